@@ -6,9 +6,11 @@ import os
 import subprocess
 import sys
 import textwrap
+from types import ModuleType
 
 import pytest
 
+import ticktree
 from ticktree.run.finishing import RunDirectory
 
 # Long enough for libraries that take a second to import where a busy machine makes that a minute.
@@ -63,3 +65,33 @@ def recorded(tmp_path):
         return profile
 
     return run
+
+
+@pytest.fixture
+def install(monkeypatch):
+    """Instruments what a library's modules are made up of, and gives the recorder."""
+    recorder, installed = ticktree.Recorder(), []
+
+    def make(instrument, modules):
+        for name, things in modules.items():
+            module = ModuleType(name)
+            monkeypatch.setitem(sys.modules, name, module)
+            for thing in things:
+                setattr(module, thing.__name__, thing)
+        recorder.enable()
+        instrument.install(recorder)
+        installed.append(instrument)
+        return recorder
+
+    yield make
+    for instrument in installed:
+        instrument.uninstall()
+    recorder.disable()
+
+
+@pytest.fixture
+def losses(monkeypatch):
+    """What could not be instrumented."""
+    reported = []
+    monkeypatch.setattr("ticktree.instruments.losses.report", reported.append)
+    return reported

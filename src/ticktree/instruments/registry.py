@@ -205,6 +205,36 @@ BUILT_IN: tuple[Library, ...] = (
         packages=("optuna",),
     ),
     Library(
+        "d3rlpy",
+        "ticktree.instruments.d3rlpy:INSTRUMENT",
+        "`fit` and `fit_online`, their gradient steps as ticks: buffers, updates, acting; evaluators apart.",
+        packages=("d3rlpy",),
+    ),
+    Library(
+        "pufferlib",
+        "ticktree.instruments.pufferlib:INSTRUMENT",
+        "PuffeRL's epochs as ticks: rollouts, training, vectors of envs and the wait for their workers.",
+        packages=("pufferlib",),
+    ),
+    Library(
+        "isaaclab",
+        "ticktree.instruments.isaaclab:INSTRUMENT",
+        "In an env's step each manager and each of its terms; the simulation and the scene.",
+        packages=("isaaclab",),
+    ),
+    Library(
+        "mani-skill",
+        "ticktree.instruments.mani_skill:INSTRUMENT",
+        "In an env's step: control, simulation, rendering, observations, rewards.",
+        packages=("mani_skill",),
+    ),
+    Library(
+        "genesis",
+        "ticktree.instruments.genesis:INSTRUMENT",
+        "A scene's step, simulator, visualizer and cameras; steps as ticks.",
+        packages=("genesis",),
+    ),
+    Library(
         "lerobot",
         "ticktree.instruments.lerobot:INSTRUMENT",
         "Robots, cameras, policies, the action queue and latencies of real-time chunking, CycleTimer.",

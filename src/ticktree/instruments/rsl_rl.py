@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from types import ModuleType
 from typing import TYPE_CHECKING
 
@@ -32,18 +33,25 @@ _TARGETS = [
 ]
 
 
+@lru_cache(maxsize=1)
+def _learning(recorder: Recorder) -> Layer:  # noqa: ARG001 (each recorder has its own)
+    """Where it is known which runner learns."""
+    return Layer()
+
+
 def _wrap_algorithm(patches: Patches, module: ModuleType, recorder: Recorder) -> None:
-    section = recorder.timed_section("update", NO_SITE)
+    section, learning = recorder.timed_section("update", NO_SITE), _learning(recorder)
+    after = ticks_after(recorder, section, ITERATION, lambda: learning.within is not None)
     path = f"{_ALGORITHMS[module.__name__]}.update"
-    patches.section(
-        module, path, section, subclasses=True, redirection=ticks_after(recorder, section, ITERATION)
-    )
+    patches.section(module, path, section, subclasses=True, redirection=after)
 
 
 def _wrap_runner(patches: Patches, module: ModuleType, recorder: Recorder) -> None:
     section = recorder.timed_section("learn", NO_SITE)
     around = ticks_within(recorder, section, ITERATION, begins=True)
-    patches.section(module, "OnPolicyRunner.learn", section, Layer(), subclasses=True, redirection=around)
+    patches.section(
+        module, "OnPolicyRunner.learn", section, _learning(recorder), subclasses=True, redirection=around
+    )
 
 
 INSTRUMENT = Instrument(

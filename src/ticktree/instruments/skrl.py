@@ -52,6 +52,12 @@ def _training(recorder: Recorder) -> Layer:  # noqa: ARG001 (each recorder has i
     return Layer()
 
 
+def _is_stepped(trainer: Any) -> bool:
+    """Whether a call of its `train` is one timestep: the loop is the program's."""
+    steps = sys.modules.get(_STEP)
+    return steps is not None and isinstance(trainer, steps.StepTrainer)
+
+
 def _wrap_agents(patches: Patches, module: ModuleType, recorder: Recorder) -> None:
     section, training = recorder.timed_section("update", NO_SITE), _training(recorder)
 
@@ -62,7 +68,11 @@ def _wrap_agents(patches: Patches, module: ModuleType, recorder: Recorder) -> No
         agents = getattr(training.within, "agents", agent)
         return agent is (agents[-1] if isinstance(agents, (list, tuple)) else agents)
 
-    around = ticks_after(recorder, section, ITERATION, is_last)
+    def is_within() -> bool:
+        trainer = training.within
+        return trainer is not None and not _is_stepped(trainer)
+
+    around = ticks_after(recorder, section, ITERATION, is_within, is_last)
     path = f"{_AGENTS[module.__name__]}.update"
     patches.section(module, path, section, subclasses=True, redirection=around)
 
@@ -74,8 +84,7 @@ def _wrap_trainers(patches: Patches, module: ModuleType, recorder: Recorder) -> 
     assert within is not None
 
     def train(function: Callable[..., Any], /, trainer: Any, *args: Any, **kwargs: Any) -> Any:
-        steps = sys.modules.get(_STEP)
-        if steps is not None and isinstance(trainer, steps.StepTrainer):  # of which a call is one timestep
+        if _is_stepped(trainer):
             return function(trainer, *args, **kwargs)
         return within(function, trainer, *args, **kwargs)
 

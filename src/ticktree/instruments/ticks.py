@@ -42,22 +42,35 @@ def ticks_within(recorder: Recorder, section: Section, loop: str, *, begins: boo
 
 
 def ticks_after(
-    recorder: Recorder, section: Section, loop: str, ends: Callable[..., bool] | None = None
+    recorder: Recorder,
+    section: Section,
+    loop: str,
+    within: Callable[[], object],
+    ends: Callable[..., bool] | None = None,
+    unmarked: UnmarkedLoop | None = None,
 ) -> Redirection:
-    """Make a function a section with which a tick of a loop ends; the next one begins.
+    """Make a method a section with which a tick of a loop ends; the next one begins.
 
     Args:
         recorder: Of the section.
-        section: Of the function's calls.
+        section: Of the method's calls.
         loop: Whose tick it is.
-        ends: Called with the function's arguments: whether this call is the tick's last; by default each is.
+        within: Whether this is within a function of `ticks_within`. A loop elsewhere is the program's own, and has
+            these ticks only where the program marks nothing.
+        ends: Called with the method's arguments: whether this call is the tick's last; by default each is.
+        unmarked: The loop elsewhere, where others end it.
     """
+    elsewhere = unmarked or unmarked_loop(recorder, loop)
 
-    def way(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
+    def way(function: Callable[..., Any], thing: Any, /, *args: Any, **kwargs: Any) -> Any:
         with section:
-            result = function(*args, **kwargs)
-        if ends is None or ends(*args, **kwargs):
+            result = function(thing, *args, **kwargs)
+        if ends is not None and not ends(thing, *args, **kwargs):
+            return result
+        if within():
             recorder.tick(loop)
+        else:
+            elsewhere.begins(thing)
         return result
 
     return _to(way)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import inspect
 from dataclasses import replace
 
 import pytest
 
 from support.findings import findings
 from support.steady_loops import MS, loop_of, sections, watched
-from ticktree.analysis.rules.machine import ContendedRule, OversubscribedRule, ThrottledRule
+from ticktree.analysis.rules.machine import VECTOR_WAIT, ContendedRule, OversubscribedRule, ThrottledRule
+from ticktree.instruments import gymnasium as gymnasium_instrument
 from ticktree.profile import Gauge, Histogram, Writer
 
 LOOP = loop_of(20, sections({"act": lambda n: MS}))
@@ -94,6 +96,28 @@ def test_what_is_set_already_is_no_advice():
         "Start fewer worker processes than 3, each of which runs one thread already: 5.0 busy threads share "
         "2 cores, and wait for one 60% of the time they could run"
     )
+
+
+def steps_of_a_vector(recorder, _number):
+    with recorder.section(VECTOR_WAIT, wait=True):
+        recorder.advance(MS)
+
+
+@pytest.mark.parametrize(("workers", "is_named"), [(2, False), (3, True)])
+def test_how_many_workers_of_a_vector_of_envs_run_at_a_time_can_be_limited(workers, is_named):
+    profile = watched(loop_of(20, steps_of_a_vector), used=[2.0] * 9, others=[0.0] * 9, waiting=[0.6] * 9)
+    writers = {name: Writer(id=name) for name in (f"{number}-1/0" for number in range(workers + 1))}
+    (one,) = findings(replace(profile, writers=writers), rules=[OversubscribedRule()])
+    limit = "Give AsyncVectorEnv max_concurrency=2 (gymnasium 1.4 and later), or "
+    assert one.message.startswith(limit) is is_named
+    (other,) = findings(replace(profile, root=LOOP.root, writers=writers), rules=[OversubscribedRule()])
+    assert "AsyncVectorEnv" not in other.message
+
+
+def test_the_wait_that_is_looked_for_is_gymnasiums_and_it_has_the_argument():
+    vectors = pytest.importorskip("gymnasium.vector")
+    assert VECTOR_WAIT in gymnasium_instrument._ASYNC
+    assert "max_concurrency" in inspect.signature(vectors.AsyncVectorEnv).parameters
 
 
 @pytest.mark.parametrize(

@@ -35,6 +35,8 @@ _EVENTS_AT = 0.9
 
 # What says how many threads libraries start for one operation.
 _VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
+# What the instrument of gymnasium calls the wait for an AsyncVectorEnv's workers.
+VECTOR_WAIT = "step_wait"
 # The gauge that the instrument of torch keeps: it exists where the program uses torch.
 COMPILED_GAUGE = "torch/compiled"
 
@@ -140,8 +142,19 @@ class OversubscribedRule:
                 "cores_used_by_others": machine.typical("others") or 0.0,
                 "readings": gauge.count if (gauge := machine.gauge("waiting")) else 0,
                 **settings,
+                **_vector_workers(context, machine),
             },
         )
+
+
+def _vector_workers(context: Context, machine: Machine) -> Mapping[str, Fact]:
+    """Return how many processes an AsyncVectorEnv may have, where the run has one and more of them than cores."""
+    root, processes = context.profile.root, {writer.process for writer in context.profile.writers.values()}
+    workers = len(processes) - 1
+    if workers <= (machine.cores or 0):
+        return {}
+    waits = any(node.wait and node.name == VECTOR_WAIT for _, _, node in root.walk())
+    return {"vector_workers": workers} if waits else {}
 
 
 def _thread_settings(context: Context) -> Mapping[str, Fact]:

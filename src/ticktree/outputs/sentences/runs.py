@@ -188,6 +188,14 @@ def oversubscribed(facts: FactText) -> str:
 
 
 def _thread_remedy(facts: FactText) -> str:
+    remedy = _fewer_threads(facts)
+    if "vector_workers" not in facts:
+        return remedy
+    limit = f"max_concurrency={max(1, round(facts.number('cores')))}"
+    return f"Give AsyncVectorEnv {limit} (gymnasium 1.4 and later), or {remedy[0].lower()}{remedy[1:]}"
+
+
+def _fewer_threads(facts: FactText) -> str:
     if facts["threads_per_library"] == "one":
         if facts.number("processes") > 1:
             return f"Start fewer worker processes than {facts['processes']}, each of which runs one thread already"

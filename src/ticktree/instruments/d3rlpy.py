@@ -1,0 +1,91 @@
+"""d3rlpy: what `fit` and `fit_online` do. Ticks are gradient steps, each with what is sampled or collected for it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+from ticktree.instruments.patches import Patches
+from ticktree.instruments.targets import Instrument, Target
+from ticktree.instruments.ticks import ticks_after, ticks_within
+from ticktree.recorder import Layer
+from ticktree.recorder.site import NO_SITE
+
+if TYPE_CHECKING:
+    from ticktree.recorder import Recorder
+
+STEP = "step"
+
+_ALGORITHMS = {
+    "d3rlpy.algos.qlearning.base": ("QLearningAlgoBase", "fit_online"),
+    "d3rlpy.algos.transformer.base": ("TransformerAlgoBase", "fit"),
+}
+_BUFFER = "d3rlpy.dataset.replay_buffer:ReplayBufferBase"
+_QLEARNING = "d3rlpy.algos.qlearning.base:QLearningAlgoBase"
+
+_TARGETS = [
+    Target(f"{_QLEARNING}.fit", "fit", subclasses=True),
+    *(
+        Target(f"{_BUFFER}.{name}", "buffer sample", subclasses=True, layer="sample")
+        for name in ("sample_transition_batch", "sample_trajectory_batch")
+    ),
+    Target(f"{_BUFFER}.append", "buffer append", subclasses=True),
+    *(
+        Target(f"{_QLEARNING}.{name}", name, subclasses=True)
+        for name in ("sample_action", "predict", "collect")
+    ),
+    Target("d3rlpy.metrics.evaluators:EvaluatorProtocol.__call__", "evaluate", subclasses=True),
+    Target("d3rlpy.logging.logger:D3RLPyLogger.commit", "logger commit"),
+    Target("d3rlpy.logging.logger:D3RLPyLogger.save_model", "logger save_model"),
+]
+
+
+def _wrap_algorithms(patches: Patches, module: ModuleType, recorder: Recorder) -> None:
+    owner, *names = _ALGORITHMS[module.__name__]
+    layer, epochs = Layer(), list[None]()
+    for name in names:
+        section = recorder.timed_section(name, NO_SITE)
+        around = ticks_within(recorder, section, STEP, begins=True)
+        patches.section(module, f"{owner}.{name}", section, layer, subclasses=True, redirection=around)
+    section = recorder.timed_section("update", NO_SITE)
+    after = ticks_after(recorder, section, STEP, lambda: epochs or layer.within is not None)
+    patches.section(module, f"{owner}.update", section, subclasses=True, redirection=after)
+    if hasattr(getattr(module, owner), "fitter"):
+        patches.wrap_in_subclasses(module, f"{owner}.fitter", _fitting(recorder, epochs))
+
+
+def _fitting(recorder: Recorder, epochs: list[None]) -> Callable[..., Any]:
+    """What makes each epoch of a generator a section that ticks are in, and not what is done with the epoch.
+
+    Args:
+        recorder: Of the section.
+        epochs: Has an entry while one is going on.
+    """
+    section = recorder.timed_section("fitter", NO_SITE)
+
+    def one_after_the_other(generator: Any) -> Iterator[Any]:
+        with closing(generator):
+            while True:
+                epochs.append(None)
+                try:
+                    with section:
+                        recorder.tick(STEP)
+                        epoch = next(generator, None)
+                finally:
+                    epochs.pop()
+                if epoch is None:
+                    return
+                yield epoch
+
+    def make(function: Callable[..., Any], _owner: type) -> Callable[..., Any]:
+        def wrapper(self: Any, *args: Any, **kwargs: Any) -> Any:
+            return one_after_the_other(function(self, *args, **kwargs))
+
+        return wrapper
+
+    return make
+
+
+INSTRUMENT = Instrument("d3rlpy", targets=_TARGETS, hooks=dict.fromkeys(_ALGORITHMS, _wrap_algorithms))
