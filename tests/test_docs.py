@@ -293,7 +293,7 @@ def ratios(page: Path, section: str, column: int) -> dict[str, str]:
 
 def test_the_figures_of_the_readme_are_those_of_the_measurements() -> None:
     said = ratios(ROOT / "README.md", "Why not the profiler you have?", 1)
-    measured = ratios(DOCS / "measurements.md", "Beside other profilers", 1)
+    measured = ratios(DOCS / "measurements.md", "Other profilers", 1)
     figures = {name: cell.removesuffix(" ×") for name, cell in said.items() if cell.endswith(" ×")}
     assert len(figures) >= 5
     for name, figure in figures.items():

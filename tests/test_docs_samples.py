@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from support.docs_samples import BLOCK, DOCS, golden, is_sample, samples
+from support.docs_samples import BLOCK, DOCS, golden, is_golden, is_sample, samples
 
 # Titles and words of earlier reports, which no report has any more.
 EARLIER = re.compile(
@@ -22,7 +22,7 @@ def test_a_page_shows_no_report_of_an_earlier_layout_and_golden_files_as_they_ar
         if block["language"] != "python":
             assert not EARLIER.search(block["body"])
         remark = block["remark"] or ""
-        if remark.startswith("golden: "):
+        if is_golden(remark):
             assert block["body"] == golden(remark), "PYTHONPATH=tests python -m support.docs_samples"
 
 

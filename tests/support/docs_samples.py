@@ -10,6 +10,7 @@ them. A sample is a block of text below one of these lines:
     <!-- output 6-17: COMMAND -->   of a command, these lines
     <!-- golden: FILE -->           a file of tests/outputs/golden: a test compares it
     <!-- golden: FILE: WORDS -->    its paragraph that begins with these words
+    <!-- golden 1-9: FILE... -->    of either, these lines
 """
 
 from __future__ import annotations
@@ -25,13 +26,17 @@ from pathlib import Path
 DOCS = Path(__file__).parents[2] / "docs"
 GOLDEN = Path(__file__).parents[1] / "outputs" / "golden"
 EXCERPT = re.compile(r"output (\d+)-(\d+): ")
+GOLDEN_REMARK = re.compile(r"golden(?: (?P<first>\d+)-(?P<last>\d+))?: (?P<name>[^:]+)(?:: (?P<words>.*))?$")
 BLOCK = re.compile(r"(?:<!-- (?P<remark>[^\n]*) -->\n)?```(?P<language>\w*)\n(?P<body>.*?)```", re.DOTALL)
 
 
 def is_sample(remark: str | None) -> bool:
     """Whether a block below this line is what something printed."""
     return remark is not None and (
-        remark == "output" or remark.startswith(("output: ", "golden: ")) or EXCERPT.match(remark) is not None
+        remark == "output"
+        or remark.startswith("output: ")
+        or EXCERPT.match(remark) is not None
+        or is_golden(remark)
     )
 
 
@@ -45,20 +50,26 @@ def samples(page: str) -> Iterator[tuple[re.Match[str], str]]:
             yield block, program
 
 
+def is_golden(remark: str) -> bool:
+    """Whether a golden file holds the block below this line."""
+    return GOLDEN_REMARK.match(remark) is not None
+
+
 def golden(remark: str) -> str:
-    """What a golden file holds, or a paragraph of it."""
-    name, _, words = remark.removeprefix("golden: ").partition(": ")
-    text = (GOLDEN / name).read_text(encoding="utf-8")
-    return (
-        next(part.rstrip("\n") + "\n" for part in text.split("\n\n") if part.startswith(words))
-        if words
-        else text
-    )
+    """What a golden file holds, or a paragraph of it, or lines of either."""
+    match = GOLDEN_REMARK.match(remark)
+    assert match is not None, remark
+    text = (GOLDEN / match["name"]).read_text(encoding="utf-8")
+    if words := match["words"]:
+        text = next(part.rstrip("\n") + "\n" for part in text.split("\n\n") if part.startswith(words))
+    if match["first"]:
+        text = "".join(text.splitlines(keepends=True)[int(match["first"]) - 1 : int(match["last"])])
+    return text
 
 
 def printed(remark: str, program: str) -> str:
     """What the program, or the command, prints."""
-    if remark.startswith("golden: "):
+    if is_golden(remark):
         return golden(remark)
     excerpt = EXCERPT.match(remark)
     command = remark[excerpt.end() :] if excerpt else remark.removeprefix("output").removeprefix(": ")
