@@ -90,7 +90,7 @@ def _naming(kind: str) -> Hook:
                     _terms.name(term, label)
                 init(self, cfg, *args, **kwargs)
                 for term, label in named:
-                    if isinstance(vars(term).get("func"), FunctionType):
+                    if isinstance(getattr(term, "__dict__", {}).get("func"), FunctionType):
                         patches.section(term, "func", recorder.timed_section(label, NO_SITE))
 
             return __init__
