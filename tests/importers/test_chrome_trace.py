@@ -322,7 +322,7 @@ def test_a_trace_without_calls_is_one_clear_error(tmp_path, content):
 
 
 def test_times_that_add_up_to_more_than_can_be_are_one_clear_error():
-    with pytest.raises(TicktreeError, match="add up to more than can be measured"):
+    with pytest.raises(TicktreeError, match="sum to more than can be measured"):
         read([call("a", at, 4e15) for at in range(5)])
 
 

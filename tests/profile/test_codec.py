@@ -243,7 +243,7 @@ ACT, WAIT = "tree.children.0.children.0", "tree.children.0.children.2"
         ("writers.0.id", "9-91/18", "is there twice"),
         ("writers.1.parent", "nowhere", "parent is no node"),
         ("writers.1.parent", None, "'parent' should be a string"),
-        ("writers.1.members", 0, "stands for no process"),
+        ("writers.1.members", 0, "has no members"),
         ("writers.1.is_main", 1, "should be true or false"),
         ("writers.1.last_ns", 5, "cannot be"),
         ("writers.1.last_ns", None, "only one is known"),

@@ -82,7 +82,7 @@ def test_a_broken_rule_is_named_with_its_node_in_one_line():
         ({"gauges": {"a": gauge_of("b", [1.0])}}, "another name"),
         ({"writers": {"1-1/18": Writer(id="1-1/19")}}, "another id"),
         ({"writers": {"1-1/18": Writer(id="1-1/18", parent="nowhere")}}, "parent is no node"),
-        ({"writers": {"1-1/18": Writer(id="1-1/18", members=0)}}, "stands for no process"),
+        ({"writers": {"1-1/18": Writer(id="1-1/18", members=0)}}, "has no members"),
         ({"critical": {CriticalPlace("1-1/18", ""): 5}}, "no writer '1-1/18'"),
         ({"root": Node(name="root", by_writer={"1-1/18": Share()})}, "one of its writers is not known"),
         ({"root": Node(name="root", wakers={Waker("a", "b", "c", ""): Wakes(1, 2, 1)})}, "no writer '[bc]'"),

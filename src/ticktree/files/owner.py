@@ -1,4 +1,4 @@
-"""Who owns a run: one process, told apart from every other that ever had its number.
+"""Who owns a run: one process, distinguished from every other that ever had its number.
 
 A pid alone is reused, often within minutes; with its start time it is unique until the machine restarts, and
 with the boot id for good. The pid namespace is kept with them because containers may share a tmpfs and not

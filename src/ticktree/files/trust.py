@@ -1,8 +1,8 @@
 """What is trusted about a path that an environment variable or a file names.
 
-A profiled program writes where it is told to. An attacker who could set that, or put a link in the way, could
-make it write or read for him; so nothing is written to a place before a check that only this user could have
-made it.
+A profiled program writes to the configured place. An attacker who could set that, or put a link in the way,
+could make it write or read for him; so nothing is written to a place before a check that only this user could
+have made it.
 
 A name may lead to another place a moment after the check. So what is written to, or deleted from, a directory
 in which others may rename is reached by a descriptor of the checked directory (`own_directory`), not by its

@@ -1,8 +1,8 @@
-"""The courier: while a job goes on, it carries the profiles of its other machines to the run of rank 0.
+"""The store transport: during a job, it carries the profiles of its other machines to the run of rank 0.
 
-A process of its own beside each machine's supervisor, and no part of the program: it reads the run's memory files from
-outside, and has a connection of its own to the store that the job has anyway. No rank ever waits for it, calls it or
-takes part in anything for it; killed or stuck, it is missed by nobody.
+A process next to each machine's supervisor, and no part of the program: it reads the run's memory files from
+outside, and has its own connection to the store that the job has anyway. No rank ever waits for it, calls it
+or takes part in anything for it; killing it, or its getting stuck, does not affect the job.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from ticktree.run.reading.image import DamagedError, Image
 if TYPE_CHECKING:
     from ticktree.run.finishing import RunDirectory
 
-# Where nobody answers, as after the death of rank 0.
+# Where the store does not answer, as after the death of rank 0.
 _AGAIN_AFTER_S = 10.0
 
 
 class Courier:
-    """The courier of one run.
+    """The transport of one run.
 
     Args:
         run: Its run.
@@ -102,7 +102,7 @@ class _Carrying:
             self._place = StoreSlot(store, Label(self._run.id, platform.node(), self._ranks))
         # First, so that the profile has as many at least.
         ticks = most_ticks(self._run)
-        if 0 <= ticks - self._carried < self._every:  # fewer than before: recording began anew
+        if 0 <= ticks - self._carried < self._every:  # fewer than before: recording was reset
             return
         so_far = self._run.profile().merge(Profile(metadata={"unfinished": frozenset([True])}))
         self._place.put(store, gzip.compress(so_far.to_json().encode(), compresslevel=6), ticks)

@@ -1,4 +1,4 @@
-"""The courier's process: started by the supervisor, it ends with it."""
+"""The store transport's process: started by the supervisor, it ends with it."""
 
 from __future__ import annotations
 

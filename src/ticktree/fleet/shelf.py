@@ -1,11 +1,11 @@
-"""The shelf: where in a job's store each run but that of rank 0 leaves what it has recorded so far.
+"""Slots of a job's store: where each run but that of rank 0 leaves its part recorded so far.
 
     ticktree/shelf/runs                 how many runs have a place
     ticktree/shelf/PLACE                a label, as JSON
     ticktree/shelf/PLACE/SLOT/PIECE     what it is of, in pieces
 
-Two slots in turn, and the label last: who reads meanwhile finds the old one whole, or sees by its digest that it is
-not.
+Two slots in turn, and the label last: a reader meanwhile finds the old one whole, or detects by its digest
+that it is not.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class Label:
         return label
 
     def is_too_large(self) -> bool:
-        """Whether there was more than the shelf takes."""
+        """Whether there was more than a slot takes."""
         return self.size > MOST_BYTES
 
 
@@ -169,7 +169,7 @@ def connected(host: str, port: int) -> Any:
     """A connection, which gives up soon.
 
     Raises:
-        Exception: Nobody answers.
+        Exception: The store does not answer.
     """
     patience = timedelta(seconds=_PATIENCE_S)
     return _kind()(host, port, is_master=False, timeout=patience, wait_for_workers=False)
@@ -179,15 +179,15 @@ def _kind() -> Any:
     return import_module("torch.distributed").TCPStore
 
 
-# That of torchrun: it starts all ranks anew where one has died, and may number them otherwise.
+# That of torchrun: it restarts all ranks where one has died, and may number them otherwise.
 _ATTEMPT_VARIABLE = "TORCHELASTIC_RESTART_COUNT"
 
 
-# Ranks: what the ranks of a run say of the job that they are of, for its courier.
+# Ranks: what the ranks of a run record about their job, for its transport.
 #
 #     MEMORY/rank-NUMBER.json
 #
-# Written once by each, as it joins the job: on tmpfs, so that nobody waits for a disk.
+# Written once by each, as it joins the job: on tmpfs, so that no rank waits for a disk.
 
 
 class Rank(NamedTuple):
@@ -219,7 +219,7 @@ def note_rank(run: RunDirectory, number: int, ranks: int, host: str, port: int) 
 
 
 def ranks_of(run: RunDirectory) -> tuple[Rank, ...]:
-    """The ranks that have said so, those of the newest start, by their numbers."""
+    """The ranks that have recorded it, those of the newest start, by their numbers."""
     found = []
     for path in run.memory_dir.glob("rank-*.json"):
         # Not there any more: the run was finished.

@@ -246,7 +246,7 @@ def with_subclasses(base: type) -> list[type]:
 
 
 def _standing_for(function: Any, made: Any) -> Any:
-    """What takes the place of a function, as it is said to be: a new Python function's frames are in no traceback."""
+    """The replacement of a function, as `stand_for` makes it: its frames are in no traceback."""
     if isinstance(made, FunctionType) and not hasattr(made, "__wrapped__"):
         return stand_for(function, made)
     return functools.update_wrapper(made, function)

@@ -257,7 +257,7 @@ class Loop(Mergeable):
         path: path of the loop's node.
         ticks: completed ticks, warm-up included.
         incomplete: ticks cut short by `break` or an exception.
-        hz: every rate the loop was asked to hold.
+        hz: every target rate of the loop.
         missed: ticks whose duration, less its waits, was over budget.
         longest_miss_run: the most ticks missed in a row.
         warmup_ticks: completed ticks taken for warm-up.

@@ -105,7 +105,7 @@ class Share(Mergeable):
 
 
 class Waker(NamedTuple):
-    """A wake edge: what woke whom.
+    """A wake edge: what woke what.
 
     Attributes:
         channel: what was waited for: the name of a queue, a pipe, a lock, a thread to join.

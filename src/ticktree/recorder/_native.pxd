@@ -119,7 +119,7 @@ cdef extern from "native/builtins.h" nogil:
         bint fork_noted
         tt_ref fork_node, role_of_new
         uint32_t always
-        uint64_t events_asked
+        uint64_t event_capacity
         uint32_t generation, name_cap, frame_cap, depth_cap
         int clock
         uint64_t virtual_now

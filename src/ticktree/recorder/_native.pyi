@@ -336,7 +336,7 @@ class Calling:
         total_ns: int,
         rows: Iterable[tuple[int, str, int, int]] = (),
         *,
-        beside: bool = False,
+        concurrent: bool = False,
     ) -> bool: ...
     def rest(self, name: str) -> None: ...
 

@@ -4,11 +4,11 @@
 One module in several files, each with one noun: arguments.pxi (what programs pass), recorder.pxi (a memory file and
 what writes it), section.pxi, timed.pxi, outermost.pxi (functions of libraries), choice.pxi (their sections), call_sites.pxi (where they are called
 from), idle.pxi (calls of them that do nothing), piping.pxi (messages through pipes), unmarked.pxi (ticks of programs that mark nothing), loop.pxi, gauges.pxi, pace.pxi (loops that hold their rate),
-ages.pxi (of what they act on), signals.pxi (who unblocks whom), experiments.pxi (sections made faster or slower), origin.pxi (places carried to other tasks and threads),
-process.pxi (and to other processes), place.pxi (durations booked later), remote.pxi (the far side of calls), abroad.pxi
-(work for other processes' sections), attended.pxi (sections that others are told of), forked.pxi (a child's own
-memory), devices.pxi (whose memory others read), copying.pxi (for readers), focus.pxi (a program's own call tree),
-traceback.pxi (what tracebacks show).
+ages.pxi (of what they act on), signals.pxi (wake edges), experiments.pxi (sections made faster or slower), origin.pxi
+(places carried to other tasks and threads), process.pxi (and to other processes), place.pxi (durations booked later),
+remote.pxi (the far side of calls), abroad.pxi (work for other processes' sections), attended.pxi (sections with
+attendants), forked.pxi (a child's own memory), devices.pxi (whose memory others read), copying.pxi (for readers),
+focus.pxi (a program's own call tree), traceback.pxi (what tracebacks show).
 """
 
 cimport cython

@@ -236,7 +236,7 @@ class RemoteCall:
             fits = self._put(total_ns, others)
         else:
             for _, name, ns, _ in others:
-                self._calling.graft(name, ns, beside=True)
+                self._calling.graft(name, ns, concurrent=True)
         return fits
 
     def _put(self, total_ns: int, rows: Iterable[tuple[int, str, int, int]]) -> bool:

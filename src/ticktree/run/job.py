@@ -1,4 +1,4 @@
-"""What a run has gathered of the other runs of its job: at their end (session/gathering.py), or so far (courier/).
+"""What a run has gathered of the other runs of its job: at their end (session/gathering.py), or so far.
 
 ticktree-runs/RUN/job/expected               how many there are
 ticktree-runs/RUN/job/ID.json.gz             the profile of one of them, by its id, that came at its end

@@ -19,7 +19,7 @@ NOT_INSTRUMENTED = "not-instrumented"
 MACHINE = "machine.json"
 # Stack samples, until the run is finished (sampled.py).
 SAMPLES = "samples.json"
-# Which rank a process is, as a pattern (courier/ranks.py).
+# Which rank a process is, as a pattern (fleet/shelf.py).
 RANK = r"rank-\d+\.json"
 
 

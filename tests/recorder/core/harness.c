@@ -110,7 +110,7 @@ void world_open(world *w, const caps *limits)
     recorder->name_cap = limits->name_cap;
     recorder->frame_cap = limits->frame_cap;
     recorder->depth_cap = limits->depth_cap;
-    recorder->events_asked = limits->events;
+    recorder->event_capacity = limits->events;
     recorder->origin_var = w->variable;
     recorder->next = tt_recorders;
     tt_recorders = recorder;

@@ -79,7 +79,7 @@ def test_what_is_only_known_to_have_been_is_beside_the_call():
     with recorder.section("call"):
         calling = Calling(recorder)
         recorder.advance(10)
-        assert calling.graft("db", 7, beside=True)
+        assert calling.graft("db", 7, concurrent=True)
     recorder.snapshot().check()
     call = recorder.snapshot().root.at("call")
     assert (call.self_ns, call.children["db@remote"].concurrent_ns) == (10, 7)

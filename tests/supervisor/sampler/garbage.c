@@ -28,8 +28,8 @@ static uint64_t any_address(uint64_t *state)
 /* Reads `rounds` stacks; returns of how many something was seen. */
 __attribute__((visibility("default"))) int read_garbage(uint64_t seed, int rounds)
 {
-    static tt_seen_stack stack;
-    static tt_seen_thread thread;
+    static tt_sampled_stack stack;
+    static tt_thread_moment thread;
     static PyThreadState state;
     int read = 0;
     for (int round = 0; round < rounds; round++) {

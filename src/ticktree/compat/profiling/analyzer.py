@@ -21,10 +21,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Args:
         arguments: Of the command line, without the program's name; by default the process's own.
     """
-    asked = _parser().parse_args(arguments)
+    options = _parser().parse_args(arguments)
     try:
         _analyze(
-            asked.input, ((asked.output, as_text), (asked.charts, _as_charts), (asked.detailed, as_details))
+            options.input,
+            ((options.output, as_text), (options.charts, _as_charts), (options.detailed, as_details)),
         )
     except TicktreeError as error:
         print(f"analyzer: {error}", file=sys.stderr)

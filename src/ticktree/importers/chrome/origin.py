@@ -1,4 +1,4 @@
-"""What a trace holds besides calls: data about itself, its threads, and counters, which become gauges."""
+"""What a trace holds in addition to its calls: data about itself, its threads, and gauges from counters."""
 
 from __future__ import annotations
 

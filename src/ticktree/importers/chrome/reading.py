@@ -174,8 +174,8 @@ def _rows(calls: Nested, place: Column, main: int, began_ns: int) -> Rows:
     lanes, and what overlaps, are concurrent.
     """
     duration = calls.duration_ns
-    beside = calls.is_concurrent | (calls.above < 0) & (calls.lane != main)
-    covering = np.flatnonzero((calls.above >= 0) & ~beside)
+    concurrent = calls.is_concurrent | (calls.above < 0) & (calls.lane != main)
+    covering = np.flatnonzero((calls.above >= 0) & ~concurrent)
     own = duration.copy()
     np.subtract.at(own, calls.above[covering], duration[covering])
     return Rows(
@@ -184,7 +184,7 @@ def _rows(calls: Nested, place: Column, main: int, began_ns: int) -> Rows:
         start_ns=calls.start_ns - began_ns,
         duration_ns=duration,
         self_ns=own,
-        concurrent_ns=np.where(beside, duration, 0),
+        concurrent_ns=np.where(concurrent, duration, 0),
         is_open=calls.is_open,
     )
 

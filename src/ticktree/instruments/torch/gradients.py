@@ -92,8 +92,8 @@ Resolve: TypeAlias = Callable[[_Pass, _Watched], None]
 class Gradients:
     """Watches backward passes and optimizers. What goes wrong while watching ends it, and nothing else.
 
-    Only passes that are to be looked at come here, and what optimizers do next: all others are sections of their own
-    accord, of one name or the other by where they are called from.
+    Only passes that are to be looked at come here, and what optimizers do next: all others are sections by
+    their own accord, of one name or the other by where they are called from.
 
     Args:
         recorder: what it records into.

@@ -81,7 +81,7 @@ static tt_anchor tt_anchor_read(enum tt_clock_kind kind)
     return best;
 }
 
-/* Nanoseconds a tick, scaled by 2^32, over about two milliseconds: within some 50 parts in a million, which
+/* Nanoseconds per tick, scaled by 2^32, over about two milliseconds: within some 50 parts in a million, which
  * is plenty for histogram buckets; readers take the anchors, which are farther apart. */
 static uint64_t tt_clock_scale(enum tt_clock_kind kind)
 {

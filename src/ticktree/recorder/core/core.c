@@ -128,10 +128,10 @@ void tt_window_advance(tt_recorder *recorder, uint64_t now)
 static void tt_leave_children_behind(tt_recorder *recorder, tt_frame *frame, uint64_t now)
 {
     tt_node *latest = tt_node_at(recorder, frame->last_child);
-    uint64_t stretch = now - frame->cover_start;
-    frame->covered += stretch;
+    uint64_t covered = now - frame->cover_start;
+    frame->covered += covered;
     tt_write_begin(&latest->sequence);
-    latest->concurrent -= (int64_t)stretch;
+    latest->concurrent -= (int64_t)covered;
     tt_write_end(&latest->sequence);
 }
 
@@ -165,7 +165,7 @@ static void tt_wait_end(tt_recorder *recorder, tt_frame *frame, uint64_t now)
         if (--tick->waits_open == 0) tick->waited += now - tick->wait_start;
 }
 
-/* Waits that outlive their tick (a task's, a sleeping generator's) go on in the ticks around it. */
+/* Waits that outlive their tick (a task's, a sleeping generator's) continue in the ticks around it. */
 static void tt_waits_hand_over(tt_recorder *recorder, const tt_frame *ended)
 {
     tt_ref ended_ref = tt_ref_of(recorder, ended);
@@ -179,7 +179,7 @@ static void tt_waits_hand_over(tt_recorder *recorder, const tt_frame *ended)
     }
 }
 
-/* Whether a tick that never came to be is all that there ever was of its node, or a call within that tick of its own:
+/* Whether a tick that never came to be is its node's only call, or a call within that tick of its node:
  * then its time stays in what is around it. */
 static inline int tt_leaves_nothing(const tt_frame *frame, const tt_node *node)
 {
@@ -242,7 +242,7 @@ void tt_pop(tt_recorder *recorder, tt_stack *stack, tt_frame *frame, uint64_t no
 
 /* -- generators: which of the open calls are asleep --------------------------------------------------------------- */
 
-#define TT_CHAIN_LIMIT 256     /* Python frames looked at to find who is awake */
+#define TT_CHAIN_LIMIT 256     /* Python frames read to find which one is awake */
 
 /* How far out a Python frame is in the chain of running calls; -1: it is not running. */
 int tt_chain_depth(uint64_t python_frame, tt_pyframe *pyframe)
@@ -332,7 +332,7 @@ void tt_call_site(tt_section *section, const tt_frame *frame)
 static int tt_ended_by(const tt_recorder *recorder, const tt_frame *inner, const tt_frame *frame, tt_pyframe *now)
 {
     while (inner && inner != frame) {
-        int alone = (inner->flags & (TT_FRAME_SOFT | TT_FRAME_HELD)) == TT_FRAME_SOFT; /* nobody else ends it */
+        int alone = (inner->flags & (TT_FRAME_SOFT | TT_FRAME_HELD)) == TT_FRAME_SOFT; /* nothing else ends it */
         if (!alone && tt_asleep(inner, now)) return 0;
         inner = tt_parent_frame(recorder, inner);
     }
@@ -377,7 +377,7 @@ tt_frame *tt_frame_of(const tt_recorder *recorder, const tt_stack *stack, const 
     return frame;
 }
 
-/* A generator finalised by somebody else's context leaves there what it entered here. */
+/* A generator finalised by another context leaves there what it entered here. */
 static tt_frame *tt_frame_elsewhere(tt_thread *thread, const tt_section *section, tt_pyframe *pyframe, tt_stack **where)
 {
     for (tt_stack *stack = &thread->base; stack; stack = tt_stack_after(thread, stack))

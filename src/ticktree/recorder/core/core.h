@@ -1,7 +1,7 @@
 /* The recorder, as the rest of the native module and the optional parts see it: its state in this process, the table of
  * what it asks of its host, and its functions. The hot path is in hot.h, the bytes that readers see in layout.h.
  *
- * The core is C. Of Python it takes what pyframe.h has; a program without Python puts a header of its own in its place.
+ * The core is C. Of Python it takes what pyframe.h has; a program without Python puts its own header in its place.
  */
 #ifndef TICKTREE_CORE_H
 #define TICKTREE_CORE_H
@@ -31,7 +31,7 @@
 #define TT_NAME_CAP 4096u
 #define TT_NAMELESS UINT32_MAX /* the name_id of sections past the cap of names: they have no nodes */
 #define TT_EVENTS_MOST 2000000u /* 46 MiB of the 64 MiB of addresses that a file has */
-#define TT_WARMUP_FOUND UINT64_MAX /* asked for instead of a number of ticks */
+#define TT_WARMUP_FOUND UINT64_MAX /* the value that requests it, instead of a number of ticks */
 
 typedef struct tt_recorder tt_recorder;
 typedef struct tt_thread tt_thread;
@@ -55,7 +55,7 @@ typedef struct {
     uint32_t count, room;
 } tt_map;
 
-/* A named stretch of code. Its Python object lives as long as its recorder's process. */
+/* A named piece of code. Its Python object lives as long as its recorder's process. */
 typedef struct tt_section {
     tt_recorder *recorder;
     tt_ref cached_parent, cached_node; /* the last place it was entered at: most are always entered there */
@@ -63,13 +63,13 @@ typedef struct tt_section {
     uint32_t node_flags;
     uint32_t frame_flags;
     uint32_t is_unnoted; /* the call site of `cached_node` is not known yet; so that a call of @timed asks its section alone */
-    PyObject *object, *name; /* borrowed: the Python section, and the string it was first asked for by */
+    PyObject *object, *name; /* borrowed: the Python section, and the string of its first request */
     struct tt_section *next, **link; /* all sections of the recorder; `link` points here */
 } tt_section;
 
 /* A path at one moment: what is handed over with a signal, and to a thread or process that is started. */
 typedef struct {
-    uint64_t at_ns; /* since the run began: what the shares add up to */
+    uint64_t at_ns; /* since the run began: what the shares sum to */
     uint32_t count; /* 0: nothing is known of how the time until then was spent */
     tt_share shares[TT_SHARES];
 } tt_snapshot;
@@ -80,7 +80,7 @@ typedef struct tt_watch tt_watch; /* remote_parent/ */
 typedef struct tt_sample tt_sample; /* memory_sampling/ */
 typedef struct tt_experiment tt_experiment; /* experiments/ */
 
-/* Where a task was created: what its first section hangs under. */
+/* Where a task was created: the parent of its first section. */
 typedef struct {
     tt_thread *thread;
     tt_frame *frame;
@@ -89,13 +89,13 @@ typedef struct {
     void *context; /* the task's own, once it has entered a section; copies of it inherit this record */
     uint32_t generation;
     uint64_t made; /* when */
-    tt_snapshot *path; /* of the thread that captured it, where asked for; freed with the origin */
+    tt_snapshot *path; /* of the thread that captured it, if requested; freed with the origin */
 } tt_origin;
 
 /* What the lowest frame of a stack is a child of. */
 typedef struct {
     tt_ref home;      /* the node */
-    tt_frame *frame;  /* an open call there, which it covers if it is still the call `serial`; NULL: it covers nobody */
+    tt_frame *frame;  /* an open call there, which it covers if it is still the call `serial`; NULL: it covers none */
     uint64_t serial;
     tt_frame *afar;   /* of another thread: the call that this one's work is for, if it is still the call `afar_serial` */
     uint64_t afar_serial;
@@ -134,10 +134,10 @@ struct tt_thread {
     uint32_t stacks_made, sweep_at; /* when to look for stacks whose contexts are gone */
     tt_path *path;      /* its critical path; NULL until first needed */
     uint64_t unblocked_ns, unblocked_serial; /* when it was last unblocked, and in which call */
-    uint32_t hushed;    /* inside a wait that is recorded as a whole: what it waits for within is no wait of its own */
+    uint32_t hushed;    /* inside a wait that is recorded as a whole: what it waits for within is no wait with a row */
     pthread_t self;
     enum tt_clock_kind clock; /* of the recorder, which may be gone when the thread ends */
-    int gone;                 /* TT_THREAD_ENDED, TT_RECORDER_GONE: who sets the second of them frees the record */
+    int gone;                 /* TT_THREAD_ENDED, TT_RECORDER_GONE: what sets the second of them frees the record */
     uint64_t died;            /* set by the thread's destructor, which runs without the GIL; 0: not known */
     struct tt_thread *next;      /* of the same recorder */
     struct tt_thread *next_here; /* of the same thread */
@@ -169,19 +169,19 @@ typedef struct {
 struct tt_recorder {
     int recording;
     uint32_t users; /* the Python recorder and its sections: a section may be held for longer, and then does nothing */
-    int forked; /* the process is a child that has no file of its own yet: it gets one when it first records */
+    int forked; /* the process is a child without an own file yet: it gets one when it first records */
     tt_ref fork_node; /* open where it was forked, in the parent's file */
     int fork_noted;   /* in the parent: `fork_node` is for the fork that `fork_thread` is about to make */
     pthread_t fork_thread;
-    tt_ref role_of_new; /* of a thread that begins to record now; 0: it says none */
-    int memory_full; /* a record was asked for that there was no room for */
+    tt_ref role_of_new; /* of a thread that begins to record now; 0: it has none */
+    int memory_full; /* there was no room for a record */
     uint32_t name_cap, frame_cap, depth_cap;
     uint32_t pid;        /* of this process: asking for it costs a system call */
     uint32_t generation; /* of the memory: what was kept from an earlier one must not be followed */
     enum tt_clock_kind clock;
     uint64_t virtual_now;
     uint64_t serial;
-    uint64_t scale; /* nanoseconds a tick, by 2^32 */
+    uint64_t scale; /* nanoseconds per tick, by 2^32 */
     tt_arena arena;
     tt_header *header;
     uint64_t window_end; /* ticks at which the current window ends */
@@ -202,7 +202,7 @@ struct tt_recorder {
     tt_map footprints;         /* memory << 32 | node -> footprint */
     tt_ring *ring;             /* of the timeline; NULL where none is recorded */
     uint64_t event_at;         /* where in it the next event goes */
-    uint64_t events_asked;     /* how many of them a file should hold */
+    uint64_t event_capacity;     /* how many of them a file should hold */
     uint32_t always;           /* frame flags of all sections that work: what is sampled of each */
     tt_experiment *experiment; /* NULL in all but runs with experiments */
     tt_open_at_fork open_at_fork;
@@ -231,7 +231,7 @@ typedef struct {
     uint64_t now; /* where a section is entered or left */
 } tt_here;
 
-/* What a thread did before it began to work for somebody else. */
+/* What a thread did before it began to work for another. */
 typedef struct {
     tt_thread *thread; /* NULL: nothing to restore */
     tt_tree_slot *slot;
@@ -258,11 +258,11 @@ enum tt_ending {
     TT_VOID      /* as TT_OPEN, of a tick that never came to be: its iterable was exhausted */
 };
 
-/* What the core asks of whoever uses it: Cython's side, and the optional parts, which it knows no other way. */
+/* What the core needs from its user: the Cython side, and the optional parts, which it knows no other way. */
 typedef struct {
-    int (*rearm)(tt_recorder *); /* gives a forked child a file of its own; 0: cannot */
+    int (*rearm)(tt_recorder *); /* gives a forked child its own file; 0: cannot */
     void (*describe_thread)(tt_recorder *, tt_thread_facts *);
-    void (*note_site)(tt_recorder *, tt_node *, tt_section *); /* where a section is entered, once a node; may run any code */
+    void (*note_site)(tt_recorder *, tt_node *, tt_section *); /* where a section is entered, once per node; may run any code */
     tt_origin *(*origin_of)(PyObject *);
     /* sampled calls: memory_sampling/, experiments/ */
     int (*sample_prepare)(const tt_section *); /* may run any code; 0: recording has been stopped */
@@ -351,7 +351,7 @@ static inline void tt_write_end(uint32_t *sequence)
     __atomic_store_n(sequence, *sequence + 1, __ATOMIC_RELEASE);
 }
 
-/* The readers' end: one copy of a record's stretches; 1 where its sequence number was even, and the same before and
+/* The readers' end: one copy of parts of a record; 1 where its sequence number was even, and the same before and
  * after. */
 static inline int tt_copy_once(const uint8_t *source, uint8_t *target, ssize_t sequence_at, const ssize_t *starts,
                                const ssize_t *sizes, ssize_t count)
@@ -363,7 +363,7 @@ static inline int tt_copy_once(const uint8_t *source, uint8_t *target, ssize_t s
     return !(before & 1) && __atomic_load_n(sequence, __ATOMIC_RELAXED) == before;
 }
 
-/* Links a finished record: whoever follows the chain finds it whole or not at all. */
+/* Links a finished record: a reader that follows the chain finds it whole or not at all. */
 static inline void tt_link(tt_recorder *recorder, tt_ref *newest, const void *record)
 {
     __atomic_store_n(newest, tt_ref_of(recorder, record), __ATOMIC_RELEASE);

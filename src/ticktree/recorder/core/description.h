@@ -1,4 +1,4 @@
-/* What readers are told of a memory file: the records of layout.h, field by field, and its constants. */
+/* What readers know of a memory file: the records of layout.h, field by field, and its constants. */
 #ifndef TICKTREE_DESCRIPTION_H
 #define TICKTREE_DESCRIPTION_H
 
@@ -97,7 +97,7 @@ static const tt_field tt_fields[] = {
 #undef R
 #define R loop
     F(sequence), F(node), F(next), F(sums), F(hz), F(other_hz), F(budget_ticks), F(ticks), F(incomplete), F(busy),
-    F(warmup_ticks), F(warmup_asked), F(missed), F(miss_run), F(longest_miss_run), F(late_sum), F(late_maximum),
+    F(warmup_ticks), F(warmup_target), F(missed), F(miss_run), F(longest_miss_run), F(late_sum), F(late_maximum),
     F(jitter_count), F(jitter_sum), F(previous_plus_one), F(first_wall_ns), F(first_count), F(first),
     F(boundary_gc_ticks), F(boundary_known), F(boundary_voluntary), F(boundary_involuntary), F(boundary_minor),
     F(boundary_major), F(worst_count), F(worst),

@@ -97,7 +97,7 @@ static inline int tt_book(tt_recorder *recorder, tt_node *node, uint64_t duratio
     return 1;
 }
 
-/* A tick's breakdown: one sum a node, begun anew by the first call of each tick. */
+/* A tick's breakdown: one sum per node, reset by the first call of each tick. */
 static inline void tt_book_in_tick(tt_node *node, uint64_t epoch, uint64_t duration)
 {
     if (node->tick_epoch != epoch) {
@@ -125,8 +125,8 @@ static inline void tt_frame_free(tt_recorder *recorder, tt_frame *frame)
 /* -- accounts: what a call adds to its node and takes from the call around it -------------------------------------
  *
  * A frame counts its open children. While there is one, the frame's self time stands still; when the last one
- * leaves, the covered stretch is deducted from it once and carried by that child, and what the other children
- * spent meanwhile is `concurrent`. A call that ends with children still open deducts the stretch then, at the
+ * leaves, the covered interval is deducted from it once and carried by that child, and what the other children
+ * spent meanwhile is `concurrent`. A call that ends with children still open deducts the interval then, at the
  * expense of the child entered latest. So for every node, always:
  *
  *     total == own + sum(child.total - child.concurrent)
@@ -153,9 +153,9 @@ static inline tt_ref tt_home_of(const tt_frame *frame) { return frame->node ? fr
 static inline uint64_t tt_uncover(tt_frame *parent, uint64_t now)
 {
     if (--parent->active) return 0;
-    uint64_t stretch = now - parent->cover_start;
-    parent->covered += stretch;
-    return stretch;
+    uint64_t covered = now - parent->cover_start;
+    parent->covered += covered;
+    return covered;
 }
 
 /* What a frame adds to its node, whether its call is complete or not. */
@@ -294,7 +294,7 @@ static inline tt_frame *tt_bottom_parent(const tt_stack *stack)
 }
 
 /* Links a frame to the one around it; from here on it is open. A frame with a node covers that one, from `now`; one
- * without is linked and left as any other, but it covers nobody and is not booked. */
+ * without is linked and left as any other, but it covers no call and is not booked. */
 static inline void tt_open(tt_recorder *recorder, tt_frame *frame, tt_frame *parent, uint64_t now)
 {
     frame->start = now;
@@ -437,7 +437,7 @@ TT_INLINE tt_call tt_call_begin(tt_section *section)
     return call;
 }
 
-/* The frame may be gone by now: recording was stopped, or this is a forked child with a memory of its own. */
+/* The frame may be gone by now: recording was stopped, or this is a forked child with its own memory. */
 TT_INLINE void tt_call_end(tt_section *section, const tt_call *call, uint32_t raised)
 {
     tt_recorder *recorder = section->recorder;

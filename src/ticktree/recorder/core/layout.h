@@ -5,7 +5,7 @@
  *
  * A file is one arena of 64-byte lines. A `ref` is a line number (offset / 64), so that a record is named by
  * 32 bits and 0 names none (line 0 is the header's). Records of one kind are chained through `next`, newest
- * first, from the header; a record is filled in before it is linked, so that whoever follows the chain in a
+ * first, from the header; a record is filled in before it is linked, so that a reader that follows the chain in a
  * live file, or in that of a dead process, meets complete records only.
  *
  *   header | name | node | histogram octave | frame | tree | loop | gauge | ...   in order of need
@@ -59,8 +59,8 @@ enum tt_loss {
     TT_LOSS_FOREIGN,       /* sections left in another context than they were entered in */
     TT_LOSS_GAUGE_BUCKETS, /* gauge values outside the octaves a gauge has room for */
     TT_LOSS_THREADS,       /* trees of threads that ended with sections open */
-    TT_LOSS_SIGNALS,       /* signals that found no place, or whose place was given to another before they were asked for */
-    TT_LOSS_EDGES,         /* waits whose end is filed under nobody: past the cap, or without memory */
+    TT_LOSS_SIGNALS,       /* signals that found no place, or whose place was given to another before they were awaited */
+    TT_LOSS_EDGES,         /* waits whose end is filed under no signaller: past the cap, or without memory */
     TT_LOSS_DEVICE,        /* calls whose time on a device was not known when recording ended, or had no event left */
     TT_LOSS_CAPTURED,      /* calls whose work on a device was captured into a graph: not done then */
     TT_LOSS_COUNT
@@ -100,14 +100,14 @@ enum tt_header_flag {
 typedef struct {
     uint64_t magic;
     uint32_t format;
-    uint32_t layout; /* `tt_layout_sum` of who writes: another one means other records, whatever the format */
+    uint32_t layout; /* `tt_layout_sum` of the writer: another one means other records, whatever the format */
     uint32_t header_bytes;
     uint32_t clock_kind;
     uint32_t flags;
     uint32_t node_cap;
     uint64_t used_bytes;   /* of the file; whatever lies beyond is zero */
     uint64_t backed_bytes; /* reserved so far: writing there cannot fail */
-    /* who writes: a pid alone may be reused */
+    /* the writer: a pid alone may be reused */
     uint64_t pid;
     uint64_t process_start; /* clock ticks after boot, as the kernel gives it */
     char boot_id[40];
@@ -133,7 +133,7 @@ typedef struct {
     uint32_t edge_count;
     tt_ref footprints; /* newest */
     uint32_t footprint_count;
-    tt_ref ring;  /* of the timeline; 0: none was asked for, or there was no room for it */
+    tt_ref ring;  /* of the timeline; 0: none was requested, or there was no room for it */
     tt_ref lanes; /* newest */
     uint32_t lane_count;
 } tt_header;
@@ -141,15 +141,15 @@ typedef struct {
 enum tt_node_flag {
     TT_NODE_WAIT = 1,       /* time spent waiting, by the program's own word */
     TT_NODE_NS = 2,         /* record(): nanoseconds, never ticks */
-    TT_NODE_ROOT = 4,       /* a tree's root: stands for `parent` in another tree */
+    TT_NODE_ROOT = 4,       /* a tree's root: represents `parent` in another tree */
     TT_NODE_LOOP = 8,       /* its calls are ticks */
     TT_NODE_PHASED = 16,    /* `warmup` was set aside */
     TT_NODE_MANY_SITES = 32,
-    TT_NODE_DEVICE = 64,    /* a device's time was asked for */
+    TT_NODE_DEVICE = 64,    /* a device's time was requested */
     TT_NODE_TIMED = 128,    /* entered by @timed, whose cost is another */
     TT_NODE_ON_DEVICE = 256,       /* booked: measured by a device's clock */
     TT_NODE_REMOTE = 512,          /* booked: measured by another program's clock */
-    TT_NODE_DEVICE_KNOWN = 1024,   /* a device's time was asked for, and is booked below */
+    TT_NODE_DEVICE_KNOWN = 1024,   /* a device's time was requested, and is booked below */
     /* why it is not, in some call or all: */
     TT_NODE_NO_LIBRARY = 2048,
     TT_NODE_NO_DEVICE = 4096,
@@ -189,7 +189,7 @@ typedef struct {
     uint32_t cpu_samples;
     uint32_t memory_samples;
     tt_ref ticks; /* of a loop: its tick record */
-    /* from here to `warmup`: what calls add up to, all zeros after a reset */
+    /* from here to `warmup`: the sums of calls, all zeros after a reset */
     uint64_t cpu_ns, cpu_wall;
     int64_t memory_change;
     uint64_t memory_peak;
@@ -263,7 +263,7 @@ typedef struct { /* the nodes that one thread writes; adopted by another when it
     char thread_name[TT_THREAD_NAME + 1];
     tt_ref role; /* a text: what the thread does, by the program's own word */
     tt_ref path; /* of the thread that writes it; 0: never needed */
-    uint64_t writer; /* private: the address of the thread's record, for who samples it from outside; 0: it has none */
+    uint64_t writer; /* private: the address of the thread's record, for sampling from outside; 0: it has none */
     uint64_t reserved[4];
 } tt_tree;
 
@@ -301,7 +301,7 @@ typedef struct { /* what one place of the run had of the time: a node of any of 
 } tt_share;
 
 /* How the time since the run began was spent along the chain of events that led to this thread's now: its critical
- * path so far. The shares always add up to `mark_ns`. The first is of the places that are not kept. */
+ * path so far. The shares always sum to `mark_ns`. The first is of the places that are not kept. */
 typedef struct {
     uint32_t sequence;
     tt_ref tree; /* whose nodes' marks are of the same moment: what they have grown since is to be added */
@@ -315,7 +315,7 @@ typedef struct {
 typedef struct { /* whose signals, by one channel, ended waits of one node: nanoseconds */
     uint32_t sequence;
     tt_ref node, next, channel; /* channel: a text */
-    uint64_t start; /* who signalled: the process */
+    uint64_t start; /* the signaller: its process */
     uint32_t pid, incarnation;
     tt_ref by_node; /* and the node that was open there, in its file */
     uint32_t reserved;
@@ -323,7 +323,7 @@ typedef struct { /* whose signals, by one channel, ended waits of one node: nano
 } tt_edge;
 
 /* What the calls of one node that were sampled needed of one memory: the process's own, or a device's. A peak that could
- * not be seen lies between what was and a bound; where both are the same, it is exact. */
+ * not be read lies between what was read and a bound; where both are the same, it is exact. */
 typedef struct {
     uint32_t sequence;
     tt_ref node, next, device; /* device: a text; 0: resident memory */
@@ -349,7 +349,7 @@ typedef struct {
     uint64_t reserved;
 } tt_worst_tick;
 
-typedef struct { /* what else happened in ticks, over those of which all of it is known */
+typedef struct { /* what else happened in ticks, over those for which all of it is known */
     uint64_t ticks, gc_ticks, voluntary_switches, involuntary_switches, minor_faults, major_faults;
 } tt_causes;
 
@@ -360,12 +360,12 @@ typedef struct { /* what nodes took in missed ticks, each in a row that its ref 
 } tt_missed_rows;
 
 enum tt_sums_flag {
-    TT_SUMS_BY_HAND = 1, /* how long the warm-up lasts was said by the program */
-    TT_SUMS_WARM = 2,    /* so many ticks as it said are over */
+    TT_SUMS_BY_HAND = 1, /* the program declared how long the warm-up lasts */
+    TT_SUMS_WARM = 2,    /* the declared ticks are over */
     TT_SUMS_DUE = 4      /* all ticks so far are to be set aside once another begins */
 };
 
-/* What the steady ticks of a loop add up to, beside what its record holds; written under that one's sequence. `ticks`
+/* Sums of the steady ticks of a loop, in addition to its record; written under that one's sequence. `ticks`
  * and `missed` say of how many ticks: where they are others than the loop's, the sums are not of all of them. */
 typedef struct {
     uint32_t flags;
@@ -383,10 +383,10 @@ typedef struct {
     tt_ref node, next;
     tt_ref sums;
     double hz;       /* 0: none */
-    double other_hz; /* another rate that was asked for: then there is no budget */
+    double other_hz; /* another target rate: then there is no budget */
     uint64_t budget_ticks;
     uint64_t ticks, incomplete, busy; /* the whole run */
-    uint64_t warmup_ticks, warmup_asked;
+    uint64_t warmup_ticks, warmup_target;
     /* the steady phase */
     uint64_t missed, miss_run, longest_miss_run;
     uint64_t late_sum, late_maximum;

@@ -181,7 +181,7 @@ static void tt_note_open(tt_recorder *recorder, const tt_thread *thread)
     const tt_stack *stack = thread ? &thread->base : NULL;
     for (; stack; stack = tt_stack_after((tt_thread *)thread, stack))
         for (const tt_frame *frame = stack->top; frame; frame = tt_below(frame)) {
-            if (frame->flags & TT_FRAME_SOFT) continue; /* nobody leaves these */
+            if (frame->flags & TT_FRAME_SOFT) continue; /* no exit leaves these */
             if (open->noted == open->room) {
                 uint32_t room = open->room ? 2 * open->room : 16;
                 uint64_t *sections = realloc(open->sections, room * sizeof *sections);
@@ -193,10 +193,10 @@ static void tt_note_open(tt_recorder *recorder, const tt_thread *thread)
         }
 }
 
-/* In the parent, before it forks: the child goes on from here, and is no longer told what we do meanwhile. */
+/* In the parent, before it forks: the child continues from here, and does not learn what we do meanwhile. */
 void tt_before_fork(void)
 {
-    if (!tt_holds_gil()) return; /* somebody forks from outside of Python: others may write */
+    if (!tt_holds_gil()) return; /* forked from outside of Python: other threads may write */
     for (tt_recorder *recorder = tt_recorders; recorder; recorder = recorder->next) {
         tt_thread *thread = recorder->recording && !recorder->forked ? tt_thread_known(recorder) : NULL;
         tt_note_open(recorder, thread);
@@ -228,7 +228,7 @@ static void tt_forget_places(tt_recorder *recorder)
     recorder->open_at_fork.inherited = recorder->open_at_fork.noted;
 }
 
-/* The node that was open on this thread when the process was forked, in the parent's file, as far as can be told
+/* The node that was open on this thread when the process was forked, in the parent's file, as far as is known
  * without running any code: in the stack that the thread used last. */
 tt_ref tt_node_open_here(tt_recorder *recorder)
 {

@@ -29,12 +29,12 @@ void tt_loop_ask(tt_recorder *recorder, tt_loop *loop, double hz, uint64_t warmu
     if (warmup == TT_WARMUP_FOUND) return;
     tt_loop_sums *sums = tt_at(recorder, loop->sums);
     sums->flags |= TT_SUMS_BY_HAND;
-    if (warmup > loop->warmup_asked && !(sums->flags & TT_SUMS_WARM)) loop->warmup_asked = warmup;
+    if (warmup > loop->warmup_target && !(sums->flags & TT_SUMS_WARM)) loop->warmup_target = warmup;
 }
 
 /* What happened since the last boundary is no cause of a tick that does not begin there, nor is the tick before its
  * neighbour: an episode has ended in between. */
-static void tt_loop_begin_anew(const tt_recorder *recorder, tt_loop *loop)
+static void tt_loop_restart(const tt_recorder *recorder, tt_loop *loop)
 {
     loop->boundary_gc_ticks = recorder->header->gc_ticks;
     loop->boundary_known = 0;
@@ -54,7 +54,7 @@ static tt_frame *tt_tick_open(tt_section *section, const tt_here *here, double h
         return tick;
     }
     tt_loop_ask(recorder, loop, hz, warmup);
-    if (!goes_on) tt_loop_begin_anew(recorder, loop);
+    if (!goes_on) tt_loop_restart(recorder, loop);
     return tick;
 }
 
@@ -71,7 +71,7 @@ static tt_frame *tt_tick_around(tt_section *section, const tt_here *here, int ne
     return frame;
 }
 
-/* A boundary of a loop whose `for` is somebody else's: ends its tick, if one is open here, and begins the next. */
+/* A boundary of a loop whose `for` is in other code: ends its tick, if one is open here, and begins the next. */
 void tt_tick(tt_section *section, double hz, uint64_t warmup)
 {
     tt_here here;

@@ -1,7 +1,7 @@
 /* The memory that a recorder writes: one range of addresses, backed chunk by chunk; and records, taken from its end.
  *
  * On tmpfs and never on a disk: dirty pages of a disk file are write-protected while they are written back and
- * stall whoever writes next. Every chunk is reserved (posix_fallocate) and touched before it is needed: writing
+ * stall the next writer. Every chunk is reserved (posix_fallocate) and touched before it is needed: writing
  * to an unreserved page of a full tmpfs is a SIGBUS, and the first touch of 256 KiB costs some 200 µs. Where not even
  * the first chunk can be reserved, all is private memory, which only this process can read; where a later one cannot,
  * the file stays as large as it is, and what finds no place in it is counted. So a file is always whole.
@@ -23,7 +23,7 @@
 #define TT_CHUNK_MOST (256ull * 1024)
 /* Kept free ahead of what is used: more than any record takes. */
 #define TT_AHEAD (12ull * 1024)
-/* What does not fit may be entered a million times a second: of so many asks for room where there was none, one is
+/* What does not fit may be entered a million times per second: of so many requests for room where there was none, one is
  * passed on to the system. There may be room again by then. */
 #define TT_ASKS_SKIPPED 255u
 #define TT_RESERVED_BYTES (64ull * 1024 * 1024)
@@ -297,7 +297,7 @@ static tt_ring *tt_ring_make(tt_recorder *recorder, uint64_t capacity)
     return ring;
 }
 
-/* The lane of a thread, or of one of the contexts that interleave in it; found again by those who come back. */
+/* The lane of a thread, or of one of the contexts that interleave in it; found again on return. */
 tt_ref tt_lane_of(tt_recorder *recorder, uint64_t thread_id, const char *thread_name, uint32_t number)
 {
     if (!recorder->ring) return 0;
@@ -318,7 +318,7 @@ tt_ref tt_lane_of(tt_recorder *recorder, uint64_t thread_id, const char *thread_
     return tt_ref_of(recorder, lane);
 }
 
-/* Of a stack beside its thread's own. `known`: the lane it had when it was last in use. */
+/* Of a stack other than its thread's own. `known`: the lane it had when it was last in use. */
 tt_ref tt_lane_of_stack(tt_recorder *recorder, const tt_thread *thread, tt_ref known, uint32_t number)
 {
     if (known || !thread->base.lane) return known;
@@ -337,14 +337,14 @@ static void tt_lanes_of_thread(tt_recorder *recorder, tt_thread *thread)
 /* Gives a file its ring, once. Where there is no room for so many events, for as many as there is: half, a quarter, ... */
 void tt_timeline_begin(tt_recorder *recorder)
 {
-    uint64_t capacity = recorder->events_asked;
+    uint64_t capacity = recorder->event_capacity;
     if (recorder->ring || !capacity) return;
     while (capacity >= TT_EVENTS_LEAST && !recorder->ring) {
         recorder->ring = tt_ring_make(recorder, capacity);
         capacity /= 2;
     }
-    if (!recorder->ring && recorder->events_asked < TT_EVENTS_LEAST)
-        recorder->ring = tt_ring_make(recorder, recorder->events_asked);
+    if (!recorder->ring && recorder->event_capacity < TT_EVENTS_LEAST)
+        recorder->ring = tt_ring_make(recorder, recorder->event_capacity);
     if (!recorder->ring) return;
     recorder->event_at = 0;
     tt_link(recorder, &recorder->header->ring, recorder->ring);
@@ -353,7 +353,7 @@ void tt_timeline_begin(tt_recorder *recorder)
 
 static inline tt_event *tt_events_of(tt_ring *ring) { return (tt_event *)(ring + 1); }
 
-/* Out of line: who records no timeline need not have it in the way. */
+/* Out of line, to keep it out of the way of programs without a timeline. */
 void tt_event_put(tt_recorder *recorder, tt_ref lane, tt_ref node, uint64_t start, uint64_t end)
 {
     tt_ring *ring = recorder->ring;

@@ -1,4 +1,4 @@
-/* Carrying a place in the tree to where work goes on: another task, another thread, an executor's worker. */
+/* Carrying a place in the tree to where work continues: another task, another thread, an executor's worker. */
 #include "hot.h"
 
 /* What is open here now. `node` 0: nothing is being recorded. */
@@ -19,11 +19,11 @@ void tt_origin_capture(tt_recorder *recorder, tt_origin *origin)
 }
 
 /* Just before a fork, in the parent: the node that the child is a child of, should it record. Only this thread will be
- * in the child; others may go on to run until then, and may be about to fork themselves. */
+ * in the child; others may continue to run until then, and may be about to fork themselves. */
 void tt_note_fork(tt_recorder *recorder)
 {
     tt_origin origin;
-    if (recorder->forked) return; /* nothing of its own: its children are where it would have been */
+    if (recorder->forked) return; /* it has no records: its children are where it would have been */
     tt_origin_capture(recorder, &origin);
     recorder->fork_node = origin.node;
     recorder->fork_thread = pthread_self();
@@ -53,7 +53,7 @@ int tt_thread_restore(tt_recorder *recorder, const tt_reparented *before)
     return 1;
 }
 
-/* From now on this thread's sections are children of `origin`, in a tree of their own. */
+/* From now on this thread's sections are children of `origin`, in an own tree. */
 tt_reparented tt_errand_begin(tt_recorder *recorder, const tt_origin *origin)
 {
     tt_reparented none = {0};

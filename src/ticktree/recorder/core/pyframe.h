@@ -159,8 +159,8 @@ static inline void tt_state_over(PyObject *capsule)
 }
 
 /* Leaves a mark in the thread's Python state; `over(mark)` runs when the state is cleared: with the GIL, on the thread
- * itself, and before anybody who joins it continues. A finaliser may come here after that: then there is nothing to leave
- * it in. */
+ * itself, and before a thread that joins it continues. A finaliser may come here after that: then there is nothing to
+ * leave it in. */
 static inline void tt_state_watch(PyThreadState *state, void *mark, void (*over)(void *))
 {
     static __thread uint64_t watched;
@@ -176,7 +176,7 @@ static inline void tt_state_watch(PyThreadState *state, void *mark, void (*over)
 /* What a weak reference refers to, borrowed; None once it is gone. */
 static inline PyObject *tt_referent(PyObject *reference) { return ((PyWeakReference *)reference)->wr_object; }
 
-/* What tells a C function from others: methods are bound anew for each call. NULL: it is none. */
+/* The identity of a C function: methods are bound again for each call. NULL: it is not one. */
 static inline const void *tt_c_function_key(PyObject *callable)
 {
     if (PyCFunction_Check(callable)) return ((PyCFunctionObject *)callable)->m_ml;
@@ -206,7 +206,7 @@ static inline const void *tt_pyframe_code(const tt_pyframe *frame) { return TT_P
 /* The code of contextlib's `__enter__` and `__aenter__` for generators. */
 extern __attribute__((visibility("hidden"))) const void *tt_manager_codes[2];
 
-/* Who called, without frames that the interpreter makes for itself: below C code, at the bottom of a thread, and from
+/* The caller, without frames that the interpreter makes for itself: below C code, at the bottom of a thread, and from
  * Python 3.13 on between `__init__` and a call of the class that was specialised. */
 static inline tt_pyframe *tt_pyframe_python_caller(tt_pyframe *frame)
 {
@@ -230,7 +230,7 @@ static inline tt_pyframe *tt_pyframe_owner(tt_pyframe *frame)
     return frame;
 }
 
-/* The instruction being executed: an address of its own for each call site. */
+/* The instruction being executed: its own address for each call site. */
 static inline uint64_t tt_pyframe_site(tt_pyframe *frame)
 {
     return frame ? (uint64_t)(uintptr_t)TT_PYFRAME_INSTRUCTION(frame) : 1;

@@ -12,7 +12,7 @@ static pthread_key_t tt_thread_key;
 static void tt_thread_ended(void *threads)
 {
     for (tt_thread *thread = threads, *next; thread; thread = next) {
-        next = thread->next_here; /* read first: once marked, it may be freed by whoever holds the GIL */
+        next = thread->next_here; /* read first: once marked, the holder of the GIL may free it */
         thread->died = thread->clock == TT_CLOCK_VIRTUAL ? 0 : tt_clock_ticks(thread->clock);
         if (__atomic_fetch_or(&thread->gone, TT_THREAD_ENDED, __ATOMIC_ACQ_REL)) free(thread);
     }
@@ -129,7 +129,7 @@ tt_tree_slot *tt_tree_free(tt_recorder *recorder, tt_ref spawn, tt_ref role)
     return slot;
 }
 
-/* A tree under `spawn` for this thread: one of the same role that nobody writes any more, or a new one. */
+/* A tree under `spawn` for this thread: one of the same role without a writer, or a new one. */
 tt_tree_slot *tt_tree_claim(tt_recorder *recorder, tt_thread *thread, tt_ref spawn, tt_ref role,
                             const tt_thread_facts *facts)
 {
@@ -147,7 +147,7 @@ tt_tree_slot *tt_tree_claim(tt_recorder *recorder, tt_thread *thread, tt_ref spa
     return slot;
 }
 
-/* The same for what the calling thread does for somebody else. */
+/* The same for what the calling thread does for another. */
 tt_tree_slot *tt_tree_claim_here(tt_recorder *recorder, tt_thread *thread, tt_ref spawn)
 {
     tt_thread_facts facts = {0, NULL, 0, "", NULL};
@@ -155,7 +155,7 @@ tt_tree_slot *tt_tree_claim_here(tt_recorder *recorder, tt_thread *thread, tt_re
     return tt_tree_claim(recorder, thread, spawn, thread->slot->role, &facts);
 }
 
-/* Nobody writes it any more. */
+/* It has no writer any more. */
 void tt_tree_release(tt_recorder *recorder, tt_tree_slot *slot)
 {
     tt_tree *tree = tt_at(recorder, slot->tree);
@@ -207,7 +207,7 @@ tt_thread *tt_thread_here(tt_recorder *recorder)
             continue;
         }
         *link = thread->next_here;
-        free(thread); /* this thread lives, so nobody else does */
+        free(thread); /* this thread lives, so no other frees it */
     }
     pthread_setspecific(tt_thread_key, tt_threads_here);
     return tt_thread_make(recorder);
@@ -272,10 +272,10 @@ static void tt_origin_claim(tt_recorder *recorder, tt_origin *origin, PyObject *
     origin->context = own;
 }
 
-/* Where a context's stack belongs that is seen for the first time: a task's own (its origin is unclaimed), a copy made
- * inside that task and run there (`Context.run`, callbacks), or a context of nobody known to us that this thread runs
+/* Where a context's stack belongs when it is first met: a task's own (its origin is unclaimed), a copy made
+ * inside that task and run there (`Context.run`, callbacks), or an unknown context that this thread runs
  * synchronously. With no section open in the task, a copy is where the task is. A task is a child of the call that it was
- * made in; that may be over: then the task's sections stay there, and cover nobody. */
+ * made in; that may be over: then the task's sections stay there, and cover no call. */
 static tt_parent tt_stack_place(tt_thread *thread, const tt_stack *stack, tt_pyframe *now)
 {
     tt_origin *origin = stack->origin;
@@ -324,7 +324,7 @@ static void tt_stack_serve(tt_recorder *recorder, tt_stack *stack)
     Py_XDECREF(value);
 }
 
-/* A task that ended with a stage, or anything else, open at its top: nobody but us holds its context any more.
+/* A task that ended with a stage, or anything else, open at its top: we alone hold its context.
  * Looked for when there are twice as many stacks as the last look left. */
 static void tt_stacks_sweep(tt_recorder *recorder, tt_thread *thread)
 {

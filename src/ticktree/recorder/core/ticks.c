@@ -38,7 +38,7 @@ static void tt_octaves_clear(tt_recorder *recorder, const tt_ref *octaves)
         if (octaves[at]) memset(tt_at(recorder, octaves[at]), 0, sizeof(tt_octave));
 }
 
-/* The steady phase begins anew; the first ticks stay the first. */
+/* The steady phase begins again; the first ticks stay the first. */
 static void tt_sums_clear(tt_recorder *recorder, tt_loop_sums *sums)
 {
     sums->ticks = sums->waited = sums->missed = sums->missed_sum = 0;
@@ -102,7 +102,7 @@ static void tt_boundary_note(tt_loop *loop, const struct rusage *usage)
 }
 #endif
 
-/* What happened to this thread before a tick is no cause of it: asked for where ticks are long enough to tell. */
+/* What happened to this thread before a tick is no cause of it: read where ticks are long enough to tell. */
 void tt_loop_look(tt_recorder *recorder, tt_loop *loop)
 {
     loop->boundary_gc_ticks = recorder->header->gc_ticks;
@@ -197,7 +197,7 @@ static void tt_book_jitter(tt_recorder *recorder, tt_loop *loop, tt_loop_sums *s
     tt_count_in(recorder, sums->jitter_octaves, step);
 }
 
-/* -- the first ticks: 64 for those who read the run; 256 in 64 bins of 1, 2 or 4, for the end of the warm-up ---------- */
+/* -- the first ticks: 64 for readers of the run; 256 in 64 bins of 1, 2 or 4, for the end of the warm-up ---------- */
 
 static unsigned tt_bin_width(uint64_t tick)
 {
@@ -248,10 +248,10 @@ static void tt_book_first(tt_recorder *recorder, tt_loop *loop, tt_loop_sums *su
  * takes three or more by a whole tick, or one of the first four by ten, and none in the second half of the ticks so far.
  * More is set aside only where at least as many ticks have followed as were set aside before. */
 
-#define TT_WARMUP_LEAST_SHARE 0.1 /* of a tick: nobody looks for less */
+#define TT_WARMUP_LEAST_SHARE 0.1 /* of a tick: a smaller gain is not worth it */
 #define TT_WARMUP_FEW 6u          /* fewer ticks tell hardly how much ticks scatter */
 #define TT_WARMUP_SINGLE 3u       /* single ticks that are no accident */
-#define TT_WARMUP_FIRST 4u        /* of which one alone is none where it takes ... */
+#define TT_WARMUP_FIRST 4u        /* of which one alone is an accident where it takes ... */
 #define TT_WARMUP_FAR 10          /* ... so many ticks more */
 #define TT_WARMUP_LONGER 8u       /* longer ticks that are no accident */
 
@@ -448,7 +448,7 @@ static int tt_is_in_steady(const tt_recorder *recorder, const tt_node *node)
 static void tt_warmup_look(const tt_recorder *recorder, const tt_node *node, tt_loop *loop, tt_loop_sums *sums)
 {
     if (sums->flags & TT_SUMS_BY_HAND)
-        sums->flags |= loop->ticks == loop->warmup_asked ? TT_SUMS_DUE | TT_SUMS_WARM : 0;
+        sums->flags |= loop->ticks == loop->warmup_target ? TT_SUMS_DUE | TT_SUMS_WARM : 0;
     else if (tt_is_warmup(sums, loop->ticks, loop->warmup_ticks) && !tt_is_in_steady(recorder, node))
         sums->flags |= TT_SUMS_DUE;
 }

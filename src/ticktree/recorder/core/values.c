@@ -11,7 +11,7 @@ static inline void tt_work_add(tt_node *node, const tt_amounts *amounts)
     node->work_items += amounts->items;
 }
 
-/* Taken to have ended now: nobody said otherwise. */
+/* Assumed to have ended now. */
 static void tt_record_event(tt_recorder *recorder, const tt_stack *stack, tt_ref node, uint64_t ns, uint64_t now)
 {
     uint64_t ticks = tt_ns_to_ticks(recorder, ns);

@@ -1,13 +1,13 @@
-/* Where signals are left for whoever they unblock: a table by the hash of a channel's name and key.
+/* Where signals are left for the threads that they wake: a table by the hash of a channel's name and key.
  *
- * One table is shared by all processes of a run, in a file beside their memory files; another is each process's own,
+ * One table is shared by all processes of a run, in a file next to their memory files; another is each process's own,
  * for what only its threads can wait for. A place holds the last signal: when, by whom, and the path that led to it.
  *
  *   header with aliases | place | place | ...
  *
  * A process may be killed, or stopped, at any moment. So a place is only ever tried for, a bounded number of times; one
  * that is held by a process that has died, or for longer than any holder needs, is taken from it; and what is read
- * is believed only where its shares add up to its time.
+ * is trusted only where its shares sum to its time.
  */
 #ifndef TICKTREE_CHANNEL_H
 #define TICKTREE_CHANNEL_H
@@ -27,23 +27,23 @@
 #define TT_CHANNEL_MAGIC 0x534C4E4843545454ULL /* "TTTCHNLS" */
 #define TT_CHANNEL_FORMAT 1u
 #define TT_PLACES 512u
-#define TT_PLACES_TRIED 8u /* beside the one that the hash names */
+#define TT_PLACES_TRIED 8u /* besides the one that the hash names */
 #define TT_ALIASES 1024u
 #define TT_LOCK_SPINS 100
 #define TT_LOCK_YIELDS 4
 #define TT_LOCK_NS 50000000ULL /* a holder needs some hundred nanoseconds, unless it is stopped */
 
 typedef struct {
-    uint32_t holder;     /* the pid of who writes or reads it now; 0: nobody */
+    uint32_t holder;     /* the pid of the process that writes or reads it now; 0: none */
     uint32_t count;      /* of shares */
-    uint64_t held_since; /* since the run began; 0: nobody, or not said yet */
+    uint64_t held_since; /* since the run began; 0: none, or not set yet */
     uint64_t key;        /* 0: never used */
     uint64_t at_ns;      /* since the run began */
-    uint64_t start;      /* who signalled last */
+    uint64_t start;      /* the last signaller */
     uint32_t pid, incarnation;
     tt_ref node;
     uint32_t reserved0;
-    int64_t paid_ns; /* by who signalled last, of what is owed in an experiment (experiments/ledger.h) */
+    int64_t paid_ns; /* by the last signaller, of what is owed in an experiment (experiments/ledger.h) */
     tt_share shares[TT_SHARES];
 } tt_place;
 
@@ -98,8 +98,8 @@ static tt_channels *tt_channels_join(const char *path)
     return NULL;
 }
 
-/* Makes the table under a name of its own, all its space reserved, and gives it its real name in one step: who finds it
- * finds it whole. Who comes second joins the first. */
+/* Makes the table under an own name, all its space reserved, and gives it its real name in one step: a process that finds it
+ * finds it whole. The second to come joins the first. */
 static tt_channels *tt_channels_make(const char *path)
 {
     char draft[PATH_MAX];
@@ -146,7 +146,7 @@ static int tt_place_try(tt_place *place, uint32_t holder, uint32_t us)
     return __atomic_compare_exchange_n(&place->holder, &holder, us, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
 }
 
-/* Whether who holds a place will never let go of it: another thread of ours cannot hold it, for that needs the GIL. */
+/* Whether the holder of a place will never release it: another thread of ours cannot hold it, for that needs the GIL. */
 static int tt_holder_is_gone(const tt_recorder *recorder, const tt_place *place, uint32_t holder)
 {
     if (holder == recorder->pid || (kill((pid_t)holder, 0) && errno == ESRCH)) return 1;
@@ -252,15 +252,15 @@ static void tt_message_check(tt_message *message)
     if (sum != message->path.at_ns) message->path.count = 0;
 }
 
-enum tt_asked { TT_ASKED_NONE, TT_ASKED_BUSY, TT_ASKED_FOUND };
+enum tt_answer { TT_ANSWER_NONE, TT_ANSWER_BUSY, TT_ANSWER_FOUND };
 
-static enum tt_asked tt_channel_get(const tt_recorder *recorder, tt_channels *channels, uint64_t key, uint64_t now_ns,
+static enum tt_answer tt_channel_get(const tt_recorder *recorder, tt_channels *channels, uint64_t key, uint64_t now_ns,
                                     tt_message *message)
 {
     tt_place *place = tt_place_find(channels, key);
     /* One that was never signalled is no loss, unless its place may have been given to another. */
-    if (!place) return __atomic_load_n(&channels->taken, __ATOMIC_RELAXED) ? TT_ASKED_BUSY : TT_ASKED_NONE;
-    if (!tt_place_hold(recorder, place, now_ns)) return TT_ASKED_BUSY;
+    if (!place) return __atomic_load_n(&channels->taken, __ATOMIC_RELAXED) ? TT_ANSWER_BUSY : TT_ANSWER_NONE;
+    if (!tt_place_hold(recorder, place, now_ns)) return TT_ANSWER_BUSY;
     int same = place->key == key;
     uint32_t count = place->count <= TT_SHARES ? place->count : 0;
     *message = (tt_message){.start = place->start, .pid = place->pid, .incarnation = place->incarnation,
@@ -270,7 +270,7 @@ static enum tt_asked tt_channel_get(const tt_recorder *recorder, tt_channels *ch
     memcpy(message->path.shares, place->shares, count * sizeof *place->shares);
     tt_place_release(place);
     tt_message_check(message);
-    return same ? TT_ASKED_FOUND : TT_ASKED_BUSY;
+    return same ? TT_ANSWER_FOUND : TT_ANSWER_BUSY;
 }
 
 /* -- aliases -------------------------------------------------------------------------------------------------------- */

@@ -1,8 +1,8 @@
 /* Critical paths, found while the program runs.
  *
  * Every thread carries a bounded account of how the time since the run began was spent along the chain of events that
- * led to its now. While it works, its own sections are added; when it was blocked and another thread's signal let it
- * go on, the account becomes the signaller's, as it was when it signalled, and what passed from there on. So at any
+ * led to its now. While it works, its own sections are added; when it was blocked and another thread's signal woke
+ * it, the account becomes the signaller's, as it was when it signalled, and what passed from there on. So at any
  * moment the account of a thread is the path that set how late it is: nothing but a shorter path makes it earlier.
  * This is Hollingsworth's method of piggybacking the path's profile on the messages (J. K. Hollingsworth, "Critical
  * path profiling of message passing and shared-memory programs", IEEE Transactions on Parallel and Distributed Systems
@@ -240,8 +240,8 @@ static void tt_path_begin(tt_recorder *recorder, tt_thread *thread, const tt_sna
     tt_path_switch(recorder, thread, from, slot->tree, slot->root, tt_moment_now(recorder));
 }
 
-/* The thread now writes another tree: its path goes on in it. That of an errand goes on from who gave it, if that was
- * after the thread was last heard of: then it is the errand that it was waiting for. */
+/* The thread now writes another tree: its path continues in it. That of an errand continues from the thread that gave it, if that was
+ * after the thread last recorded: then it is the errand that it was waiting for. */
 static void tt_path_move(tt_recorder *recorder, tt_thread *thread, const tt_tree_slot *to, const tt_snapshot *given)
 {
     static tt_snapshot own; /* scratch; the GIL is held */
@@ -254,7 +254,7 @@ static void tt_path_move(tt_recorder *recorder, tt_thread *thread, const tt_tree
     tt_path_switch(recorder, thread, given && given->at_ns > heard_ns ? given : &own, to->tree, to->root, now);
 }
 
-/* The path that led to an origin: for threads and errands, whose own path goes on from it. */
+/* The path that led to an origin: for threads and errands, whose own path continues from it. */
 static void tt_origin_capture_path(tt_recorder *recorder, tt_origin *origin)
 {
     if (!origin->thread) return;
@@ -264,7 +264,7 @@ static void tt_origin_capture_path(tt_recorder *recorder, tt_origin *origin)
     if (path && origin->path) tt_path_take(path, origin->path);
 }
 
-/* In the parent, before it forks: the child goes on from here, and is no longer told what we do meanwhile. */
+/* In the parent, before it forks: the child continues from here, and does not learn what we do meanwhile. */
 static void tt_path_before_fork(tt_recorder *recorder, tt_thread *thread)
 {
     tt_path *path = thread ? tt_path_update(recorder, thread, tt_moment_now(recorder)) : NULL;
@@ -274,7 +274,7 @@ static void tt_path_before_fork(tt_recorder *recorder, tt_thread *thread)
     if (path) tt_path_take(path, recorder->forked_from);
 }
 
-/* In a forked child, once it has a file of its own: its path is that of the thread that forked. */
+/* In a forked child, once it has its own file: its path is that of the thread that forked. */
 static void tt_path_of_fork(tt_recorder *recorder)
 {
     tt_thread *thread = recorder->forked_from && recorder->forked_from->count ? tt_thread_here(recorder) : NULL;

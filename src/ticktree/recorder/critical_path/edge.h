@@ -1,4 +1,4 @@
-/* Signals and who they unblock: what a wait was for, filed under the node that waited. */
+/* Wake edges: what a wait was for, filed under the node that waited. */
 #ifndef TICKTREE_EDGE_H
 #define TICKTREE_EDGE_H
 
@@ -32,9 +32,9 @@ static tt_edge *tt_edge_make(tt_recorder *recorder, tt_ref node, tt_ref channel,
 /* The edge of these, made at need; NULL past the cap. */
 static tt_edge *tt_edge_find(tt_recorder *recorder, tt_ref node, tt_ref channel, const tt_message *from)
 {
-    uint64_t who[4] = {from->start, (uint64_t)from->pid << 32 | from->incarnation, (uint64_t)node << 32 | channel,
+    uint64_t source[4] = {from->start, (uint64_t)from->pid << 32 | from->incarnation, (uint64_t)node << 32 | channel,
                        from->node};
-    uint64_t key = tt_hash_end(tt_hash(TT_HASH_BEGIN, who, sizeof who)), ref;
+    uint64_t key = tt_hash_end(tt_hash(TT_HASH_BEGIN, source, sizeof source)), ref;
     for (uint32_t at = 0; (ref = tt_map_next(&recorder->edges, key, &at));)
         if (tt_edge_is(tt_at(recorder, (tt_ref)ref), node, channel, from)) return tt_at(recorder, (tt_ref)ref);
     if (!channel || !tt_map_reserve(&recorder->edges)) return NULL;
@@ -77,7 +77,7 @@ static tt_ref tt_open_node(const tt_stack *stack, const tt_frame *frame)
     return frame ? tt_home_of(frame) : stack->parent.home;
 }
 
-/* Leaves word that whoever waits for `key` may go on. */
+/* Leaves the signal for the thread that waits for `key`. */
 static void tt_signal(tt_recorder *recorder, tt_channels *channels, uint64_t key)
 {
     tt_here here;
@@ -102,7 +102,7 @@ static tt_frame *tt_waiting_frame(const tt_recorder *recorder, tt_frame *around)
     return tt_frame_recorded(recorder, around);
 }
 
-/* Since when a wait lasts, in nanoseconds since the run began. One that was unblocked before, and went on, began anew. */
+/* Since when a wait lasts, in nanoseconds since the run began. One that was woken before, and continues, began then. */
 static uint64_t tt_waiting_since(const tt_recorder *recorder, const tt_thread *thread, uint64_t serial, uint64_t began,
                                  tt_moment now)
 {
@@ -133,12 +133,12 @@ static void tt_unblock(tt_recorder *recorder, tt_stack *stack, tt_frame *waiting
     tt_path_switch(recorder, thread, &from->path, path->tree, node, now);
 }
 
-/* What the last signal of `key` was; counts it where it cannot be told. */
+/* What the last signal of `key` was; counts it as a loss where that is not known. */
 static int tt_ask(tt_recorder *recorder, tt_channels *channels, uint64_t key, tt_moment now, tt_message *message)
 {
-    enum tt_asked asked = channels ? tt_channel_get(recorder, channels, key, now.ns, message) : TT_ASKED_NONE;
-    if (asked == TT_ASKED_BUSY) tt_lose(recorder, TT_LOSS_SIGNALS);
-    return asked == TT_ASKED_FOUND;
+    enum tt_answer answer = channels ? tt_channel_get(recorder, channels, key, now.ns, message) : TT_ANSWER_NONE;
+    if (answer == TT_ANSWER_BUSY) tt_lose(recorder, TT_LOSS_SIGNALS);
+    return answer == TT_ANSWER_FOUND;
 }
 
 static void tt_unblocked(tt_recorder *recorder, tt_channels *channels, uint64_t key, uint32_t name_id)
@@ -156,7 +156,7 @@ static void tt_unblocked(tt_recorder *recorder, tt_channels *channels, uint64_t 
     tt_stack_rest(here.stack);
 }
 
-/* The main thread of a new process goes on from a signal of its starter: all since is its start. */
+/* The main thread of a new process continues from a signal of its parent: all since is its start. */
 static void tt_start_from(tt_recorder *recorder, tt_channels *channels, uint64_t key)
 {
     if (!recorder->recording) return;
@@ -170,7 +170,7 @@ static void tt_start_from(tt_recorder *recorder, tt_channels *channels, uint64_t
 
 /* -- waits that are recorded from outside ---------------------------------------------------------------------------- */
 
-/* Whether the running thread has been in a section. Of one that has not, nobody knows what it worked at and what it
+/* Whether the running thread has been in a section. Of one that has not, it is not known what it worked at and what it
  * waited for (a pool's handlers wait in C), and its path would tell all of that as its work. */
 static int tt_thread_tells(const tt_recorder *recorder)
 {
@@ -188,8 +188,9 @@ static int tt_hushed(const tt_recorder *recorder)
     return tt_silent || (thread && thread->hushed);
 }
 
-/* A call that may block begins. It is a row of its own inside an open section, or on the main thread, but not inside
- * another wait; it has no call site, for who called is mostly the library itself. `by_others`: another thread may end it. */
+/* A call that may block begins. It is an own row inside an open section, or on the main thread, but not inside
+ * another wait; it has no call site, since the caller is mostly the library itself. `by_others`: another thread may
+ * end it. */
 typedef struct {
     uint64_t since; /* its call's serial if it has a row, else when it began */
     int counts, row;
@@ -206,7 +207,7 @@ static tt_wait tt_wait_enter(tt_section *section, int by_others)
     if (by_others) tt_experiment_away(recorder);
     wait.counts = 1;
     wait.since = tt_now(recorder);
-    if (!thread && !recorder->forked) return wait; /* a helper's: known once it was unblocked by somebody */
+    if (!thread && !recorder->forked) return wait; /* a helper's: known once another thread woke it */
     tt_here here = {.now = wait.since};
     if (!tt_arrive(recorder, &here)) return wait;
     here.stack->thread->hushed++;

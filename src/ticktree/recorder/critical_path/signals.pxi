@@ -41,7 +41,7 @@ cdef bint hash_key(object key, uint64_t* hash, int depth) except -1:
 
 
 cdef uint64_t channel_of(object name, object key) noexcept:
-    """The channel of a name and a key; 0 where the key is none."""
+    """The channel of a name and a key; 0 for an invalid key."""
     cdef uint64_t hash = TT_HASH_BEGIN
     try:
         if hash_key(name, &hash, 0) and hash_key(key, &hash, 0):
@@ -55,7 +55,7 @@ cdef uint64_t checked_channel(object name, object key) except 0:
     """The same of what a program passes.
 
     Raises:
-        TypeError: If the name is not a str, or the key is none.
+        TypeError: If the name is not a str, or the key is invalid.
     """
     at = channel_of(name_text(name, "a signal's"), key)
     if not at:
@@ -113,7 +113,7 @@ cdef uint32_t channel_id(Recorder recorder, object name) noexcept:
 
 @cython.no_gc_clear
 cdef class Channel:
-    """What libraries signal by themselves: many things of one name, told apart by key.
+    """What libraries signal by themselves: many things of one name, distinguished by key.
 
     Args:
         recorder: Where it is recorded.
@@ -141,12 +141,12 @@ cdef class Channel:
             return 0
 
     def wakes(self, key):
-        """Whoever waits for this may go on; not inside a wait that is recorded as a whole, and signals as one."""
+        """Wakes what waits for this; not inside a wait that is recorded as a whole, and signals as one."""
         if self.recorder.core.recording and not tt_hushed(self.recorder.core):
             leave_signal(self.recorder, self.at(key), self.own)
 
     def hash(self, key):
-        """Of this name and key, as it is in every process: 64 bits; 0 where the key is none."""
+        """Of this name and key, as it is in every process: 64 bits; 0 for an invalid key."""
         return self.at(key)
 
 
@@ -155,7 +155,7 @@ cdef class Wait:
     """Calls of a library that may block, recorded from outside.
 
     Args:
-        channel: What lets them go on.
+        channel: What wakes them.
         name: Of their row.
     """
 
@@ -167,12 +167,12 @@ cdef class Wait:
         self.section = channel.recorder.section(name, wait=True)
 
     def call(self, function, tuple args, key=None, came=None, *, bint raising=False):
-        """Calls what may block; a row of its own inside an open section and on the main thread, unless part of a wait.
+        """Calls what may block; an own row inside an open section and on the main thread, unless part of a wait.
 
         Args:
             function: What blocks.
             args: Its arguments.
-            key: Of the channel; None where it cannot be told; a function where only the result tells.
+            key: Of the channel; None where it is not known; a function where only the result tells.
             came: Called with the result: whether that is what was waited for; by default, whatever it is.
             raising: What was waited for may be an exception: then `came` is called with None.
         """

@@ -1,9 +1,9 @@
-# Sections whose calls others are told of: clocks of devices, range marks for other profilers.
+# Sections with attendants: clocks of devices, range marks for other profilers.
 
 
 @cython.no_gc_clear
 cdef class AttendedSection(Section):
-    """A section with attendants. Each is asked to `begin` before a call, and told to `end` after it.
+    """A section with attendants. Each one's `begin` is called before a call, and its `end` after it.
 
     What they do is not the call's self time: it falls to the section around. What they raise never reaches the program,
     unless it is some signal handler's.
@@ -11,7 +11,7 @@ cdef class AttendedSection(Section):
 
     cdef tuple attendants
     cdef bint waits
-    cdef dict told  # by the serial of the call: what each attendant gave when it began
+    cdef dict marks  # by the serial of the call: what each attendant gave when it began
     cdef Py_ssize_t most
 
     def __enter__(self):
@@ -31,9 +31,9 @@ cdef class AttendedSection(Section):
 
     def __exit__(self, kind, error, trace):
         cdef tt_spot spot
-        cdef uint64_t serial = tt_call_open_here(&self.core, &spot) if self.told else 0
+        cdef uint64_t serial = tt_call_open_here(&self.core, &spot) if self.marks else 0
         cdef uint32_t raised = tt_raised(<PyObject*>kind)
-        given = self.told.pop(serial, None)
+        given = self.marks.pop(serial, None)
         if given is None:
             tt_leave_by(&self.core, raised)
             return
@@ -47,8 +47,8 @@ cdef class AttendedSection(Section):
     def results(self, value):
         """Names what the call's work on a device will give; see `Section.results`."""
         cdef tt_spot spot
-        cdef uint64_t serial = tt_call_open_here(&self.core, &spot) if self.told else 0
-        for attendant, mark in zip(self.attendants, self.told.get(serial, ())):
+        cdef uint64_t serial = tt_call_open_here(&self.core, &spot) if self.marks else 0
+        for attendant, mark in zip(self.attendants, self.marks.get(serial, ())):
             if type(mark) is not str and mark is not None:
                 attendant.results(mark, value)
         return value
@@ -58,7 +58,7 @@ cdef class AttendedSection(Section):
         for attendant in self.attendants:
             try:
                 mark = attendant.begin()
-                if type(mark) is str and mark == "events" and len(self.told) > FEW_OPEN:
+                if type(mark) is str and mark == "events" and len(self.marks) > FEW_OPEN:
                     self._forget_ended()  # they may hold what is missing
                     mark = attendant.begin()
                 given.append(mark)
@@ -68,7 +68,7 @@ cdef class AttendedSection(Section):
         return given
 
     cdef _keep(self, uint64_t serial, list given, tt_spot* spot):
-        """Holds what the attendants gave until the call ends; why one gives nothing is said of the node."""
+        """Holds what the attendants gave until the call ends; the node gets the reason if one gives nothing."""
         cdef bint any_mark = False
         for mark in given:
             if type(mark) is str:
@@ -76,8 +76,8 @@ cdef class AttendedSection(Section):
             elif mark is not None:
                 any_mark = True
         if any_mark:
-            self.told[serial] = given
-            if len(self.told) > self.most:
+            self.marks[serial] = given
+            if len(self.marks) > self.most:
                 self._forget_ended()
 
     cdef _note(self, str why, tt_spot* spot):
@@ -109,10 +109,10 @@ cdef class AttendedSection(Section):
 
     cdef _forget_ended(self):
         """Calls that were ended by the section around them never came to tell."""
-        alive = {tt_serial for tt_serial in self.told if tt_call_is_open(self.core.recorder, tt_serial)}
-        for serial in self.told.keys() - alive:
-            forget_all(self.attendants, self.told.pop(serial))
-        self.most = max(64, 2 * len(self.told))
+        alive = {tt_serial for tt_serial in self.marks if tt_call_is_open(self.core.recorder, tt_serial)}
+        for serial in self.marks.keys() - alive:
+            forget_all(self.attendants, self.marks.pop(serial))
+        self.most = max(64, 2 * len(self.marks))
 
 
 cdef enum: FEW_OPEN = 16  # calls of one section at once; more may be some that have ended, and hold what others need
@@ -136,12 +136,12 @@ cdef Section new_attended(Recorder recorder, str name, uint32_t name_id, uint32_
     section_begin(section, recorder, name, name_id, node_flags, frame_flags)
     section.attendants = tuple(attendants)
     section.waits = any(attendant.waits for attendant in section.attendants)
-    section.told, section.most = {}, 64
+    section.marks, section.most = {}, 64
     return section
 
 
 cdef Section made(Recorder recorder, str name, uint32_t name_id, uint32_t node_flags, uint32_t frame_flags, device):
-    """A new section, with whatever is to be told of its calls.
+    """A new section, with all attendants of its calls.
 
     Raises:
         ValueError: There is no such device.
@@ -161,7 +161,7 @@ cdef Section made(Recorder recorder, str name, uint32_t name_id, uint32_t node_f
 
 
 cdef object device_text(device, uint32_t* node_flags):
-    """Which device's time is asked for, as text; None for none. "auto" complains of nothing that is not there."""
+    """Which device's time is requested, as text; None for none. "auto" does not complain about a missing device."""
     if device is None:
         return None
     text = str(device)  # libraries have objects for them: torch.device("cuda:1")

@@ -24,8 +24,9 @@ static tt_tree_slot *tt_slot_of(const tt_recorder *recorder, tt_ref tree)
     return slot;
 }
 
-/* Where the calling thread may write what belongs below `node`: there, in a tree of its own or of a thread
- * that has ended; else in a tree that hangs there, as those of threads started under it do. `*lent` is that tree, to be given back; 0: nowhere. */
+/* Where the calling thread may write what belongs below `node`: there, in its own tree or that of a thread
+ * that has ended; else in a child tree of it, like those of threads started under it. `*lent` is that tree, to be
+ * given back; 0: nowhere. */
 static tt_ref tt_spot_here(tt_recorder *recorder, tt_thread *thread, tt_ref node, tt_tree_slot **lent)
 {
     *lent = NULL;
@@ -41,7 +42,7 @@ static tt_ref tt_spot_here(tt_recorder *recorder, tt_thread *thread, tt_ref node
     return *lent ? (*lent)->root : 0;
 }
 
-/* Books a call of `ns` nanoseconds in the node that `names` lead to, all of it beside what is around it, but for what
+/* Books a call of `ns` nanoseconds in the node that `names` lead to, all of it concurrent to what is around it, but for what
  * it `covered` of the booked call around it: that is taken from that node's self time, as far as there is any. */
 static void tt_book_call(tt_recorder *recorder, tt_ref at, tt_section *const *names, size_t count, uint64_t ns,
                          uint64_t covered)
@@ -89,14 +90,14 @@ static int tt_book_at(tt_recorder *recorder, const tt_spot *place, tt_section *c
     return 1;
 }
 
-/* Says of a node what is known of the device time that was asked for. */
+/* Sets on a node what is known of the requested device time. */
 static void tt_spot_says(tt_recorder *recorder, const tt_spot *place, uint32_t flags)
 {
     if (recorder->forked || !recorder->header || !place->node || place->generation != recorder->generation) return;
     tt_node_at(recorder, place->node)->flags |= TT_NODE_DEVICE | flags;
 }
 
-/* The call of `section` that a leave here would end: its serial, 0 where there is none, and its node. */
+/* The call of `section` that an exit here would end: its serial, 0 where there is none, and its node. */
 static uint64_t tt_call_open_here(tt_section *section, tt_spot *spot)
 {
     tt_recorder *recorder = section->recorder;

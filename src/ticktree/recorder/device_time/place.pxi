@@ -28,7 +28,7 @@ cdef enum: MOST_NAMES = 64
 
 cdef dict CLOCK_FLAGS = {"host": 0, "device": TT_NODE_ON_DEVICE, "remote": TT_NODE_REMOTE}
 
-# What a node says of the device time that was asked for.
+# What a node says of the requested device time.
 cdef dict DEVICE_TIME_IS = {
     "measured": TT_NODE_DEVICE_KNOWN,
     "library": TT_NODE_NO_LIBRARY,

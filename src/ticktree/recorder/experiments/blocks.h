@@ -98,7 +98,7 @@ static void tt_block_end(tt_ledger *ledger, uint64_t now_ns)
     __atomic_store_n(&ledger->block_count, ledger->block_count + 1, __ATOMIC_RELEASE);
 }
 
-static uint64_t tt_who(const tt_recorder *recorder)
+static uint64_t tt_own_id(const tt_recorder *recorder)
 {
     return (uint64_t)recorder->pid << 32 | (uint32_t)((uintptr_t)&tt_payer_here >> 4);
 }
@@ -110,12 +110,12 @@ static uint64_t tt_who(const tt_recorder *recorder)
  * settled it is measured. */
 static void tt_block_tick(const tt_recorder *recorder, tt_ledger *ledger)
 {
-    uint64_t nobody = 0, us = tt_who(recorder), now_ns = tt_experiment_ns(recorder);
-    if (__atomic_compare_exchange_n(&ledger->owner, &nobody, us, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
+    uint64_t owner = 0, us = tt_own_id(recorder), now_ns = tt_experiment_ns(recorder);
+    if (__atomic_compare_exchange_n(&ledger->owner, &owner, us, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
         tt_rest_begin(ledger, now_ns);
         return;
     }
-    if (nobody != us) return;
+    if (owner != us) return;
     uint64_t ticks = ++ledger->ticks, rest = ledger->rest_ticks, begin = rest + ledger->settle_ticks;
     if (ticks == rest) tt_plan_begin(ledger, &ledger->open.plan, now_ns);
     if (ticks == begin) tt_block_begin(ledger, now_ns);
@@ -171,7 +171,7 @@ static uint64_t tt_lasted_ns(const tt_recorder *recorder, const tt_payer *payer,
 }
 
 /* What a call took that could be faster: what its thread computed, and what it waited for something outside of the run.
- * No wait for another thread, which is that one's time; nor for the GIL, a core, or a lock that is not seen. */
+ * No wait for another thread, which is that one's time; nor for the GIL, a core, or an unknown lock. */
 static uint64_t tt_target_ns(const tt_recorder *recorder, const tt_payer *payer, const tt_target_call *open, uint64_t most)
 {
     if (recorder->clock == TT_CLOCK_VIRTUAL) return most;

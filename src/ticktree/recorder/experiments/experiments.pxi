@@ -1,4 +1,4 @@
-# Experiments: the ledger, as who plans them and who takes part in them sees it.
+# Experiments: the ledger, as their planner and their participants use it.
 
 LEDGER_NAME = "experiments.ttx"  # run/memory.py removes it with the memory files
 MOST_TARGETS = TT_TARGETS  # sections that experiments of a run are made with
@@ -20,7 +20,7 @@ def begin_experiments(Recorder recorder not None, path):
 
 
 cdef class Ledger:
-    """What is made faster or slower when, and what came of it; made by who supervises a run.
+    """What is made faster or slower when, and what came of it; made by the supervisor of a run.
 
     Args:
         path: The file to make, on tmpfs.
@@ -77,7 +77,7 @@ cdef class Ledger:
         tt_ledger_begin(self.core)
 
     def watch(self, until_ns):
-        """Says that somebody watches, until then: no block that begins or lasts later does anything.
+        """Declares a watcher until then: no block that begins or lasts later does anything.
 
         Args:
             until_ns: Of CLOCK_MONOTONIC; later than a block that begins now may last.

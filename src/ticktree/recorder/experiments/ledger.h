@@ -4,12 +4,13 @@
  * the same, but for the clock (C. Curtsinger and E. Berger, "Coz: finding code that counts with causal profiling", SOSP
  * 2015). So while the section runs for t, a part of t is added to what every thread owes, and counts as paid by the
  * thread that runs the section. It is owed from moment to moment, not once the section has ended: a thread that works for
- * longer than the faster section would take must be late at once, not have waited for it meanwhile. A thread pays by a pause: where its sections begin and end, before it waits, and before it
- * lets another go on. Who was blocked and is let go on has waited as long as the one who lets it: it has paid as much.
+ * longer than the faster section would take must be late at once, not have waited for it meanwhile. A thread pays by
+ * a pause: where its sections begin and end, before it waits, and before it wakes another. A thread that was blocked
+ * and is woken has waited as long as the one that wakes it: it has paid as much.
  *
- * The ledger is a file beside the memory files, mapped by all processes of the run. The thread that runs the loop whose
- * ticks are measured moves from block to block; a program that is killed, or leaves the loop, leaves a block that is over
- * at `until_ns`, from which moment nothing more is owed.
+ * The ledger is a file next to the memory files, mapped by all processes of the run. The thread that runs the loop
+ * whose ticks are measured moves from block to block; a program that is killed, or leaves the loop, leaves a block
+ * that is over at `until_ns`, from which moment nothing more is owed.
  */
 #ifndef TICKTREE_LEDGER_H
 #define TICKTREE_LEDGER_H
@@ -62,7 +63,7 @@ typedef struct {
     uint64_t block_most_ns;             /* a block that takes longer is over, and lost */
     uint64_t owner;                     /* the thread that runs the loop; 0: none yet */
     uint64_t until_ns;
-    uint64_t watched_ns; /* until when somebody watches: past it nothing is done; 0: nobody says */
+    uint64_t watched_ns; /* until when it is watched: past it nothing is done; 0: not set */
     uint64_t number;  /* of the rest or the block that is open */
     uint64_t planned; /* blocks so far */
     uint64_t now;    /* what is done now: see `tt_plan_pack` */
@@ -221,7 +222,7 @@ static int64_t tt_owed_now(tt_ledger *ledger, uint64_t now_ns)
     return (int64_t)tt_owed(ledger) + (open_ns ? tt_part_of(ledger, &plan, open_ns) : 0);
 }
 
-/* What of it a thread's own open call stands for, which that has paid. */
+/* The part of it from a thread's own open call, which that has paid. */
 static int64_t tt_own_now(const tt_payer *payer, uint64_t now_ns)
 {
     if (!payer->call || __atomic_load_n(payer->call, __ATOMIC_RELAXED) != payer->call_value) return 0;
@@ -229,7 +230,7 @@ static int64_t tt_own_now(const tt_payer *payer, uint64_t now_ns)
     return plan.intervention == TT_FASTER ? tt_part_of(payer->ledger, &plan, tt_call_ns(payer->call_value, now_ns)) : 0;
 }
 
-/* 0: it is another's by now, or nobody's. */
+/* 0: it is another's by now, or no thread's. */
 static int tt_call_set(tt_payer *payer, uint64_t value)
 {
     uint64_t ours = payer->call_value;
@@ -254,7 +255,7 @@ static void tt_call_open(tt_payer *payer, uint64_t now_ns)
     payer->call_value = now_ns;
 }
 
-/* The running thread; who comes new begins with what all have paid. */
+/* The running thread; a new one begins with what all have paid. */
 static tt_payer *tt_payer_of(const tt_recorder *recorder)
 {
     tt_payer *payer = &tt_payer_here;
@@ -341,7 +342,7 @@ static inline void tt_experiment_pay(tt_recorder *recorder)
     if (TT_UNLIKELY(recorder->experiment != NULL) && tt_ledger_is_on(recorder->experiment->ledger)) tt_pay(recorder);
 }
 
-/* What a thread that lets others go on has paid: they have waited for as long. */
+/* What a thread that wakes others has paid: they have waited for as long. */
 static inline int64_t tt_experiment_paid(const tt_recorder *recorder)
 {
     if (TT_LIKELY(recorder->experiment == NULL)) return 0;
@@ -349,7 +350,7 @@ static inline int64_t tt_experiment_paid(const tt_recorder *recorder)
     return payer->paid_ns + tt_own_now(payer, tt_experiment_ns(recorder));
 }
 
-/* This thread was blocked in the wait `serial`, until one that had paid so much let it go on. */
+/* This thread was blocked in the wait `serial`, until one that had paid so much woke it. */
 static inline void tt_experiment_woken(const tt_recorder *recorder, uint64_t serial, int64_t paid_ns)
 {
     if (TT_LIKELY(recorder->experiment == NULL)) return;

@@ -1,9 +1,9 @@
 /* Focus: the calls under a named function, as nodes by call site.
  *
- * Who tells of calls is sys.monitoring (3.12 and later) or a profile function; both come down to a call that begins
+ * Calls are reported by sys.monitoring (3.12 and later) or a profile function; both come down to a call that begins
  * and a call that ends, each in a Python frame that is the innermost one. A call under focus is a frame as any other
  * section's, found again by the address of its Python frame. Its node is found by its call site: the calling
- * instruction and what is called, resolved to a name once (who names it may run any code).
+ * instruction and what is called, resolved to a name once (naming may run any code).
  *
  *   plain function   from call to return
  *   generator        only while it runs: each resumption is a call
@@ -94,7 +94,7 @@ static inline tt_recorder *tt_focus_recorder(void)
     return tt_focus.open && tt_focus.recorder && !tt_focus.recorder->forked ? tt_focus.recorder : NULL;
 }
 
-/* A coroutine or async generator is resumed. Whether that is all: its call goes on, or it is of no interest. */
+/* A coroutine or async generator is resumed. Whether that is all: its call continues, or it is of no interest. */
 static int tt_focus_resumes(PyObject *code, const tt_here *here, int *recorded)
 {
     *recorded = tt_focus_find(here->stack, code, here->pyframe) != NULL;
@@ -163,7 +163,7 @@ static TT_NOINLINE void tt_focus_end_slowly(tt_recorder *recorder, const tt_here
     tt_stack *stack = here->stack, *holder = stack;
     int no_call = tt_code_is(code, TT_CODE_NO_CALL);
     tt_frame *frame = no_call ? NULL : tt_focus_find(stack, code, here->pyframe);
-    if (!frame && !no_call && tt_code_sleeps(code)) /* a coroutine that somebody else's context finalises */
+    if (!frame && !no_call && tt_code_sleeps(code)) /* a coroutine that another context finalises */
         for (holder = &stack->thread->base; holder && !frame;) {
             frame = tt_focus_find(holder, code, here->pyframe);
             if (!frame) holder = tt_stack_after(stack->thread, holder);
@@ -208,7 +208,7 @@ static inline const void *tt_focus_c_key(PyObject *callable)
     return PyType_Check(callable) ? (const void *)callable : (const void *)Py_TYPE(callable);
 }
 
-/* The innermost Python frame calls a C function, which its author sees as a call like any other. */
+/* The innermost Python frame calls a C function, which to its author is a call like any other. */
 static void tt_focus_c_begin(PyObject *callable)
 {
     tt_recorder *recorder = tt_focus_recorder();
@@ -243,7 +243,7 @@ static void tt_focus_c_end(void)
     tt_stack_rest(here.stack);
 }
 
-/* Ends what is open under focus, though its calls go on: nobody will tell when they end. */
+/* Ends what is open under focus, though its calls continue: their ends will not be reported. */
 static void tt_focus_close_all(tt_recorder *recorder)
 {
     if (!recorder->recording || recorder->forked) return;

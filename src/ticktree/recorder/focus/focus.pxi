@@ -1,31 +1,31 @@
-# Focus: the native side of recorder/focus, which knows what a call site is called and who tells of calls.
+# Focus: the native side of recorder/focus, which knows what a call site is called and what reports calls.
 
 
-cdef object focus_eye = None  # of recorder/focus: what is asked of Python, once a code object or a call site
+cdef object focus_eye = None  # of recorder/focus: answers in Python, once per code object or call site
 
 
 def focus_begin(Recorder recorder, object eye, uint32_t depth, uint32_t roots, bint c_functions, bint keeps_looking,
                 warmup=None):
-    """From now on calls under the roots are recorded, where somebody tells of them.
+    """From now on calls under the roots are recorded, where they are reported.
 
     Args:
         recorder: What records.
-        eye: Is asked what is met for the first time: `which`, `meet`, `want`, `sleep`, `name`, `wrap`, `alone`.
+        eye: Is called for what is met for the first time: `which`, `meet`, `want`, `sleep`, `name`, `wrap`, `alone`.
         depth: How many levels of calls below a root are recorded.
         roots: How many there are.
         c_functions: Whether calls of C functions are recorded.
-        keeps_looking: Whether functions that are not under a root are to be told of again and again.
+        keeps_looking: Whether functions that are not under a root are reported again and again.
         warmup: First calls of each root whose statistics are set aside; None: as many as are unlike the rest.
     """
     global focus_eye
-    cdef uint64_t asked = checked_warmup(warmup)
+    cdef uint64_t count = checked_warmup(warmup)
     focus_end()
     focus_eye = eye
     tt_focus.depth = depth
     tt_focus.root_count = tt_focus.unfound = roots
     tt_focus.c_functions = c_functions
     tt_focus.keeps_looking = keeps_looking
-    tt_focus.warmup = asked
+    tt_focus.warmup = count
     tt_focus.generation = recorder.core.generation
     tt_focus.recorder = recorder.core
 
@@ -56,7 +56,7 @@ def focus_callbacks(object disable):
 
 
 def focus_root(Recorder recorder, uint32_t root, name, site):
-    """Says what a root is called where nobody in focus calls it; it is found now."""
+    """Sets the name of a root where nothing in focus calls it; it is found now."""
     cdef tt_section* section = <tt_section*>calloc(1, sizeof(tt_section))
     if section == NULL:
         raise MemoryError
@@ -146,7 +146,7 @@ cdef void focus_alone "tt_focus_alone"() noexcept:
 
 
 def focus_profile_on(bint displace=False):
-    """The calling thread's calls are told of by a profile function; False where it has another, which stays.
+    """The calling thread's calls are reported by a profile function; False where it has another, which stays.
 
     Args:
         displace: Take its place nevertheless: it is one of ours.
@@ -155,7 +155,7 @@ def focus_profile_on(bint displace=False):
 
 
 def focus_profile_is_gone():
-    """Whether the calling thread was to be told of all its calls, and another profiler has ended that."""
+    """Whether the calling thread's calls were all reported, and another profiler has ended that."""
     return bool(tt_profile_is_gone())
 
 
@@ -168,7 +168,7 @@ def focus_profile_off():
 cdef class Opening:
     """A function whose thread is looked at while it runs. Binds as a method, keeps name, signature and docstring.
 
-    The program never asked for it: so it says of itself all that the function says, that it is one included.
+    The program did not make it: so it has all attributes of the function, its class included.
     """
 
     cdef tt_opening core

@@ -1,4 +1,4 @@
-/* Who tells of calls: sys.monitoring's callbacks (3.12 and later), and the profile function (before). */
+/* What reports calls: sys.monitoring's callbacks (3.12 and later), and the profile function (before). */
 #ifndef TICKTREE_FOCUS_EVENTS_H
 #define TICKTREE_FOCUS_EVENTS_H
 
@@ -24,7 +24,7 @@ static void tt_focus_part_begins(PyObject *code, tt_code_info *info)
     tt_focus_meet(code);
 }
 
-/* A function begins, or goes on, that does not yet tell of its calls by itself. A root does so from now on. */
+/* A function begins, or continues, that does not yet report its calls by itself. A root does so from now on. */
 static int tt_focus_first_calls(PyObject *code, tt_code_info *info, enum tt_focus_kind kind)
 {
     if (!(info->state & TT_CODE_CHECKED) && tt_code_check(code, info)) {
@@ -41,8 +41,8 @@ static int tt_focus_first_calls(PyObject *code, tt_code_info *info, enum tt_focu
     return recorded;
 }
 
-/* Of every function until it is known: a function that is never called under focus is told of a few times, one that is
- * tells by itself from then on. */
+/* Of every function until it is known: a function that is never called under focus is reported a few times, one that is
+ * reports by itself from then on. */
 static PyObject *tt_on_any(PyObject *const *args, Py_ssize_t count, enum tt_focus_kind kind)
 {
     tt_code_info *info = count ? tt_code_info_of(args[0], 1) : NULL;
@@ -66,7 +66,7 @@ static PyObject *tt_on_any_start(PyObject *Py_UNUSED(self), PyObject *const *arg
     return tt_on_any(args, count, TT_FOCUS_START);
 }
 
-/* A generator that was begun where nobody looked may go on under focus. */
+/* A generator that was begun unwatched may continue under focus. */
 static PyObject *tt_on_any_resume(PyObject *Py_UNUSED(self), PyObject *const *args, Py_ssize_t count)
 {
     return tt_on_any(args, count, TT_FOCUS_RESUME);
@@ -121,11 +121,11 @@ static void tt_focus_wake_generator(PyObject *generator)
     tt_focus_wake(code);
     Py_DECREF(code);
 #else
-    (void)generator; /* nobody tells of CALL there */
+    (void)generator; /* CALL is not reported there */
 #endif
 }
 
-/* CALL: what is called under another name than its own is woken here; and C functions begin, where they are asked for. */
+/* CALL: what is called under another name than its own is woken here; and C functions begin, if requested. */
 static PyObject *tt_on_call(PyObject *Py_UNUSED(self), PyObject *const *args, Py_ssize_t count)
 {
     if (count < 3) return tt_again();
@@ -163,7 +163,7 @@ static uint32_t tt_profile_extents; /* wrapped roots that are open, in all threa
 
 static int tt_profile(PyObject *Py_UNUSED(self), PyFrameObject *Py_UNUSED(frame), int what, PyObject *arg);
 
-/* A thread may have a profile function of its own, which stays. */
+/* A thread may have its own profile function, which stays. */
 static inline int tt_profile_is_free(PyThreadState *state) { return tt_profile_function(state) == NULL; }
 
 static void tt_profile_off(PyThreadState *state)
@@ -223,12 +223,12 @@ static int tt_profile(PyObject *Py_UNUSED(self), PyFrameObject *Py_UNUSED(frame)
     default:
         return 0;
     }
-    /* All roots are found and wrapped, and none is open: whoever is still looked at need not be any more. */
+    /* All roots are found and wrapped, and none is open: a function that is still watched need not be any more. */
     if (TT_UNLIKELY(!tt_focus.open && !tt_profile_looks() && !tt_profile_extents)) tt_profile_off(state);
     return 0;
 }
 
-/* From here on this thread's calls are seen. 0: it has another profile function, which stays. */
+/* From here on this thread's calls are recorded. 0: it has another profile function, which stays. */
 static int tt_profile_on(int displace)
 {
     PyThreadState *state = tt_thread_state();
@@ -238,7 +238,7 @@ static int tt_profile_on(int displace)
     return 1;
 }
 
-/* Displaced by another, which may have gone again meanwhile: what was called since was not seen. */
+/* Displaced by another, which may have gone again meanwhile: calls since then were not recorded. */
 static int tt_profile_is_gone(void)
 {
     return tt_focus.recorder && tt_profile_looks() && tt_profile_function(tt_thread_state()) != tt_profile;
@@ -252,7 +252,7 @@ static int tt_profile_is_gone(void) { return 0; }
 static void tt_profile_off_here(void) {}
 #endif
 
-/* In focus.pxi: a wrapped root was called in a thread that has a profile function of its own. */
+/* In focus.pxi: a wrapped root was called in a thread that has its own profile function. */
 static void tt_focus_alone(void);
 
 #if PY_VERSION_HEX < 0x030C0000
@@ -267,7 +267,7 @@ static TT_NOINLINE void tt_opening_was_displaced(tt_recorder *recorder)
 }
 #endif
 
-/* A root that is wrapped: while it runs, the calls of its thread are seen. */
+/* A root that is wrapped: while it runs, the calls of its thread are recorded. */
 typedef struct {
     vectorcallfunc vectorcall;
     PyObject *function;

@@ -1,6 +1,6 @@
 /* What focus knows of code: which is a root, what was met, and what each call site is called.
  *
- * A call site is the calling instruction and what is called. It is resolved to a name once (who names it may run any
+ * A call site is the calling instruction and what is called. It is resolved to a name once (naming may run any
  * code); what is known of a code object lies with it, and goes with it.
  */
 #ifndef TICKTREE_FOCUS_SITES_H
@@ -25,10 +25,10 @@ enum tt_code_state {
     TT_CODE_NAMED = 8,   /* what it may call is known by name */
     TT_CODE_ASLEEP = 16, /* called so often outside that it is no longer looked at */
     TT_CODE_SLEEPY = 32, /* woken: its calls are looked at, under focus or not */
-    TT_CODE_PART = 64    /* a comprehension or generator expression: what it calls is called by whoever runs it */
+    TT_CODE_PART = 64    /* a comprehension or generator expression: what it calls counts as called by its caller */
 };
 
-/* No calls of their own: what runs in them is their caller's. */
+/* No own calls: what runs in them is their caller's. */
 #define TT_CODE_NO_CALL (TT_CODE_OWN | TT_CODE_PART)
 
 /* What is known of a code object; lies with it, and goes with it. */
@@ -39,7 +39,7 @@ typedef struct {
 } tt_code_info;
 
 typedef struct {
-    const void *caller, *callee; /* held by whoever names the site */
+    const void *caller, *callee; /* held by the namer of the site */
     uint64_t at;
     tt_section section;
 } tt_focus_site;
@@ -117,7 +117,7 @@ static inline int tt_code_sleeps(PyObject *code)
 
 static inline uint64_t tt_focus_of(uint32_t roots, uint32_t depth_left) { return (uint64_t)roots << 32 | depth_left; }
 
-/* In a context of its own: the call of the thread's that this one runs in. An event loop that runs under focus runs its
+/* In an own context: the call of the thread's that this one runs in. An event loop that runs under focus runs its
  * tasks there, wherever they were made. */
 static TT_NOINLINE tt_frame *tt_focus_beneath(const tt_stack *stack, tt_pyframe *now)
 {
@@ -136,7 +136,7 @@ static int tt_focus_sleeps(const tt_recorder *recorder, const tt_frame *frame, t
 }
 
 /* The call under focus that is open around a call entered here; NULL: none is. What a sleeping coroutine has started
- * runs beside it, not in it; so does what an event loop calls back in a copy of its context. */
+ * is concurrent to it, not in it; so does what an event loop calls back in a copy of its context. */
 static inline tt_frame *tt_focus_around(const tt_recorder *recorder, const tt_stack *stack, tt_frame *around,
                                         tt_pyframe *now)
 {
@@ -183,7 +183,7 @@ static TT_NOINLINE tt_section *tt_focus_site_make(tt_pyframe *caller, const void
     return &site->section;
 }
 
-/* `callee` is called by `caller` (NULL: by nobody); `callee_key` tells it from others that are called there. */
+/* `callee` is called by `caller` (NULL: by no code); `callee_key` distinguishes it from others that are called there. */
 static inline tt_section *tt_focus_site_of(tt_pyframe *caller, PyObject *callee, const void *callee_key)
 {
     const void *code = caller ? tt_pyframe_code(caller) : NULL;
@@ -192,7 +192,7 @@ static inline tt_section *tt_focus_site_of(tt_pyframe *caller, PyObject *callee,
     return TT_LIKELY(site != NULL) ? &site->section : tt_focus_site_make(caller, code, at, callee, callee_key);
 }
 
-/* Who called, as the program's author sees it: what ticktree puts between is not there. */
+/* The caller, as the program's author sees it: without what ticktree puts between. */
 static inline tt_pyframe *tt_focus_caller(tt_pyframe *caller, const tt_frame *around)
 {
     while (caller && !(around && tt_entered_in(around, caller)) &&

@@ -9,8 +9,8 @@ def read_devices_by(reader):
     """Sets what reads the memory of devices where calls that measure memory begin and end.
 
     Args:
-        reader: () -> a list of (name, bytes in use, the most in use since it was called last), one a device; None
-            where they cannot be read, and are not to be asked for again. None instead of it: there is nothing to read.
+        reader: () -> a list of (name, bytes in use, the most in use since it was called last), one per device; None
+            where they cannot be read, and are not to be read again. None instead of it: there is nothing to read.
             What it raises is raised in the main thread, later: it is some signal handler's.
     """
     global device_reader

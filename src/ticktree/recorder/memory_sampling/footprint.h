@@ -1,4 +1,4 @@
-/* What the calls of a node needed of each memory: kept apart from the node, for few nodes are asked. */
+/* What the calls of a node needed of each memory: kept apart from the node, since few nodes are measured. */
 #ifndef TICKTREE_FOOTPRINT_H
 #define TICKTREE_FOOTPRINT_H
 

@@ -1,9 +1,9 @@
 /* Peaks of memory inside open calls, whatever other calls begin and end meanwhile.
  *
- * A high-water mark is the process's, or a device's: only one stretch can be watched at a time. So the time of a program
- * is cut into stretches by the moments at which any measured call begins or ends. Each stretch is read once, with one
- * reset of the mark, and its peak is every call's that was open in it. What a call's peak is at its end is then the
- * greatest of its stretches', in whatever order calls nest, interleave or end.
+ * A high-water mark is the process's, or a device's: only one interval can be watched at a time. So the time of a
+ * program is cut into intervals by the moments at which any measured call begins or ends. Each interval is read once,
+ * with one reset of the mark, and its peak is every call's that was open in it. What a call's peak is at its end is
+ * then the greatest of its intervals', in whatever order calls nest, interleave or end.
  *
  * One table for the process: all recorders, threads and contexts of it share the memories. Guarded by the GIL.
  */
@@ -58,7 +58,7 @@ static void tt_fold(uint32_t memory, const tt_reading *reading)
     }
 }
 
-/* A device seen for the first time had nothing in use before: that is what open calls' marks already say of it. */
+/* A new device had nothing in use before: open calls' marks already say so. */
 static void tt_device_fold(const char *name, const tt_reading *reading)
 {
     uint32_t at = 0;

@@ -1,12 +1,12 @@
-/* How much memory the process has resident, and the most it had since we last asked.
+/* How much memory the process has resident, and the most it had since the last reading.
  *
  * The kernel keeps the most a process ever had (VmHWM), and forgets it where "5" is written to the process's clear_refs
- * (proc(5)): so each stretch between two readings has a peak of its own. Where that cannot be written, the mark only
- * tells of stretches that went beyond all before them; of others it is known what was there at their ends, and that
+ * (proc(5)): so each interval between two readings has its own peak. Where that cannot be written, the mark only
+ * tells of intervals that exceeded all before them; of others it is known what was there at their ends, and that
  * they stayed below the mark.
  *
- * The files are opened anew each time, though it is a third of the cost: an open one would be of the parent's memory in
- * a forked child, and its number another file's in a program that closes all it finds.
+ * The files are opened again each time, though it is a third of the cost: an open one would be of the parent's memory
+ * in a forked child, and its number another file's in a program that closes all it finds.
  */
 #ifndef TICKTREE_RESIDENT_H
 #define TICKTREE_RESIDENT_H
@@ -19,7 +19,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-typedef struct { /* of one memory, in the stretch since it was read last */
+typedef struct { /* of one memory, in the interval since it was read last */
     uint64_t now;   /* in use at this moment */
     uint64_t least; /* the peak is no less */
     uint64_t most;  /* and no more: the same, where it is known */
@@ -50,7 +50,7 @@ static int tt_reset_high(void)
     return put == 1;
 }
 
-/* Resident now, and the most since the mark was last reset, or ever. 0: it cannot be told. */
+/* Resident now, and the most since the mark was last reset, or ever. 0: it is not known. */
 static int tt_read_status(uint64_t *now, uint64_t *high)
 {
     char text[TT_STATUS_BYTES];
@@ -79,17 +79,17 @@ static int tt_read_status(uint64_t *now, uint64_t *high)
 
 static void tt_keep_high(int keep) { tt_resident.keep = keep; }
 
-/* The stretch since the last reading. 0: not measured here. An error that a program's own call left stays. */
+/* The interval since the last reading. 0: not measured here. An error that a program's own call left stays. */
 static int tt_resident_read(tt_reading *reading)
 {
     int error = errno;
     uint64_t high = 0;
     int known = tt_read_status(&reading->now, &high);
     if (known) {
-        int seen = tt_resident.fresh || high > tt_resident.high;
+        int exact = tt_resident.fresh || high > tt_resident.high;
         reading->most = high;
         reading->least = reading->now > tt_resident.now ? reading->now : tt_resident.now;
-        if (seen) reading->least = high;
+        if (exact) reading->least = high;
         tt_resident.fresh = !tt_resident.keep && tt_reset_high();
         tt_resident.now = reading->now;
         tt_resident.high = high;

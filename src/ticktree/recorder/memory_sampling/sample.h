@@ -9,7 +9,7 @@
 
 static uint64_t tt_thread_cpu_ns(void) { return tt_clock_ns(CLOCK_THREAD_CPUTIME_ID); }
 
-/* Every call at first, then one in sixteen: the sample's size stands beside the figure. */
+/* Every call at first, then one in sixteen: the sample's size is shown with the figure. */
 static uint32_t tt_sample_wanted(const tt_node *node, uint32_t wanted)
 {
     uint64_t calls = node->stats.count;

@@ -1,7 +1,7 @@
 # Ages: how old what a loop acts on is, from when it was sensed to when its tick has acted.
 
 cdef str AGE = "sensor to action"
-cdef double OLDEST_S = 60  # nobody acts on what is older: it was read from another clock
+cdef double OLDEST_S = 60  # no loop acts on older data: the time stamp is of another clock
 cdef double AHEAD_S = 0.001  # two clocks that are kept in step may differ by so much
 
 
@@ -24,7 +24,7 @@ cdef class Ages:
 
         Args:
             timestamp: In seconds, of `time.monotonic()` or `time.perf_counter()`.
-            name: Which sensor it was, where their ages are to be told apart.
+            name: Which sensor it was, where their ages are to have own rows.
 
         A time that is ahead of the clock, or more than a minute ago, is of another clock: it is not recorded, and
         counted as a loss.
@@ -59,7 +59,7 @@ cdef class Ages:
         cdef Section section
         cdef bint found = True
         if self.serial and self.generation != recorder.core.generation:
-            self.sensed.clear()  # a forked child has a memory of its own: the tick that was open is the parent's
+            self.sensed.clear()  # a forked child has its own memory: the tick that was open is the parent's
             return
         for name, at in self.sensed.items():
             ns = at
@@ -67,7 +67,7 @@ cdef class Ages:
             age = now - ns if now > ns else 0
             found = tt_record_age(&section.core, age, &self.loop.core, self.tick, self.serial) and found
         if found:
-            self.sensed.clear()  # else it was said on another thread: the tick's own will record it
+            self.sensed.clear()  # else it was recorded on another thread: the tick's own will book it
 
     cdef void hold(self, tt_frame* tick, uint64_t serial) noexcept:
         """What is pending at the end of the tick before was not recorded: the tick was not completed."""
@@ -84,7 +84,7 @@ cdef uint64_t NO_TICK = <uint64_t>-1  # the serial of no frame
 class Tick(int):
     """A tick's number, which also takes when what the tick acts on was sensed.
 
-    Made by loops: each gives its ticks a class of its own, whose methods are those of its ages.
+    Made by loops: each gives its ticks an own class, whose methods are those of its ages.
     """
 
     __slots__ = ()
@@ -141,7 +141,7 @@ cdef class Boundary:
 
 
 cdef Ages ages_here(Section loop, bint make):
-    """What the calling thread has said of the ticks of `tick()`; None where it has said nothing."""
+    """The ages that the calling thread has recorded for the ticks of `tick()`; None where there are none."""
     cdef Recorder recorder = loop.recorder
     cdef dict known = recorder.ages if recorder is not None else {}
     key = loop.name, threading.get_ident()
@@ -152,7 +152,7 @@ cdef Ages ages_here(Section loop, bint make):
 
 
 cdef object end_ages(Section loop):
-    """At a boundary of `tick()`: what was said of the tick that ends is recorded in it."""
+    """At a boundary of `tick()`: books the ages of the tick that ends."""
     ages = ages_here(loop, False)
     if ages is not None:
         (<Ages>ages).acted()

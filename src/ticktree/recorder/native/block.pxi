@@ -2,21 +2,21 @@
 
 
 cdef class Entered:
-    """What `with` on a block gives; to be derived from by who has more to say of it."""
+    """What `with` on a block gives; a base class for blocks with more to tell."""
 
     cdef readonly object holder  # what the block was made with
     cdef readonly uint32_t node  # the reference of the node that was entered; 0 where nothing is being recorded
 
 
 cdef class Block:
-    """A section to be entered in another's name: as cheap, and seen at the same call site. Made by `make_block`."""
+    """A section that is entered under another's name: as cheap, and with the same call site. Made by `make_block`."""
 
     cdef readonly Section section
     cdef object gives, holder
 
 
 def make_block(Section section, kind, gives, holder):
-    """A block of a type of its own, as sections are.
+    """A block of its own type, as sections are.
 
     Args:
         section: What is entered and left.

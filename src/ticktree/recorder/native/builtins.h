@@ -2,7 +2,7 @@
  *
  * Most of a `with` statement's cost is binding `__enter__` and `__exit__`. A built-in function object is no
  * descriptor: as an attribute of a type it is found and called as it is, with the `self` it was made with. So
- * every section is the one instance of a type of its own, whose two attributes carry that instance.
+ * every section is the only instance of its type, whose two attributes carry that instance.
  */
 #ifndef TICKTREE_BUILTINS_H
 #define TICKTREE_BUILTINS_H
@@ -105,7 +105,7 @@ static PyObject *tt_py_stage(PyObject *self, PyObject *name)
 
 PyDoc_STRVAR(tt_section_doc,
              "section($self, name, /, *, wait=False, cpu=False, memory=False, device=None)\n--\n\n"
-             "A named stretch of code, to be entered with `with`; the same name gives the same object.");
+             "A named piece of code, to be entered with `with`; the same name gives the same object.");
 PyDoc_STRVAR(tt_stage_doc,
              "stage($self, name, /)\n--\n\n"
              "From here on `name`: ends the stage before it. Sections inside nest under it.");
@@ -133,7 +133,7 @@ static int tt_add_methods(PyTypeObject *type)
     return 1;
 }
 
-/* A function wrapped by @timed: called through the vectorcall protocol, without a Python frame of its own. */
+/* A function wrapped by @timed: called through the vectorcall protocol, without an own Python frame. */
 typedef struct {
     vectorcallfunc vectorcall;
     vectorcallfunc call; /* the function's own, NULL where it has none */

@@ -23,7 +23,7 @@ cdef void describe_thread "tt_describe_thread"(tt_recorder* core, tt_thread_fact
 
 
 cdef void note_site "tt_note_site"(tt_recorder* core, tt_node* node, tt_section* section) noexcept:
-    """Where a section is entered from: file, line and function, once a node."""
+    """Where a section is entered from: file, line and function, once per node."""
     cdef PyObject* frame
     try:
         site = (<Section>section.object).site
@@ -64,11 +64,11 @@ cdef PyObject* section_make "tt_section_make"(PyObject* recorder, PyObject* name
 cdef PyObject* section_ask "tt_section_ask"(PyObject* recorder, tt_args args, Py_ssize_t count, PyObject* names) noexcept:
     """`section(...)` with more than a name, or with a name not met before."""
     try:
-        asked = {}
+        options = {}
         if names != NULL:
             for at, key in enumerate(<tuple>names):
-                asked[key] = <object>args[count + at]
-        section = (<Recorder>recorder)._section(*[<object>args[at] for at in range(count)], **asked)
+                options[key] = <object>args[count + at]
+        section = (<Recorder>recorder)._section(*[<object>args[at] for at in range(count)], **options)
         Py_INCREF(section)
         return <PyObject*>section
     except TypeError as error:

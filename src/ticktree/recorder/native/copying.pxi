@@ -38,7 +38,7 @@ def copy_settled(const uint8_t[::1] source, uint8_t[::1] target, Py_ssize_t at, 
         source: The memory being written.
         target: Where to copy to, to the same places.
         at: Where the record's sequence number lies.
-        parts: (start, stop) of each stretch to copy, within both.
+        parts: (start, stop) of each range to copy, within both.
         tries: How often at most.
 
     Returns:

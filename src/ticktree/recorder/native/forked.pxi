@@ -1,9 +1,9 @@
-# A forked child: memory of its own, under the node that was open where it was forked. And a process that is no longer
+# A forked child: own memory, under the node that was open where it was forked. And a process that is no longer
 # recorded: none.
 
 
 cdef bint take_own_memory(Recorder recorder) except *:
-    """Gives a forked child a file of its own, under the node that was open where it was forked."""
+    """Gives a forked child its own file, under the node that was open where it was forked."""
     cdef bint was_recording = recorder.core.recording
     recorder.core.forked = False
     if recorder.core.header == NULL:
@@ -12,7 +12,7 @@ cdef bint take_own_memory(Recorder recorder) except *:
             opening()
         return bool(was_recording and recorder.core.header != NULL and tt_enable(recorder.core))
     if recorder.core.arena.fd < 0 and recorder.child_file is None:
-        return was_recording  # memory of the process's own was copied by the fork: it goes on
+        return was_recording  # private memory was copied by the fork: recording continues
     cdef tt_header old = recorder.core.header[0]
     tt_leave_memory(recorder.core)
     recorder.path_of_file = None

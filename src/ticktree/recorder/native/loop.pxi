@@ -97,7 +97,7 @@ cdef class Loop:
 
         Args:
             timestamp: In seconds, of `time.monotonic()` or `time.perf_counter()`.
-            name: Which sensor it was, where their ages are to be told apart: "sensor to action: NAME".
+            name: Which sensor it was, where their ages are to have own rows: "sensor to action: NAME".
 
         A time that is ahead of the clock, or more than a minute ago, is of another clock: it is not recorded, and
         counted as a loss.
@@ -136,12 +136,12 @@ cdef class Loop:
         self._end_tick(ending)
 
     cdef void _forget_other_memory(self) noexcept:
-        # A forked child has a memory of its own: the tick that was open is the parent's.
+        # A forked child has its own memory: the tick that was open is the parent's.
         if self.tick != NULL and self.generation != self.section.core.recorder.generation:
             self.tick = NULL
 
     cdef object _fetch(self):
-        """The next item; where there is none, the tick that was begun for it never was."""
+        """The next item; where there is none, the tick that was begun for it is dropped."""
         if self.fetching is not None:
             tt_enter(&self.fetching.core)
         try:

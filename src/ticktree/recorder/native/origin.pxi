@@ -32,7 +32,7 @@ def origins(bint path=False):
     """What is open here in every recorder that is recording: a list, empty where there is none.
 
     Args:
-        path: With the critical path that led here, for what goes on from it on another thread.
+        path: With the critical path that led here, for what continues from it on another thread.
     """
     cdef Origin origin
     cdef tt_recorder* core = tt_recorders_head()

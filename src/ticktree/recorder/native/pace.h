@@ -7,7 +7,7 @@
  * asks to be woken sooner, by as much as only one sleep in twenty overshoots here, and looks at the clock until the
  * tick is due. How much that is it learns from its own sleeps, tick by tick: too late by one, and it asks for 19
  * steps sooner; in time, and for one step later. The slack is left as it is: it is the thread's, its other sleeps are
- * the program's affair, and what is known to come late is asked for sooner. */
+ * the program's affair, and what is known to come late is requested sooner. */
 #ifndef TICKTREE_PACE_H
 #define TICKTREE_PACE_H
 
@@ -80,7 +80,7 @@ static uint64_t tt_pace_claim(tt_pace *pace, uint64_t now)
     return 0;
 }
 
-/* What was learnt from a sleep that ended so many ns after the time asked for. */
+/* What was learnt from a sleep that ended so many ns after the requested time. */
 static void tt_pace_learn(tt_pace *pace, int64_t overshot)
 {
     pace->early += overshot > pace->early ? (TT_PACE_ONE_IN - 1) * TT_PACE_STEP_NS : -TT_PACE_STEP_NS;

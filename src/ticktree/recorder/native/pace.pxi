@@ -4,10 +4,10 @@ cdef dict PACES = {False: TT_PACE_NONE, True: TT_PACE_SKIP, "skip": TT_PACE_SKIP
 
 
 cdef tt_pace checked_pace(object pace, object hz, double rate) except *:
-    """What was asked for; a loop that is not paced has the kind TT_PACE_NONE.
+    """The requested pace; a loop that is not paced has the kind TT_PACE_NONE.
 
     Raises:
-        ValueError: If `pace` is none of those there are, or there is no rate that can be held.
+        ValueError: If `pace` is unknown, or there is no rate that can be held.
     """
     try:
         kind = PACES[pace]

@@ -14,7 +14,7 @@ def environment():
 
 
 def note_fork():
-    """Just before a fork: notes, in every recorder, what the child hangs under."""
+    """Just before a fork: notes, in every recorder, the child's parent node."""
     cdef tt_recorder* core = tt_recorders_head()
     while core != NULL:
         if core.header != NULL:
@@ -23,7 +23,7 @@ def note_fork():
 
 
 def forget_fork():
-    """After a fork, in the parent: the next may be one that nobody announces."""
+    """After a fork, in the parent: the next may come without a call of `note_fork`."""
     cdef tt_recorder* core = tt_recorders_head()
     while core != NULL:
         core.fork_noted = False
@@ -35,7 +35,7 @@ cdef str place_text(tt_header* header, tt_ref node):
 
 
 def place_numbers(text):
-    """A place's pid, start, incarnation and node; ValueError where it is none."""
+    """A place's pid, start, incarnation and node; ValueError where it is invalid."""
     process, _, node = text.partition(":")
     numbers = [*process.split("-"), node]
     if len(numbers) != 4 or not all(number.isascii() and number.isdigit() for number in numbers):
@@ -53,7 +53,7 @@ cdef object place_here(Recorder recorder):
         return None
     if recorder.core.forked:  # it has recorded nothing itself, and may never: what it starts hangs where it would
         known = recorder.core.header != NULL and recorder.core.header.pid
-        return recorder.said_parent or (place_text(recorder.core.header, recorder.core.fork_node) if known else None)
+        return recorder.next_parent or (place_text(recorder.core.header, recorder.core.fork_node) if known else None)
     if not recorder.core.header.pid:
         return None
     tt_origin_capture(recorder.core, &origin)
@@ -64,7 +64,7 @@ cdef void take_role(Recorder recorder, str text) except *:
     """The calling thread's role, or on the main thread the process's."""
     is_main = threading.get_ident() == threading.main_thread().ident
     if recorder.core.header == NULL and not recorder.core.forked:
-        recorder.said_role = text if is_main else recorder.said_role
+        recorder.next_role = text if is_main else recorder.next_role
         return
     if recorder.core.forked and not rearm(recorder.core):
         return
@@ -85,12 +85,12 @@ cdef tt_ref text_in(Recorder recorder, str text) except *:
 
 
 cdef void introduce(Recorder recorder) except *:
-    """A new file says who this is. Children are called like their parent, but what it does they may not do."""
-    if recorder.said_name:
-        recorder.core.header.process_name = text_in(recorder, recorder.said_name)
-    if recorder.said_role:
-        recorder.core.header.role = text_in(recorder, recorder.said_role)
-    parent, recorder.said_role, recorder.said_parent = recorder.said_parent, None, None
+    """Names this process in a new file. Children have their parent's name, but not its role."""
+    if recorder.next_name:
+        recorder.core.header.process_name = text_in(recorder, recorder.next_name)
+    if recorder.next_role:
+        recorder.core.header.role = text_in(recorder, recorder.next_role)
+    parent, recorder.next_role, recorder.next_parent = recorder.next_parent, None, None
     if parent:
         recorder.child_of(parent)
 

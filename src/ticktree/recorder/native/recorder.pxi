@@ -1,7 +1,7 @@
 # A recorder: one memory file, and everything in this process that writes to it.
 
 MOST_EVENTS = TT_EVENTS_MOST  # of a process, in its timeline
-cdef uint64_t scale_of_clock = 0  # measured once a process: it takes two milliseconds
+cdef uint64_t scale_of_clock = 0  # measured once per process: it takes two milliseconds
 
 
 @cython.no_gc_clear
@@ -26,7 +26,7 @@ cdef class Recorder:
     cdef object path_of_file
     cdef public object child_file  # () -> (path or None, file_limit, identity), for a process forked from this one
     cdef public object without_room  # (path): called in a forked child for which no such file could be made
-    cdef object said_name, said_role, said_parent  # what the next file of this process is to say of it
+    cdef object next_name, next_role, next_parent  # for the next file of this process
     cdef object opening  # of a process that has not recorded anything yet: opens this recorder
     cdef bint by_hand  # whether anything was marked but by an instrument
     cdef list lone  # [the loop whose ticks are ended then]: in a list, as what holds a section that holds us
@@ -39,7 +39,7 @@ cdef class Recorder:
         self.core.users = 1
         self.core.arena.fd = -1
         self.core.name_cap, self.core.frame_cap, self.core.depth_cap = TT_NAME_CAP, TT_FRAME_CAP, TT_DEPTH_CAP
-        self.core.events_asked = min(timeline, TT_EVENTS_MOST)
+        self.core.event_capacity = min(timeline, TT_EVENTS_MOST)
         self.core.clock = TT_CLOCK_VIRTUAL if virtual_clock else tt_clock_choose()
         self.by_name, self.by_ask, self.name_ids, self.texts, self.gauges = {}, {}, {}, {}, {}
         self.channel_ids = {}
@@ -62,7 +62,7 @@ cdef class Recorder:
             path: The file to make, on tmpfs; None for memory of the process's own.
             file_limit: How many bytes of tmpfs the file may claim.
             run_began_ns: CLOCK_MONOTONIC when the run began, in ns; 0 for now.
-            identity: Who writes: (pid, process start in clock ticks after boot, boot id), and, where the process ran
+            identity: The writer: (pid, process start in clock ticks after boot, boot id), and, where the process ran
                 another program before, which incarnation this is: 2, 3, ...
             node_cap: Nodes at most; past it time stays in the parent and the loss is counted.
             name_cap: Distinct names at most; calls by others have no node.
@@ -75,11 +75,11 @@ cdef class Recorder:
             MemoryError: If no memory could be reserved.
         """
         global scale_of_clock
-        self.core.events_asked = min(timeline, TT_EVENTS_MOST) or self.core.events_asked
+        self.core.event_capacity = min(timeline, TT_EVENTS_MOST) or self.core.event_capacity
         if self.core.header != NULL:
             if not self.core.forked:
                 tt_timeline_begin(self.core)
-            if identity[0]:  # it had memory before it had a run: now there is who it belongs to
+            if identity[0]:  # it had memory before it had a run: now its owner is known
                 self._sign(identity)
             return
         self.core.name_cap, self.core.frame_cap, self.core.depth_cap = name_cap, frame_cap, depth_cap
@@ -116,11 +116,11 @@ cdef class Recorder:
     # -- what programs call ------------------------------------------------------------------------------------
 
     def tick(self, name, hz=None, *, warmup=None):
-        """A tick boundary of a loop whose `for` is somebody else's: ends its tick and begins the next.
+        """A tick boundary of a loop whose `for` is in other code: ends its tick and begins the next.
 
         Args:
             name: The loop's name.
-            hz: The rate asked for, in ticks a second; gives the loop its budget.
+            hz: The target rate, in ticks per second; gives the loop its budget.
             warmup: As in `loop`.
 
         Returns:
@@ -140,7 +140,7 @@ cdef class Recorder:
         Args:
             name: The loop's name: its ticks are the calls of the node of this name.
             iterable: What to iterate over; without one the loop is endless and yields 0, 1, 2, ...: each a `Tick`
-            hz: The rate asked for, in ticks a second; gives the loop its budget.
+            hz: The target rate, in ticks per second; gives the loop its budget.
             pace: Sleep at the end of each tick, so that the loop holds `hz`. Ticks are due on a grid from the first on.
                 A tick that is late begins at once; True or "skip" then drops the due times that are past, "catch up"
                 runs a tick for each of the last second without a sleep.
@@ -149,7 +149,7 @@ cdef class Recorder:
 
         Raises:
             TypeError: If `name` is not a str, or `hz` or `warmup` is not a number.
-            ValueError: If `hz` is not positive, `warmup` is below 0, `pace` is none of these, or asked for without
+            ValueError: If `hz` is not positive, `warmup` is below 0, `pace` is none of these, or set without
                 `hz`.
             RuntimeError: If a coroutine goes over a loop that holds its rate with a plain `for`.
         """
@@ -198,7 +198,7 @@ cdef class Recorder:
             tt_gauge_set(self.core, <tt_gauge*><size_t>at, number)
 
     def wakes(self, name, key=None):
-        """Leaves word that whoever waits for this may go on: say it right before what lets them.
+        """Declares what wakes the thread that waits for this: call it right before the waking call.
 
         Args:
             name: What is signalled, e.g. "batch".
@@ -220,7 +220,7 @@ cdef class Recorder:
             key: As it was signalled.
 
         Raises:
-            TypeError: If the name is not a str, or the key none of those of `wakes`.
+            TypeError: If the name is not a str, or the key is not one that `wakes` takes.
         """
         cdef uint64_t at = checked_channel(name, key)
         if not ready(self):
@@ -228,7 +228,7 @@ cdef class Recorder:
         tt_unblocked(self.core, channels_of(self, False), at, channel_id(self, name))
 
     def enable(self):
-        """Starts recording, or goes on with it; the calling thread's sections are the run's own."""
+        """Starts or continues recording; the calling thread's sections are the run's own."""
         if self.core.forked:
             rearm(self.core)
         if self.core.header == NULL:
@@ -322,8 +322,8 @@ cdef class Recorder:
     def book(self, Place place not None, tuple names not None, nanoseconds, str clock="host", *, covered=0):
         """Books a call that has ended, of a duration that was measured elsewhere, below a node remembered earlier.
 
-        It counts beside whatever else went on: never against the node remembered. It goes to the calling thread's tree:
-        where the place is in another thread's, to one that hangs there, as what threads started there do would.
+        It is concurrent to everything else: never against the node remembered. It goes to the calling thread's tree:
+        where the place is in another thread's, to a child tree there, like those of threads started there.
 
         Args:
             place: Of this recorder; else a ValueError.
@@ -343,32 +343,32 @@ cdef class Recorder:
             tt_lose(self.core, LOSSES_OF_DEVICES[what])
 
     def address(self):
-        """What a process started here hangs under, as text for `child_of`; None where nothing is being recorded."""
+        """The parent node of a process started here, as text for `child_of`; None where nothing is being recorded."""
         return place_here(self)
 
     def child_of(self, text):
-        """Says what this process hangs under: an `address()` of the process that started it.
+        """Sets the parent node of this process: an `address()` of its parent process.
 
         Raises:
-            ValueError: If it is none.
+            ValueError: If it is invalid.
         """
         pid, start, incarnation, node = place_numbers(text)
         if self.core.header == NULL or self.core.forked:
-            self.said_parent = text
+            self.next_parent = text
             return
         self.core.header.parent_pid, self.core.header.parent_start = pid, start
         self.core.header.parent_incarnation, self.core.header.parent_node = incarnation, node
 
     def name_process(self, name):
-        """Says what this process is called; processes forked from it are called the same until they are named."""
-        self.said_name = name_text(name)
+        """Sets the name of this process; processes forked from it have the same until they are named."""
+        self.next_name = name_text(name)
         if self.core.header != NULL and not self.core.forked:
-            self.core.header.process_name = text_in(self, self.said_name)
+            self.core.header.process_name = text_in(self, self.next_name)
 
     def role(self, name):
         """Says what the calling thread does, on the main thread what the process does: "actor", "learner".
 
-        Views group processes and threads by role. Where nothing is said, it is their name without its number.
+        Views group processes and threads by role. By default it is their name without its number.
 
         Args:
             name: The role. On a thread other than the main one it is for what the thread records from now on.
@@ -420,7 +420,7 @@ cdef class Recorder:
         return bool(self.core.recording and not self.core.forked and tt_thread_tells(self.core))
 
     def start_from(self, Channel channel, key):
-        """In a new process: its path goes on from its starter's signal."""
+        """In a new process: its path continues from its parent's signal."""
         if ready(self):
             tt_start_from(self.core, channels_of(self, False), channel.at(key))
 
@@ -457,7 +457,7 @@ cdef class Recorder:
         return self.by_name.setdefault(text, made(self, text, name_id, 0, 0, None))
 
     def _ask(self, name, uint32_t node_flags, uint32_t frame_flags, device=None):
-        """The section of a name with flags of its own."""
+        """The section of a name with own flags."""
         text = name_text(name)
         key = (text, node_flags, frame_flags, device)
         section = self.by_ask.get(key)

@@ -1,9 +1,9 @@
-# Sections: one object a name, of a type of its own (native/builtins.h tells why).
+# Sections: one object per name, each of its own type (native/builtins.h tells why).
 
 
 @cython.no_gc_clear
 cdef class Section:
-    """A named stretch of code; `with section:` times it, and so does `@section`. Made by `Recorder.section`."""
+    """A named piece of code; `with section:` times it, and so does `@section`. Made by `Recorder.section`."""
 
     cdef tt_section core
     cdef readonly str name
@@ -51,7 +51,7 @@ cdef class Section:
         return value
 
     def __call__(self, function):
-        """Makes a function a section of this name, as `timed` does; what was asked of this section is asked there."""
+        """Makes a function a section of this name, as `timed` does; with this section's options."""
         from ticktree.recorder.timed import decorated, in_section
 
         if self.core.name_id == TT_NAMELESS:
@@ -103,7 +103,7 @@ def _global_section(name):
 
 
 cdef Section new_section(Recorder recorder, str name, uint32_t name_id, uint32_t node_flags, uint32_t frame_flags):
-    """A section of a type of its own, whose `__enter__` and `__exit__` carry it as their self."""
+    """A section of its own type, whose `__enter__` and `__exit__` carry it as their self."""
     cdef object kind = type("Section", (Section,), {"__slots__": (), "__module__": "ticktree"})
     cdef Section section = kind.__new__(kind)
     section_begin(section, recorder, name, name_id, node_flags, frame_flags)

@@ -29,7 +29,7 @@ cdef class TimedFunction:
         return PyVectorcall_Call(self, args, kwargs)
 
     def __getattr__(self, name):
-        return getattr(self._function, name)  # `__code__`, `__defaults__` and whatever else is asked of a function
+        return getattr(self._function, name)  # `__code__`, `__defaults__` and all else that a function has
 
     def __repr__(self):
         return f"<ticktree timed {self.__wrapped__!r}>"

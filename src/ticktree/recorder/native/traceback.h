@@ -43,8 +43,8 @@ static void tt_drop_raised_entries(void)
     PyErr_Restore(kind, error, PyException_GetTraceback(error));
 }
 
-/* Adds an entry where there is none yet: the error was raised in C, and Cython's `except` clauses let go of the
- * traceback of what they handle without asking whether there is one. */
+/* Adds an entry where there is none yet: the error was raised in C, and Cython's `except` clauses release the
+ * traceback of what they handle without a check whether there is one. */
 static int tt_first_entry(PyFrameObject *frame)
 {
     PyObject *kind, *error, *trace;

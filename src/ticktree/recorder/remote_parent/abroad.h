@@ -1,10 +1,10 @@
-/* Work done here for a section of another process: its rows hang under the same names. */
+/* Work done here for a section of another process: its rows are under the same names. */
 #ifndef TICKTREE_ABROAD_H
 #define TICKTREE_ABROAD_H
 
 #include "critical_path/edge.h"
 
-/* The node that `names` lead to in the calling thread's own tree, made where it is missing: it has no calls of its own
+/* The node that `names` lead to in the calling thread's own tree, made where it is missing: it has no calls
  * here. The deepest that there is room for. */
 static tt_ref tt_abroad_node(tt_recorder *recorder, tt_thread *thread, tt_section *const *names, size_t count)
 {
@@ -41,8 +41,8 @@ static void tt_abroad_end(tt_recorder *recorder, const tt_reparented *before)
         node->running = 1;
 }
 
-/* What the calling thread does from now on was called by who signalled last: the path that led here goes on from there,
- * if that was after the thread was last heard of: else it worked at something else meanwhile, and came to this after. A
+/* What the calling thread does from now on was called by the last signaller: the path that led here continues from there,
+ * if that was after the thread last recorded: else it worked at something else meanwhile, and came to this after. A
  * thread that has been in no section yet was waiting for its first call. */
 static void tt_abroad_follow(tt_recorder *recorder, tt_channels *channels, uint64_t key)
 {

@@ -46,7 +46,7 @@ cdef class _Way:
 
 
 def call_under(Recorder recorder not None, tuple names not None, function, tuple args not None, dict kwargs not None):
-    """Calls a function whose sections hang, on this thread, under names from another process: those of `names_of`."""
+    """Calls a function whose sections are, on this thread, under names from another process: those of `names_of`."""
     cdef tt_reparented before
     cdef _Way way
     if not recorder._ready():
@@ -70,7 +70,7 @@ def origin_under(Recorder recorder not None, tuple names not None):
 
 
 def follow(Channel channel not None, key):
-    """What this thread does next was called by whoever signalled this last: its critical path goes on from there."""
+    """What this thread does next was called by the last signaller of this: its critical path continues from there."""
     cdef uint64_t at = channel.at(key)
     if at and ready(channel.recorder):
         tt_abroad_follow(channel.recorder.core, channels_of(channel.recorder, channel.own), at)

@@ -1,4 +1,4 @@
-/* Grafts: what another program says it spent on a call of ours, put under the open call as if it had been seen here.
+/* Grafts: what another program reports to have spent on a call of ours, put under the open call as if it had been recorded here.
  *
  * Another program's clock is never compared with ours: only durations come, and what is taken from our own call is at
  * most what it has. What the other says beyond that is concurrent time, so that no account turns negative.
@@ -64,7 +64,7 @@ static tt_ref tt_parent_of(const tt_recorder *recorder, tt_ref ref)
     return above;
 }
 
-/* Books a stretch of `own` and what lies under it, `total` in all, at the node of `section` under `parent`; all but
+/* Books a row of `own` and what lies under it, `total` in all, at the node of `section` under `parent`; all but
  * `concurrent` of it covers the node above. Returns the node, 0 where there is no room. */
 static tt_ref tt_graft_book(tt_section *section, tt_frame *frame, tt_ref parent, uint64_t own, uint64_t concurrent,
                             uint64_t total)
@@ -79,7 +79,7 @@ static tt_ref tt_graft_book(tt_section *section, tt_frame *frame, tt_ref parent,
     if (frame->epoch) tt_book_in_tick(node, frame->epoch, total);
     tt_book(recorder, node, total, tt_ticks_to_ns(recorder, total), tt_now(recorder));
     tt_write_end(&node->sequence);
-    if (concurrent == total) node->marked_own += (int64_t)own; /* beside the call: on nobody's critical path */
+    if (concurrent == total) node->marked_own += (int64_t)own; /* concurrent to the call: on no critical path */
     if (frame->flags & TT_FRAME_WATCHED) tt_watch_note(recorder, frame, ref, total, concurrent);
     return ref;
 }

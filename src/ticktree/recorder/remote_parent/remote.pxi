@@ -1,4 +1,4 @@
-# The far side of a call: what a request's own sections took here, for who asked; what another program says it spent.
+# The far side of a call: what a request's own sections took here, for the client; what another program reports.
 
 cdef enum:
     REMOTE_NODES = 1024  # another program chooses these names: of the nodes there may be, they get so many at most
@@ -27,7 +27,7 @@ cdef class Watch:
             tt_watch_free(self.recorder.core, &self.core)
 
     def begin(self):
-        """Watches the innermost open call; False where nothing is recorded, or somebody watches it already."""
+        """Watches the innermost open call; False where nothing is recorded, or it is watched already."""
         cdef tt_recorder* core = self.recorder.core
         cdef tt_thread* thread = NULL
         if not ready(self.recorder):
@@ -40,7 +40,7 @@ cdef class Watch:
 
     @property
     def in_call(self):
-        """Whether who asked is in this very stack: a client and its server in one process, without a network."""
+        """Whether the client is in this very stack: a client and its server in one process, without a network."""
         cdef tt_frame* frame = tt_watch_open(self.recorder.core, &self.core)
         return bool(frame != NULL and frame.flags & TT_FRAME_CALLING)
 
@@ -59,7 +59,7 @@ cdef class Watch:
         return self.core.lost
 
     def rows(self):
-        """What is below: (node, the node around it, name, ns, of which concurrent), a row a node.
+        """What is below: (node, the node around it, name, ns, of which concurrent), one row per node.
 
         Calls that are open are in it until now. Right below the watched call are those whose node around is no row's.
         """
@@ -106,10 +106,10 @@ cdef class Watch:
                 if parent not in found:
                     return  # it is not below the watched call
             found[ref] = (ref, parent, name, 0, 0)
-        _, _, _, ns, beside = found[ref]
+        _, _, _, ns, overlap = found[ref]
         ns += tt_ticks_to_ns(core, ticks)
-        beside += tt_ticks_to_ns(core, concurrent)
-        found[ref] = (ref, parent, name, ns, beside)
+        overlap += tt_ticks_to_ns(core, concurrent)
+        found[ref] = (ref, parent, name, ns, overlap)
 
 
 cdef object name_of_node(tt_recorder* core, tt_ref ref):
@@ -133,17 +133,17 @@ cdef class Calling:
         if ready(recorder):
             tt_calling_begin(recorder.core, &self.core)
 
-    def graft(self, str name, total_ns, rows=(), *, bint beside=False):
-        """Puts a finished stretch of the other program's under the call.
+    def graft(self, str name, total_ns, rows=(), *, bint concurrent=False):
+        """Puts a finished row of the other program's under the call.
 
         Args:
             name: What it is called here.
             total_ns: How long it took, by the other's clock.
             rows: What is below it: (depth, name, ns, of which concurrent), parents first; depth 1 is right below.
-            beside: Whether all of it is concurrent: it is not known what of the call it was.
+            concurrent: Whether all of it is concurrent: it is not known what of the call it was.
 
         Returns:
-            Whether the call has as much time of its own: else what is above that is concurrent.
+            Whether the call has as much self time: else what is above that is concurrent.
         """
         cdef tt_recorder* core = self.recorder.core
         cdef tt_frame* frame = tt_calling_open(core, &self.core)
@@ -151,7 +151,7 @@ cdef class Calling:
             return False
         cdef uint64_t total = tt_ns_to_ticks(core, total_ns)
         cdef uint64_t free_ticks = tt_own_so_far(core, frame)
-        cdef uint64_t covered = 0 if beside else min(total, free_ticks)
+        cdef uint64_t covered = 0 if concurrent else min(total, free_ticks)
         if not self._book(frame, name, total, total - covered, rows):
             return False
         frame.covered += covered
@@ -167,7 +167,7 @@ cdef class Calling:
             frame.covered += ticks
 
     cdef bint _book(self, tt_frame* frame, str name, uint64_t total, uint64_t concurrent, object rows) except -1:
-        """Books the tree of a stretch; each row covers what is left of the one around it, at most."""
+        """Books the tree of a row; each row covers what is left of the one around it, at most."""
         cdef uint64_t ticks, covers
         cdef Section section
         cdef _Grafted top = self._placed(name, frame.node), above, row
@@ -177,7 +177,7 @@ cdef class Calling:
         top.concurrent = concurrent
         cdef list booked = [top]
         cdef list around = [top]  # by depth: what a row of the next is in; None: in what has no place
-        for depth, below, ns, besides in rows:
+        for depth, below, ns, overlap in rows:
             del around[max(1, depth):]
             above = around[len(around) - 1]
             row = self._placed(below, above.node) if above is not None else None
@@ -185,7 +185,7 @@ cdef class Calling:
             if row is None:
                 continue  # its time stays in the row around it
             row.own = row.total = tt_ns_to_ticks(self.recorder.core, ns)
-            covers = tt_ns_to_ticks(self.recorder.core, ns - besides) if besides < ns else 0
+            covers = tt_ns_to_ticks(self.recorder.core, ns - overlap) if overlap < ns else 0
             covers = min(covers, above.own)
             above.own -= covers
             row.concurrent = row.total - covers
@@ -195,7 +195,7 @@ cdef class Calling:
             tt_graft_book(&section.core, frame, row.parent, row.own, row.concurrent, row.total)
         return True
 
-    cdef Section _asked(self, str name):
+    cdef Section _far_section(self, str name):
         cdef bint by_hand = self.recorder.by_hand
         self.recorder.by_hand = True  # not to be noticed: another program's names are no marks of this one's
         try:
@@ -208,7 +208,7 @@ cdef class Calling:
         cdef bint full = self.recorder.remote_nodes >= REMOTE_NODES
         cdef Section section = self.recorder.far.get(name)
         if section is None and not full:  # names are few too
-            section = self.recorder.far[name] = self._asked(name)
+            section = self.recorder.far[name] = self._far_section(name)
         if section is None or (full and not tt_node_known(&section.core, parent)):
             tt_lose(self.recorder.core, TT_LOSS_NODES)
             return None

@@ -3,7 +3,7 @@
  * A call that is watched (the request's) keeps a table: for every node below it, how long its calls of this request
  * took. Calls below are marked as they open, by a flag that they inherit; one that closes walks up to the watched call
  * and adds itself. So requests that take turns on a thread each have their own exact sums, a call that outlives its
- * request is in nobody's, and sections that are in no request pay one test of a flag that is read anyway.
+ * request is in no sum, and sections that are in no request pay one test of a flag that is read anyway.
  */
 #ifndef TICKTREE_WATCH_H
 #define TICKTREE_WATCH_H
@@ -91,7 +91,7 @@ static void tt_watch_close(const tt_recorder *recorder, tt_frame *frame, uint64_
     watch->frame = NULL;
 }
 
-/* From now on a call is watched; 0: it is over, or somebody watches it. */
+/* From now on a call is watched; 0: it is over, or watched already. */
 static int tt_watch_begin(const tt_recorder *recorder, tt_watch *watch, tt_thread *thread, tt_frame *frame)
 {
     if (!frame || !frame->node || frame->flags & TT_FRAME_WATCH || watch->frame) return 0;
@@ -104,7 +104,7 @@ static int tt_watch_begin(const tt_recorder *recorder, tt_watch *watch, tt_threa
     return 1;
 }
 
-/* The watched call, while it goes on. */
+/* The watched call, while it is open. */
 static tt_frame *tt_watch_open(const tt_recorder *recorder, const tt_watch *watch)
 {
     if (!watch->frame || recorder->forked || watch->generation != recorder->generation || !recorder->header) return NULL;

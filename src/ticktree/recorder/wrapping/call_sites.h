@@ -1,4 +1,4 @@
-/* Call sites, told apart by numbers; calls from some of them are in a section of their own. */
+/* Call sites, distinguished by numbers; calls from some of them are in an own section. */
 #ifndef TICKTREE_CALL_SITES_H
 #define TICKTREE_CALL_SITES_H
 
@@ -30,7 +30,7 @@ static uint64_t tt_call_sites_of(const tt_call_sites *call_sites, tt_pyframe *fr
     return tt_hash_end(hash);
 }
 
-/* That of who called the running Python function. */
+/* That of the caller of the running Python function. */
 static uint64_t tt_call_sites_of_caller(const tt_call_sites *call_sites)
 {
     return tt_call_sites_of(call_sites, tt_pyframe_python_caller(tt_pyframe_now(tt_thread_state())));

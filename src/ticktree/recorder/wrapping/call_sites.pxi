@@ -3,9 +3,9 @@
 
 @cython.no_gc_clear
 cdef class CallSites(SectionChoice):
-    """Where calls come from: the section open there, and some calls around. Told apart by numbers.
+    """Where calls come from: the section open there, and some calls around. Distinguished by numbers.
 
-    A number is another place's once the code of those calls is gone: who keeps the number keeps that.
+    A number is another place's once the code of those calls is gone: what keeps the number keeps that code.
 
     Args:
         recorder: Its sections.

@@ -13,7 +13,7 @@ cdef class SectionsByObject(SectionChoice):
     """A section for each object that a method is called on.
 
     Args:
-        sections: Called with the object; returns its section, or None: its calls are not recorded. Asked once for
+        sections: Called with the object; returns its section, or None: its calls are not recorded. Called once for
             each, as long as there are not very many. Where it fails, the calls are in the function's own section.
     """
 

@@ -1,4 +1,4 @@
-/* Calls of a library's method that are known to do nothing: by what is asked, and of what. */
+/* Calls of a library's method that are known to do nothing: by the arguments, and the object. */
 #ifndef TICKTREE_IDLE_H
 #define TICKTREE_IDLE_H
 
@@ -19,7 +19,7 @@ static int tt_is_one_of(PyObject *kinds, const PyObject *object)
     return 0;
 }
 
-/* What is asked, as it is kept in the set; new reference, or NULL with an exception. */
+/* The arguments, as they are kept in the set; new reference, or NULL with an exception. */
 static PyObject *tt_request(const tt_idle *idle, PyObject *const *args, size_t count, PyObject *names)
 {
     Py_ssize_t facts = PyTuple_GET_SIZE(idle->facts), named = names ? PyTuple_GET_SIZE(names) : 0;

@@ -9,8 +9,8 @@ cdef class IdleCalls(SectionChoice):
 
     Args:
         kinds: Classes of the first argument; of subclasses' instances nothing is known.
-        facts: Names of its attributes that decide, beside the other arguments. They are hashable.
-        values: Classes of other arguments of which equal ones ask for the same.
+        facts: Names of its attributes that decide, in addition to the other arguments. They are hashable.
+        values: Classes of other arguments of which equal ones request the same.
         unless: Says whether these attributes may not be read now.
     """
 

@@ -1,4 +1,4 @@
-/* Ticks of a loop that nobody marked: only where nothing else is open, so that they never stand between the program's
+/* Ticks of a loop that is not marked: only where nothing else is open, so that they never stand between the program's
  * own sections. */
 #ifndef TICKTREE_LONE_H
 #define TICKTREE_LONE_H

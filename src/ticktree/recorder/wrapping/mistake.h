@@ -5,7 +5,7 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
-/* What we call before a program's own call may go wrong, and that is none of the program's affair; what a signal's
+/* What we call before a program's own call may fail, which must not affect the program; what a signal's
  * handler raises meanwhile is: Ctrl-C, a time that is up. So mistakes of the usual kinds are forgotten, and no others.
  * Whether there is no exception any more. */
 static int tt_forget_mistake(void)

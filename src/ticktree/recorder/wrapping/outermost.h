@@ -22,7 +22,7 @@ typedef struct {
 
 typedef struct {
     uint64_t layer;      /* one bit: which kind of call; 0: every one counts */
-    int of_each;         /* calls on another object are not within, but calls of their own */
+    int of_each;         /* calls on another object are not within, but separate calls */
     PyObject *before;    /* called with the first argument of an outermost call, before it; or NULL */
     tt_choice *choice;   /* of the section; NULL: it is always the function's own */
     tt_flag *unless;     /* while it is True, a call is not recorded; or NULL */
@@ -84,7 +84,7 @@ static PyObject *tt_redirected_call(PyObject *way, const tt_timed *timed, PyObje
     return result;
 }
 
-/* In a section that others are told of, as a `with` statement has it. */
+/* In a section with attendants, as a `with` statement has it. */
 static PyObject *tt_attended_call(PyObject *section, const tt_timed *timed, PyObject *const *args, size_t count,
                                   PyObject *names)
 {
@@ -163,7 +163,7 @@ static PyObject *tt_outermost_call(PyObject *self, PyObject *const *args, size_t
     return result;
 }
 
-/* The type of what stands for functions of C: called as its base is, but no method where it is an attribute of a class. */
+/* The type of wrappers of C functions: called as its base is, but no method where it is an attribute of a class. */
 static void tt_builtin_prepare(PyTypeObject *type, const PyTypeObject *base)
 {
     tt_vectorcall_prepare(type, (size_t)base->tp_vectorcall_offset);

@@ -10,7 +10,7 @@ typedef struct {
     uint32_t channel;    /* the name of the channel by which messages arrive */
     int sends;           /* messages are sent, not received */
     PyObject *attribute; /* of an end: the key of the channel where it gets messages, or where they go from it */
-    PyObject *resolve;   /* gives an end its keys, and returns the one that is asked for; 0: it is not known */
+    PyObject *resolve;   /* gives an end its keys, and returns the requested one; 0: it is not known */
 } tt_piping;
 
 /* Where the Cython class keeps its tt_piping, measured once. */
@@ -34,7 +34,7 @@ static int tt_piping_key(const tt_piping *piping, PyObject *end, uint64_t *key)
     return tt_forget_mistake();
 }
 
-/* Before it is sent: who receives it may go on before we do. */
+/* Before it is sent: the receiver may continue before we do. */
 static int tt_piping_signal(const tt_piping *piping, PyObject *end)
 {
     tt_recorder *recorder = piping->section->recorder;

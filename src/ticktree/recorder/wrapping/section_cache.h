@@ -22,10 +22,10 @@ typedef struct {
     tt_cached_section cached[TT_CACHE_SLOTS];
 } tt_section_cache;
 
-/* Set by the Cython side: the classes of sections, and of those that others are told of. */
+/* Set by the Cython side: the classes of sections, and of those with attendants. */
 static PyTypeObject *tt_section_type, *tt_attended_type;
 
-/* Every section is the one instance of a type of its own, right below its class. */
+/* Every section is the only instance of its type, right below its class. */
 static inline int tt_is_attended(PyObject *section) { return Py_TYPE(section)->tp_base == tt_attended_type; }
 
 /* The slot of an object: the one that names it, or the free one where it belongs (linear probing, TAOCP 6.4). */
@@ -55,7 +55,7 @@ static void tt_section_cache_add(tt_section_cache *known, PyObject *object, PyOb
      * find one. But what it has may be of objects that are gone, so now and then it starts over. */
     if (known->cached_count == TT_CACHE_MOST && ++known->refused > TT_CACHE_PATIENCE) tt_section_cache_clear(known);
     PyObject *reference = PyWeakref_NewRef(object, NULL);
-    if (!reference) PyErr_Clear(); /* of what cannot be referred to weakly it is asked every time */
+    if (!reference) PyErr_Clear(); /* without a weak reference it is called every time */
     tt_cached_section *cached = tt_cached_at(known, object), gone = *cached;
     if (!reference || (!gone.object && known->cached_count == TT_CACHE_MOST)) {
         Py_XDECREF(reference);

@@ -1,4 +1,4 @@
-# Ticks of loops that nobody marked, in programs that mark nothing; and how it is known that one does.
+# Ticks of loops that are not marked, in programs that mark nothing; and how it is known that one does.
 
 cdef void notice_hand(Recorder recorder) noexcept:
     """A name that was not met before: whether an instrument says it, or the program."""
@@ -14,7 +14,7 @@ cdef void notice_hand(Recorder recorder) noexcept:
 
 
 def mark_by_hand(Recorder recorder):
-    """From now on: the program has sections of its own. Instruments' sections are none."""
+    """From now on: the program has own sections. Instruments' sections are none."""
     if not recorder.by_hand:
         recorder.by_hand = True
         if recorder.lone:
@@ -22,7 +22,7 @@ def mark_by_hand(Recorder recorder):
 
 
 cpdef bint tick_unmarked(Section section):
-    """A tick boundary of a loop that nobody marked; return whether it was one.
+    """A tick boundary of a loop that is not marked; return whether it was one.
 
     Only where nothing is open but its own tick, and the program has marked nothing itself: its sections stay where it
     put them.

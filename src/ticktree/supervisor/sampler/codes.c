@@ -140,7 +140,7 @@ static size_t tt_frame_words(const PyCodeObject *code)
 
 /* Calls lie one behind the other: each begins where the one that called it ends. A stack of which parts are older than
  * others does not look so. */
-static int tt_frames_fit(const tt_seen_frame *frames, const PyCodeObject *bodies, uint32_t count)
+static int tt_frames_fit(const tt_sampled_frame *frames, const PyCodeObject *bodies, uint32_t count)
 {
     uint32_t callee = count;
     for (uint32_t at = 0; at < count; at++) { /* innermost first */
@@ -151,7 +151,7 @@ static int tt_frames_fit(const tt_seen_frame *frames, const PyCodeObject *bodies
     return 1;
 }
 
-int tt_name_frames(tt_codes *codes, int pid, uint64_t code_type, const tt_seen_frame *frames, uint32_t count,
+int tt_name_frames(tt_codes *codes, int pid, uint64_t code_type, const tt_sampled_frame *frames, uint32_t count,
                    uint32_t *numbers, uint32_t *offsets)
 {
     static __thread PyCodeObject bodies[TT_FRAMES_KEPT];

@@ -107,25 +107,25 @@ typedef struct { /* a stack of sections with its newest call; where none is open
     uint64_t address;
     tt_frame top;
     int is_open, is_within, runs; /* runs: it is that of the code that runs now */
-} tt_seen_sections;
+} tt_open_sections;
 
 static int tt_frame_read(int pid, const tt_frame *at, tt_frame *to)
 {
     return tt_remote_read(pid, (uint64_t)(uintptr_t)at, to, sizeof *to);
 }
 
-static int tt_newest_call(int pid, const tt_stack *stack, tt_seen_sections *seen)
+static int tt_newest_call(int pid, const tt_stack *stack, tt_open_sections *sections)
 {
-    seen->is_open = seen->is_within = 0;
-    if (stack->top) return seen->is_open = tt_frame_read(pid, stack->top, &seen->top);
+    sections->is_open = sections->is_within = 0;
+    if (stack->top) return sections->is_open = tt_frame_read(pid, stack->top, &sections->top);
     if (!stack->parent.frame) return 1;
-    if (!tt_frame_read(pid, stack->parent.frame, &seen->top)) return 0;
-    seen->is_within = seen->top.serial == stack->parent.serial;
+    if (!tt_frame_read(pid, stack->parent.frame, &sections->top)) return 0;
+    sections->is_within = sections->top.serial == stack->parent.serial;
     return 1;
 }
 
 /* The stacks of a thread whose newest call has no other open: their time is that call's own. How many; -1: unreadable. */
-static int tt_sections_of(int pid, const tt_sampled_thread *sampled, uint64_t context, tt_seen_sections *found)
+static int tt_sections_of(int pid, const tt_sampled_thread *sampled, uint64_t context, tt_open_sections *found)
 {
     tt_thread thread;
     if (!tt_remote_read(pid, sampled->writer, &thread, sizeof thread) || thread.gone) return -1;
@@ -135,12 +135,12 @@ static int tt_sections_of(int pid, const tt_sampled_thread *sampled, uint64_t co
     uint64_t next = (uint64_t)(uintptr_t)thread.stacks, at = sampled->writer + offsetof(tt_thread, base);
     int has_current = is_base;
     for (uint32_t looked = 0;; looked++) {
-        tt_seen_sections *seen = &found[count];
-        *seen = (tt_seen_sections){.address = at};
-        seen->runs = looked ? (uint64_t)(uintptr_t)stack.context == context : is_base;
-        has_current |= seen->runs;
-        if (!tt_newest_call(pid, &stack, seen)) return -1;
-        if (seen->runs || (seen->is_open && !seen->top.active)) count++;
+        tt_open_sections *sections = &found[count];
+        *sections = (tt_open_sections){.address = at};
+        sections->runs = looked ? (uint64_t)(uintptr_t)stack.context == context : is_base;
+        has_current |= sections->runs;
+        if (!tt_newest_call(pid, &stack, sections)) return -1;
+        if (sections->runs || (sections->is_open && !sections->top.active)) count++;
         if (!next || looked == TT_STACKS_LOOKED_AT) break;
         if (!tt_remote_read(pid, next, &stack, sizeof stack)) return -1;
         at = next;
@@ -151,7 +151,7 @@ static int tt_sections_of(int pid, const tt_sampled_thread *sampled, uint64_t co
     return count;
 }
 
-static int tt_is_in_stack(const tt_seen_stack *stack, uint64_t pyframe)
+static int tt_is_in_stack(const tt_sampled_stack *stack, uint64_t pyframe)
 {
     for (uint32_t at = 0; at < stack->count; at++)
         if (stack->frames[at].address == pyframe) return 1;
@@ -159,7 +159,7 @@ static int tt_is_in_stack(const tt_seen_stack *stack, uint64_t pyframe)
 }
 
 /* Of the stack that runs, the innermost call that is not that of a generator asleep. 0: unreadable. */
-static int tt_awake(int pid, const tt_seen_stack *stack, tt_seen_sections *sections)
+static int tt_awake(int pid, const tt_sampled_stack *stack, tt_open_sections *sections)
 {
     for (int steps = 0; sections->is_open && steps < 256; steps++) {
         if (!(sections->top.flags & TT_FRAME_GENERATOR) || tt_is_in_stack(stack, sections->top.python_frame)) return 1;
@@ -171,10 +171,10 @@ static int tt_awake(int pid, const tt_seen_stack *stack, tt_seen_sections *secti
 }
 
 /* Whether a call is still the newest, and has neither begun nor ended another. */
-static int tt_is_unchanged(int pid, const tt_seen_sections *before)
+static int tt_is_unchanged(int pid, const tt_open_sections *before)
 {
     tt_stack stack;
-    tt_seen_sections now;
+    tt_open_sections now;
     if (!tt_remote_read(pid, before->address, &stack, sizeof stack) || !tt_newest_call(pid, &stack, &now)) return 0;
     if (now.is_open != before->is_open || now.is_within != before->is_within) return 0;
     if (!now.is_open && !now.is_within) return 1;
@@ -185,7 +185,7 @@ static int tt_is_unchanged(int pid, const tt_seen_sections *before)
 /* -- samples -------------------------------------------------------------------------------------------------------- */
 
 /* How many frames, from the innermost, run inside a section: up to the call that has the `with`. */
-static uint32_t tt_frames_above(const tt_seen_stack *stack, const tt_seen_sections *sections)
+static uint32_t tt_frames_above(const tt_sampled_stack *stack, const tt_open_sections *sections)
 {
     if (sections->is_open)
         for (uint32_t at = 0; at < stack->count; at++)
@@ -197,7 +197,7 @@ static uint32_t tt_frames_above(const tt_seen_stack *stack, const tt_seen_sectio
 static int tt_name_and_emit(tt_sampler *sampler, const tt_sampled_process *process, tt_stack_record *record, uint32_t above)
 {
     static __thread uint32_t codes[TT_FRAMES_KEPT], offsets[TT_FRAMES_KEPT];
-    const tt_seen_frame *frames = sampler->stack.frames;
+    const tt_sampled_frame *frames = sampler->stack.frames;
     uint32_t inner = above, outer = 0;
     if (above > TT_FRAMES_KEPT) {
         outer = TT_FRAMES_OUTER;
@@ -216,14 +216,14 @@ static int tt_name_and_emit(tt_sampler *sampler, const tt_sampled_process *proce
 static enum tt_drop tt_try_thread(tt_sampler *sampler, tt_sampled_process *process, tt_sampled_thread *thread,
                                   uint64_t weight_ns)
 {
-    static __thread tt_seen_sections found[TT_STACKS_LOOKED_AT + 2];
-    tt_seen_thread seen;
+    static __thread tt_open_sections found[TT_STACKS_LOOKED_AT + 2];
+    tt_thread_moment moment;
     tt_stack_record record = {.process = process->serial, .weight_ns = weight_ns, .thread_id = (uint32_t)thread->thread_id};
     int count = 0;
     record.does = tt_what_it_does(process, thread);
     if (!process->is_recording) {
         record.node = TT_NOT_RECORDING;
-        if (!tt_read_stack(process->pid, thread->state, &thread->guess, &seen, &sampler->stack)) return TT_DROP_TORN;
+        if (!tt_read_stack(process->pid, thread->state, &thread->guess, &moment, &sampler->stack)) return TT_DROP_TORN;
         return tt_name_and_emit(sampler, process, &record, sampler->stack.count) ? TT_DROP_COUNT : TT_DROP_TORN;
     }
     if (thread->writer) {
@@ -233,11 +233,11 @@ static enum tt_drop tt_try_thread(tt_sampler *sampler, tt_sampled_process *proce
         count = tt_sections_of(process->pid, thread, (uint64_t)(uintptr_t)context, found);
         if (count < 0) return TT_DROP_UNREADABLE;
     }
-    if (!tt_read_stack(process->pid, thread->state, &thread->guess, &seen, &sampler->stack)) return TT_DROP_TORN;
+    if (!tt_read_stack(process->pid, thread->state, &thread->guess, &moment, &sampler->stack)) return TT_DROP_TORN;
     if (!sampler->stack.count) return TT_DROP_COUNT; /* it runs no Python code yet, or no more */
     if (!count) return tt_name_and_emit(sampler, process, &record, sampler->stack.count) ? TT_DROP_COUNT : TT_DROP_TORN;
     for (int at = 0; at < count; at++) {
-        tt_seen_sections *sections = &found[at], before = *sections;
+        tt_open_sections *sections = &found[at], before = *sections;
         if (!sections->runs) continue;
         if (!tt_awake(process->pid, &sampler->stack, sections) || !tt_is_unchanged(process->pid, &before)) return TT_DROP_NODE;
         int is_known = sections->is_open || sections->is_within;

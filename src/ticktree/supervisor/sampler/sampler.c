@@ -168,10 +168,10 @@ static void tt_ask_to_run_at_once(void)
         int32_t nice;
         uint32_t priority;
         uint64_t runtime, deadline, period;
-    } asked = {.size = sizeof asked, .nice = -20, .runtime = 100000};
-    if (syscall(SYS_sched_setattr, 0, &asked, 0) == 0) return;
-    asked.nice = getpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid));
-    (void)syscall(SYS_sched_setattr, 0, &asked, 0);
+    } wish = {.size = sizeof wish, .nice = -20, .runtime = 100000};
+    if (syscall(SYS_sched_setattr, 0, &wish, 0) == 0) return;
+    wish.nice = getpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid));
+    (void)syscall(SYS_sched_setattr, 0, &wish, 0);
 }
 
 static void *tt_sampler_main(void *argument)
@@ -182,11 +182,11 @@ static void *tt_sampler_main(void *argument)
     while (!sampler->is_stopping) {
         struct timespec due;
         clock_gettime(CLOCK_MONOTONIC, &due);
-        double asked = sampler->interval_s, wait = -log(tt_uniform(&sampler->random)) * sampler->mean_s;
+        double interval_s = sampler->interval_s, wait = -log(tt_uniform(&sampler->random)) * sampler->mean_s;
         uint64_t at = (uint64_t)due.tv_sec * 1000000000u + (uint64_t)due.tv_nsec + (uint64_t)(wait * 1e9);
         due = (struct timespec){(time_t)(at / 1000000000u), (long)(at % 1000000000u)};
         int is_due = 0;
-        while (!sampler->is_stopping && asked == sampler->interval_s && !is_due)
+        while (!sampler->is_stopping && interval_s == sampler->interval_s && !is_due)
             is_due = pthread_cond_timedwait(&sampler->stops, &sampler->guard, &due) == ETIMEDOUT;
         if (sampler->is_stopping || !is_due) continue;
         sampler->late += tt_nanoseconds(CLOCK_MONOTONIC) > at + TT_LATE_NS;

@@ -81,12 +81,12 @@ typedef struct { /* those of all processes; the number of each is its index */
 typedef struct {
     uint64_t address, code, instruction;
     uint32_t in_chunk; /* lies where the frames of calls lie one behind the other */
-} tt_seen_frame;
+} tt_sampled_frame;
 
 typedef struct { /* innermost first */
-    tt_seen_frame frames[TT_FRAMES_WALKED];
+    tt_sampled_frame frames[TT_FRAMES_WALKED];
     uint32_t count;
-} tt_seen_stack;
+} tt_sampled_stack;
 
 typedef struct { /* what was right when this thread was last looked at */
     uint64_t cframe, chunk;
@@ -95,14 +95,14 @@ typedef struct { /* what was right when this thread was last looked at */
 typedef struct {
     PyThreadState state;
     uint64_t current;
-} tt_seen_thread;
+} tt_thread_moment;
 
 /* Reads a thread's state and its frames at one moment, as nearly as can be. 0: it changed while it was read. */
-int tt_read_stack(int pid, uint64_t thread_state, tt_stack_guess *guess, tt_seen_thread *thread, tt_seen_stack *stack);
+int tt_read_stack(int pid, uint64_t thread_state, tt_stack_guess *guess, tt_thread_moment *thread, tt_sampled_stack *stack);
 
 /* Names the frames of a stack: the number of each frame's code, and the offset of its instruction there. 0: the frames do
  * not fit each other, or one is of no code. */
-int tt_name_frames(tt_codes *codes, int pid, uint64_t code_type, const tt_seen_frame *frames, uint32_t count,
+int tt_name_frames(tt_codes *codes, int pid, uint64_t code_type, const tt_sampled_frame *frames, uint32_t count,
                    uint32_t *code_numbers, uint32_t *offsets);
 
 /* -- processes --------------------------------------------------------------------------------------------------- */
@@ -192,7 +192,7 @@ typedef struct {
     uint32_t codes_shared;
     uint64_t samples_shared;
     uint64_t instants, late, samples, drops[TT_DROP_COUNT], cpu_ns;
-    tt_seen_stack stack; /* of the thread that is sampled now */
+    tt_sampled_stack stack; /* of the thread that is sampled now */
 } tt_sampler;
 
 tt_sampler *tt_sampler_make(double interval_s, double most_share, uint64_t seed);

@@ -17,7 +17,7 @@ static uint64_t tt_window_begin(uint64_t chunk, uint64_t top)
     return top - begin > TT_CHUNK_WINDOW ? top - TT_CHUNK_WINDOW : begin;
 }
 
-static int tt_read_moment(int pid, uint64_t state_at, tt_stack_guess *guess, tt_seen_thread *thread,
+static int tt_read_moment(int pid, uint64_t state_at, tt_stack_guess *guess, tt_thread_moment *thread,
                           tt_window_copy *window)
 {
     PyThreadState *state = &thread->state;
@@ -87,7 +87,7 @@ static const tt_pyframe *tt_frame_copy(int pid, const tt_window_copy *window, tt
     return (const tt_pyframe *)(page->bytes + (at - begin));
 }
 
-int tt_read_stack(int pid, uint64_t state_at, tt_stack_guess *guess, tt_seen_thread *thread, tt_seen_stack *stack)
+int tt_read_stack(int pid, uint64_t state_at, tt_stack_guess *guess, tt_thread_moment *thread, tt_sampled_stack *stack)
 {
     static __thread tt_window_copy window;
     static __thread tt_page_copy page;
@@ -108,7 +108,7 @@ int tt_read_stack(int pid, uint64_t state_at, tt_stack_guess *guess, tt_seen_thr
             continue; /* made by the interpreter for itself, below C code */
         }
         if (stack->count == TT_FRAMES_WALKED) return 0;
-        stack->frames[stack->count++] = (tt_seen_frame){
+        stack->frames[stack->count++] = (tt_sampled_frame){
             .address = at,
             .code = (uint64_t)(uintptr_t)TT_PYFRAME_CODE(frame),
             .instruction = (uint64_t)(uintptr_t)TT_PYFRAME_INSTRUCTION(frame),
