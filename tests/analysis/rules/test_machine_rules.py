@@ -91,6 +91,8 @@ def test_what_is_set_already_is_no_advice():
         "Measure on an idle machine, or pin the run to cores of its own: 1.7 busy threads"
     )
     writers = {name: Writer(id=name) for name in ("1-1/0", "2-1/0", "3-1/0")}
+    (one,) = findings(replace(enough, writers=writers), rules=[OversubscribedRule()])
+    assert one.message.startswith("Measure on an idle machine")  # joblib starts one worker per core
     (one,) = findings(replace(profile, writers=writers), rules=[OversubscribedRule()])
     assert one.message == (
         "Start fewer worker processes than 3, each of which runs one thread already: 5.0 busy threads share "

@@ -197,12 +197,11 @@ def _thread_remedy(facts: FactText) -> str:
 
 def _fewer_threads(facts: FactText) -> str:
     if facts["threads_per_library"] == "one":
+        # There are cores for all of them, but for what others take.
+        if facts.number("busy_threads") <= facts.number("cores") + MARGIN_CORES:
+            return "Measure on an idle machine, or pin the run to cores of its own"
         if facts.number("processes") > 1:
             return f"Start fewer worker processes than {facts['processes']}, each of which runs one thread already"
-        if (
-            facts.number("busy_threads") <= facts.number("cores") + MARGIN_CORES
-        ):  # there are cores for all of them
-            return "Measure on an idle machine, or pin the run to cores of its own"
         return "Start fewer threads; numerical libraries run one each already"
     if facts.number("processes") > max(1, facts.number("busy_threads")):  # no telling whose threads they are
         one = "let each run one thread (OMP_NUM_THREADS=1)"
