@@ -21,6 +21,9 @@ UNUSED_SECTION = "backward with unused gradients"
 UNUSED_GAUGE = "torch/unused gradients"
 # The section begins once a pass was caught three times: what is in it is no guess, and as many calls give it a time.
 LEAST_CALLS = 3
+# Of what unused gradients cost, the part that freezing saves: a layer's pass is two products, and the one with respect
+# to its input is still needed. Measured: docs/rules/unused-gradients.md.
+WEIGHTS_SHARE = 0.5
 
 # A section that waits for half of its time has its inference made elsewhere: by a server, or another process.
 WAITS_SHARE = 0.5
@@ -72,7 +75,7 @@ class UnusedGradientsRule:
                     "per_call_ns": section.call_ns,
                     "calls": section.count,
                 }
-                saved_share = section.share
+                saved_share = section.share * WEIGHTS_SHARE
                 if unused is not None:
                     facts["unused_share"] = unused.last
                     saved_share *= unused.last
