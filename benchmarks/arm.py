@@ -68,13 +68,13 @@ class Arm:
         x, y = self.hand()
         upper, lower = self.joints
         way = self.target[0] - x, self.target[1] - y
-        seen = np.array([upper.angle, lower.angle, upper.speed, lower.speed, *way])
-        scaled: Vector = np.clip(seen / self.scale, -1.0, 1.0)
+        observation = np.array([upper.angle, lower.angle, upper.speed, lower.speed, *way])
+        scaled: Vector = np.clip(observation / self.scale, -1.0, 1.0)
         return scaled
 
-    def decide(self, seen: Vector) -> Vector:
+    def decide(self, observation: Vector) -> Vector:
         """The policy's torques, from -1 to 1."""
-        hidden = np.tanh(self.first @ seen)
+        hidden = np.tanh(self.first @ observation)
         torques: Vector = np.tanh(self.second @ hidden)
         return torques
 

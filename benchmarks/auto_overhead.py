@@ -1,11 +1,11 @@
 """What recording known libraries costs programs that were not edited: each with and without it, in turn.
 
 In two ways. Within one process (auto_turns.py) the program's own steps are recorded and not recorded in turn: two that
-follow each other see the same machine, so that 2% can be told where it is restless. The figure is the median of the
+follow each other see the same machine, so that 2% can be detected on a busy one. The figure is the median of the
 differences, with its 95% interval, by what a step takes without. And as whole processes, with and without
 `ticktree run`: all that it does is in that, and all that the machine does too.
 
-There a run is a process of its own, and counted is the processor time of all its processes, ticktree's own supervisor
+There a run is a separate process, and counted is the processor time of all its processes, ticktree's own supervisor
 among them. Starting, importing and writing the run down are left out by running each program for few steps and for
 many: what counts is the difference. Two runs that are compared follow each other, and which goes first changes; the
 figure is the mean over the pairs with its interval, since what the machine does meanwhile is not the same for both.
@@ -76,7 +76,7 @@ TURNING = (
     Turning("an update of a tiny network", "tiny", ("torch",), 5000, target=False),
     Turning("a step of SAC in one file", "sac", ("gymnasium", "torch"), 3000),
     Turning("a round of PPO in one file, vector of envs", "ppo", ("gymnasium", "torch"), 1000),
-    Turning("a step of eight envs in processes of their own", "async_envs", ("gymnasium",), 1000),
+    Turning("a step of eight envs, one process each", "async_envs", ("gymnasium",), 1000),
     Turning("a round of PPO of Stable-Baselines3", "sb3_ppo", ("gymnasium", "stable_baselines3"), 300),
     Turning(
         "an update of parallel_trainer, its learner",
@@ -105,14 +105,14 @@ PROGRAMS = (
         PLAIN,
     ),
     Program(
-        "parallel_trainer, beside its own sections",
+        "parallel_trainer, in addition to its own sections",
         ("gymnasium", "mujoco", "torch"),
         (str(WORKLOADS / "parallel_trainer" / "train.py"), "--workers", "2", "--steps", "{}"),
         (500, 3500),
         MARKED,
     ),
     Program(
-        "visual_sac, beside its own sections",
+        "visual_sac, in addition to its own sections",
         ("cv2", "gymnasium", "pygame", "torch"),
         (
             str(WORKLOADS / "visual_sac" / "train.py"),
@@ -176,7 +176,7 @@ def cost(program: Program, pairs: int, share: int, folder: Path) -> Figure | Abs
 
 
 def turns(turning: Turning, share: int, folder: Path) -> Figure | Absent:
-    """How much more processor time a step takes than without, told by turns within one process."""
+    """How much more processor time a step takes than without, measured by turns within one process."""
     missing = [name for name in turning.needs if importlib.util.find_spec(name) is None]
     if missing:
         return Absent(turning.name, f"not installed: {', '.join(missing)}")
@@ -210,7 +210,7 @@ def turns(turning: Turning, share: int, folder: Path) -> Figure | Absent:
 
 
 def certainty(low: float, high: float) -> str:
-    """What the interval, and not its middle, says about the target."""
+    """The verdict of the interval, not of its middle, on the target."""
     if high <= TARGET_PERCENT:
         return "target met"
     return "target missed" if low > TARGET_PERCENT else "cannot tell: the machine is too restless"

@@ -6,8 +6,8 @@ machine does meanwhile is the same for two that follow each other. Turns of a hu
 taken out and put in again between them, differed by a fifth where nothing was different.
 
 What is left out is what wrappers cost that find recording switched off: less than a tenth of a microsecond a call
-(`overhead.py`). What a program marks itself goes to a recorder of its own that is never enabled; what marks cost,
-`overhead.py` tells. Not counted are the first steps: the interpreter adapts itself to what it calls, and the first
+(`overhead.py`). What a program marks itself goes to a separate recorder that is never enabled; what marks cost,
+`overhead.py` shows. Not counted are the first steps: the interpreter adapts itself to what it calls, and the first
 backward passes at a place are looked at more closely.
 """
 
@@ -109,7 +109,7 @@ PROGRAMS = {
 
 
 class Enough(BaseException):
-    """Ends a program that goes on for ever; nothing of its own catches it."""
+    """Ends an endless program, which does not catch it."""
 
 
 class Turns:
@@ -167,10 +167,10 @@ def run(stepping: Stepping, turns: Turns) -> None:
 
 
 def silence_marks() -> None:
-    """Have what the program marks itself go to nobody."""
-    nobody = ticktree.Recorder()
+    """Send the program's own marks to a disabled recorder."""
+    disabled = ticktree.Recorder()
     for mark in MARKS:
-        setattr(ticktree, mark, getattr(nobody, mark))
+        setattr(ticktree, mark, getattr(disabled, mark))
     get_profiler().disable()
 
 

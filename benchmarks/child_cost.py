@@ -5,7 +5,7 @@ own, where it would pass for the parent's work. ticktree estimates it and shows 
 the rest is measured: a parent's self time less that estimate, less what the same loop takes without children.
 Sizes count, not signs: taking away too much is as wrong as too little.
 
-No timer is free of this. Beside each figure stands what two hand-written time stamps leave in the same place.
+No timer is free of this. Next to each figure stands what two hand-written time stamps leave in the same place.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Unseen(NamedTuple):
     """What a child leaves in its parent's self time, in nanoseconds."""
 
     after: float  # once ticktree's estimate is taken away
-    before: float | None = None  # as it stands; None where nobody estimates
+    before: float | None = None  # uncorrected; None without an estimate
     by_hand: float | None = None  # what two time stamps leave there in a child's place; None where not tried
 
 
@@ -141,7 +141,7 @@ def below(turns: int, between: Between) -> Scenario:
 
 
 def deep() -> list[Unseen]:
-    """Each of three parents in one another, beside one that has no child: the loop, or the inmost section."""
+    """Each of three parents in one another, and one that has no child: the loop, or the innermost section."""
     ticktree.reset()
     bare(WARM_TURNS, work, ticktree.section)
     three_deep(WARM_TURNS, ticktree.section)

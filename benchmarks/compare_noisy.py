@@ -1,6 +1,6 @@
 """How often `ticktree compare` is right on a real program, on this machine as noisy as it is.
 
-`noisy_loop.py` runs in processes of its own, in groups of three in random order: twice as it is, once with a section
+`noisy_loop.py` runs in separate processes, in groups of three in random order: twice as it is, once with a section
 that truly does 5% more work. A trial takes ten of the groups, as `ticktree bench --pairs 10` would have run them. The
 same data go to the peers: a Mann-Whitney test on single calls, and a difference of the means of more than the
 threshold.
@@ -89,12 +89,12 @@ def ticktree_says(base: Sequence[Run], new: Sequence[Run], *, paired: bool) -> t
     return found, bool(alarmed)
 
 
-def _on_singles(says: Callable[[list[Singles], list[Singles]], bool]) -> Judge:
+def _on_singles(judge: Callable[[list[Singles], list[Singles]], bool]) -> Judge:
     def judge(base: Sequence[Run], new: Sequence[Run]) -> tuple[bool, bool]:
         before, after = [one.singles for one in base], [one.singles for one in new]
         slower = np.concatenate(after).mean() > np.concatenate(before).mean()
-        says_so = says(before, after)
-        return bool(says_so and slower), says_so
+        is_different = judge(before, after)
+        return bool(is_different and slower), is_different
 
     return judge
 
@@ -117,9 +117,9 @@ def judged(found: Sequence[Group], trials: int) -> list[Figure | Absent]:
         base = [group[first] for group, (first, _) in zip(chosen, order, strict=True)]
         same = [group[second] for group, (_, second) in zip(chosen, order, strict=True)]
         slower = [group["slower"] for group in chosen]
-        for name, says in JUDGES.items():
-            alarms[name] += says(base, same)[1]
-            finds[name] += says(base, slower)[0]
+        for name, judge in JUDGES.items():
+            alarms[name] += judge(base, same)[1]
+            finds[name] += judge(base, slower)[0]
     return [
         Figure(
             name,

@@ -41,7 +41,7 @@ class Weather:
         name: what they are called.
         memory: what a tick keeps of the one before, as a part of 1.
         ticks: of a run, on each side.
-        bursts: whether a neighbour makes stretches of the run half as slow again.
+        bursts: whether a neighbour slows parts of the run down by half.
     """
 
     name: str
@@ -143,7 +143,7 @@ JUDGES: dict[str, Judge] = {
 
 
 def alarms(weather: Weather, runs: int, slower: float, trials: int) -> dict[str, float]:
-    """In which part of the trials each judge says that something changed."""
+    """The part of the trials in which each judge reports a change."""
     noise = np.random.default_rng([SEED, runs, int(1e3 * slower), len(weather.name)])
     found = dict.fromkeys(JUDGES, 0)
     for _ in range(trials):
@@ -152,8 +152,8 @@ def alarms(weather: Weather, runs: int, slower: float, trials: int) -> dict[str,
             for side, change in enumerate((0.0, slower)):
                 drift = noise.normal(0, BETWEEN_RUNS)
                 sides[side].append(ticks(weather, weather.ticks[side], change, noise) * np.exp(drift))
-        for name, says in JUDGES.items():
-            found[name] += says(*sides)
+        for name, judge in JUDGES.items():
+            found[name] += judge(*sides)
     return {name: count / trials for name, count in found.items()}
 
 

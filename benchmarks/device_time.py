@@ -1,9 +1,9 @@
-"""What device sections say and cost on a real GPU; without one it says so, and that is all.
+"""What device sections report and cost on a real GPU; without one it prints only that.
 
     python benchmarks/device_time.py [-o FILE]
 
-Prints a matrix product's device time by its section, beside the same work measured by waiting for the device, and what
-a device section costs the host beside `torch.profiler.record_function` and a plain section.
+Prints a matrix product's device time by its section, and of the same work measured by waiting for the device, and what
+a device section costs the host, compared with `torch.profiler.record_function` and a plain section.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What it takes to write a timeline for the viewers: seconds and bytes an event, beside viztracer saving as many.
+"""What it takes to write a timeline for the viewers: seconds and bytes per event, and the same of viztracer.
 
     python benchmarks/export_timeline.py [--events 1000000] [--rounds 3]
 
@@ -42,7 +42,7 @@ def record(events: int) -> tuple[ticktree.Profile, Timeline]:
     timeline = recorder.timeline()
     if timeline is None or len(timeline) != events:
         sys.exit(
-            f"{events} events were asked for and {timeline and len(timeline)} are there: too little memory?"
+            f"{events} events were requested and {timeline and len(timeline)} are there: too little memory?"
         )
     return recorder.snapshot(), timeline
 

@@ -1,4 +1,4 @@
-"""What focus costs, outside the function in focus and below it, beside tools that record every call.
+"""What focus costs, outside the function in focus and below it, compared with tools that record every call.
 
 The loop is of a control step's shape: a driver whose step calls controller, forwarder, merger and environment, some
 dozen calls of Python functions and C functions. Each figure is of blocks that follow each other closely: bare, then
@@ -48,7 +48,7 @@ class Forwarder:
 
 
 class Merger:
-    """Merges what several models say."""
+    """Merges the answers of several models."""
 
     def step(self, values: list[float]) -> float:
         """Their mean."""
@@ -90,7 +90,7 @@ class Driver:
         self._once()
 
     def outside(self) -> None:
-        """The same, in focus for nobody."""
+        """The same, never in focus."""
         self._once_outside()
 
     def shared(self) -> None:
@@ -128,8 +128,8 @@ def _outer_part(force: float) -> float:
 
 
 @contextmanager
-def _focus(**asked: Any) -> Iterator[None]:
-    ticktree.focus(f"{__name__}.Driver.step", **asked)
+def _focus(**options: Any) -> Iterator[None]:
+    ticktree.focus(f"{__name__}.Driver.step", **options)
     try:
         yield
     finally:
@@ -215,7 +215,7 @@ def measure(rounds: int) -> Report:
             "outside, functions that are called in focus too",
             Spread.of(shared),
             "x",
-            note="they tell of their calls, and are told that nothing is in focus",
+            note="they report their calls, and learn that nothing is in focus",
         ),
     ]
     for name in tools:

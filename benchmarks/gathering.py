@@ -2,8 +2,8 @@
 
     python benchmarks/gathering.py [--pairs 6] [--ticks 10000] [--every 100] [--quick]
 
-Two ranks of torch.distributed (gloo, on this machine), each with a run of its own as on two machines, multiply
-matrices and meet at every tick. With and without are run in turns. A courier is a process beside the ranks: its
+Two ranks of torch.distributed (gloo, on this machine), each with its own run as on two machines, multiply
+matrices and meet at every tick. With and without are run in turns. A courier is a process next to the ranks: its
 processor time and its memory are looked at from outside; shared pages count in proportion.
 """
 
@@ -49,7 +49,7 @@ class Courier:
         begun_s: Seconds of processor time until something had come; most of it is importing torch.
         used_s: In all.
         begun_at_s: When that was, on the wall.
-        ended_at_s: When it was last seen.
+        ended_at_s: When it was last found running.
         peak_bytes: Of memory.
     """
 
@@ -74,8 +74,13 @@ def job(folder: Path, ticks: int, every: int) -> tuple[list[float], list[Courier
     runs = []
     for rank in range(2):
         (folder / f"memory-{rank}").mkdir()
-        told = {"RANK": str(rank), "WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
-        environment = {**os.environ, **told, "TICKTREE_MEMORY_DIR": str(folder / f"memory-{rank}")}
+        variables = {
+            "RANK": str(rank),
+            "WORLD_SIZE": "2",
+            "MASTER_ADDR": "127.0.0.1",
+            "MASTER_PORT": str(port),
+        }
+        environment = {**os.environ, **variables, "TICKTREE_MEMORY_DIR": str(folder / f"memory-{rank}")}
         command = [sys.executable, "-m", "ticktree", "run", "--quiet", "--no-history"]
         command += ["--gather-every", str(every), "--name", f"rank{rank}", "job.py", str(ticks)]
         runs.append(subprocess.Popen(command, cwd=folder, env=environment))

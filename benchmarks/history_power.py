@@ -69,7 +69,7 @@ def heavy(count: int, noise: np.random.Generator) -> Values:
 
 
 def bursts(count: int, noise: np.random.Generator, longest: int = 3) -> Values:
-    """Every fifty runs or so somebody else is on the machine, for one to three of them."""
+    """Every fifty runs or so another program uses the machine, for one to three of them."""
     values = white(count, noise)
     for begin in np.flatnonzero(noise.random(count) < 1 / 50):
         values[begin : begin + noise.integers(1, longest + 1)] += noise.uniform(0.1, 0.4)
@@ -136,11 +136,11 @@ def false_alarms(weather: Weather, find: Finder, trials: int) -> float:
     alarms = 0
     for _ in range(trials):
         values = np.exp(weather.draw(STEADY_RUNS, noise))
-        seen: list[int] = []
+        positions: list[int] = []
         for count in range(FEWEST, STEADY_RUNS + 1):
             for at in find(values[:count]):
-                alarms += all(abs(at - other) > NEAR for other in seen)
-                seen.append(at)
+                alarms += all(abs(at - other) > NEAR for other in positions)
+                positions.append(at)
     return 1000 * alarms / (trials * STEADY_RUNS)
 
 

@@ -1,4 +1,4 @@
-"""Installs the peers into the environment that runs this, one by one: what fails is said and skipped.
+"""Installs the peers into the environment that runs this, one by one: failures are reported and skipped.
 
 The benchmarks then report such a peer as absent, with the reason.
 """

@@ -75,11 +75,11 @@ class Round:
 
     Attributes:
         hz: ticks a second, from the first to the last.
-        jitter_p50_us: how much a period differs from the one asked for, in half of the ticks at most.
+        jitter_p50_us: how much a period differs from the target, in half of the ticks at most.
         jitter_p99_us: the same in 99 of 100 ticks.
         jitter_max_us: and in all.
         late_us: how long after its due time the last tick began: due times are multiples of the period from the first.
-        cpu_share: processor time burnt beside the ticks' work, as a part of the time passed.
+        cpu_share: processor time used besides the ticks' work, as a part of the time passed.
     """
 
     hz: float
@@ -172,7 +172,7 @@ def main() -> None:
         lines += [of_way(hz, name, played[name]) for name in WAYS]
         ours, *peers = WAYS
         lines += [against(hz, peer, played[ours], played[peer]) for peer in peers]
-    title = "How far a period is from the one asked for: medians of rounds of a second"
+    title = "How far a period is from the target: medians of rounds of a second"
     Report("jitter", title, lines).print(as_json=arguments.json)
 
 

@@ -1,6 +1,6 @@
 """How much memory recording takes, and that it does not grow with the number of sections.
 
-Each timer records in a fresh process of its own, whose resident memory (shared pages included, which is where
+Each timer records in a fresh process, whose resident memory (shared pages included, which is where
 ticktree keeps its nodes) is read as the count goes up by powers of ten.
 """
 

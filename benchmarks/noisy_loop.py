@@ -1,4 +1,4 @@
-"""A small training loop whose truth is known: a section of it does exactly so much more work as it is told.
+"""A small training loop whose truth is known: one section does a configurable amount of additional work.
 
 Run by compare_noisy.py, many times: its profile and the durations of single calls go to files, as JSON.
 """
@@ -61,7 +61,7 @@ def main() -> None:
     parser.add_argument(
         "--slower", type=float, default=0.0, help="how much more work the policy does, in percent"
     )
-    parser.add_argument("--out", type=Path, required=True, help="where the profile goes; singles beside it")
+    parser.add_argument("--out", type=Path, required=True, help="where the profile goes; singles next to it")
     arguments = parser.parse_args()
     recorder, singles = train(round(ROUNDS * (1 + arguments.slower / 100)))
     arguments.out.write_text(recorder.snapshot().to_json())

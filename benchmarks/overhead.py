@@ -1,7 +1,7 @@
-"""What an empty section costs, as a ratio to timing the same stretch by hand.
+"""What an empty section costs, as a ratio to timing the same code by hand.
 
 One is what two `time.perf_counter_ns()` calls cost, on top of the empty loop that they stand in, and ticktree
-stands in the same loop. What else timing by hand may cost has rows of its own, and so have the peers. See
+stands in the same loop. What else timing by hand may cost has its own rows, and so have the peers. See
 `harness/race.py` for how contenders are kept comparable on a busy machine.
 """
 
@@ -69,7 +69,7 @@ def disabled(turns: int) -> None:
 
 
 def summed_by_hand(turns: int) -> None:
-    """All that timing by hand needs: the least that tells a total."""
+    """The least that timing by hand needs for a total."""
     total_ns = 0
     for _ in repeat(None, turns):
         start_ns = time.perf_counter_ns()
@@ -77,7 +77,7 @@ def summed_by_hand(turns: int) -> None:
 
 
 def local_clock(turns: int) -> None:
-    """The yardstick as nobody writes it, at its cheapest."""
+    """The yardstick at its cheapest."""
     clock = time.perf_counter_ns
     for _ in repeat(None, turns):
         clock()

@@ -1,6 +1,6 @@
 """Where the parallel trainer's time goes: one worker against four, in lockstep, in a thread, with a straggler.
 
-Each way of running it is a process of its own under `ticktree run`, in turn, and again as often as asked. All figures
+Each way of running it is a separate process under `ticktree run`, in turn, `--repeats` times. All figures
 are read from the profiles of those runs: shares are of the time the controller spends advancing, those of workers of
 their lives once they have an environment. On a machine that is not ours alone medians of single calls (p50) tell more.
 """
@@ -54,7 +54,7 @@ WAYS = (
 
 
 class Shares:
-    """What one run's profile says, in percent of the time spent advancing, or of the workers' lives."""
+    """What one run's profile shows, in percent of the time spent advancing, or of the workers' lives."""
 
     def __init__(self, profile: Profile, way: Way, steps: int) -> None:
         self._root = profile.root
@@ -135,8 +135,16 @@ def run(way: Way, steps: int, environment: str) -> Shares:
         RuntimeError: It did not end well.
     """
     with tempfile.TemporaryDirectory() as folder:
-        asked = ["--env", environment, "--steps", str(steps), "--workers", str(way.workers), *way.arguments]
-        command = [sys.executable, "-m", "ticktree", "run", "--quiet", str(SCRIPT), *asked]
+        arguments = [
+            "--env",
+            environment,
+            "--steps",
+            str(steps),
+            "--workers",
+            str(way.workers),
+            *way.arguments,
+        ]
+        command = [sys.executable, "-m", "ticktree", "run", "--quiet", str(SCRIPT), *arguments]
         variables = {name: value for name, value in os.environ.items() if name != "TICKTREE_OFF"}
         done = subprocess.run(command, cwd=folder, env=variables, capture_output=True, text=True, check=False)
         if done.returncode:
@@ -181,10 +189,10 @@ def main() -> None:
     parser.add_argument("--steps", type=int, help="steps of a run (default: 12000, quick: 3000)")
     parser.add_argument("--repeats", type=int, help="runs of each kind (default: 3, quick: 1)")
     parser.add_argument("--env", default="InvertedPendulum-v5", help="the task (default: %(default)s)")
-    asked = parser.parse_args()
-    steps = asked.steps or (3000 if asked.quick else 12_000)
-    repeats = asked.repeats or (1 if asked.quick else 3)
-    measure(steps, repeats, asked.env).print(as_json=asked.json)
+    chosen = parser.parse_args()
+    steps = chosen.steps or (3000 if chosen.quick else 12_000)
+    repeats = chosen.repeats or (1 if chosen.quick else 3)
+    measure(steps, repeats, chosen.env).print(as_json=chosen.json)
 
 
 if __name__ == "__main__":

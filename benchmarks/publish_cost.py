@@ -2,7 +2,7 @@
 
 The program is this file once more, started by that command; it records a tree of some size. Its page is read each
 second as a Prometheus would, in the format with native histograms, and a collector takes what is sent each second. The
-supervisor, which does it all, is stopped and continued by signals: stretches with it and without it alternate. So what
+supervisor, which does it all, is stopped and continued by signals: windows with it and without it alternate. So what
 else it does each second, a look at the machine, is among what is compared.
 """
 
@@ -25,7 +25,7 @@ from tempfile import TemporaryDirectory
 from urllib.request import Request, urlopen
 
 from harness.report import Report
-from harness.watching import asked, by_name, lines, pairs_of, round_the_tree
+from harness.watching import by_name, lines, pairs_of, parsed_options, round_the_tree
 
 PATIENCE_S = 60.0
 EVERY_S = 1.0
@@ -81,7 +81,7 @@ class Supervisor:
         """Let it stand still."""
         os.kill(os.getppid(), signal.SIGSTOP)
 
-    def seen(self) -> int:
+    def readings(self) -> int:
         """How often the page was read and something was sent, together."""
         return sum(self._count.both())
 
@@ -100,7 +100,7 @@ class Collector(BaseHTTPRequestHandler):
         self.end_headers()
 
     def log_message(self, *_: object) -> None:
-        """Say nothing."""
+        """Log nothing."""
 
 
 def read_page(url: str, count: Count) -> None:
@@ -123,7 +123,7 @@ def collector(count: Count) -> Iterator[str]:
 
 
 def watch(words: list[str]) -> int:
-    """Start this file under ticktree, with somebody who reads it; return how it ended."""
+    """Start this file under ticktree, with a reader; return how it ended."""
     with TemporaryDirectory() as folder:
         counted_in = Path(folder, "count")
         counted_in.write_bytes(bytes(16))
@@ -142,14 +142,14 @@ def watch(words: list[str]) -> int:
             if page is None:
                 raise RuntimeError(first)
             threading.Thread(target=read_page, args=(page[0], count), daemon=True).start()
-            said = program.stderr.read()  # its tree, which is of no interest
+            output = program.stderr.read()  # its tree, which is of no interest
             if program.wait():
-                print(said, file=sys.stderr)
+                print(output, file=sys.stderr)
             return program.returncode
 
 
 def main() -> None:
-    arguments = asked(__doc__)
+    arguments = parsed_options(__doc__)
     pairs = arguments.pairs
     if COUNTED_IN not in os.environ:
         raise SystemExit(watch(sys.argv[1:]))
@@ -161,7 +161,9 @@ def main() -> None:
         found = lines(pairs_of(supervisor, pairs, arguments.seconds), "times read or sent")
     finally:
         supervisor.attach()
-    title = f"A section's cost while it is published each second, by its cost while not, {pairs} pairs of stretches"
+    title = (
+        f"A section's cost while it is published each second, by its cost while not, {pairs} pairs of windows"
+    )
     Report("publish_cost", title, found).print(as_json=arguments.json)
 
 

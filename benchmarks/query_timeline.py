@@ -1,12 +1,12 @@
-"""Percentiles of millions of single calls: `ticktree query`, beside pandas over viztracer's JSON; time and memory.
+"""Percentiles of millions of single calls: `ticktree query` and pandas over viztracer's JSON; time and memory.
 
     python -m pip install 'ticktree[query]' pandas viztracer
     python benchmarks/query_timeline.py [--calls 5000000] [--peer-calls 500000] [--rounds 3] [--quick]
 
 The calls are those of a synthetic loop, spread over five processes. They are written as a dataset (`ticktree export
---to parquet --table all`), and a query asks for the 50th, 99th and 99.9th percentile of each node. The peer is asked
-the same of a file with as many `log_event` blocks as `--peer-calls` says, which viztracer itself has saved: all of its
-JSON must fit into memory. Each question is a process of its own, in turns.
+--to parquet --table all`), and a query asks for the 50th, 99th and 99.9th percentile of each node. The peer answers
+the same for a file with as many `log_event` blocks as `--peer-calls` sets, saved by viztracer: all of its
+JSON must fit into memory. Each question is a separate process, alternating.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ def cost_of(command: Sequence[str | os.PathLike[str]]) -> Cost | None:
     return Cost(time.perf_counter() - begin, usage.ru_maxrss * 1024)
 
 
-def told(name: str, costs: Sequence[Cost], calls: int, size: int) -> float:
+def report_line(name: str, costs: Sequence[Cost], calls: int, size: int) -> float:
     """Print what a question took, and return its seconds a million calls."""
     seconds = statistics.median(cost.seconds for cost in costs)
     peak = statistics.median(cost.peak_bytes for cost in costs)
@@ -146,7 +146,9 @@ def main() -> None:
                 cost = cost_of(command)
                 costs[name] += [] if cost is None else [cost]
         print(f"median of {options.rounds}; {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}")
-        each = {name: told(name, costs[name], *questions[name][1:]) for name in questions if costs[name]}
+        each = {
+            name: report_line(name, costs[name], *questions[name][1:]) for name in questions if costs[name]
+        }
     peer = each.get("pandas, viztracer's JSON")
     if peer is not None:
         print(f"a million calls: {each['ticktree query'] / peer:.3f} of the peer's time")

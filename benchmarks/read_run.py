@@ -2,7 +2,7 @@
 
 The files are real: a recorder wrote each of them, one after the other in this process, as so many processes would
 have. Two others read the same run: every process's profile kept as JSON, read and merged by ticktree itself; and every
-process's timers kept as JSON in the shape of ml-agents' timer files, read with `json.loads` and added up by hand,
+process's timers kept as JSON in the shape of ml-agents' timer files, read with `json.loads` and summed by hand,
 without histograms, windows or threads, as a program would that merges its workers' timers itself.
 """
 

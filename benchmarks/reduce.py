@@ -2,7 +2,7 @@
 
     python benchmarks/reduce.py [--profiles 1000,10000] [--nodes 200] [--engines process,ray] [--workers 1000000]
 
-Each engine runs in a process of its own, and its memory is what that process and all that it starts hold at most,
+Each engine runs in a separate process, and its memory is what that process and all that it starts hold at most,
 shared pages in proportion. What a million workers would take is reckoned, not run: from what reading a profile and
 adding one to others cost here, and from the sizes of merged profiles.
 """
@@ -33,7 +33,7 @@ BREADTH = 6
 CALLS = 100
 KINDS = 32  # profiles that differ; the others are the same under another run's name
 SAMPLE_EVERY_S = 1.0
-MANY = 256  # how large merged profiles are is told from so many
+MANY = 256  # profiles from which the size of a merged one is estimated
 
 
 class Cost(NamedTuple):
@@ -79,7 +79,7 @@ def write(folder: Path, profiles: int, nodes: int) -> list[Path]:
 
 
 def measured(name: str, paths: Sequence[Path]) -> tuple[float, float]:
-    """Merge in a process of its own; return seconds and the most megabytes held."""
+    """Merge in a separate process; return seconds and the most megabytes held."""
     command = [sys.executable, __file__, "--merge", str(paths[0].parent), "--engines", name]
     process = psutil.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
     most = 0
@@ -175,24 +175,24 @@ def main() -> None:
     parser.add_argument("--engines", default="process,ray", help="which, with commas between")
     parser.add_argument("--workers", type=int, default=1_000_000, help="of the fleet that is reckoned")
     parser.add_argument("--merge", type=Path, help=argparse.SUPPRESS)
-    asked = parser.parse_args()
-    if asked.merge:
-        merge(asked.merge, asked.engines)
+    options = parser.parse_args()
+    if options.merge:
+        merge(options.merge, options.engines)
         return
     cost = None
     print(f"{'profiles':>9} {'engine':>8} {'time':>9} {'a profile':>10} {'memory':>10}  against one process")
-    for count in map(int, asked.profiles.split(",")):
+    for count in map(int, options.profiles.split(",")):
         with tempfile.TemporaryDirectory() as folder:
-            paths = write(Path(folder), count, asked.nodes)
+            paths = write(Path(folder), count, options.nodes)
             cost = cost or costs(paths)
             first_s = 0.0
-            for name in asked.engines.split(","):
+            for name in options.engines.split(","):
                 seconds, megabytes = measured(name, paths)
                 first_s = first_s or seconds
                 print(f"{count:>9,} {name:>8} {seconds:>7.1f} s {1e3 * seconds / count:>7.2f} ms {megabytes:>7,.0f} MB"
                       f"  {seconds / first_s:.2f}", flush=True)  # fmt: skip
     if cost is not None:
-        fleet(asked.workers, FAN_IN, cost)
+        fleet(options.workers, FAN_IN, cost)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""What an HTTP call costs more: its client, beside OpenTelemetry's instrumentation, and the server that says rows.
+"""What ticktree adds to an HTTP call, compared with OpenTelemetry: at the client, and at a server that reports rows.
 
 The answer is made up on the spot by an adapter of requests, so that what is compared is what requests does for a call
 and what is added to it; a real server would only add waiting to both.
@@ -19,12 +19,12 @@ from harness.report import Absent, Figure, Report, options, progress
 from harness.scratch import recording
 from harness.sections import own_code
 from ticktree import instruments as instrument
-from ticktree.remote import Report as Said
+from ticktree.remote import Report as ServerReport
 from ticktree.remote import Row, written
 from ticktree.remote.wsgi import WsgiServerTiming
 
-SAID = written(
-    Said(
+REPORTED = written(
+    ServerReport(
         "POST /step",
         9_200_000,
         (
@@ -60,7 +60,7 @@ class Answers:
 
 
 def served(app: Any) -> Block:
-    """A WSGI application, asked again and again."""
+    """A WSGI application, called repeatedly."""
 
     def start_response(*_: Any) -> None:
         return
@@ -96,7 +96,7 @@ def calls(answers: Answers) -> Block:
 
 
 def plain_calls(answers: Answers) -> Block:
-    """Past whatever wraps the class meanwhile."""
+    """Without the wrappers of the class."""
     session, request, send = answers.session, answers.request, type(answers.session).send
 
     def block(turns: int) -> None:
@@ -152,11 +152,13 @@ def measure(rounds: int) -> Report:
         requests = import_module("requests")
     except ImportError as error:
         return Report("remote_call", title, [Absent("requests", str(error))])
-    silent, telling = Answers(requests), Answers(requests, **{"Server-Timing": SAID})
+    silent, telling = Answers(requests), Answers(requests, **{"Server-Timing": REPORTED})
     bare = Cost(plain_calls(silent), bare=nothing)
     contenders = [
         Contender("ticktree, a silent server", Cost(calls(silent), bare=nothing), bare, ours),
-        Contender("ticktree, a server that says five rows", Cost(calls(telling), bare=nothing), bare, ours),
+        Contender(
+            "ticktree, a server that reports five rows", Cost(calls(telling), bare=nothing), bare, ours
+        ),
     ]
     absent: list[Absent] = []
     try:
@@ -189,7 +191,7 @@ def measure(rounds: int) -> Report:
         for name, result in results.items()
     ]
     added_us = (server.cost_ns.median - server.yardstick_ns.median) / 1e3
-    note = "a request of four sections, whose response says them; beside the same sections alone"
+    note = "a request of four sections, whose response reports them; compared with the same sections alone"
     lines.append(Figure("ticktree, serving", added_us, "us added", repeats=rounds, note=note))
     return Report("remote_call", title, [*lines, *absent])
 

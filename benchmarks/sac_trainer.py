@@ -1,4 +1,4 @@
-"""The training run that `visual_sac_overhead.py` starts twice: it trains when asked to and says how long.
+"""The training run that `visual_sac_overhead.py` starts twice: it trains on request and reports how long.
 
 Each line on standard input is a kind of work, `collect` or `train:BATCH`, and a number of steps; each line of
 the answer is the time on the clock and the processor time that it took, in nanoseconds.
@@ -51,7 +51,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("filled", type=int, help="transitions in the buffer before anything else")
     work = build(parser.parse_args().filled)
-    # Not what this process was asked to be but what it is: nobody shall compare nothing with nothing.
+    # The actual state of this process, not the requested one: a comparison of two disabled runs would mean nothing.
     print("recording" if ticktree.snapshot().root.children else "off", flush=True)
     for line in sys.stdin:
         kind, steps = line.split()

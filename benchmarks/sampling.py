@@ -1,4 +1,4 @@
-"""Whether sampled shares are true, beside py-spy, pyinstrument and profiling.sampling, and what being sampled costs.
+"""How accurate sampled shares are, compared with py-spy, pyinstrument and profiling.sampling, and what sampling costs.
 
 Six programs measure by the clock how they split their time between two functions (`peers/known_splits.py`). Each
 sampler says how it is split; the error is the largest difference between the two, in points.
@@ -54,18 +54,18 @@ class Found(NamedTuple):
     Attributes:
         truth: the split that the program has measured itself.
         round_ns: processor time of a round of it, on its main thread.
-        seen: how much of it each function was seen in.
-        failed: the share of its samples that it could not take, in percent; None where it does not say.
+        weights: how much of it each function was sampled in.
+        failed: the share of its samples that it could not take, in percent; None where it is unknown.
     """
 
     truth: Shares
     round_ns: float
-    seen: Counter[str]
+    weights: Counter[str]
     failed: float | None = None
 
 
 def shares(counts: Mapping[str, float], functions: Shares) -> dict[str, float]:
-    """Of what was seen in one of the functions, the share of each."""
+    """The share of each function in the samples."""
     total = sum(counts.get(name, 0.0) for name in functions) or 1.0
     return {name: counts.get(name, 0.0) / total for name in functions}
 
@@ -75,28 +75,28 @@ def by_ticktree(name: str, seconds: float, folder: Path) -> Found:
     truth, round_ns, _ = run([*command, str(SPLITS), name, str(seconds)], folder)
     run_folder = max(path for path in (folder / "ticktree-runs").iterdir() if path.is_dir())
     samples = Profile.from_json((run_folder / "profile.json").read_bytes()).samples
-    seen: Counter[str] = Counter()
+    weights: Counter[str] = Counter()
     for stack, weight in samples.stacks.items() if samples else ():
         if not stack.thread:
-            seen.update(dict.fromkeys({line.function for line in stack.lines}, weight.ns))
+            weights.update(dict.fromkeys({line.function for line in stack.lines}, weight.ns))
     dropped, taken = (sum(samples.dropped.values()), samples.count) if samples else (0, 1)
-    return Found(truth, round_ns, seen, 100 * dropped / (dropped + taken))
+    return Found(truth, round_ns, weights, 100 * dropped / (dropped + taken))
 
 
 def by_py_spy(name: str, seconds: float, folder: Path) -> Found:
     raw = folder / "py-spy.txt"
     options = ["--rate", str(HZ), "--format", "raw", "--idle", "--output", str(raw), "--function"]
     command = ["py-spy", "record", *options, "--", sys.executable, str(SPLITS), name, str(seconds)]
-    truth, round_ns, said = run(command, folder)
-    seen: Counter[str] = Counter()
+    truth, round_ns, output = run(command, folder)
+    weights: Counter[str] = Counter()
     for line in raw.read_text().splitlines():
         stack, _, count = line.rpartition(" ")
         functions = {frame.partition(" ")[0] for frame in stack.split(";")}
         if "main" in functions:  # of the main thread
-            seen.update(dict.fromkeys(functions, int(count)))
-    counts = re.search(r"Samples: (\d+) Errors: (\d+)", said)
+            weights.update(dict.fromkeys(functions, int(count)))
+    counts = re.search(r"Samples: (\d+) Errors: (\d+)", output)
     taken, failed = map(int, counts.groups()) if counts else (1, 0)
-    return Found(truth, round_ns, seen, 100 * failed / (taken + failed))
+    return Found(truth, round_ns, weights, 100 * failed / (taken + failed))
 
 
 def by_pyinstrument(name: str, seconds: float, folder: Path) -> Found:
@@ -105,17 +105,17 @@ def by_pyinstrument(name: str, seconds: float, folder: Path) -> Found:
     truth, round_ns, _ = run(
         [sys.executable, "-m", "pyinstrument", *options, str(SPLITS), name, str(seconds)], folder
     )
-    seen: Counter[str] = Counter()
+    weights: Counter[str] = Counter()
 
     def walk(frame: dict[str, Any], above: frozenset[str]) -> None:
         function = str(frame["function"])
         if function not in above:
-            seen[function] += round(1e9 * frame["time"])
+            weights[function] += round(1e9 * frame["time"])
         for child in frame.get("children", []):
             walk(child, above | {function})
 
     walk(json.loads(out.read_text())["root_frame"], frozenset())
-    return Found(truth, round_ns, seen)
+    return Found(truth, round_ns, weights)
 
 
 def by_profiling_sampling(name: str, seconds: float, folder: Path) -> Found:
@@ -123,14 +123,14 @@ def by_profiling_sampling(name: str, seconds: float, folder: Path) -> Found:
     out.unlink(missing_ok=True)
     options = ["--sampling-rate", str(HZ), "--collapsed", "--output", str(out)]
     command = [sys.executable, "-m", "profiling.sampling", "run", *options]
-    truth, round_ns, said = run([*command, str(SPLITS), name, str(seconds)], folder)
-    seen: Counter[str] = Counter()
+    truth, round_ns, output = run([*command, str(SPLITS), name, str(seconds)], folder)
+    weights: Counter[str] = Counter()
     for line in out.read_text().splitlines():
         stack, _, count = line.rpartition(" ")
         functions = {frame.split(":")[-2] for frame in stack.split(";") if frame.count(":") > 1}
-        seen.update(dict.fromkeys(functions, int(count)))
-    failed = re.search(r"Error rate: ([\d.]+)", said)
-    return Found(truth, round_ns, seen, float(failed[1]) if failed else 0.0)
+        weights.update(dict.fromkeys(functions, int(count)))
+    failed = re.search(r"Error rate: ([\d.]+)", output)
+    return Found(truth, round_ns, weights, float(failed[1]) if failed else 0.0)
 
 
 def run(command: list[str], folder: Path) -> tuple[Shares, float, str]:
@@ -168,8 +168,8 @@ def measured(name: str, program: str, seconds: float, repeats: int, folder: Path
             found = sampler(program, seconds, folder)
         except (subprocess.CalledProcessError, OSError, ValueError) as error:
             return Absent(title, f"failed: {error}")
-        said = shares(found.seen, found.truth)
-        errors.append(100 * max(abs(said[function] - found.truth[function]) for function in found.truth))
+        sampled = shares(found.weights, found.truth)
+        errors.append(100 * max(abs(sampled[function] - found.truth[function]) for function in found.truth))
         cost.append(100 * (found.round_ns / alone_ns - 1))
         failed += [] if found.failed is None else [found.failed]
     errors.sort()
@@ -236,18 +236,18 @@ def main() -> None:
     parser.add_argument("--blocks", type=int, default=60, help="pairs of seconds with and without samples")
     parser.add_argument("--costs", default=",".join(COSTS), help="of these; none for the shares alone")
     parser.add_argument("--json", action="store_true")
-    asked = parser.parse_args()
+    options = parser.parse_args()
     lines: list[Figure | Absent] = []
     with tempfile.TemporaryDirectory() as folder:
-        for program in asked.programs.split(",") if asked.programs else ():
+        for program in options.programs.split(",") if options.programs else ():
             for name in SAMPLERS:
                 progress(f"{program}, {name}")
-                lines.append(measured(name, program, asked.seconds, asked.repeats, Path(folder)))
-        for program in asked.costs.split(",") if asked.costs else ():
+                lines.append(measured(name, program, options.seconds, options.repeats, Path(folder)))
+        for program in options.costs.split(",") if options.costs else ():
             progress(f"cost, {program}")
-            lines.append(cost(program, asked.blocks, Path(folder)))
+            lines.append(cost(program, options.blocks, Path(folder)))
     Report("sampling", "Largest error of a sampled share, and the cost of being sampled", lines).print(
-        as_json=asked.json
+        as_json=options.json
     )
 
 

@@ -84,7 +84,7 @@ def slice_without(ticks: Ticks, count: int) -> None:
 
 
 def cores_lost() -> int:
-    """How often something else was given this thread's core; the process's, where only that is told."""
+    """How often something else was given this thread's core; the process's, where only that is known."""
     who = getattr(resource, "RUSAGE_THREAD", resource.RUSAGE_SELF)
     return resource.getrusage(who).ru_nivcsw
 

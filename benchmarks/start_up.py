@@ -2,8 +2,8 @@
 
     python benchmarks/start_up.py [--rounds 40] [--quick] [--json]
 
-Each line is a process of its own that does this one thing and ends; all take turns, in an order shuffled each round,
-and what each adds is its processor time less that of `python -c pass` in the same round. Beside it stand the profilers
+Each line is a process that does one thing and ends; all take turns, in an order shuffled each round,
+and what each adds is its processor time less that of `python -c pass` in the same round. Other rows: the profilers
 that people start programs with, as far as they are installed, and what many a program imports anyway.
 """
 
@@ -40,7 +40,7 @@ class Start(NamedTuple):
 
 
 def by_default() -> str:
-    """What `ticktree run` tells the processes of its run to record by themselves."""
+    """What `ticktree run` tells the processes of its run to record automatically."""
     return as_environment(library for library in BUILT_IN if not library.on_demand)
 
 

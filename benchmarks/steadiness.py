@@ -1,4 +1,4 @@
-"""How often a steady loop is said to have drifted or changed, and how often one that did is.
+"""How often drift or change is reported for a steady loop, and for one that did drift or change.
 
 Loops are made up: ticks around 10 ms whose logarithms are an AR(1) process, with or without bursts of noise, booked in
 windows as the recorder books them. Nothing is timed, so the machine's speed changes no figure.
@@ -35,15 +35,15 @@ BURST_EVERY, BURST_TICKS, BURST_SHARE, BURST_FACTOR = 200, 12, 0.03, 3.0
 
 
 class Row(NamedTuple):
-    """What is said of loops of one sort, as parts of all of them.
+    """What is reported for loops of one sort, as parts of all of them.
 
     Attributes:
         loop: what was done to it.
         ticks: how many.
         correlation: of neighbours.
         bursts: whether there were any.
-        drift: said to drift.
-        phase_change: said to change.
+        drift: drift reported.
+        phase_change: change reported.
     """
 
     loop: str
@@ -104,7 +104,7 @@ def passing(ticks: Ticks, factor: float) -> Ticks:
 
 
 def shares(trials: int, seed: int, make: Callable[[np.random.Generator], Ticks]) -> tuple[float, float]:
-    """What part of so many loops is said to have drifted, and what part to have changed."""
+    """The parts of so many loops for which drift, and change, are reported."""
     random = np.random.default_rng(seed)
     found: Counter[str] = Counter()
     for _ in range(trials):

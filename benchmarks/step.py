@@ -1,6 +1,6 @@
-"""What five sections cost in a real control step of about forty microseconds, beside the same step without.
+"""What five sections cost in a real control step of about forty microseconds, compared with the same step without.
 
-An empty loop tells what a section costs; this tells what that means. The peers take the same step.
+An empty loop shows what a section costs; this shows what that means. The peers take the same step.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ def bare_steps(arm: Arm) -> Block:
     def block(turns: int) -> None:
         arm.reset()
         for _ in repeat(None, turns):
-            seen = arm.observe()
-            wanted = arm.decide(seen)
+            observation = arm.observe()
+            wanted = arm.decide(observation)
             torques = arm.limit(wanted)
             arm.simulate(torques)
             arm.judge()
@@ -45,9 +45,9 @@ def profiled_steps(arm: Arm, section: Section) -> Block:
         arm.reset()
         for _ in repeat(None, turns):
             with section("observe"):
-                seen = arm.observe()
+                observation = arm.observe()
             with section("decide"):
-                wanted = arm.decide(seen)
+                wanted = arm.decide(observation)
             with section("limit"):
                 torques = arm.limit(wanted)
             with section("simulate"):

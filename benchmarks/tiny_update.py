@@ -9,7 +9,7 @@ import torch
 
 
 class Turn:
-    """What is over once a step: whoever measures counts by it."""
+    """Called once per step, so that a benchmark can count steps."""
 
     def over(self) -> None:
         """It is."""

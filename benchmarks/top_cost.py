@@ -1,7 +1,7 @@
 """What it costs a program to be watched: an empty section while a real `ticktree top` reads it, and while none does.
 
-The program is this process, which records a tree of some size. `ticktree top` runs on a terminal of its own, as
-anyone would start it, and is stopped and continued by signals: stretches with it and without it alternate.
+The program is this process, which records a tree of some size. `ticktree top` runs on its own terminal, as
+a user would start it, and is stopped and continued by signals: windows with it and without it alternate.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from pathlib import Path
 
 from harness.report import Absent, Figure, Report
 from harness.scratch import recording
-from harness.watching import asked, by_name, lines, pairs_of, round_the_tree
+from harness.watching import by_name, lines, pairs_of, parsed_options, round_the_tree
 from ticktree.run.finishing import RunDirectory
 
 PATIENCE_S = 60.0
@@ -54,15 +54,15 @@ class Top:
         Raises:
             RuntimeError: there is none.
         """
-        seen, deadline = b"", time.monotonic() + PATIENCE_S
-        while words not in seen:
+        screen, deadline = b"", time.monotonic() + PATIENCE_S
+        while words not in screen:
             if time.monotonic() > deadline or self._process.poll() is not None:
-                raise RuntimeError(f"ticktree top shows nothing: {seen[-500:]!r}")
+                raise RuntimeError(f"ticktree top shows nothing: {screen[-500:]!r}")
             select.select([self._fd], [], [], 0.1)
-            seen += self._read()
+            screen += self._read()
             round_the_tree()
 
-    def seen(self) -> int:
+    def readings(self) -> int:
         """How often it has drawn; what it drew is taken off the terminal, so that it can draw on."""
         is_drawn = bool(self._read())
         self._seen += is_drawn and not self._was_drawn
@@ -112,9 +112,9 @@ def watched() -> Iterator[Top]:
 
 
 def main() -> None:
-    arguments = asked(__doc__)
+    arguments = parsed_options(__doc__)
     pairs = arguments.pairs
-    title = f"A section's cost with `ticktree top` watching, by its cost without, {pairs} pairs of stretches"
+    title = f"A section's cost with `ticktree top` watching, by its cost without, {pairs} pairs of windows"
     if importlib.util.find_spec("textual") is None:
         found: list[Figure | Absent] = [Absent("section", "not installed: textual (the extra ticktree[top])")]
     else:

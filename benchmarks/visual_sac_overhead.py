@@ -33,7 +33,7 @@ NEEDED = ("cv2", "gymnasium", "psutil", "pygame", "torch")
 
 
 class Work(NamedTuple):
-    """Something a trainer can be asked for."""
+    """Work that a trainer does on request."""
 
     name: str
     kind: str  # as the trainer calls it
@@ -59,7 +59,7 @@ class Lap(NamedTuple):
 
 
 class Trainer:
-    """A training process that works only while it is asked to."""
+    """A training process that works only on request."""
 
     def __init__(self, *, profiled: bool, batch: int, folder: Path) -> None:
         self._profiled = profiled
@@ -122,7 +122,7 @@ class PairedLaps(NamedTuple):
         return statistics.median(math.log(getattr(a, field) / getattr(b, field)) for a, b in pairs)
 
 
-def run_pair(asked: Sequence[Work], batch: int, folder: Path) -> dict[Work, PairedLaps]:
+def run_pair(requested: Sequence[Work], batch: int, folder: Path) -> dict[Work, PairedLaps]:
     """Start two trainers and let them take turns; who goes first alternates, too."""
     with ExitStack() as stack:
         profiled, bare = (Trainer(profiled=which, batch=batch, folder=folder) for which in (True, False))
@@ -131,7 +131,7 @@ def run_pair(asked: Sequence[Work], batch: int, folder: Path) -> dict[Work, Pair
         for trainer in (profiled, bare):
             trainer.wait_until_ready()
         results = {}
-        for work in asked:
+        for work in requested:
             for trainer in (profiled, bare):
                 trainer.lap(work.kind, work.warm_up)
             taken: dict[Trainer, list[Lap]] = {profiled: [], bare: []}
@@ -171,7 +171,7 @@ def figure(work: Work, field: str, clock: str, pairs: Sequence[PairedLaps]) -> F
 
 
 def certainty(low: float, high: float) -> str:
-    """What the interval, and not its middle, says about the target."""
+    """The verdict of the interval, not of its middle, on the target."""
     if high <= TARGET_PERCENT:
         return "target met"
     return "target missed" if low > TARGET_PERCENT else "cannot tell: the machine is too restless"
@@ -179,20 +179,20 @@ def certainty(low: float, high: float) -> str:
 
 def measure(pairs: int, share: int, batch: int) -> Report:
     title = f"Steps per second lost to ticktree in visual SAC, target {TARGET_PERCENT:g}%, {pairs} pairs of processes"
-    asked = [work._replace(laps=max(2, work.laps // share)) for work in works(batch)]
+    requested = [work._replace(laps=max(2, work.laps // share)) for work in works(batch)]
     missing = [name for name in NEEDED if importlib.util.find_spec(name) is None]
     if missing:
         reason = f"not installed: {', '.join(missing)} (workloads/visual_sac/requirements.txt)"
-        return Report("visual_sac_overhead", title, [Absent(work.name, reason) for work in asked])
+        return Report("visual_sac_overhead", title, [Absent(work.name, reason) for work in requested])
     results = []
     with tempfile.TemporaryDirectory() as folder:
         for number in range(pairs):
             progress(f"pair {number + 1} of {pairs}")
-            results.append(run_pair(asked, batch, Path(folder)))
+            results.append(run_pair(requested, batch, Path(folder)))
     clocks = {"wall_ns": "on the clock", "cpu_ns": "processor time"}
     lines = [
         figure(work, field, clock, [result[work] for result in results])
-        for work in asked
+        for work in requested
         for field, clock in clocks.items()
     ]
     return Report("visual_sac_overhead", title, lines)

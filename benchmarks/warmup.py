@@ -4,7 +4,7 @@
 
 Of each series 25, 64 and 1,000 ticks are looked at. A column has, for each rule: how many ticks it leaves out on
 average, in how many trials it leaves out more than there are of warm-up, and how far the mean of what it keeps lies
-from the mean of ticks long after any warm-up, in percent. ticktree's rule is asked of the recorder itself, on a
+from the mean of ticks long after any warm-up, in percent. ticktree's rule runs in the recorder itself, on a
 virtual clock.
 
 - MSER: White, An effective truncation heuristic for bias reduction in simulation output, Simulation 69(6), 1997;
@@ -169,8 +169,8 @@ def main() -> None:
         print(f"\n{f'of {length:,} ticks':36} warm{head}")
         print(f"{'':41}" + f"{'out  more   off %':>22}" * len(RULES))
         for case in CASES:
-            told = "".join(f"{row(case, length, trials, rule):>22}" for rule in RULES.values())
-            print(f"{case.name:36} {case.warm:4}{told}", flush=True)
+            cells = "".join(f"{row(case, length, trials, rule):>22}" for rule in RULES.values())
+            print(f"{case.name:36} {case.warm:4}{cells}", flush=True)
 
 
 if __name__ == "__main__":

@@ -218,7 +218,7 @@ def run_alone(name: str, ticks: int, scales: Scales) -> float:
 
 
 def predict(name: str, ticks: int, percent: int, seed: int) -> list[Found]:
-    """What `ticktree whatif` says."""
+    """The predictions of `ticktree whatif`."""
     with tempfile.TemporaryDirectory() as folder:
         kept = Path(folder, "found.json")
         words = ["whatif", "--speedup", str(percent), "--seed", str(seed), "-o", str(kept)]
@@ -246,12 +246,12 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=2, help="how often the truth is measured")
     parser.add_argument("--trials", type=int, default=1, help="how often it is predicted")
     parser.add_argument("--speedup", type=int, default=50)
-    asked = parser.parse_args()
+    options = parser.parse_args()
     errors, held = [], []
-    for name in asked.pipelines or PIPELINES:
-        truths = truth_of(name, asked.ticks // 10, asked.rounds, asked.speedup)
-        for trial in range(asked.trials):
-            for each in predict(name, asked.ticks, asked.speedup, trial + 1):
+    for name in options.pipelines or PIPELINES:
+        truths = truth_of(name, options.ticks // 10, options.rounds, options.speedup)
+        for trial in range(options.trials):
+            for each in predict(name, options.ticks, options.speedup, trial + 1):
                 truth = truths[str(each["path"])]
                 errors.append(print_row(name, each, truth))
                 held.append(

@@ -42,7 +42,7 @@ flock 9
 [ "$(cat "$folder/packages" 2>/dev/null)" = "$packages" ] || make_folder
 flock -u 9
 
-# What pip is told to read, in its files and in variables: paths, and addresses of files. An index that is a folder links
+# What pip is to read, in its files and in variables: paths, and addresses of files. An index that is a folder links
 # to what is next to it, so that its parent is needed.
 named_by_pip() {
     python3 -m pip config debug 2>/dev/null | sed -n 's/^ *\(\/.*\), exists: True$/\1/p'

@@ -1,7 +1,7 @@
 #!/bin/sh
 # What can only be checked on a machine with an NVIDIA or AMD GPU, in one go. It needs, in the Python that is called
 # `python` (or $PYTHON): torch built for the GPU, this checkout (pip install -e .), pytest and hypothesis.
-# Figures go to gpu-check.json, or to the file named as first argument. All parts run, whatever fails before; the status
+# Figures go to gpu-check.json, or to the file named as first argument. All parts run, even after a failure; the status
 # is 1 if any did, and 2 where nothing could be checked.
 set -eu
 python=${PYTHON:-python}

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Takes docs/images again, of runs made now: on a quiet machine, or the pictures say that it was not.
+# Takes docs/images again, of new runs: on a quiet machine, because the pictures show the load.
 #
 #   scripts/images.sh [PYTHON [RUNS]]
 #
@@ -19,7 +19,7 @@ loop=$(echo "$scratch"/loop/*-demo-control_loop)
 "$python" -m ticktree report "$loop" -o "$images/overview.svg"
 "$python" scripts/pictures_of_report.py "$loop"
 
-# Not --quiet: its last line would be the only one that says that it failed.
+# Not --quiet: its last line is the only one that shows a failure.
 "$python" -m ticktree run --name ppo --out "$scratch/ppo" scripts/learner_and_actors.py 70 2>"$scratch/ppo.txt" &
 until ppo=$(ls -d "$scratch"/ppo/*-ppo 2>/dev/null); do sleep 1; done
 "$python" scripts/picture_of_top.py "$ppo" "$images/top.svg" --seconds 25

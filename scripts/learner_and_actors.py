@@ -23,7 +23,7 @@ Array = NDArray[np.float64]
 
 
 def act(batches: Queue[Array], number: int, until_s: float) -> None:
-    """Step an environment and hand on what was seen, a batch at a time."""
+    """Step an environment and send observations, a batch at a time."""
     ticktree.role("actor")
     chance = np.random.default_rng(number)
     while time.time() < until_s:
@@ -67,7 +67,7 @@ def learn(batches: Queue[Array], until_s: float) -> None:
 
 
 def main() -> None:
-    """Run for as many seconds as the command line says."""
+    """Run for as many seconds as the command line sets."""
     until_s = time.time() + float(sys.argv[1])
     ticktree.role("learner")
     batches: Queue[Array] = multiprocessing.Queue(maxsize=8)

@@ -1,4 +1,4 @@
-"""Makes the environments of the make targets: every package at the version that a lock says.
+"""Makes the environments of the make targets: every package at the version in a lock.
 
     python scripts/locked.py LOCK create FOLDER      a new environment of this Python, with what builds ticktree
     python scripts/locked.py LOCK install ARGUMENTS  what `pip install ARGUMENTS` would, into this Python's environment
@@ -114,7 +114,7 @@ def create(folder: Path, lock: Path | None) -> Path:
 
 
 def main(lock: Path, action: str, arguments: list[str], *, newest: bool) -> None:
-    """Do what the arguments say."""
+    """Run the command line."""
     held = None if newest else lock
     if action == "write":
         write(lock, arguments)

@@ -36,7 +36,7 @@ async def main() -> None:
 
 
 def drawn(board: Board) -> str:
-    """Return the screen as an SVG in which nothing is asked of the network."""
+    """Return the screen as an SVG that loads nothing from the network."""
     width, height = board.size
     console = Console(
         record=True, width=width + 2, file=io.StringIO(), force_terminal=True, color_system="truecolor"

@@ -51,7 +51,7 @@ def pages(run: Path) -> dict[str, bytes]:
 
 
 def prepare(page: Any, name: str) -> None:
-    """Bring a page to where its picture tells most."""
+    """Scroll a page to its most informative part."""
     if name == "report-timeline":
         page.wait_for_selector("canvas.timeline")
         page.locator("canvas.timeline").focus()

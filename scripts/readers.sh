@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The programs that read what `ticktree export` writes and are no Python packages, into .readers: the tests of the
-# exports look there, and say what they did not compare where one is missing. Nothing is installed on the system.
+# exports look there, and report what they did not compare where one is missing. Nothing is installed on the system.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 mkdir -p .readers

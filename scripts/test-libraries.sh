@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The tests of instruments that `make test` does not run, each set in a venv of its own: those with the oldest versions of
+# The tests of instruments that `make test` does not run, each set in its own venv: those with the oldest versions of
 # their libraries (tests/instruments/oldest.txt; `make test` has the newest), those with JAX, and those with frameworks that train.
 # Arguments are pytest's.
 #

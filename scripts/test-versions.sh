@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The core's tests on every supported Python that `make test` does not run on, each in a venv of its own. Arguments are
+# The core's tests on every supported Python that `make test` does not run on, each in its own venv. Arguments are
 # pytest's: `-n logical` runs as many tests at once as there are processors. Interpreters are the PATH's or pyenv's, else
 # debian-python.sh gets them. One that cannot be had is named; with CI=true the script then fails.
 #

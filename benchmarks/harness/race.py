@@ -19,7 +19,7 @@ from itertools import repeat
 from harness.spread import Spread
 
 Block = Callable[[int], None]
-"""Does the thing that many times, in a loop of its own."""
+"""Does the thing that many times, in its own loop."""
 
 SEED = 20261121  # the order of contenders is shuffled, but the same way in every run
 
@@ -34,7 +34,7 @@ def empty_loop(turns: int) -> None:
 
 
 def two_clock_reads(turns: int) -> None:
-    """The yardstick: the two calls that anyone writes to time a stretch of code by hand.
+    """The yardstick: the two calls that people write to time code by hand.
 
     Nothing is done with what they return: what timing by hand also has to do, a subtraction and a sum, would
     make the yardstick longer.
@@ -144,7 +144,7 @@ def settled_heap() -> Iterator[None]:
     """Keeps what is loaded out of the garbage collector's rounds.
 
     The collector stays on, as it is in the programs that get profiled, and a contender that makes garbage
-    pays for it; but nobody pays for the modules that another one imported.
+    pays for it; but none pays for the modules that another one imported.
     """
     gc.collect()
     gc.freeze()

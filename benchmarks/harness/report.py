@@ -34,11 +34,11 @@ class Figure:
     Attributes:
         name: what was measured.
         value: the figure, in `unit`.
-        unit: "x" for a ratio, otherwise what it says.
+        unit: "x" for a ratio, otherwise its name.
         low: a quarter of the repeats lie below; None where the figure is not a median of repeats.
         high: a quarter of the repeats lie above.
         repeats: how many repeats or samples stand behind the figure.
-        target: at most this is asked for; None where nothing is.
+        target: the upper limit; None where there is none.
         also: further figures of the same line; a key names its unit.
         note: what a reader must know to read it fairly.
     """
@@ -172,7 +172,7 @@ def digits(value: float) -> str:
 
 
 def machine() -> dict[str, str]:
-    """What the figures depend on and nobody can see in them."""
+    """What the figures depend on without showing it."""
     return {
         "Python": f"{platform.python_implementation()} {platform.python_version()}",
         "ticktree": version("ticktree"),
@@ -189,7 +189,7 @@ def version(distribution: str) -> str:
 
 
 def processor() -> str:
-    """The processor's name where the system tells it."""
+    """The processor's name where the system reports it."""
     cpuinfo = Path("/proc/cpuinfo")
     if cpuinfo.exists():
         for line in cpuinfo.read_text().splitlines():
@@ -207,6 +207,6 @@ def options(description: str | None) -> argparse.ArgumentParser:
 
 
 def progress(message: str) -> None:
-    """Says on standard error what takes long, where somebody is watching."""
+    """Prints on standard error what takes long, if that is a terminal."""
     if sys.stderr.isatty():
         print(message, file=sys.stderr)

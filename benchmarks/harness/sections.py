@@ -1,4 +1,4 @@
-"""Loops that several contenders run, each with bytecode of its own."""
+"""Loops that several contenders run, each with its own bytecode."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def own_code(function: F) -> F:
 
 
 def by_name(section: Section) -> Block:
-    """`with section("x")`, looked up anew every time, with nothing in it."""
+    """`with section("x")`, looked up every time, with nothing in it."""
 
     def block(turns: int) -> None:
         for _ in repeat(None, turns):

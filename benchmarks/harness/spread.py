@@ -56,6 +56,6 @@ def quantile(ordered: Sequence[float], q: float) -> float:
 def nearest_rank(ordered: Sequence[float], q: float) -> float:
     """The smallest of the sorted values that at least a share q of them do not exceed.
 
-    For tails: interpolating between the two worst samples would print a latency that nobody saw.
+    For tails: interpolating between the two worst samples would print a latency that did not occur.
     """
     return ordered[max(0, math.ceil(q * len(ordered)) - 1)]

@@ -1,8 +1,8 @@
-"""Stretches of a program that is watched, and of the same while it is not: each pair of neighbours gives one ratio.
+"""Windows of a program that is watched, and of the same while it is not: each pair of neighbours gives one ratio.
 
-What watching does to the program is over in a small part of a stretch, so a stretch counts as a whole; a median of its
-blocks would leave out just that part. A loop with two `time.perf_counter_ns()` calls, block by block beside the
-section, tells what the machine did to any code meanwhile.
+What watching does to the program takes a small part of a window, so a window counts as a whole; a median of its
+blocks would leave out just that part. A loop with two `time.perf_counter_ns()` calls, block by block next to the
+section, shows what the machine did to any code meanwhile.
 """
 
 from __future__ import annotations
@@ -28,13 +28,11 @@ CLOCKS: dict[str, Callable[[], int]] = {
 }
 
 
-def asked(description: str | None) -> argparse.Namespace:
-    """What a benchmark of this kind is asked for on its command line."""
+def parsed_options(description: str | None) -> argparse.Namespace:
+    """The options of a benchmark of this kind."""
     parser = options(description)
-    parser.add_argument("--pairs", type=int, help="pairs of stretches (default: 40, quick: 6)")
-    parser.add_argument(
-        "--seconds", type=float, default=3.0, help="a stretch's length (default: %(default)s)"
-    )
+    parser.add_argument("--pairs", type=int, help="pairs of windows (default: 40, quick: 6)")
+    parser.add_argument("--seconds", type=float, default=3.0, help="a window's length (default: %(default)s)")
     arguments = parser.parse_args()
     arguments.pairs = arguments.pairs or (6 if arguments.quick else 40)
     return arguments
@@ -59,7 +57,7 @@ BLOCKS: dict[str, Block] = {"section": by_name, "clock": two_clock_reads, "bare"
 
 
 class Watcher(Protocol):
-    """Somebody who watches this process."""
+    """A program that watches this process."""
 
     def attach(self) -> None:
         """Let it watch."""
@@ -67,28 +65,28 @@ class Watcher(Protocol):
     def detach(self) -> None:
         """Let it stand still."""
 
-    def seen(self) -> int:
-        """How many times it has looked so far, by what can be told here."""
+    def readings(self) -> int:
+        """How many times it has read so far, as far as is known here."""
 
 
 @dataclass
-class Stretch:
-    """What all blocks of a stretch took together, by clock and block, and how often somebody looked."""
+class Window:
+    """What all blocks of a window took together, by clock and block, and how often the watcher read."""
 
     took_ns: dict[tuple[str, str], int] = field(default_factory=dict)
     turns: int = 0
-    seen: int = 0
+    readings: int = 0
 
     def cost_ns(self, clock: str, block: str) -> float:
         """Nanoseconds a turn of a block, less the empty loop's."""
         return (self.took_ns[clock, block] - self.took_ns[clock, "bare"]) / self.turns
 
 
-def stretch(seconds: float, turns: int, watcher: Watcher) -> Stretch:
+def window(seconds: float, turns: int, watcher: Watcher) -> Window:
     """Run the blocks in turn for some seconds."""
-    result = Stretch(dict.fromkeys(((clock, block) for clock in CLOCKS for block in BLOCKS), 0))
+    result = Window(dict.fromkeys(((clock, block) for clock in CLOCKS for block in BLOCKS), 0))
     until = time.monotonic() + seconds
-    seen = watcher.seen()
+    readings = watcher.readings()
     while time.monotonic() < until:
         for name, block in BLOCKS.items():
             before = {clock: read() for clock, read in CLOCKS.items()}
@@ -96,23 +94,23 @@ def stretch(seconds: float, turns: int, watcher: Watcher) -> Stretch:
             for clock, read in CLOCKS.items():
                 result.took_ns[clock, name] += read() - before[clock]
         result.turns += turns
-        watcher.seen()
+        watcher.readings()
         round_the_tree()
-    result.seen = watcher.seen() - seen
+    result.readings = watcher.readings() - readings
     return result
 
 
-def pairs_of(watcher: Watcher, count: int, seconds: float) -> list[tuple[Stretch, Stretch]]:
-    """Neighbouring stretches, one with the watcher and one without; which comes first alternates."""
+def pairs_of(watcher: Watcher, count: int, seconds: float) -> list[tuple[Window, Window]]:
+    """Neighbouring windows, one with the watcher and one without; which comes first alternates."""
     pairs = []
     with settled_heap():
         turns = turns_in(BLOCK_NS)
         for number in range(count):
             progress(f"pair {number + 1} of {count}")
-            found: dict[bool, Stretch] = {}
+            found: dict[bool, Window] = {}
             for attached in (True, False) if number % 2 else (False, True):
                 (watcher.attach if attached else watcher.detach)()
-                found[attached] = stretch(seconds, turns, watcher)
+                found[attached] = window(seconds, turns, watcher)
             pairs.append((found[True], found[False]))
     return pairs
 
@@ -124,10 +122,10 @@ def turns_in(block_ns: int) -> int:
     return max(1000, 10_000 * block_ns // max(1, time.process_time_ns() - start))
 
 
-def lines(pairs: Sequence[tuple[Stretch, Stretch]], looks: str) -> list[Figure | Absent]:
+def lines(pairs: Sequence[tuple[Window, Window]], looks: str) -> list[Figure | Absent]:
     """The figures; `looks` is what a look is called, several of them."""
-    looked = sum(attached.seen for attached, _ in pairs)
-    still = sum(detached.seen for _, detached in pairs)
+    looked = sum(attached.readings for attached, _ in pairs)
+    still = sum(detached.readings for _, detached in pairs)
     note = f"{looked} {looks} with it, {still} while it stood still"
     # On the clock alone, a busy machine's other programs count too, and more of them at times than at others.
     targets = {"processor time": TARGET, "on the clock": None}
@@ -137,7 +135,7 @@ def lines(pairs: Sequence[tuple[Stretch, Stretch]], looks: str) -> list[Figure |
             block: [a.cost_ns(clock, block) / d.cost_ns(clock, block) for a, d in pairs]
             for block in ("section", "clock")
         }
-        beside = [one / other for one, other in zip(ratios["section"], ratios["clock"], strict=True)]
+        relative = [one / other for one, other in zip(ratios["section"], ratios["clock"], strict=True)]
         cost_ns = Spread.of([detached.cost_ns(clock, "section") for _, detached in pairs]).median
         result += [
             line(f"section, {clock}", ratios["section"], targets[clock], note, cost_ns),
@@ -147,7 +145,7 @@ def lines(pairs: Sequence[tuple[Stretch, Stretch]], looks: str) -> list[Figure |
                 None,
                 "what the machine did to any code",
             ),
-            line(f"section by the two calls, {clock}", beside, TARGET, "free of what happened to both"),
+            line(f"section by the two calls, {clock}", relative, TARGET, "free of what happened to both"),
         ]
     return result
 

@@ -38,12 +38,12 @@ class Peer:
 
     Attributes:
         name: the call that is measured, as the table prints it.
-        distribution: the package whose version is printed beside it.
+        distribution: the package whose version is printed with it.
         section: opens a section by name; None where the library has no `with` form in this peer.
         block: enters and leaves one empty section a turn.
         note: what a reader must know to compare fairly.
         forget: drops what was recorded, so that a growing memory is not charged to the next repeat.
-        total_s: the seconds recorded so far under a name, where the library tells. A path, with slashes.
+        total_s: the seconds recorded so far under a name, where the library reports them. A path, with slashes.
     """
 
     name: str
@@ -95,7 +95,7 @@ def load_peers(stack: ExitStack, adapters: Sequence[str] = ADAPTERS) -> tuple[li
         try:
             loaded = stack.enter_context(module.load())
             require_quiet()
-        except Exception as error:  # whatever a foreign library throws while it loads is why it is absent
+        except Exception as error:  # any error of a library while it loads is the reason of its absence
             reason = str(error).splitlines()[0] if str(error) else type(error).__name__
             absent.append(Absent(module.DISTRIBUTION, f"{type(error).__name__}: {reason}"))
         else:

@@ -16,7 +16,7 @@ DISTRIBUTION = "viztracer"
 def load() -> Iterator[list[Peer]]:
     tracer = import_module("viztracer").VizTracer(log_sparse=True, verbose=0)
     # Making a tracer installs a profile function, which slows down every call of the process. Stopping takes
-    # it out of this thread, though not out of those to come; events are logged all the same.
+    # it out of this thread, though not out of those to come; events are logged nevertheless.
     tracer.start()
     tracer.stop()
     threading.setprofile(None)

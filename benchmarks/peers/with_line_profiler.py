@@ -1,6 +1,6 @@
-"""with-line-profiler's accounting: a tree of phases with histograms, and CPU time unless told otherwise.
+"""with-line-profiler's accounting: a tree of phases with histograms, and CPU time by default.
 
-Its sampling and flushing threads are off: a phase is measured, not what happens once a second beside it.
+Its sampling and flushing threads are off: a phase is measured, not what happens once per second in the background.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import sys
 
-# The one import. The toolkit's timers instead, to compare, where a run is asked for with --own-timers.
+# The one import. The toolkit's timers instead, to compare, for a run with --own-timers.
 if "--own-timers" not in sys.argv:
     import ticktree.compat.mlagents.everywhere  # noqa: F401
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Train PPO on a MuJoCo task whose environments run in processes of their own."""
+"""Train PPO on a MuJoCo task whose environments run in separate processes."""
 
 from __future__ import annotations
 

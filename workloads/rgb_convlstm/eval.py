@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Let what train.py saved solve puzzles that it has not seen."""
+"""Let what train.py saved solve new puzzles."""
 
 from __future__ import annotations
 

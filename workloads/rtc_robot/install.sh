@@ -7,5 +7,5 @@ here=$(cd "$(dirname "$0")" && pwd)
 "$python" -m pip install --constraint "$here/../../constraints.txt" --requirement "$here/requirements.txt"
 "$python" -m pip install --no-deps --requirement "$here/requirements-no-deps.txt"
 
-# Drawing without a screen: asked for only where it is not there, since it takes the rights of root.
+# Drawing without a screen: installed only where it is missing, since that needs root.
 "$python" -c 'import ctypes; ctypes.CDLL("libEGL.so.1")' 2>/dev/null || "$here/install-system-packages.sh"

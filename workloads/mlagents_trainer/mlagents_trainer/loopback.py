@@ -15,7 +15,7 @@ HOST = "127.0.0.1"
 
 
 class LoopbackCommunicator(RpcCommunicator):  # type: ignore[misc]  # unknown to who checks
-    """The toolkit's, but for whom it listens to: there it is everybody, on all interfaces, unasked who they are."""
+    """The toolkit's, but only on loopback: the toolkit's listens on all interfaces, without authentication."""
 
     def create_server(self) -> None:
         """Listen for the player."""
@@ -29,7 +29,7 @@ class LoopbackCommunicator(RpcCommunicator):  # type: ignore[misc]  # unknown to
 
 
 def free_ports(count: int) -> int:
-    """Return the first of so many ports in a row that nobody uses."""
+    """Return the first of so many consecutive free ports."""
     while True:
         with socket.socket() as probe:
             probe.bind((HOST, 0))

@@ -1,4 +1,4 @@
-"""What can be asked of a run on the command line."""
+"""The options of a run on the command line."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ HELP = {
     "steps": f"steps to take, of all players together (default: {FULL['steps']})",
     "seed": "of everything random (default: %(default)s)",
     "quick": f"a run of under a minute: {QUICK['steps']} steps of {QUICK['workers']} player",
-    "threaded": "learn in a thread of its own, as the toolkit's `threaded: true`",
+    "threaded": "learn in a separate thread, as the toolkit's `threaded: true`",
     "patient": "sleep until a step is in, instead of asking again and again whether one is",
     "own_timers": "the toolkit's own timers instead of ticktree's",
     "base_port": "the first player's port; each other's is one higher (default: free ones)",

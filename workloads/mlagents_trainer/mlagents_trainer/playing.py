@@ -10,8 +10,8 @@ import grpc
 from mlagents_envs.communicator_objects.command_pb2 import RESET
 from mlagents_envs.communicator_objects.unity_to_external_pb2_grpc import UnityToExternalProtoStub
 
-from .task import Seen, Task
-from .words import BEHAVIOR, OK, acknowledgement, greeting, told
+from .task import Observation, Task
+from .words import BEHAVIOR, OK, acknowledgement, greeting, observations_message
 
 PATIENCE_S = 60  # how long the trainer's first answer may take
 
@@ -23,8 +23,8 @@ def main(arguments: list[str] | None = None) -> int:
     options = _parse(arguments)
     with grpc.insecure_channel(f"127.0.0.1:{options.mlagents_port}") as channel:
         exchange = UnityToExternalProtoStub(channel).Exchange
-        asked = exchange(greeting(), wait_for_ready=True, timeout=PATIENCE_S).unity_input
-        task = Task(options.env, asked.rl_initialization_input.seed)
+        request = exchange(greeting(), wait_for_ready=True, timeout=PATIENCE_S).unity_input
+        task = Task(options.env, request.rl_initialization_input.seed)
         try:
             _play(task, exchange)
         except grpc.RpcError:
@@ -38,14 +38,14 @@ def _play(task: Task, exchange: Exchange) -> None:
     introduced = False
     answer = exchange(acknowledgement())
     while answer.header.status == OK:
-        asked = answer.unity_input.rl_input
-        agents = task.reset() if asked.command == RESET else _stepped(task, asked)
-        answer = exchange(told(task, agents, introduced))
+        request = answer.unity_input.rl_input
+        agents = task.reset() if request.command == RESET else _stepped(task, request)
+        answer = exchange(observations_message(task, agents, introduced))
         introduced = True
 
 
-def _stepped(task: Task, asked: Any) -> list[Seen]:
-    (action,) = asked.agent_actions[BEHAVIOR].value
+def _stepped(task: Task, request: Any) -> list[Observation]:
+    (action,) = request.agent_actions[BEHAVIOR].value
     return task.step(list(action.continuous_actions), list(action.discrete_actions))
 
 
@@ -56,5 +56,5 @@ def _parse(arguments: list[str] | None) -> argparse.Namespace:
     )
     parser.add_argument("--mlagents-port", type=int, required=True, metavar="PORT", help="the trainer's")
     parser.add_argument("--env", required=True, metavar="ID", help="gymnasium's name of the task")
-    # What executables are told beside that: whether to draw, where to log.
+    # Other options of executables: whether to draw, where to log.
     return parser.parse_known_args(arguments)[0]

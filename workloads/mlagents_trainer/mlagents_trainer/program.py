@@ -30,7 +30,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _train(options: Options) -> None:
-    # Here, because --help needs no toolkit, and who is without it is told so in one line.
+    # Here, because --help needs no toolkit, and its absence is one line.
     import torch
     from mlagents.plugins.trainer_type import register_trainer_plugins
     from mlagents.trainers.learn import run_cli

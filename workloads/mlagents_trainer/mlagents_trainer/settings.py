@@ -1,4 +1,4 @@
-"""What the toolkit is told, as its YAML files tell it."""
+"""The toolkit's settings, in the form of its YAML files."""
 
 from __future__ import annotations
 

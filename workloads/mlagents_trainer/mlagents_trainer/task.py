@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 Array = NDArray[np.float32]
 
 
-class Seen(NamedTuple):
+class Observation(NamedTuple):
     """What an agent has to say after a step.
 
     Attributes:
@@ -54,19 +54,19 @@ class Task:
         space = self._env.action_space
         return int(space.n) if isinstance(space, Discrete) else 0
 
-    def reset(self) -> list[Seen]:
+    def reset(self) -> list[Observation]:
         """Begin an episode."""
         observation, _ = self._env.reset(seed=self._seed)
         self._seed = None  # the episodes that follow go on with the same random numbers
         self._agent += 1
-        return [Seen(self._agent, observation.astype(np.float32))]
+        return [Observation(self._agent, observation.astype(np.float32))]
 
-    def step(self, continuous: list[float], discrete: list[int]) -> list[Seen]:
+    def step(self, continuous: list[float], discrete: list[int]) -> list[Observation]:
         """Take a step; where it ends the episode, the next one begins, and both have something to say."""
         observation, reward, terminated, truncated, _ = self._env.step(self._action(continuous, discrete))
         done = terminated or truncated
-        seen = Seen(self._agent, observation.astype(np.float32), float(reward), done, truncated)
-        return [seen, *self.reset()] if done else [seen]
+        observed = Observation(self._agent, observation.astype(np.float32), float(reward), done, truncated)
+        return [observed, *self.reset()] if done else [observed]
 
     def close(self) -> None:
         """Put the task away."""

@@ -8,7 +8,7 @@ from mlagents_envs.communicator_objects.agent_info_pb2 import AgentInfoProto
 from mlagents_envs.communicator_objects.unity_message_pb2 import UnityMessageProto
 from mlagents_envs.environment import UnityEnvironment
 
-from .task import Seen, Task
+from .task import Observation, Task
 
 BEHAVIOR = "Gymnasium?team=0"
 OK = 200  # what a message's header says; anything else ends the talk
@@ -30,7 +30,7 @@ def acknowledgement() -> Any:
     return _message()
 
 
-def told(task: Task, agents: list[Seen], introduced: bool) -> Any:
+def observations_message(task: Task, agents: list[Observation], introduced: bool) -> Any:
     """What the agents see.
 
     Args:
@@ -40,7 +40,7 @@ def told(task: Task, agents: list[Seen], introduced: bool) -> Any:
     """
     message = _message()
     output = message.unity_output
-    output.rl_output.agentInfos[BEHAVIOR].value.extend(_agent(seen) for seen in agents)
+    output.rl_output.agentInfos[BEHAVIOR].value.extend(_agent(observed) for observed in agents)
     if not introduced:
         behavior = output.rl_initialization_output.brain_parameters.add()
         behavior.brain_name = BEHAVIOR
@@ -58,11 +58,11 @@ def _message() -> Any:
     return message
 
 
-def _agent(seen: Seen) -> Any:
+def _agent(observed: Observation) -> Any:
     agent = AgentInfoProto()
-    agent.id, agent.reward = seen.agent, seen.reward
-    agent.done, agent.max_step_reached = seen.done, seen.interrupted
+    agent.id, agent.reward = observed.agent, observed.reward
+    agent.done, agent.max_step_reached = observed.done, observed.interrupted
     observation = agent.observations.add()
-    observation.shape.append(len(seen.observation))
-    observation.float_data.data.extend(seen.observation.tolist())
+    observation.shape.append(len(observed.observation))
+    observation.float_data.data.extend(observed.observation.tolist())
     return agent

@@ -1,4 +1,4 @@
-"""Many environments, each in a process of its own, stepped by one policy."""
+"""Many environments, each in a separate process, stepped by one policy."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .ppo import ActionInfo, TorchPolicy
 from .worker import Connection, EnvSpec, Failure, Reply, Request, Reset, Step, StepResult, WorkerConfig, serve
 
 START_METHODS = ("spawn", "fork", "forkserver")
-JOIN_TIMEOUT_S = 5.0  # for a worker that was asked to end
+JOIN_TIMEOUT_S = 5.0  # for a worker that should end
 
 
 class WorkerError(Exception):
@@ -148,7 +148,7 @@ class SubprocessEnvManager:
             return [self._receive_step(worker) for worker in ready]
 
     def close(self) -> None:
-        """End every process, whatever state it is in."""
+        """End every process, in any state."""
         with ticktree.section("SubprocessEnvManager.close"):
             while self._workers:
                 self._workers.pop().end()
@@ -166,7 +166,7 @@ class SubprocessEnvManager:
             daemon=True,
         )
         process.start()
-        theirs.close()  # else its end would never be seen
+        theirs.close()  # else its end would never be noticed
         return EnvWorker(number, process, ours)
 
     def _queue_steps(self) -> None:

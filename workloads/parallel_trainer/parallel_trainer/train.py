@@ -33,12 +33,12 @@ def parse_args(argv: list[str] | None = None) -> argparse.Namespace:
     """Read train.py's command line."""
     parser = argparse.ArgumentParser(
         prog="train.py",
-        description="Train PPO on a MuJoCo task whose environments run in processes of their own.",
+        description="Train PPO on a MuJoCo task whose environments run in separate processes.",
         epilog="Run it as `ticktree run train.py ...` to get one tree of all its processes at the end.",
     )
     add = parser.add_argument
     add("--env", default="InvertedPendulum-v5", metavar="ID", help="gymnasium's name (default: %(default)s)")
-    add("--workers", type=int, help="environments, each in a process of its own (default: 4)")
+    add("--workers", type=int, help="environments, each in a separate process (default: 4)")
     add("--steps", type=int, help="steps of all environments together (default: 60000)")
     add("--seed", type=int, default=0, help="(default: %(default)s)")
     add("--quick", action="store_true", help="a run of under a minute: 6000 steps of 2 workers")

@@ -114,7 +114,7 @@ class RLTrainer(ABC):
     Args:
         behavior: Prefix of the gauges' names.
         backlog: Longest queue of trajectories, at which `put` waits; 0 for no limit.
-        threaded: Whether `advance` runs in a thread of its own and may wait for trajectories.
+        threaded: Whether `advance` runs in a separate thread and may wait for trajectories.
     """
 
     def __init__(self, behavior: str, backlog: int, threaded: bool) -> None:
@@ -369,4 +369,4 @@ class TrainerController:
         except BaseException as error:  # raised again by the thread that is waited for
             self._failure = error
             while trainer.trajectories.get() is not None:
-                pass  # or whoever brings them would wait for room for ever
+                pass  # or their producer would wait for room for ever

@@ -167,7 +167,7 @@ class GameServer:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Serve the game on this machine until told to end, or until whoever started it is gone."""
+    """Serve the game on this machine until it is ended, or until its parent is gone."""
     options = _parser().parse_args(arguments)
     ticktree.focus()  # what is in focus in the driver's process is not in this one: nothing to look for at every call
     os.environ.setdefault("SDL_VIDEODRIVER", "dummy")
@@ -196,9 +196,7 @@ def _parser() -> argparse.ArgumentParser:
         action="store_false",
         help="say nothing of what took how long in the answers",
     )
-    parser.add_argument(
-        "--until-stdin-ends", action="store_true", help="end with whoever holds standard input"
-    )
+    parser.add_argument("--until-stdin-ends", action="store_true", help="end when standard input is closed")
     return parser
 
 
@@ -243,7 +241,7 @@ def game_server(*, server_timing: bool) -> Iterator[str]:
             raise RuntimeError(f"the game's server did not start: it ended with status {process.wait()}")
         yield f"http://127.0.0.1:{int(line.removeprefix(LISTENING))}"
     finally:
-        process.stdin.close()  # which tells it to end, as our own end would
+        process.stdin.close()  # which ends it, as our own end would
         try:
             process.wait(_STOP_TIMEOUT_S)
         except subprocess.TimeoutExpired:

@@ -74,7 +74,7 @@ class ConvLstmPolicy(RecurrentActorCriticPolicy):
             with profile("recurrent_policy_action_sampling"):
                 actions = distribution.get_actions(deterministic=deterministic)
             log_prob = distribution.log_prob(actions)
-        # The critic has no state of its own: the library keeps two, and gets the same one twice.
+        # The critic has no separate state: the library keeps two, and gets the same one twice.
         return actions, values, log_prob, RNNStates(state, state)
 
     def _get_constructor_parameters(self) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """A 30 Hz robot loop with and without real-time chunking: an ALOHA robot in MuJoCo, and a tiny SmolVLA.
 
-Importing the package readies what its modules import: nothing is fetched, and torchvision loads beside a CPU torch.
+Importing the package readies what its modules import: nothing is fetched, and torchvision loads with a CPU torch.
 """
 
 import os

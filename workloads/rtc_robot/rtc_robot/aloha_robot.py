@@ -43,7 +43,7 @@ class AlohaRobot(Robot):  # type: ignore[misc,unused-ignore]
 
     @property
     def is_connected(self) -> bool:
-        """Whether its world goes on."""
+        """Whether its world is running."""
         return self._connected
 
     @property
@@ -77,7 +77,7 @@ class AlohaRobot(Robot):  # type: ignore[misc,unused-ignore]
         return dict(zip(self.action_features, sent.tolist(), strict=True))
 
     def disconnect(self) -> None:
-        """End its time. The camera is closed by whoever took pictures with it, `close_camera`."""
+        """End its time. The thread that took pictures closes the camera, with `close_camera`."""
         if self._connected:
             self._connected = False
             self.world.end()

@@ -1,4 +1,4 @@
-"""The robot's world: MuJoCo's physics of the ALOHA arms, going on by itself as a real one does."""
+"""The robot's world: MuJoCo's physics of the ALOHA arms, running in real time."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ JOINTS = tuple(
     for side in SIDES
     for joint in ("waist", "shoulder", "elbow", "forearm_roll", "wrist_angle", "wrist_rotate", "gripper")
 )
-# A finger of each gripper mirrors the other: eight positions an arm, of which seven are told.
+# A finger of each gripper mirrors the other: eight positions per arm, of which seven are reported.
 _ARM_POSITIONS = ARM_JOINTS + 2
 
 
@@ -107,7 +107,7 @@ class AlohaWorld(threading.Thread):
             return _told(np.array(self._data.qpos))
 
     def copy_to(self, data: Any) -> None:
-        """Put the world as it is now into `data`, from which pictures can be drawn while this goes on."""
+        """Put the world as it is now into `data`, from which pictures can be drawn while this continues."""
         with self._lock:
             data.qpos[:] = self._data.qpos
             data.time = self._data.time

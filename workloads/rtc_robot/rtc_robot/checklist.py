@@ -52,12 +52,12 @@ def answers(
 
 def _inference(verdict: Verdict | None) -> Iterator[Answer]:
     if verdict is not None:
-        well, said = {
+        well, answer = {
             "slower": (False, "yes"),
             "faster": (True, "no"),
             "cannot tell": (None, "cannot tell"),
         }[verdict.word]
-        yield Answer(well, "Is policy_inference higher with RTC?", f"{said}: {verdict.ratio:.2f} times")
+        yield Answer(well, "Is policy_inference higher with RTC?", f"{answer}: {verdict.ratio:.2f} times")
 
 
 def _merge(profile: Profile, way: str) -> Iterator[Answer]:
@@ -67,21 +67,21 @@ def _merge(profile: Profile, way: str) -> Iterator[Answer]:
     )
     if merge is not None and model is not None:
         share = merge.total / model.total
-        said = "yes" if share > MOST_OF_A_CHUNK else "no"
+        answer = "yes" if share > MOST_OF_A_CHUNK else "no"
         yield Answer(
             share <= MOST_OF_A_CHUNK,
             "Does action_queue_merge take long?",
-            f"{said}: {merge.mean:.2f} ms, {share:.2%} of the inference before it",
+            f"{answer}: {merge.mean:.2f} ms, {share:.2%} of the inference before it",
         )
 
 
 def _iterations(profile: Profile, options: CompareOptions, way: str) -> Answer:
     question = "Enough iterations, and a warm-up before them?"
     enough = options.num_iterations >= LEAST_ITERATIONS and options.warmup >= LEAST_WARMUP
-    said = f"{'yes' if enough else 'no'}: {options.num_iterations} after {options.warmup}"
+    answer = f"{'yes' if enough else 'no'}: {options.num_iterations} after {options.warmup}"
     steady = row(profile, "get_actions.policy_inference", way, steady=True)
     every = row(profile, "get_actions.policy_inference", way)
-    return Answer(enough, question, said + _first(steady, every))
+    return Answer(enough, question, answer + _first(steady, every))
 
 
 def _first(steady: Row | None, every: Row | None) -> str:
@@ -93,11 +93,11 @@ def _first(steady: Row | None, every: Row | None) -> str:
 
 
 def _compilation(options: CompareOptions) -> Answer:
-    said = "yes, in both ways" if options.use_torch_compile else "no, in neither way: --use_torch_compile"
-    return Answer(options.use_torch_compile, "Is torch.compile enabled, for both?", said)
+    answer = "yes, in both ways" if options.use_torch_compile else "no, in neither way: --use_torch_compile"
+    return Answer(options.use_torch_compile, "Is torch.compile enabled, for both?", answer)
 
 
 def _horizon(options: CompareOptions) -> Answer:
     enough = options.execution_horizon >= LEAST_HORIZON
-    said = f"{'yes' if enough else 'no'}: {options.execution_horizon}, and {LEAST_HORIZON} to 20 are wanted at least"
-    return Answer(enough, "Is the execution horizon large enough?", said)
+    answer = f"{'yes' if enough else 'no'}: {options.execution_horizon}, and {LEAST_HORIZON} to 20 are wanted at least"
+    return Answer(enough, "Is the execution horizon large enough?", answer)

@@ -21,7 +21,7 @@ Observation = dict[str, Any]
 
 
 class DelayEstimate(Protocol):
-    """How long inference will take, told from how long it took: seconds."""
+    """How long inference will take, in seconds, estimated from how long it took."""
 
     def __call__(self, latencies: LatencyTracker) -> float:
         """Return the estimate."""
@@ -69,7 +69,7 @@ class ChunkSource:
     Args:
         policy: which predicts.
         queue: lerobot's, which they go into.
-        task: what the robot is told to do.
+        task: the robot's task.
         fps: how many actions are executed a second.
         estimate: of the delay of the chunk to come.
     """

@@ -40,7 +40,7 @@ def main(arguments: list[str] | None = None) -> int:
     """Run the program with this command line and return its exit status."""
     options = parse_client(arguments)
     torch.set_num_threads(options.threads)
-    logging.disable(logging.INFO)  # lerobot tells of each observation
+    logging.disable(logging.INFO)  # lerobot logs each observation
     record_anyway()
     with tempfile.TemporaryDirectory() as folder:
         checkpoint = Path(options.checkpoint or Path(folder, "checkpoint")).resolve()
@@ -81,7 +81,7 @@ def _receive(client: Any) -> None:
 
 
 def _control(options: ClientOptions, client: Any) -> int:
-    """Lerobot's loop, tick by tick: act, and send what is seen where the server should think again."""
+    """Lerobot's loop, tick by tick: act, and send an observation where the server should predict again."""
     starved = 0
     for _ in (loop := ticktree.loop(LOOP, range(options.ticks), hz=options.fps, pace=True)):
         ticktree.stage("act")
@@ -112,7 +112,7 @@ def _config(options: ClientOptions, checkpoint: Path, port: int) -> RobotClientC
     return RobotClientConfig(
         policy_type="smolvla",
         pretrained_name_or_path=str(checkpoint),
-        # lerobot makes the robot by itself, of the module beside that of its configuration.
+        # lerobot makes the robot itself, from the module next to that of its configuration.
         robot=AlohaRobotConfig(width=options.camera_width, height=options.camera_height),
         actions_per_chunk=options.actions_per_chunk,
         task=options.task,

@@ -1,4 +1,4 @@
-"""What can be asked of `compare_rtc.py` on the command line."""
+"""The options of `compare_rtc.py`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ HELP = {
     "device": "where the policy runs: cpu, cuda, mps (default: %(default)s)",
     "enable_detailed_profiling": "also time the methods within the policy",
     "use_torch_compile": "remedy: compile the policy's denoising step, in both ways",
-    "freeze": "remedy: no gradients of the policy's parameters, which guidance computes and nobody uses",
+    "freeze": "remedy: no gradients of the policy's parameters, which guidance computes and are never used",
     "threads": "torch threads; on busy cores more are slower than one (default: %(default)s)",
     "seed": "of weights, noise and the picture (default: %(default)s)",
 }

@@ -21,7 +21,7 @@ class AlohaRobotConfig(RobotConfig):  # type: ignore[misc,unused-ignore]
     """
 
     id: str | None = "aloha"
-    # Nothing is to be calibrated; lerobot makes the directory all the same, by default in the user's home.
+    # Nothing is to be calibrated; lerobot still makes the directory, by default in the user's home.
     calibration_dir: Path | None = field(default_factory=lambda: Path(tempfile.gettempdir()) / "rtc_robot")
     width: int = 640
     height: int = 480

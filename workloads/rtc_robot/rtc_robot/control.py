@@ -1,4 +1,4 @@
-"""The control loop: an action from the queue to the robot, thirty times a second, whatever inference does."""
+"""The control loop: an action from the queue to the robot, thirty times a second, independent of inference."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""lerobot's robot client, which also knows when what it acts on was seen. Its import opens lerobot's log."""
+"""lerobot's robot client, which also knows the age of what it acts on. Its import opens lerobot's log."""
 
 from __future__ import annotations
 

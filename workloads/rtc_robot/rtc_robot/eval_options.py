@@ -1,4 +1,4 @@
-"""What can be asked of `eval_with_robot.py` on the command line."""
+"""The options of `eval_with_robot.py`."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ HELP = {
     "duration": f"seconds of control (default: {SECONDS:g})",
     "quick": f"a run of under a minute: {QUICK_SECONDS:g} seconds of control",
     "fps": "rate of the control loop in Hz (default: %(default)g)",
-    "task": "what the robot is told to do (default: %(default)s)",
+    "task": "the robot's task (default: %(default)s)",
     "rtc.enabled": "guide each chunk by the one before, and predict it in advance (default: %(default)s)",
     "rtc.execution_horizon": "actions of the old chunk that guide the new one (default: %(default)s)",
     "rtc.max_guidance_weight": "how strongly at most (default: %(default)g)",
     "policy.device": "where the policy runs: cpu, cuda, mps (default: %(default)s)",
-    "policy.freeze": "remedy: no gradients of the policy's parameters, which guidance computes and nobody uses",
+    "policy.freeze": "remedy: no gradients of the policy's parameters, which guidance computes and are never used",
     "use_torch_compile": "remedy: compile the policy's denoising step",
     "action_queue_size_to_get_new_actions": "with chunking, predict the next chunk when so few actions are left "
     "(default: %(default)s); without, when none is",

@@ -1,4 +1,4 @@
-"""The run with a robot: everything built, driven, and told."""
+"""The run with a robot: everything built, driven, and reported."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def main(arguments: list[str] | None = None) -> int:
 def _drive(options: EvalOptions, policy: Policy, robot: AlohaRobot) -> Course:
     queue = ActionQueue(policy.model.config.rtc_config)
     source = ChunkSource(policy, queue, options.task, options.fps, ESTIMATES[options.delay_estimate])
-    # Without chunking a new chunk is appended to what is left: the policy is asked when nothing is.
+    # Without chunking a new chunk is appended to what is left: the policy is called when nothing is.
     inference = InferenceThread(robot, source, options.refill_at if options.rtc_enabled else 0)
     with robot:
         _warm_up(options, policy, robot)
@@ -68,7 +68,7 @@ def _drive(options: EvalOptions, policy: Policy, robot: AlohaRobot) -> Course:
 
 
 def _warm_up(options: EvalOptions, policy: Policy, robot: AlohaRobot) -> None:
-    """Predict some chunks that nobody executes: two of them, so that the second is guided by the first."""
+    """Predict some chunks that are not executed: two of them, so that the second is guided by the first."""
     left_over = None
     with ticktree.section("warm up"):
         for _ in range(options.warmup_chunks):

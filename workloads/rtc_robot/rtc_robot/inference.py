@@ -14,7 +14,7 @@ POLL_S = 0.005  # how often it looks whether few actions are left
 
 
 class InferenceThread(threading.Thread):
-    """Makes chunks until it is told to end. `sensed_at` is when the newest chunk's observation was made.
+    """Makes chunks until it is ended. `sensed_at` is when the newest chunk's observation was made.
 
     Args:
         robot: which it observes; the camera's pictures are taken by this thread.
@@ -32,7 +32,7 @@ class InferenceThread(threading.Thread):
         self._ended = threading.Event()
 
     def run(self) -> None:
-        """Make chunks; what goes wrong is kept for whoever started it, and ends it."""
+        """Make chunks; an error is kept for the caller, and ends it."""
         ticktree.role("inference")
         try:
             for _ in ticktree.loop("get_actions"):

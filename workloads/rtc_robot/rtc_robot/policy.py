@@ -34,7 +34,7 @@ class PolicySettings:
         rtc: whether its chunks are guided by the one before.
         execution_horizon: how many actions of the old chunk guide the new one.
         guidance_weight: how strongly at most.
-        freeze: leave out the gradients of the parameters, which guidance would compute and nobody uses.
+        freeze: omit the gradients of the parameters, which guidance would compute and are never used.
         compiled: give the network to torch.compile.
         seed: of its weights.
     """

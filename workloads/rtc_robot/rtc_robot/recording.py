@@ -1,4 +1,4 @@
-"""Recording, where nobody started it."""
+"""Recording, unless it was started already."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What can be asked of `policy_server.py` and `robot_client.py` on the command line."""
+"""The options of `policy_server.py` and `robot_client.py`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from .arguments import device, positive, whole_number
 from .eval_options import QUICK_SECONDS, SECONDS, TASK
 
 HELP = {
-    "host": "loopback unless told otherwise: what arrives is unpickled, so let nobody else reach it "
+    "host": "loopback by default: what arrives is unpickled, so let no other machine reach it "
     "(default: %(default)s)",
     "port": "(default: %(default)s; of the server, 0: any that is free)",
     "threads": "torch threads; on busy cores more are slower than one (default: %(default)s)",
@@ -20,7 +20,7 @@ HELP = {
     "fps": "rate of the control loop in Hz (default: %(default)s)",
     "chunk_size_threshold": "an observation is sent when so large a part of a chunk is left, or less "
     "(default: %(default)g)",
-    "actions_per_chunk": "asked of the server (default: %(default)s)",
+    "actions_per_chunk": "requested from the server (default: %(default)s)",
     "similar_within": "remedy: an observation whose joints are nearer than that to those of the last chunk is not "
     "looked at while actions are left; joints here are in radians (default: %(default)g, lerobot's)",
     "start_server": "start policy_server.py as well, as a process of this run",
@@ -65,7 +65,7 @@ def parse_server(arguments: list[str] | None = None) -> ServerOptions:
     """Read the server's command line."""
     parser = argparse.ArgumentParser(
         prog="policy_server.py",
-        description="lerobot's policy server over gRPC, which tells its callers what took how long.",
+        description="lerobot's policy server over gRPC, which reports its durations to its callers.",
         epilog="robot_client.py talks to it. Run both under `ticktree run`.",
     )
     parser.add_argument("--host", default="127.0.0.1", help=HELP["host"])
@@ -101,7 +101,7 @@ def _client_parser() -> argparse.ArgumentParser:
     add("--duration", type=positive, metavar="S", help=HELP["duration"])
     add("--quick", action="store_true", help=HELP["quick"])
     add("--fps", type=whole_number(1), default=30, metavar="HZ", help=HELP["fps"])
-    add("--task", default=TASK, help="what the robot is told to do (default: %(default)s)")
+    add("--task", default=TASK, help="the robot's task (default: %(default)s)")
     add(
         "--policy.device",
         "--device",

@@ -1,4 +1,4 @@
-"""The table of rows that users of such loops know: calls, mean, min, max, of whatever was recorded under a name."""
+"""The table of rows that users of such loops know: calls, mean, min, max, of everything recorded under a name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The policy server as a process of this run, where it is asked for."""
+"""The policy server as a process of this run, on request."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ENDS_WITHIN_S = 20
 
 
 class ServerProcess:
-    """Starts the server on any free port and ends it; where none is asked for, one is there already."""
+    """Starts the server on any free port and ends it; otherwise one is running already."""
 
     def __init__(self, options: ClientOptions) -> None:
         self._options = options

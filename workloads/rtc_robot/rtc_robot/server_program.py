@@ -1,4 +1,4 @@
-"""lerobot's policy server, serving until it is told to end, with each step of a chunk under its name."""
+"""lerobot's policy server, serving until it is ended, with each step of a chunk under its name."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def main(arguments: list[str] | None = None) -> int:
     ended = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: ended.set())
-    logging.disable(logging.INFO)  # lerobot tells of each observation
+    logging.disable(logging.INFO)  # lerobot logs each observation
     ticktree.enable()
     ticktree.role("policy server")
     with tempfile.TemporaryDirectory() as folder:

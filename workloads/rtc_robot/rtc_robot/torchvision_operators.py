@@ -12,7 +12,7 @@ _SCHEMAS = {
 
 
 def declare_missing_operators() -> None:
-    """Let `import torchvision` pass beside a CPU build of torch. Call it before anything imports torchvision.
+    """Let `import torchvision` work with a CPU build of torch. Call it before anything imports torchvision.
 
     Its import registers fake versions of operators that its compiled library could not load here. Nothing in this
     program suppresses boxes: calling one of the two still fails.

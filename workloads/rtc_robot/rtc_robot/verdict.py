@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from ticktree.profile import Stats
 
-# A difference of so many of its own standard errors is no chance; fewer are.
+# A difference of at least this many standard errors is significant.
 ERRORS = 3.0
 # The quartiles of a normal distribution lie so far apart, in deviations; and its median is so much less certain than
 # its mean.

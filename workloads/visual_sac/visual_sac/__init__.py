@@ -1,4 +1,4 @@
-"""A visual SAC: CarRacing seen through four stacked grey frames, learned on by a soft actor-critic."""
+"""A visual SAC: a soft actor-critic that learns CarRacing from four stacked grey frames."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ class Metrics(NamedTuple):
 
 
 def seed_everything(seed: int) -> None:
-    """Seed torch's and numpy's global generators; buffers and environments have seeds of their own."""
+    """Seed torch's and numpy's global generators; buffers and environments have their own seeds."""
     torch.manual_seed(seed)
     np.random.seed(seed)
 

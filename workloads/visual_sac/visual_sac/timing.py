@@ -76,7 +76,7 @@ def _rate(now: Node, last: Node | None, total_ns: int) -> str:
 
 
 def record_claimed_times(encoder: Encoder, obs_shape: tuple[int, ...]) -> None:
-    """Record the published breakdown's times, as durations measured elsewhere, under a node of their own.
+    """Record the published breakdown's times, as durations measured elsewhere, under a separate node.
 
     Each with the work that this program does in it. The report says whether they can be true of this machine.
     """
