@@ -89,11 +89,11 @@ def ticktree_says(base: Sequence[Run], new: Sequence[Run], *, paired: bool) -> t
     return found, bool(alarmed)
 
 
-def _on_singles(judge: Callable[[list[Singles], list[Singles]], bool]) -> Judge:
+def _on_singles(differ: Callable[[list[Singles], list[Singles]], bool]) -> Judge:
     def judge(base: Sequence[Run], new: Sequence[Run]) -> tuple[bool, bool]:
         before, after = [one.singles for one in base], [one.singles for one in new]
         slower = np.concatenate(after).mean() > np.concatenate(before).mean()
-        is_different = judge(before, after)
+        is_different = differ(before, after)
         return bool(is_different and slower), is_different
 
     return judge
