@@ -1,7 +1,7 @@
 /** A part of a tick, and what it usually takes. */
 export interface Part {
   path: string;
-  /** Whether it is what a section, or the tick, spent in none of those below it: a row, always. */
+  /** Whether it is the self time of a section or of the tick, which always has a row. */
   isSelf: boolean;
   /** All that the tick spent in it, sections below included. */
   tookNs: number;
@@ -11,10 +11,10 @@ export interface Part {
   isCulprit: boolean;
 }
 
-// A part that takes so many times as long as usual, and has so much of what the tick is too long by.
+// A part that takes this many times its usual time, and has this share of the tick's excess.
 const UNUSUAL = 1.5;
 const LEAST_EXCESS = 0.1;
-// What is below a part explains it if it has so much of its excess.
+// A child explains a part if it has this share of its excess.
 const EXPLAINED = 0.5;
 
 /** A kept tick's sections in the order of the tree, parents first, the longest of siblings first, self time last. */
@@ -60,7 +60,7 @@ function sumOf(paths: readonly string[], ns: (path: string) => number): number {
   return paths.reduce((sum, path) => sum + ns(path), 0);
 }
 
-/** The nearest section above that the tick was in; a `/` of a name is escaped in paths, so none is cut in two. */
+/** The nearest ancestor in the tick's breakdown; a `/` in a name is escaped in paths, so no name is split. */
 function parentOf(path: string, loopPath: string, paths: Set<string>): string {
   for (let at = lastSlash(path, path.length); at > loopPath.length; at = lastSlash(path, at)) {
     if (paths.has(path.slice(0, at))) return path.slice(0, at);

@@ -2,15 +2,15 @@ import { childrenOf, type Tree } from "./tree";
 import type { MeanTick } from "./types";
 
 /**
- * Where each node's box lies, by place: from `start` on, `size` wide, in nanoseconds of all threads together.
+ * The box of each node, by place: it begins at `start` and is `size` wide, in nanoseconds of all threads together.
  *
- * A box is as wide as the self times of its node and all below it: boxes then never stick out of what they are in,
- * whatever ran beside it. Siblings stand by name, so that one program's pictures look alike.
+ * A box is as wide as the self times of its node and its descendants: so no box is wider than its parent, even if it ran
+ * concurrently. Siblings are ordered by name, so that pictures of the same program look alike.
  */
 export interface Boxes {
   start: Float64Array;
   size: Float64Array;
-  /** What of a box is in none below it: its right end. */
+  /** The self time of a box, at its right end. */
   self: Float64Array;
 }
 
@@ -56,7 +56,7 @@ function placed(tree: Tree, size: Float64Array, self: Float64Array): Boxes {
   return { start, size, self };
 }
 
-/** Sampled calls are parts of self times; what of a call is in none below it is its own. */
+/** Sampled calls are parts of self times; a call's time in no further call is its own. */
 function addSampled(tree: Tree, size: Float64Array, self: Float64Array): void {
   let owner = 0;
   for (const { kind, index, part, parent } of tree.places) {
@@ -99,7 +99,7 @@ export function eachBox(
   }
 }
 
-/** The node at a point of the picture; null where none is. */
+/** The node at a point of the picture; null if there is none. */
 export function boxAt(tree: Tree, boxes: Boxes, span: Span, widthPx: number, leftPx: number, depth: number): number | null {
   const at = span.start + (leftPx / widthPx) * span.size;
   let index = 0;

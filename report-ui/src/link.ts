@@ -7,21 +7,21 @@ import type { By } from "./types";
 const PHASES: readonly string[] = ["steady", "warmup", "all"];
 const THEMES: readonly string[] = ["auto", "light", "dark"];
 
-/** What is shown, in the address: who opens it, or loads the page again, sees the same. */
+/** Keeps what is shown in the address, so that opening it or reloading the page shows the same. */
 export function link(state: State): void {
-  const nothing = said(state);
+  const nothing = parameters(state);
   follow(state, hash());
   addEventListener("hashchange", () => follow(state, hash()));
   effect(() => {
-    const now = said(state);
+    const now = parameters(state);
     for (const [key, value] of Object.entries(nothing)) if (now[key] === value) delete now[key];
     const text = new URLSearchParams(now).toString();
-    // An address of a part of the page, such as #ticks, stays until there is more to say.
+    // The address of a part of the page, such as #ticks, stays until another choice is made.
     if (text !== hash() && (text || isOurs(hash()))) history.replaceState(null, "", `#${text}`);
   });
 }
 
-function said(state: State): Record<string, string> {
+function parameters(state: State): Record<string, string> {
   const { tree } = state;
   const path = (index: number | null) => (index === null || tree.places[index]!.kind !== "section" ? "" : tree.places[index]!.node.path);
   return {
@@ -39,11 +39,11 @@ function said(state: State): Record<string, string> {
   };
 }
 
-/** Shows what an address says; what this run does not have is passed over. */
+/** Applies the choices in an address; those that this run does not have are ignored. */
 function follow(state: State, text: string): void {
   if (!isOurs(text)) return;
-  const asked = new URLSearchParams(text);
-  const get = (key: string) => asked.get(key);
+  const given = new URLSearchParams(text);
+  const get = (key: string) => given.get(key);
   const place = (key: string) => state.tree.at.get(get(key) ?? "") ?? 0;
   if (state.loops.some((loop) => loop.path === get("loop"))) state.choose(get("loop")!);
   if (get("boxes") === "" || state.view.mean_ticks.some((tick) => tick.path === get("boxes"))) state.draw(get("boxes") || null);

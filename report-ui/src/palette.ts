@@ -7,7 +7,7 @@ const QUIET: Record<string, Shades> = colors.quiet;
 export type Theme = "light" | "dark";
 type Shades = Record<Theme, string>;
 
-/** The colour of a category, and of what is in none. */
+/** The colour of a category, or of no category. */
 export function colorOf(category: string | null, of: Theme): string {
   const name = category ?? "other";
   const found = own(QUIET, name) ?? own(NAMED, name) ?? Object.values(NAMED)[hashed(name) % Object.keys(NAMED).length]!;
@@ -22,7 +22,7 @@ function own(shades: Record<string, Shades>, name: string): Shades | undefined {
 // How far the shades of one colour are from it, towards black or white.
 const SHADES = [0, -0.12, 0.14, -0.06, 0.07];
 
-/** A shade of a category's colour by a section's name: neighbours of one category are told apart. */
+/** A shade of a category's colour by a section's name, which distinguishes neighbours of one category. */
 export function shaded(color: string, name: string): string {
   const by = SHADES[hashed(name) % SHADES.length]!;
   const parts = [1, 3, 5].map((at) => parseInt(color.slice(at, at + 2), 16));

@@ -5,12 +5,12 @@ export function partsOf(path: string): string[] {
   return path.match(/(?:\\.|[^/\\])+/gsu) ?? [path];
 }
 
-/** A part of a path as the name that it stands for. */
+/** The name in a part of a path. */
 export function unescaped(part: string): string {
   return part.replace(/\\(.)/gsu, (_, character: string) => (character === "e" ? "" : character));
 }
 
-/** A path as people read it: of the names as somebody wrote them. */
+/** A path for people, with unescaped names. */
 export function shown(path: string): string {
   return partsOf(path).map((part) => visible(unescaped(part)) || '""').join("/");
 }

@@ -1,11 +1,11 @@
-/** Reads the data out of the page's own element: JSON as it is, or packed with gzip and written in base64. */
+/** Reads the data from the page's element: plain JSON, or gzip in base64. */
 export async function payloadIn<Payload>(text: string): Promise<{ payload: Payload; json: string }> {
   const trimmed = text.trim();
   const json = trimmed.startsWith("{") ? trimmed : await unpacked(trimmed);
   return { payload: JSON.parse(json) as Payload, json };
 }
 
-/** What a page shows, as it stands in its data, before the words that go with it: what `--format json` would have written. */
+/** The first key of a page's data, before its words: the data of `--format json`. */
 export function reportIn(json: string): string {
   return json.slice(json.indexOf(":") + 1, json.lastIndexOf(',"view":{"title":'));
 }

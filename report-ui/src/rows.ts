@@ -4,32 +4,31 @@ import { had, type Had, spreadOf, unitOf } from "./units";
 
 export type Column =
   | ("name" | "share" | "total" | "mean" | "min" | "p50" | "p90" | "p99" | "max" | "calls")
-  /** What a unit had, or the least, the middle and the most that any of them had. */
+  /** The time of a unit, or minimum, median and maximum over the units. */
   | (`unit ${number}` | "least" | "middle" | "most");
 
 /**
- * A line of the ledger: a section, the time of one that is in none below it, a call that samples saw in that, or what
- * ticktree itself cost.
+ * A line of the ledger: a section, its self time, a sampled call in that, or the cost of ticktree itself.
  */
 export interface Row {
   kind: "section" | "self" | "sampled" | "itself";
   key: string;
-  /** The section's place, or the call's; of self time without samples the place of whose it is. */
+  /** The index of the section or the call; for self time without samples, that of its section. */
   index: number;
   depth: number;
   totalNs: number;
-  /** Part of the ticks of the loop that it is in, or of the run; null where that means nothing. */
+  /** Share of its loop's ticks, or of the run; null if that has no meaning. */
   share: number | null;
   meanNs: number | null;
   calls: number | null;
   stats: Stats | null;
-  /** What each of the units had that were asked for. */
+  /** The time of each unit that has a column. */
   had: Had | null;
   opens: boolean;
   isOpen: boolean;
 }
 
-export interface Asked {
+export interface RowOptions {
   open: ReadonlySet<number>;
   query: string;
   sort: Column;
@@ -40,34 +39,34 @@ export interface Asked {
 }
 
 type Facts = Pick<View, "outlived" | "itself" | "mean_ticks">;
-type Looked = Asked & { of: ReadonlyMap<number, number> | null; ranks: ReadonlyMap<number, number> };
+type ResolvedOptions = RowOptions & { of: ReadonlyMap<number, number> | null; ranks: ReadonlyMap<number, number> };
 
 /** The lines to show, top to bottom. */
-export function rowsOf(tree: Tree, facts: Facts, wishes: Asked): Row[] {
+export function rowsOf(tree: Tree, facts: Facts, wishes: RowOptions): Row[] {
   // What each process had is known of the whole run only.
-  const asked: Looked = {
+  const options: ResolvedOptions = {
     ...wishes,
     phase: wishes.units ? "all" : wishes.phase,
     of: wishes.units && unitOf(wishes.units),
     ranks: new Map(facts.mean_ticks.map((one, rank) => [one.places[0]!, rank])),
   };
-  const wanted = asked.query ? matching(tree, asked.query) : null;
+  const wanted = options.query ? matching(tree, options.query) : null;
   const outlived = new Set(facts.outlived);
   const rows: Row[] = [];
   // A stack, as the tree may be deeper than functions may call each other; its top is the next line.
-  const waiting: Row[] = below(tree, 0, asked, wanted, outlived);
+  const waiting: Row[] = below(tree, 0, options, wanted, outlived);
   const root = tree.places[0]!.node;
   if (!root.self_ns) waiting.splice(0, waiting.length, ...waiting.filter((row) => row.kind !== "self"));
   waiting.reverse();
-  if (facts.itself.total_ns && facts.itself.calls && !wanted && asked.phase === "all") waiting.unshift(itself(facts, root.total_ns));
+  if (facts.itself.total_ns && facts.itself.calls && !wanted && options.phase === "all") waiting.unshift(itself(facts, root.total_ns));
   for (let row = waiting.pop(); row; row = waiting.pop()) {
     rows.push(row);
-    if (row.isOpen) waiting.push(...below(tree, row.index, asked, wanted, outlived).reverse());
+    if (row.isOpen) waiting.push(...below(tree, row.index, options, wanted, outlived).reverse());
   }
   return rows;
 }
 
-/** Places whose path has the words in it, and those that lead to them. */
+/** Places whose path contains the words, and their ancestors. */
 export function matching(tree: Tree, query: string): Set<number> {
   const words = query.toLowerCase().split(/\s+/).filter(Boolean);
   const found = new Set<number>();
@@ -81,8 +80,8 @@ export function matching(tree: Tree, query: string): Set<number> {
 }
 
 /**
- * The places to open at first: the largest nodes', as long as all lines still fit on a screen or so. A recursion would
- * fill it with lines that say the same: its third level stays closed.
+ * The places to open at first: the largest nodes, as long as all lines fit on about a screen. A recursion would fill it
+ * with similar lines, so its third level stays closed.
  */
 export function openAtFirst(tree: Tree, lines: number): Set<number> {
   const open = new Set<number>();
@@ -105,12 +104,12 @@ export function openAtFirst(tree: Tree, lines: number): Set<number> {
   return open;
 }
 
-/** How many of its own name a place lies in, itself included. */
+/** The number of nested places of the same name, the place itself included. */
 function levelOf(tree: Tree, index: number): number {
   return lineage(tree, index).filter((at) => tree.places[at]!.whole === tree.places[index]!.whole).length;
 }
 
-/** Those that must be open for a place to be seen. */
+/** The places that must be open for a place to be visible. */
 export function openTo(tree: Tree, open: ReadonlySet<number>, index: number): Set<number> {
   return new Set([...open, ...lineage(tree, index).slice(1, -1)]);
 }
@@ -118,24 +117,24 @@ export function openTo(tree: Tree, open: ReadonlySet<number>, index: number): Se
 function below(
   tree: Tree,
   index: number,
-  asked: Looked,
+  options: ResolvedOptions,
   wanted: Set<number> | null,
   outlived: ReadonlySet<number>,
 ): Row[] {
   const parent = tree.places[index]!.node;
   const there = childrenOf(tree, index).filter((child) => !wanted || wanted.has(child));
   const sections = there.filter((child) => tree.places[child]!.kind === "section");
-  const rows = sections.map((child) => section(tree, child, parent.total_ns, asked, wanted, outlived.has(index)));
-  const direction = asked.descending ? -1 : 1;
-  // As nothing else is asked for, loops stand first and in their order everywhere: those that miss ticks before others.
-  const isByOrder = !index && asked.sort === "total" && asked.descending;
-  const rank = (row: Row) => (isByOrder ? (asked.ranks.get(row.index) ?? asked.ranks.size) : 0);
+  const rows = sections.map((child) => section(tree, child, parent.total_ns, options, wanted, outlived.has(index)));
+  const direction = options.descending ? -1 : 1;
+  // In the default order, loops come first, in the order of all outputs: those that miss ticks before others.
+  const isByOrder = !index && options.sort === "total" && options.descending;
+  const rank = (row: Row) => (isByOrder ? (options.ranks.get(row.index) ?? options.ranks.size) : 0);
   rows.sort(
     (left, right) =>
-      rank(left) - rank(right) || direction * compared(tree, left, right, asked.sort) || left.index - right.index,
+      rank(left) - rank(right) || direction * compared(tree, left, right, options.sort) || left.index - right.index,
   );
-  const sampled = there.slice(sections.length).map((child) => inOwn(tree, child, asked, wanted));
-  if (!sampled.length && parent.children.length && !wanted) rows.push(selfOf(tree, index, asked));
+  const sampled = there.slice(sections.length).map((child) => inOwn(tree, child, options, wanted));
+  if (!sampled.length && parent.children.length && !wanted) rows.push(selfOf(tree, index, options));
   return [...rows, ...sampled];
 }
 
@@ -143,16 +142,16 @@ function section(
   tree: Tree,
   index: number,
   parentNs: number,
-  asked: Looked,
+  options: ResolvedOptions,
   wanted: Set<number> | null,
   isOutlived: boolean,
 ): Row {
   const place = tree.places[index]!;
   const { node } = place;
-  const stats = statsOf(node, asked.phase);
-  // What went on after its parent's end is no part of the parent's time.
-  const wentOn = (isOutlived && node.concurrent_ns !== 0) || (node.clock !== undefined && node.total_ns > parentNs);
-  const totalNs = totalOf(node, asked.phase);
+  const stats = statsOf(node, options.phase);
+  // What continued after its parent's end is no part of the parent's time.
+  const continued = (isOutlived && node.concurrent_ns !== 0) || (node.clock !== undefined && node.total_ns > parentNs);
+  const totalNs = totalOf(node, options.phase);
   const opens = place.end > index + 1;
   return {
     kind: "section",
@@ -160,13 +159,13 @@ function section(
     index,
     depth: place.depth - 1,
     totalNs,
-    share: wentOn ? null : shareOf(tree, place.base, asked.phase, (phase) => totalOf(node, phase)),
+    share: continued ? null : shareOf(tree, place.base, options.phase, (phase) => totalOf(node, phase)),
     meanNs: stats?.count ? stats.mean_ns : null,
     calls: stats?.count ?? 0,
     stats: stats?.count ? stats : null,
-    had: asked.of && had(node, false, asked.of, asked.units!.length),
+    had: options.of && had(node, false, options.of, options.units!.length),
     opens,
-    isOpen: opens && (wanted ? holds(wanted, index, place.end) : asked.open.has(index)),
+    isOpen: opens && (wanted ? holds(wanted, index, place.end) : options.open.has(index)),
   };
 }
 
@@ -176,17 +175,17 @@ function holds(wanted: Set<number>, index: number, end: number): boolean {
   return false;
 }
 
-/** Of the loop's ticks of the phase; of what is in no loop, of the run, whatever phase is shown. */
+/** Share of the loop's ticks in the phase; outside loops, share of the run in every phase. */
 function shareOf(tree: Tree, base: number, phase: Phase, ns: (phase: Phase) => number): number | null {
   const of = base ? phase : "all";
   const wholeNs = totalOf(tree.places[base]!.node, of);
   return wholeNs > 0 ? ns(of) / wholeNs : null;
 }
 
-function selfOf(tree: Tree, index: number, asked: Looked): Row {
+function selfOf(tree: Tree, index: number, options: ResolvedOptions): Row {
   const { node, depth, base } = tree.places[index]!;
-  const totalNs = ownOf(node, asked.phase);
-  const calls = statsOf(node, asked.phase)?.count ?? 0;
+  const totalNs = ownOf(node, options.phase);
+  const calls = statsOf(node, options.phase)?.count ?? 0;
   const isLoop = tree.places[index + 1]?.base === index; // it has sections: the next place is in it
   return {
     kind: "self",
@@ -194,22 +193,22 @@ function selfOf(tree: Tree, index: number, asked: Looked): Row {
     index,
     depth,
     totalNs,
-    share: shareOf(tree, isLoop ? index : base, asked.phase, (phase) => ownOf(node, phase)),
+    share: shareOf(tree, isLoop ? index : base, options.phase, (phase) => ownOf(node, phase)),
     meanNs: calls ? Math.round(totalNs / calls) : null,
     calls: null,
     stats: null,
-    had: asked.of && had(node, true, asked.of, asked.units!.length),
+    had: options.of && had(node, true, options.of, options.units!.length),
     opens: false,
     isOpen: false,
   };
 }
 
 /** Self time that was sampled, or a call in it: as large a part of it in each phase. */
-function inOwn(tree: Tree, index: number, asked: Looked, wanted: Set<number> | null): Row {
+function inOwn(tree: Tree, index: number, options: ResolvedOptions, wanted: Set<number> | null): Row {
   const { kind, node, part, depth, end, base } = tree.places[index]!;
   const isSelf = kind === "self";
-  const totalNs = part * ownOf(node, asked.phase);
-  const calls = statsOf(node, asked.phase)?.count ?? 0;
+  const totalNs = part * ownOf(node, options.phase);
+  const calls = statsOf(node, options.phase)?.count ?? 0;
   const opens = end > index + 1;
   return {
     kind: isSelf ? "self" : "sampled",
@@ -217,13 +216,13 @@ function inOwn(tree: Tree, index: number, asked: Looked, wanted: Set<number> | n
     index,
     depth: depth - 1,
     totalNs,
-    share: shareOf(tree, base, asked.phase, (phase) => part * ownOf(node, phase)),
+    share: shareOf(tree, base, options.phase, (phase) => part * ownOf(node, phase)),
     meanNs: calls ? Math.round(totalNs / calls) : null,
     calls: null,
     stats: null,
-    had: isSelf ? asked.of && had(node, true, asked.of, asked.units!.length) : null,
+    had: isSelf ? options.of && had(node, true, options.of, options.units!.length) : null,
     opens,
-    isOpen: opens && (wanted ? holds(wanted, index, end) : asked.open.has(index)),
+    isOpen: opens && (wanted ? holds(wanted, index, end) : options.open.has(index)),
   };
 }
 

@@ -2,7 +2,7 @@ import type { ComponentChild } from "preact";
 import { render } from "preact";
 import { payloadIn } from "./payload";
 
-/** Reads what is in the page and draws it; says so where it cannot. */
+/** Reads the page's data and draws it, or shows the error. */
 export async function start<Payload>(page: (payload: Payload, json: string) => ComponentChild): Promise<void> {
   const report = document.getElementById("report")!;
   try {

@@ -5,7 +5,7 @@ import type { By, Loop, MeanTick, Payload, Report, View } from "./types";
 
 const LINES_AT_FIRST = 36;
 
-/** All that the page shows, and what its reader asked of it. Views read it; only these functions change it. */
+/** Everything that the page shows, and its reader's choices. Views read it; only these functions change it. */
 export class State {
   readonly report: Report;
   readonly view: View;
@@ -15,12 +15,12 @@ export class State {
   readonly phase = signal<Phase>("steady");
   readonly sort = signal<Column>("total");
   readonly descending = signal(true);
-  /** Whose columns the ledger has; null for those of all together. */
+  /** The grouping of the ledger's columns; null for all together. */
   readonly by = signal<By | null>(null);
   /** Whether the ledger has a row for each name in place of the tree. */
   readonly isByName = signal(false);
   readonly open = signal<ReadonlySet<number>>(new Set());
-  /** The place whose details are shown, and the one that fills the icicle. */
+  /** The place whose details are shown, and the one that the icicle is zoomed to. */
   readonly selected = signal<number | null>(null);
   readonly zoomed = signal(0);
   /** The path of the loop that charts are of. */
@@ -32,7 +32,7 @@ export class State {
   readonly tick = computed<MeanTick | null>(() => this.view.mean_ticks.find((one) => one.path === this.drawn.value) ?? null);
   /** The place that the boxes are of when nothing is zoomed. */
   readonly home = computed(() => this.tick.value?.places[0] ?? 0);
-  /** The stretch of the run that the timeline is asked to show, from and to. */
+  /** The period of the run that the timeline shows, from and to. */
   readonly span = signal<[fromNs: number, toNs: number] | null>(null);
   readonly rows = computed<Row[]>(() =>
     rowsOf(this.tree, this.view, {
@@ -76,7 +76,7 @@ export class State {
     this.zoomed.value = this.home.value;
   }
 
-  /** Zoom the boxes to a place; where it is not on the loop's path, those of the whole run. */
+  /** Zoom the boxes to a place; if it is not on the loop's path, the boxes of the whole run. */
   zoomTo(index: number): void {
     if (this.tick.value && !this.tick.value.places.includes(index)) this.draw(null);
     this.zoomed.value = index;
@@ -116,7 +116,7 @@ export class State {
   }
 }
 
-/** What is told of sections by their number in the file, told by their place: sampled calls have places, too. */
+/** Maps data by the section's index in the file to its place in the tree, where sampled calls have places as well. */
 function placed(view: View, sections: readonly number[]): View {
   const at = (number: number) => sections[number]!;
   return {

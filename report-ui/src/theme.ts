@@ -23,7 +23,7 @@ export function choose(next: Chosen): void {
   settle();
 }
 
-/** Ink of the page as it is now: what is drawn on a canvas is reached by no style sheet. */
+/** A colour of the page's current theme, for canvases, which style sheets do not affect. */
 export function ink(name: string): string {
   return getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
 }

@@ -2,15 +2,15 @@ import type { Sampled, Stats, TreeNode, View } from "./types";
 import { visible } from "./visible";
 
 /**
- * A node and its place in the tree: numbered from the top down, so that all below it are `index + 1` to `end - 1`. Of
- * self time that was sampled, and of the calls that samples saw in it, the node is the one whose self time it is.
+ * A node and its place in the tree: numbered from the top down, so that its descendants are `index + 1` to `end - 1`.
+ * Sampled self time, and the sampled calls in it, have the node whose self time it is.
  */
 export interface Place {
   kind: "section" | "self" | "sampled";
   node: TreeNode;
-  /** What part of the node's self time it is. */
+  /** Share of the node's self time. */
   part: number;
-  /** Of a section whether samples tell what its self time consists of. */
+  /** Whether a section's self time was sampled. */
   isSampled: boolean;
   /** What is known of a call that was sampled. */
   text: string;
@@ -22,7 +22,7 @@ export interface Place {
   depth: number;
   end: number;
   category: string | null;
-  /** The place of the loop that it is in, of whose ticks it is a part; 0 of the run. */
+  /** The index of its loop, whose ticks it is a part of; 0 for the run. */
   base: number;
 }
 
@@ -74,7 +74,7 @@ export function treeOf(root: TreeNode, view: Facts): Tree {
   return { places, at: new Map(sections.map((index) => [places[index]!.node.path, index])), sections, deepest };
 }
 
-/** Puts sampled calls below a section's self time; where that is all of the section, below the section. */
+/** Puts sampled calls below a section's self time; if the section has nothing else, below the section. */
 function addSampled(places: Place[], own: Sampled, parent: number, depth: number): void {
   const { node, category } = places[parent]!;
   const add = (kind: Place["kind"], name: string, part: number, text: string, above: number, at: number): number => {
@@ -126,7 +126,7 @@ export function totalOf(node: TreeNode, phase: Phase): number {
   return statsOf(node, phase)?.sum_ns ?? 0;
 }
 
-/** What of that is in none of the sections below, and not ticktree's own cost. */
+/** The part of it that is in no child, without ticktree's cost. */
 export function ownOf(node: TreeNode, phase: Phase): number {
   if (phase === "all" || !node.warmup) return phase === "warmup" ? 0 : node.self_ns - node.recorder_ns;
   const calls = statsOf(node, phase)?.count ?? 0;
@@ -137,7 +137,7 @@ export function ownOf(node: TreeNode, phase: Phase): number {
   return Math.max(0, Math.round(totalOf(node, phase) - covered - (node.count ? (node.recorder_ns * calls) / node.count : 0)));
 }
 
-/** How long all of a place took, whatever the phase. */
+/** The total time of a place, over all phases. */
 export function lengthOf({ kind, node, part }: Place): number {
   return kind === "section" ? node.total_ns : part * node.self_ns;
 }

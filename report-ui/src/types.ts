@@ -36,7 +36,7 @@ export interface TreeNode extends Stats {
   recorder_ns: number;
   wait: boolean;
   parallel: boolean;
-  /** What its times were measured with, where that is not the host. */
+  /** The clock of its times, if not the host's. */
   clock?: string;
   call_site: CallSite | null;
   call_sites?: CallSite[];
@@ -100,7 +100,7 @@ export interface Report {
   tree: TreeNode;
 }
 
-/** A process, thread or role: a column, and which of the writers it is. */
+/** A process, thread or role: its column, and the indices of its writers. */
 export interface Unit {
   title: string;
   short: string;
@@ -109,16 +109,16 @@ export interface Unit {
 
 export type By = "process" | "thread" | "role";
 
-/** What outputs/html/events.py says of the calls of a timeline. */
+/** The description of a timeline's calls from outputs/html/events.py. */
 export interface TimelineFacts {
   calls: number;
-  /** What there is of them in the columns: of calls that overlap too much, how many there are at a time. */
+  /** The entries of the columns: calls, or for too many overlapping calls, their number over time. */
   drawn: number;
   overwritten: number;
   from_ns: number;
   to_ns: number;
   tracks: { process: string; process_title: string; title: string; calls: number }[];
-  /** 1 of what was measured elsewhere, 2 of how many calls there are. */
+  /** 1 for durations measured elsewhere, 2 for numbers of calls. */
   spots: [path: string, name: string, recorded: number][];
   /** Of how many bytes the numbers of each column are: gaps, durations, spots. */
   planes: [number, number, number];
@@ -130,7 +130,7 @@ export interface Head {
   title: string;
   unit: string;
   help: string;
-  /** How soon it is given up where there is no room: the highest first, 0 never. */
+  /** The order in which columns are dropped if there is no room: the highest first, 0 never. */
   rank: number;
 }
 
@@ -177,7 +177,7 @@ export interface Recommendation {
   evidence: string[];
 }
 
-/** The report view of outputs/view/model.py, as far as the page draws it. */
+/** The parts of outputs/view/model.py's report view that the page draws. */
 export interface Screen {
   title: string;
   provenance: { key: string; text: string }[];
@@ -188,7 +188,7 @@ export interface Screen {
   nothing: string;
 }
 
-/** A loop's mean tick: of each section, by its place in the tree, how long it is on the loop's path. */
+/** A loop's mean tick: the time of each section on the loop's path, by its index in the tree. */
 export interface MeanTick {
   path: string;
   name: string;
@@ -200,10 +200,10 @@ export interface MeanTick {
   by_name: Table | null;
 }
 
-/** The calls that samples saw in a section's self time, parents first; shares are of that time. */
+/** The sampled calls in a section's self time, parents first; shares are of that time. */
 export interface Sampled {
   place: number;
-  /** The place of the loop that they are in; 0 of none. */
+  /** The index of their loop; 0 if there is none. */
   base: number;
   samples: number;
   depth: number[];
@@ -219,28 +219,28 @@ export interface View {
   about: string[];
   mean_ticks: MeanTick[];
   pace: Record<string, string[][]>;
-  /** What must be known of a loop of which ticks last longer than the budget and are not missed. */
+  /** Why ticks of a loop that are longer than the budget may not be missed. */
   over_budget: Record<string, string>;
   /** How much of each of a loop's worst ticks it waited. */
   waited: Record<string, number[]>;
   usual: Record<string, Record<string, number>>;
   rules: Record<string, { about: string; page: string }>;
   dismissed: string[];
-  /** Where the run recorded its calls one by one; they stand in an element of their own. */
+  /** Present if the run has a timeline; its calls are in a separate element. */
   timeline?: TimelineFacts;
   units: Partial<Record<By, Unit[]>>;
   gauges: string[];
-  /** Names of calls under focus as they are shown, where that is not all of them. */
+  /** Shortened names of calls under focus. */
   short: Record<string, string>;
   notes: Record<string, string[]>;
   outlived: number[];
   itself: { total_ns: number; calls: number };
   categories: string[];
   category_of: number[];
-  /** Of each place that of the loop it is in, 0 of what is in none. */
+  /** The index of each node's loop, 0 outside loops. */
   loop_of: number[];
   sampled: Sampled[];
-  /** By function: of a run without sections, and of threads that are in no account. */
+  /** By function: of a run without sections, and of threads without nodes. */
   sampled_tables: Table[];
   /** What to mark in a program without loops. */
   marks: string[];

@@ -21,7 +21,7 @@ export function unitOf(units: readonly Unit[]): Map<number, number> {
   return new Map(units.flatMap((unit, at) => unit.writers.map((writer) => [writer, at] as const)));
 }
 
-/** What each of so many units had of a node: of all of it, or of its self time only. */
+/** Each unit's part of a node's total time, or of its self time. */
 export function had(node: TreeNode, isOwn: boolean, unitOf: ReadonlyMap<number, number>, count: number): Had {
   const amounts = new Array<number | null>(count).fill(null);
   for (const row of node.by_writer ?? []) {
@@ -31,7 +31,7 @@ export function had(node: TreeNode, isOwn: boolean, unitOf: ReadonlyMap<number, 
   return amounts;
 }
 
-/** As analysis/crews/by_writer.py has it: of several that had the most, the first is the slowest. */
+/** As in analysis/workers/roles.py: of several with the maximum, the first is the slowest. */
 export function spreadOf(amounts: Had): Spread | null {
   const present = amounts.filter((ns) => ns !== null).sort((left, right) => left - right);
   if (!present.length) return null;

@@ -2,7 +2,7 @@
 const HIDDEN = /[\p{C}\p{Zl}\p{Zp}]|(?! )\p{Zs}/gu;
 const SHORT: Record<string, string> = { "\n": "\\n", "\r": "\\r", "\t": "\\t" };
 
-/** Names as they may be shown, as outputs/writing/visible.py writes them: nothing moves a cursor, turns text round, or hides. */
+/** Names that are safe to show, as in outputs/writing/visible.py: no cursor movements, reversed text or invisible characters. */
 export function visible(text: string): string {
   return text.replace(HIDDEN, escaped);
 }

@@ -1,12 +1,12 @@
 import { expect, test } from "vitest";
-import { type Asked, matching, openAtFirst, openTo, type Row, rowsOf } from "../src/rows";
+import { type RowOptions, matching, openAtFirst, openTo, type Row, rowsOf } from "../src/rows";
 import { childrenOf, lineage, shownPath, type Tree, treeOf } from "../src/tree";
 import type { MeanTick } from "../src/types";
 import { node, tree } from "./trees";
 
 const FACTS = { outlived: [] as number[], itself: { total_ns: 0, calls: 0 }, mean_ticks: [] as MeanTick[] };
 
-function asked(of: Tree, more: Partial<Asked> = {}): Asked {
+function options(of: Tree, more: Partial<RowOptions> = {}): RowOptions {
   const open = new Set(of.places.map((place) => place.index));
   return { open, query: "", sort: "total", descending: true, phase: "steady", units: null, ...more };
 }
@@ -39,7 +39,7 @@ test("a tree as deep as a program may recurse is no problem", () => {
   for (let depth = 0; depth < 20_000; depth += 1) deep = node("f", 0, [deep]);
   const of = treeOf(node("root", 0, [deep], { path: "" }), { categories: [], category_of: [] });
   expect(of.deepest).toBe(20_001);
-  expect(rowsOf(of, FACTS, asked(of)).length).toBe(40_001);
+  expect(rowsOf(of, FACTS, options(of)).length).toBe(40_001);
 });
 
 const ACT = "self._act(action) | Env._act : drive.py @ L35";
@@ -52,7 +52,7 @@ const FOCUSED = () => {
 
 test("a call under focus has a short name and a whole one, and is found by both", () => {
   const focused = FOCUSED();
-  expect(said(focused, rowsOf(focused, FACTS, asked(focused)))).toEqual(["Env.step", " Env._act @ L9", " self"]);
+  expect(said(focused, rowsOf(focused, FACTS, options(focused)))).toEqual(["Env.step", " Env._act @ L9", " self"]);
   expect(focused.places[2]!.whole).toBe(ACT);
   expect(matching(focused, "_act(action)")).toEqual(new Set([0, 1, 2]));
   expect(matching(focused, "@ l9")).toEqual(new Set([0, 1, 2]));
@@ -70,7 +70,7 @@ test("a path is shown by short names where there are any, and from the loop on w
 
 test("siblings stand the longest first, and a section's self time last", () => {
   const train = TRAIN();
-  expect(said(train, rowsOf(train, FACTS, asked(train)))).toEqual([
+  expect(said(train, rowsOf(train, FACTS, options(train)))).toEqual([
     "train",
     " update",
     "  backward",
@@ -82,15 +82,15 @@ test("siblings stand the longest first, and a section's self time last", () => {
 
 test("the other way round, and by name", () => {
   const train = TRAIN();
-  const up = rowsOf(train, FACTS, asked(train, { descending: false }));
+  const up = rowsOf(train, FACTS, options(train, { descending: false }));
   expect(said(train, up).slice(0, 3)).toEqual(["train", " sample", " update"]);
-  const byName = rowsOf(train, FACTS, asked(train, { sort: "name", descending: false }));
+  const byName = rowsOf(train, FACTS, options(train, { sort: "name", descending: false }));
   expect(said(train, byName).slice(0, 3)).toEqual(["train", " sample", " update"]);
 });
 
 test("shares and self time of a section add up to it", () => {
   const train = TRAIN();
-  const rows = rowsOf(train, FACTS, asked(train)).filter((row) => [" update", " sample", " self"].includes(said(train, [row])[0]!));
+  const rows = rowsOf(train, FACTS, options(train)).filter((row) => [" update", " sample", " self"].includes(said(train, [row])[0]!));
   expect(rows.reduce((sum, row) => sum + row.share!, 0)).toBeCloseTo(1);
   expect(rows.reduce((sum, row) => sum + row.totalNs, 0)).toBe(15);
 });
@@ -102,11 +102,11 @@ test("a share is of the ticks of the loop that a section is in, and of the phase
   const loop = { ...node("loop", 0, [step]), total_ns: 10, steady: stats, warmup };
   const of = tree(loop, node("rest", 10));
   of.places[2]!.base = 1;
-  const rows = rowsOf(of, FACTS, asked(of));
+  const rows = rowsOf(of, FACTS, options(of));
   expect(said(of, rows)).toEqual(["rest", "loop", " step", " self"]);
   expect(rows.map((row) => row.totalNs)).toEqual([10, 6, 3, 3]);
   expect(rows.map((row) => row.share)).toEqual([0.5, 0.5, 0.5, 0.5]);
-  const first = rowsOf(of, FACTS, asked(of, { phase: "warmup" }));
+  const first = rowsOf(of, FACTS, options(of, { phase: "warmup" }));
   expect(first.map((row) => row.totalNs)).toEqual([4, 2, 2, 0]);
 });
 
@@ -115,13 +115,13 @@ test("what a device did for longer than the call is no part of it", () => {
   const copies = { ...node("copies", 5), clock: "device", concurrent_ns: 5 };
   const update = { ...node("update", 10, [kernels, copies]), total_ns: 10 };
   const found = tree(update);
-  const shares = rowsOf(found, FACTS, asked(found)).map((row) => row.share);
+  const shares = rowsOf(found, FACTS, options(found)).map((row) => row.share);
   expect(shares.slice(1, 3)).toEqual([null, 0.5]);
 });
 
 test("what is folded is not shown", () => {
   const train = TRAIN();
-  expect(said(train, rowsOf(train, FACTS, asked(train, { open: new Set([1]) })))).toEqual([
+  expect(said(train, rowsOf(train, FACTS, options(train, { open: new Set([1]) })))).toEqual([
     "train",
     " update",
     " sample",
@@ -131,21 +131,21 @@ test("what is folded is not shown", () => {
 
 test("a search shows what it finds and what leads there, folded or not", () => {
   const train = TRAIN();
-  const rows = rowsOf(train, FACTS, asked(train, { open: new Set(), query: "BACKW" }));
+  const rows = rowsOf(train, FACTS, options(train, { open: new Set(), query: "BACKW" }));
   expect(said(train, rows)).toEqual(["train", " update", "  backward"]);
-  expect(rowsOf(train, FACTS, asked(train, { query: "nothing like it" }))).toEqual([]);
+  expect(rowsOf(train, FACTS, options(train, { query: "nothing like it" }))).toEqual([]);
 });
 
 test("what went on after its parent's end has no share of it", () => {
   const of = tree(node("start", 1, [node("worker", 50, [], { concurrent_ns: 50 }), node("join", 1)]));
   const facts = { ...FACTS, outlived: [1] };
-  const shares = rowsOf(of, facts, asked(of)).map((row) => row.share);
+  const shares = rowsOf(of, facts, options(of)).map((row) => row.share);
   expect(shares).toEqual([1, null, 0.5, 0.5]);
 });
 
 test("ticktree's own cost is taken out of self times and shown last", () => {
   const of = tree(node("train", 10, [node("sample", 5)], { recorder_ns: 4 }));
-  const rows = rowsOf(of, { outlived: [], itself: { total_ns: 4, calls: 2 }, mean_ticks: [] }, asked(of, { phase: "all" }));
+  const rows = rowsOf(of, { outlived: [], itself: { total_ns: 4, calls: 2 }, mean_ticks: [] }, options(of, { phase: "all" }));
   expect(rows.map((row) => [row.kind, row.totalNs])).toEqual([
     ["section", 15],
     ["section", 5],
@@ -157,8 +157,8 @@ test("ticktree's own cost is taken out of self times and shown last", () => {
 
 test("a node without phases has all its calls in the steady one and none in the warm-up", () => {
   const of = tree(node("setup", 5));
-  expect(rowsOf(of, FACTS, asked(of))[0]!.calls).toBe(1);
-  const warmup = rowsOf(of, FACTS, asked(of, { phase: "warmup" }))[0]!;
+  expect(rowsOf(of, FACTS, options(of))[0]!.calls).toBe(1);
+  const warmup = rowsOf(of, FACTS, options(of, { phase: "warmup" }))[0]!;
   expect([warmup.calls, warmup.meanNs, warmup.stats]).toEqual([0, null, null]);
 });
 
@@ -172,7 +172,7 @@ test("a recursion is opened at first as far as its second level, and what else t
   let search = node("search", 1, [node("expand", 1)]);
   for (let level = 0; level < 100; level += 1) search = node("search", 1, [node("expand", 1), search]);
   const of = tree(search, node("other", 0, [node("a", 1), node("b", 1)]));
-  const rows = rowsOf(of, FACTS, asked(of, { open: openAtFirst(of, 50) }));
+  const rows = rowsOf(of, FACTS, options(of, { open: openAtFirst(of, 50) }));
   expect(said(of, rows).slice(0, 6)).toEqual(["search", " search", "  search", "  expand", "  self", " expand"]);
   expect(rows[2]!.isOpen).toBe(false);
   expect(said(of, rows)).toContain(" a");
@@ -195,7 +195,7 @@ test("loops stand first and in their order, as nothing else is asked for", () =>
   const [control, camera] = ["control", "camera"].map((name) => robot.places.findIndex((place) => place.name === name));
   const mean_ticks = [control, camera].map((place) => ({ places: [place] }) as unknown as MeanTick);
   const facts = { ...FACTS, mean_ticks };
-  expect(said(robot, rowsOf(robot, facts, asked(robot)))).toEqual(["control", "camera", "setup"]);
-  const up = said(robot, rowsOf(robot, facts, asked(robot, { descending: false })));
+  expect(said(robot, rowsOf(robot, facts, options(robot)))).toEqual(["control", "camera", "setup"]);
+  const up = said(robot, rowsOf(robot, facts, options(robot, { descending: false })));
   expect(up).toEqual(["control", "camera", "setup"]);
 });

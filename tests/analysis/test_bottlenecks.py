@@ -82,7 +82,7 @@ def test_other_waits_have_a_ceiling_and_no_score():
     assert found["learn"].score is not None
 
 
-def test_what_runs_beside_comes_last_and_has_no_ceiling():
+def test_what_runs_concurrently_comes_last_and_has_no_ceiling():
     program = Program()
     for _ in program.loop("loop", range(3)):
         program.record_duration("server", 0.5)

@@ -116,7 +116,7 @@ def test_what_was_only_recorded_ran_beside_the_loop():
         program.record_duration("server", 0.030)
     view = view_of(program.profile())
     (server,) = (section for section in view.sections if section.path == "control/server")
-    assert (server.self_ns, server.beside_ns, server.is_parallel) == (0, 30 * MS, True)
+    assert (server.self_ns, server.concurrent_ns, server.is_parallel) == (0, 30 * MS, True)
     assert own_ms(view) == {"act": 5}
 
 
@@ -136,7 +136,7 @@ def test_another_threads_sections_ran_beside_the_loop():
     (load_step,) = (section for section in view.sections if section.node.name == "load")
     assert load_step.is_parallel
     assert load_step.self_ns == 0
-    assert load_step.beside_ns == 7 * MS
+    assert load_step.concurrent_ns == 7 * MS
     assert own_ms(view) == {"fetch": 7, "learn": 5}
 
 
@@ -280,7 +280,7 @@ def test_own_times_waits_and_what_ticktree_cost_are_the_tick_to_the_last(profile
         ]
         assert min(parts) >= 0
         assert sum(parts) == pytest.approx(view.tick_ns, rel=1e-9)
-        assert all(section.beside_ns >= 0 for section in view.sections)
+        assert all(section.concurrent_ns >= 0 for section in view.sections)
         assert len({section.path for section in view.sections}) == len(view.sections)
         assert 0 <= view.slack_ns <= view.tick_ns * (1 + 1e-9)
         assert -1e-6 * view.tick_ns <= view.busy_ns <= view.tick_ns

@@ -249,7 +249,7 @@ def test_ticks_that_only_slept_too_long_are_told_from_missed_ones(open_report):
     page = open_report(drifting()).page
     assert "0 of" in page.locator(".leads").inner_text()
     said = page.locator("#ticks .hint").first.inner_text()
-    assert said.startswith("No tick worked longer than the budget of 10.0 ms")
+    assert said.startswith("No tick were busy for longer than the budget of 10.0 ms")
     busy, waited = page.locator(".worst li .bar").first.locator("i").all()
     assert waited.bounding_box()["width"] > 5 * busy.bounding_box()["width"]
 
@@ -263,7 +263,7 @@ def test_every_chart_has_labels_and_tells_what_is_under_the_cursor(make, open_re
         chart.scroll_into_view_if_needed()
         box = chart.locator(".u-over").bounding_box()
         page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
-        page.wait_for_function("(one) => one.innerText", arg=chart.locator(".told").element_handle())
+        page.wait_for_function("(one) => one.innerText", arg=chart.locator(".tooltip").element_handle())
 
 
 def test_details_opened_by_a_key_take_the_focus_and_give_it_back(open_report):

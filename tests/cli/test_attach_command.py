@@ -124,7 +124,7 @@ def test_a_running_program_is_recorded_and_left_as_it_was(
     for _ in range(2):  # what one leaves behind would be in the way of the next
         done = attach(tmp_path, "--seconds", "2", str(watched.pid))
         assert done.returncode == 0
-        assert "while the recorder was put into it" in done.stderr
+        assert "installing the recorder stopped the program for" in done.stderr
         profile = last_profile(tmp_path)
         profile.check()
         waits = profile.root.find("Queue.get")
@@ -149,7 +149,7 @@ print("went on")
 """
     for process in running(tmp_path, source):
         done = attach(tmp_path, "--seconds", "2", str(process.pid))
-        assert "sampled only, nothing is put into it: its main thread ran no Python code" in done.stderr
+        assert "sampled only, without the recorder: its main thread ran no Python code" in done.stderr
         assert of_root(last_profile(tmp_path)).states()["lock"] > 0.9
         assert process.communicate(timeout=60) == ("went on\n", "")
 
@@ -158,7 +158,7 @@ print("went on")
 def test_a_program_that_is_recorded_already_is_sampled_only(tmp_path: Path) -> None:
     for process in running(tmp_path, "import ticktree; ticktree.enable(quiet=True)\n" + PROGRAM):
         done = attach(tmp_path, "--seconds", "1", str(process.pid))
-        assert "sampled only, nothing is put into it: it records itself" in done.stderr
+        assert "sampled only, without the recorder: it records itself" in done.stderr
 
 
 def test_it_ends_with_the_program(program: subprocess.Popen[str], tmp_path: Path) -> None:
@@ -217,4 +217,4 @@ def test_another_users_program_is_refused_in_one_line(program: subprocess.Popen[
     os.close(writer)
     said = os.read(reader, 4096).decode()
     os.close(reader)
-    assert said.startswith(f"the system does not let us read the memory of process {program.pid} (")
+    assert said.startswith(f"the system does not let ticktree read the memory of process {program.pid} (")

@@ -71,10 +71,10 @@ def test_a_directory_that_is_not_there_is_told_from_one_without_runs(here: Comma
 @pytest.mark.parametrize(
     ("options", "complaint"),
     [
-        (["--depth", "2"], "--depth is of functions in focus"),
-        (["--warmup", "5"], "--warmup is of functions in focus"),
-        (["--focus-c"], "--focus-c is of functions in focus"),
-        (["--no-instrument", "--instrument", "gc"], "--no-instrument records no library"),
+        (["--depth", "2"], "--depth applies to functions in focus"),
+        (["--warmup", "5"], "--warmup applies to functions in focus"),
+        (["--focus-c"], "--focus-c applies to functions in focus"),
+        (["--no-instrument", "--instrument", "gc"], "--no-instrument and --instrument exclude each other"),
     ],
     ids=" ".join,
 )
@@ -162,7 +162,7 @@ def test_a_program_that_deletes_its_own_folder_loses_nothing(here: CommandLine) 
     here.write("gone/train.py", RECORDS + "import shutil; shutil.rmtree('../gone')")
     done = here.ticktree("run", "train.py", cwd=folder)
     assert (done.returncode, done.stdout) == (0, "done\n")
-    assert "was deleted while the program ran; it is made again" in done.stderr
+    assert "was deleted while the program ran; ticktree has recreated it" in done.stderr
     (run,) = (folder / "ticktree-runs").glob("*-train")
     assert ticktree.load(run).root.at("train/sample").count == 5
     assert here.memory() == []

@@ -45,5 +45,5 @@ def test_a_program_that_fails_ends_it_with_one_line(here):
 
 
 def test_what_is_no_command_is_refused(here):
-    assert_one_clear_line(here.ticktree("bench", "'", "x.py"), "no command")
+    assert_one_clear_line(here.ticktree("bench", "'", "x.py"), "is not a command")
     assert_one_clear_line(here.ticktree("bench", "python", "x.py"), "ticktree run SCRIPT")

@@ -35,8 +35,8 @@ def said(gpus=0):
 def test_a_torch_built_for_cuda_measures_it(installed):
     installed("12.8", torch="2.13.0")
     assert "measured by events of torch 2.13.0 (cuda 12.8)" in said()
-    assert "the driver lists 2 of NVIDIA's" in said(gpus=2)
-    assert "lists none of NVIDIA's" in said()
+    assert "the driver lists 2 from NVIDIA" in said(gpus=2)
+    assert "lists none from NVIDIA" in said()
 
 
 def test_a_torch_built_without_does_not(installed):
@@ -53,13 +53,13 @@ def test_what_is_not_installed_is_said(installed):
 
 def test_jax_and_the_counters_are_named_where_they_are(installed):
     installed(jax="0.9", nvidia_ml_py="13.0")
-    assert "until its results are there (jax 0.9)" in said()
+    assert "until its results are available (jax 0.9)" in said()
     assert "Counters of NVIDIA GPUs are read by `ticktree run`" in said()
 
 
 def test_on_a_mac_metal_is_measured_on_demand(installed, monkeypatch):
     installed(torch="2.13.0")
-    assert "this is no Mac" in said()
+    assert "this is not a Mac" in said()
     monkeypatch.setattr("platform.system", lambda: "Darwin")
     monkeypatch.setattr("platform.machine", lambda: "arm64")
     assert "mps: measured only with --device-sync" in said()

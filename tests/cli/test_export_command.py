@@ -135,4 +135,4 @@ def test_a_timers_file_that_says_what_cannot_be_is_one_clear_line(here: CommandL
 def test_a_timers_file_without_timers_says_so(here: CommandLine) -> None:
     (here.directory / "x.json").write_text('{"total": 1, "count": 1}')
     done = here.ticktree("report", "x.json")
-    assert (done.returncode, done.stderr) == (0, "Nothing was recorded: the file holds no timers.\n")
+    assert (done.returncode, done.stderr) == (0, "Nothing was recorded: the file has no timers.\n")

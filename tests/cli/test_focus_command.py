@@ -140,9 +140,9 @@ def test_what_is_wrong_with_a_name_is_said(here: CommandLine) -> None:
         "A().step()\n",
     )
     wrong = {
-        "A.never": "was never called: it is there, and this run did not come to it",
-        "more.A.never": "was never called: it is there, and this run did not come to it",
-        "A": "is no function; did you mean one in it, such as A.never or A.step?",
+        "A.never": "was never called: it exists, and this run did not reach it",
+        "more.A.never": "was never called: it exists, and this run did not reach it",
+        "A": "is not a function; did you mean one in it, such as A.never or A.step?",
         "math.sqrt": "is not written in Python; name what calls it, and --focus-c",
         "list.append": "is not written in Python",
         "step": "was never called; did you mean A.step",
@@ -158,7 +158,7 @@ def test_a_report_of_nothing_says_what_was_never_called(here: CommandLine) -> No
     written(here)
     here.ticktree("run", "--quiet", "--no-instrument", "--focus", "Driver.stop", "drive.py")
     assert here.ticktree("report").stderr == (
-        "Nothing was recorded: no section was reached, and what was to be in focus was never called: Driver.stop.\n"
+        "Nothing was recorded: no section was reached, and the functions in focus were never called: Driver.stop.\n"
     )
 
 
@@ -209,7 +209,7 @@ def test_where_focus_could_not_begin_nothing_is_said_to_be_never_called(here: Co
     done = here.ticktree("run", "--no-instrument", "--focus", "step", "taken.py")
     assert "for --focus" in done.stdout or "--focus needs" in done.stdout
     said = done.stderr + here.ticktree("doctor").stdout
-    assert "another profiler had the place that --focus looks from" in said
+    assert "another profiler used the hook that --focus needs" in said
     assert "never called" not in said
 
 

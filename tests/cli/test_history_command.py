@@ -114,7 +114,7 @@ def test_it_can_fail_on_a_regression_and_accept_it(slowed):
         failed.stderr,
         re.MULTILINE,
     )
-    assert f"if it was meant: --accept {slowed.culprit[:9]}" in failed.stderr
+    assert f"to accept it: --accept {slowed.culprit[:9]}" in failed.stderr
     accepted = slowed.ticktree("history", "--fail-on", "regression", "--accept", slowed.culprit[:9])
     assert accepted.returncode == 0, accepted.stderr
     assert "accepted" in accepted.stdout
@@ -125,8 +125,8 @@ def test_it_can_fail_on_a_regression_and_accept_it(slowed):
     [
         (("--accept", ""), "'' is not the beginning of a commit's name"),
         (("--accept", "main"), "'main' is not the beginning of a commit's name"),
-        (("--threshold", "nan"), "nan is no percentage"),
-        (("--threshold", "inf"), "inf is no percentage"),
+        (("--threshold", "nan"), "nan is not a percentage"),
+        (("--threshold", "inf"), "inf is not a percentage"),
     ],
 )
 def test_no_slip_of_the_pen_lets_every_regression_pass(slowed, words, said):
@@ -208,7 +208,7 @@ def test_a_history_that_cannot_be_written_is_said_once_and_changes_no_exit_statu
     done = here.ticktree("run", "program.py")
     assert done.returncode == 7
     (line,) = [line for line in done.stderr.splitlines() if line.startswith("ticktree: ")]
-    assert "the run is not remembered yet" in line
+    assert "the run is not in the history yet" in line
     assert "is damaged" in line
 
 
@@ -228,7 +228,7 @@ def test_where_it_cannot_be_written_the_runs_are_shown_all_the_same(slowed):
     (slowed.directory / "ticktree-runs" / "history.sqlite").symlink_to("/nowhere/history.sqlite")
     done = slowed.ticktree("history")
     assert done.returncode == 0, done.stderr
-    assert done.stderr.count("Not remembered for later:") == 1
+    assert done.stderr.count("Not kept for later:") == 1
     assert "16 runs" in done.stdout
 
 

@@ -40,4 +40,4 @@ def test_a_summary_says_when_and_of_which_run_it_is_on_a_line_of_its_own(monkeyp
 
 
 def test_a_run_that_has_recorded_nothing_yet_says_so(monkeypatch):
-    assert "Nothing is recorded yet: no section was entered." in printed_of(Profile(), monkeypatch)
+    assert "Nothing recorded yet: no section was entered." in printed_of(Profile(), monkeypatch)

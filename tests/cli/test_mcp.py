@@ -125,8 +125,8 @@ def test_mistakes_are_answers_with_the_reason_and_the_server_goes_on(ask):
     reasons = [text for text, _ in answers]
     assert "there is no such file or run" in reasons[0]
     assert "one SELECT" in reasons[2]
-    assert "those of the run: train" in reasons[3]
-    assert "found nothing in base.json" in reasons[4]
+    assert "loops of the run: train" in reasons[3]
+    assert "has no finding in base.json" in reasons[4]
     assert "Traceback" not in "".join(reasons)
 
 

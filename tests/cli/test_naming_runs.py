@@ -80,11 +80,11 @@ def test_a_file_of_that_name_comes_before_a_run(three: CommandLine) -> None:
     ("word", "told"),
     [
         ("20200102", "20200102 begins the names of 2 runs: 20200102-000000-middle, 20200102-111111-train"),
-        ("-9", "-9: ticktree-runs holds 3 runs"),
+        ("-9", "-9: ticktree-runs has 3 runs"),
         ("midle", "midle: there is no such file or run; did you mean 'middle'?"),
         ("lst", "lst: there is no such file or run; did you mean 'last'?"),
         ("20200102-111111-trian", "did you mean '20200102-111111-train'?"),
-        ("train.py", "train.py is a program, not a run: `ticktree run train.py` makes a run of it"),
+        ("train.py", "train.py is a program, not a run: record it with `ticktree run train.py`"),
     ],
 )
 def test_a_name_of_no_run_or_of_several_is_one_line(three: CommandLine, word: str, told: str) -> None:
@@ -105,10 +105,13 @@ def test_the_number_of_a_run_after_an_option_with_a_value_is_that_value(three: C
         (["run", "--instrument", "trch", "train.py"], "no library 'trch' is known; did you mean 'torch'?"),
         (
             ["report", "-o", "x.pdf"],
-            "x.pdf: no format's files end in .pdf; known: .html, .json, .md, .png, .svg, .txt",
+            "x.pdf: no format has the suffix .pdf; known: .html, .json, .md, .png, .svg, .txt",
         ),
-        (["compare", "last", "last", "-o", "x.pdf"], "no format's files end in .pdf; known: "),
-        (["train.py", "--lr", "3"], "train.py is no command; to run a program: ticktree run train.py --lr 3"),
+        (["compare", "last", "last", "-o", "x.pdf"], "no format has the suffix .pdf; known: "),
+        (
+            ["train.py", "--lr", "3"],
+            "train.py is not a command; to run a program: ticktree run train.py --lr 3",
+        ),
         (["python", "train.py"], "to run a program: ticktree run python train.py"),
         (
             ["run", "python", "-O", "train.py"],
@@ -159,7 +162,7 @@ def test_an_option_of_ours_after_the_script_is_hinted_at_where_the_program_does_
     assert done.returncode == 2
     assert "unrecognized arguments: --lr 3 --focus main x" in done.stderr
     assert done.stderr.splitlines()[-1] == (
-        "ticktree: --focus after refuses.py went to the program; for ticktree's own option: "
+        "ticktree: --focus after refuses.py went to the program; to give it to ticktree: "
         "ticktree run --focus main refuses.py --lr 3 x"
     )
 
@@ -298,7 +301,7 @@ def test_one_run_named_twice_is_not_merged(here: CommandLine) -> None:
     (name, *_) = [run.name for run in here.runs()]
     for words in (["-3", "-3"], [name, f"./ticktree-runs/{name}"]):
         assert_one_clear_line(
-            here.ticktree("merge", *words, "-o", "x.json"), "are the same, which would be counted twice"
+            here.ticktree("merge", *words, "-o", "x.json"), "are the same run, which would count twice"
         )
     assert not (here.directory / "x.json").exists()
 

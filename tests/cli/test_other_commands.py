@@ -56,7 +56,7 @@ def test_the_doctor_looks_at_everything(here: CommandLine) -> None:
         "libraries",
         "run",
     ]
-    assert "Works: a small program was started, recorded and read back." in done.stdout
+    assert "Works: a test program was started, recorded and read back." in done.stdout
     assert re.search(r"costs [\d.]+ ns \(\d\.\d\d\)", done.stdout)
     assert "ticktree demo" in done.stdout
     assert here.memory() == []
@@ -80,8 +80,8 @@ def test_the_doctor_shows_what_is_wrong_and_the_rest_on_demand(here: CommandLine
     here.ticktree("run", "--quiet", "train.py")
     out = here.ticktree("doctor").stdout
     assert "is empty: no section was reached" in " ".join(out.split())
-    assert out.startswith("Recording works here; ")
-    assert out.endswith("All that was looked at: ticktree doctor -v\n")
+    assert out.startswith("Recording works here, with ")
+    assert out.endswith("All checks: ticktree doctor -v\n")
     assert "\nclock " not in out
     here.write("train.py", "import ticktree\nwith ticktree.section('x'): pass")
     here.ticktree("run", "--quiet", "train.py")

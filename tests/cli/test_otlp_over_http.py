@@ -135,4 +135,4 @@ def test_which_half_is_asked_of_formats_that_have_two(here: CommandLine) -> None
     assert here.ticktree("export", "--to", "otlp", "--only", "totals").stdout == whole
     done = here.ticktree("export", "--to", "csv", "--only", "totals")
     assert done.returncode == 2
-    assert "--only is of formats" in done.stderr
+    assert "--only is for formats" in done.stderr

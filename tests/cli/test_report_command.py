@@ -183,7 +183,7 @@ def test_a_profile_without_writers_cannot_be_shown_by_process(recorded: CommandL
         waiting.extend(node["children"])
     path.write_text(json.dumps(data))
     done = recorded.ticktree("report", "--by", "thread")
-    assert_one_clear_line(done, "does not say which thread did what", "older ticktree")
+    assert_one_clear_line(done, "has no times by thread", "older ticktree")
     assert "sample" in recorded.ticktree("report").stdout
 
 

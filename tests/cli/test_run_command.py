@@ -354,7 +354,7 @@ def test_a_missing_module_is_pythons_own_line(here: CommandLine) -> None:
     [
         ("pass", [], {}, "no section was reached"),
         ("import ticktree; ticktree.disable()", [], {}, "no section was reached"),
-        ("pass", ["-S"], {}, "no process of it recorded anything"),
+        ("pass", ["-S"], {}, "no process recorded anything"),
         ("pass", [], {"TICKTREE_OFF": "1"}, "TICKTREE_OFF is set"),
     ],
 )
@@ -420,5 +420,5 @@ def test_what_to_do_is_printed_first(here: CommandLine) -> None:
 def test_the_help_of_run_has_its_options_in_groups(here: CommandLine) -> None:
     told = here.ticktree("run", "--help").stdout
     titles = [line for line in told.splitlines() if line.endswith(":") and not line.startswith(" ")]
-    assert titles[:2] == ["Program and run:", "What is recorded:"]
-    assert titles[-2:] == ["Libraries, by default:", "Libraries, on demand:"]
+    assert titles[:2] == ["Program and run:", "Recording:"]
+    assert titles[-2:] == ["Libraries instrumented by default:", "Libraries on demand:"]

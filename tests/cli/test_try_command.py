@@ -41,7 +41,7 @@ def test_a_remedy_that_gains_is_measured_twice_and_kept(here):
     assert document["winner"]["high_percent"] < -50
     assert document["kept"]["remedies"] == ["one-thread"]
     assert document["kept"]["command"].startswith("OMP_NUM_THREADS=1 ")
-    # Its runs are no measurements of the program as it is.
+    # Its runs are not measurements of the unchanged program.
     (remedied, *_) = (here.directory / "ticktree-runs").glob("*-try/one-thread/remedy/2*")
     (base, *_) = (here.directory / "ticktree-runs").glob("*-try/one-thread/base/2*")
     assert_one_clear_line(here.ticktree("compare", str(base), str(remedied)), "ticktree try")
@@ -63,7 +63,7 @@ def test_what_cannot_be_tried_is_refused_in_one_line(here):
         "paced.py", "import ticktree\nfor _ in ticktree.loop('control', range(30), hz=1000, pace=True): pass"
     )
     assert here.ticktree("run", "--quiet", "paced.py").returncode == 0
-    assert_one_clear_line(here.ticktree("try"), "control has a rate to hold", "--yes")
+    assert_one_clear_line(here.ticktree("try"), "control has a target rate", "--yes")
     assert_one_clear_line(here.ticktree("try", "--yes", "--loop", "train"), "no loop train", "control")
     assert_one_clear_line(here.ticktree("try", "--remedy", "one-thred"), "one-thread")
     here.write("flat.py", "import ticktree\nwith ticktree.section('x'): pass")

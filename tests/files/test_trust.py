@@ -231,7 +231,7 @@ def test_another_user_who_makes_our_directory_first_stops_neither_run_nor_enable
         assert "memory files go to" in done.stderr
         assert RunDirectory.newest(tmp_path / "ticktree-runs").profile().root.at("x").count == 1
     monkeypatch.setenv("TICKTREE_MEMORY_DIR", str(shared))
-    assert any("memory files go to one of another name" in line for line in machine_checks.memory())
+    assert any("memory files go to a directory of another name" in line for line in machine_checks.memory())
     assert list((shared / "ticktree-0").iterdir()) == []
 
 

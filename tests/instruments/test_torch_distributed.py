@@ -333,7 +333,7 @@ def check_the_timelines_together(folder, *runs):
     assert "at most" in done.stderr
     trace = json.loads((folder / "job-trace.json").read_text())["traceEvents"]
     names = [event["args"]["name"] for event in trace if event.get("name") == "process_name"]
-    assert any("more or less" in name for name in names)
+    assert any("±" in name for name in names)
 
 
 @pytest.mark.slow

@@ -65,7 +65,7 @@ def test_a_run_that_can_be_read_again_goes_on():
 
 def test_a_run_that_was_never_readable_says_why():
     async def test(watcher):
-        assert "Nothing could be read of it yet." in watcher.text
+        assert "It could not be read yet." in watcher.text
         assert "it is damaged" in watcher.text
 
     watch(test, [scenes.running(None, 1, state="lost", trouble="it is damaged")])

@@ -9,7 +9,7 @@ import pytest
 
 import ticktree
 from ticktree.outputs import EXPORTS, ViewOptions
-from ticktree.outputs.html.events import told
+from ticktree.outputs.html.events import packed_timeline
 from ticktree.profile import Profile
 from ticktree.profile import path as paths
 from ticktree.profile.timeline import CalledNode, Timeline
@@ -61,7 +61,7 @@ def test_a_devices_spans_say_their_clock():
 
 
 def test_the_page_labels_a_devices_calls():
-    facts, _ = told(of_a_trace()[1])
+    facts, _ = packed_timeline(of_a_trace()[1])
     assert {spot[1] for spot in facts["spots"]} >= {"copies", "copies@device"}
 
 

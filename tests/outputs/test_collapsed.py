@@ -25,9 +25,9 @@ def test_a_line_is_the_names_from_the_root_and_the_own_time():
         f"root {MS}",
         f"root;main {19 * MS}",
         f"root;main;rest {5 * MS}",
-        f"root;main;tasks [partly beside] {20 * MS}",
-        f"beside;main;worker {10 * MS}",
-        f"beside;main;worker;inner {20 * MS}",
+        f"root;main;tasks [partly concurrent] {20 * MS}",
+        f"concurrent;main;worker {10 * MS}",
+        f"concurrent;main;worker;inner {20 * MS}",
     ]
 
 
@@ -71,12 +71,14 @@ def test_inferno_draws_every_frame_with_its_width(make):
     drawn = frames_of(pyinferno.flamegraph_from_lines(lines(profile)))
     together = sum(stack.ns for stack in every)
     assert ("all", together) in drawn
-    in_the_run = sum(stack.ns for stack in every if not stack.beside)
+    in_the_run = sum(stack.ns for stack in every if not stack.is_concurrent)
     assert ("root", in_the_run) in drawn
-    wide = [stack for stack in every if not stack.beside and stack.ns > together / 1000]
+    wide = [stack for stack in every if not stack.is_concurrent and stack.ns > together / 1000]
     for stack in wide:
-        below = sum(s.ns for s in every if not s.beside and s.frames[: len(stack.frames)] == stack.frames)
-        mark = " [partly beside]" if stack.frames[-1].partly else ""
+        below = sum(
+            s.ns for s in every if not s.is_concurrent and s.frames[: len(stack.frames)] == stack.frames
+        )
+        mark = " [partly concurrent]" if stack.frames[-1].partly else ""
         assert (as_written(stack.frames[-1].name) + mark, below) in drawn
 
 

@@ -47,7 +47,7 @@ def test_a_node_has_its_seconds_its_calls_and_its_children_by_name():
     }
 
 
-def test_what_ran_beside_its_parent_is_parallel_and_so_is_all_below_it():
+def test_what_ran_concurrently_with_its_parent_is_parallel_and_so_is_all_below_it():
     inner = node("inner", [20 * MS])
     worker = node("worker", [30 * MS], inner, concurrent_ns=30 * MS)
     tree = shape(one(0, node("workers", [1 * MS], worker, self_ns=1 * MS)))

@@ -81,7 +81,7 @@ def test_our_buckets_are_those_of_scale_5(bucket):
     assert math.isclose(base, edges_of(1)[0])
 
 
-def test_counters_only_grow_and_what_ran_beside_may_not():
+def test_counters_only_grow_and_what_ran_concurrently_may_not():
     read = metrics(side_by_side())
     assert read["section.calls"].sum.is_monotonic
     assert not read["section.concurrent"].sum.is_monotonic

@@ -28,8 +28,8 @@ def test_how_late_how_often_in_a_row_and_what_was_cut_short_is_one_line():
         "1 cut short",
     ]
     assert work == [
-        "11.5 ms of work a tick, 34% of the budget",
-        "asleep for 54%",
+        "11.5 ms busy per tick, 34% of the budget",
+        "slack 54%",
         "other waits 12%",
         "jitter 1.34 ms",
     ]
@@ -61,15 +61,15 @@ def test_what_of_a_tick_is_work_and_what_is_sleep_or_another_wait():
     sleep, camera = node("sleep", [4 * MS] * 10, wait=True), node("camera", [1 * MS] * 10, wait=True)
     profile, loop = loop_with(sleep, camera, waited_ns=50 * MS, hz=frozenset({100.0}))
     assert pace(profile, loop) == [
-        ["5.00 ms of work a tick, 50% of the budget", "asleep for 40%", "other waits 10%"]
+        ["5.00 ms busy per tick, 50% of the budget", "slack 40%", "other waits 10%"]
     ]
     without_a_rate = replace(loop, hz=frozenset())
-    assert pace(profile, without_a_rate)[0][0] == "5.00 ms of work a tick"
+    assert pace(profile, without_a_rate)[0][0] == "5.00 ms busy per tick"
 
 
 def test_a_loop_that_only_waits_says_so_and_a_section_called_sleep_that_works_is_no_wait():
     profile, loop = loop_with(node("sleep", [4 * MS] * 10), waited_ns=10 * MS)
-    assert pace(profile, loop) == [["9.00 ms of work a tick", "waits 10%"]]
+    assert pace(profile, loop) == [["9.00 ms busy per tick", "waits 10%"]]
 
 
 def test_each_sensor_has_its_age():

@@ -59,7 +59,7 @@ def decoded(profile):
 
 
 def samples(read):
-    """Stacks from the outermost on, with their calls and their self times beside and on the path."""
+    """Stacks from the outermost on, with their calls and their concurrent self time and that on the path."""
     words = read.string_table
     functions = {function.id: words[function.name] for function in read.function}
     names = {location.id: functions[location.line[0].function_id] for location in read.location}
@@ -69,7 +69,7 @@ def samples(read):
 def test_a_section_at_its_place_is_a_sample_and_no_time_is_of_two_kinds():
     read = decoded(side_by_side())
     kinds = [(read.string_table[t.type], read.string_table[t.unit]) for t in read.sample_type]
-    assert kinds == [("calls", "count"), ("beside", "nanoseconds"), ("wall", "nanoseconds")]
+    assert kinds == [("calls", "count"), ("concurrent", "nanoseconds"), ("wall", "nanoseconds")]
     assert read.string_table[read.default_sample_type] == "wall"
     assert samples(read) == {
         ("root",): (0, 0, MS),
@@ -81,7 +81,7 @@ def test_a_section_at_its_place_is_a_sample_and_no_time_is_of_two_kinds():
     }
     labelled = [s for s in read.sample if s.label]
     assert [(read.string_table[s.label[0].key], read.string_table[s.label[0].str]) for s in labelled] == [
-        ("partly", "beside")
+        ("partly", "concurrent")
     ]
 
 
@@ -148,9 +148,9 @@ def test_go_tool_pprof_lists_every_section_with_its_own_time_and_what_is_below(m
     assert f"{root_ns}ns total" in said
 
 
-def test_go_tool_pprof_shows_what_ran_beside_and_what_was_lost(tmp_path):
-    beside = go_says(side_by_side(), tmp_path, "-sample_index=beside", "-top")
-    assert f"{30 * MS}ns total" in beside
+def test_go_tool_pprof_shows_what_ran_concurrently_and_what_was_lost(tmp_path):
+    concurrent = go_says(side_by_side(), tmp_path, "-sample_index=concurrent", "-top")
+    assert f"{30 * MS}ns total" in concurrent
     assert "Not recorded: 3 unwound" in go_says(side_by_side(), tmp_path, "-comments")
 
 
@@ -178,4 +178,4 @@ def test_what_was_sampled_has_lines_and_no_calls_and_is_together_the_own_time():
     }
     root = sampled_training().root
     assert sum(wall for _, (_, _, wall) in own) == root.self_ns + root.at("train/update").self_ns
-    assert not any(calls or beside for _, (calls, beside, _) in own)
+    assert not any(calls or concurrent for _, (calls, concurrent, _) in own)

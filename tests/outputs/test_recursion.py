@@ -94,7 +94,7 @@ def test_functions_that_call_each_other_recurse_and_the_inner_one_is_without_the
     assert (rows["visit"].ns, rows["  [self]"].ns) == (301 * MS, 101 * MS)
     left = rows["  left"]
     assert (left.ns, left.calls, left.stats.mean_ns) == (200 * MS, 100, 2 * MS)
-    assert notes(left) == ("without what recurses",)
+    assert notes(left) == ("without the recursive calls",)
     assert left.stats.p50_ns is None
 
 

@@ -136,7 +136,7 @@ def test_every_loop_has_a_row_and_one_that_misses_is_never_hidden():
     assert table.entries[0].name == "loop 11"
     assert table.entries[0].tone == "alarm"
     assert len(table.entries) == 6
-    assert table.remark == "6 more loops that miss nothing"
+    assert table.remark == "6 more loops without missed ticks"
     assert len(rows(view_of(program, ALL).loops)) == 12
 
 

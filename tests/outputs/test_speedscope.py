@@ -43,16 +43,16 @@ def imported(profile, folder, *more, **options):
 def test_the_importer_reads_every_stack_with_its_own_time(make, tmp_path):
     profile = make()
     read = imported(profile, tmp_path)
-    for which, beside in zip(read["profiles"], (False, True), strict=False):
+    for which, concurrent in zip(read["profiles"], (False, True), strict=False):
         assert which["unit"] == "nanoseconds"
         expected = [
             [[name_of(frame) for frame in stack.frames], stack.ns]
             for stack in stacks(profile)
-            if stack.beside is beside and stack.ns
+            if stack.is_concurrent is concurrent and stack.ns
         ]
         assert which["stacks"] == expected
         assert which["total"] == sum(ns for _, ns in expected)
-    assert len(read["profiles"]) == 1 + any(stack.beside for stack in stacks(profile))
+    assert len(read["profiles"]) == 1 + any(stack.is_concurrent for stack in stacks(profile))
 
 
 def recorded():
@@ -132,7 +132,7 @@ def test_processes_are_told_apart_by_their_names():
 
 
 def name_of(frame):
-    return frame.name + (" [sampled]" if frame.is_sampled else " (partly beside)" if frame.partly else "")
+    return frame.name + (" [sampled]" if frame.is_sampled else " (partly concurrent)" if frame.partly else "")
 
 
 @pytest.mark.slow

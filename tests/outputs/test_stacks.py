@@ -10,20 +10,20 @@ from ticktree.outputs.stacks import stacks
 from ticktree.profile import Profile
 
 
-def own_times(profile, beside):
+def own_times(profile, concurrent):
     return {
         "/".join(frame.name for frame in stack.frames): stack.ns
         for stack in stacks(profile)
-        if stack.beside is beside
+        if stack.is_concurrent is concurrent
     }
 
 
-def test_what_ran_beside_stands_apart_with_all_below_it():
-    assert own_times(side_by_side(), beside=True) == {
+def test_what_ran_concurrently_stands_apart_with_all_below_it():
+    assert own_times(side_by_side(), concurrent=True) == {
         "root/main/worker": 10 * MS,
         "root/main/worker/inner": 20 * MS,
     }
-    assert own_times(side_by_side(), beside=False) == {
+    assert own_times(side_by_side(), concurrent=False) == {
         "root": MS,
         "root/main": 19 * MS,
         "root/main/rest": 5 * MS,
@@ -31,16 +31,16 @@ def test_what_ran_beside_stands_apart_with_all_below_it():
     }
 
 
-def test_a_section_of_which_the_lesser_part_ran_beside_stays_and_is_marked():
+def test_a_section_of_which_the_lesser_part_ran_concurrently_stays_and_is_marked():
     marked = {stack.frames[-1].name for stack in stacks(side_by_side()) if stack.frames[-1].partly}
     assert marked == {"tasks"}
 
 
 def test_of_one_thread_the_stacks_add_up_to_the_run():
     profile = training()
-    beside = sum(own_times(profile, beside=True).values())
-    assert beside == profile.root.at("prefetch").total_ns
-    assert sum(own_times(profile, beside=False).values()) == profile.root.total_ns
+    concurrent = sum(own_times(profile, concurrent=True).values())
+    assert concurrent == profile.root.at("prefetch").total_ns
+    assert sum(own_times(profile, concurrent=False).values()) == profile.root.total_ns
 
 
 @settings(max_examples=30)

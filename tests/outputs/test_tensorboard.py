@@ -58,9 +58,9 @@ def test_histograms_have_every_call_where_it_was(make, tmp_path):
     profile = make()
     found = read(profile, tmp_path)
     below = {visible(path): one.stats for path, _, one in profile.root.walk() if path and one.count}
-    assert set(found.Tags()["histograms"]) == {f"ms a call/{path}" for path in below}
+    assert set(found.Tags()["histograms"]) == {f"ms per call/{path}" for path in below}
     for path, stats in below.items():
-        (event,) = found.Histograms(f"ms a call/{path}")
+        (event,) = found.Histograms(f"ms per call/{path}")
         value = event.histogram_value
         assert (value.num, value.sum) == (stats.count, pytest.approx(stats.sum_ns / MS))
         assert (value.min, value.max) == (stats.min_ns / MS, stats.max_ns / MS)
@@ -74,7 +74,7 @@ def test_histograms_have_every_call_where_it_was(make, tmp_path):
 
 def test_between_calls_that_differ_much_nothing_is_drawn(tmp_path):
     one = Profile(root=Node(name="root", children={"x": node("x", [MS, 1000 * MS])}))
-    value = read(one, tmp_path).Histograms("ms a call/x")[0].histogram_value
+    value = read(one, tmp_path).Histograms("ms per call/x")[0].histogram_value
     assert list(value.bucket) == [0, 1, 0, 1]
     assert value.bucket_limit[2] == pytest.approx(1000, rel=0.03)
 

@@ -81,7 +81,7 @@ def test_losses_are_announced():
 
 
 def test_a_profile_of_nothing_says_so():
-    assert shown(Profile.empty()) == "ticktree\n\nNothing was recorded; `ticktree doctor` tells why.\n"
+    assert shown(Profile.empty()) == "ticktree\n\nNothing was recorded; `ticktree doctor` shows why.\n"
 
 
 def test_losses_are_announced_even_when_nothing_else_was_recorded():

@@ -98,8 +98,8 @@ def test_what_is_not_known_of_a_wait_is_said_and_so_is_a_slow_handover():
     wakers = {Waker("q", LEARNER, ids(4)[0], ""): Wakes(50, 300 * MS, 20 * MS)}
     assert notes(wait_of(wakers)) == (
         "60% for env worker 0",
-        "40%, not known for whom",
-        "goes on 400 µs after it could",
+        "40%, unknown for what",
+        "continues 400 µs after it was woken",
     )
 
 

@@ -120,7 +120,7 @@ def test_processes_that_ran_on_are_marked_and_what_started_them_says_so():
     entry = next(entry for entry in table.entries if entry.name == "env step")
     assert entry.mark == "parallel"
     entry = next(entry for entry in table.entries if entry.name == "make envs")
-    assert entry.notes == ("57.2 s beside and after it",)
+    assert entry.notes == ("57.2 s concurrent, partly after its end",)
 
 
 @settings(max_examples=40)

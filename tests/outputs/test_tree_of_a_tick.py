@@ -177,7 +177,7 @@ def test_rows_of_a_table_have_what_programs_read_in_each_column():
         "title": "p99",
         "rank": 2,
         "unit": "ns",
-        "help": "99 in 100 took no longer.",
+        "help": "99% of calls are not longer.",
     }
 
 

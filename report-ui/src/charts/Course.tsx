@@ -6,7 +6,7 @@ import { ink } from "../theme";
 import { axis, marked, Plot, type Plan, tick } from "./Plot";
 import { logSplits } from "./splits";
 
-// Above so many times the usual tick, the worst ones would press all others flat on a linear axis.
+// Above this factor, the worst ticks would flatten all others on a linear axis.
 const FLAT = 12;
 const NEAR_PX = 24;
 
@@ -16,10 +16,10 @@ interface Props {
   onPick: (worst: number) => void;
 }
 
-/** Ticks over the run: the mean of each stretch of it as a line, the worst single ones as dots to be clicked. */
+/** Ticks over the run: the mean of each period as a line, the worst ticks as dots that can be clicked. */
 export function Course({ loop, windows, onPick }: Props) {
   const data = useMemo(() => courseOf(loop, windows), [loop, windows]);
-  // All that is drawn: the first ticks and the worst ones may be longer than any steady one.
+  // The maximum of everything drawn: the first and the worst ticks may be longer than any steady one.
   const drawn = [data[1], data[2]].flatMap((series) => [...(series as (number | null | undefined)[])]);
   const most = Math.max(loop.budget_ns ?? 0, ...drawn.map((value) => value ?? 0));
   const isLog = most > FLAT * (loop.p50_ns ?? most);
@@ -81,7 +81,7 @@ function courseOf(loop: Loop, found: Windows): uPlot.AlignedData {
   return joined as uPlot.AlignedData;
 }
 
-/** In seconds since the run began; a tick belongs to the stretch in which it ended. */
+/** In seconds since the run began; a tick belongs to the period in which it ended. */
 function ended(tick: { started_ns: number; duration_ns: number }): number {
   return (tick.started_ns + tick.duration_ns) / 1e9;
 }

@@ -77,7 +77,7 @@ export function Distribution({ stats, budgetNs, height }: Props) {
   const read = (at: number) => {
     if (at >= bars.parts.length) return "";
     const [from, to] = [bars.edges[at]!, bars.edges[at + 1]!].map((ns) => format.time(Math.round(ns)));
-    return `${from} to ${to}: ${format.share(bars.parts[at])}; ${format.share(bars.cumulative[at])} take no longer`;
+    return `${from} to ${to}: ${format.share(bars.parts[at])}; ${format.share(bars.cumulative[at])} are not longer`;
   };
   return <Plot height={height} label={label} data={data} plan={plan} read={read} />;
 }

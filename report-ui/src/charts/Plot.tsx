@@ -11,23 +11,23 @@ interface Props {
   data: uPlot.AlignedData;
   plan: () => Plan;
   onPick?: (left: number, top: number, plot: uPlot) => void;
-  /** What is told of the place under the cursor; "" for nothing. */
+  /** The text for the position under the cursor; "" for none. */
   read?: (index: number, plot: uPlot) => string;
 }
 
-/** A chart as wide as its place, drawn anew when that or the colours change. */
+/** A chart as wide as its container, redrawn when that or the colours change. */
 export function Plot({ height, label, data, plan, onPick, read }: Props) {
-  const told = useRef<HTMLDivElement>(null);
+  const tooltip = useRef<HTMLDivElement>(null);
   const place = useRef<HTMLDivElement>(null);
   const colors = theme.value;
-  // Before the browser goes on: it may be about to print.
+  // Before the browser continues: it may be about to print.
   useLayoutEffect(() => {
     const element = place.current!;
     const width = () => Math.max(200, element.clientWidth);
     const plan_ = plan();
     const tell = (plot: uPlot) => {
       const { idx, left } = plot.cursor;
-      told.current!.textContent = idx === null || idx === undefined || (left ?? -1) < 0 ? "" : read!(idx, plot);
+      tooltip.current!.textContent = idx === null || idx === undefined || (left ?? -1) < 0 ? "" : read!(idx, plot);
     };
     const hooks = read ? { ...plan_.hooks, setCursor: [tell] } : plan_.hooks;
     const plot = new uPlot({ ...plan_, ...(hooks ? { hooks } : {}), width: width(), height }, data, element);
@@ -45,7 +45,7 @@ export function Plot({ height, label, data, plan, onPick, read }: Props) {
   return (
     <div class="plot">
       <div ref={place} role="img" aria-label={label} style={{ minHeight: `${height}px` }} />
-      <div ref={told} class="told" aria-hidden="true" />
+      <div ref={tooltip} class="tooltip" aria-hidden="true" />
     </div>
   );
 }
@@ -62,7 +62,7 @@ export function axis(over: Partial<uPlot.Axis>): uPlot.Axis {
   };
 }
 
-/** A time on an axis; where it begins there is no unit. */
+/** A time on an axis, without a unit at its start. */
 export function tick(ns: number | null): string {
   return ns === null ? "" : ns === 0 ? "0" : format.time(ns);
 }
@@ -87,7 +87,7 @@ export function marked(scale: "x" | "y", value: number, label: string, color: st
     ctx.setLineDash([]);
     ctx.font = `${11 * devicePixelRatio}px ${ink("font")}`;
     const write = (left: number, top: number) => {
-      // On a halo of paper, for it may lie on what the chart shows.
+      // With a halo of the background colour, because it may overlap the chart.
       ctx.strokeStyle = ink("paper");
       ctx.lineWidth = 4 * devicePixelRatio;
       ctx.strokeText(label, left, top);

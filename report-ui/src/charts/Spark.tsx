@@ -3,7 +3,7 @@ import type { Windows } from "../types";
 const WIDTH = 120;
 const HEIGHT = 20;
 
-/** The mean tick of each stretch of the run as a line from 0 up, in the height of a row. */
+/** The mean tick of each period of the run as a line from 0 up, in the height of a row. */
 export function Spark({ windows, label }: { windows: Windows | undefined; label: string }) {
   if (!windows || windows.counts.length < 2) return null;
   const sums = new Map(windows.totals_ns);

@@ -15,10 +15,10 @@ import { ComparisonState } from "./state";
 import type { ComparisonPayload, Entry } from "./types";
 import { between, classOf, shift, worded, VERDICTS } from "./words";
 
-// More loops than that are nobody's first question; the sections below have them all.
+// Further loops are in the list of sections below.
 const LOOPS_SHOWN = 4;
 
-/** Two sides, entry by entry: what is slower, faster, no different, and what cannot be told. */
+/** Two sides, entry by entry: slower, faster, no difference, cannot tell. */
 export function ComparisonPage({ payload, json }: { payload: ComparisonPayload; json: string }) {
   const state = useMemo(() => new ComparisonState(payload), [payload]);
   const { comparison, view } = payload;
@@ -26,14 +26,14 @@ export function ComparisonPage({ payload, json }: { payload: ComparisonPayload; 
     { id: "sections", title: "Sections", body: <Forest state={state} /> },
     { id: "icicle", title: "Icicle", body: <DiffIcicle state={state} /> },
   ];
-  const chief = state.loops.length ? state.loops : state.nodes.filter((entry) => !entry.path.includes("/"));
-  const scale = scaleOf(chief, comparison.threshold_percent);
+  const leading = state.loops.length ? state.loops : state.nodes.filter((entry) => !entry.path.includes("/"));
+  const scale = scaleOf(leading, comparison.threshold_percent);
   return (
     <>
       <Masthead title={view.title} headline={view.headline} losses={[]} sections={sections} json={reportIn(json)} />
       <Counts entries={state.nodes} />
       <div class="verdicts">
-        {[...chief].sort(byTime).slice(0, LOOPS_SHOWN).map((entry) => (
+        {[...leading].sort(byTime).slice(0, LOOPS_SHOWN).map((entry) => (
           <article class="verdict loop" key={entry.path}>
             <div>
               <h2 class="label">

@@ -49,7 +49,7 @@ export function DiffIcicle({ state }: { state: ComparisonState }) {
             more: entry.shift_percent === null ? worded(entry.verdict) : `${shift(entry)} (${interval(entry)})`,
           };
         }}
-        said={(index) => said(state, boxes, index)}
+        describe={(index) => describe(state, boxes, index)}
       />
       <p class="legend">
         {LEGEND.map(([verdict, percent, title]) => (
@@ -72,7 +72,7 @@ export function DiffIcicle({ state }: { state: ComparisonState }) {
   );
 }
 
-function said(state: ComparisonState, boxes: Boxes, index: number): string {
+function describe(state: ComparisonState, boxes: Boxes, index: number): string {
   if (!index) return `all steady calls: ${format.time(boxes.size[0])} in all threads`;
   const { node, name } = state.tree.value.places[index]!;
   const entry = state.byPath.get(node.path)!;

@@ -117,14 +117,14 @@ function OfEntry({ state, line, place, scale, threshold }: Props) {
 
 function steer(event: KeyboardEvent, open: () => void): void {
   const line = event.currentTarget as HTMLElement;
-  const beside = { ArrowDown: line.nextElementSibling, ArrowUp: line.previousElementSibling }[event.key];
+  const sibling = { ArrowDown: line.nextElementSibling, ArrowUp: line.previousElementSibling }[event.key];
   if (event.key === "Enter") open();
-  else if (beside) (beside as HTMLElement).focus();
+  else if (sibling) (sibling as HTMLElement).focus();
   else return;
   event.preventDefault();
 }
 
-/** All that is known of one section, beside the page. */
+/** Everything about one section, in a panel next to the page. */
 function Opened({ state }: { state: ComparisonState }) {
   const path = state.opened.value;
   useEffect(() => {

@@ -9,7 +9,7 @@ interface Props {
   axis?: boolean;
 }
 
-/** A shift and its interval on a line, beside no shift at all and what is too small to matter. */
+/** A shift and its interval on a line, with 0 and the range that is too small to matter. */
 export function Interval({ entry, scale, threshold, axis }: Props) {
   const percent = (part: number) => `${100 * Math.min(1, Math.max(0, part))}%`;
   const { shift_percent: moved, low_percent: low, high_percent: high } = entry;

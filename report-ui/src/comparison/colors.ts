@@ -4,7 +4,7 @@ import type { Verdict } from "./types";
 
 type Rgb = readonly [number, number, number];
 
-// Blue and orange: told apart by readers who lack any one kind of cone. The paler, the smaller the change.
+// Blue and orange are distinguishable with every type of colour blindness. Smaller changes are paler.
 const SHADES: Record<Theme, { slower: [Rgb, Rgb]; faster: [Rgb, Rgb]; same: string; unknown: string; only: string }> = {
   light: {
     slower: [[246, 217, 193], [190, 66, 10]],
@@ -23,7 +23,7 @@ const SHADES: Record<Theme, { slower: [Rgb, Rgb]; faster: [Rgb, Rgb]; same: stri
 };
 const DOUBLE = Math.log(2);
 
-/** The colour of a verdict: of a change the stronger, the further it is, at its strongest for twice or half as long. */
+/** The colour of a verdict: stronger for larger changes, strongest for twice or half the time. */
 export function colorOfChange(verdict: Verdict, percent: number | null, theme: Theme): string {
   const shades = SHADES[theme];
   if (verdict === "slower" || verdict === "faster") {

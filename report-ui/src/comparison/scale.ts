@@ -1,11 +1,11 @@
 import type { Entry } from "./types";
 
-// A quarter of the time and four times as much: what is further away stands at the edge.
+// A quarter of the time and four times as much: larger changes are drawn at the edge.
 const FURTHEST = Math.log(4);
 const TICKS = [-75, -50, -33, -20, -10, -5, -2, 0, 2, 5, 10, 25, 50, 100, 200, 300];
 const LEAST_APART = 0.13;
 
-/** Where shifts lie side by side: ratios, so that twice as long is as far to the right as half as long to the left. */
+/** The axis of shifts: ratios, so that twice as long is as far to the right as half as long to the left. */
 export interface Scale {
   /** The logarithm of the ratio at the edges. */
   edge: number;

@@ -7,14 +7,14 @@ import type { ComparisonPayload, Entry } from "./types";
 export type Which = "base" | "new";
 export type Order = "tree" | "shift" | "time";
 
-/** A line of the forest: an entry and where it stands. */
+/** A line of the forest: an entry and its place in the tree. */
 export interface Line {
   entry: Entry;
   name: string;
   depth: number;
 }
 
-/** All that the page shows of a comparison, and what its reader asked of it. */
+/** Everything that the page shows of a comparison, and its reader's choices. */
 export class ComparisonState {
   readonly loops: Entry[];
   readonly nodes: Entry[];
@@ -36,7 +36,7 @@ export class ComparisonState {
     this.loops = entries.filter((entry) => entry.kind === "loop");
     this.nodes = entries.filter((entry) => entry.kind === "node");
     this.byPath = new Map(this.nodes.map((entry) => [entry.path, entry]));
-    // Where nothing says anything, there is no less to show than all.
+    // Without any result, all entries are shown.
     this.all.value = !this.nodes.some(isTelling);
   }
 }
@@ -45,14 +45,14 @@ export function isTelling(entry: Entry): boolean {
   return entry.verdict !== "no difference" && entry.verdict !== "inconclusive";
 }
 
-interface Asked {
+interface LineOptions {
   query: string;
   all: boolean;
   order: Order;
 }
 
-/** The lines to show: in the order of the tree those that say something with what they lie in, else by their paths. */
-export function linesOf(nodes: readonly Entry[], { query, all, order }: Asked): Line[] {
+/** The lines to show: in tree order, entries with a result and their ancestors; else sorted by path. */
+export function linesOf(nodes: readonly Entry[], { query, all, order }: LineOptions): Line[] {
   const words = query.toLowerCase().split(/\s+/).filter(Boolean);
   const wanted = nodes.filter((entry) => words.every((word) => shown(entry.path).toLowerCase().includes(word)));
   if (order !== "tree" || words.length) {
@@ -94,7 +94,7 @@ export function treeFrom(nodes: readonly Entry[], side: Which): TreeNode {
     const parts = partsOf(entry.path);
     const parent = known.get(parts.slice(0, -1).join("/")) ?? root;
     const node = made(unescaped(parts[parts.length - 1]!), entry.path, spentNs(entry, side));
-    // What it consists of is taken from it; never more than there is, for some may run beside it.
+    // Its children are subtracted; never below 0, because some may be concurrent.
     parent.self_ns = Math.max(0, parent.self_ns - node.total_ns);
     parent.children.push(node);
     known.set(entry.path, node);

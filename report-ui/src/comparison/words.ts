@@ -1,7 +1,7 @@
 import * as format from "../format";
 import type { Entry, Side, Verdict } from "./types";
 
-/** In the order in which a reader wants them. */
+/** In the order of interest to a reader. */
 export const VERDICTS: readonly Verdict[] = ["slower", "faster", "only in base", "only in new", "no difference", "inconclusive"];
 const RATES = [
   ["ticks_per_s", "ticks/s"],
@@ -26,9 +26,9 @@ export function interval(entry: Entry): string {
   return `${signed(entry.low_percent)} to ${signed(entry.high_percent)}`;
 }
 
-/** The same in a sentence's end: where the true shift is. */
+/** The interval of the shift, for the end of a sentence. */
 export function between(entry: Entry): string {
-  if (entry.low_percent === null || entry.high_percent === null) return "too few values to say how certain that is";
+  if (entry.low_percent === null || entry.high_percent === null) return "too few values for an interval";
   return `it lies between ${signed(entry.low_percent)} and ${signed(entry.high_percent)}`;
 }
 

@@ -1,4 +1,4 @@
-/** A sentence, what stands between backquotes in it as code. */
+/** A sentence with the text between backquotes as code. */
 export function Coded({ text }: { text: string }) {
   return (
     <>

@@ -3,9 +3,9 @@ import type { Entry, Table } from "../types";
 
 interface Props {
   table: Table;
-  /** What a row is called, where that is more than its name. */
+  /** The label of a row, if it is more than its name. */
   name?: (row: Entry) => ComponentChild;
-  /** A picture of a row, before its numbers, and what stands above it. */
+  /** A picture of a row, before its numbers, and the picture's head. */
   picture?: { title: string; of: (row: Entry) => ComponentChild };
   rows?: readonly Entry[];
   isChosen?: (row: Entry) => boolean;

@@ -2,7 +2,7 @@ import type { ComponentChildren } from "preact";
 import { ABSENT } from "../format";
 import { Part } from "./Part";
 
-/** A fact of which not all have the same: what each has. */
+/** A fact in which the runs differ: the value of each. */
 export interface Fact {
   key: string;
   of: readonly string[];
@@ -17,7 +17,7 @@ interface Props {
   children?: ComponentChildren;
 }
 
-/** The facts that are not the same; nothing where there are none. */
+/** The facts in which the runs differ; nothing if there are none. */
 export function Facts({ id, title, of, facts, children }: Props) {
   if (!facts.length) return null;
   return (

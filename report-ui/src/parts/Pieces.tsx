@@ -1,4 +1,4 @@
-/** What is said in short of something, piece by piece. */
+/** Short facts, piece by piece. */
 export function Pieces({ of, class: name }: { of: readonly string[]; class: string }) {
   return (
     <p class={name}>

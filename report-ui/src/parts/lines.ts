@@ -1,4 +1,4 @@
-// As high as style.css and runs.css say that a line is.
+// The height of a line in style.css and runs.css.
 export const LINE_PX = 28;
 const INDENT_PX = 16;
 

@@ -5,7 +5,7 @@ const UNITS = [
   [1, "ns"],
 ] as const;
 
-/** Round moments of a stretch, at least `leastNs` apart. */
+/** Round moments of a period, at least `leastNs` apart. */
 export function moments(fromNs: number, toNs: number, leastNs: number): { stepNs: number; at: number[] } {
   const power = 10 ** Math.floor(Math.log10(Math.max(1, leastNs)));
   const stepNs = [1, 2, 5, 10].map((times) => times * power).find((step) => step >= leastNs) ?? 10 * power;
@@ -14,7 +14,7 @@ export function moments(fromNs: number, toNs: number, leastNs: number): { stepNs
   return { stepNs, at };
 }
 
-/** A moment since the run began, in the unit of the steps and with as many digits as tell neighbours apart. */
+/** A moment since the run began, in the unit of the steps, with enough digits to distinguish neighbours. */
 export function moment(ns: number, stepNs: number): string {
   const [unitNs, unit] = UNITS.find(([size]) => stepNs >= size / 1000 && ns >= size) ?? UNITS[3];
   const digits = Math.max(0, Math.ceil(-Math.log10(stepNs / unitNs) - 1e-9));

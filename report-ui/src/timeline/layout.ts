@@ -19,7 +19,7 @@ export interface Layout {
   heightPx: number;
 }
 
-/** Tracks one below the other, those of a process together; its name stands on the first. */
+/** Tracks one below the other, grouped by process; the first one has the process's name. */
 export function layoutOf(rows: readonly Row[], tracks: TimelineFacts["tracks"]): Layout {
   const lanes: Lane[] = [];
   const rowPx = new Float64Array(rows.length);

@@ -12,7 +12,7 @@ export interface Row {
 /** The calls row by row, as the picture reads them. */
 export interface Model extends Columns {
   rows: Row[];
-  /** How long all calls before each took together: what a stretch of a row holds is a difference of two of them. */
+  /** The cumulative duration of the calls before each: the calls of a period are a difference of two of these. */
   sumNs: Float64Array;
 }
 
@@ -53,7 +53,7 @@ export function modelOf(columns: Columns, facts: TimelineFacts): Model {
   return model;
 }
 
-/** Writes how deep each call of a track lies, and returns how many there are of each depth. */
+/** Writes the depth of each call of a track, and returns the number of calls per depth. */
 function nest(startNs: Float64Array, durationNs: Float64Array, depths: Uint16Array, first: number, end: number): number[] {
   const open: number[] = [];
   const counts: number[] = [];
@@ -71,7 +71,7 @@ function nest(startNs: Float64Array, durationNs: Float64Array, depths: Uint16Arr
 /** The first call of a row that begins at `ns` or later. */
 export function firstFrom(model: Model, from: number, to: number, ns: number): number {
   const { startNs } = model;
-  // Mostly it is not far: double the steps until it is passed, then halve.
+  // It is usually near: double the steps until it is passed, then bisect.
   let step = 1;
   let low = from;
   while (low < to && startNs[low]! < ns) {
@@ -88,7 +88,7 @@ export function firstFrom(model: Model, from: number, to: number, ns: number): n
   return low;
 }
 
-/** The call of a row at a moment, or the nearest within `slackNs`; -1 where there is none. */
+/** The call of a row at a moment, or the nearest within `slackNs`; -1 if there is none. */
 export function callAt(model: Model, row: Row, ns: number, slackNs: number): number {
   const after = firstFrom(model, row.from, row.to, ns);
   let best = -1;
@@ -112,7 +112,7 @@ export function countsOf(model: Model, wanted: Uint8Array): Uint32Array {
   return counts;
 }
 
-/** The place of the first of so many counted before it, among those that have more. */
+/** The index of the first entry with a larger cumulative count. */
 export function firstCounted(counts: Uint32Array, from: number, to: number): number {
   const before = counts[from]!;
   let low = from;

@@ -24,12 +24,12 @@ export type Named = (call: number, leftPx: number, rightPx: number) => void;
 // Wider calls are drawn one by one, with a hairline between them; narrower ones share pixels.
 const WIDE_PX = 2;
 const HAIRLINE_FROM_PX = 4;
-// A call too short for a pixel is still to be seen.
+// A call too short for a pixel is still visible.
 const LEAST_PART = 0.3;
 
 /**
- * Draws a row as one line of pixels. Of calls that share a pixel, it has the colour of the one in the middle of the time
- * they took, as strong as the part of the pixel they fill: exact for the sums, whatever the zoom, and a few steps each.
+ * Draws a row as one line of pixels. A pixel with several calls has the colour of the one in the middle of their summed
+ * time, with the opacity of the share that they fill: exact sums at every zoom, in a few steps per pixel.
  */
 export function paintRow(line: Uint32Array, model: Model, row: Row, inks: Inks, sight: Sight, named: (Named & { leastPx: number }) | null): void {
   const { startNs, durationNs, spot } = model;
@@ -51,7 +51,7 @@ export function paintRow(line: Uint32Array, model: Model, row: Row, inks: Inks, 
     const pixel = Math.max(0, Math.floor(left));
     const edge = from + (pixel + 1) * nsPerPx;
     let next = Math.max(at + 1, firstFrom(model, at, row.to, edge));
-    // Calls of a row follow each other: only the last that begins in a pixel can be a wide one, which is drawn by itself.
+    // Calls of a row do not overlap: only the last one that begins in a pixel can be wide, and is drawn separately.
     if (next - 1 > at && durationNs[next - 1]! >= WIDE_PX * nsPerPx) next -= 1;
     if (pixel < widthPx) {
       const part = Math.min(1, Math.max(LEAST_PART, (model.sumNs[next]! - model.sumNs[at]!) / nsPerPx));
@@ -61,7 +61,7 @@ export function paintRow(line: Uint32Array, model: Model, row: Row, inks: Inks, 
   }
 }
 
-/** Of several calls the one that stands for them: one that is searched for, else the one in the middle of their time. */
+/** The call that represents several: one that matches the search, else the one in the middle of their time. */
 function chosen(model: Model, from: number, to: number, counts: Uint32Array | null): number {
   if (to - from === 1) return from;
   if (counts && counts[to]! > counts[from]!) return firstCounted(counts, from, to);

@@ -8,10 +8,10 @@ import { type Inks, packed, paintRow, rgbOf, type Sight } from "./paint";
 
 const NAMED_PX = 38;
 const MOMENT_PX = 110;
-// Of what is not searched for, so much of its colour is left.
+// The opacity of calls that do not match the search.
 const DIMMED = 0.16;
 
-/** What is to be seen of the timeline now. */
+/** The visible part of the timeline now. */
 export interface Look {
   startNs: number;
   nsPerPx: number;
@@ -93,7 +93,7 @@ export class Picture {
     }
   }
 
-  /** As much of a name as there is room for, by its mean letter: names by the hundred are not measured anew each frame. */
+  /** The part of a name that fits, by the mean width of a letter: measuring hundreds of names per frame is too slow. */
   private fitted(context: CanvasRenderingContext2D, name: string, room: number): string {
     let width = this.widths.get(name);
     if (width === undefined) this.widths.set(name, (width = context.measureText(name.slice(0, 200)).width));
@@ -138,7 +138,7 @@ export class Picture {
       context.fillStyle = ink("faint");
       context.fillText(moment(ns, stepNs), x + 4, 10);
     }
-    // Which part of all that is kept is to be seen.
+    // The visible part of everything that is kept.
     const { from_ns: from, to_ns: to } = this.facts;
     const all = Math.max(1, to - from);
     context.fillStyle = ink("hair");

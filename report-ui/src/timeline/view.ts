@@ -10,7 +10,7 @@ const SNAP_PX = 4;
 const LEAST_NS_PER_PX = 0.1;
 const MARGIN = 0.02;
 
-/** What is to be seen of a timeline, and how it moves. It draws itself once a frame at most. */
+/** The visible part of a timeline, and its movements. It draws itself at most once per frame. */
 export class TimelineView {
   readonly selected: Signal<number> = signal(-1);
   readonly hovered: Signal<number> = signal(-1);
@@ -25,7 +25,7 @@ export class TimelineView {
   constructor(
     readonly model: Model,
     readonly facts: TimelineFacts,
-    /** Of each spot, which it is in. */
+    /** The category of each spot. */
     private readonly categories: readonly (string | null)[],
   ) {
     this.layout = layoutOf(model.rows, facts.tracks);
@@ -49,7 +49,7 @@ export class TimelineView {
     return Math.max(1, this.canvas?.clientWidth ?? 1);
   }
 
-  /** All that is kept, with a little room beside it. */
+  /** Everything that is kept, with a small margin. */
   all(): void {
     const { from_ns: from, to_ns: to } = this.facts;
     this.span(from, to);
@@ -70,7 +70,7 @@ export class TimelineView {
     this.later();
   }
 
-  /** So many times as much, the moment at `px` staying where it is. */
+  /** Zooms by a factor around the moment at `px`. */
   zoom(times: number, px = this.width / 2): void {
     const { startNs, nsPerPx } = this.look;
     const most = ((this.facts.to_ns - this.facts.from_ns || 1) * (1 + 2 * MARGIN)) / this.width;
@@ -113,7 +113,7 @@ export class TimelineView {
     if (next >= row.from && next < row.to) this.reveal(next);
   }
 
-  /** Selects a call and moves to where it can be seen. */
+  /** Selects a call and makes it visible. */
   reveal(call: number): void {
     const { startNs: starts, durationNs } = this.model;
     const { startNs, nsPerPx } = this.look;
@@ -132,7 +132,7 @@ export class TimelineView {
     this.span(start - took * 0.1, start + took * 1.1);
   }
 
-  /** Marks the calls of some spots, and says how many there are. */
+  /** Marks the calls of some spots, and returns their number. */
   search(wanted: Uint8Array | null, theme: Theme): number {
     this.wanted = wanted;
     const counts = wanted && countsOf(this.model, wanted);

@@ -23,8 +23,8 @@ export function Sections({ payload, query }: { payload: VariantsPayload; query: 
     <>
       <div class="tools">
         <Search query={query} />
-        <Choice label="What is shown" of={SHOWN} chosen={measure.value} choose={(one) => (measure.value = one)} />
-        <span class="hint">Of steady calls; shares and totals of the whole run. What of it is chance: ticktree compare.</span>
+        <Choice label="Values shown" of={SHOWN} chosen={measure.value} choose={(one) => (measure.value = one)} />
+        <span class="hint">Steady calls; shares and totals of the whole run. For intervals and verdicts: ticktree compare.</span>
       </div>
       <div class="scroll">
         <div class="side-by-side" role="table" aria-label="Sections" aria-rowcount={found.length + 1} style={{ "--runs": runs.length }}>

@@ -30,7 +30,7 @@ export function VariantsPage({ payload }: { payload: VariantsPayload }) {
   );
 }
 
-/** How fast a run was, and what kept it from being faster. */
+/** The summary of a run: its speed, and its bottleneck. */
 function Card({ run, headline }: { run: Run; headline: string[] }) {
   return (
     <article>

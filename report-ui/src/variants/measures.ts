@@ -3,7 +3,7 @@ import type { Cell } from "./types";
 
 export type Measure = "mean" | "p50" | "p99" | "max" | "share" | "calls" | "total";
 
-/** What stands in the cells: how it is read and written. */
+/** The value of the cells: how it is read and formatted. */
 export const MEASURES: Record<Measure, { of: (cell: Cell) => number | null; text: (value: number | null) => string }> = {
   mean: { of: (cell) => cell.mean_ns ?? null, text: format.time },
   p50: { of: (cell) => cell.p50_ns ?? null, text: format.time },

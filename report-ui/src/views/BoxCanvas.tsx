@@ -11,17 +11,17 @@ const LEAST_PX = 0.5;
 const LEAST_NAMED_PX = 34;
 // Deeper rows are there once they are zoomed to.
 const ROWS_AT_MOST = 12;
-// Boxes that are no part of a pixel on any screen need no row.
+// Boxes too small for a pixel on any screen need no row.
 const LEAST_PART = 1 / 4000;
 const ZOOM_MS = 180;
 const DOUBLE_MS = 250;
 export const LONGEST_NAME = 120;
 
-/** How a box looks: in one colour, with a pattern over it where that says more. */
+/** The fill of a box: a colour, possibly with a pattern over it. */
 export interface Fill {
   color: string;
   hatched?: boolean;
-  /** What else is told of it where there is room for that. */
+  /** Further text of the box, if there is room. */
   more?: string;
 }
 
@@ -36,11 +36,11 @@ interface Props {
   zoomed: Signal<number>;
   selected: Signal<number | null>;
   fill: (index: number, theme: Theme) => Fill;
-  said: (index: number) => string;
+  describe: (index: number) => string;
 }
 
-/** A tree as boxes, one in another: a click selects, a second one zooms, keys walk through them. */
-export function BoxCanvas({ tree, boxes, whole, label, home = 0, zoomed, selected, fill, said }: Props) {
+/** A tree as nested boxes: a click selects, a double click zooms, keys move. */
+export function BoxCanvas({ tree, boxes, whole, label, home = 0, zoomed, selected, fill, describe }: Props) {
   const canvas = useRef<HTMLCanvasElement>(null);
   const card = useRef<HTMLDivElement>(null);
   const cursor = useSignal<number | null>(null);
@@ -95,11 +95,11 @@ export function BoxCanvas({ tree, boxes, whole, label, home = 0, zoomed, selecte
         onDblClick={(event) => zoom(at(event))}
         onKeyDown={(event) => steer(event, tree, cursor, zoomed, selected, home)}
       />
-      <p class="said" aria-live="polite">
-        {cursor.value === null && now === home ? "" : said(cursor.value ?? now)}
+      <p class="describe" aria-live="polite">
+        {cursor.value === null && now === home ? "" : describe(cursor.value ?? now)}
       </p>
       <div ref={card} class="card" hidden={cursor.value === null} aria-hidden="true">
-        {cursor.value === null ? "" : said(cursor.value)}
+        {cursor.value === null ? "" : describe(cursor.value)}
       </div>
     </>
   );
@@ -121,12 +121,12 @@ function steer(
   const top = zoomed.value;
   const now = cursor.value ?? top;
   const siblings = now !== home ? childrenOf(tree, tree.places[now]!.parent) : [now];
-  const beside = (step: number) => siblings[siblings.indexOf(now) + step] ?? now;
+  const sibling = (step: number) => siblings[siblings.indexOf(now) + step] ?? now;
   const moves: Record<string, () => void> = {
     ArrowDown: () => (cursor.value = childrenOf(tree, now)[0] ?? now),
     ArrowUp: () => (cursor.value = now === top ? now : tree.places[now]!.parent),
-    ArrowRight: () => (cursor.value = now === top ? now : beside(1)),
-    ArrowLeft: () => (cursor.value = now === top ? now : beside(-1)),
+    ArrowRight: () => (cursor.value = now === top ? now : sibling(1)),
+    ArrowLeft: () => (cursor.value = now === top ? now : sibling(-1)),
     Enter: () => (zoomed.value = now),
     Escape: () => (zoomed.value = top === home ? home : tree.places[top]!.parent),
     " ": () => (selected.value = now || null),
@@ -142,7 +142,7 @@ function spanOf(boxes: Boxes, index: number): Span {
   return { start: boxes.start[index]!, size: boxes.size[index]! };
 }
 
-/** As many as there are boxes to be seen below one another. */
+/** The number of visible levels of boxes. */
 function rowsBelow(tree: Tree, boxes: Boxes, index: number): number {
   const { depth, end } = tree.places[index]!;
   const least = boxes.size[index]! * LEAST_PART;
@@ -228,7 +228,7 @@ function paint(canvas: HTMLCanvasElement, drawing: Drawing, span: Span, colors: 
     const right = Math.min(width, leftPx + boxPx);
     const { color, hatched, more } = index === home ? { color: raised } : fill(index, colors);
     context.fillStyle = color;
-    // A hairline of paper between boxes; the thinnest ones have none to give.
+    // A hairline of background between boxes, except for the thinnest.
     const wide = Math.max(LEAST_PX, right - left - (boxPx > 3 ? 1 : 0));
     context.fillRect(left, row * ROW_PX, wide, ROW_PX - 1);
     if (hatched && wide > 2) hatch(context, left, row * ROW_PX, wide, ROW_PX - 1, color);
@@ -236,9 +236,9 @@ function paint(canvas: HTMLCanvasElement, drawing: Drawing, span: Span, colors: 
       const paper = inkOn(color);
       context.fillStyle = index !== home && color[0] === "#" ? paper : mark;
       const name = index === home ? whole : place.name;
-      const said = more ? `${name}  ${more}` : name;
+      const label = more ? `${name}  ${more}` : name;
       const room = right - left - 10;
-      const text = context.measureText(said.slice(0, 2 * LONGEST_NAME)).width <= room ? said : fitted(context, name, room);
+      const text = context.measureText(label.slice(0, 2 * LONGEST_NAME)).width <= room ? label : fitted(context, name, room);
       if (hatched && text) behind(context, text, left + 3, row * ROW_PX, color);
       context.fillText(text, left + 5, row * ROW_PX + ROW_PX / 2);
     }
@@ -282,7 +282,7 @@ function place(card: HTMLElement, event: MouseEvent): void {
 
 const HATCH_PX = 6;
 
-/** Slanted lines over a box: of what cannot be told, no colour may speak. */
+/** Slanted lines over a box whose result is uncertain, instead of a colour. */
 function hatch(context: CanvasRenderingContext2D, x: number, y: number, width: number, height: number, color: string): void {
   context.save();
   context.beginPath();

@@ -7,7 +7,7 @@ import type { Entry, Table } from "../types";
 export function ByName({ state }: { state: State }) {
   const tick = state.tick.value ?? state.view.mean_ticks[0];
   const table = tick?.by_name;
-  if (!tick || !table) return <p class="hint">All of it is the self time of one section.</p>;
+  if (!tick || !table) return <p class="hint">One section has all the self time.</p>;
   const rows = table.rows.filter((row) => matches(row, state.query.value));
   return (
     <div class="by-name">
@@ -35,7 +35,7 @@ function matches(row: Entry, query: string): boolean {
   return query.toLowerCase().split(/\s+/).every((word) => name.includes(word));
 }
 
-/** The rows that a search finds, behind one of all of them together. */
+/** The rows that a search finds, after one for all of them together. */
 function summed(table: Table, rows: readonly Entry[], tickNs: number): Table {
   const ns = rows.reduce((sum, row) => sum + Number(row.values["self_ns"] ?? 0), 0);
   const share = tickNs ? ns / tickNs : 0;

@@ -10,7 +10,7 @@ import { Distribution } from "../charts/Distribution";
 const FIELDS = ["mean_ns", "min_ns", "p50_ns", "p90_ns", "p99_ns", "max_ns"] as const;
 const SITES_SHOWN = 8;
 
-/** All that is known of one node, beside the page. */
+/** Everything about one node, in a panel next to the page. */
 export function Details({ state }: { state: State }) {
   const index = state.selected.value;
   const panel = useRef<HTMLElement>(null);
@@ -21,7 +21,7 @@ export function Details({ state }: { state: State }) {
   }, []);
   const isOpen = index !== null;
   useEffect(() => void panel.current?.scrollTo(0, 0), [index]);
-  // Who opens it by a key is in it, and back where they were once it is closed.
+  // Focus moves into the panel when a key opens it, and back when it is closed.
   useEffect(() => {
     if (!isOpen) return;
     const before = document.activeElement as HTMLElement | null;

@@ -16,7 +16,7 @@ export function Findings({ state }: { state: State }) {
   if (!recommendations.length && !dismissed.length) return null;
   return (
     <Part id="findings" title="Recommendations">
-      {cards.length ? <List state={state} of={cards} from={0} /> : <p>No rule found anything to do.</p>}
+      {cards.length ? <List state={state} of={cards} from={0} /> : <p>No rule has a recommendation.</p>}
       {dismissed.length > 0 && <p class="dismissed">Not worth optimizing: {dismissed.join(", ")}</p>}
       {others.length > 0 && (
         <details>
@@ -53,7 +53,7 @@ function List({ state, of, from }: { state: State; of: readonly Recommendation[]
   );
 }
 
-/** What the rule that found it looks for, for who asks: the page has no address to send anybody to. */
+/** What the rule looks for, on demand: the page has no link to the documentation. */
 function Rule({ state, name }: { state: State; name: string }) {
   const rule = state.view.rules[name];
   if (!rule?.about) return <span class="rule">rule: {visible(name)}</span>;

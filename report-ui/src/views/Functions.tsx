@@ -1,7 +1,7 @@
 import { DataTable } from "../parts/DataTable";
 import type { State } from "../state";
 
-/** What samples saw by function: of a run without sections, and of threads that are in no account. */
+/** Sampled functions: of a run without sections, and of threads without nodes. */
 export function Functions({ state }: { state: State }) {
   return state.view.sampled_tables.map((table) => (
     <div key={table.title} class="by-name">

@@ -18,7 +18,7 @@ export function Icicle({ state }: { state: State }) {
     <>
       <div class="tools">
         <select
-          aria-label="What is drawn as boxes"
+          aria-label="Loop or run drawn as boxes"
           value={tick?.path ?? WHOLE}
           onChange={(event) => state.draw(event.currentTarget.value === WHOLE ? null : event.currentTarget.value)}
         >
@@ -41,7 +41,7 @@ export function Icicle({ state }: { state: State }) {
         zoomed={state.zoomed}
         selected={state.selected}
         fill={(index, of) => fillOf(state.tree.places[index]!, of)}
-        said={(index) => said(state, boxes, tick, index)}
+        describe={(index) => describe(state, boxes, tick, index)}
       />
       <Legend state={state} />
     </>
@@ -72,7 +72,7 @@ function Legend({ state }: { state: State }) {
   );
 }
 
-function said(state: State, boxes: Boxes, tick: MeanTick | null, index: number): string {
+function describe(state: State, boxes: Boxes, tick: MeanTick | null, index: number): string {
   const { kind, name, whole, category, text } = state.tree.places[index]!;
   const home = boxes.size[state.home.value]!;
   const ns = boxes.size[index]!;

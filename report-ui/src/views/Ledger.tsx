@@ -60,7 +60,7 @@ function Tools({ state }: { state: State }) {
     const focus = (event: KeyboardEvent) => {
       if (event.key !== "/" || event.target instanceof HTMLInputElement) return;
       event.preventDefault();
-      // What is found stands below it.
+      // The results are below it.
       search.current?.closest("section")?.scrollIntoView();
       search.current?.focus({ preventScroll: true });
     };
@@ -79,7 +79,7 @@ function Tools({ state }: { state: State }) {
 function TreeTools({ state }: { state: State }) {
   return (
     <>
-      {state.hasPhases && <Choice label="Calls of which phase" of={PHASES} chosen={state.phase.value} choose={(phase) => (state.phase.value = phase)} />}
+      {state.hasPhases && <Choice label="Phase of the calls" of={PHASES} chosen={state.phase.value} choose={(phase) => (state.phase.value = phase)} />}
       <Bys state={state} />
       <button type="button" onClick={() => state.openAll(true)}>
         Unfold all
@@ -87,12 +87,12 @@ function TreeTools({ state }: { state: State }) {
       <button type="button" onClick={() => state.openAll(false)}>
         Fold all
       </button>
-      <span class="hint">Shares are of a tick of the loop that a section is in; those of loops are of the run.</span>
+      <span class="hint">Shares are of a tick of the section's loop; shares of loops are of the run.</span>
     </>
   );
 }
 
-/** Whose columns: all together, or one for each process, thread or role, where there are several. */
+/** The columns: all together, or one per process, thread or role, if there are several. */
 function Bys({ state }: { state: State }) {
   const there = BYS.filter(([by]) => state.view.units[by]);
   if (!there.length) return null;

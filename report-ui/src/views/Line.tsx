@@ -84,7 +84,7 @@ function Name({ state, row }: { state: State; row: Row }) {
   );
 }
 
-/** What sort of section it is, as every output says it (outputs/report/rows.py). */
+/** The mark of a section's kind, as in every output (outputs/view/notes.py). */
 function markOf(node: TreeNode): string {
   if (node.wait) return "wait";
   return node.clock ? `${visible(node.clock)} clock` : node.concurrent_ns ? "parallel" : "";

@@ -12,7 +12,7 @@ interface Props {
   onKeyDown: (event: KeyboardEvent) => void;
 }
 
-/** The ledger's lines, of many only those on the screen: who scrolls sees few elements that say ever other things. */
+/** The ledger's lines; of many lines only the visible ones, in elements that are reused while scrolling. */
 export function Lines({ state, rows, onKeyDown }: Props) {
   const body = useRef<HTMLDivElement>(null);
   const drawn = useRef<{ rows: Row[]; slots: number; lines: Map<number, VNode> }>({ rows, slots: 0, lines: new Map() });
@@ -30,7 +30,7 @@ export function Lines({ state, rows, onKeyDown }: Props) {
   };
   useLayoutEffect(() => {
     for (const place of lines.keys()) if (place < from || place >= to) lines.delete(place);
-    // An element that says something else now is not what its reader had chosen.
+    // A reused element must not keep the focus of the line that it showed before.
     const active = document.activeElement as HTMLElement | null;
     if (active && body.current!.contains(active) && active.dataset["place"] !== String(focused.current)) active.blur();
   }, [from, to]);

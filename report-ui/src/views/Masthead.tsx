@@ -8,7 +8,7 @@ interface Props {
   headline: readonly string[];
   losses: readonly string[];
   sections: readonly { id: string; title: string }[];
-  /** What is in the page, as `--format json` writes it; null where it writes none. */
+  /** The page's data, as `--format json` writes it; null if there is none. */
   json: string | null;
 }
 
@@ -35,7 +35,7 @@ export function Masthead({ title, headline, losses, sections, json }: Props) {
             type="button"
             class="plain"
             onClick={() => choose(NEXT[chosen.value])}
-            title="Light, dark, or as the system has it"
+            title="Light, dark, or the system's theme"
           >
             theme: {chosen.value}
           </button>

@@ -8,7 +8,7 @@ interface Props {
   name?: string | null;
 }
 
-/** A node's name, which shows all that is known of it. */
+/** A node's name, which opens its details. */
 export function NodeLink({ state, path, name }: Props) {
   const place = state.tree.places[state.tree.at.get(path) ?? 0]!;
   // Where there is nothing above it, its path is its name with what a path escapes.

@@ -21,10 +21,10 @@ export function Timeline({ state }: { state: State }) {
   const problem = useSignal("");
   const place = useRef<HTMLDivElement>(null);
   useEffect(() => {
-    // Unpacked when somebody comes near: the first screen does not wait for it.
+    // Unpacked when the user scrolls near: the first screen does not wait for it.
     const watcher = new IntersectionObserver(
-      (seen) => {
-        if (!seen.some((entry) => entry.isIntersecting)) return;
+      (entries) => {
+        if (!entries.some((entry) => entry.isIntersecting)) return;
         watcher.disconnect();
         read(state).then(
           (made) => (view.value = made),
@@ -71,7 +71,7 @@ function Shown({ state, view }: { state: State; view: TimelineView }) {
   const found = useSignal(0);
   const colors = theme.value;
   useEffect(() => hold(canvas.current!, view), [view]);
-  // Before the browser goes on: it may be about to print.
+  // Before the browser continues: it may be about to print.
   useLayoutEffect(() => view.show(canvas.current!, colors), [view, colors]);
   const search = (text: string) => {
     const words = text.toLowerCase().split(/\s+/).filter(Boolean);

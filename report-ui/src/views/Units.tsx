@@ -4,7 +4,7 @@ import type { State } from "../state";
 import type { Had } from "../units";
 import { spreadOf } from "../units";
 
-// More columns than that leave no room for names; then it is the least, the middle, the most, and who that was.
+// More columns leave no room for names; then the columns are minimum, median, maximum, and who had the maximum.
 export const COLUMNS_AT_MOST = 8;
 
 /** What each process, thread or role had of a line; where they are many, or the screen is small, how far apart they are. */
@@ -41,7 +41,7 @@ function bar(ns: number | null, mostNs: number): Record<string, string> {
   return { backgroundSize: `${part} 3px` };
 }
 
-/** All of them side by side, each as high as what it had. */
+/** All of them side by side, as bars of their amounts. */
 function Strip({ amounts, mostNs }: { amounts: Had; mostNs: number }) {
   const path = amounts
     .map((ns, at) => (ns && ns > 0 && mostNs > 0 ? `M${at} 1V${(1 - ns / mostNs).toFixed(3)}h.8V1z` : ""))

@@ -8,7 +8,7 @@ import type { Loop, WorstTick } from "../types";
 import { visible } from "../visible";
 import { NodeLink } from "./NodeLink";
 
-// Of less of the tick, one line tells how many there are.
+// Parts with a smaller share of the tick are counted in one line.
 const LEAST_SHARE = 0.01;
 const CAUSES: Record<string, string> = {
   gc_ns: "garbage collector",
@@ -24,7 +24,7 @@ interface Props {
   picked: Signal<number>;
 }
 
-/** The longest ticks, and of one of them where its time went and what else happened meanwhile. */
+/** The longest ticks; for one of them, where its time went, and its causes. */
 export function Worst({ state, loop, picked }: Props) {
   const longestNs = loop.worst[0]!.duration_ns || 1;
   const tick = loop.worst[picked.value] ?? loop.worst[0]!;
@@ -102,7 +102,7 @@ function Breakdown({ state, loop, tick }: { state: State; loop: Loop; tick: Wors
           <tr>
             <th class="words">section</th>
             <th class="pair">
-              <span class="sr">this tick beside the usual one</span>
+              <span class="sr">this tick compared with the usual one</span>
             </th>
             <th>this tick</th>
             <th>usual</th>

@@ -1,9 +1,9 @@
 import type { RefObject } from "preact";
 import { useLayoutEffect, useState } from "preact/hooks";
 
-// So few lines are all there at all times, for a browser's own search.
+// This few lines are always all in the document, for the browser's search.
 const ALL_UP_TO = 300;
-// More of them would each cost a frame a bit where somebody scrolls far.
+// More of them would make each frame of a long scroll slower.
 const AROUND = 4;
 const STEP = 5;
 
@@ -12,14 +12,14 @@ interface Window {
   to: number;
 }
 
-/** Lines to draw, and how many elements take turns at drawing them; 0 where each line has its own. */
+/** Lines to draw, and the number of elements that are reused for them; 0 if each line has its own element. */
 interface Shown extends Window {
   slots: number;
 }
 
 /** Which of many equally high lines to draw: those on the screen and some around them; on paper, all. */
 export function useWindow(body: RefObject<HTMLElement | null>, count: number, linePx: number): Shown {
-  const [seen, setSeen] = useState<Window>({ from: 0, to: 80 });
+  const [range, setRange] = useState<Window>({ from: 0, to: 80 });
   const [isPrinted, setPrinted] = useState(false);
   useLayoutEffect(() => {
     const look = () => {
@@ -30,7 +30,7 @@ export function useWindow(body: RefObject<HTMLElement | null>, count: number, li
       // In steps, so that a line of scrolling is not a drawing of everything.
       const from = Math.max(0, Math.floor(first / STEP) * STEP);
       const to = from + Math.ceil((last - first) / STEP) * STEP + STEP;
-      setSeen((before) => (before.from === from && before.to === to ? before : { from, to }));
+      setRange((before) => (before.from === from && before.to === to ? before : { from, to }));
     };
     const print = () => setPrinted(true);
     const printed = () => setPrinted(false);
@@ -47,6 +47,6 @@ export function useWindow(body: RefObject<HTMLElement | null>, count: number, li
     };
   }, [count, linePx]);
   if (isPrinted || count <= ALL_UP_TO) return { from: 0, to: count, slots: 0 };
-  const from = Math.min(seen.from, count);
-  return { from, to: Math.min(count, seen.to), slots: seen.to - seen.from };
+  const from = Math.min(range.from, count);
+  return { from, to: Math.min(count, range.to), slots: range.to - range.from };
 }

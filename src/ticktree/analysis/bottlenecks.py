@@ -90,20 +90,20 @@ def bottlenecks(view: LoopView, weights: Weights) -> list[Bottleneck]:
     found = [
         _bottleneck(view, section, scores)
         for section in view.sections
-        if section.self_ns > 0 or section.beside_ns > 0
+        if section.self_ns > 0 or section.concurrent_ns > 0
     ]
     return sorted(found, key=_order)
 
 
 def _order(one: Bottleneck) -> tuple[bool, float, float, str]:
     section = one.section
-    return section.is_parallel, -section.self_ns, -section.beside_ns, section.path
+    return section.is_parallel, -section.self_ns, -section.concurrent_ns, section.path
 
 
 def _bottleneck(view: LoopView, section: SectionView, scores: Scores) -> Bottleneck:
     calls = section.calls
     on_path = section.self_ns > 0 and not section.is_parallel and not section.is_slack
-    self_ns = section.beside_ns if section.is_parallel else section.self_ns
+    self_ns = section.concurrent_ns if section.is_parallel else section.self_ns
     return Bottleneck(
         view=view,
         section=section,
@@ -127,9 +127,9 @@ def call_ns(section: SectionView) -> float | None:
 
 
 def memory_bytes(section: SectionView) -> int | None:
-    """Return the most that a call needed beyond what was there when it began; None where not measured.
+    """Return the most memory that a call needed beyond what was allocated at its begin; None if not measured.
 
-    Not the process's peak: that is as large for a section that needs nothing beside one that needs much.
+    Not the process's peak: that is as large in a section that needs nothing, next to one that needs much.
     """
     return None if section.node.memory is None else section.node.memory.growth_bytes
 
@@ -151,13 +151,13 @@ def _part(value: float | None, greatest: float) -> float | None:
 
 @dataclass(frozen=True, slots=True)
 class CategoryShare:
-    """What one sort of work takes of a tick, on the loop's path.
+    """The share of a tick that one category of sections takes, on the loop's path.
 
     Attributes:
-        name: of the category; "other" of sections that are in none.
+        name: of the category; "other" for sections that have none.
         ns: self time of all its sections in a mean steady tick, or in the run.
-        share: the same as a part of it.
-        sections: how many have self time.
+        share: `ns` divided by that tick, or by the run.
+        sections: number of sections with self time.
     """
 
     name: str
@@ -167,9 +167,9 @@ class CategoryShare:
 
 
 def category_shares(view: LoopView) -> list[CategoryShare]:
-    """Return the categories that time goes to, the one with most first.
+    """Return the categories in which time is spent, the largest first.
 
-    They and what ticktree itself cost add up to the tick: a section's time is its own, and counts once.
+    They and the cost of ticktree itself sum to the tick: each section's self time counts once.
     """
     together: dict[str, tuple[float, int]] = {}
     for section in view.sections:
@@ -184,12 +184,12 @@ def category_shares(view: LoopView) -> list[CategoryShare]:
 
 @dataclass(frozen=True, slots=True)
 class Unworthy:
-    """A section, with all below it, whose ceiling is tiny.
+    """A section whose ceiling is tiny, with all below it.
 
     Attributes:
         view: the loop it is in, or the run.
         section: the section.
-        share: what part of the tick it and all below it take.
+        share: of the tick, with all below it.
         saving: how fast the loop could be without it.
     """
 
@@ -202,9 +202,9 @@ class Unworthy:
 def not_worth_doing(view: LoopView) -> list[Unworthy]:
     """Return at most three sections without which a loop would hardly be faster.
 
-    Those are sections that take, with all below them, at least 0.1% of the tick and of which the ceiling is under 5%.
-    The usual suspects go first: data, preprocessing, rendering, logging. Then all others; the longest first. What is
-    in one of them is left out, and what waits or runs beside the loop.
+    Such a section takes, with all below it, at least 0.1% of the tick, and its ceiling is under 5%. The usual suspects
+    come first (data, preprocessing, rendering, logging), then all others, each the longest first. A section below one
+    that was chosen is left out, and so are waits and what runs concurrently with the loop.
     """
     found: list[Unworthy] = []
     for section in sorted(

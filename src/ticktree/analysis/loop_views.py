@@ -115,7 +115,7 @@ class _Visit:
     node: Node
     parent: SectionView | None
     on_path: float
-    beside: float
+    concurrent: float
     may_pace: bool
     is_remote: bool
     within: Within
@@ -173,7 +173,7 @@ def _section(
         parent=at.parent,
         self_ns=at.on_path * (self_ns - recorder_ns) / view.ticks,
         total_ns=at.on_path * took_ns / view.ticks,
-        beside_ns=at.beside * self_ns / view.ticks,
+        concurrent_ns=at.concurrent * self_ns / view.ticks,
         recorder_ns=at.on_path * recorder_ns / view.ticks,
         calls=view.stats_of(node).count / view.ticks,
         is_wait=(at.parent is not None and at.parent.is_wait) or node.wait or is_pacing_sleep,
@@ -217,7 +217,7 @@ def _visits(
             node=child,
             parent=section,
             on_path=at.on_path * share * fitted,
-            beside=1 - (1 - at.beside) * share,
+            concurrent=1 - (1 - at.concurrent) * share,
             may_pace=may_pace,
             is_remote=at.is_remote or _is_remote(child),
             within=within(child, at.within, categorize, is_loop=path in loops),

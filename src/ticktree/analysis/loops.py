@@ -133,8 +133,8 @@ class SectionView:
         self_ns: in which the loop was here and in no child, less what ticktree itself cost. The self times of all
             sections and what ticktree cost sum to the tick.
         total_ns: in which the loop was here or below.
-        beside_ns: self time that other threads, tasks or processes spent here while the loop continued with something
-            else; also what `record_duration` was given.
+        concurrent_ns: self time that other threads, tasks or processes spent here while the loop continued with
+            something else; also what `record_duration` recorded.
         recorder_ns: what ticktree itself cost here.
         calls: calls in a steady tick, on average.
         is_wait: whether it waits rather than works, or is in a wait.
@@ -151,7 +151,7 @@ class SectionView:
     below: list[SectionView] = field(default_factory=list, repr=False)
     self_ns: float
     total_ns: float
-    beside_ns: float
+    concurrent_ns: float
     recorder_ns: float
     calls: float
     is_wait: bool
@@ -173,7 +173,9 @@ class SectionView:
     @property
     def is_parallel(self) -> bool:
         """Whether more of it runs concurrently with the loop than on its path."""
-        return self.beside_ns > 0 and self.self_ns < CONCURRENT_SHARE * (self.self_ns + self.beside_ns)
+        return self.concurrent_ns > 0 and self.self_ns < CONCURRENT_SHARE * (
+            self.self_ns + self.concurrent_ns
+        )
 
     @property
     def has_sections(self) -> bool:

@@ -1,6 +1,6 @@
-"""The command line: one file a command, each composed of what the other packages do.
+"""The command line: one file per command, each of which calls the other packages.
 
-What goes wrong is one clear line on standard error and exit status 2.
+Every error is one line on standard error and exit status 2.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ def main() -> None:
     """Run the command that the process was started with, and end the process.
 
     Raises:
-        SystemExit: Always, but where a signal ends the process.
+        SystemExit: Always, unless a signal ends the process.
     """
     try:
         status = _status()
-    except MemoryError:  # Not even for the imports.
+    except MemoryError:  # Possibly during the imports.
         os.write(2, b"ticktree: out of memory\n")
         status = 2
-    except KeyboardInterrupt:  # While something was still imported, too.
+    except KeyboardInterrupt:  # Possibly during the imports.
         signal.signal(signal.SIGINT, signal.SIG_DFL)
         os.kill(os.getpid(), signal.SIGINT)
         status = 130
@@ -37,7 +37,7 @@ def main() -> None:
 
 
 def _end_without_prompt(status: int | None) -> NoReturn:
-    """End the process where PYTHONINSPECT, which is for the program, would have Python print our end and go on."""
+    """End the process where PYTHONINSPECT, which is meant for the program, would make Python open a prompt."""
     atexit._run_exitfuncs()
     with suppress(OSError, AttributeError):
         sys.stdout.flush()
@@ -63,13 +63,13 @@ def _status() -> int | None:
     except (click.ClickException, TicktreeError) as error:
         complain(error.format_message() if isinstance(error, click.ClickException) else str(error))
     except BrokenPipeError:
-        stop_printing(sys.stdout)  # Whoever read our output has had enough, as `head` has.
+        stop_printing(sys.stdout)  # The reader of our output has closed it, as `head` does.
         return 1
     except click.Abort:
         raise KeyboardInterrupt from None
     except OverflowError as error:  # After 2262 Python cannot read the clock.
         complain(str(error))
-    except OSError as error:  # A disk that is full or gone: no command can do anything about it.
+    except OSError as error:  # A disk that is full or gone, which no command can repair.
         stop_printing(sys.stdout)
         where = _gone_directory() if error.filename is None else f"{os.fsdecode(error.filename)}: "
         complain(f"{where}{error.strerror or error}")
@@ -77,7 +77,7 @@ def _status() -> int | None:
 
 
 def _gone_directory() -> str:
-    """What an error of no file is likely to be of: a shell stays in a directory that has been deleted."""
+    """Return the likely place of an error that names no file: a shell stays in a directory that has been deleted."""
     try:
         Path.cwd()
     except OSError:
@@ -86,6 +86,6 @@ def _gone_directory() -> str:
 
 
 def _sentence(message: str) -> str:
-    """A message of click's as one sentence: it has its choices in a column."""
+    """Return a message of click as one sentence: click puts choices in a column."""
     text = " ".join(message.split())
     return text if text.endswith((".", "!", "?")) else f"{text}."

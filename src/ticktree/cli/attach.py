@@ -1,7 +1,7 @@
-"""`ticktree attach`: records a program that runs already.
+"""`ticktree attach`: record a running program.
 
-It is sampled from outside, and nothing is put into it for that. From Python 3.14 on, which can run a script in a
-process that runs (PEP 768), the recorder and the instruments are installed in it, too, and taken back at the end.
+It is sampled from outside, which changes nothing in it. From Python 3.14 on, which can run a script in a running
+process (PEP 768), the recorder and the instruments are installed in it as well, and removed at the end.
 """
 
 from __future__ import annotations
@@ -29,12 +29,13 @@ if TYPE_CHECKING:
 
 _LOOK_EVERY_S = 0.5
 _KEEP_EVERY = 4  # looks
-# Its main thread runs the script between two instructions of Python code: not while it is in C code, or waits.
+# The main thread runs the script between two instructions of Python code, so not while it runs C code or waits.
 _ANSWER_WITHIN_S = 5.0
 _REMOTE_EXEC = "remote_exec"  # from 3.14 on
 _PACKAGES = Path(__file__).parents[2]
 
-# What the program runs. Whoever renames the file first decides: the program to run it, or we that it is not to be run.
+# What the program runs. The first to rename the file decides: the program, which runs it, or ticktree, which cancels
+# it.
 _SCRIPT = """
 def begin():
     import json, os, sys, time
@@ -60,13 +61,13 @@ begin()
 """
 
 
-@click.command("attach", short_help="Sample a program that runs already.")
+@click.command("attach", short_help="Sample a running program.")
 @click.argument("pid", type=click.IntRange(min=1))
 @click.option(
     "--seconds",
     type=click.FloatRange(min=0, min_open=True),
     metavar="S",
-    help="How long; by default until the program ends, or Ctrl-C.",
+    help="How long to record. By default, until the program ends or Ctrl-C.",
 )
 @click.option(
     "--sample",
@@ -74,25 +75,24 @@ begin()
     default=100,
     show_default=True,
     metavar="HZ",
-    help="How many times a second.",
+    help="Samples per second.",
 )
 @click.option(
     "--instrument",
     metavar="LIB,...",
     default=DEFAULT,
-    help="From Python 3.14 on: libraries to instrument, as of ticktree run.",
+    help="Libraries to instrument, as for ticktree run. Needs Python 3.14 or newer.",
 )
-@click.option(
-    "--only-sample", is_flag=True, help="Put nothing into the program; so it is before Python 3.14."
-)
+@click.option("--only-sample", is_flag=True, help="Install nothing in the program, as before Python 3.14.")
 @options.out
 def command(
     pid: int, seconds: float | None, sample: float, instrument: str, only_sample: bool, out: Path
 ) -> None:
-    """Record a Python program that runs already, and print where its time went.
+    """Record a running Python program and print where its time went.
 
-    It is sampled from outside: its memory is read, and it is not stopped. From Python 3.14 on the recorder and the
-    instruments are put into it as well, and taken back at the end. It must run the Python that runs this ticktree.
+    ticktree samples it from outside: it reads the program's memory and does not stop it. From Python 3.14 on, ticktree
+    also installs the recorder and the instruments in it, and removes them at the end. The program must run the same
+    Python as this ticktree.
     """
     argv = _command_line(pid)
     require_readable(pid)
@@ -126,11 +126,11 @@ def command(
 
 
 class _Installed:
-    """The recorder and the instruments in a program that runs.
+    """The recorder and the instruments in a running program.
 
     Args:
-        pid: the program's.
-        folder: the run's, where the two leave each other word.
+        pid: of the program.
+        folder: of the run, through whose files the program and ticktree communicate.
     """
 
     def __init__(self, pid: int, folder: Path) -> None:
@@ -140,28 +140,28 @@ class _Installed:
         )
 
     def begin(self, libraries: str) -> bool:
-        """Install them, and tell whether they are; why not is said."""
+        """Install them, and return whether that succeeded; print the reason if not."""
         if not hasattr(sys, _REMOTE_EXEC):
             return False
         run = os.fspath(self._script.parent)
         error, ms = self._ask(f"attach({run!r}, {libraries!r}, is_new)")
         if error:
-            complain(f"the program is sampled only, nothing is put into it: {error}")
+            complain(f"the program is sampled only, without the recorder: {error}")
         else:
-            complain(f"the program stood still for {ms:.0f} ms while the recorder was put into it")
+            complain(f"installing the recorder stopped the program for {ms:.0f} ms")
         return not error
 
     def end(self) -> None:
-        """Take them back."""
+        """Remove them."""
         error, _ = self._ask("detach()", is_urgent=False)
         if error and Path(f"/proc/{self._pid}").exists():
             complain(f"the recorder is still in the program: {error}")
 
     def _ask(self, call: str, *, is_urgent: bool = True) -> tuple[str, float]:
-        """Have the program call something, now or, where that is not urgent, later.
+        """Have the program call something: now, or later if it is not urgent.
 
         Returns:
-            Why it did not, and for how many milliseconds it did nothing else.
+            Why it did not ("" if it did), and for how many milliseconds it did nothing else.
         """
         names = {"script": self._script, "taken": self._taken, "answer": self._answer, "packages": _PACKAGES}
         paths = {name: os.fspath(path) for name, path in names.items()}
@@ -189,9 +189,9 @@ class _Installed:
             time.sleep(0.01)
         error = f"its main thread ran no Python code for {_ANSWER_WITHIN_S:.0f} s"
         if not is_urgent:
-            return f"{error}, and takes it back when it does", 0.0
-        self._script.rename(self._taken)  # it takes it no more
-        self._script.touch()  # what it opens, late, is there, and does nothing
+            return f"{error}, and removes it when it does", 0.0
+        self._script.rename(self._taken)  # the program cannot take it now
+        self._script.touch()  # the program may still open this path, and finds an empty script
         return error, 0.0
 
 
@@ -201,7 +201,7 @@ def _command_line(pid: int) -> list[str]:
     except OSError:
         raise TicktreeError(f"there is no process {pid}") from None
     if not words:
-        raise TicktreeError(f"process {pid} has ended, or is the system's own")
+        raise TicktreeError(f"process {pid} has ended, or belongs to the system")
     return [os.fsdecode(word) for word in words.rstrip(b"\0").split(b"\0")][1:]
 
 
@@ -212,16 +212,16 @@ def _name(argv: list[str]) -> str:
 
 
 def require_readable(pid: int) -> None:
-    """Refuse a process that cannot be sampled, before anything is made for its run.
+    """Refuse a process that cannot be sampled, before its run is created.
 
     Raises:
-        TicktreeError: It says why.
+        TicktreeError: It cannot be sampled; the message has the reason.
     """
     try:
         from ticktree.supervisor.sampler._remote import read_error
         from ticktree.supervisor.sampler.addresses import OtherInterpreterError, addresses_in
     except ModuleNotFoundError:
-        raise TicktreeError("this ticktree cannot sample: only Linux lets one process read another") from None
+        raise TicktreeError("sampling needs Linux: no other system lets one process read another") from None
     try:
         error = read_error(pid, addresses_in(pid).runtime)
     except OtherInterpreterError:
@@ -233,8 +233,8 @@ def require_readable(pid: int) -> None:
         error = refused.errno or 0
     if error:
         raise TicktreeError(
-            f"the system does not let us read the memory of process {pid} ({os.strerror(error)}): attach as root, or "
-            "allow it (sysctl kernel.yama.ptrace_scope=0; in a container, the capability SYS_PTRACE)"
+            f"the system does not let ticktree read the memory of process {pid} ({os.strerror(error)}): attach as "
+            "root, or allow it (sysctl kernel.yama.ptrace_scope=0; in a container, the capability SYS_PTRACE)"
         )
 
 
@@ -256,7 +256,7 @@ def _facts(sampled: Sampled, argv: list[str]) -> dict[str, str]:
 
 
 def _profile(sampled: Sampled, took_ns: int) -> Profile:
-    """The profile of a program that records nothing: all of its time is its own, and samples share it out."""
+    """Return the profile of a program that records nothing: all its time is self time, which samples divide."""
     from ticktree.profile import Profile
     from ticktree.run.reading.reader import with_samples
 

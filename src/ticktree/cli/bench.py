@@ -1,4 +1,4 @@
-"""`ticktree bench`: runs two programs in turn, as often as it takes to tell them apart."""
+"""`ticktree bench`: run two programs in turn until the verdict on every loop is certain."""
 
 from __future__ import annotations
 
@@ -31,8 +31,10 @@ _LOG = "output.txt"
 @click.command("bench", short_help="Run two programs in turn and compare them.")
 @click.argument("command_a", metavar="'CMD A'")
 @click.argument("command_b", metavar="'CMD B'")
-@click.option("--pairs", type=click.IntRange(min=2), default=10, show_default=True, help="At most so many.")
-@click.option("--all-pairs", is_flag=True, help="Run them all, though the verdict be certain before.")
+@click.option(
+    "--pairs", type=click.IntRange(min=2), default=10, show_default=True, help="Pairs of runs, at most."
+)
+@click.option("--all-pairs", is_flag=True, help="Run all pairs, even after the verdict is certain.")
 @comparing.threshold
 @options.out
 @comparing.form
@@ -49,9 +51,9 @@ def command(
 ) -> None:
     """Run A and B in turn under ticktree, pair by pair, and say whether B is faster than A.
 
-    CMD is a script with its arguments, or -m and a module, as after `ticktree run`: 'train.py --buffer ring'. Which
-    of a pair goes first changes from pair to pair, so that a machine that warms up favours neither. Warm-up is left
-    out. It stops early where the verdict on every loop is certain, in 5% of trials wrongly at most.
+    CMD is a script with its arguments, or -m and a module, as after `ticktree run`: 'train.py --buffer ring'. The
+    order within a pair alternates, so that a machine that warms up favours neither. Warm-up is left out. It stops
+    early when the verdict on every loop is certain; that verdict is wrong in at most 5% of trials.
     """
     words = [_words(command_a), _words(command_b)]
     for given in words:
@@ -74,7 +76,7 @@ def command(
     view = replace(view_options(sys.stdout), all=everything)
     show(COMPARISONS[format_name or "terminal"](compared, differences(*sides), view), sys.stdout)
     if len(sides[0]) < pairs and _is_certain(compared):
-        note(f"stopped before {pairs} pairs: nothing is left open about any loop")
+        note(f"stopped before {pairs} pairs: the verdict on every loop is certain")
     note(f"{len(sides[0])} pairs kept in {place}")
 
 
@@ -82,7 +84,7 @@ def _words(text: str) -> list[str]:
     try:
         words = shlex.split(text)
     except ValueError as error:
-        raise TicktreeError(f"{text!r} is no command: {error}") from None
+        raise TicktreeError(f"{text!r} is not a command: {error}") from None
     if not words:
         raise TicktreeError("a command is empty")
     return words
@@ -119,17 +121,17 @@ def run_program(
     printed: IO[bytes] | None = None,
     directory: str | None = None,
 ) -> Profile:
-    """Run a program once; what it prints is kept beside the runs.
+    """Run a program once, and keep its output with the runs.
 
     Args:
         words: the program and its arguments, as after `ticktree run`.
         out: where the run is kept.
-        variables: what its environment has beside this process's own.
+        variables: added to this process's environment.
         printed: where its standard output goes; None for the same file as its standard error.
-        directory: where it is started; None for where this process is.
+        directory: its working directory; None for that of this process.
 
     Raises:
-        TicktreeError: It ended badly, or recorded nothing that can be read.
+        TicktreeError: It exited with an error, or recorded nothing that can be read.
     """
     flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
     with own_directory(out, make=True) as at, os.fdopen(os.open(_LOG, flags, 0o666, dir_fd=at), "ab") as log:
@@ -148,6 +150,6 @@ def run_program(
 
 
 def _is_certain(compared: Comparison) -> bool:
-    """Whether nothing about any loop is left open; about the sections, where there is no loop."""
+    """Return whether the verdict on every loop is certain; on every section if there is no loop."""
     loops = [entry for entry in compared.entries if entry.kind == "loop"]
     return all(entry.verdict != "inconclusive" for entry in loops or compared.entries)

@@ -1,4 +1,4 @@
-"""`ticktree check`: did a run keep to its budgets?"""
+"""`ticktree check`: check a run against its budgets."""
 
 from __future__ import annotations
 
@@ -24,39 +24,41 @@ from ticktree.outputs.writing import formatting
 from ticktree.profile import Profile
 from ticktree.run.abandoned import finish_abandoned
 
-# Where GitHub Actions shows, on a job's page, what its steps write to the file of this name.
+# Names the file whose content GitHub Actions shows on a job's page.
 _STEP_SUMMARY = "GITHUB_STEP_SUMMARY"
 
 
-@click.command("check", cls=CommandOfRuns, short_help="Did a run keep to its budgets?")
+@click.command("check", cls=CommandOfRuns, short_help="Check a run against its budgets.")
 @click.argument("runs", metavar="[RUN]...", type=RUN, nargs=-1)
 @click.option(
     "--budget",
     "more",
     metavar="BUDGET",
     multiple=True,
-    help="One more, as 'control/act p99 <= 25 ms'; may be given several times.",
+    help="One more budget, such as 'control/act p99 <= 25 ms'; may be given several times.",
 )
 @click.option(
     "--config",
     metavar="FILE",
     type=click.Path(path_type=Path),
-    help="By default the nearest pyproject.toml with a [tool.ticktree].",
+    help="By default, the nearest pyproject.toml with a [tool.ticktree] table.",
 )
-@click.option("--baseline", metavar="RUN", type=RUN, help="Be no slower than this.")
-@click.option("--slower", metavar="PERCENT", help="By how much anything may be slower; by default 5%.")
+@click.option("--baseline", metavar="RUN", type=RUN, help="Fail if slower than this run.")
+@click.option(
+    "--slower", metavar="PERCENT", help="How much slower than the baseline is allowed. By default, 5%."
+)
 @comparing.allow_different
 @click.option(
     "--fail-on",
     type=options.WordChoice(["inconclusive"]),
     multiple=True,
-    help="Exit status 1 for this as well.",
+    help="Exit with status 1 for this verdict as well.",
 )
 @click.option(
     "--format", "format_name", type=options.WordChoice(list(CHECKS)), default="terminal", show_default=True
 )
 @options.output
-@click.option("--github", is_flag=True, help=f"Add the markdown to the file that ${_STEP_SUMMARY} names.")
+@click.option("--github", is_flag=True, help=f"Append the markdown to the file that ${_STEP_SUMMARY} names.")
 @click.option("--all", "everything", is_flag=True, help="Show every section that has a baseline.")
 @options.width
 def command(
@@ -102,7 +104,7 @@ def _plan(config: Path | None) -> Plan:
     plan = budgets(table)
     if not plan.baseline or table.path is None:
         return plan
-    # What a file names lies beside it, wherever the command is called.
+    # A path in the file is relative to the file, not to the working directory.
     return replace(plan, baseline=str(table.path.parent / plan.baseline))
 
 
@@ -119,7 +121,7 @@ def _with_options(
 
 
 def _percent(text: str) -> str:
-    """A bare number is a percentage here, as it is for `compare --threshold`."""
+    """Return `text` with a percent sign: a bare number is a percentage here, as for `compare --threshold`."""
     return text if text.rstrip().endswith("%") else f"{text}%"
 
 
@@ -132,7 +134,7 @@ def _repeats(paths: Sequence[Path]) -> list[Profile]:
 def _add_to_step_summary(checked: Checked, apart: Sequence[Difference], view: ViewOptions) -> None:
     name = os.environ.get(_STEP_SUMMARY)
     if not name:
-        raise TicktreeError(f"--github writes to the file that ${_STEP_SUMMARY} names, and it names none")
+        raise TicktreeError(f"--github writes to the file that ${_STEP_SUMMARY} names, which is not set")
     try:
         with Path(name).open("ab") as file:
             file.write(CHECKS["markdown"](checked, apart, view) + b"\n")

@@ -1,4 +1,4 @@
-"""`ticktree compare`: is the new run faster, slower, no different, or can one not tell?"""
+"""`ticktree compare`: a verdict on each loop and section of two versions of a program."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from ticktree.run.abandoned import finish_abandoned
 _VERDICTS = ("slower", "faster", "inconclusive")
 
 
-@click.command("compare", cls=CommandOfRuns, short_help="Is the new run faster than the base?")
+@click.command("compare", cls=CommandOfRuns, short_help="Compare runs of two versions of a program.")
 @click.argument("base", type=RUN)
 @click.argument("new", type=RUN, nargs=-1, required=True)
 @click.option(
@@ -30,16 +30,16 @@ _VERDICTS = ("slower", "faster", "inconclusive")
     metavar="RUN",
     type=RUN,
     multiple=True,
-    help="One more run of the base; may be given several times.",
+    help="A further run of the base; may be given several times.",
 )
-@click.option("--pairs", is_flag=True, help="The n-th runs of both sides were measured side by side.")
+@click.option("--pairs", is_flag=True, help="The n-th runs of both sides were measured as a pair.")
 @comparing.threshold
 @comparing.allow_different
 @click.option(
     "--fail-on",
     type=options.WordChoice(_VERDICTS),
     multiple=True,
-    help="Exit status 1 if any verdict is this; may be given several times.",
+    help="Exit with status 1 if there is such a verdict; may be given several times.",
 )
 @comparing.form
 @options.output
@@ -62,20 +62,22 @@ def command(
 ) -> None:
     """Compare runs of two versions of a program, loop by loop and section by section.
 
-    BASE and NEW are runs, as paths, names, last or -2, profiles saved as JSON, or Chrome traces; several NEW are
-    repeats of one version, and so are all the runs in a directory of runs. Repeats make a verdict on programs; of one
-    run a side only these two runs can be compared.
+    BASE and NEW are runs (paths, names, last or -2), profiles saved as JSON, or Chrome traces. Several NEW are repeats
+    of one version, and so are all runs in a directory of runs. Repeats allow a verdict on the programs; with one run
+    per side, the verdict is only on these two runs.
     """
     with progress("reading"):
         finish_abandoned()
-        old, young = (load_repeats(paths, categories) for paths in ([base, *more_base], new))
-    if pairs and len(old) != len(young):
-        raise TicktreeError(f"{len(old)} runs of the base and {len(young)} new ones make no pairs")
-    comparing.refuse_experiments(old, young)
-    apart = differences(old, young)
-    compared = compare(old, young, threshold=threshold / 100, paired=pairs)
+        base_runs, new_runs = (load_repeats(paths, categories) for paths in ([base, *more_base], new))
+    if pairs and len(base_runs) != len(new_runs):
+        raise TicktreeError(
+            f"--pairs needs as many base runs as new ones: there are {len(base_runs)} and {len(new_runs)}"
+        )
+    comparing.refuse_experiments(base_runs, new_runs)
+    apart = differences(base_runs, new_runs)
+    compared = compare(base_runs, new_runs, threshold=threshold / 100, paired=pairs)
     comparing.refuse_unlike(apart, allow_different)
-    comparing.refuse_programs(old, young, compared, allow_different)
+    comparing.refuse_programs(base_runs, new_runs, compared, allow_different)
     view = replace(view_for(output, width), all=everything)
     deliver(COMPARISONS[format_name or format_of(output, COMPARISONS)](compared, apart, view), output)
     if _found(compared, fail_on):
@@ -83,7 +85,7 @@ def command(
 
 
 def _found(compared: Comparison, verdicts: Sequence[str]) -> bool:
-    """Whether a verdict is one of these. Of small sections nothing can be told as a rule: there only loops count."""
+    """Return whether a verdict is one of these; "inconclusive" counts for loops only: small sections often are."""
     return any(
         entry.verdict in verdicts and (entry.verdict != "inconclusive" or entry.kind == "loop")
         for entry in compared.entries

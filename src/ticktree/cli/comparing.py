@@ -16,11 +16,11 @@ from ticktree.run.merging import program_of
 
 threshold = options.threshold(THRESHOLD)
 form = click.option(
-    "--format", "format_name", type=options.WordChoice(list(COMPARISONS)), help="By default terminal."
+    "--format", "format_name", type=options.WordChoice(list(COMPARISONS)), help="By default, terminal."
 )
 everything = click.option("--all", "everything", is_flag=True, help="Show every section.")
 allow_different = click.option(
-    "--allow-different", is_flag=True, help="Compare runs of unlike machines, libraries or programs."
+    "--allow-different", is_flag=True, help="Compare runs of different machines, libraries or programs."
 )
 
 
@@ -28,18 +28,18 @@ def refuse_experiments(*sides: Sequence[Profile]) -> None:
     """Refuse runs of `ticktree whatif`, whose sections were delayed, and those with a remedy of `ticktree try`.
 
     Raises:
-        TicktreeError: There is one.
+        TicktreeError: There is such a run.
     """
     if any("experiments" in run.metadata for side in sides for run in side):
         raise TicktreeError(
-            "a run of `ticktree whatif` is no measurement: its threads were delayed on purpose"
+            "a run of `ticktree whatif` is not a measurement: its threads were delayed on purpose"
         )
     if any("remedies" in run.metadata for side in sides for run in side):
-        raise TicktreeError("a run of `ticktree try` with a remedy is no run of the program as it is")
+        raise TicktreeError("a run of `ticktree try` with a remedy is not a run of the unchanged program")
 
 
 def refuse_unlike(apart: Sequence[Difference], allowed: bool) -> None:
-    """Say what alone may have made one side faster, and go no further.
+    """Refuse sides with a difference, other than the program, that could explain a verdict; print all differences.
 
     Raises:
         TicktreeError: There is such a difference, and it is not allowed.
@@ -49,17 +49,17 @@ def refuse_unlike(apart: Sequence[Difference], allowed: bool) -> None:
         for difference in apart:
             note(f"{difference.key}: {difference.base or '-'} -> {difference.new or '-'}")
         raise TicktreeError(
-            "the sides differ in more than the program, as said above; --allow-different compares them all the same"
+            "the sides differ in more than the program (listed above); --allow-different compares them anyway"
         )
 
 
 def refuse_programs(
     base: Sequence[Profile], new: Sequence[Profile], compared: Comparison, allowed: bool
 ) -> None:
-    """Name the programs where the sides are of different ones, and go no further where nothing can be compared.
+    """Print the programs if the sides have different ones, and refuse sides that have nothing to compare.
 
     Raises:
-        TicktreeError: The repeats of one side are of several programs, or the two sides have no section in common;
+        TicktreeError: The repeats of one side are of several programs, or the two sides have no section in common,
             and that is not allowed.
     """
     sides = [sorted({program for run in side if (program := program_of(run))}) for side in (base, new)]
@@ -67,13 +67,11 @@ def refuse_programs(
         if len(programs) > 1 and not allowed:
             raise TicktreeError(
                 f"{which} has runs of different programs: {', '.join(programs)}; name the runs of one, "
-                "or --allow-different takes all for repeats of one"
+                "or give --allow-different to take all as repeats of one"
             )
     if not all(sides) or sides[0] == sides[1]:
         return
     which = f"base is {' and '.join(sides[0])}, new is {' and '.join(sides[1])}"
     if not allowed and all(entry.verdict in ("only in base", "only in new") for entry in compared.entries):
-        raise TicktreeError(
-            f"{which}: they have no section in common; --allow-different shows them nevertheless"
-        )
+        raise TicktreeError(f"{which}: they have no section in common; --allow-different shows them anyway")
     note(f"Different programs: {which}")

@@ -23,7 +23,7 @@ from ticktree.run.timeline import timeline_parts
 
 
 def is_dataset(folder: Path) -> bool:
-    """Whether a directory holds one."""
+    """Return whether a directory holds a dataset."""
     return all((folder / f"{table}.parquet").is_file() for table in tabular.TABLES)
 
 
@@ -41,8 +41,8 @@ def write_dataset(folder: Path, profile: Profile, run: Path | None) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         if any(folder.iterdir()):
-            # Files of processes of another run would be read as of this.
-            raise TicktreeError(f"{folder} is not empty: a dataset is a directory of its own")
+            # Files from processes of another run would be read as part of this one.
+            raise TicktreeError(f"{folder} is not empty: a dataset needs an empty directory")
         for name, content in tabular.files(profile, _parts(run)):
             path = folder / name
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -59,7 +59,7 @@ def _parts(run: Path | None) -> Iterator[Timeline]:
 
 
 _ROWS_AT_ONCE = 10_000
-# What does not fit is put on disk, beside the dataset that is made for a query.
+# DuckDB spills the rest to disk, next to the dataset that is made for a query.
 _MEMORY = "1GB"
 _TICKS = """
 CREATE VIEW ticks AS SELECT
@@ -77,7 +77,7 @@ class Database:
         scratch: a directory for what does not fit into memory.
 
     Raises:
-        TicktreeError: DuckDB is not installed, or the files are none that it can read.
+        TicktreeError: DuckDB is not installed, or cannot read the files.
     """
 
     def __init__(self, folder: Path, scratch: Path) -> None:
@@ -102,12 +102,12 @@ class Database:
             The names of the columns, and the rows, which are computed as they are read.
 
         Raises:
-            TicktreeError: It is no single SELECT, or wrong.
+            TicktreeError: It is not a single SELECT, or it is wrong.
         """
         try:
             statements = self._duckdb.extract_statements(sql)
             if len(statements) != 1 or statements[0].type != self._duckdb.StatementType.SELECT:
-                raise TicktreeError("a query is one SELECT, which reads and changes nothing")
+                raise TicktreeError("a query must be one SELECT statement")
             answer = self._connection.execute(sql)
         except (self._duckdb.Error, UnicodeEncodeError) as error:
             raise TicktreeError(_line(error)) from None
@@ -137,7 +137,7 @@ class Database:
         self._connection.execute(_TICKS)
 
     def _shut_in(self, scratch: Path) -> None:
-        """From here on it reads the dataset's files and no others, writes none, and reaches no network."""
+        """Restrict DuckDB to reading the dataset's files: no other files, no writes, no network."""
         for setting in (
             f"memory_limit='{_MEMORY}'",
             f"temp_directory={_quoted(str(scratch))}",
@@ -159,11 +159,11 @@ def _quoted(text: str) -> str:
 
 
 def _line(error: Exception) -> str:
-    """The first paragraph of DuckDB's message: what follows repeats the query with a mark below it."""
+    """Return the first paragraph of DuckDB's message: the rest repeats the query with a mark below it."""
     return " ".join(str(error).split("\n\n")[0].split())
 
 
-# Of what a person reads; the other formats have every row.
+# Rows of the formats for people; the other formats have every row.
 SHOWN = 200
 
 Rows = Iterator[Sequence[Any]]
@@ -194,14 +194,14 @@ def markdown(columns: Sequence[str], rows: Rows) -> Iterator[str]:
 
 
 def comma_separated(columns: Sequence[str], rows: Rows) -> Iterator[str]:
-    """Yield the lines of a CSV file; an empty cell is what is not known. Names are written as `report` writes them."""
+    """Yield the lines of a CSV file, with an empty cell for an unknown value, and names as `report` writes them."""
     yield _csv_line([shown("", name) for name in columns])
     for row in rows:
         yield _csv_line([shown(name, value) for name, value in zip(columns, row, strict=True)])
 
 
 def objects(columns: Sequence[str], rows: Rows) -> Iterator[str]:
-    """Yield the pieces of a JSON list with an object a row."""
+    """Yield the pieces of a JSON list with one object per row."""
     before = "["
     for row in rows:
         yield f"{before}\n{json.dumps(dict(zip(columns, row, strict=True)), default=str)}"
@@ -240,4 +240,4 @@ def _csv_line(row: Sequence[Any]) -> str:
 def _rest(rows: Rows) -> Iterator[str]:
     more = sum(1 for _ in rows)
     if more:
-        yield f"... and {more:,} rows more: --format csv has them all\n"
+        yield f"... and {more:,} more rows: --format csv has all of them\n"

@@ -1,4 +1,4 @@
-"""`ticktree demo`: something to look at before there is a program of one's own."""
+"""`ticktree demo`: an example run, for those who have no program to record yet."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _BUILT_IN = Program("ticktree.demo.control_loop", True, ())
 
 @dataclass(frozen=True)
 class _Shown:
-    """How a workload is shown where nothing else is asked for: in about a minute."""
+    """How a workload runs without arguments: for about a minute."""
 
     # The first of these that its folder has.
     scripts: tuple[str, ...] = ("train.py", "eval.py", "eval_with_robot.py", "ppo.py")
@@ -50,14 +50,14 @@ _SHOWN = {
 def command(workload: str | None, args: tuple[str, ...]) -> None:
     """Run a demonstration under ticktree and print where its time went.
 
-    Without a name: ten seconds of a simulated robot's control loop, which needs nothing but ticktree. With
-    one: a program of the folder `workloads` in a checkout of ticktree, for about a minute, or as ARGS say.
+    Without WORKLOAD: ten seconds of a simulated robot's control loop, which needs nothing but ticktree. With WORKLOAD:
+    a program of the folder `workloads` in a checkout of ticktree, for about a minute, or with ARGS.
     """
     shown = _SHOWN.get(workload or "", _Shown())
     program = _BUILT_IN if workload is None else _workload(workload, args or shown.arguments)
     note(f"Running {program.target}: {_about(program)}")
     name = f"demo-{workload or 'control_loop'}"
-    run_program(program, name, DEFAULT_OUT, quiet=False, asked=shown.recording)
+    run_program(program, name, DEFAULT_OUT, quiet=False, recording_options=shown.recording)
 
 
 def _workload(name: str, args: tuple[str, ...]) -> Program:
@@ -69,8 +69,10 @@ def _workload(name: str, args: tuple[str, ...]) -> Program:
             return Program(str(_relative(script)), False, args)
     known = sorted({folder.name for place in places for folder in place.iterdir() if _script(folder)})
     if not known:
-        raise TicktreeError(f"no workload {name!r}: they are in a checkout of ticktree, and this is none")
-    raise TicktreeError(f"no workload {name!r} here; there is {', '.join(known)}")
+        raise TicktreeError(
+            f"no workload {name!r}: workloads are in a checkout of ticktree, and there is none here"
+        )
+    raise TicktreeError(f"no workload {name!r} here; there are: {', '.join(known)}")
 
 
 def _script(folder: Path) -> Path | None:
@@ -79,7 +81,7 @@ def _script(folder: Path) -> Path | None:
 
 
 def _places() -> list[Path]:
-    """The folders of workloads in sight: where we are or above, and in the checkout we come from."""
+    """Return the folders of workloads: in and above the working directory, and in the checkout of this ticktree."""
     here = Path.cwd()
     source = Path(ticktree.__file__).resolve().parents[2]
     candidates = [above / "workloads" for above in (here, *here.parents, source)]
@@ -92,5 +94,5 @@ def _relative(path: Path) -> Path:
 
 def _about(program: Program) -> str:
     if program is _BUILT_IN:
-        return "a robot's control loop for ten seconds, with a slow section, a stall and a thread beside it."
+        return "a robot's control loop for ten seconds, with a slow section, a stall and a second thread."
     return " ".join(program.arguments)

@@ -1,4 +1,4 @@
-"""`ticktree doctor`: what can be measured here, how well, and why a profile is empty."""
+"""`ticktree doctor`: show what can be measured here, how well, and why a profile is empty."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from ticktree.outputs import terminal
 from ticktree.outputs.writing import formatting
 from ticktree.run.abandoned import finish_abandoned
 
-# What is found out, and a function that says it: a sentence a line.
+# Each check by name, with the function that yields its sentences, one per line.
 _CHECKS: tuple[tuple[str, Callable[[], Iterator[str]]], ...] = (
     ("python", machine_checks.interpreter),
     ("clock", machine_checks.clock),
@@ -39,24 +39,23 @@ _CHECKS: tuple[tuple[str, Callable[[], Iterator[str]]], ...] = (
 
 
 @click.command(
-    "doctor", cls=CommandOfRuns, short_help="What can be measured here, and why a profile is empty."
+    "doctor", cls=CommandOfRuns, short_help="Show what can be measured here, and why a profile is empty."
 )
 @click.argument("run", type=RUN, required=False)
 @click.option(
     "--measure",
     is_flag=True,
-    help="Find out what this machine can do at most, keep it for this and later runs, and do nothing else.",
+    help="Measure what this machine can do at most, keep that for this and later runs, and exit.",
 )
-@click.option("-v", "--verbose", is_flag=True, help="Say all that was looked at, not only what is wrong.")
+@click.option("-v", "--verbose", is_flag=True, help="Print every check, not only problems.")
 def command(run: Path | None, measure: bool, verbose: bool) -> None:
-    """Examine this machine and this Python, and a run: RUN, or the newest in ./ticktree-runs.
+    """Examine this machine, this Python, and a run: RUN, or the newest in ./ticktree-runs.
 
-    Says whether programs can be recorded here, and what makes their numbers doubtful: interruptions, busy or
+    Prints whether programs can be recorded here, and what makes their numbers doubtful: interruptions, busy or
     limited cores, libraries that could not be instrumented, and if the run is empty, why.
 
-    With -v also which Python this is, which clock is used and why, what a section costs, how much memory a run
-    may claim, what this machine can do at most, of which devices the time can be measured, and which libraries
-    are instrumented.
+    With -v, also the Python, the clock and the reason for it, the cost of a section, the memory that a run may claim,
+    the machine's ceilings, the devices whose time can be measured, and the libraries that are instrumented.
     """
     if measure:
         if run is not None:
@@ -66,7 +65,7 @@ def command(run: Path | None, measure: bool, verbose: bool) -> None:
     finish_abandoned()
     found: dict[str, list[str]] = {}
     for name, check in (*_CHECKS, ("run", lambda: recording_checks.newest(run))):
-        with progress(f"looking at the {name}"):
+        with progress(f"checking the {name}"):
             found[name] = list(check())
     shown: dict[str, list[str]] = {
         name: [text for text in sentences if isinstance(text, Problem)] for name, sentences in found.items()
@@ -78,21 +77,21 @@ def command(run: Path | None, measure: bool, verbose: bool) -> None:
     show(text.encode(errors="backslashreplace"), sys.stdout)
 
 
-_MORE = "All that was looked at: ticktree doctor -v\n"
+_MORE = "All checks: ticktree doctor -v\n"
 
 
 def _verdict(shown: Mapping[str, Sequence[str]]) -> str:
-    """Return in one sentence whether programs can be recorded, and whether their numbers can be trusted."""
+    """Return one sentence: whether programs can be recorded, and whether their numbers can be trusted."""
     problems = [each for sentences in shown.values() for each in sentences if isinstance(each, Problem)]
     if any(isinstance(each, Broken) for each in problems):
         return "Nothing can be recorded here:"
     if problems:
-        return f"Recording works here; {formatting.counted(len(problems), 'thing')} to know:"
-    return "Recording works here, and nothing was found that makes its numbers doubtful."
+        return f"Recording works here, with {formatting.counted(len(problems), 'warning')}:"
+    return "Recording works here, and no check found a reason to doubt its numbers."
 
 
 def _measure() -> None:
-    """Measure this machine, keep the best of this and earlier times, and say what was found."""
+    """Measure this machine, keep the best of this and earlier measurements, and print it."""
     machine = fingerprint()
     is_busy = os.getloadavg()[0] > processor.usable_cores() / 2
     now = measure_all()
@@ -106,13 +105,13 @@ def _measure() -> None:
     path = ceilings.save(machine, best)
     lines = [f"Kept in {path}: {machine_checks.best_of(best)}.", *machine_checks.unusable(best)]
     if is_busy:
-        lines.append("The machine was busy. Measure again when it is not: the best of all times is kept.")
+        lines.append("The machine was busy. Measure again when it is idle: the best measurement is kept.")
     text = "".join(["\n", *(line for sentence in lines for line in _wrapped_lines(sentence))])
     show(text.encode(errors="backslashreplace"), sys.stdout)
 
 
 def _wrapped(sentence: str, width: int) -> list[str]:
-    # Paths stay whole, however long: they are there to be copied.
+    # Paths are not broken, however long: users copy them.
     return textwrap.wrap(one_line(sentence), width, break_long_words=False, break_on_hyphens=False)
 
 

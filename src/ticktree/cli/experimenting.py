@@ -1,4 +1,4 @@
-"""What the supervisor of experiments does while the program runs: it chooses what to try, and begins."""
+"""The supervisor's part in experiments: it chooses the sections to try while the program runs, and begins."""
 
 from __future__ import annotations
 
@@ -17,35 +17,35 @@ if TYPE_CHECKING:
     from ticktree.profile import Profile
 
 LOOK_EVERY_S = 0.5
-# A block is so long that neither its edges nor one odd tick matter.
+# A block is long enough that neither its edges nor one outlier matter.
 _BLOCK_NS = 250_000_000
 _BLOCK_TICKS = 10
-# A block that takes longer than this, and than so many times as long as it should, was left by its loop.
+# A block that takes longer than this, and this many times its expected time, was left by its loop.
 _MOST_NS = 30_000_000_000
 _MOST_TIMES = 20
-# So much longer than a block may last do blocks go on of which no supervisor says that they may: one may be stopped.
+# How much longer than a block blocks continue without a sign of the supervisor, which may have been stopped.
 _UNWATCHED_NS = 10_000_000_000
-# So long is the program watched before anything is tried.
+# The program runs for at least this long before the first block.
 _RUN_IN_NS = 1_000_000_000
 _RUN_IN_TICKS = 10
-# Where a call may sleep, as a coroutine's, other tasks work meanwhile: what it takes is not known.
+# If more of the calls may sleep, as a coroutine's do, other tasks run meanwhile, and the section's time is unknown.
 _ASLEEP_SHARE = 0.05
-# Of less of a section's time it is known what it does.
+# Below this share, the section waits for something unknown in the rest of its time.
 _WORK_SHARE = 0.8
-# So often everything must be done for intervals that say something.
+# How many times each section and speed-up must be tried for a useful interval.
 _ROUNDS = 6
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What a user wants to know.
+    """The experiments that the user wants.
 
     Attributes:
-        sections: by path or name; none for those that are worth trying.
-        speedups: by how many percent they are made faster.
+        sections: by path or name; empty for those that are worth trying.
+        speedups: by how many percent each is made faster.
         loop: by path or name; None for the main loop.
         settle_ticks: ticks at the beginning of a block that are not measured.
-        paced: whether loops with a rate may be delayed.
+        paced: whether loops with a target rate may be delayed.
         seed: of the order of the blocks.
     """
 
@@ -58,12 +58,12 @@ class Question:
 
 
 class Experimenter:
-    """Watches a run, begins with the experiments once it is known what to try, and says what came of them.
+    """Watches a run, begins the experiments once it knows what to try, and returns their results.
 
     Args:
         run: the run.
-        question: what to find out.
-        ledger: what the program's processes look at.
+        question: the experiments.
+        ledger: the memory from which the program's processes read the experiments.
     """
 
     def __init__(self, run: RunDirectory, question: Question, ledger: Ledger) -> None:
@@ -76,7 +76,7 @@ class Experimenter:
         self._block_most_ns = 0
 
     def look(self) -> None:
-        """Begin with the experiments if it is time to, and end them where anything goes wrong."""
+        """Begin the experiments when enough is recorded, and end them after any error."""
         if self._choice is not None:
             self._watch()
         if self._choice is not None or self._refusal:
@@ -94,11 +94,11 @@ class Experimenter:
             self._refusal, self._is_broken = reason(error), True
 
     def stop(self) -> None:
-        """No thread is delayed from now on."""
+        """End all delays."""
         self._ledger.stop()
 
     def result(self, profile: Profile) -> Experiments | str:
-        """Return what the experiments say, or why there were none.
+        """Return the results of the experiments, or why there were none.
 
         Args:
             profile: of the whole run.
@@ -116,9 +116,9 @@ class Experimenter:
         if choice is None:
             return self._nothing_found(profile)
         if not choice.is_sequential:
-            return "the program ended before the experiments began: let it run for longer"
+            return "the program ended before the experiments began: let it run longer"
         note = (
-            f"Nothing that ticktree sees runs concurrently with {choice.loop}: Amdahl's law is exact, and no "
+            f"ticktree recorded nothing that runs concurrently with {choice.loop}: Amdahl's law is exact, and no "
             "experiment ran"
         )
         shares = {path: choice.shares[path] for path in choice.sections if path in choice.shares}
@@ -157,7 +157,7 @@ class Experimenter:
         self._choice = choice
 
     def _watch(self) -> None:
-        """Let the blocks go on: those of a supervisor that was killed end, with all delays."""
+        """Allow further blocks. Without this sign, as after a kill of the supervisor, blocks and delays end."""
         self._ledger.watch(time.monotonic_ns() + self._block_most_ns + _UNWATCHED_NS)
 
     def _estimated(self, choice: Choice, profile: Profile) -> Experiments:
@@ -165,25 +165,25 @@ class Experimenter:
 
         blocks = [Block(*numbers) for numbers in self._ledger.blocks()]
         notes, unknown = [], set()
-        for path, (calls, asleep, spent_ns, lasted_ns) in zip(
+        for path, (calls, sleeping, spent_ns, lasted_ns) in zip(
             choice.sections, self._ledger.calls(), strict=False
         ):
-            if asleep > _ASLEEP_SHARE * (calls + asleep):
+            if sleeping > _ASLEEP_SHARE * (calls + sleeping):
                 unknown.add(path)
                 notes.append(
-                    f"{path} is left out: it is a coroutine's or generator's section, which may sleep"
+                    f"{path} is left out: it is the section of a coroutine or generator, which may sleep"
                 )
             elif spent_ns < _WORK_SHARE * lasted_ns:
                 notes.append(
                     f"{path} works or sleeps for {100 * spent_ns / lasted_ns:.0f}% of its time; in the rest it "
-                    "waits for the GIL, a core, a lock, I/O or a device, of which nothing is predicted"
+                    "waits for the GIL, a core, a lock, I/O or a device, which the prediction leaves out"
                 )
         doubts = [doubt for doubt in [contended(profile, choice.loop)] if doubt]
         found = estimate(choice.loop, choice.sections, self._question.speedups, blocks, notes, doubts)
         return _without(_with_advice(found, blocks, self._question.speedups), unknown)
 
     def _counted(self, profile: Profile, why: str) -> Experiments | str:
-        """Of a loop with a rate, the ticks that it would miss, which needs no experiment; else why there was none."""
+        """Return the ticks that a loop with a target rate would miss, which needs no experiment; else `why`."""
         from ticktree.analysis.experiments import Experiments, deadline, predicted_misses
 
         question = self._question
@@ -200,7 +200,7 @@ class Experimenter:
         )
         notes = [
             f"No experiment ran: {why}",
-            "Missed ticks are counted: those whose busy time is past the budget, with the section shortened in each",
+            "Missed ticks are counted: those whose busy time exceeds the budget, with the section shortened in each",
         ]
         return Experiments(
             loop=view.path,
@@ -214,7 +214,7 @@ class Experimenter:
 
     def _nothing_found(self, profile: Profile) -> str:
         if not profile.loops:
-            return "the program has no loop whose ticks could be measured: mark one with ticktree.loop(name)"
+            return "the program has no loop to measure: mark one with ticktree.loop(name)"
         if self._question.loop is not None and self._question.loop not in profile.loops:
             return (
                 f"no loop {self._question.loop} was recorded; there are: {', '.join(sorted(profile.loops))}"
@@ -224,19 +224,21 @@ class Experimenter:
         return (
             f"no section {missing[0]} was recorded"
             if missing
-            else "too little was recorded to choose sections"
+            else "too little was recorded to choose sections from"
         )
 
 
 def _with_advice(found: Experiments, blocks: Sequence[Block], speedups: Sequence[int]) -> Experiments:
-    """Say how long the program should run, where it ended too early for some intervals."""
+    """Add a note on how long the program should run, if it ended too early for some intervals."""
     from dataclasses import replace
 
     from ticktree.outputs.writing import formatting
 
     if all(each.low_percent is not None for each in found.predictions):
         return found
-    note = "Too few blocks for some intervals: let the program run for longer, or ask for fewer sections or speed-ups"
+    note = (
+        "Too few blocks for some intervals: let the program run longer, or choose fewer sections or speed-ups"
+    )
     if len(blocks) > 1:
         sections = len({each.path for each in found.predictions})
         each_ns = (blocks[-1].ended_ns - blocks[0].ended_ns) / (len(blocks) - 1)

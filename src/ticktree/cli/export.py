@@ -1,4 +1,4 @@
-"""`ticktree export`: a run in the format of another program."""
+"""`ticktree export`: write a run in the format of another program."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from ticktree.run.finishing import RunDirectory
 _ALL = "all"
 
 
-@click.command("export", cls=CommandOfRuns, short_help="A run in another program's format.")
+@click.command("export", cls=CommandOfRuns, short_help="Write a run in another program's format.")
 @click.argument("runs", metavar="[RUN]...", type=RUN, nargs=-1)
 @click.option(
     "--to", "format_name", type=options.WordChoice(list(EXPORTS)), required=True, help="The format to write."
@@ -40,12 +40,13 @@ _ALL = "all"
     type=options.WordChoice([*get_args(TableName), _ALL]),
     default="nodes",
     show_default=True,
-    help="Which table, of formats whose files hold one; all of them, of parquet, into a directory.",
+    help="The table to write, for formats with one table per file. For parquet, `all` writes all tables into a "
+    "directory.",
 )
 @click.option(
     "--only",
     type=options.WordChoice(get_args(Only)),
-    help="Which half, of formats that hold totals and, where the run has a timeline, its single calls.",
+    help="Write only this half of formats that hold both the totals and the single calls of a timeline.",
 )
 @options.output
 @options.categories
@@ -59,14 +60,14 @@ def command(
 ) -> None:
     """Write a run in the format of another program, to FILE or to standard output.
 
-    RUN is a run's directory or name, last, -2, a saved profile, a Chrome trace or timers file, or nothing: the newest
-    run in ./ticktree-runs. A program that still runs is written as it is at this moment. Several are the runs of one
-    job on several machines, of which perfetto and chrome show the timelines together.
+    RUN is a run's directory or name, last, -2, a saved profile, a Chrome trace or a timers file. By default, it is the
+    newest run in ./ticktree-runs. A running program is written as it is now. Several RUN are the runs of one job on
+    several machines; perfetto and chrome show their timelines together.
     """
     form = EXPORTS[format_name]
     if only is not None and not form.uses_events:
         raise click.UsageError(
-            f"--only is of formats that hold both totals and single calls; {form.name} does not."
+            f"--only is for formats that hold both totals and single calls; {form.name} does not."
         )
     if len(runs) > 1:
         _export_job(runs, form, output)
@@ -90,9 +91,9 @@ def command(
 
 def _export_all(profile: Profile, form: Output, run: Path | None, output: Path | None) -> None:
     if form.name != "parquet":
-        raise click.UsageError(f"--table all is of parquet; {form.name} writes one table.")
+        raise click.UsageError(f"--table all is for parquet; {form.name} writes one table.")
     if output is None:
-        raise click.UsageError("--table all writes a directory: give it with -o DIR.")
+        raise click.UsageError("--table all writes a directory: name it with -o DIR.")
     with progress("writing"):
         write_dataset(output, profile, run)
 
@@ -101,13 +102,13 @@ def _export_job(runs: Sequence[Path], form: Output, output: Path | None) -> None
     if not form.needs_events:
         able = ", ".join(name for name, each in EXPORTS.items() if each.needs_events)
         raise click.UsageError(
-            f"several runs are shown together by {able}; for {form.name}, `ticktree merge` them."
+            f"{able} show several runs together; for {form.name}, merge them with `ticktree merge`."
         )
     with progress("reading"):
         finish_abandoned()
-        timeline, said = job_timeline(runs)
+        timeline, alignments = job_timeline(runs)
         profile = Profile().merge(*(read(run) for run in runs))
-    for line in said:
+    for line in alignments:
         note(line)
     with progress("writing"):
         document = form.render(profile, ViewOptions(), timeline)
@@ -118,23 +119,23 @@ UNKNOWN = "its own clock: not aligned"
 
 
 def job_timeline(paths: Sequence[Path]) -> tuple[Timeline, list[str]]:
-    """Return the timelines of a job's runs as one, on the clock of the first; and what to say of each other run.
+    """Return the timelines of a job's runs as one, on the clock of the first, and a line on each run's alignment.
 
-    A run whose clock's offset is not known begins where the first does, and says so.
+    A run whose clock offset is unknown begins where the first does, and its line says so.
 
     Raises:
-        TicktreeError: One is no run, has no timeline, or cannot be read.
+        TicktreeError: A path is not a run, has no timeline, or cannot be read.
     """
     runs = [find_run(path) for path in paths]
     parts = [_timeline(run) for run in runs]
     known = [Offset(0, 0, 0), *(offset(part, parts[0]) for part in parts[1:])]
     first_ns = min(found.ns if found else 0 for found in known)
-    placed, said = [], []
+    placed, alignments = [], []
     for number, (run, part, found) in enumerate(zip(runs, parts, known, strict=True)):
-        words = _said(found) if number else "the clock of this timeline"
-        said.append(f"{_host(run)}: {words}")
+        words = _alignment(found) if number else "the clock of this timeline"
+        alignments.append(f"{_host(run)}: {words}")
         placed.append(_placed(part, number, f"{_host(run)}, {words}", (found.ns if found else 0) - first_ns))
-    return together(placed), said
+    return together(placed), alignments
 
 
 def _timeline(run: RunDirectory) -> Timeline:
@@ -148,19 +149,19 @@ def _host(run: RunDirectory) -> str:
     return f"{run.manifest.metadata.get('host') or 'a machine'} ({run.path.name})"
 
 
-def _said(found: Offset | None) -> str:
+def _alignment(found: Offset | None) -> str:
     if found is None:
         return UNKNOWN
     sign = "-" if found.ns < 0 else "+"
-    return f"clock {sign}{formatting.time(abs(found.ns))}, at most {formatting.time(found.bound_ns)} more or less"
+    return f"clock {sign}{formatting.time(abs(found.ns))} ± {formatting.time(found.bound_ns)} at most"
 
 
 def _placed(part: Timeline, number: int, where: str, shift_ns: int) -> Timeline:
-    """One run's timeline with its lanes named after its machine, moved by so much."""
+    """Return one run's timeline, shifted, with its lanes named after its machine."""
     lanes = tuple(
         lane._replace(process=f"{lane.process}@{number}", process_name=f"{lane.process_name} on {where}")
         for lane in part.lanes
     )
-    # Only the clock of the first is that of the whole.
+    # The wall clock of the whole is that of the first run.
     wall = part.began_wall_ns - shift_ns if number == 0 and part.began_wall_ns is not None else None
     return replace(part, lanes=lanes, start_ns=part.start_ns + shift_ns, began_wall_ns=wall)

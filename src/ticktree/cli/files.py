@@ -1,4 +1,4 @@
-"""What commands read and write: the run that a user names, and the file that the result goes to."""
+"""What commands read and write: the run that a user names, and the file for the result."""
 
 from __future__ import annotations
 
@@ -27,40 +27,38 @@ _STANDARD_OUTPUT = Path("-")
 
 
 def read(path: Path | None, categories: Collection[str] = ()) -> Profile:
-    """The profile of a run or a saved one; for None of the newest run.
+    """Return the profile of a run, or a saved profile; for None, that of the newest run.
 
     Args:
-        path: What the user names it by.
-        categories: Of a Chrome trace, those whose events to read; of what is left unread by default a line tells.
+        path: How the user named it.
+        categories: The categories of a Chrome trace whose events to read. By default, a note names those not read.
 
     Raises:
-        TicktreeError: There is none, or it cannot be understood.
+        TicktreeError: There is none, or it cannot be read.
     """
     with progress("reading"):
         finish_abandoned()
         profile = find_run(None).profile() if path is None else load(path, categories=categories)
     if categories and "Chrome trace" not in profile.metadata.get("read_from", ()):
-        note(
-            f"{'The newest run' if path is None else path} is no Chrome trace: --category chooses nothing there"
-        )
+        note(f"{'The newest run' if path is None else path} is not a Chrome trace: --category has no effect")
     unread = [] if categories else sorted(map(str, profile.metadata.get("not_read", ())))
     if unread:
-        note(f"Not read: events of {', '.join(unread)}; --category reads those of one instead")
+        note(f"Not read: events of {', '.join(unread)}; --category NAME reads those of one instead")
     return profile
 
 
 def named(path: Path) -> str:
-    """What the user types to name a run again: its name alone, where commands look for it."""
+    """Return what the user types to name a run: its name alone if it is where commands look for runs."""
     return path.name if path.parent.resolve() == DEFAULT_OUT.resolve() else as_typed(path)
 
 
 def timeline_for(form: Output, path: Path | None, categories: Collection[str] = ()) -> Timeline | None:
-    """The calls one by one of what `read` reads, where this format shows them.
+    """Return the timeline of what `read` reads, if this format shows timelines.
 
-    None where they were not recorded, or are not kept in such a file.
+    None if none was recorded, or if such a file does not contain one.
 
     Raises:
-        TicktreeError: They cannot be understood, and the format shows nothing else.
+        TicktreeError: It cannot be read, and the format shows nothing else.
     """
     if not form.takes_events:
         return None
@@ -75,14 +73,14 @@ def timeline_for(form: Output, path: Path | None, categories: Collection[str] = 
 
 
 def format_of(output: Path | None, able: Collection[str] = OUTPUTS) -> str:
-    """The name of the format whose files end as `output` does; the terminal's of standard output and `.txt`.
+    """Return the name of the format with the suffix of `output`; "terminal" for standard output and `.txt`.
 
     Args:
         output: The file; None or "-" for standard output.
-        able: The names of the formats there are for what is written.
+        able: The names of the available formats.
 
     Raises:
-        TicktreeError: No format's files end so.
+        TicktreeError: No format has this suffix.
     """
     suffix = "" if output is None else output.suffix.lower()
     for name, form in OUTPUTS.items():
@@ -93,13 +91,13 @@ def format_of(output: Path | None, able: Collection[str] = OUTPUTS) -> str:
             {form.suffix for name, form in OUTPUTS.items() if name in able and form.suffix} | {".txt"}
         )
         raise TicktreeError(
-            f"{output}: no format's files end in {suffix}; known: {', '.join(known)} (or --format)"
+            f"{output}: no format has the suffix {suffix}; known: {', '.join(known)} (or give --format)"
         )
     return "terminal"
 
 
 def view_for(output: Path | None, width: int | None) -> ViewOptions:
-    """How to draw what `deliver` is given.
+    """Return how to draw what `deliver` writes.
 
     Args:
         output: The file it goes to; None or "-" for standard output. Only a terminal gets colours.
@@ -116,10 +114,10 @@ def deliver(document: bytes, output: Path | None, *, binary: bool = False) -> No
     Args:
         document: What is written.
         output: The file; None or "-" for standard output.
-        binary: Whether it is no text, which a terminal is not given.
+        binary: Whether it is not text, which is not printed on a terminal.
 
     Raises:
-        TicktreeError: It cannot be written; what was there before is as it was.
+        TicktreeError: It cannot be written; an earlier file is unchanged.
     """
     if output is None or output == _STANDARD_OUTPUT:
         if binary:
@@ -135,5 +133,5 @@ def deliver(document: bytes, output: Path | None, *, binary: bool = False) -> No
 
 def _print_bytes(document: bytes) -> None:
     if is_terminal(sys.stdout):
-        raise TicktreeError("this format is no text: give it a file with -o FILE, or a pipe")
+        raise TicktreeError("this format is binary: write it to a file with -o FILE, or to a pipe")
     show_bytes(document, sys.stdout)

@@ -1,4 +1,4 @@
-"""Functions that were to be in focus and were never called: said when the program has ended."""
+"""Functions of --focus that were never called: reported when the program has ended."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from ticktree.profile import Profile
     from ticktree.run.finishing import RunDirectory
 
-# Many a package is called by a name that is shorter than its path.
 _FILES_AT_MOST = 500
 _HINTS = 3
 # In the profile's metadata.
@@ -21,19 +20,19 @@ _FACT = "focus"
 
 
 def note_focus(run: RunDirectory, names: Sequence[str]) -> None:
-    """Keep with a run what is to be in focus in it."""
+    """Keep the names of the functions in focus with a run."""
     if names:
         run.describe({_FACT: ",".join(names)})
 
 
 def never_called_of(profile: Profile) -> list[str]:
-    """The names of functions that were to be in focus, as the run itself says, and that no process of it called."""
+    """Return the functions in focus, as the run's metadata has them, that none of its processes called."""
     words = (str(fact) for fact in profile.metadata.get(_FACT, ()))
     return never_called(profile, sorted({name for word in words for name in word.split(",")}))
 
 
 def never_called(profile: Profile, names: Sequence[str]) -> list[str]:
-    """The names of functions that no process of the run called; none where one may have called them unseen."""
+    """Return the functions that no process of the run called; none if a process may have called them unrecorded."""
     from ticktree.outputs.markdown import focus_roots
     from ticktree.profile.machine import FOCUS_UNSEEN
 
@@ -45,12 +44,12 @@ def never_called(profile: Profile, names: Sequence[str]) -> list[str]:
 
 
 def complain_of_focus(profile: Profile, names: Sequence[str], program: Sequence[str]) -> None:
-    """Say which of the functions were never called, and what may have been meant.
+    """Print which of the functions were never called, with names that may have been meant.
 
     Args:
         profile: of the run.
-        names: what was to be in focus.
-        program: its command line; its script, where it is one, and what lies beside it are looked through.
+        names: the functions in focus.
+        program: its command line; suggestions come from its script, if it is one, and from modules next to it.
     """
     missed = never_called(profile, names)
     if not missed:
@@ -63,7 +62,7 @@ def complain_of_focus(profile: Profile, names: Sequence[str], program: Sequence[
 
 
 def functions_of(program: Sequence[str]) -> list[str]:
-    """Return the names of the functions in a program's script, sorted; none of a module, or where it is gone."""
+    """Return the names of the functions in a program's script, sorted; none if it is a module, or deleted."""
     script = _script_of(program)
     return [] if script is None else sorted(_functions_in(script))
 
@@ -73,17 +72,17 @@ def _script_of(program: Sequence[str]) -> Path | None:
 
 
 def _what_is_wrong(name: str, known: Sequence[str]) -> str:
-    """Say why nothing was recorded of a function, as far as its name tells."""
+    """Return why nothing was recorded of a function, as far as its name shows."""
     if name in known:
-        return "was never called: it is there, and this run did not come to it"
+        return "was never called: it exists, and this run did not reach it"
     if _is_of_c(name):
         return (
             "is not written in Python; name what calls it, and --focus-c records the C functions called there"
         )
     inside = [one for one in known if one.startswith(f"{name}.")]
     if inside:
-        return f"is no function; did you mean one in it, such as {_or(inside[:_HINTS])}?"
-    import difflib  # here, because only who has made a mistake needs it
+        return f"is not a function; did you mean one in it, such as {_or(inside[:_HINTS])}?"
+    import difflib  # here, because only a mistyped name needs it
 
     last = [one for one in known if one.rpartition(".")[2] == name.rpartition(".")[2]]
     meant = difflib.get_close_matches(name, known, n=_HINTS, cutoff=0.6) if "." in name or not last else []
@@ -96,7 +95,7 @@ def _or(names: Sequence[str]) -> str:
 
 
 def _is_of_c(name: str) -> bool:
-    """Whether it is a function, or in a module, of the interpreter's own that is not written in Python."""
+    """Return whether it is a built-in function, or in a module of the standard library, not written in Python."""
     import builtins
     import importlib.util
 
@@ -110,7 +109,7 @@ def _is_of_c(name: str) -> bool:
 
 
 def _known(script: Path | None) -> Iterator[str]:
-    """Names of functions in the program's script and in the modules beside it, as --focus takes them."""
+    """Yield the names of the functions in the program's script and in modules next to it, as --focus takes them."""
     if script is not None:
         yield from _functions_in(script)
     folder = script.parent if script is not None else Path.cwd()
@@ -124,7 +123,7 @@ def _known(script: Path | None) -> Iterator[str]:
 
 
 def _functions_in(file: Path) -> Iterator[str]:
-    import ast  # here, because the start of every run would wait for it
+    import ast  # here, because it would delay the start of every run
 
     try:
         tree = ast.parse(file.read_bytes())

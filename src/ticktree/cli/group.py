@@ -1,4 +1,4 @@
-"""The commands by name; each is imported when it is asked for, so that `ticktree run` starts fast."""
+"""The commands by name; each is imported when it is called, so that `ticktree run` starts fast."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _COMMANDS = (
 )
 
 
-# A statement's word can be no module's.
+# `try` is a keyword, and no module can have its name.
 _MODULES = {"try": "trying"}
 
 
@@ -55,7 +55,7 @@ class _LazyGroup(click.Group):
         from ticktree.supervisor.program import is_interpreter
 
         if word.endswith(".py") or is_interpreter(word):
-            raise TicktreeError(f"{word} is no command; to run a program: ticktree run {shlex.join(args)}")
+            raise TicktreeError(f"{word} is not a command; to run a program: ticktree run {shlex.join(args)}")
         raise click.UsageError(f"No such command {word!r}{did_you_mean(word, _COMMANDS) or '.'}", ctx)
 
 
@@ -82,7 +82,7 @@ def _print_version(ctx: click.Context, _parameter: click.Parameter, wanted: bool
 def commands(ctx: click.Context) -> None:
     """Where every millisecond of a learning or control loop goes.
 
-    Start with `ticktree demo`, or with `ticktree run` and a program of yours.
+    Start with `ticktree demo`, or with `ticktree run` and your program.
     """
     if ctx.invoked_subcommand is None:
         click.echo(ctx.get_help())

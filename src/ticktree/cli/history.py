@@ -1,4 +1,4 @@
-"""`ticktree history`: how a program did over its runs, and with which commit it changed."""
+"""`ticktree history`: show how a program's runs changed over time, and with which commit."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from ticktree.run.directory import DEFAULT_OUT, no_run_in
 
 
 def _commits(context: click.Context, option: click.Parameter, names: tuple[str, ...]) -> tuple[str, ...]:
-    """Refuse what names no commit: nothing at all is how every commit begins, and would accept them all."""
+    """Refuse what names no commit: the empty string is a prefix of every commit, and would accept all of them."""
     for name in names:
         if not re.fullmatch(r"[0-9a-fA-F]{4,}", name):
             raise click.BadParameter(f"{name!r} is not the beginning of a commit's name.", context, option)
     return tuple(name.lower() for name in names)
 
 
-@click.command("history", short_help="How a program did over its runs, and what changed it.")
+@click.command("history", short_help="Show how a program's runs changed over time, and with which commit.")
 @click.argument("out", type=click.Path(path_type=Path), default=DEFAULT_OUT, metavar="[DIR]")
 @click.option(
     "--node",
@@ -45,16 +45,20 @@ def _commits(context: click.Context, option: click.Parameter, names: tuple[str, 
     type=options.WordChoice(STATISTICS),
     default="mean",
     show_default=True,
-    help="What of a section's calls in a run.",
+    help="The statistic of a section's calls to show per run.",
 )
-@click.option("--name", metavar="NAME", help="Only runs that are called so.")
-@click.option("--any-arguments", is_flag=True, help="A program's arguments make no other series.")
-@click.option("--last", type=click.IntRange(min=1), metavar="N", help="Only the last N runs of each series.")
+@click.option("--name", metavar="NAME", help="Show only runs of this name.")
+@click.option(
+    "--any-arguments", is_flag=True, help="Put runs with different arguments of the program into one series."
+)
+@click.option(
+    "--last", type=click.IntRange(min=1), metavar="N", help="Show only the last N runs of each series."
+)
 @options.threshold(THRESHOLD)
 @click.option(
     "--fail-on",
     type=options.WordChoice(["regression"]),
-    help="Exit status 1 if something became slower, still is, and nobody accepted it.",
+    help="Exit with status 1 if something became slower, still is, and was not accepted.",
 )
 @click.option(
     "--accept",
@@ -62,13 +66,15 @@ def _commits(context: click.Context, option: click.Parameter, names: tuple[str, 
     metavar="COMMIT",
     multiple=True,
     callback=_commits,
-    help="What this commit changed was meant; may be given several times.",
+    help="Accept the changes of this commit; may be given several times.",
 )
 @click.option(
-    "--format", "format_name", type=options.WordChoice(list(HISTORIES)), help="By default terminal."
+    "--format", "format_name", type=options.WordChoice(list(HISTORIES)), help="By default, terminal."
 )
 @options.output
-@click.option("--all", "everything", is_flag=True, help="Every section, and machines that were replaced.")
+@click.option(
+    "--all", "everything", is_flag=True, help="Show every section, and machines that were replaced."
+)
 @options.width
 def command(
     out: Path,
@@ -85,10 +91,10 @@ def command(
     everything: bool,
     width: int | None,
 ) -> None:
-    """Show how the runs kept in DIR, by default ./ticktree-runs, did one after the other, and where that changed.
+    """Show how the runs in DIR (by default ./ticktree-runs) changed over time, and with which commit.
 
-    Runs are remembered though their directories are deleted. Only runs of one program with the same arguments, on
-    machines that are alike, are held against one another.
+    Runs stay in the history after their directories are deleted. Only runs of one program with the same arguments, on
+    similar machines, are compared.
     """
     runs = _runs(out, name)
     found = history(
@@ -119,7 +125,7 @@ def _runs(out: Path, name: str | None) -> Sequence[Remembered]:
     for folder, reason in sorted(taken.unreadable.items()):
         note(f"Not in the history: {folder}: {reason}")
     if taken.unwritten:
-        note(f"Not remembered for later: {taken.unwritten}")
+        note(f"Not kept for later: {taken.unwritten}")
     runs = [run for run in taken.runs if name is None or run.facts.get("name") == name]
     if not runs:
         raise TicktreeError(no_run_in(out, name))
@@ -129,21 +135,21 @@ def _runs(out: Path, name: str | None) -> Sequence[Remembered]:
 def _name(found: History) -> None:
     for series, trend in found.regressions:
         for turn in trend.regressions:
-            meant = f"; if it was meant: --accept {turn.run.commit[:9]}" if turn.run.commit else ""
-            note(f"regression: {regression(series, trend, turn)}{meant}")
+            hint = f"; to accept it: --accept {turn.run.commit[:9]}" if turn.run.commit else ""
+            note(f"regression: {regression(series, trend, turn)}{hint}")
 
 
 _NAME = re.compile(r"[0-9a-f]{7,64}")
-# Each is a question to git, which takes milliseconds.
+# Each needs a call of git, which takes milliseconds.
 _MOST = 100
 
 
 def commits_of(found: History, folder: Path) -> dict[str, Commit]:
-    """Return what is known of the commits at which anything changed; nothing where there is no repository.
+    """Return facts about the commits at which anything changed; empty outside a repository.
 
     Args:
         found: The history.
-        folder: Any in the repository.
+        folder: Any folder of the repository.
     """
     pairs = {
         turn.run.commit: turn.last.commit

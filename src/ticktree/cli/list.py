@@ -1,4 +1,4 @@
-"""`ticktree list`: the runs kept here."""
+"""`ticktree list`: list the runs kept here."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from ticktree.run.directory import DEFAULT_OUT, no_run_in
 from ticktree.run.finishing import RunDirectory
 
 
-@click.command("list", short_help="The runs kept here.")
+@click.command("list", short_help="List the runs kept here.")
 @click.argument("out", type=click.Path(path_type=Path), default=DEFAULT_OUT, metavar="[DIR]")
 def command(out: Path) -> None:
-    """List the runs kept in a directory, oldest first; by default those in ./ticktree-runs."""
+    """List the runs in DIR, oldest first. By default, DIR is ./ticktree-runs."""
     finish_abandoned()
     runs, damaged = RunDirectory.list_all(out)
     if not runs and not damaged:
@@ -49,5 +49,5 @@ def _row(name: str, name_width: int, state: str, age: str, rest: str) -> str:
 def _state(run: RunDirectory) -> str:
     if run.is_live():
         return "running"
-    # What is left unfinished now could not be read: `report` says why.
+    # A run that is still unfinished could not be read: `report` prints why.
     return "finished" if run.is_finished() else "damaged"

@@ -1,6 +1,6 @@
-"""What `ticktree doctor` says of a machine and its Python: a function per question, which yields sentences.
+"""The checks of `ticktree doctor` on a machine and its Python: one function per check, which yields sentences.
 
-A sentence that a person should act on is a `Problem`: the doctor shows it without being asked for details.
+A sentence that a user should act on is a `Problem`: doctor prints it without -v, too.
 """
 
 from __future__ import annotations
@@ -27,19 +27,19 @@ from ticktree.run.memory import all_memory, is_private, memory_bases, usual_root
 
 
 class Problem(str):
-    """A sentence on what makes numbers doubtful, or leaves something out."""
+    """A sentence on a reason to doubt numbers, or on something that is not recorded."""
 
     __slots__ = ()
 
 
 class Broken(Problem):
-    """A sentence on what keeps ticktree from recording at all."""
+    """A sentence on a reason why nothing can be recorded."""
 
     __slots__ = ()
 
 
 def interpreter() -> Iterator[str]:
-    """Yield the version, and what is special about a free-threaded build."""
+    """Yield the version, and a remark on a free-threaded build."""
     yield f"{platform.python_implementation()} {platform.python_version()}."
     remark = gil.remark()
     if remark is not None:
@@ -47,7 +47,7 @@ def interpreter() -> Iterator[str]:
 
 
 _SOURCE = Path("/sys/devices/system/clocksource/clocksource0/current_clocksource")
-# What Linux calls a TSC whose rate never changes and which never stops.
+# Linux's names for a TSC whose rate never changes and which never stops.
 _INVARIANT = {"constant_tsc", "nonstop_tsc"}
 
 
@@ -55,16 +55,16 @@ def clock() -> Iterator[str]:
     """Yield the clock and the reason."""
     kind = Recorder().clock
     if kind == "tsc":
-        yield "TSC, the processor's own counter: it has one rate, and the kernel trusts it" + _source() + "."
+        yield "TSC, the processor's counter: its rate is constant, and the kernel trusts it" + _source() + "."
     elif kind == "cntvct":
-        yield "cntvct_el0, the processor's own counter: it has one rate."
+        yield "cntvct_el0, the processor's counter: its rate is constant."
     else:
-        yield f"clock_gettime(CLOCK_MONOTONIC): {_why_not_a_counter()}. It costs more than a counter would."
+        yield f"clock_gettime(CLOCK_MONOTONIC): {_why_not_a_counter()}. It costs more than a counter."
 
 
 def _why_not_a_counter() -> str:
     if platform.machine() not in ("x86_64", "AMD64"):
-        return f"no counter is known that can be trusted on {platform.machine()}"
+        return f"ticktree knows no reliable counter on {platform.machine()}"
     if not processor.flags() >= _INVARIANT:
         return "this processor's counter, the TSC, has no constant rate"
     return "the kernel does not trust this processor's counter, the TSC" + _source()
@@ -99,7 +99,7 @@ def cost() -> Iterator[str]:
 
 
 def _cost_ns(body: Callable[[], int]) -> float:
-    """What a turn of a loop costs beyond the loop: the median of repeats, in turn with the bare loop."""
+    """Return the cost of one iteration beyond that of an empty loop: the median of repeats, alternating with it."""
     gc.disable()
     try:
         return max(0.1, median(body() - _nothing() for _ in range(_REPEATS)) / _CALLS)
@@ -149,7 +149,7 @@ def _bound(recorder: Recorder) -> Callable[[], int]:
     return loop
 
 
-# session.py claims at most this part of what is free: data loaders and others live there too.
+# session.py claims at most this part of the free memory: data loaders and others use it too.
 _CLAIM = 4
 _IN_MEMORY = {"tmpfs", "ramfs", "hugetlbfs"}
 
@@ -170,24 +170,22 @@ def memory() -> Iterator[str]:
         f"{formatting.size(free / _CLAIM)} at most."
     )
     if space.f_files and not space.f_favail:
-        yield Broken(f"{base} has no room for more files: none can be made there.")
+        yield Broken(f"{base} has no room for more files.")
     usual = usual_root(base)
     if os.path.lexists(usual) and not is_private(usual):
-        yield Problem(
-            f"{usual} is not a directory that only this user can enter: memory files go to one of another name."
-        )
+        yield Problem(f"{usual} is not private to this user: memory files go to a directory of another name.")
     kind = _filesystem(base)
     if kind is not None and kind not in _IN_MEMORY:
         yield Problem(
-            f"{base} is {kind}, not memory: when the kernel writes pages back, a recorded program may stall."
+            f"{base} is {kind}, not memory: a recorded program may stall when the kernel writes pages back."
         )
     unfinished = sum(1 for _ in all_memory())
     if unfinished:
-        yield f"{unfinished} run{'s' if unfinished > 1 else ''} of yours on this machine not finished yet."
+        yield f"{formatting.counted(unfinished, 'run')} of yours on this machine not finished yet."
 
 
 def _filesystem(path: Path) -> str | None:
-    """The type of the file system that a path is on; None where the kernel does not say."""
+    """Return the type of a path's file system; None if the kernel does not list it."""
     try:
         mounts = Path("/proc/self/mounts").read_text(encoding="utf-8", errors="surrogateescape").splitlines()
     except OSError:
@@ -206,16 +204,17 @@ def cores() -> Iterator[str]:
     cores = os.cpu_count() or 1
     usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else cores
     load = os.getloadavg()[0]
-    yield f"{usable} of {cores} usable; on average {load:.1f} processes wanted one in the last minute."
+    yield f"{usable} of {cores} usable; in the last minute, {load:.1f} processes were ready to run on average."
     if load > usable + 0.5:
         yield Problem(
-            f"{load:.1f} processes wanted one of {usable} cores in the last minute: expect waits "
-            "between one instruction and the next."
+            f"In the last minute, {load:.1f} processes were ready to run on {usable} cores: a program may lose its "
+            "core at any instruction."
         )
     quota = _quota()
     if quota is not None and quota < usable:
         yield Problem(
-            f"The container stops its processes once they have used {quota:g} cores' worth in a period."
+            f"The container is limited to {quota:g} cores: its processes stop for the rest of a period in which they "
+            "used these up."
         )
     governor = _read("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")
     if governor and governor != "performance":
@@ -223,10 +222,10 @@ def cores() -> Iterator[str]:
 
 
 def _quota() -> float | None:
-    """Cores' worth of time a period that the control group allows; None without a limit."""
+    """Return the cores per period that the control group allows; None without a limit."""
     words = _read("/sys/fs/cgroup/cpu.max").split()
     with suppress(ValueError, IndexError):
-        return int(words[0]) / int(words[1])  # "max 100000" where there is no limit
+        return int(words[0]) / int(words[1])  # "max 100000" without a limit
     return None
 
 
@@ -238,20 +237,20 @@ def _read(path: str) -> str:
 
 _WATCHED_NS = 500_000_000
 _INTERRUPTED_NS = 20_000  # Two clock reads in a row take a hundredth of that.
-_NOISY = 0.05  # of a loop's time lost: as large as the differences that most people look for
+_NOISY = 0.05  # of a loop's time lost: as large as the differences that most users look for
 
 
 def noise() -> Iterator[str]:
-    """Yield what a loop that does nothing but look at the clock saw."""
+    """Yield how often a loop that only reads the clock was interrupted."""
     gaps = _gaps_ns()
     lost = sum(gaps) / _WATCHED_NS
     if not gaps:
-        yield f"In half a second nothing stopped a busy loop for {formatting.time(_INTERRUPTED_NS)}."
+        yield f"In half a second, a busy loop was never stopped for {formatting.time(_INTERRUPTED_NS)} or longer."
         return
     sentence = (
-        f"In half a second a busy loop was stopped {len(gaps)} times for {formatting.time(_INTERRUPTED_NS)} "
-        f"or longer, at most for {formatting.time(max(gaps))}; that cost it {formatting.share(lost)} of its time. No "
-        "section here can be steadier."
+        f"In half a second, a busy loop was stopped {formatting.counted(len(gaps), 'time')} for "
+        f"{formatting.time(_INTERRUPTED_NS)} or longer, at most for {formatting.time(max(gaps))}: "
+        f"{formatting.share(lost)} of its time. No section can be steadier here."
     )
     yield Problem(sentence) if lost > _NOISY else sentence
 
@@ -272,8 +271,8 @@ def _gaps_ns() -> list[int]:
     return gaps
 
 
-_MEASURE = "`ticktree doctor --measure` finds out in a few seconds"
-# By name: what it is, and its unit; "" for a cost in nanoseconds.
+_MEASURE = "`ticktree doctor --measure` takes a few seconds"
+# By key: the name, and the unit; "" for a cost in nanoseconds.
 NAMES = {
     "memcpy_bytes_per_s": ("memcpy, one thread", "B/s"),
     "cache_copy_bytes_per_s": ("memcpy in caches, one thread", "B/s"),
@@ -284,7 +283,7 @@ NAMES = {
 
 
 def limits() -> Iterator[str]:
-    """Yield the ceilings that are kept of this machine, or why there are none."""
+    """Yield this machine's ceilings, or why there are none."""
     machine = fingerprint()
     try:
         found = ceilings.load(machine)
@@ -295,7 +294,7 @@ def limits() -> Iterator[str]:
         if found is None:
             yield f"Not measured: {_MEASURE}.{_others(ceilings.of_others(machine))}"
     if found is not None:
-        yield f"{'; '.join(_said(found))}."
+        yield f"{'; '.join(_amounts(found))}."
         yield f"Measured {ago(time.time() - found.measured_wall_s)}: {best_of(found)}."
     yield from unusable(found)
 
@@ -307,47 +306,47 @@ def amount(name: str, value: float) -> str:
 
 
 def best_of(found: Kept) -> str:
-    """Return how many measurements it is the best of."""
+    """Return how many measurements the ceilings are the best of."""
     return "once" if found.measurements == 1 else f"the best of {formatting.count(found.measurements)}"
 
 
 def unusable(found: Kept | None) -> Iterator[str]:
-    """Yield what cannot be judged by what was `found`, and by what it is judged instead."""
+    """Yield which of the ceilings `found` are too low to use, and what replaces them."""
     bound = ceilings.flops_per_s()
     flops = found.ceilings.get("flops_per_s") if found else None
     if bound is None or can_be(flops, bound):
         return
     if flops is not None:
-        yield "numpy's library multiplies so slowly that it says nothing of the processor."
+        yield "numpy multiplies too slowly here to measure the processor."
     yield (
-        f"FLOP rates are called impossible above {formatting.scaled(bound, 'FLOP/s')}, which is reckoned "
-        "from the processor's width, cores and the fastest clock there is."
+        f"ticktree calls a FLOP rate impossible above {formatting.scaled(bound, 'FLOP/s')}, computed from the "
+        "processor's vector width, its cores and the fastest clock of any processor."
     )
 
 
-def _said(found: Kept) -> Iterator[str]:
+def _amounts(found: Kept) -> Iterator[str]:
     for name, (what, _) in NAMES.items():
         if name in found.ceilings:
             yield f"{what}: {amount(name, found.ceilings[name])}"
 
 
 def _others(count: int) -> str:
-    return f" What is kept is of {formatting.counted(count, 'other machine')}." if count else ""
+    return f" Kept measurements are of {formatting.counted(count, 'other machine')}." if count else ""
 
 
 _BUILT_FOR = re.compile(r"^(cuda|hip)\b[^=\n]*=\s*['\"]([^'\"]+)['\"]", re.MULTILINE)
 
 
 def devices(gpus: int | None = None) -> Iterator[str]:
-    """Yield a sentence a kind of device.
+    """Yield one sentence per kind of device.
 
     Args:
-        gpus: how many NVIDIA GPUs there are; by default as many as the driver lists.
+        gpus: number of NVIDIA GPUs; by default, those that the driver lists.
     """
     torch = _version("torch")
     yield f"cuda: {_cuda(torch, processor.gpus() if gpus is None else gpus)}"
     yield f"mps: {_mps(torch)}"
-    yield "cpu: work is done when the call returns, so that the host's time is its time; there is no row of its own."
+    yield "cpu: work is done when the call returns, so the host's time is the device's; there is no separate row."
     yield f"jax: {_jax(_version('jax'))}"
     if _version("nvidia-ml-py") is None:
         yield "Counters of NVIDIA GPUs are not read: pip install 'ticktree[nvidia]'."
@@ -361,9 +360,9 @@ def _cuda(torch: str | None, gpus: int) -> str:
     built = built_for()
     if not built:
         return f"not measured: torch {torch} was built without it."
-    listed = f"the driver lists {gpus} of NVIDIA's" if gpus else "the driver lists none of NVIDIA's"
+    listed = f"the driver lists {gpus} from NVIDIA" if gpus else "the driver lists none from NVIDIA"
     return (
-        f"measured by events of torch {torch} ({', '.join(built)}), which are looked at later; nothing waits. "
+        f"measured by events of torch {torch} ({', '.join(built)}), which are read later; nothing waits. "
         f"GPUs: {listed}."
     )
 
@@ -372,15 +371,15 @@ def _mps(torch: str | None) -> str:
     if torch is None:
         return "not measured: torch is not installed."
     if not processor.is_apple():
-        return "not measured: this is no Mac of Apple's own processors."
-    return "measured only with --device-sync: to read its clock is to wait for it."
+        return "not measured: this is not a Mac with an Apple processor."
+    return "measured only with --device-sync: reading its clock waits for it."
 
 
 def _jax(version: str | None) -> str:
     if version is None:
         return "not measured: jax is not installed."
     return (
-        "measured only with --device-sync, from the section's beginning until its results are there "
+        "measured only with --device-sync, from the section's beginning until its results are available "
         f"(jax {version})."
     )
 

@@ -1,4 +1,4 @@
-"""`ticktree mcp`: runs for coding agents, over the Model Context Protocol on standard input and output."""
+"""`ticktree mcp`: serve runs to coding agents, over the Model Context Protocol on standard input and output."""
 
 from __future__ import annotations
 
@@ -36,24 +36,24 @@ from ticktree.run.abandoned import finish_abandoned
 from ticktree.run.directory import DEFAULT_OUT, no_run_in
 from ticktree.run.finishing import RunDirectory
 
-# Of one answer: about 2,000 tokens, as of the agent format.
+# Per answer: about 2,000 tokens, as for the agent format.
 MAX_CHARACTERS = 6_000
 MAX_ROWS = 50
 _WIDTH = 100
 
 _INSTRUCTIONS = (
-    "Profiles that `ticktree run PROGRAM` recorded in the directory in which this server was started. Begin with "
-    "list_runs, then report; `run` is a name that list_runs gives, a path, last, or -2 for the one before. Times end "
-    "in _ns (nanoseconds). No tool changes a run or starts a program."
+    "Profiles that `ticktree run PROGRAM` recorded in the directory in which this server was started. Call list_runs "
+    "first, then report; `run` is a name from list_runs, a path, last, or -2 for the one before. Keys of times end in "
+    "_ns (nanoseconds). No tool changes a run or starts a program."
 )
 
 
 @click.command("mcp", short_help="Serve runs to coding agents, over MCP on stdin and stdout.")
 def command() -> None:
-    """Serve the runs kept here to a coding agent, by the Model Context Protocol on standard input and output.
+    """Serve the runs kept here to a coding agent, over the Model Context Protocol on standard input and output.
 
-    It lists runs, reports, compares, and answers queries; it reads runs and changes nothing. It needs the extra
-    `mcp`; its queries need the extra `query`.
+    It lists, reports and compares runs, and answers queries. It only reads runs and changes nothing. It needs the
+    extra `mcp`; its queries need the extra `query`.
     """
     server = wanted("mcp.server", "mcp", "mcp").MCPServer(
         "ticktree", version=__version__, instructions=_INSTRUCTIONS, log_level="ERROR"
@@ -65,7 +65,7 @@ def command() -> None:
 
 
 def list_runs(count: int = 20) -> str:
-    """The runs kept here, the newest first: name, program, when it began (UTC seconds), whether it has ended."""
+    """The runs kept here, the newest first: name, program, start (UTC seconds), whether it has ended."""
     finish_abandoned()
     runs, damaged = RunDirectory.list_all(DEFAULT_OUT)
     if not runs and not damaged:
@@ -90,12 +90,12 @@ def report(run: str = "last") -> str:
 
 def compare(base: str, new: str) -> str:
     """Whether a run is faster than another one: a verdict per loop and section, with the intervals of the changes."""
-    old, young = (load_repeats([_path(word)]) for word in (base, new))
-    comparing.refuse_experiments(old, young)
-    apart = differences(old, young)
-    verdicts = compared(old, young)
+    base_runs, new_runs = (load_repeats([_path(word)]) for word in (base, new))
+    comparing.refuse_experiments(base_runs, new_runs)
+    apart = differences(base_runs, new_runs)
+    verdicts = compared(base_runs, new_runs)
     comparing.refuse_unlike(apart, allowed=False)
-    comparing.refuse_programs(old, young, verdicts, False)
+    comparing.refuse_programs(base_runs, new_runs, verdicts, False)
     return COMPARISONS["markdown"](verdicts, apart, _view()).decode()
 
 
@@ -120,11 +120,11 @@ def top_sections(run: str = "last", count: int = 15) -> str:
 
 
 def worst_ticks(run: str = "last", loop: str = "", count: int = 8) -> str:
-    """The longest ticks of the loops, or of one, with the rows in which each spent most, and what else happened."""
+    """The longest ticks of all loops or of one, each with the rows that took most of it, and its causes."""
     _, profile = _read(run)
     if loop and loop not in profile.loops:
         raise TicktreeError(
-            f"there is no loop {loop!r}; those of the run: {', '.join(profile.loops) or 'none'}"
+            f"there is no loop {loop!r}; loops of the run: {', '.join(profile.loops) or 'none'}"
         )
     rows = [
         {
@@ -147,8 +147,8 @@ def worst_ticks(run: str = "last", loop: str = "", count: int = 8) -> str:
 def query(sql: str, run: str = "last", count: int = MAX_ROWS) -> str:
     """One SELECT (DuckDB) over a run's tables: nodes, loops, gauges, processes, threads, shares, losses, metadata.
 
-    Runs with a timeline also have calls and ticks. `DESCRIBE nodes` is no SELECT: `SELECT * FROM nodes LIMIT 1` shows
-    its columns.
+    Runs with a timeline also have calls and ticks. `DESCRIBE nodes` is not a SELECT: use `SELECT * FROM nodes LIMIT 1`
+    to see the columns.
     """
     path, profile = _read(run)
     with tempfile.TemporaryDirectory(prefix="ticktree-mcp-") as scratch:
@@ -160,13 +160,13 @@ def query(sql: str, run: str = "last", count: int = MAX_ROWS) -> str:
 
 
 def explain(rule: str, run: str = "last") -> str:
-    """What a rule found in a run: the sentence, the path, the saving, each measured fact, and what it looks for."""
+    """The findings of a rule in a run: message, path, saving and measured facts; and what the rule looks for."""
     path, profile = _read(run)
     found = [each for each in findings_in(Context(profile, settings_here())) if each.rule == rule]
     if not found:
         names = sorted({each.rule for each in findings_in(Context(profile, settings_here()))})
         raise TicktreeError(
-            f"{rule} found nothing in {named(path)}; rules that did: {', '.join(names) or 'none'}"
+            f"{rule} has no finding in {named(path)}; rules that have: {', '.join(names) or 'none'}"
         )
     looks_for = next((each.__doc__ for each in RULES if each.name == rule), None)
     rows = [
@@ -195,7 +195,7 @@ TOOLS: tuple[Callable[..., str], ...] = (
 
 
 def _answering(tool: Callable[..., str], failure: type[Exception]) -> Callable[..., str]:
-    """Return a tool whose mistakes of the user are answers, not crashes, and whose answers are bounded."""
+    """Return a tool that answers a wrong call with an error instead of a crash, and whose answers are bounded."""
 
     @wraps(tool)
     def answering(*args: Any, **kwargs: Any) -> str:
@@ -205,7 +205,7 @@ def _answering(tool: Callable[..., str], failure: type[Exception]) -> Callable[.
             raise failure(str(error)[:MAX_CHARACTERS]) from None
         if len(text) <= MAX_CHARACTERS:
             return text
-        return f"{text[:MAX_CHARACTERS]}\n... {len(text) - MAX_CHARACTERS:,} characters more: ask for less"
+        return f"{text[:MAX_CHARACTERS]}\n... {len(text) - MAX_CHARACTERS:,} more characters: ask for less"
 
     return answering
 
@@ -228,7 +228,7 @@ def _most(count: int) -> int:
 
 
 def _json(rows: list[dict[str, Any]], there_are: int, **more: Any) -> str:
-    """Return rows as JSON, as many as fit, and how many there are."""
+    """Return as many rows as fit, as JSON, and the number of those left out."""
     while True:
         answer = {**more, "rows": rows, "left_out": there_are - len(rows)}
         text = json.dumps(answer, ensure_ascii=False, default=str)

@@ -1,6 +1,6 @@
-"""What `ticktree doctor --measure` measures: one file a ceiling, each the best of many rounds.
+"""What `ticktree doctor --measure` measures: the machine's ceilings, each the best of many rounds.
 
-A ceiling is a maximum, and whatever else a machine does makes a round slower and never faster.
+A ceiling is a maximum: other activity of the machine makes a round slower, never faster.
 """
 
 from __future__ import annotations
@@ -23,22 +23,22 @@ from ticktree.outputs.writing.document import Entry, Head, Table
 from ticktree.recorder import OFF_VARIABLE
 
 _LEAST_ROUNDS = 5
-# No clock tells less apart, and nothing takes no time.
+# The resolution of the clock; no round takes no time.
 _SHORTEST_S = 1e-9
 
 
 def best_s(round_: Callable[[], object], seconds: float) -> float:
-    """Return the seconds of the shortest of as many rounds as fit in `seconds`, of five at least."""
+    """Return the seconds of the shortest of the rounds that fit in `seconds`, at least five."""
     (best,) = bests_s([round_], seconds)
     return best
 
 
 def bests_s(pieces: Sequence[Callable[[], object]], seconds: float) -> list[float]:
-    """Return, of rounds that consist of `pieces`, the shortest seconds of each piece.
+    """Return the shortest seconds of each piece, over rounds that consist of `pieces`.
 
     Args:
-        pieces: Called one after the other, again and again.
-        seconds: How long; five rounds at least.
+        pieces: Called one after the other in each round.
+        seconds: How long to try; at least five rounds.
     """
     clock = time.perf_counter
     best, rounds, end = [float("inf")] * len(pieces), 0, clock() + seconds
@@ -53,22 +53,22 @@ def bests_s(pieces: Sequence[Callable[[], object]], seconds: float) -> list[floa
 
 # Beyond the caches of most machines.
 MEMORY_BYTES = 64 << 20
-# It is copied piece by piece, and of each piece the shortest time counts: the whole takes longer than the moments for
-# which a busy machine leaves a program alone. A piece has left the caches when its turn comes again.
+# It is copied piece by piece, and the shortest time of each piece counts: a busy machine interrupts a program before
+# it has copied the whole. A piece has left the caches when it is copied again.
 _PIECE_BYTES = 1 << 20
-# In the first cache of every processor, in the second, and in the second of larger ones: which is the fastest differs,
-# because a call of numpy's takes as long as copying some kilobytes.
+# Sizes that fit in the first cache of every processor, in the second, and in the second of larger processors: which is
+# the fastest differs, because a call of numpy takes as long as copying some kilobytes.
 _CACHE_BYTES = (16 << 10, 64 << 10, 256 << 10)
 _COPIES = 50
 
 
 def memcpy_bytes_per_s(seconds: float) -> float:
-    """Return how many bytes a second one thread copies onto memory that is already there.
+    """Return how many bytes per second one thread copies onto memory that is already allocated.
 
     Args:
         seconds: How long to try.
     """
-    # Ones and not zeros: memory that was never written is one page of the kernel's, many times over.
+    # Ones, not zeros: memory that was never written is one page of the kernel, mapped many times.
     source, target = np.ones(MEMORY_BYTES, np.uint8), np.ones(MEMORY_BYTES, np.uint8)
     pieces = range(0, MEMORY_BYTES, _PIECE_BYTES)
     copies = [_copy(target[at : at + _PIECE_BYTES], source[at : at + _PIECE_BYTES]) for at in pieces]
@@ -80,7 +80,7 @@ def _copy(target: NDArray[np.uint8], source: NDArray[np.uint8]) -> Callable[[], 
 
 
 def cache_copy_bytes_per_s(seconds: float) -> float:
-    """Return how many bytes a second one thread copies that stay in its caches.
+    """Return how many bytes per second one thread copies within its caches.
 
     Args:
         seconds: How long to try.
@@ -114,12 +114,11 @@ def clock_read_ns(seconds: float) -> float:
     return best_s(read, seconds) * 1e9 / len(reads)
 
 
-# How many float32 operations a second this machine does: numpy's product of matrices, in a process of its own.
-#
-# Of its own, because numpy's library reads how many threads it may use when it is loaded, and never again.
+# How many float32 operations per second this machine does: numpy's product of matrices, in another process, because
+# numpy's library reads the number of threads only when it is loaded.
 
-# Every library that numpy may come with has a variable of its own: OpenBLAS, MKL, BLIS, Accelerate; the first is read
-# by those that are built with OpenMP.
+# Each library that numpy may come with (OpenBLAS, MKL, BLIS, Accelerate) has its variable; those built with OpenMP
+# read the first.
 _THREADS = (
     "OMP_NUM_THREADS",
     "OPENBLAS_NUM_THREADS",
@@ -127,7 +126,7 @@ _THREADS = (
     "BLIS_NUM_THREADS",
     "VECLIB_MAXIMUM_THREADS",
 )
-# Threads that wait for one another must not be kept from each other by what they inherited.
+# Inherited settings must not pin or limit threads that wait for one another.
 _NOT_INHERITED = {
     *("OMP_PROC_BIND", "OMP_PLACES", "OMP_DYNAMIC", "OMP_THREAD_LIMIT"),
     "GOMP_CPU_AFFINITY",
@@ -165,14 +164,14 @@ print(best)
 
 
 def flops_per_s(threads: int, seconds: float) -> float:
-    """Return the float32 operations a second of numpy with so many threads.
+    """Return the float32 operations per second of numpy.
 
     Args:
-        threads: How many.
+        threads: How many threads it may use.
         seconds: About how long to try.
 
     Raises:
-        TicktreeError: It cannot be found out here; says why.
+        TicktreeError: It cannot be measured here; the message has the reason.
     """
     environment = {key: value for key, value in os.environ.items() if key not in _NOT_INHERITED}
     environment |= dict.fromkeys(_THREADS, str(threads)) | {OFF_VARIABLE: "1"}
@@ -190,7 +189,7 @@ def flops_per_s(threads: int, seconds: float) -> float:
     except subprocess.TimeoutExpired:
         raise TicktreeError(f"numpy did not multiply two matrices within {_TIMEOUT_S:.0f} s") from None
     except OSError as error:
-        raise TicktreeError(f"no process can be started to multiply in: {error.strerror}") from None
+        raise TicktreeError(f"cannot start a process to measure numpy: {error.strerror}") from None
     try:
         return float(done.stdout)
     except ValueError:
@@ -198,8 +197,8 @@ def flops_per_s(threads: int, seconds: float) -> float:
         raise TicktreeError(f"numpy could not multiply: {complaint[-1]}") from None
 
 
-# For each, each time. What takes cores away from a program often does so for seconds on end, so that two looks at
-# some distance find more than one that is twice as long.
+# Per ceiling and measurement. A busy machine often stays busy for seconds, so two measurements some time apart find
+# more than one that is twice as long.
 _SECONDS = 0.6
 _TIMES = 2
 
@@ -208,17 +207,17 @@ def measure(seconds: float = _SECONDS) -> Kept:
     """Measure every ceiling twice, and show on a terminal which is being measured.
 
     Args:
-        seconds: About how long to try, for each, each time.
+        seconds: About how long to try, per ceiling and measurement.
 
     Returns:
         The best of both, as one measurement.
 
     Raises:
-        TicktreeError: This machine cannot be measured; says why.
+        TicktreeError: This machine cannot be measured; the message has the reason.
     """
     first, *others = (_once(seconds) for _ in range(_TIMES))
     best = dict(sum(others, start=first).ceilings)
-    # All threads can do what one can: they were kept from it.
+    # All threads together can do at least what one thread can.
     best["flops_per_s"] = max(best["flops_per_s"], best["flops_per_s_thread"])
     return Kept(best, time.time())
 
@@ -228,7 +227,7 @@ def _once(seconds: float) -> Kept:
 
 
 def _ceilings(seconds: float) -> tuple[tuple[str, str, Callable[[], float]], ...]:
-    """Return the name of each, what is being done to find it, and how it is found."""
+    """Return the name of each ceiling, the words of its progress line, and the function that measures it."""
     cores = processor.usable_cores()
     return (
         ("clock_read_ns", "reading the clock", lambda: clock_read_ns(seconds / 5)),
@@ -248,11 +247,11 @@ _HEADS = (Head("this time", 1), Head("kept", 0))
 
 
 def table(now: Kept, best: Kept) -> Table:
-    """Return what was measured `now` beside the `best` of all times.
+    """Return a table of this measurement and of the best one.
 
     Args:
-        now: This time.
-        best: What is kept.
+        now: This measurement.
+        best: The best of this and earlier measurements, which is kept.
     """
     entries = [
         Entry(what, [amount(name, now.ceilings[name]), amount(name, best.ceilings[name])])

@@ -1,4 +1,4 @@
-"""`ticktree merge`: the runs of one job, from several machines, as one."""
+"""`ticktree merge`: merge the runs of one job, from several machines, into one profile."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from ticktree.errors import TicktreeError
 from ticktree.files.guarded import FileError
 from ticktree.fleet.merging import ENGINES
 from ticktree.history import HISTORY_NAME
+from ticktree.outputs.writing import formatting
 from ticktree.profile import Profile
 from ticktree.run.abandoned import finish_abandoned
 from ticktree.run.finishing import RunDirectory
@@ -29,32 +30,32 @@ from ticktree.run.merging import Job, Part
 from ticktree.run.reading.reader import merge_crowds
 
 _NAMED_AT_MOST = 3
-# The loss that counts what `--skip` has left out.
+# The loss that counts runs that `--skip` left out.
 _LEFT_OUT = "profiles_not_merged"
-# That of runs of which the job's rank 0 knows, and whose profiles did not come to it.
+# The loss that counts runs that the job's rank 0 knows, but whose profiles it did not receive.
 _NOT_GATHERED = "runs_not_gathered"
-# That of runs that came to it while they went on, and not at their end.
+# The loss that counts runs that rank 0 received while they ran, but not at their end.
 _IN_PART = "runs_gathered_in_part"
 
 
-@click.command("merge", cls=CommandOfRuns, short_help="The runs of one job, as one.")
+@click.command("merge", cls=CommandOfRuns, short_help="Merge the runs of one job.")
 @click.argument("runs", metavar="RUN...", nargs=-1, required=True)
 @options.output
-@click.option("--name", metavar="NAME", help="What to call the merged run; by default job.")
+@click.option("--name", metavar="NAME", help="Name of the merged run. By default, job.")
 @click.option(
     "--engine",
     "engine_name",
     type=options.WordChoice(list(ENGINES)),
     default="process",
     show_default=True,
-    help="Where the work is done.",
+    help="Where to merge: in this process, or in tasks on a Ray cluster.",
 )
-@click.option("--skip", is_flag=True, help="Leave out what cannot be read, and count it among the losses.")
+@click.option("--skip", is_flag=True, help="Leave out runs that cannot be read, and count them as losses.")
 @click.option("--allow-different", is_flag=True, help="Merge runs of different programs.")
 @click.option(
     "--no-writers",
     is_flag=True,
-    help="Leave out whose each part is: for thousands of processes, of which only the sums are wanted.",
+    help="Keep only sums, not what each process and thread did: for jobs of thousands of processes.",
 )
 def command(
     runs: tuple[str, ...],
@@ -65,11 +66,11 @@ def command(
     allow_different: bool,
     no_writers: bool,
 ) -> None:
-    """Fold the runs of one job, as from several machines, into one profile.
+    """Merge the runs of one job, such as those of several machines, into one profile.
 
-    RUN is a run's directory or name, last, -2, a directory of runs (all of them), a saved profile, or a pattern of
-    such names in quotes: 'runs/**/*.json'. Without -o FILE the merged tree is printed. Clocks of different machines
-    are never compared.
+    RUN is a run's directory or name, last, -2, a directory of runs (all of them), a saved profile, or a quoted pattern
+    of such names: 'runs/**/*.json'. Without -o FILE, the merged tree is printed. Clocks of different machines are
+    never compared.
     """
     with progress("merging"):
         finish_abandoned()
@@ -95,44 +96,42 @@ def command(
     deliver(profile.to_json().encode(), output)
     if output != Path("-"):
         runs_in = max(len(part.runs), part.sources)
-        note(
-            f"{runs_in:,} run{'s' if runs_in > 1 else ''} in {output}; `ticktree report {output}` shows them"
-        )
+        note(f"{formatting.counted(runs_in, 'run')} in {output}; `ticktree report {output}` shows them")
 
 
 def _sources(words: Sequence[str], skip: bool, damaged: dict[Path, FileError]) -> list[Path]:
-    """What is meant by the words of the command line, each once and in a fixed order.
+    """Return the runs and files that the command line names, each once and in a fixed order.
 
     Args:
         words: Of the command line.
-        skip: Whether a word of which nothing is may be left out, as what cannot be read.
-        damaged: The damaged runs in directories of runs are added to it.
+        skip: Whether to leave out a word that names nothing, like a run that cannot be read.
+        damaged: Damaged runs in directories of runs are added to it.
 
     Raises:
-        TicktreeError: Nothing is of such a name, or one thing is named twice.
+        TicktreeError: A word names nothing, or a run is named twice.
     """
     found: dict[Path, None] = {}
     named: dict[Path, str] = {}
     for word in words:
         if glob.has_magic(word) and not Path(word).exists():
-            # Hidden files are those that somebody is writing.
+            # `glob` leaves hidden files out, which are still being written.
             paths = [Path(path) for path in sorted(glob.glob(word, recursive=True))]  # noqa: PTH207 - ** and names
             if not paths:
-                raise TicktreeError(f"{word}: no file or run is of such a name")
+                raise TicktreeError(f"{word}: no file or run matches")
         else:
             paths = [_named(word, skip)]
             place = paths[0].resolve()
             if place in named:
-                raise TicktreeError(f"{named[place]} and {word} are the same, which would be counted twice")
+                raise TicktreeError(f"{named[place]} and {word} are the same run, which would count twice")
             named[place] = word
         for path in paths:
             if path.name == HISTORY_NAME and RunDirectory.list(path.parent):
-                continue  # A shell has put it among the runs: ticktree-runs/*
+                continue  # A shell's pattern contains it: ticktree-runs/*
             found.update(dict.fromkeys(_each(path, damaged)))
-    # A gathered copy is of what had been recorded by then; where the run itself is there too, that has all of it.
+    # A gathered copy has what had been recorded by then; if the run itself is also named, it has everything.
     ids = set()
     for path in found:
-        with suppress(TicktreeError):  # a file, or damaged: to read it says why
+        with suppress(TicktreeError):  # a file, or damaged: reading it reports why
             ids.add(RunDirectory.open(path).id)
     return [path for path in found if copied_run(path) not in ids]
 
@@ -147,9 +146,9 @@ def _named(word: str, skip: bool) -> Path:
 
 
 def _each(path: Path, damaged: dict[Path, FileError]) -> list[Path]:
-    """Of a directory of runs each of them, of a run what it has gathered too.
+    """Return the runs of a directory of runs, or a run with what it has gathered.
 
-    What else is in a run's directory, its manifest above all, is the run.
+    A JSON file in a run's directory, such as its manifest, stands for the run.
     """
     if (path.parent / MANIFEST_NAME).exists() and path.name.endswith(".json"):
         path = path.parent
@@ -161,27 +160,29 @@ def _each(path: Path, damaged: dict[Path, FileError]) -> list[Path]:
 
 
 def _refuse(part: Part, skip: bool, allow_different: bool) -> None:
-    """Go no further with what would be no profile of one job.
+    """Refuse what would not be the profile of one job.
 
     Raises:
-        TicktreeError: Something cannot be read, or is there twice, or is of another program.
+        TicktreeError: A run cannot be read, is there twice, or is of another program.
     """
     if part.failed and not (skip and part.sources):
         raise TicktreeError(_listed([reason for _, reason in sorted(part.failed)], "cannot be read"))
     for _, reason in sorted(part.failed)[:_NAMED_AT_MOST]:
         note(f"Left out: {reason}")
     if part.again:
-        twice = [f"{second} has a run that {first} has too" for second, first in sorted(part.again)]
+        twice = [f"{second} has a run that {first} also has" for second, first in sorted(part.again)]
         raise TicktreeError(_listed(twice, "are there twice"))
     if len(part.programs) > 1 and not allow_different:
-        said = ", ".join(f"{program} ({count:,})" for program, count in sorted(part.programs.items()))
-        raise TicktreeError(f"these are runs of different programs: {said}; --allow-different merges them")
+        programs = ", ".join(f"{program} ({count:,})" for program, count in sorted(part.programs.items()))
+        raise TicktreeError(
+            f"these are runs of different programs: {programs}; --allow-different merges them"
+        )
 
 
 def _listed(reasons: Sequence[str], what: str) -> str:
     more = len(reasons) - _NAMED_AT_MOST
-    told = "; ".join(reasons[:_NAMED_AT_MOST])
-    return f"{told}; {more:,} more {what}" if more > 0 else told
+    first = "; ".join(reasons[:_NAMED_AT_MOST])
+    return f"{first}; {more:,} more {what}" if more > 0 else first
 
 
 def _whole(part: Part, sources: Sequence[Path], damaged: int) -> Profile:

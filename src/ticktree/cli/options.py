@@ -1,4 +1,4 @@
-"""Options that several commands share, and mean the same in each."""
+"""Options that several commands share."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _Command = TypeVar("_Command", bound=Callable[..., Any])
 
 
 class WordChoice(click.Choice):  # type: ignore[type-arg]
-    """One of some words; who mistypes one is told the one that is most like it."""
+    """One of a few words; the error on another word suggests the closest one."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Return the word."""
@@ -33,20 +33,25 @@ out = click.option(
     type=click.Path(path_type=Path),
     default=DEFAULT_OUT,
     show_default=True,
-    help="Where runs are kept.",
+    help="Directory for the runs.",
 )
 output = click.option(
-    "-o", "--output", metavar="FILE", type=click.Path(path_type=Path), help="Write it there; - prints it."
+    "-o",
+    "--output",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="Write to this file; - is standard output.",
 )
 categories = click.option(
     "--category",
     "categories",
     metavar="NAME",
     multiple=True,
-    help="Of a Chrome trace, read the events of this category instead; may be given several times.",
+    help="Read events of this category from a Chrome trace, instead of those read by default; may be given several "
+    "times.",
 )
 width = click.option(
-    "--width", type=click.IntRange(min=40), metavar="COLUMNS", help="By default the terminal's."
+    "--width", type=click.IntRange(min=40), metavar="COLUMNS", help="By default, the terminal's width."
 )
 
 
@@ -54,7 +59,7 @@ def threshold(part: float) -> Callable[[_Command], _Command]:
     """Return the option `--threshold`, in percent.
 
     Args:
-        part: What it is where nobody says: a part of 1.
+        part: The default, as a fraction.
     """
     return click.option(
         "--threshold",
@@ -63,12 +68,12 @@ def threshold(part: float) -> Callable[[_Command], _Command]:
         default=100 * part,
         show_default=True,
         callback=_finite,
-        help="The least shift that matters.",
+        help="The smallest change that matters.",
     )
 
 
 def _finite(context: click.Context, option: click.Parameter, value: float) -> float:
-    """Refuse what is no number: nothing would ever be as large."""
+    """Refuse infinity and NaN, which no change exceeds."""
     if not math.isfinite(value):
-        raise click.BadParameter(f"{value} is no percentage.", context, option)
+        raise click.BadParameter(f"{value} is not a percentage.", context, option)
     return value

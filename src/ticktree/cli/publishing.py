@@ -1,4 +1,4 @@
-"""What `ticktree run` publishes of a program while it runs: its options of that kind, and what they come to."""
+"""The options of `ticktree run` that publish totals while the program runs, and the publisher that they select."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ _DURATION = re.compile(r"(\d+(?:\.\d*)?|\.\d+) ?([a-z]*)")
 
 
 def duration_s(text: str) -> float:
-    """Read a time such as `10s`, `500ms`, `2m` or `10`, which are seconds.
+    """Return the seconds of a time such as `10s`, `500ms`, `2m` or `10` (seconds).
 
     Raises:
-        ValueError: It is none, or too short or too long to wait.
+        ValueError: It is not a time, or too short or too long to wait.
     """
     match = _DURATION.fullmatch(text.strip().lower())
     seconds = float(match[1]) * _UNITS_S.get(match[2], math.nan) if match else math.nan
@@ -50,8 +50,8 @@ _OPTIONS = (
     click.option(
         "--otlp",
         metavar="URL",
-        help="Send totals to this OpenTelemetry collector while the program runs, over HTTP; env takes the URL "
-        "from OTEL_EXPORTER_OTLP_ENDPOINT.",
+        help="Send totals to this OpenTelemetry collector while the program runs, over HTTP; `env` takes the URL "
+        "from the variable OTEL_EXPORTER_OTLP_ENDPOINT.",
     ),
     click.option(
         "--every",
@@ -62,20 +62,20 @@ _OPTIONS = (
     click.option(
         "--prometheus",
         metavar="[HOST:]PORT",
-        help="Let Prometheus read totals at this port while the program runs, at /metrics; of this machine alone, "
-        "unless HOST says otherwise. Port 0 is any that is free.",
+        help="Serve totals to Prometheus at this port, at /metrics, while the program runs; only to this machine "
+        "unless HOST is given. Port 0 picks a free port.",
     ),
 )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Publishing:
-    """What is asked for; without arguments, nothing.
+    """Where to publish; without arguments, nowhere.
 
     Attributes:
         otlp: the URL of a collector.
-        every: how often it gets something, in seconds.
-        prometheus: where Prometheus is to read.
+        every: seconds between two exports to it.
+        prometheus: the address that serves Prometheus.
     """
 
     otlp: str | None = None
@@ -83,26 +83,24 @@ class Publishing:
     prometheus: str | None = None
 
     def check(self, quiet: bool) -> None:
-        """See that the options fit each other.
+        """Check that the options fit together.
 
         Args:
-            quiet: whether nothing is to be said.
+            quiet: whether ticktree prints nothing.
 
         Raises:
             click.UsageError: They do not.
         """
         if quiet and (self.prometheus or "").rpartition(":")[2] == "0":
-            raise click.UsageError(
-                "--quiet says nothing, and which port was free has to be said: give a port."
-            )
+            raise click.UsageError("--quiet cannot print which port was free: give a port.")
         if self.every is not None and self.otlp is None:
-            raise click.UsageError("--every is of --otlp; Prometheus decides itself how often it reads.")
+            raise click.UsageError("--every needs --otlp; Prometheus itself decides how often it reads.")
 
     def publisher(self, environment: Mapping[str, str] = os.environ) -> Publisher | None:
-        """Take the port and read the variables: what can go wrong does so before the program starts.
+        """Open the port and read the variables, so that errors occur before the program starts.
 
         Raises:
-            TicktreeError: The port cannot be had, or there is no such URL.
+            TicktreeError: The port is not available, or the URL is not valid.
         """
         if self.otlp is None and self.prometheus is None:
             return None
@@ -120,16 +118,16 @@ def _interval_s(environment: Mapping[str, str]) -> float:
     try:
         return duration_s(f"{text}ms") if text else EVERY_S
     except ValueError:
-        raise TicktreeError(f"OTEL_METRIC_EXPORT_INTERVAL={text!r} is no number of milliseconds") from None
+        raise TicktreeError(f"OTEL_METRIC_EXPORT_INTERVAL={text!r} is not a number of milliseconds") from None
 
 
 def options(command: _Command) -> _Command:
-    """Give a command the options; they are the fields of `Publishing`."""
+    """Add the options to a command; they are the fields of `Publishing`."""
     for option in reversed(_OPTIONS):
         command = option(command)
     return command
 
 
 def say(sentence: str) -> None:
-    """Say something on standard error while a program writes there, without waiting for a reader."""
+    """Print a sentence on standard error while a program writes there, without waiting for a reader."""
     show_at_once(f"ticktree: {one_line(sentence)}\n".encode(errors="backslashreplace"), sys.stderr)

@@ -1,4 +1,4 @@
-"""`ticktree query`: SQL over a run."""
+"""`ticktree query`: query a run with SQL."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ticktree.cli.screen import note, progress, show
 from ticktree.outputs.registry import wanted
 
 
-@click.command("query", cls=CommandOfRuns, short_help="SQL over a run.")
+@click.command("query", cls=CommandOfRuns, short_help="Query a run with SQL.")
 @click.argument("words", metavar="[RUN] SQL", nargs=-1, required=True)
 @click.option(
     "--format", "format_name", type=options.WordChoice(list(FORMATS)), default="terminal", show_default=True
@@ -28,13 +28,13 @@ from ticktree.outputs.registry import wanted
 def command(words: tuple[str, ...], format_name: str, output: Path | None) -> None:
     """Answer a SELECT over a run's tables: nodes, loops, gauges, processes, threads, shares, losses, metadata.
 
-    Of a run with a timeline also: calls, ticks. RUN is a run's path or name, last, -2, a saved profile, a directory
-    that `export --to parquet --table all` has written, or left out: the newest run in ./ticktree-runs. The query
-    reads these tables and nothing else.
+    Runs with a timeline also have calls and ticks. RUN is a run's path or name, last, -2, a saved profile, or a
+    directory that `export --to parquet --table all` has written. By default, it is the newest run in ./ticktree-runs.
+    The query can read these tables and nothing else.
     """
     if len(words) > 2:
         raise click.UsageError("give a run and one query, in quotes.")
-    for module in ("duckdb", "pyarrow"):  # before a run is read in vain
+    for module in ("duckdb", "pyarrow"):  # fail before a run is read
         wanted(module, "query", "query")
     *runs, sql = words
     run = run_named(runs[0]) if runs else None
@@ -43,7 +43,7 @@ def command(words: tuple[str, ...], format_name: str, output: Path | None) -> No
         pieces = FORMATS[format_name](columns, rows)
         if not database.has_calls and re.search(r"\b(calls|ticks)\b", sql, re.IGNORECASE):
             note(
-                "This run has no timeline, so that calls and ticks are empty: `ticktree run --timeline` records one"
+                "This run has no timeline, so calls and ticks are empty: `ticktree run --timeline` records one"
             )
         if output is None or output == Path("-"):
             for piece in pieces:

@@ -1,6 +1,6 @@
-"""What `ticktree run` is asked to record: its options of that kind, and what they say to the program.
+"""The recording options of `ticktree run`, and the environment by which they reach the program.
 
-An option more is one line in `_OPTIONS`, one field of `Recording` of the same name, and what it puts into the
+A further option is an entry of `_OPTIONS`, a field of `RecordingOptions` of the same name, and what it adds to the
 environment of the program, whose processes inherit it.
 """
 
@@ -25,7 +25,7 @@ from ticktree.recorder import (
 from ticktree.recorder.focus import DEEPEST, DEPTH, checked_names, focus_environment
 from ticktree.session.memory_file import DEFAULT_EVENTS
 
-_SAMPLE_HZ, _MOST_HZ = 100, 1000  # that of a thread by default; at most
+_SAMPLE_HZ, _MOST_HZ = 100, 1000  # default for threads, and maximum
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
@@ -34,8 +34,8 @@ class SampleRate(NamedTuple):
     """How samples are taken.
 
     Attributes:
-        hz: how many times a second.
-        is_inside: on a thread in each process, instead of from outside.
+        hz: samples per second.
+        is_inside: whether a thread in each process takes them, instead of the supervisor from outside.
     """
 
     hz: float
@@ -62,23 +62,23 @@ _OPTIONS = (
         "--instrument",
         metavar="LIB,...",
         default=DEFAULT,
-        help="Libraries to instrument: names of those below, default for all that are so by default, "
-        "-NAME to leave one out.",
+        help="Libraries to instrument, from the lists below. `default` stands for all that are instrumented by "
+        "default; -NAME leaves one out.",
     ),
-    click.option("--torch-layers", is_flag=True, help="Record every layer of torch's modules, too."),
-    click.option("--no-instrument", is_flag=True, help="Record nothing but what the program marks itself."),
-    click.option("--memory", is_flag=True, help="Sample the memory that every section needs."),
+    click.option("--torch-layers", is_flag=True, help="Also record every layer of torch modules."),
+    click.option("--no-instrument", is_flag=True, help="Record only what the program itself marks."),
+    click.option("--memory", is_flag=True, help="Sample the memory use of every section."),
     click.option(
         "--device-sync",
         is_flag=True,
-        help="Wait for the device at both ends of each section whose device time is measured. It changes the "
+        help="Wait for the device at both ends of each section whose device time is measured. This changes the "
         "program's schedule.",
     ),
     click.option(
         "--focus",
         multiple=True,
         metavar="NAME",
-        help="Record every call below a function: PKG.CLASS.METHOD, or of the script itself CLASS.METHOD. "
+        help="Record every call below a function: PKG.CLASS.METHOD, or CLASS.METHOD for one in the script itself. "
         "May be given several times.",
     ),
     click.option(
@@ -86,66 +86,66 @@ _OPTIONS = (
         type=click.IntRange(0, DEEPEST),
         default=DEPTH,
         show_default=True,
-        help="How many levels of calls below a function in focus are recorded.",
+        help="Levels of calls to record below a function in focus.",
     ),
     click.option(
         "--warmup",
         type=click.IntRange(min=0),
         metavar="N",
-        help="Set the first N calls of each function in focus aside; by default as many as are unlike the rest.",
+        help="Set aside the first N calls of each function in focus. By default, as many as differ from the rest.",
     ),
-    click.option("--focus-c", is_flag=True, help="Record calls of C functions in focus too."),
+    click.option("--focus-c", is_flag=True, help="Also record calls of C functions in focus."),
     click.option(
         "--timeline",
         is_flag=True,
-        help=f"Keep every call's start and end: the last {DEFAULT_EVENTS:,} of each process.",
+        help=f"Keep the start and end of every call: the last {DEFAULT_EVENTS:,} calls per process.",
     ),
     click.option(
         "--timeline-events",
         type=click.IntRange(1, MOST_EVENTS),
         metavar="COUNT",
-        help="The same, of so many calls a process.",
+        help="Like --timeline, with COUNT calls per process.",
     ),
     click.option(
         "--sample",
         type=_SampleType(),
         metavar="HZ|thread[:HZ]",
-        help="Sample which code runs in sections' self time, so many times a second, from outside; thread: "
-        "where the system refuses that, on a thread in each process. By default 100 times, and only where sections do "
-        "not tell where most of the time goes.",
+        help="Sample which code runs in the sections' self time, HZ times per second, from outside the program. "
+        "`thread` samples on a thread in each process, where the system refuses the former. By default, 100 times per "
+        "second, and only where sections do not explain most of the time.",
     ),
-    click.option("--no-sample", is_flag=True, help="Never do that."),
+    click.option("--no-sample", is_flag=True, help="Never sample."),
     click.option(
         "--gather-every",
         type=click.IntRange(min=0),
         default=0,
         metavar="N",
-        help="While a job of torch.distributed goes on, bring what its other machines record to the run of rank 0 "
-        "every N ticks; by default, and with 0, only at its end.",
+        help="In a torch.distributed job, send what other machines record to the run of rank 0 every N ticks. By "
+        "default (0), only at the end.",
     ),
 )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordingOptions:
-    """What is asked for; without arguments, what `ticktree run` records by default.
+    """What to record; without arguments, what `ticktree run` records by default.
 
     Attributes:
-        instrument: the libraries to record without an edit, by name and with commas between.
-        torch_layers: whether to record every layer of torch's modules, too.
-        no_instrument: whether to record none.
-        memory: whether to sample the memory that every section needs.
+        instrument: names of the libraries to instrument, separated by commas.
+        torch_layers: whether to record every layer of torch modules as well.
+        no_instrument: whether to instrument no library.
+        memory: whether to sample the memory use of every section.
         device_sync: whether sections wait for their device.
         focus: the functions whose call trees are recorded.
-        depth: how many levels of calls below them.
-        warmup: how many first calls of each are set aside; None for as many as are unlike the rest.
-        focus_c: whether C functions are recorded there too.
+        depth: levels of calls below them.
+        warmup: first calls of each that are set aside; None for as many as differ from the rest.
+        focus_c: whether C functions are recorded there as well.
         timeline: whether to keep calls one by one.
-        timeline_events: the same, and how many of each process.
-        sample: how often a second code is sampled, and from where; None for from outside, and only where sections do
-            not tell where most of the time goes.
-        no_sample: whether it never is.
-        gather_every: after how many ticks what other machines record is brought to rank 0; 0 for only at the end.
+        timeline_events: the same, and how many per process.
+        sample: the rate, and from where to sample; None to sample from outside, and only where sections do not explain
+            most of the time.
+        no_sample: whether never to sample.
+        gather_every: ticks between two transfers from other machines to rank 0; 0 for one at the end.
     """
 
     instrument: str = DEFAULT
@@ -164,10 +164,10 @@ class RecordingOptions:
     gather_every: int = 0
 
     def environment(self) -> dict[str, str]:
-        """Return what tells the program's processes.
+        """Return the environment variables for the program's processes.
 
         Raises:
-            TicktreeError: There is no such thing to record, or an option has nothing to say it of.
+            TicktreeError: A name is not known, or an option needs another one.
         """
         self._check()
         words = (
@@ -195,11 +195,9 @@ class RecordingOptions:
 
     def _check(self) -> None:
         if self.no_instrument and self.instrument != DEFAULT:
-            raise TicktreeError(
-                "--no-instrument records no library and --instrument those it names: give one of them"
-            )
+            raise TicktreeError("--no-instrument and --instrument exclude each other: give one of them")
         if self.no_sample and self.sample is not None:
-            raise TicktreeError("--sample samples and --no-sample does not: give one of them")
+            raise TicktreeError("--sample and --no-sample exclude each other: give one of them")
         of_focus = (
             ("--depth", self.depth != DEPTH),
             ("--warmup", self.warmup is not None),
@@ -208,20 +206,20 @@ class RecordingOptions:
         if not self.focus:
             for option, is_given in of_focus:
                 if is_given:
-                    raise TicktreeError(f"{option} is of functions in focus: it needs --focus NAME")
+                    raise TicktreeError(f"{option} applies to functions in focus: it needs --focus NAME")
 
 
 def options(command: _Command) -> _Command:
-    """Give a command the options; they are the fields of `Recording`."""
+    """Add the options to a command; they are the fields of `RecordingOptions`."""
     for option in reversed(_OPTIONS):
         command = option(command)
     return command
 
 
-# Of the help, by the parameters' names; what is in none of them comes last.
+# Groups of the help, with names of parameters; options without a group come last.
 _GROUPS = {
     "Program and run": ("is_module", "name", "out", "quiet", "is_remembered"),
-    "What is recorded": (
+    "Recording": (
         *(
             "instrument",
             "no_instrument",
@@ -232,14 +230,14 @@ _GROUPS = {
             "timeline_events",
         ),
     ),
-    "Calls below a function": ("focus", "depth", "warmup", "focus_c"),
+    "Focus": ("focus", "depth", "warmup", "focus_c"),
     "Sampling": ("sample", "no_sample"),
-    "While it runs": ("summary_every", "prometheus", "otlp", "every", "gather_every"),
+    "During the run": ("summary_every", "prometheus", "otlp", "every", "gather_every"),
 }
 
 
 class CommandThatRecords(click.Command):
-    """A command with these options, in groups, whose help names the libraries that ticktree brings."""
+    """A command with these options, in groups, whose help names the libraries that ticktree can instrument."""
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the options in their groups."""
@@ -258,8 +256,8 @@ class CommandThatRecords(click.Command):
                     formatter.write_dl(rows)
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
-        """Name the libraries; what is recorded of each is in `ticktree doctor -v` and in the documentation."""
-        for title, on_demand in (("Libraries, by default", False), ("Libraries, on demand", True)):
+        """Write the names of the libraries; `ticktree doctor -v` and the documentation describe them."""
+        for title, on_demand in (("Libraries instrumented by default", False), ("Libraries on demand", True)):
             names = [library.name for library in BUILT_IN if library.on_demand == on_demand]
             with formatter.section(title), formatter.indentation():
                 formatter.write_text(", ".join(names))

@@ -1,4 +1,4 @@
-"""What `ticktree doctor` says of recording: whether it works here, of which libraries, and what a run holds."""
+"""The checks of `ticktree doctor` on recording: whether it works here, with which libraries, and what a run has."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _PTH = "ticktree.pth"
 
 
 def recording() -> Iterator[str]:
-    """Yield whether it works, and if not, why."""
+    """Yield whether recording works, and if not, why."""
     try:
         with tempfile.TemporaryDirectory(prefix="ticktree-doctor-") as out:
             complaint, recorded = _record(Path(out))
@@ -38,19 +38,19 @@ def recording() -> Iterator[str]:
         yield Broken(f"Does not work: {error}.")
         return
     if recorded:
-        yield "Works: a small program was started, recorded and read back."
+        yield "Works: a test program was started, recorded and read back."
         return
-    yield Broken("Does not work: a small program was started, and nothing of it was recorded.")
+    yield Broken("Does not work: a test program was started, and nothing was recorded.")
     if complaint:
-        yield Broken(f"It said: {complaint}")
-    if OFF_FOR_GOOD and not gil.is_kept_off():  # which the line on Python says
-        yield Broken(f"{OFF_VARIABLE} is set, which turns ticktree off for good.")
+        yield Broken(f"Its output: {complaint}")
+    if OFF_FOR_GOOD and not gil.is_kept_off():  # the line on Python reports the latter
+        yield Broken(f"{OFF_VARIABLE} is set, which turns ticktree off.")
     elif not any((place / _PTH).is_file() for place in _places()):
-        yield Broken(f"{_PTH} is not where this Python looks for such files; install ticktree again.")
+        yield Broken(f"{_PTH} is not in a site directory of this Python: install ticktree again.")
 
 
 def _record(out: Path) -> tuple[str, bool]:
-    """Run the program; return what it said on standard error, and whether its section was recorded."""
+    """Run the program; return its standard error, and whether its section was recorded."""
     run = RunDirectory.create("doctor", out, supervised=True)
     try:
         done = subprocess.run(
@@ -74,7 +74,7 @@ def _places() -> Iterator[Path]:
 
 
 def libraries() -> Iterator[str]:
-    """Yield those that are by default, those on demand, untested versions, and third parties' that are not taken."""
+    """Yield the libraries by default, those on demand, untested versions, and third-party ones that are left out."""
     libraries = known()
     yield f"Instrumented under `ticktree run`: {_names(libraries, on_demand=False)}."
     if any(library.on_demand for library in libraries):
@@ -82,7 +82,7 @@ def libraries() -> Iterator[str]:
     yield from _untested(libraries)
     for library in refused():
         yield Problem(
-            f"The library {library.name!r} of {library.distribution} is left out: its name is taken."
+            f"The instrument {library.name!r} of {library.distribution} is left out: another one has this name."
         )
 
 
@@ -92,14 +92,14 @@ def _names(libraries: Iterable[Library], on_demand: bool) -> str:
 
 def _untested(libraries: Iterable[Library]) -> Iterator[str]:
     for library in libraries:
-        if library.distribution:  # a third party's code is not imported for this
+        if library.distribution:  # doctor does not import third-party code for this
             continue
         instrument = library.instrument()
         if isinstance(instrument, Instrument) and instrument.tested:
             version = version_of(instrument.distribution)
             if version and not is_tested(version, instrument.tested):
                 yield Problem(
-                    f"{library.name}: {instrument.distribution} {version} is not tested, but {instrument.tested}."
+                    f"{library.name}: {instrument.distribution} {version} is not tested; {instrument.tested} is."
                 )
 
 
@@ -116,18 +116,18 @@ def _is_there(package: str) -> bool:
     except (
         ImportError,
         ValueError,
-    ):  # of a package whose parent is broken, or that is there under a false name
+    ):  # a package whose parent is broken, or which is installed under another name
         return False
 
 
 def newest(path: Path | None) -> Iterator[str]:
-    """Yield what the run at `path`, or the newest here, holds."""
+    """Yield what the run at `path`, or the newest run, has recorded."""
     if path is None:
         runs = RunDirectory.list(DEFAULT_OUT)
         if not runs:
             yield (
-                f"None in {DEFAULT_OUT} yet: `ticktree run SCRIPT` makes one, and so does a program that "
-                "calls ticktree.enable(). `ticktree demo` shows one."
+                f"None in {DEFAULT_OUT} yet: record one with `ticktree run SCRIPT`, with a program that calls "
+                "ticktree.enable(), or with `ticktree demo`."
             )
             return
         path = runs[-1].path
@@ -140,7 +140,7 @@ def newest(path: Path | None) -> Iterator[str]:
         raise
     if FOCUS_UNSEEN in profile.gauges:
         yield Problem(
-            f"{path.name}: another profiler had the place that --focus looks from: calls may be missing."
+            f"{path.name}: another profiler used the hook that --focus needs: calls may be missing."
         )
     for name in never_called_of(profile):
         yield Problem(f"{path.name}: --focus {name} was never called.")

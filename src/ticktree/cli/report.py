@@ -1,4 +1,4 @@
-"""`ticktree report`: a run as a tree, in any format there is an output for."""
+"""`ticktree report`: show a run, in any of the output formats."""
 
 from __future__ import annotations
 
@@ -19,23 +19,26 @@ from ticktree.outputs import OUTPUTS, ViewOptions
 from ticktree.outputs.variants import VARIANTS, variants
 
 
-@click.command("report", cls=CommandOfRuns, short_help="A run: its tree, loops, bottlenecks, and what to do.")
+@click.command(
+    "report", cls=CommandOfRuns, short_help="Show a run: loops, tree, bottlenecks and recommendations."
+)
 @click.argument("runs", metavar="[RUN]...", type=RUN, nargs=-1)
 @click.option(
     "--format",
     "format_name",
     type=options.WordChoice(list(OUTPUTS)),
-    help="By default what FILE's name says, else terminal. agent is JSON of at most 2,000 tokens for coding agents.",
+    help="By default, the format of FILE's suffix, else terminal. agent is JSON of at most 2,000 tokens for coding "
+    "agents.",
 )
 @options.output
 @options.categories
-@click.option("--all", "everything", is_flag=True, help="Show every row, loop and finding, however small.")
+@click.option("--all", "everything", is_flag=True, help="Show every row, loop and finding.")
 @click.option(
     "--by",
     type=options.WordChoice(["process", "thread", "role"]),
-    help="Give each a column of its own, or where they are many min, median, max and the slowest.",
+    help="Show one column per process, thread or role; of many, min, median, max and the slowest.",
 )
-@click.option("--call-sites", is_flag=True, help="Show where each section is entered.")
+@click.option("--call-sites", is_flag=True, help="Show where sections are entered.")
 @options.width
 def command(
     runs: tuple[Path, ...],
@@ -47,12 +50,12 @@ def command(
     call_sites: bool,
     width: int | None,
 ) -> None:
-    """Show a run: where its time went, its loops and gauges, and what is worth doing.
+    """Show a run: where its time went, its loops and gauges, and recommendations.
 
-    RUN is a run's directory, its name as `ticktree list` prints it or the beginning of that, last, -2 for the one
-    before, a profile saved as JSON, a Chrome trace, a timers file of the ML-Agents toolkit, or nothing: the newest
-    run in ./ticktree-runs. A program that still runs is shown as it is at this moment. Several are shown side by
-    side, as variants of a program.
+    RUN is a run's directory, its name as `ticktree list` prints it (or the beginning of the name), last, -2 for the
+    one before, a profile saved as JSON, a Chrome trace, or a timers file of the ML-Agents toolkit. By default, it is
+    the newest run in ./ticktree-runs. A running program is shown as it is now. Several RUN are shown side by side, as
+    variants of a program.
     """
     settings = settings_here()
     if len(runs) > 1:
@@ -62,7 +65,7 @@ def command(
     run = runs[0] if runs else None
     profile = read(run, categories)
     if by is not None and not profile.writers:
-        raise TicktreeError(f"this profile does not say which {by} did what: an older ticktree made it")
+        raise TicktreeError(f"this profile has no times by {by}: an older ticktree made it")
     view = view_for(output, width)
     typed = "" if run is None else named(run)
     view = replace(view, all=everything, by=by, call_sites=call_sites, run=typed, settings=settings)
@@ -86,9 +89,9 @@ def _side_by_side(
 ) -> None:
     if format_name not in VARIANTS:
         able = ", ".join(VARIANTS)
-        raise TicktreeError(f"{format_name} shows one run; several are shown side by side by {able}")
+        raise TicktreeError(f"{format_name} shows one run; to show several side by side, use {able}")
     if by is not None:
-        raise TicktreeError("--by is of one run: several have a column each already")
+        raise TicktreeError("--by is for one run: several runs already have one column each")
     profiles = [(path.stem if path.is_file() else path.name, read(path, categories)) for path in runs]
     shown = variants(profiles, view)
     deliver(VARIANTS[format_name](shown, view), output)

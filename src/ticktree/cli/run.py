@@ -1,4 +1,4 @@
-"""`ticktree run`: a program under ticktree, and afterwards what was recorded of it."""
+"""`ticktree run`: run a program under ticktree, and print what was recorded."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 import os
 import shlex
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 def _positive(_context: click.Context, _parameter: click.Parameter, seconds: float | None) -> float | None:
     if seconds is not None and not 0 < seconds < math.inf:
-        raise click.BadParameter(f"{seconds:g} is not a number of seconds to wait; it must be more than 0.")
+        raise click.BadParameter(f"{seconds:g} is not a number of seconds greater than 0.")
     return seconds
 
 
@@ -52,7 +52,7 @@ def _positive(_context: click.Context, _parameter: click.Parameter, seconds: flo
     context_settings={"allow_interspersed_args": False},
 )
 @click.option("-m", "is_module", is_flag=True, help="Run a module, like python -m.")
-@click.option("--name", metavar="NAME", help="What to call the run; by default after the program.")
+@click.option("--name", metavar="NAME", help="Name of the run. By default, the program's.")
 @options.out
 @recording.options
 @click.option(
@@ -60,16 +60,16 @@ def _positive(_context: click.Context, _parameter: click.Parameter, seconds: flo
     type=float,
     metavar="SECONDS",
     callback=_positive,
-    help="Print the tree on standard error every so often while the program runs.",
+    help="Print the tree to standard error every SECONDS while the program runs.",
 )
 @publishing.options
 @click.option(
     "--history/--no-history",
     "is_remembered",
     default=True,
-    help="Remember the run for ticktree history; on by default.",
+    help="Add the run to `ticktree history`; on by default.",
 )
-@click.option("--quiet", is_flag=True, help="Print nothing but what the program prints.")
+@click.option("--quiet", is_flag=True, help="Print only what the program prints.")
 @click.argument("program", metavar="SCRIPT|MODULE")
 @click.argument("args", nargs=-1, type=click.UNPROCESSED, metavar="[ARGS]...")
 def command(
@@ -84,16 +84,15 @@ def command(
     quiet: bool,
     program: str,
     args: tuple[str, ...],
-    **asked: Any,
+    **recorded: Any,
 ) -> None:
     """Run an unchanged Python program under ticktree and print where its time went.
 
-    The program runs as it would without: its input, output, signals and exit status are its own. Flags of
-    the interpreter go before: python -O -m ticktree run script.py. All that ticktree prints goes to
-    standard error.
+    ticktree does not change the program's input, output, signals or exit status, and prints only to standard error.
+    Flags of the interpreter go before `-m`: python -O -m ticktree run script.py.
     """
     if quiet and summary_every is not None:
-        raise click.UsageError("--quiet prints nothing and --summary-every prints: give one of them.")
+        raise click.UsageError("--quiet and --summary-every exclude each other: give one of them.")
     published = Publishing(otlp=otlp, every=every, prometheus=prometheus)
     published.check(quiet)
     run_program(
@@ -102,7 +101,7 @@ def command(
         out,
         quiet,
         summary_every,
-        RecordingOptions(**asked),
+        RecordingOptions(**recorded),
         published,
         is_remembered,
     )
@@ -114,7 +113,7 @@ def run_program(
     out: Path,
     quiet: bool,
     summary_every_s: float | None = None,
-    asked: RecordingOptions = RecordingOptions(),  # noqa: B008 - it cannot be changed
+    recording_options: RecordingOptions = RecordingOptions(),  # noqa: B008 - immutable
     published: Publishing = Publishing(),  # noqa: B008 - likewise
     is_remembered: bool = True,
 ) -> NoReturn:
@@ -124,25 +123,25 @@ def run_program(
         program: What to run.
         name: What to call the run; None for the program's name.
         out: Where runs are kept.
-        quiet: Whether to print nothing but what the program prints.
-        summary_every_s: How often to print the tree while the program runs; None for never.
-        asked: What to record of it.
-        published: Where to publish it while it runs.
-        is_remembered: Whether `ticktree history` will know of it though its directory be deleted.
+        quiet: Whether to print only what the program prints.
+        summary_every_s: Seconds between two prints of the tree while the program runs; None for never.
+        recording_options: What to record.
+        published: Where to publish totals while it runs.
+        is_remembered: Whether the run is added to `ticktree history`, which keeps it after its directory is deleted.
 
     Raises:
-        TicktreeError: The program cannot be started, or there is no place for its run, or nothing like what is
-            to be recorded, or it cannot be published there.
+        TicktreeError: The program cannot be started, its run cannot be created, something to record is not known, or
+            totals cannot be published there.
     """
     program.check()
-    wanted = asked.environment()
+    wanted = recording_options.environment()
     publisher = published.publisher()
     try:
         run = RunDirectory.create(name or program.name, out, argv=program.argv, supervised=True)
     except (
         NotOwnError,
         OverflowError,
-    ) as error:  # another user's doing, or the clock's: no reason not to start it
+    ) as error:  # caused by another user or by the clock: the program must start nevertheless
         complain(f"{error}; the program runs without being recorded")
         _run_alone(program)
     elsewhere = other_root(run.memory_dir)
@@ -151,33 +150,33 @@ def run_program(
     try:
         _note_remedies(run)
         environment = {**os.environ, RUN_VARIABLE: str(run.path), **wanted}
-        note_focus(run, asked.focus)
+        note_focus(run, recording_options.focus)
         if not quiet and (remark := gil.remark()) is not None:
             complain(remark)
         if publisher is not None and publisher.url and not quiet:
             complain(f"metrics are at {publisher.url}")
-        sampler = RunSampler(run, asked)
-        tasks = _tasks(run, program, asked, publisher, summary_every_s, sampler)
+        sampler = RunSampler(run, recording_options)
+        tasks = _tasks(run, program, recording_options.gather_every, publisher, summary_every_s, sampler)
         status = supervise(program.command(), environment, tasks, tasks.ended, sampler.begin)
     except TicktreeError:
         run.finish()
         raise
-    # Who pressed Ctrl-C to end the program may press it again while we print what he wanted to see.
+    # The user who ended the program with Ctrl-C may press it again while ticktree prints.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
-        with suppress(OSError):  # a full disk: how it ended is a detail
+        with suppress(OSError):  # a full disk: the exit status is a detail
             if run.put_back():
-                complain(f"{run.path} was deleted while the program ran; it is made again")
+                complain(f"{run.path} was deleted while the program ran; ticktree has recreated it")
             run.note_end(os.waitstatus_to_exitcode(status))
-        _close(run, program, quiet, asked, publisher, is_remembered, sampler)
-    except Exception as error:  # Even a mistake of ours must not change how the program ends.
+        _close(run, program, quiet, recording_options.focus, publisher, is_remembered, sampler)
+    except Exception as error:  # Not even a bug in ticktree may change how the program ends.
         kept = "" if run.is_finished() else f"; what was recorded is kept in {run.memory_dir}"
         complain(f"{reason(error)}{kept}")
     end_like(status)
 
 
 def _note_remedies(run: RunDirectory) -> None:
-    """Mark a run of `ticktree try` with remedies: it is none of the program as it is."""
+    """Mark a run of `ticktree try` with its remedies: it is not a run of the unchanged program."""
     if os.environ.get(REMEDIES_VARIABLE):
         run.describe({"remedies": os.environ[REMEDIES_VARIABLE]})
 
@@ -185,15 +184,15 @@ def _note_remedies(run: RunDirectory) -> None:
 def _tasks(
     run: RunDirectory,
     program: Program,
-    asked: RecordingOptions,
+    gather_every: int,
     publisher: Publisher | None,
     summary_every_s: float | None,
     sampler: RunSampler,
 ) -> PeriodicTasks:
     more: list[PeriodicTask] = sampler.tasks()
     at_end: list[Callable[[], None]] = [sampler.end]
-    if asked.gather_every:
-        courier = CourierProcess(asked.gather_every)
+    if gather_every:
+        courier = CourierProcess(gather_every)
         more.append(PeriodicTask(partial(courier.begin, run)))
         at_end.append(courier.end)
     if publisher is not None:
@@ -218,7 +217,7 @@ def _close(
     run: RunDirectory,
     program: Program,
     quiet: bool,
-    asked: RecordingOptions,
+    focus: Sequence[str],
     publisher: Publisher | None,
     is_remembered: bool,
     sampler: RunSampler,
@@ -246,19 +245,19 @@ def _close(
             _hint(program, profile)
             if far:
                 complain(f"gathered: {far}; `ticktree merge {run.path}` makes one profile of it")
-            if asked.focus:
-                complain_of_focus(profile, asked.focus, run.manifest.argv)
+            if focus:
+                complain_of_focus(profile, focus, run.manifest.argv)
         if is_remembered:
             _remember(run, profile)
         finish_abandoned()
 
 
 def _hint(program: Program, profile: Profile) -> None:
-    """Name an option of ours that went to the program, where the program seems not to have known it.
+    """Print a hint if an option of ticktree went to the program, which seems not to know it.
 
-    Programs may have options of the same name, so that a hint at each would be wrong more often than right. It is
-    given where the program refused its arguments (status 2, as of argparse and click), and where nothing was recorded:
-    there the option may have been meant to change that.
+    Programs may have options of the same name, so a hint on every one would usually be wrong. It is given where the
+    program refused its arguments (status 2, as of argparse and click), and where nothing was recorded: the option may
+    have been meant to change that.
     """
     from ticktree.profile.machine import is_empty
 
@@ -273,12 +272,12 @@ def _hint(program: Program, profile: Profile) -> None:
     takes = 1 if "=" in words[at] or getattr(option, "is_flag", False) else 2
     given, rest = words[at : at + takes], words[:at] + words[at + takes :]
     right = shlex.join(["ticktree", "run", *given, *program.argv[: -len(words)], *rest])
-    complain(f"{given[0]} after {program.target} went to the program; for ticktree's own option: {right}")
+    complain(f"{given[0]} after {program.target} went to the program; to give it to ticktree: {right}")
 
 
 @contextmanager
 def _published_to_the_end(publisher: Publisher | None) -> Iterator[Callable[[Profile | None], None]]:
-    """Give what publishes the last totals, while other things are done; in the end they are waited for."""
+    """Yield a function that publishes the last totals in the background; wait for it at the end."""
     if publisher is None:
         yield lambda _: None
         return
@@ -294,4 +293,4 @@ def _remember(run: RunDirectory, profile: Profile) -> None:
     try:
         remember(run, profile)
     except StoreError as error:
-        complain(f"the run is not remembered yet: {error}; `ticktree history` will try again")
+        complain(f"the run is not in the history yet: {error}; `ticktree history` will try again")

@@ -1,4 +1,4 @@
-"""Runs as users name them: a path, the name (or its beginning) that `ticktree list` prints, `--name`, `last`, `-2`."""
+"""The names of runs: a path, the name that `ticktree list` prints (or its beginning), `--name`, `last`, `-2`."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from ticktree.run.directory import DEFAULT_OUT, no_run_in
 from ticktree.run.finishing import RunDirectory
 
 _LAST = "last"
-# What comes before a run's own name in that of its directory.
+# Precedes a run's name in the name of its directory.
 _WHEN = re.compile(r"\d{8}-\d{6}-")
-# What the command line has made of `-2`, which would be an option.
+# `-2` as `CommandOfRuns` rewrites it, because click would take it for an option.
 _FROM_THE_END = re.compile(r"@-([1-9]\d*)")
 _NAMED_AT_MOST = 3
 
 
 def run_named(word: str) -> Path:
-    """Return where the run, or the file, is that a user names; a path that exists comes first.
+    """Return the path of the run or file that a user names; a path that exists comes first.
 
     Raises:
         TicktreeError: There is none, or there are several.
     """
     path = Path(word)
     if word.endswith(".py"):
-        raise TicktreeError(f"{word} is a program, not a run: `ticktree run {word}` makes a run of it")
+        raise TicktreeError(f"{word} is a program, not a run: record it with `ticktree run {word}`")
     if path.exists() or path.is_symlink():
         return path
     from_the_end = _FROM_THE_END.fullmatch(word)
@@ -40,18 +40,18 @@ def run_named(word: str) -> Path:
             raise TicktreeError(no_run_in(DEFAULT_OUT))
         if number > len(names):
             raise TicktreeError(
-                f"{word[1:]}: {DEFAULT_OUT} holds {len(names)} run{'s' if len(names) > 1 else ''}"
+                f"{word[1:]}: {DEFAULT_OUT} has {len(names)} run{'s' if len(names) > 1 else ''}"
             )
         return DEFAULT_OUT / names[-number]
     return DEFAULT_OUT / _meant(word, {name: _WHEN.sub("", name, count=1) for name in names})
 
 
 def _meant(word: str, own_names: Mapping[str, str]) -> str:
-    """The run of a name or its beginning; the newest where several are called the same.
+    """Return the run with a name or its beginning; of runs with the same name the newest.
 
     Args:
         word: What the user typed.
-        own_names: What each run is called, by the name of its directory, the newest last.
+        own_names: Each run's name by the name of its directory, the newest last.
     """
     same = [name for name, own in own_names.items() if word in (name, own)]
     if same:
@@ -77,7 +77,7 @@ class RunType(click.ParamType):  # type: ignore[type-arg]
     name = "run"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:  # noqa: ARG002
-        """Return where it is."""
+        """Return the path of the run."""
         return value if isinstance(value, Path) else run_named(value)
 
 
@@ -85,10 +85,10 @@ RUN = RunType()
 
 
 class CommandOfRuns(click.Command):
-    """A command whose words may be `-1`, `-2`, ...: the newest run, the one before, not options."""
+    """A command whose arguments may be `-1`, `-2`, ...: the newest run, the one before; not options."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Write these so that they are no options, but where they are the value of one."""
+        """Rewrite these so that click does not take them for options, unless they are the value of an option."""
         valued = {
             word: option
             for option in self.params
@@ -104,7 +104,7 @@ class CommandOfRuns(click.Command):
 
 
 def ago(seconds: float) -> str:
-    """Return how long ago that is, in the largest unit that fits: "3 days ago", "just now"."""
+    """Return an age in the largest unit that fits: "3 days ago", "just now"."""
     for unit, length in (("day", 86400), ("hour", 3600), ("minute", 60)):
         count = int(seconds // length)
         if count:

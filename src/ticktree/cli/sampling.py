@@ -1,4 +1,4 @@
-"""The sampler of `ticktree run`: whether there is one, and what is said where it may not look."""
+"""The sampler of `ticktree run`: whether it can run, and what to print if it cannot."""
 
 from __future__ import annotations
 
@@ -25,44 +25,44 @@ if TYPE_CHECKING:
 
 LOOK_EVERY_S = 0.5
 KEEP_EVERY_S = 2.0
-# Of many processes or stacks either takes long: at most a hundredth of a core each.
+# With many processes or stacks each task takes long: limit each to a hundredth of a core.
 REST = 99
 
 
 class RunSampler:
-    """Samples one run, or does nothing where that is not wanted or not possible here.
+    """Samples one run; does nothing if sampling is not wanted or not possible here.
 
     Args:
         run: the run.
-        asked: what to record of it.
+        recording_options: what to record.
     """
 
-    def __init__(self, run: RunDirectory, asked: RecordingOptions) -> None:
+    def __init__(self, run: RunDirectory, recording_options: RecordingOptions) -> None:
         self._run = run
-        self._is_asked = asked.sample is not None
+        self._is_explicit = recording_options.sample is not None
         self._is_inside, self._cost_ns = False, 0
         self._sampling: Sampling | None = None
-        if asked.no_sample:
+        if recording_options.no_sample:
             return
         try:
             require_room()  # without which no sample could be kept
             from ticktree.supervisor.sampler.sampling import Sampling
 
-            hz, self._is_inside = asked.sample or (None, False)
+            hz, self._is_inside = recording_options.sample or (None, False)
             self._sampling = Sampling(run.memory_dir, hz, is_inside=self._is_inside)
         except ModuleNotFoundError:  # built on a system where one process cannot read another
-            if self._is_asked:
-                complain("this ticktree cannot sample: only Linux lets one process read another")
+            if self._is_explicit:
+                complain("sampling needs Linux: no other system lets one process read another")
         except (TicktreeError, OSError, MemoryError):
-            if self._is_asked:
-                complain("the program is not sampled: there is no memory for it")
+            if self._is_explicit:
+                complain("the program is not sampled: there is not enough memory")
 
     def begin(self, pid: int) -> None:
         """Begin, now that the program has started."""
         if self._sampling is not None:
             with suppress(
                 Exception
-            ):  # whatever goes wrong, a mistake of ours included: the program has started
+            ):  # no error, not even a bug in ticktree, may harm the program, which has started
                 self._sampling.begin(pid)
 
     def tasks(self) -> list[PeriodicTask]:
@@ -79,7 +79,7 @@ class RunSampler:
             self._sampling.keep()
 
     def end(self) -> None:
-        """Stop, now that the program has ended, and note what to mark in it while its source is at hand."""
+        """Stop, now that the program has ended, and note what to mark in it while its source is available."""
         if self._sampling is None:
             return
         sampled = self._sampling.end()
@@ -89,42 +89,42 @@ class RunSampler:
                 self._run.describe(first_marks(sampled, self._run.manifest.argv))
 
     def say(self, *, is_empty: bool) -> None:
-        """Say what samples cost the program; or once that the system did not let us look, where an answer is missing.
+        """Print what sampling cost the program, or why it was not sampled if that leaves the user without an answer.
 
         Args:
-            is_empty: whether nothing else was recorded.
+            is_empty: whether nothing was recorded.
         """
-        if self._sampling is not None and self._sampling.refused and (self._is_asked or is_empty):
+        if self._sampling is not None and self._sampling.refused and (self._is_explicit or is_empty):
             complain(
-                f"the program was not sampled: the system does not let us read its memory ({self._sampling.refused}); "
-                "--sample thread samples on a thread in it"
+                f"the program was not sampled: the system does not let ticktree read its memory "
+                f"({self._sampling.refused}); --sample thread samples on a thread in the program"
             )
         if self._cost_ns:
-            complain(f"sampling took {self._cost_ns / 1e9:.3g} s of a core on threads in the program")
+            complain(f"sampling used {self._cost_ns / 1e9:.3g} s of CPU time on threads in the program")
 
 
 _MOST_BYTES = 1 << 22
-# A function with less of the samples explains little.
+# A function with a smaller share of the samples explains too little.
 _LEAST_SHARE = 0.2
 _AS_MUCH = 0.9
 
 
 def first_marks(sampled: Sampled, argv: Sequence[str]) -> dict[str, str]:
-    """Return the facts of a run that say what to mark: its main loop, and a function to look into.
+    """Return facts on what to mark in a program: its main loop, and a function for --focus.
 
     Args:
-        sampled: what was sampled of it.
+        sampled: the samples of the run.
         argv: the program's command line.
     """
-    # The start of `ticktree run` waits for no model.
+    # Imported here, because the start of `ticktree run` must not wait for the model.
     from ticktree.analysis.main_loop import main_loop
     from ticktree.profile import SampledStack
     from ticktree.profile.samples import SAMPLED_FUNCTION, SAMPLED_LOOP, SAMPLED_LOOP_CODE
 
     stacks = [
-        (SampledStack("", "", seen.state, seen.lines), weight)
-        for seen, weight in sampled.stacks.items()
-        if not seen.thread
+        (SampledStack("", "", stack.state, stack.lines), weight)
+        for stack, weight in sampled.stacks.items()
+        if not stack.thread
     ]
     facts: dict[str, str] = {}
     loop = main_loop(stacks, _own_source)
@@ -138,7 +138,7 @@ def first_marks(sampled: Sampled, argv: Sequence[str]) -> dict[str, str]:
 
 
 def _function(stacks: Sequence[tuple[SampledStack, Weight]], known: set[str]) -> str | None:
-    """Return the outermost of the script's functions that explain as much as any; None where none explains much."""
+    """Return the outermost of the script's functions that explain the most time; None if none explains enough."""
     times: dict[str, int] = defaultdict(int)
     depths: dict[str, int] = {}
     for stack, weight in stacks:
@@ -155,7 +155,7 @@ def _function(stacks: Sequence[tuple[SampledStack, Weight]], known: set[str]) ->
 
 
 def _own_source(file: str) -> str | None:
-    """A file's source, where it is the program's own: neither the interpreter's nor an installed package's."""
+    """Return a file's source if it belongs to the program; None for the standard library and installed packages."""
     path = Path(file)
     if not file.endswith(".py") or any(path.is_relative_to(folder) for folder in _installed()):
         return None

@@ -1,4 +1,4 @@
-"""What the commands print, and what the terminal they print on can show."""
+"""How the commands print, and what their terminal can show."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ticktree.outputs import ViewOptions
 
 _PATIENCE_S = 0.2
-# For streams that are no Unicode: each of our signs, and one of ASCII that can be taken for it.
+# For streams without Unicode: each sign that ticktree prints, with a similar one of ASCII.
 _SIGNS = {
     **dict.fromkeys("─━", "-"),
     **dict.fromkeys("│┃", "|"),
@@ -35,38 +35,38 @@ _PLAINER = str.maketrans(_SIGNS)
 
 
 def complain(message: str) -> None:
-    """Say on standard error, in one line, what went wrong."""
+    """Print an error or a warning as one line on standard error."""
     note(f"ticktree: {message}")
 
 
 def note(line: str) -> None:
-    """Print one line on standard error; names in it cannot move the cursor or end it."""
+    """Print one line on standard error; names in it cannot move the cursor or end the line."""
     show((one_line(line) + "\n").encode(errors="backslashreplace"), sys.stderr)
 
 
 def show(document: bytes, stream: TextIO | None) -> None:
-    """Print UTF-8 text on a standard stream, whatever the stream's own encoding can say of it.
+    """Print UTF-8 text on a standard stream, as far as the stream's encoding can represent it.
 
     Raises:
-        BrokenPipeError: Nobody reads standard output any more.
-        TicktreeError: It cannot be written. Standard error that cannot be written is no reason to stop.
+        BrokenPipeError: The reader of standard output has closed it.
+        TicktreeError: It cannot be written. Errors of standard error are ignored.
     """
-    if stream is None:  # We were started with it closed.
+    if stream is None:  # ticktree was started with it closed
         return
     with _no_reason_to_stop(stream), _clear_errors(stream):
         encoding = stream.encoding or "utf-8"
-        stream.write(_sayable(document, encoding).decode(encoding))
+        stream.write(_encoded(document, encoding).decode(encoding))
         stream.flush()
 
 
 def show_bytes(document: bytes, stream: TextIO | None) -> None:
-    """Write what is no text on a standard stream, byte for byte.
+    """Write bytes on a standard stream unchanged.
 
     Raises:
-        BrokenPipeError: Nobody reads it any more.
+        BrokenPipeError: Its reader has closed it.
         TicktreeError: It cannot be written.
     """
-    if stream is None:  # We were started with it closed.
+    if stream is None:  # ticktree was started with it closed
         return
     with _clear_errors(stream):
         stream.flush()
@@ -75,7 +75,7 @@ def show_bytes(document: bytes, stream: TextIO | None) -> None:
 
 
 def stop_printing(stream: TextIO | None) -> None:
-    """Let what could not be printed go: Python must not try again at exit, and complain."""
+    """Discard what could not be printed: otherwise Python would try again at exit, and print an error."""
     if stream is not None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
@@ -95,8 +95,8 @@ def _clear_errors(stream: TextIO) -> Iterator[None]:
         raise TicktreeError(f"cannot write to standard output: {error.strerror}") from None
 
 
-def _sayable(document: bytes, encoding: str) -> bytes:
-    """UTF-8 text in another encoding, column for column: of what that lacks, signs of ours become similar ones."""
+def _encoded(document: bytes, encoding: str) -> bytes:
+    """Return UTF-8 text in another encoding, column for column; signs that it lacks become similar ones."""
     text = document.decode(errors="replace")
     try:
         return text.encode(encoding)
@@ -107,8 +107,8 @@ def _sayable(document: bytes, encoding: str) -> bytes:
 def show_at_once(document: bytes, stream: TextIO | None) -> None:
     """Print UTF-8 text between the lines of a program that shares the stream, and never wait for a reader.
 
-    On a terminal all of it is written at once, so that nothing comes between; to a pipe, as much at a time as
-    nobody else's words can get into. If nobody takes it, the rest of it is given up.
+    On a terminal all of it is written at once, so that no other output gets between; to a pipe, in parts that the
+    system writes atomically. If the reader does not take it in time, the rest is discarded.
     """
     if stream is None or stream.closed:
         return
@@ -116,10 +116,10 @@ def show_at_once(document: bytes, stream: TextIO | None) -> None:
     with suppress(OSError, ValueError):
         stream.flush()
         fd = stream.fileno()
-        rest = _sayable(document, encoding)
+        rest = _encoded(document, encoding)
         at_once = len(rest) if os.isatty(fd) else select.PIPE_BUF
-        # The program has the terminal. Some let no one else write to it, and stop who tries, but not who
-        # does not hear it.
+        # The program is in the terminal's foreground. Some terminals stop other processes that write, unless these
+        # block the signal.
         mask = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTTOU])
         try:
             while rest and select.select([], [fd], [], _PATIENCE_S)[1]:
@@ -129,7 +129,7 @@ def show_at_once(document: bytes, stream: TextIO | None) -> None:
 
 
 def view_options(stream: TextIO | None) -> ViewOptions:
-    """How to draw on a standard stream."""
+    """Return how to draw on a standard stream."""
     from ticktree.outputs import ViewOptions
     from ticktree.outputs.registry import options_for
 
@@ -137,7 +137,7 @@ def view_options(stream: TextIO | None) -> ViewOptions:
 
 
 def is_terminal(stream: TextIO | None) -> bool:
-    """Whether somebody may be watching."""
+    """Return whether a stream is a terminal."""
     return stream is not None and not stream.closed and stream.isatty()
 
 
@@ -146,7 +146,7 @@ _UNANNOUNCED_S = 0.3
 
 @contextmanager
 def progress(doing: str) -> Iterator[None]:
-    """Show `doing` on standard error while the context lasts, once that is a moment; never when piped."""
+    """Show `doing` on standard error while the context lasts, if it lasts a moment; never when piped."""
     if not is_terminal(sys.stderr):
         yield
         return

@@ -1,4 +1,4 @@
-"""What is printed of a run: its tree so far or at its end, or why there is none."""
+"""What `ticktree run` prints: the report during the run or at its end, or why nothing was recorded."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ def settings_here() -> Settings:
 
 
 def settings_or_defaults() -> Settings:
-    """Return the same; the defaults, and a complaint, where they cannot be understood.
+    """Return the same; print a warning and return the defaults if they cannot be understood.
 
-    For the end of a program that ran for hours: what it recorded is shown all the same.
+    For the end of a program that ran for hours: a mistake in the settings must not hide what it recorded.
     """
     try:
         return settings_here()
@@ -48,24 +48,22 @@ def settings_or_defaults() -> Settings:
 
 
 def why_empty(profile: Profile) -> str | None:
-    """The reason why nothing was recorded, to be read after a colon; None if something was."""
+    """Return why nothing was recorded, to follow a colon; None if something was."""
     if not is_empty(profile):
         return None
     facts = profile.metadata
     if "read_from" in facts:
-        return "the file holds no timers"
+        return "the file has no timers"
     if "memory_files_damaged" in profile.losses:
         return "what was recorded is damaged"
     if LOSS in profile.losses:
-        return (
-            "there was no room for the memory file of any process, and none could keep what it had at its end"
-        )
+        return "there was no room for the memory file of any process, and no process could save its data at its end"
     if any(says_off(str(word)) for word in facts.get(f"env.{OFF_VARIABLE}", ())):
-        return f"{OFF_VARIABLE} is set, which turns ticktree off for good"
+        return f"{OFF_VARIABLE} is set, which turns ticktree off"
     if "times_enabled" not in facts:
         return (
-            "no process of it recorded anything; Python ran without site-packages (-S), or ended before "
-            "it ran the program, or has no ticktree.pth (`ticktree doctor` looks for it)"
+            "no process recorded anything; Python ran without site-packages (-S), ended before it ran the program, or "
+            "has no ticktree.pth (`ticktree doctor` looks for it)"
         )
     if facts["times_enabled"] == {0}:
         return "recording was never enabled; call ticktree.enable(), or use `ticktree run`"
@@ -73,19 +71,19 @@ def why_empty(profile: Profile) -> str | None:
         formatting.ending(int(status)) for status in sorted(facts.get("exit_status", ()), key=str) if status
     )
     if how:
-        return f"the program ended ({how}) without reaching a section"
+        return f"the program ended ({how}) before it reached a section"
     missed = never_called_of(profile)
     if missed:
-        return f"no section was reached, and what was to be in focus was never called: {', '.join(missed)}"
+        return f"no section was reached, and the functions in focus were never called: {', '.join(missed)}"
     return (
-        "no section was reached while recording was on; mark some code with `with ticktree.section(...)`, record the "
-        f"calls of a function with `ticktree run --focus {_a_function_of(profile)}`, or look for a ticktree.disable() "
-        "that comes too early"
+        "no section was reached while recording was on; mark code with `with ticktree.section(...)`, record the calls "
+        f"of a function with `ticktree run --focus {_a_function_of(profile)}`, or look for a ticktree.disable() that "
+        "comes too early"
     )
 
 
 def _a_function_of(profile: Profile) -> str:
-    """The name of a function in the run's script, `main` before others; FUNCTION where none is known."""
+    """Return the name of a function in the run's script, preferably `main`; FUNCTION if none is known."""
     commands = sorted(map(str, profile.metadata.get("command", ())))
     names = functions_of(shlex.split(commands[0])) if len(commands) == 1 else []
     return shlex.quote(next((name for name in names if name == "main"), names[0] if names else "FUNCTION"))
@@ -104,11 +102,11 @@ def print_summary(profile: Profile, path: Path) -> None:
 
 
 class LiveSummary:
-    """Prints what a run has recorded so far on standard error.
+    """Prints on standard error what a run has recorded so far.
 
     Args:
-        run: what to print.
-        clock: seconds that never go back.
+        run: the run.
+        clock: a monotonic clock, in seconds.
     """
 
     def __init__(self, run: RunDirectory, clock: Callable[[], float] = time.monotonic) -> None:
@@ -127,10 +125,10 @@ class LiveSummary:
 
         profile = self._run.profile()
         age = formatting.time((self._clock() - self._began_s) * 1e9)
-        # On a line of its own, though the program may be in the middle of one.
+        # Begins with a line end, because the program may be in the middle of a line.
         when = f"--- {time.strftime('%H:%M:%S')}, after {age}: {self._run.path.name} ---"
         if is_empty(profile):
-            tree = b"Nothing is recorded yet: no section was entered.\n"
+            tree = b"Nothing recorded yet: no section was entered.\n"
         else:
             tree = OUTPUTS["terminal"].render(profile, view_options(sys.stderr))
         return f"\n{one_line(when)}\n".encode() + tree + b"\n"

@@ -1,4 +1,4 @@
-"""`ticktree top`: a run while it goes on."""
+"""`ticktree top`: watch a run live."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ def seconds(_context: click.Context, _parameter: click.Parameter, value: float) 
     """Check a number of seconds.
 
     Raises:
-        click.BadParameter: It is no time to wait.
+        click.BadParameter: It is out of range.
     """
     if not math.isfinite(value) or not _LEAST_S <= value <= _LONGEST_S:
         raise click.BadParameter(f"{value:g} is not between {_LEAST_S:g} and {_LONGEST_S:g}.")
     return value
 
 
-@click.command("top", cls=CommandOfRuns, short_help="A live view of a running program.")
+@click.command("top", cls=CommandOfRuns, short_help="Watch a running program live.")
 @click.argument("run", type=RUN, required=False)
 @click.option(
     "--every",
@@ -55,14 +55,14 @@ def seconds(_context: click.Context, _parameter: click.Parameter, value: float) 
     show_default=True,
     metavar="SECONDS",
     callback=seconds,
-    help="How long a stretch the rates are of.",
+    help="The period that rates and percentiles cover.",
 )
 def command(run: Path | None, every: float, last: float) -> None:
     """Watch a run: its tree with rates and percentiles of the last seconds, its loops and its gauges.
 
-    RUN is a run's directory or name, last, -2, a profile saved as JSON, or nothing: the newest run in
-    ./ticktree-runs. The program is not disturbed: what it records is read from outside. Press ? for the keys, q to
-    quit.
+    RUN is a run's directory or name, last, -2, or a profile saved as JSON. By default, it is the newest run in
+    ./ticktree-runs. top reads the program's memory files from outside and does not disturb it. Press ? for the keys, q
+    to quit.
     """
     if not (is_terminal(sys.stdin) and is_terminal(sys.stdout)):
         raise TicktreeError("top needs a terminal; `ticktree report` prints a run once, anywhere")

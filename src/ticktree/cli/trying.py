@@ -1,4 +1,4 @@
-"""`ticktree try`: applies what findings advise, one remedy at a time, and measures what it gains."""
+"""`ticktree try`: apply the remedies that findings recommend, one at a time, and measure what each gains."""
 
 from __future__ import annotations
 
@@ -43,14 +43,14 @@ from ticktree.profile import Profile
 from ticktree.run.finishing import RunDirectory
 
 
-@click.command("try", short_help="Apply what the findings advise, and measure it.")
+@click.command("try", short_help="Apply the remedies of findings, and measure them.")
 @click.argument("run", metavar="[RUN]", type=RUN, required=False)
 @click.option(
     "--remedy",
     "wanted",
     type=options.WordChoice([remedy.name for remedy in REMEDIES]),
     multiple=True,
-    help="Try this one, whatever the findings are; may be given several times.",
+    help="Try this remedy, even without a finding; may be given several times.",
 )
 @click.option(
     "--pairs",
@@ -60,7 +60,10 @@ from ticktree.run.finishing import RunDirectory
     help="Pairs of runs for each remedy.",
 )
 @click.option(
-    "--loop", "loop_path", metavar="PATH", help="The loop whose ticks are compared; by default the main loop."
+    "--loop",
+    "loop_path",
+    metavar="PATH",
+    help="The loop whose ticks are compared. By default, the main loop.",
 )
 @click.option(
     "--tolerance",
@@ -68,13 +71,13 @@ from ticktree.run.finishing import RunDirectory
     type=click.FloatRange(min=0, max=100),
     default=100 * TOLERANCE,
     show_default=True,
-    help="How far a result may be from what it was.",
+    help="How far the program's results may deviate.",
 )
 @comparing.threshold
 @click.option(
-    "--yes", is_flag=True, help="Loops that have a rate may be run again: no device can come to harm."
+    "--yes", is_flag=True, help="Also run programs whose loop has a target rate: no device can come to harm."
 )
-@click.option("--format", "format_name", type=options.WordChoice(list(TRIALS)), help="By default terminal.")
+@click.option("--format", "format_name", type=options.WordChoice(list(TRIALS)), help="By default, terminal.")
 @options.output
 @options.out
 def command(
@@ -89,20 +92,20 @@ def command(
     output: Path | None,
     out: Path,
 ) -> None:
-    """Run the program of RUN again with each remedy that its findings advise, and say what that gains.
+    """Run the program of RUN again with each remedy that its findings recommend, and print what each gains.
 
-    Remedies need no edit: environment variables, and changes that ticktree makes in the program's process. Each is
-    measured in pairs of runs, one without and one with it; whether the program prints the same numbers is checked. The
-    best is measured again in fresh pairs, then together with the second best. The program must end by itself, and
-    should set its seed. RUN is named as for `ticktree report`; by default it is the newest.
+    Remedies need no edit: they are environment variables, and changes that ticktree makes in the program's process.
+    Each is measured in pairs of runs, one without and one with it, and ticktree checks that the program prints the
+    same numbers. The best one is measured again in fresh pairs, then together with the second best. The program must
+    end by itself, and should set its seed. RUN is named as for `ticktree report`; by default, it is the newest.
     """
     directory = find_run(None) if run is None else RunDirectory.open(run)
     profile = directory.profile()
     comparing.refuse_experiments([profile])
-    survey = Context(profile, settings_here())
-    found = findings(profile, survey.settings)
+    context = Context(profile, settings_here())
+    found = findings(profile, context.settings)
     chosen = _chosen(found, wanted)
-    loop = _loop(survey, loop_path, yes)
+    loop = _loop(context, loop_path, yes)
     program = shlex.join(directory.manifest.argv)
     untried = [each.rule for each in found if each.kind == "recommendation" and not remedies_for([each])]
     trials = Trials(program, loop, untried=tuple(dict.fromkeys(untried)))
@@ -121,7 +124,7 @@ def command(
 
 
 def _chosen(found: Sequence[Finding], wanted: Sequence[str]) -> list[tuple[Remedy, tuple[str, ...]]]:
-    """Return each remedy to try, with the rules whose findings it answers."""
+    """Return each remedy to try, with the rules whose findings recommend it."""
     advised = remedies_for(found)
     if not wanted:
         return [(remedy, (finding.rule,)) for remedy, finding in advised.values()]
@@ -132,23 +135,21 @@ def _chosen(found: Sequence[Finding], wanted: Sequence[str]) -> list[tuple[Remed
     ]
 
 
-def _loop(survey: Context, wanted: str | None, may_have_rate: bool) -> str:
+def _loop(context: Context, wanted: str | None, may_have_rate: bool) -> str:
     """Return the path of the loop whose ticks are compared.
 
     Raises:
         TicktreeError: There is no such loop, or one that may drive a device.
     """
-    views = [view for view in survey.loops if view.loop is not None]
+    views = [view for view in context.loops if view.loop is not None]
     rated = [view.path for view in views if view.loop is not None and view.loop.hz]
     if rated and not may_have_rate:
         raise TicktreeError(
-            f"the loop {rated[0]} has a rate to hold, and may drive a device: give --yes if the program may be run "
-            "again and again"
+            f"the loop {rated[0]} has a target rate, and may drive a device: give --yes if the program may run "
+            "repeatedly"
         )
     if not views:
-        raise TicktreeError(
-            "the run has no loop whose ticks could be compared: mark one with ticktree.loop(name)"
-        )
+        raise TicktreeError("the run has no loop to compare: mark one with ticktree.loop(name)")
     if wanted is not None and wanted not in [view.path for view in views]:
         raise TicktreeError(
             f"no loop {wanted} was recorded; there are: {', '.join(view.path for view in views)}"
@@ -161,12 +162,12 @@ class _Trying:
     """Runs a program with and without remedies.
 
     Attributes:
-        run: the run whose program it is.
-        place: where the runs are kept.
+        run: the run whose program is repeated.
+        place: the directory for the runs.
         loop: path of the loop whose ticks are compared.
-        pairs: how many pairs of runs a trial has.
-        threshold: the least shift that matters, as a part of 1.
-        tolerance: how far a result may be from what it was, as a part of it.
+        pairs: pairs of runs per trial.
+        threshold: the smallest shift that matters, as a fraction.
+        tolerance: how far a result may deviate, as a fraction of it.
     """
 
     run: RunDirectory
@@ -179,13 +180,13 @@ class _Trying:
     def trial(
         self, remedies: Sequence[Remedy], rules: tuple[str, ...], doing: str, patient: bool = False
     ) -> Trial:
-        """Return what pairs of runs say about remedies.
+        """Measure remedies in pairs of runs.
 
         Args:
             remedies: applied together.
-            rules: whose findings they answer.
-            doing: what the user reads meanwhile.
-            patient: whether all pairs are run, though nothing was gained in the first.
+            rules: whose findings recommend them.
+            doing: the words of the progress line.
+            patient: whether to run all pairs even if the first show no gain.
         """
         names = tuple(remedy.name for remedy in remedies)
         trial = Trial(names, rules, 0, None, None, None, "inconclusive", Results("not comparable"))

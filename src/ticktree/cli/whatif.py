@@ -1,4 +1,4 @@
-"""`ticktree whatif`: what a loop would gain if a section were faster, measured in one run."""
+"""`ticktree whatif`: measure in one run what a loop would gain if a section were faster."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from ticktree.supervisor.periodic import PeriodicTask, PeriodicTasks
 from ticktree.supervisor.program import Program
 from ticktree.supervisor.supervisor import end_like, supervise
 
-# Sleeps are waits for nobody of the run: a section that sleeps can be faster, too.
+# A sleep waits for nothing in the run, so a section that sleeps can be made faster, too.
 _INSTRUMENTS = "default,sleep"
 
 
@@ -33,16 +33,16 @@ def _speedups(context: click.Context, option: click.Parameter, text: str) -> tup
         found = sorted({int(word) for word in text.split(",")})
     except ValueError:
         raise click.BadParameter(
-            f"{text!r} is no list of percentages, as 10,25,50.", context, option
+            f"{text!r} is not a list of percentages, such as 10,25,50.", context, option
         ) from None
     if not found or found[0] < 1 or found[-1] > 100:
-        raise click.BadParameter("a section is made faster by 1 to 100 percent.", context, option)
+        raise click.BadParameter("speed-ups are from 1 to 100 percent.", context, option)
     return tuple(found)
 
 
 @click.command(
     "whatif",
-    short_help="What would a faster section gain?",
+    short_help="Measure what a faster section would gain.",
     # What follows the program's name is the program's.
     context_settings={"allow_interspersed_args": False},
 )
@@ -52,8 +52,8 @@ def _speedups(context: click.Context, option: click.Parameter, text: str) -> tup
     "sections",
     metavar="PATH",
     multiple=True,
-    help="A section by its path, or by a name that no other has; may be given several times. By default those "
-    "with the most self time, five that the loop waits for and five that it does not.",
+    help="A section by its path, or by its name if no other has it; may be given several times. By default, those "
+    "with the most self time: five that the loop waits for and five that it does not.",
 )
 @click.option(
     "--speedup",
@@ -62,9 +62,9 @@ def _speedups(context: click.Context, option: click.Parameter, text: str) -> tup
     default="10,25,50,90",
     show_default=True,
     callback=_speedups,
-    help="By how much a section is made faster.",
+    help="How much faster to make a section.",
 )
-@click.option("--loop", metavar="PATH", help="The loop whose ticks are measured; by default the main loop.")
+@click.option("--loop", metavar="PATH", help="The loop whose ticks are measured. By default, the main loop.")
 @click.option(
     "--settle",
     "settle_ticks",
@@ -72,15 +72,15 @@ def _speedups(context: click.Context, option: click.Parameter, text: str) -> tup
     default=10,
     show_default=True,
     metavar="TICKS",
-    help="Ticks to wait after each change: longer than the longest queue.",
+    help="Ticks to wait after each change: more than the longest queue holds.",
 )
 @click.option(
-    "--yes", "paced", is_flag=True, help="Loops that have a rate may be delayed: no device can come to harm."
+    "--yes", "paced", is_flag=True, help="Also delay loops with a target rate: no device can come to harm."
 )
-@click.option("--seed", type=int, default=1, show_default=True, help="Of the random order.")
-@click.option("--format", "format_name", type=options.WordChoice(list(WHATIFS)), help="By default terminal.")
+@click.option("--seed", type=int, default=1, show_default=True, help="Seed of the random order.")
+@click.option("--format", "format_name", type=options.WordChoice(list(WHATIFS)), help="By default, terminal.")
 @options.output
-@click.option("--name", metavar="NAME", help="What to call the run; by default after the program.")
+@click.option("--name", metavar="NAME", help="Name of the run. By default, the program's.")
 @options.out
 @click.argument("program", metavar="SCRIPT|MODULE")
 @click.argument("args", nargs=-1, type=click.UNPROCESSED, metavar="[ARGS]...")
@@ -101,12 +101,14 @@ def command(
 ) -> None:
     """Run a program and measure what its loop would gain if a section were faster.
 
-    In random blocks of ticks all other threads and processes of the run are delayed while the section runs, which has
-    the same effect as a faster section; and the section itself is delayed, as a check. The program's output is its
-    own: what ticktree prints goes to standard error, or to the file that -o names.
+    In random blocks of ticks, ticktree delays all other threads and processes of the run while the section runs, which
+    has the same effect as a faster section. As a check, it also delays the section itself. ticktree prints to standard
+    error, or to the file that -o names.
     """
     if len(sections) > MOST_TARGETS:
-        raise click.UsageError(f"{MOST_TARGETS} sections can be tried at a time, not {len(sections)}.")
+        raise click.UsageError(
+            f"at most {MOST_TARGETS} sections can be tried at a time, not {len(sections)}."
+        )
     question = Question(sections, speedups, loop, settle_ticks, paced, seed)
     form = format_name or format_of(output, WHATIFS)
     _run(Program.named(program, is_module, args), name, out, question, form, output)
@@ -115,17 +117,17 @@ def command(
 def _run(
     program: Program, name: str | None, out: Path, question: Question, form: str, output: Path | None
 ) -> NoReturn:
-    """Run it to its end, say what the experiments found, and end this process like the program.
+    """Run it to its end, print the results of the experiments, and end this process like the program.
 
     Raises:
         TicktreeError: The program cannot be started, or there is no place for its run.
     """
     program.check()
-    # With a timeline: of a loop with a rate missed ticks are counted on it.
+    # A timeline is needed to count the missed ticks of loops with a target rate.
     wanted = RecordingOptions(instrument=_INSTRUMENTS, timeline=True).environment()
     run = RunDirectory.create(name or program.name, out, argv=program.argv, supervised=True)
     try:
-        run.describe({"experiments": True})  # its times are of no use but for this
+        run.describe({"experiments": True})  # its times are useful for nothing else
         ledger = Ledger(run.memory_dir / LEDGER_NAME)
         experimenter = Experimenter(run, question, ledger)
         environment = {**os.environ, RUN_VARIABLE: str(run.path), EXPERIMENTS_VARIABLE: "1", **wanted}
@@ -135,12 +137,14 @@ def _run(
     except (TicktreeError, OSError) as error:
         run.finish()
         raise TicktreeError(reason(error)) from None
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # who ended the program by it wants to see the rest
+    signal.signal(
+        signal.SIGINT, signal.SIG_IGN
+    )  # the user who ended the program with it wants to see the results
     try:
         with suppress(OSError):
             run.note_end(os.waitstatus_to_exitcode(status))
         _tell(run, experimenter, form, output)
-    except Exception as error:  # even a mistake of ours must not change how the program ends
+    except Exception as error:  # not even a bug in ticktree may change how the program ends
         complain(reason(error))
     end_like(status)
 

@@ -1,5 +1,5 @@
-"""The live view: a run while it goes on, read from outside and drawn once a second.
+"""The live view: a run in progress, read from outside and drawn once per second.
 
-Nothing here runs in the watched program, and nothing is asked of it: its memory files are read, two readings
-are subtracted, and what happened in between is shown beside the whole run.
+No code of it runs in the watched program: it reads the program's memory files, subtracts two readings, and shows what
+happened in between next to the whole run.
 """

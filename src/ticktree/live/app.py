@@ -1,4 +1,4 @@
-"""The app: keys, a clock, and a thread that reads. What is on the screen is decided elsewhere.
+"""The app: keys, a clock, and a thread that reads. Other modules decide what is on the screen.
 
 This is the only module that needs textual.
 """
@@ -30,7 +30,7 @@ from ticktree.profile import path as paths
 
 
 def steered(picture: LivePicture, action: Action) -> LiveView:
-    """Return the view after an action, `picture` being what was on the screen before."""
+    """Return the view after an action; `picture` is what was on the screen before."""
     view = picture.view
     if action in _PLAIN:
         return _PLAIN[action](view)
@@ -77,7 +77,7 @@ def _toggled(view: LiveView, _: LivePicture, row: LiveRow) -> LiveView:
 
 
 def _folded(view: LiveView, picture: LivePicture, row: LiveRow) -> LiveView:
-    """Fold the row; where there is nothing to fold, go to its parent."""
+    """Fold the row; if there is nothing to fold, go to its parent."""
     if row.is_section and row.node.children and row.path not in view.folded:
         return replace(view.without(row.path), cursor=row.place)
     above = row.path if not row.is_section else paths.parent(row.path)
@@ -103,7 +103,7 @@ _FOLDS: dict[Action, Callable[[LiveView, LivePicture, LiveRow], LiveView]] = {
 }
 
 
-# Reading is to take at most a fifth of a core, and that at the lowest priority.
+# Reading may take at most a fifth of a core, at the lowest priority.
 REST_PER_READING = 4
 
 
@@ -133,7 +133,7 @@ class Board(Widget):
         return Strip(segments).adjust_cell_length(self.size.width)
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:  # noqa: ARG002
-        """Return that it takes all there is."""
+        """Return that it takes all available space."""
         return container.height
 
 
@@ -144,8 +144,8 @@ class Top(App[None]):
         source: what to watch.
         every_s: how often to read it, in seconds.
         last_s: how many of the last seconds to show the rates of.
-        explain: why a profile holds nothing; None where it holds something.
-        first_s: how soon to read it a second time: nobody wants to wait long for the first rates.
+        explain: returns why a profile is empty; None if it is not.
+        first_s: how soon to read it a second time, so that the first rates appear soon.
     """
 
     ENABLE_COMMAND_PALETTE: ClassVar[bool] = False
@@ -182,12 +182,12 @@ class Top(App[None]):
         self.look()
 
     def on_unmount(self) -> None:
-        """Watch no longer."""
+        """Stop watching."""
         if self._timer is not None:
             self._timer.stop()
 
     def look(self) -> None:
-        """Read the run, in a thread of its own: keys are heard meanwhile."""
+        """Read the run in a separate thread, so that keys work meanwhile."""
         if not self._reading and not self.view.paused:
             self._reading = True
             self.run_worker(self._look, thread=True, exit_on_error=False)
@@ -205,7 +205,7 @@ class Top(App[None]):
         self, reading: LiveReading, span: Span | None, context: Context | None, recent: Context | None
     ) -> None:
         self._reading = False
-        if reading.state == "ended" or reading.profile is None:  # what its last seconds were like
+        if reading.state == "ended" or reading.profile is None:  # the loops of the last seconds
             span, recent = self.now.span, self.now.recent
         pause_ns = self._pause_ns(reading, span)
         self.now = replace(
@@ -227,7 +227,7 @@ class Top(App[None]):
         return max(every_ns, REST_PER_READING * reading.took_ns)
 
     def on_key(self, event: events.Key) -> None:
-        """Do what a key says."""
+        """Perform the action of a key."""
         event.stop()
         event.prevent_default()
         if self.view.typing and event.key not in ("ctrl+c", "ctrl+q"):
@@ -242,7 +242,7 @@ class Top(App[None]):
             self._act(action)
 
     def on_paste(self, event: events.Paste) -> None:
-        """Take what is pasted for typed, where letters are asked for."""
+        """Treat pasted text as typed while a filter is being typed."""
         if self.view.typing:
             self._change(self.view.typed(event.text))
 
@@ -294,7 +294,7 @@ class Top(App[None]):
         return picture
 
     def _end_at_signals(self) -> None:
-        """Leave the terminal as it was, however we are told to end."""
+        """Restore the terminal, whichever signal ends the process."""
         import asyncio
 
         loop = asyncio.get_running_loop()
@@ -303,7 +303,7 @@ class Top(App[None]):
 
 
 def _context_of(profile: Profile | None) -> Context | None:
-    """Return what the report makes of a profile's loops: made in the thread that reads, not as keys are pressed."""
+    """Return the context of a profile with its loops: computed in the reading thread, not when keys are pressed."""
     if profile is None:
         return None
     context = Context(profile)

@@ -1,4 +1,4 @@
-"""Which numbers the live view shows: of the last seconds first, then of the whole run."""
+"""The columns of the live view: first those of the last seconds, then those of the whole run."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ class Party:
     writers: frozenset[str]
 
     def time_in(self, node: Node) -> int:
-        """Nanoseconds that it spent in a node."""
+        """Its nanoseconds in a node."""
         return sum(share.total_ns for writer, share in node.by_writer.items() if writer in self.writers)
 
 
 def parties_of(profile: Profile) -> tuple[str, Sequence[Party]]:
-    """Return what they are ("processes", "threads") and who; nobody where only one thread recorded."""
+    """Return the kind ("processes", "threads") and the parties; no parties if only one thread recorded."""
     by: By = "process" if has_processes(profile) else "thread"
     parties = [
         Party(visible(unit.name), frozenset(unit.writers))
@@ -64,9 +64,9 @@ _READING_CELLS = 10
 
 @dataclass(frozen=True, slots=True)
 class LoopNow:
-    """A loop as it is watched: over the whole run, and in the last seconds, None where that is not known.
+    """A watched loop: over the whole run, and in the last seconds, None if unknown.
 
-    Views are None where there are no steady ticks.
+    Views are None without steady ticks.
     """
 
     whole: Loop
@@ -78,24 +78,24 @@ class LoopNow:
 
 @dataclass(frozen=True, slots=True)
 class GaugeNow:
-    """A gauge as it is watched: in the last seconds, None where it was not read, and over the whole run."""
+    """A watched gauge: in the last seconds, None if it had no reading, and over the whole run."""
 
     whole: Gauge
     recent: Gauge | None
 
 
 def recent_title(length_ns: int) -> str:
-    """Return what the columns of the last seconds are headed by."""
+    """Return the head of the columns of the last seconds."""
     seconds = length_ns / NS_PER_SECOND
     return f"last {seconds:.0f} s" if seconds >= 0.95 else f"last {seconds:.1f} s"
 
 
 def of_tree(span: Span | None, by_process: bool) -> list[LiveColumn[LiveRow]]:
-    """Return the columns of the tree; those of the last seconds only where something is known of them.
+    """Return the columns of the tree; those of the last seconds only if these are known.
 
     Args:
         span: the last seconds.
-        by_process: whether what is said of the whole run is to make room for the processes.
+        by_process: whether the columns of the whole run make room for those of the processes.
     """
     columns = _of_tree(span)
     if not by_process:
@@ -134,7 +134,7 @@ def _of_tree(span: Span | None) -> list[LiveColumn[LiveRow]]:
 def of_parties(
     span: Span | None, parties: Sequence[Party], group: str, rank: int
 ) -> list[LiveColumn[LiveRow]]:
-    """Return a column for each process: its part of the time, be it of the last seconds or of the node's."""
+    """Return one column per process: its share of the node's time, in the last seconds or in the whole run."""
 
     def column(party: Party) -> LiveColumn[LiveRow]:
         return LiveColumn(party.title, _PARTY_CELLS, lambda row: _party_share(row, party, span), rank, group)
@@ -195,8 +195,8 @@ def loops_of(context: Context, recent: Context | None, kept: Sequence[str] = ())
 
     Args:
         context: the whole run.
-        recent: the last seconds; None where nothing is known of them.
-        kept: the paths in the order in which they were shown before: of loops that are alike in this, it stays.
+        recent: the last seconds; None if unknown.
+        kept: the paths in the order in which they were shown before, which similar loops keep.
     """
     model = [loop.path for loop in context.all_loops]
     rank = {path: at for at, path in enumerate([*kept, *(path for path in model if path not in kept)])}
@@ -215,14 +215,14 @@ def loops_of(context: Context, recent: Context | None, kept: Sequence[str] = ())
 
 
 def gauges_of(profile: Profile, span: Span | None) -> Sequence[GaugeNow]:
-    """Return the gauges by name: the program's own before the machine's, for not all may fit."""
+    """Return the gauges by name: the program's before the machine's, because not all may fit."""
     recent = {} if span is None else span.profile.gauges
     names = sorted(profile.gauges, key=lambda name: (is_of_machine(name), name))
     return [GaugeNow(profile.gauges[name], recent.get(name)) for name in names]
 
 
 def _part(amount: int, whole: int) -> float | None:
-    # Each reading calibrates the clock anew, which may take a few nanoseconds back.
+    # Each reading calibrates the clock again, after which times may be a few nanoseconds shorter.
     return max(0, amount) / whole if whole > 0 else None
 
 
@@ -275,7 +275,7 @@ def _calls(row: LiveRow) -> str:
 
 
 def _pace(now: LoopNow) -> str:
-    """Return the pace of the last seconds: none where the loop does not run, 0 where its tick takes longer."""
+    """Return the pace of the last seconds: None if the loop does not run, 0 if its tick takes longer."""
     if now.recent is None or not now.recent.ticks:
         return formatting.hertz(0) if now.node.open is not None else formatting.ABSENT
     return currency.pace(now.recent_view, now.view) if now.recent_view else ""
@@ -302,14 +302,14 @@ _LINE_CELLS = 24
 
 @dataclass(frozen=True, slots=True)
 class FunctionNow:
-    """A function as it is watched: over the whole run, and in the last seconds, None where it was not seen then."""
+    """A watched function: over the whole run, and in the last seconds, None if no sample then contains it."""
 
     whole: SampledRow
     recent: SampledRow | None
 
 
 def functions_of(profile: Profile, span: Span | None) -> list[FunctionNow]:
-    """Return the functions that the run's self time was spent in, those of the last seconds first."""
+    """Return the functions in which the run's self time was spent, those of the last seconds first."""
     recent = {(row.function, row.file): row for row in _rows(span.profile)} if span else {}
     found = [FunctionNow(row, recent.get((row.function, row.file))) for row in _rows(profile)]
     return sorted(found, key=lambda now: (-(now.recent.share if now.recent else 0.0), -now.whole.share))

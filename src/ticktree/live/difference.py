@@ -1,12 +1,12 @@
-"""What happened between two readings of one run, as a profile of its own; and the last seconds of a run.
+"""What happened between two readings of one run, as a profile; and the last seconds of a run.
 
-What adds up is subtracted: calls, times, histograms, windows, losses. What does not add up, such as an extreme
-or the worst ticks, is the later reading's as far as it must lie in between, and else the closest bound there
-is. So the earlier profile and the difference merge to the later one. Two things are not so:
+Sums are subtracted: calls, times, histograms, windows, losses. What is not a sum, such as an extreme or the worst
+ticks, is that of the later reading if it must be from the time in between, and otherwise the closest known bound. So
+the earlier profile and the difference merge to the later one, with two exceptions:
 
-- Calls that are open are a state and not a sum: the difference has the later reading's.
-- When a warm-up ends, all calls until then are moved aside. What is said of the calls in between is right, but
-  of those of them that came before its end it may say that they were of the steady phase.
+- Open calls are a state, not a sum: the difference has those of the later reading.
+- When a warm-up ends, all calls until then are set aside. The difference has all calls in between, but may count those
+  before the end of the warm-up in the steady phase.
 """
 
 from __future__ import annotations
@@ -48,11 +48,11 @@ Part = TypeVar("Part", Cpu, Memory, Share, Work)
 
 
 class NotLaterError(ValueError):
-    """What should be an earlier reading holds something that the later one does not."""
+    """The supposedly earlier reading contains something that the later one does not."""
 
 
 def less(earlier: Mapping[Key, int], later: Mapping[Key, int]) -> dict[Key, int]:
-    """Return what each count of `later` has more; those that are the same in both are left out."""
+    """Return the increase of each count in `later`; equal counts are left out."""
     return {
         key: count - earlier.get(key, 0)
         for key, count in later.items()
@@ -63,7 +63,7 @@ def less(earlier: Mapping[Key, int], later: Mapping[Key, int]) -> dict[Key, int]
 def between(
     earlier: Value | None, later: Value | None, less: Callable[[Value, Value], Value | None]
 ) -> Value | None:
-    """Return what `later` has more, as `less` tells where they differ; all of it where there is no earlier one."""
+    """Return `later` less `earlier`, computed by `less` if they differ; `later` if there is no earlier one."""
     if earlier is None or later is None or earlier == later:
         return later if earlier is None else None
     return less(earlier, later)
@@ -72,13 +72,13 @@ def between(
 def each_less(
     earlier: Mapping[Key, Value], later: Mapping[Key, Value], less: Callable[[Value, Value], Value | None]
 ) -> dict[Key, Value]:
-    """Return what each of `later` has more, as `less` tells of two; who has nothing more is left out."""
+    """Return each entry of `later` less its earlier one, computed by `less`; unchanged entries are left out."""
     found = ((key, between(earlier.get(key), value, less)) for key, value in later.items())
     return {key: left for key, left in found if left is not None}
 
 
 def added(earlier: Stored, later: Stored) -> dict[str, Any]:
-    """Return what was added in between to each field that merges by adding; never less than the field may be.
+    """Return the increase of each field that merges by addition; never less than the field's minimum.
 
     Parts of a call may be there and others not where a reading was caught in a write.
     """
@@ -91,12 +91,12 @@ def added(earlier: Stored, later: Stored) -> dict[str, Any]:
 
 
 def added_less(earlier: Part, later: Part) -> Part:
-    """Return `later` with only what was added in between where fields merge by adding."""
+    """Return `later` with the increase of each field that merges by addition."""
     return replace(later, **added(earlier, later))
 
 
 def stats_less(earlier: Stats, later: Stats) -> Stats:
-    """Return the calls that are only in `later`. Their extremes are exact where they are new ones.
+    """Return the calls that are only in `later`. Their extremes are exact if they are new extremes.
 
     Raises:
         NotLaterError: `earlier` has calls that `later` has not.
@@ -113,7 +113,7 @@ def stats_less(earlier: Stats, later: Stats) -> Stats:
         return Stats()
     assert later.min_ns is not None
     assert later.max_ns is not None
-    # What is in no lower bucket was not shorter than this one begins; a new minimum begins in the lowest.
+    # No call is shorter than the start of the lowest bucket with a call, which contains a new minimum.
     low, high = edges_of(min(histogram.buckets))[0], edges_of(max(histogram.buckets))[1]
     return Stats(
         count=count,
@@ -139,7 +139,7 @@ def reading_less(earlier: Histogram, later: Histogram) -> Histogram:
 
 
 def windows_less(earlier: Node, later: Node) -> Windows:
-    """Return the calls in between over the run's time; empty, as always, where they are not known."""
+    """Return the calls in between over the run's time; empty, as always, if unknown."""
     known = all(node.windows.count == node.count for node in (earlier, later))
     if not known or earlier.windows.width_ns > later.windows.width_ns:
         return Windows()
@@ -153,7 +153,7 @@ def windows_less(earlier: Node, later: Node) -> Windows:
 
 
 def node_between(earlier: Node, later: Node, subtracted: Mapping[str, Node]) -> Node:
-    """Return the difference of two nodes, given that of those children which both have.
+    """Return the difference of two nodes, given the differences of the children that both have.
 
     Raises:
         NotLaterError: `earlier` has calls that `later` has not.
@@ -161,7 +161,7 @@ def node_between(earlier: Node, later: Node, subtracted: Mapping[str, Node]) -> 
     steady, warmup = _phases(earlier, later)
     numbers = added(earlier, later)
     numbers["self_ns"] = later.self_ns - earlier.self_ns  # as it is: totals derive from it
-    # An estimate that was held back by too little self time may catch up all at once.
+    # An estimate that was limited by too little self time may catch up at once.
     numbers["recorder_ns"] = min(max(0, numbers["recorder_ns"]), max(0, numbers["self_ns"]))
     return Node(
         **numbers,
@@ -210,16 +210,16 @@ def _run(earlier: tuple[int, int], later: tuple[int, int]) -> tuple[int, int]:
 
 
 def _shares(earlier: Node, later: Node) -> dict[str, Share]:
-    """Return what each writer did in between; empty, as always, where that is not known."""
+    """Return what each writer did in between; empty, as always, if unknown."""
     before, now = earlier.by_writer, later.by_writer
-    # Short-lived writers are at times added up as one, under another id.
+    # Short-lived writers may meanwhile be summed as one, with another id.
     if not (earlier.attributed and later.attributed and before.keys() <= now.keys()):
         return {}
     return each_less(before, now, added_less)
 
 
 def _wakes(earlier: Wakes, later: Wakes) -> Wakes | None:
-    """Return how often and for how long one was waited for in between; None where one was not."""
+    """Return the number and duration of waits for a waker in between; None if there were none."""
     if later.count <= earlier.count:
         return None
     waited_ns = max(0, later.waited_ns - earlier.waited_ns)
@@ -228,7 +228,7 @@ def _wakes(earlier: Wakes, later: Wakes) -> Wakes | None:
 
 
 def loop_between(earlier: Loop | None, later: Loop) -> Loop:
-    """Return the ticks in between; all, where there is no earlier reading.
+    """Return the ticks in between; all ticks if there is no earlier reading.
 
     Raises:
         NotLaterError: `earlier` has ticks that `later` has not.
@@ -238,7 +238,7 @@ def loop_between(earlier: Loop | None, later: Loop) -> Loop:
     ticks = later.ticks - earlier.ticks
     if ticks < 0:
         raise NotLaterError("a loop has fewer ticks than before")
-    # When a warm-up ends, all that is of the steady phase begins anew.
+    # When a warm-up ends, everything of the steady phase starts again.
     began_anew = earlier if _goes_on(earlier, later) else Loop(path=later.path)
     stats = stats_less(began_anew.stats, later.stats)
     missed = later.missed - began_anew.missed
@@ -276,7 +276,7 @@ def _jitter(earlier: Jitter, later: Jitter) -> Jitter:
 
 
 def _each_less(earlier: Lateness | Jitter, later: Lateness | Jitter) -> Histogram:
-    """Return the values in between; none where they are not known of each."""
+    """Return the values in between; none if they are not known one by one."""
     try:
         left = reading_less(earlier.histogram, later.histogram)
     except NotLaterError:
@@ -294,7 +294,7 @@ def _rows_less(earlier: Loop, later: Loop) -> dict[str, int]:
 
 
 def _causes_less(earlier: Causes | None, later: Causes | None, ticks: int) -> Causes | None:
-    """Return what happened in between; None where nothing of it is known."""
+    """Return what happened in between; None if unknown."""
     if later is None or earlier is None:
         return later
     left = later - earlier
@@ -303,9 +303,9 @@ def _causes_less(earlier: Causes | None, later: Causes | None, ticks: int) -> Ca
 
 
 def _goes_on(earlier: Loop, later: Loop) -> bool:
-    """Tell whether the steady phase of `later` is that of `earlier`, some ticks later."""
+    """Return whether the steady phase of `later` is that of `earlier`, some ticks later."""
     pairs = ((earlier.lateness, later.lateness), (earlier.jitter, later.jitter))
-    # Where nothing more was set aside, a jitter that is gone was that of ticks about to be.
+    # If no more ticks were set aside, a jitter that is gone was of ticks that were about to be set aside.
     is_less = later.missed < earlier.missed or any(
         before is not None and (now is None or now.count < before.count or now.sum_ns < before.sum_ns)
         for before, now in pairs
@@ -330,7 +330,7 @@ def _new_among(earlier: tuple[WorstTick, ...], later: tuple[WorstTick, ...]) -> 
 
 
 def gauge_between(earlier: Gauge, later: Gauge) -> Gauge | None:
-    """Return the readings in between; None where there were none.
+    """Return the readings in between; None if there were none.
 
     Raises:
         NotLaterError: `earlier` has readings that `later` has not.
@@ -357,7 +357,7 @@ def gauge_between(earlier: Gauge, later: Gauge) -> Gauge | None:
 
 
 def _bounds(gauge: Gauge) -> tuple[float, float]:
-    """Return what no reading of `gauge` lies beyond, by its histograms."""
+    """Return bounds of all readings of `gauge`, from its histograms."""
     if gauge.filed != gauge.count:
         return gauge.min, gauge.max
     parts = [(0.0, 0.0)] if gauge.zeros else []
@@ -367,7 +367,7 @@ def _bounds(gauge: Gauge) -> tuple[float, float]:
 
 
 def difference(earlier: Profile, later: Profile) -> Profile:
-    """Return what `later` has more than `earlier`, an earlier reading of the same run.
+    """Return `later` less `earlier`, an earlier reading of the same run.
 
     Gauges that were not read in between are not in it.
 
@@ -404,13 +404,13 @@ def _tree(earlier: Node, later: Node) -> Node:
 def _critical(
     earlier: Mapping[CriticalPlace, int], later: Mapping[CriticalPlace, int]
 ) -> dict[CriticalPlace, int]:
-    """Return how the critical path went on; empty where it has turned out to be another one."""
+    """Return how the critical path continued; empty if it is now another one."""
     left = less(earlier, later)
     return left if earlier.keys() <= later.keys() and min(left.values(), default=1) > 0 else {}
 
 
 def _samples(earlier: Samples, later: Samples) -> Samples:
-    """Return what was sampled in between. A stack of which there are fewer is now another node's, and is left out."""
+    """Return the samples in between. A stack with fewer samples than before now belongs to another node: left out."""
     return Samples(
         stacks=each_less(earlier.stacks, later.stacks, _weight),
         dropped=less(earlier.dropped, later.dropped),
@@ -422,13 +422,13 @@ def _weight(earlier: Weight, later: Weight) -> Weight | None:
     return Weight(**added(earlier, later)) if later.count > earlier.count else None
 
 
-# However often it is read, so many readings a window are kept: profiles of thousands of nodes take megabytes.
+# Readings kept per window, however often the run is read: profiles of thousands of nodes take megabytes.
 KEPT_IN_A_WINDOW = 10
 
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A stretch of a run."""
+    """A period of a run."""
 
     profile: Profile
     length_ns: int
@@ -438,8 +438,8 @@ class Recent:
     """Readings of the last seconds, and what happened between the oldest and the newest of them.
 
     Args:
-        length_ns: how long the window is to be. It is shorter until the run has been watched that long, and
-            longer by at most one reading.
+        length_ns: length of the window. It is shorter until the run has been watched for that long, and longer by at
+            most one reading.
     """
 
     def __init__(self, length_ns: int) -> None:
@@ -447,7 +447,7 @@ class Recent:
         self._kept: deque[tuple[int, Profile]] = deque()
 
     def add(self, at_ns: int, profile: Profile) -> Span | None:
-        """Take a reading in, and return the stretch that ends with it; None where it is the first."""
+        """Add a reading, and return the period that ends with it; None for the first one."""
         if self._kept and at_ns <= self._kept[-1][0]:
             return None
         # The start of the window is the newest reading that is old enough.
@@ -463,7 +463,7 @@ class Recent:
         return span
 
     def forget(self) -> None:
-        """Begin anew: nobody watched what comes between the last reading and the next."""
+        """Start again: the time between the last reading and the next was not watched."""
         self._kept.clear()
 
     def _since_the_oldest(self, at_ns: int, profile: Profile) -> Span | None:
@@ -472,5 +472,5 @@ class Recent:
         began_ns, earlier = self._kept[0]
         try:
             return Span(difference(earlier, profile), at_ns - began_ns)
-        except NotLaterError:  # recording was reset: there is nothing before this reading
+        except NotLaterError:  # recording was reset: this reading is the first
             return None

@@ -1,4 +1,4 @@
-"""The rows of a watched run: its tree in the order, and as far unfolded and filtered, as asked for."""
+"""The rows of a watched run: its tree, sorted, folded and filtered as in the view's options."""
 
 from __future__ import annotations
 
@@ -24,21 +24,21 @@ class LiveRow:
     """One line of the tree.
 
     Attributes:
-        kind: a section, one that waits, a section's self time, or ticktree itself.
-        path: of the section; of the one whose self time it is.
-        name: safe to show; of a call under focus a short one.
-        mark: what sort of section it is, or how long it has been open; "" where there is nothing to say.
-        guide: the lines that lead to it from its ancestors.
-        node: what is known of the whole run.
-        recent: what happened in the last seconds; None where that is not known.
+        kind: a section, a wait, a section's self time, or ticktree itself.
+        path: of the section, or of the section whose self time it is.
+        name: safe to show; shortened for a call under focus.
+        mark: the section's kind, or how long it has been open; "" for none.
+        guide: the tree lines that lead to it from its ancestors.
+        node: the node over the whole run.
+        recent: the node in the last seconds; None if unknown.
         total_ns: time in it, over the whole run.
-        base_ns: time in the loop that it is in, over the whole run; of a loop, and of what is in none, in the run. 0
-            where it is no part of that: it went on after its parent, as processes and devices do.
+        base_ns: time in its loop, over the whole run; for a loop and outside loops, time in the run. 0 if it is no
+            part of that, because it continued after its parent's end, as processes and devices do.
         recent_ns: time in it, over the last seconds.
         recent_base_ns: the same as `base_ns`, over the last seconds.
-        folded: how many nodes below it are not shown.
-        matched: whether it is what the filter asks for, and not what leads there.
-        whole: the name of a call under focus in full, safe to show; "" where `name` is all of it.
+        folded: number of nodes below it that are not shown.
+        matched: whether it matches the filter itself, not only a descendant.
+        whole: the full name of a call under focus, safe to show; "" if `name` is the full name.
     """
 
     kind: Kind
@@ -58,16 +58,16 @@ class LiveRow:
 
     @property
     def place(self) -> Place:
-        """What it is found by again when the rows move."""
+        """Identifies the row when rows move."""
         return self.path, self.kind
 
     @property
     def is_section(self) -> bool:
-        """Whether it is a node, which has calls, and not a part of one."""
+        """Whether it is a node, which has calls, not a part of a node."""
         return self.kind in ("section", "wait")
 
 
-# Of two siblings the one below may be that much more before they change places: times as much, and of the largest.
+# The lower of two siblings may be larger by this factor, and by this share of the largest, before they change places.
 ALIKE_FACTOR = 1.2
 ALIKE_SHARE = 0.02
 
@@ -77,14 +77,15 @@ Child: TypeAlias = tuple[Node, Node | None, str]
 
 @dataclass(frozen=True, slots=True)
 class _Above:
-    """What rows lie below.
+    """The parent of rows.
 
     Attributes:
-        node: directly above them.
-        recent: what it did in the last seconds.
-        path: of it.
-        trunk: the lines that lead past it.
-        base: what they are a share of: the loop around them, or the run; in all, and in the last seconds.
+        node: their parent.
+        recent: the parent in the last seconds.
+        path: of the parent.
+        trunk: the tree lines that lead past it.
+        base: the time that their shares refer to, of the enclosing loop or of the run: in all, and in the last
+            seconds.
     """
 
     node: Node
@@ -111,7 +112,7 @@ def siblings_of(rows: Iterable[LiveRow]) -> dict[str, list[str]]:
 
 
 def rows_of(profile: Profile, span: Span | None, view: LiveView) -> list[LiveRow]:
-    """Return the rows, top to bottom; none where nothing was recorded or nothing matches."""
+    """Return the rows, top to bottom; none if nothing was recorded or nothing matches."""
     return _Tree(profile, span, view).rows()
 
 
@@ -126,7 +127,7 @@ class _Tree:
         self._shown, self._matching = _filtered(profile.root, view.filter, self._names)
 
     def rows(self) -> list[LiveRow]:
-        # A stack, for trees may be deeper than functions may call themselves; its top is the next row.
+        # A stack, because trees may be deeper than Python's recursion limit; its top is the next row.
         rows: list[LiveRow] = []
         top = self._below(self._run(), is_top=True)
         waiting = [*self._itself(), *reversed(top)]
@@ -141,7 +142,7 @@ class _Tree:
         return _Above(self._root, self._recent, paths.ROOT, "", (self._root, self._recent))
 
     def _below(self, parent: _Above, *, is_top: bool) -> list[tuple[LiveRow, _Above]]:
-        """Return the rows directly below a node, in order, each with what it is to those below it."""
+        """Return the rows directly below a node, in order, each with itself as the parent of further rows."""
         node, recent, path, trunk = parent.node, parent.recent, parent.path, parent.trunk
         children = [
             (child, _recent_child(recent, name), child_path)
@@ -149,7 +150,7 @@ class _Tree:
             if (child_path := paths.child(path, name)) in self._shown
         ]
         children = self._sorted(children, path, is_top=is_top)
-        # Where something is filtered out, what is left over is not what nobody accounts for.
+        # With a filter, the remaining time is not self time.
         has_rest = bool(children) and not self._view.filter and (not is_top or node.self_ns > 0)
         result: list[tuple[LiveRow, _Above]] = []
         for place, (child, its_recent, child_path) in enumerate(children):
@@ -163,9 +164,9 @@ class _Tree:
         return result
 
     def _sorted(self, children: list[Child], path: str, *, is_top: bool) -> list[Child]:
-        """Return siblings in the order asked for, or as they stood before where that is nearly the same.
+        """Return siblings in the chosen order, or in their previous order if that is nearly the same.
 
-        At the top, the loops stand before all else, in the order of the loops.
+        At the top, loops come first, in the order of the loops.
         """
         order = self._view.order
         rank = {loop: at for at, loop in enumerate(self._view.loops if is_top and order == "share" else ())}
@@ -209,7 +210,7 @@ class _Tree:
         return mark_of(node)
 
     def _itself(self) -> list[tuple[LiveRow, _Above]]:
-        """Return what ticktree itself cost, taken out of every node's self time; nothing where not known."""
+        """Return the row of ticktree's own cost, which no node's self time contains; nothing if unknown."""
         cost_ns = sum(node.recorder_ns for _, _, node in self._root.walk())
         if not cost_ns or self._view.filter:
             return []
@@ -218,7 +219,7 @@ class _Tree:
 
 
 def _filtered(root: Node, letters: str, names: ShortNames) -> tuple[set[str], set[str]]:
-    """Return the paths to show and those of them that match: all, or what holds the letters in a name."""
+    """Return the paths to show and those of them that match: all, or those with the filter's text in their name."""
     every = [(path, node) for path, depth, node in root.walk() if depth]
     if not letters:
         known = {path for path, _ in every}
@@ -239,7 +240,7 @@ def _filtered(root: Node, letters: str, names: ShortNames) -> tuple[set[str], se
 
 
 def _whole_for(above: Node | None, node: Node, part: Node, base: Node | None) -> int:
-    """Return the time that a node's is a part of; 0 where it went on after its parent, as processes and devices do."""
+    """Return the time that a node's time is a share of; 0 if it continued after its parent's end."""
     if (
         above is None
         or base is None
@@ -255,7 +256,7 @@ def _recent_child(recent: Node | None, name: str) -> Node | None:
 
 
 def _sorting(order: Order, names: ShortNames) -> Callable[[Child], tuple[float, float, str]]:
-    """Return the key that sorts siblings: by the last seconds, where they say nothing by the whole run."""
+    """Return the sort key of siblings: by the last seconds, or by the whole run if these are unknown."""
     if order == "name":
         return lambda child: (0, 0, visible(names.of(child[0].name)).casefold())
     by = _MEASURES[order]
@@ -263,7 +264,7 @@ def _sorting(order: Order, names: ShortNames) -> Callable[[Child], tuple[float, 
 
 
 def _is_nearly_sorted(children: list[Child], order: Order) -> bool:
-    """Tell whether none is much more than one before it. Those that are alike must not change places all the time."""
+    """Return whether no row is much larger than one before it: similar rows must not keep changing places."""
     values = [_MEASURES[order](recent or node) for node, recent, _ in children]
     least, largest = float("inf"), max(values, default=0)
     for value in values:
@@ -297,7 +298,7 @@ def _part(kind: Kind, name: str, parent: _Above, guide: str, total_ns: int, rece
 
 
 def place_in(rows: Iterable[LiveRow], place: Place | None) -> int:
-    """Return the index of a row; that of its nearest ancestor in sight, or 0, where it is not there."""
+    """Return the index of a row; if it is not there, that of its nearest visible ancestor, or 0."""
     found: dict[Place, int] = {row.place: at for at, row in enumerate(rows)}
     if place is None or place in found:
         return 0 if place is None else found[place]

@@ -31,17 +31,17 @@ from ticktree.profile.short_names import ShortNames
 
 @dataclass(frozen=True, slots=True)
 class Now:
-    """All that there is to show.
+    """Everything that the screen shows.
 
     Attributes:
-        reading: the last one that could be read; None before the first.
-        span: the last seconds; None where nothing is known of them.
-        state: the last reading, whether or not it found a profile; None before the first.
-        every_ns: how often the run is read.
-        slowed_ns: how often it is read instead, because reading takes long; 0 where it does not.
-        reason: why nothing was recorded; "" where something was, or where it is not known.
-        context: what the report makes of the last reading; None before the first.
-        recent: the same of the last seconds; None where nothing is known of them.
+        reading: the last reading with a profile; None before the first.
+        span: the last seconds; None if unknown.
+        state: the last reading, with or without a profile; None before the first.
+        every_ns: interval between readings.
+        slowed_ns: longer interval that is used because reading takes long; 0 if it does not.
+        reason: why nothing was recorded; "" if something was, or if unknown.
+        context: of the last reading; None before the first.
+        recent: context of the last seconds; None if unknown.
     """
 
     reading: LiveReading | None = None
@@ -55,7 +55,7 @@ class Now:
 
 
 def header(now: Now, view: LiveView, width: int, chosen: str = "") -> Iterator[Text]:
-    """Yield what is watched and what has become of it, and on further lines how, and what is wrong."""
+    """Yield the run and its state, and on further lines how it is watched, and errors."""
     state = _state(now.state)
     room = max(0, width - cell_len(state.plain) - len(GAP))
     name = visible(now.state.name) if now.state else "ticktree"
@@ -100,7 +100,7 @@ def _command(now: Now) -> str:
 
 
 def _pieces(now: Now, view: LiveView) -> Iterator[tuple[str, str]]:
-    """Yield how the run is watched, piece by piece, each with its style."""
+    """Yield how the run is watched, as pieces with their styles."""
     if view.paused:
         yield "paused", "bold yellow"
     elif now.state is None or not now.state.is_last:
@@ -110,7 +110,7 @@ def _pieces(now: Now, view: LiveView) -> Iterator[tuple[str, str]]:
         else:
             yield f"every {formatting.time(now.every_ns)}", "dim"
     else:
-        yield "nothing changes any more", "dim"
+        yield "no further changes", "dim"
     yield f"{SEPARATOR}sorted by {view.order}", "dim"
     if view.filter and not view.typing:
         yield f"{SEPARATOR}only names with ", "dim"
@@ -123,9 +123,9 @@ def waiting(now: Now, width: int) -> Iterator[Text]:
     if now.state is None:
         return
     if now.reading is None:
-        said = "Nothing could be read of it yet."
+        said = "It could not be read yet."
     elif now.state.state == "running":
-        said = "Nothing is recorded yet: no section was entered."
+        said = "Nothing recorded yet: no section was entered."
     else:
         said = f"Nothing was recorded: {visible(now.reason)}." if now.reason else "Nothing was recorded."
     yield from _wrapped(said, width)
@@ -143,10 +143,10 @@ def _wrapped(said: str, width: int) -> Iterator[Text]:
 
 
 def help_page(width: int) -> Iterator[Text]:
-    """Yield what each key does."""
+    """Yield the keys and their actions."""
     yield Text()
     for key in KEYS:
-        line = Text.assemble((f"{key.shown:>8}", "bold"), f"   {key.says}")
+        line = Text.assemble((f"{key.shown:>8}", "bold"), f"   {key.help}")
         line.truncate(width, overflow="ellipsis")
         yield line
 
@@ -171,20 +171,20 @@ def _label(label: str, view: LiveView) -> str:
 
 
 def over(line: Text, start: Text, cells: int) -> Text:
-    """Return `line` with its first cells, which are empty, taken by `start`."""
+    """Return `line` with `start` in its first cells, which are empty."""
     start.truncate(cells, pad=True)
     return start + line[cells:]
 
 
 def fitted(lines: Sequence[Text], last: Text, height: int) -> list[Text]:
-    """Return exactly as many lines as the terminal has, the last of them at the bottom."""
+    """Return exactly as many lines as the terminal has, with the last line at the bottom."""
     shown = list(lines[: max(0, height - 1)])
     return [*shown, *[Text()] * (height - 1 - len(shown)), last][-height:]
 
 
-NAME_CELLS = 24  # columns are given up before names have less room than this
+NAME_CELLS = 24  # columns are dropped before names have less room than this
 LEAST_ROWS = 4  # of the tree, before loops and gauges get any
-# How soon a process's column is given up: after those of the whole run, or before any other.
+# The rank of a process's column: dropped after those of the whole run, or before any other.
 PARTIES_FIRST, PARTIES_LAST = 3, 7
 ROOMY_LINES = 20  # a terminal with fewer lines has no empty ones
 
@@ -193,7 +193,7 @@ Item = TypeVar("Item")
 
 @dataclass(frozen=True, slots=True)
 class LivePicture:
-    """What is on the screen."""
+    """The content of the screen."""
 
     lines: Sequence[Text]
     rows: Sequence[LiveRow]
@@ -219,7 +219,7 @@ class _Board:
 
     def __init__(self, now: Now, profile: Profile, view: LiveView, width: int, height: int) -> None:
         self._profile, self._span = profile, now.span
-        # As the report has them once nothing changes any more; until then as they stood before.
+        # In the report's order once the run has ended; until then in their previous order.
         kept = () if now.state is None or now.state.is_last else view.loops
         self._loops_now = columns.loops_of(now.context or Context(profile), now.recent, kept)
         view = replace(view, loops=tuple(loop.whole.path for loop in self._loops_now))
@@ -228,7 +228,7 @@ class _Board:
         self._rows = rows_of(profile, now.span, view)
         self._view = replace(view, siblings={**view.siblings, **siblings_of(self._rows)})
         self._header = list(header(now, view, width, self._whole_name()))
-        # All of them, in sight or not: columns are to stay where they are when somebody scrolls.
+        # All of them, visible or not: columns must not move when the user scrolls.
         self._needed = max(
             (cell_len(row.guide + row.name + _mark(row)) for row in self._rows), default=NAME_CELLS
         )
@@ -237,7 +237,7 @@ class _Board:
         # The header, the tree's two headings and the last line are always there.
         spare = self._height - len(self._header) - 3 - LEAST_ROWS - len(self._gap)
         missing = sum(_is_missing(loop) for loop in self._loops_now)
-        # A loop that misses is not hidden; a line says how many others are.
+        # A loop that misses ticks is never hidden; a line has the number of hidden loops.
         least = 2 + len(self._gap) + missing + (missing < len(self._loops_now)) if missing else 0
         loops = self._loops(min(spare, max(min(spare // 2, 2 + self._height // 5), least)))
         gauges = self._gauges(min(spare - len(loops), 2 + self._height // 6))
@@ -257,13 +257,13 @@ class _Board:
         )
 
     def _whole_name(self) -> str:
-        """Return what the row that keys act on is called in full; "" where it is, or there is none."""
+        """Return the full name of the row under the cursor; "" if it is visible, or if there is no row."""
         if self._view.cursor is None or not self._rows:
             return ""
         return self._rows[place_in(self._rows, self._view.cursor)].whole
 
     def _followed(self, room: int) -> LiveView:
-        """Return the view with its cursor on a row, and scrolled so that it is in sight."""
+        """Return the view with its cursor on a row, scrolled so that the row is visible."""
         view = self._view
         at = place_in(self._rows, view.cursor)
         top = min(view.top, max(0, len(self._rows) - room))
@@ -294,14 +294,14 @@ class _Board:
             yield line
 
     def _table(self, view: LiveView) -> LiveTable[LiveRow]:
-        """Return the tree's columns: as many processes as there is room for, and how many there are."""
+        """Return the tree's columns, with as many processes as there is room for, and their number."""
         kind, parties = parties_of(self._profile)
         first = min(view.first_process, max(0, len(parties) - 1))
         rank = PARTIES_FIRST if view.by_process else PARTIES_LAST
         group = f"{len(parties)} {kind}"
         own = columns.of_tree(self._span, view.by_process and bool(parties))
         name_cells = max(min(NAME_CELLS, self._width // 2), min(self._needed, self._width // 4))
-        for _ in range(2):  # once more when it is known how many there is no room for
+        for _ in range(2):  # again when the number of hidden ones is known
             beside = columns.of_parties(self._span, parties[first:], group, rank)
             table = LiveTable([*own, *beside], self._width, name_cells, self._needed)
             shown = sum(column.group == group for column in table.columns)
@@ -314,7 +314,7 @@ class _Board:
         return self._panel("loops", shown, self._loops_now, room, lambda now: _loop_name(now, names))
 
     def _functions(self, room: int) -> list[Text]:
-        """Return what there is of a run without sections: the functions that samples saw."""
+        """Return the rows of a run without sections: the sampled functions."""
         found = functions_of(self._profile, self._span)
         return self._panel(
             TITLE, of_functions(self._span), found, room, lambda now: Text(called(now.whole.function))
@@ -332,7 +332,7 @@ class _Board:
         room: int,
         name_of: Callable[[Item], Text],
     ) -> list[Text]:
-        """Return a small table, as long as there is room for; nothing where there is none."""
+        """Return as many rows of a small table as there is room for."""
         most = room - 2 - len(self._gap)
         if not items or most < 1:
             return []
@@ -351,7 +351,7 @@ def _name(row: LiveRow, cells: int) -> Text:
     style = "bold" if row.kind == "section" and not row.guide else STYLES[TONES[row.kind]]
     mark, guide = _mark(row), row.guide
     most = cells // 2
-    if len(guide) > most:  # of a deep tree only the end of its lines
+    if len(guide) > most:  # in a deep tree, only the end of its lines
         guide = "…" + guide[len(guide) - most + 1 :] if most else ""
     room = cells - cell_len(guide)
     if room - cell_len(mark) < min(8, cell_len(row.name)):
@@ -370,7 +370,7 @@ def _loop_name(now: columns.LoopNow, names: ShortNames) -> Text:
 
 
 def _is_missing(now: columns.LoopNow) -> bool:
-    """Tell whether a loop misses ticks: in the report's sense over the whole run, or at all in the last seconds."""
+    """Return whether a loop misses ticks: in the report's sense over the whole run, or any in the last seconds."""
     return bool(now.recent and now.recent.missed) or bool(now.view and now.view.misses)
 
 

@@ -1,4 +1,4 @@
-"""Where the readings of the live view come from: a run's memory files, or a profile that was saved."""
+"""The sources of the live view's readings: a run's memory files, or a saved profile."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ class LiveReading:
     """A run at one moment.
 
     Attributes:
-        name: what the run is called; not yet safe to show.
-        state: what has become of it.
-        at_ns: when this was, on a clock that never goes back.
+        name: of the run; not yet safe to show.
+        state: of the run.
+        at_ns: time of the reading, on a monotonic clock.
         took_ns: how long reading took.
-        profile: what was recorded so far; None where it could not be read.
-        running_ns: how long the run had been going on; None where that is not known.
-        exit_status: of the program as Python has it, negative for a signal; None where it is not known.
-        trouble: why something could not be read, or is missing; "" where nothing is wrong.
+        profile: what was recorded so far; None if it could not be read.
+        running_ns: time since the run began; None if unknown.
+        exit_status: of the program as in `subprocess`, negative for a signal; None if unknown.
+        trouble: why something could not be read, or is missing; "" if nothing is wrong.
     """
 
     name: str
@@ -54,7 +54,7 @@ class LiveSource(Protocol):
     """Something to watch."""
 
     def read(self) -> LiveReading:
-        """Look at it now. Never raises for what is wrong with a run: the reading says it."""
+        """Read it now. Errors of a run are part of the reading, and never raised."""
 
 
 class RunSource:
@@ -71,22 +71,24 @@ class RunSource:
         self._was_running = False
 
     def read(self) -> LiveReading:
-        """Look at the run now."""
+        """Read the run now."""
         began_ns = self._clock()
         try:
             return self._read(began_ns)
         except (TicktreeError, OSError) as error:
             return self._lost(began_ns, _said(error))
-        except Exception as error:  # A mistake of ours: whoever watches is better served by the last picture.
+        except (
+            Exception
+        ) as error:  # A bug in ticktree: the last picture is more useful to the user than a traceback.
             return self._lost(began_ns, f"{type(error).__name__}: {_said(error)}")
 
     def _read(self, began_ns: int) -> LiveReading:
         run = RunDirectory.open(self._path)
-        # Asked before it is read: what is recorded until the end is then in the last reading.
+        # Checked before reading, so that the last reading has everything up to the end.
         live = run.is_live()
         at_ns = self._clock()  # as near as can be to the copying of the files
         profile = run.profile()
-        run = RunDirectory.open(self._path)  # anew: its end may have been written in the meantime
+        run = RunDirectory.open(self._path)  # opened again, because its end may have been written meanwhile
         self._was_running = self._was_running or live
         state: State = "running" if live else "ended" if self._was_running else "finished"
         status = run.manifest.metadata.get("exit_status")
@@ -111,7 +113,7 @@ class RunSource:
 
 
 class SavedSource:
-    """A profile that was saved as JSON, which will not change.
+    """A profile saved as JSON, which does not change.
 
     Raises:
         TicktreeError: It cannot be read, or is not a valid profile.
@@ -122,7 +124,7 @@ class SavedSource:
         self._profile: Profile = read_profile(path)
 
     def read(self) -> LiveReading:
-        """Return the profile, as ever."""
+        """Return the profile."""
         return LiveReading(name=self._name, state="saved", at_ns=0, took_ns=0, profile=self._profile)
 
 

@@ -1,4 +1,4 @@
-"""Tables whose columns keep their widths, so that a screen drawn again and again does not tremble."""
+"""Tables whose columns keep their widths, so that numbers do not move between two drawings."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ class LiveColumn(Generic[Item]):
     """A column of numbers.
 
     Attributes:
-        title: what stands above it; safe to show.
-        cells: how wide it is.
-        text: of an item; "" where there is none to show. A number and its unit have a space between them.
-        rank: how soon it is given up where there is no room: the highest first.
-        group: what stands above it and its neighbours of the same group; "" for nothing.
-        bar: whether its text is a bar, which begins on the left.
+        title: safe to show.
+        cells: its width.
+        text: returns an item's text; "" for an empty cell. A number and its unit have a space between them.
+        rank: the order in which columns are dropped if there is no room, the highest first.
+        group: the common head of it and its neighbours of the same group; "" for none.
+        bar: whether its text is a bar, which is left-aligned.
     """
 
     title: str
@@ -39,13 +39,13 @@ class LiveColumn(Generic[Item]):
 
 
 class LiveTable(Generic[Item]):
-    """As many of the columns as there is room for beside the names.
+    """As many of the columns as there is room for next to the names.
 
     Args:
-        columns: in their order.
+        columns: in order.
         width: cells of a line.
-        name_cells: what the names are to have at least.
-        needed_cells: what they take up; more than that they do not get.
+        name_cells: minimum width of the names.
+        needed_cells: width that the names need, and maximum width.
     """
 
     def __init__(
@@ -60,7 +60,7 @@ class LiveTable(Generic[Item]):
         self.name_cells = min(left, max(name_cells, needed_cells))
 
     def headings(self, name: str) -> Iterator[Text]:
-        """Yield the two lines above the rows: which stretch the numbers are of, and what they are."""
+        """Yield the two lines above the rows: the period of the numbers, and their titles."""
         groups = Text(" " * self.name_cells)
         for group, members in groupby(self.columns, key=lambda column: column.group):
             cells = sum(len(GAP) + column.cells for column in members) - len(GAP)
@@ -76,7 +76,7 @@ class LiveTable(Generic[Item]):
         yield titles
 
     def line(self, item: Item, name: Text, *, quiet: bool = False) -> Text:
-        """Return an item's row."""
+        """Return the row of an item."""
         result = name.copy()
         result.truncate(self.name_cells, overflow="ellipsis", pad=True)
         for column in self.columns:
@@ -90,7 +90,7 @@ class LiveTable(Generic[Item]):
 
 
 def _number(text: str, cells: int, style: str) -> Text:
-    """Return a cell: numbers end below one another, units begin below one another."""
+    """Return a cell, with the number right-aligned and the unit left-aligned."""
     number, space, unit = cut(text, cells).partition(" ")
     behind = padded(space + unit, min(UNIT_CELLS, cells - cell_len(number))) if unit else ""
     before = " " * (cells - cell_len(number) - cell_len(behind))
@@ -98,12 +98,12 @@ def _number(text: str, cells: int, style: str) -> Text:
 
 
 def _brace(group: str, cells: int) -> str:
-    """Return a line over a group's columns with its name in the middle, or as many words of that as fit."""
+    """Return a line over a group's columns with its name in the middle, cut to the words that fit."""
     words = group.split(" ")
     while len(words) > 1 and cell_len(" ".join(words)) > cells:
         words.pop()
     name = cut(" ".join(words), cells)
-    if cells - cell_len(name) < 4:  # no room for a line that is seen as one
+    if cells - cell_len(name) < 4:  # too short for a visible line
         return " " * (cells - cell_len(name)) + name
     left = (cells - cell_len(name)) // 2
     right = cells - cell_len(name) - left

@@ -1,4 +1,4 @@
-"""What the one who watches has chosen, which keys change it, and how. Nothing here draws or waits."""
+"""The user's choices in the live view, and the keys that change them. This module does not draw or wait."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ FILTER_CELLS = 60  # more than that was pasted by mistake
 
 @dataclass(frozen=True, slots=True)
 class LiveView:
-    """How to look at a run.
+    """How to show a run.
 
     Attributes:
-        order: what rows of one parent are sorted by.
-        filter: show only sections whose name holds this, and what leads to them; "" for all.
+        order: sort order of rows with the same parent.
+        filter: show only sections whose name contains this, and their ancestors; "" for all.
         typing: whether keys are letters of the filter.
         folded: paths of the nodes whose children are not shown.
         cursor: the row that keys act on; None for the first.
-        top: the first row in sight.
-        paused: whether the screen stands still.
-        helping: whether the keys are shown in place of the run.
-        by_process: whether the processes go before the whole run where there is no room for both.
-        first_process: the first process in sight.
+        top: the first visible row.
+        paused: whether the screen is paused.
+        helping: whether the keys are shown instead of the run.
+        by_process: whether the processes' columns precede those of the whole run if there is no room for both.
+        first_process: the first visible process.
         loops: paths of the loops in the order in which they are shown.
         siblings: paths of each parent's rows in the order in which they are shown.
     """
@@ -52,20 +52,20 @@ class LiveView:
         return replace(self, order=ORDERS[(ORDERS.index(self.order) + 1) % len(ORDERS)], siblings={})
 
     def typed(self, letters: str) -> LiveView:
-        """Add to the filter what was typed."""
+        """Append typed text to the filter."""
         letters = "".join(letter for letter in letters if letter.isprintable())
         return replace(self, filter=(self.filter + letters)[:FILTER_CELLS], top=0)
 
     def erased(self) -> LiveView:
-        """Take the last letter of the filter away."""
+        """Remove the last letter of the filter."""
         return replace(self, filter=self.filter[:-1], top=0)
 
     def unfiltered(self) -> LiveView:
-        """Show all again."""
+        """Show all sections again."""
         return replace(self, filter="", typing=False)
 
     def toggled(self, path: str) -> LiveView:
-        """Fold a node that is unfolded, and the other way round."""
+        """Fold an unfolded node, or unfold a folded one."""
         return replace(self, folded=self.folded ^ {path})
 
     def without(self, path: str) -> LiveView:
@@ -84,37 +84,37 @@ Action: TypeAlias = Literal[
 
 
 class Key(NamedTuple):
-    """Keys that do the same.
+    """Keys with the same action.
 
     Attributes:
-        action: what they do.
-        keys: their names, as textual has them.
-        shown: as people call them.
-        says: what they do, in a few words.
-        label: the same in the last line; "" where it has no place there.
+        action: the name of the action.
+        keys: textual's names of the keys.
+        shown: the keys' names for people.
+        help: what they do, in a few words.
+        label: the action's name in the last line; "" if it is not there.
     """
 
     action: Action
     keys: tuple[str, ...]
     shown: str
-    says: str
+    help: str
     label: str = ""
 
 
 KEYS: tuple[Key, ...] = (
     Key("quit", ("q", "ctrl+c", "ctrl+q"), "q", "quit", "quit"),
     Key("sort", ("s",), "s", "sort by the next of share, rate, p99 and name", "sort"),
-    Key("filter", ("slash", "f"), "/", "show only sections with these letters in their name", "filter"),
+    Key("filter", ("slash", "f"), "/", "show only sections whose name contains the text", "filter"),
     Key("escape", ("escape",), "Esc", "show all sections again; leave this page"),
-    Key("toggle", ("space", "enter"), "space", "fold or unfold the row (a mouse click does it too)", "fold"),
+    Key("toggle", ("space", "enter"), "space", "fold or unfold the row (or click it)", "fold"),
     Key("fold", ("left",), "\u2190", "fold the row, or go to its parent"),
     Key("unfold", ("right",), "\u2192", "unfold the row"),
     Key("fold_all", ("minus",), "-", "fold everything"),
     Key("unfold_all", ("plus", "equals_sign"), "+", "unfold everything"),
-    Key("pause", ("p",), "p", "stop reading and let the screen stand still; go on", "pause"),
+    Key("pause", ("p",), "p", "pause reading and the screen; continue", "pause"),
     Key("processes", ("w",), "w", "processes before the whole run's columns, or after them", "processes"),
     Key("previous_process", ("left_square_bracket",), "[", "one process back"),
-    Key("next_process", ("right_square_bracket",), "]", "one process on"),
+    Key("next_process", ("right_square_bracket",), "]", "one process forward"),
     Key("up", ("up", "k"), "\u2191", "a row up"),
     Key("down", ("down", "j"), "\u2193", "a row down"),
     Key("page_up", ("pageup",), "PgUp", "a page up"),

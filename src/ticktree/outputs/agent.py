@@ -1,7 +1,7 @@
-"""The agent's view: the first screen of the report as JSON, small enough for a coding agent's context window.
+"""The agent format: the first screen of the report as JSON, small enough for a coding agent's context window.
 
-At most 2,000 tokens, counted at three characters per token, where English has about four: 6,000 characters. Where a
-run has more to say, rows are left out from the end of each list, and then texts are cut; what is left out is counted.
+At most 2,000 tokens, or 6,000 characters: three characters per token, where English has about four. If a run has more,
+rows are left out from the end of each list and counted, and then texts are cut.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ MAX_TOKENS = 2_000
 CHARACTERS_PER_TOKEN = 3
 MAX_CHARACTERS = MAX_TOKENS * CHARACTERS_PER_TOKEN
 
-# How to see more of the same run: what a command adds, and the command.
+# Commands that show more of the same run, by what they add.
 _MORE = (
     ("every row, loop and finding", "ticktree report --all{run}"),
     ("every number, in whole nanoseconds", "ticktree report --format json{run}"),
@@ -36,7 +36,7 @@ _MORE = (
     ("where each section is in the code", "ticktree report --all --call-sites{run}"),
     ("whether a change made it faster", "ticktree compare BASE NEW"),
 )
-# Functions that samples saw in the largest self time.
+# Functions in the largest self time, from samples.
 _MOST_SAMPLED = 3
 _RUN_CHARACTERS = 200  # of a longer path the reader fills in what it has
 
@@ -45,18 +45,18 @@ Item = TypeVar("Item")
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """How much is in it: rows of a list at most, and characters of a text at most."""
+    """The maximum number of rows per list, and of characters per text."""
 
     rows: int
     characters: int
 
 
-# The last of them is below the limit whatever a program does.
+# The last of these is below the limit for every program.
 _SIZES = (Size(40, 600), Size(24, 500), Size(16, 400), Size(10, 300), Size(6, 200), Size(3, 100), Size(1, 40))
 
 
 def render(profile: Profile, options: ViewOptions) -> bytes:
-    """Return the first screen as JSON in UTF-8, a line for each of its parts."""
+    """Return the first screen as JSON in UTF-8, one line per part."""
     screen = replace(options, all=False, by=None)
     view = report_view(Context(profile, options.settings), screen)
     own = _largest_own_time(profile)
@@ -69,7 +69,7 @@ def render(profile: Profile, options: ViewOptions) -> bytes:
 
 
 def _largest_own_time(profile: Profile) -> tuple[str, SampledTime] | None:
-    """Return the path and the samples of the largest self time of which there are enough; waits explain themselves."""
+    """Return the path and samples of the largest self time with enough samples; waits need no explanation."""
     times = [
         (path, time)
         for path, time in sampled_times(profile).items()
@@ -97,7 +97,7 @@ class _Agent:
         self._left_out: dict[str, int] = {"recommendations": view.more} if view.more else {}
 
     def fields(self) -> dict[str, Any]:
-        """Return what is there, how much is left out, and how to see it."""
+        """Return the report, the numbers of rows left out, and the commands that show them."""
         view = self._view
         part = view.parts[0] if view.parts else None
         facts = {each.key: self._cut(each.text) for each in view.provenance}
@@ -158,7 +158,7 @@ class _Agent:
         }
 
     def _sampled(self) -> dict[str, object] | None:
-        """Return which functions the largest self time was spent in."""
+        """Return the functions in which the largest self time was spent."""
         if self._own is None:
             return None
         path, time = self._own
@@ -199,7 +199,7 @@ class _Agent:
 
 
 def _name(entry: Entry) -> str:
-    """Return what a row is of: in a tree its path from the loop's on, with the sections that are folded into it."""
+    """Return the name of a row; in a tree, its path from the loop on, with the sections folded into it."""
     mark = f" ({entry.mark})" if entry.mark else ""
     if not entry.guide or not entry.path:
         return f"{entry.name}{mark}"
@@ -210,5 +210,5 @@ def _name(entry: Entry) -> str:
 
 
 def _number(value: Value) -> Value:
-    """Return a number with four significant digits; whole ones, as nanoseconds and counts, as they are."""
+    """Return a number with four significant digits; integers, such as nanoseconds and counts, unchanged."""
     return float(f"{value:.4g}") if isinstance(value, float) else value

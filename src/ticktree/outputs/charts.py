@@ -1,9 +1,9 @@
-"""The overview as a figure, drawn by matplotlib without its windows and without what the user has set.
+"""The overview as a figure, drawn by matplotlib without its windows and without the user's settings.
 
 So the same data give the same picture on every machine with the same release. `palette.json` has the colours of
-categories, which are the same in every picture; the HTML report is built from it. They were found by search: of hues
-that were given, the shades that are furthest apart to readers with all cones and to those who lack any one kind
-(`report-ui/tests/palette.test.ts` looks at them with their eyes).
+categories, which are the same in every picture; the HTML report is built from it. They were found by search: among
+given hues, the shades that are furthest apart for readers with full colour vision and for those with each type of
+colour blindness (`report-ui/tests/palette.test.ts` simulates these).
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ from ticktree.profile import Profile, Stats
 
 Theme: TypeAlias = Literal["light", "dark"]
 
-# FNV-1a, over the two bytes that JavaScript counts a text in: the front end has no other hash at hand.
+# FNV-1a over UTF-16 code units, in which JavaScript counts a text: the front end has no other hash.
 _HASH_START, _HASH_FACTOR = 2166136261, 16777619
 
 
 def color_of(category: str, theme: Theme = "light") -> str:
-    """Return the colour of a category as #rrggbb; of one that a project made up, always the same as well."""
+    """Return the colour of a category as #rrggbb; the colour of a project's own category is also fixed."""
     known = _colors()
     named = known["named"]
     found = known["quiet"].get(category) or named.get(category)
@@ -77,14 +77,14 @@ _STYLE = {
     "axes.grid.axis": "x",
     "grid.color": "#e4e6ea",
     "ytick.left": False,
-    "text.parse_math": False,  # a name with two dollars is no formula
-    "svg.fonttype": "none",  # letters, which can be searched and read aloud
+    "text.parse_math": False,  # a name with two dollar signs is not a formula
+    "svg.fonttype": "none",  # text, which can be searched and read aloud
     "svg.hashsalt": "ticktree",
 }
 
 
 def drawn(form: Format, inches: tuple[float, float], draw: Callable[[Any], None]) -> bytes:
-    """Return what `draw` draws on a figure, as a file of the format `form`.
+    """Return the figure that `draw` draws, as a file of the format `form`.
 
     Raises:
         TicktreeError: matplotlib is not installed.
@@ -97,7 +97,7 @@ def drawn(form: Format, inches: tuple[float, float], draw: Callable[[Any], None]
         figure.get_layout_engine().set(w_pad=0.08, h_pad=0.08)
         draw(figure)
         written = BytesIO()
-        # Neither when it was drawn nor by which release, or no two files would be the same.
+        # Neither the date nor the release, which would make every file different.
         dated = {"Date": None, "Creator": None} if form == "svg" else {"Software": None}
         figure.savefig(written, format=form, metadata=dated)
     return written.getvalue()
@@ -106,21 +106,21 @@ def drawn(form: Format, inches: tuple[float, float], draw: Callable[[Any], None]
 @contextmanager
 def _own_style(matplotlib: Any) -> Iterator[None]:
     with warnings.catch_warnings(), matplotlib.rc_context():
-        # A letter that the font lacks is drawn as a box: nothing that a user could do about, and no reason to fail.
+        # A letter that the font lacks is drawn as a box: the user cannot change that, and it is not a reason to fail.
         warnings.simplefilter("ignore")
         matplotlib.rcdefaults()
         matplotlib.rcParams.update(_STYLE)
         yield
 
 
-# As many bars as can be told apart at a column's width.
+# As many bars as are distinguishable at a column's width.
 BARS = 12
 _NAME_CELLS = 30
 _PIECE_CELLS = 80
 _LINE_CELLS = 160
 _INCHES = (11.0, 7.5)
 
-# A single bar as high as its panel would look like a lot.
+# A single bar as high as its panel would look too large.
 _ROWS_AT_LEAST = 6
 
 
@@ -153,7 +153,7 @@ def _draw(figure: Any, profile: Profile, options: ViewOptions) -> None:
         return
     found = [one for one in context.bottlenecks if one.view is view]
     on_path = [one for one in found if not one.section.is_parallel]
-    # Without memory the categories have the room: an empty panel would look like none needed.
+    # Without memory measurements the categories get the room: an empty panel would look like no memory use.
     last = "memory" if _with_memory(found) else "categories"
     axes = figure.subplot_mosaic([["time", "calls"], ["categories", last]], height_ratios=(3, 2))
     _time(axes["time"], view, on_path)
@@ -164,7 +164,7 @@ def _draw(figure: Any, profile: Profile, options: ViewOptions) -> None:
 
 
 def _paragraph(pieces: Sequence[str]) -> str:
-    """Return pieces on as few lines as they need, each of them whole unless it is very long."""
+    """Return pieces on as few lines as possible, none of them broken unless it is very long."""
     lines: list[str] = []
     for piece in (cut(piece, _PIECE_CELLS) for piece in pieces):
         if lines and len(lines[-1]) + len(piece) < _LINE_CELLS:
@@ -175,13 +175,13 @@ def _paragraph(pieces: Sequence[str]) -> str:
 
 
 def _time(axis: Any, view: LoopView, found: Sequence[Bottleneck]) -> None:
-    """Draw the self time of what a tick consists of, the most expensive first, as parts of it."""
+    """Draw the self times of a tick's sections as shares of it, the most expensive first."""
     shown = found[:BARS]
     shares = [100 * one.share for one in shown]
     colors = [color_of(one.section.category or OTHER) for one in shown]
     _bars(axis, [_name(view, one, of_self=True) for one in shown], shares, colors)
     for at, one in enumerate(shown):
-        _beside(
+        _write(
             axis,
             100 * one.share,
             at,
@@ -193,7 +193,7 @@ def _time(axis: Any, view: LoopView, found: Sequence[Bottleneck]) -> None:
 
 
 def _calls(axis: Any, view: LoopView, found: Sequence[Bottleneck]) -> None:
-    """Draw of the same how long calls took: the middle 90%, the median, and both ends."""
+    """Draw how long calls of the same sections took: the middle 90%, the median, minimum and maximum."""
     shown = found[:BARS]
     ends: list[int] = []
     for at, one in enumerate(shown):
@@ -209,12 +209,12 @@ def _calls(axis: Any, view: LoopView, found: Sequence[Bottleneck]) -> None:
 
 
 def _spread(axis: Any, at: int, stats: Stats, color: str) -> list[int]:
-    """Draw how long calls took, and return both ends; none where it is not known how long single calls took."""
+    """Draw how long calls took, and return minimum and maximum; nothing if the times of single calls are unknown."""
     quantiles = [stats.quantile_ns(q) for q in (0, 0.05, 0.5, 0.95, 1)]
     # A logarithm has no 0: what is below the clock's resolution is drawn as 1 ns.
     known = [max(1, ns) for ns in quantiles if ns is not None]
     if not known:
-        _beside(axis, 0.02, at, "not known", xycoords=axis.get_yaxis_transform())
+        _write(axis, 0.02, at, "not known", xycoords=axis.get_yaxis_transform())
         return []
     least, low, middle, high, most = known
     axis.plot([least, most], [at, at], color=GREY, linewidth=1, solid_capstyle="butt")
@@ -226,7 +226,7 @@ def _spread(axis: Any, at: int, stats: Stats, color: str) -> list[int]:
 
 
 def _log_axis(axis: Any, least_ns: int, most_ns: int) -> None:
-    """Set a logarithmic axis of durations, with numbers even where it is no power of ten long."""
+    """Set a logarithmic axis of durations, with numbers even if it spans less than a power of ten."""
     ticker = import_module("matplotlib.ticker")
     is_short = most_ns < 100 * least_ns
     axis.set_xscale("log")
@@ -237,20 +237,20 @@ def _log_axis(axis: Any, least_ns: int, most_ns: int) -> None:
 
 
 def _percent_axis(axis: Any, view: LoopView, most: float) -> None:
-    """Set an axis of parts of the whole, with room for words, but without numbers beyond the whole."""
+    """Set an axis of shares, with room for words, but without numbers above 100%."""
     axis.set_xlim(0, most)
     axis.set_xticks([tick for tick in axis.get_xticks() if 0 <= tick <= min(most, 100)])
     axis.set_xlabel(f"self time, % of {_whole(view)}")
 
 
 def _round(words: str) -> str:
-    """Return a number with its unit without zeros at its end."""
+    """Return a number with its unit, without trailing zeros."""
     number, _, unit = words.partition(" ")
     return f"{float(number):g} {unit}"
 
 
 def _categories(axis: Any, view: LoopView) -> None:
-    """Draw what sorts of work the time goes to."""
+    """Draw the time by category."""
     shares = category_shares(view)[:BARS]
     percents = [100 * one.share for one in shares]
     _bars(
@@ -260,13 +260,13 @@ def _categories(axis: Any, view: LoopView) -> None:
         [color_of(one.name) for one in shares],
     )
     for at, one in enumerate(shares):
-        _beside(axis, 100 * one.share, at, formatting.share(one.share))
+        _write(axis, 100 * one.share, at, formatting.share(one.share))
     _percent_axis(axis, view, 1.15 * max(percents, default=1.0))
     axis.set_title("Categories")
 
 
 def _memory(axis: Any, view: LoopView, found: Sequence[Bottleneck]) -> None:
-    """Draw what calls needed at most, of the process's memory and of a device's."""
+    """Draw the most memory that calls needed, in the process and on a device."""
     ticker = import_module("matplotlib.ticker")
     rows = [
         (f"{_name(view, one)}{mark}", amount, color)
@@ -280,11 +280,11 @@ def _memory(axis: Any, view: LoopView, found: Sequence[Bottleneck]) -> None:
     rows = sorted(rows, key=lambda row: (-row[1], row[0]))[:BARS]
     _bars(axis, [row[0] for row in rows], [row[1] for row in rows], [row[2] for row in rows])
     for at, (_, amount, _) in enumerate(rows):
-        _beside(axis, amount, at, formatting.size(amount))
+        _write(axis, amount, at, formatting.size(amount))
     axis.set_xlim(0, 1.25 * max(1, *(row[1] for row in rows)))
     axis.xaxis.set_major_locator(ticker.MaxNLocator(5))
     axis.xaxis.set_major_formatter(ticker.FuncFormatter(lambda size, _: _round(formatting.size(size))))
-    axis.set_xlabel("what a call needed at most, beyond what was there")
+    axis.set_xlabel("the most that a call allocated")
     axis.set_title("Memory, where it was measured")
 
 
@@ -302,14 +302,14 @@ def _names(axis: Any, names: Sequence[str]) -> None:
     axis.set_ylim(max(len(names), _ROWS_AT_LEAST) - 0.4, -0.6)  # the first on top
 
 
-def _beside(axis: Any, x: float, at: int, words: str, **how: Any) -> None:
-    """Write some words right of a point."""
+def _write(axis: Any, x: float, at: int, words: str, **how: Any) -> None:
+    """Write words to the right of a point."""
     place = {"xytext": (3, 0), "textcoords": "offset points", "va": "center"}
     axis.annotate(words, (x, at), fontsize=7.5, color=INK, **place, **how)
 
 
 def _name(view: LoopView, one: Bottleneck, *, of_self: bool = False) -> str:
-    """Return what a bar is called; `of_self` marks the self time of a section that has others below it."""
+    """Return the label of a bar; `of_self` marks the self time of a section with children."""
     if not one.section.path:
         return "outside all sections"
     mark = " [self]" if of_self and one.section.has_sections else ""

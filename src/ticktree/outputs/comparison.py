@@ -1,4 +1,4 @@
-"""Views of a comparison: what else differs, the loops, and the sections that say something."""
+"""Views of a comparison: what else differs, the loops, and the sections with a result."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _VERDICT = (
     Head("base", 0),
     Head("new", 0),
 )
-# Of a loop the rest is said below it, side by side, whatever the width.
+# The rest of a loop is shown below it, side by side, at every width.
 _OF_LOOPS = (*_VERDICT, Head("ticks", 4))
 _OF_NODES = (
     *_VERDICT,
@@ -48,12 +48,12 @@ _UNITS_OF_WORK = {"bytes": "B/s", "flops": "FLOP/s"}
 UNITS = {
     "runs": "Each run is one value.",
     "pairs": "Each pair of runs is one value.",
-    "blocks": "Of one run per side, stretches are the values: what differs from run to run is only estimated.",
+    "blocks": "With one run per side, parts of the runs are the values: the variation between runs is only estimated.",
 }
 
 
 def parts(comparison: Comparison, apart: Sequence[Difference], options: ViewOptions) -> Iterator[Part]:
-    """Yield what there is to show, top to bottom."""
+    """Yield the parts of the view, top to bottom."""
     if apart:
         yield different(apart)
     loops = [entry for entry in comparison.entries if entry.kind == "loop"]
@@ -71,7 +71,7 @@ def parts(comparison: Comparison, apart: Sequence[Difference], options: ViewOpti
 
 
 def different(apart: Sequence[Difference]) -> Table:
-    """Return what else is not the same on both sides, as a table."""
+    """Return the other differences between the sides, as a table."""
     rows = [Entry(visible(fact.key), (_value(fact.base), _value(fact.new)), _of_fact(fact)) for fact in apart]
     return Table("not the same on both sides", "fact", _SIDES, rows)
 
@@ -84,7 +84,7 @@ def signed(part: float) -> str:
 
 
 def interval(shift: Shift) -> str:
-    """Return within which percentages a shift lies."""
+    """Return the interval of a shift, in percent."""
     return f"{signed(shift.low)} to {signed(shift.high)}"
 
 
@@ -97,7 +97,7 @@ def _of_fact(fact: Difference) -> Tone:
 
 
 def _telling(nodes: Sequence[ComparisonEntry]) -> list[ComparisonEntry]:
-    """Those that say something, what they lie in, and the outermost."""
+    """Return the entries with a result, their ancestors, and the outermost ones."""
     shown: set[str] = set()
     for entry in nodes:
         names = paths.split(entry.path)
@@ -109,7 +109,7 @@ def _telling(nodes: Sequence[ComparisonEntry]) -> list[ComparisonEntry]:
 def _not_shown(
     nodes: Sequence[ComparisonEntry], on_top: Sequence[ComparisonEntry], shown: Sequence[ComparisonEntry]
 ) -> Iterator[str]:
-    """Yield what was left out of the table: of a recursion what lies below its second level, and what says nothing."""
+    """Yield what the table leaves out: deeper levels of a recursion, and sections without a result."""
     deeper = len(nodes) - len(on_top)
     if deeper:
         telling = sum(entry.verdict in _TELLING for entry in nodes) - sum(
@@ -132,7 +132,7 @@ def _loop(entry: ComparisonEntry) -> Entry:
 
 
 def _side(name: str, stats: Stats, rates: Mapping[str, float]) -> list[str]:
-    """How long the ticks of one side took, and how many there were a second."""
+    """Return the mean tick of one side, and its rate."""
     if not stats.count:
         return [f"{name}: no ticks"]
     times = (formatting.time(time) for time in (stats.mean_ns, stats.min_ns, stats.max_ns))
@@ -188,32 +188,32 @@ def _calls(entry: ComparisonEntry) -> str:
 
 
 def remarks(comparison: Comparison) -> Iterator[str]:
-    """Yield what must be known to read the verdicts, in sentences."""
+    """Yield sentences on how to read the verdicts."""
     yield UNITS[comparison.unit]
-    yield f"A shift of less than {formatting.share(comparison.threshold)} is no difference."
-    yield "All verdicts together are wrong in 5% of comparisons at most."
+    yield f"A shift of less than {formatting.share(comparison.threshold)} is not a difference."
+    yield "All verdicts together are wrong in at most 5% of comparisons."
     yield from _more(comparison)
 
 
 def _more(comparison: Comparison) -> Iterator[str]:
-    """Yield what it would take to tell, of loops, or of the outermost sections where there are none."""
+    """Yield how many more runs a verdict needs, for loops, or for the outermost sections if there are none."""
     loops = [entry for entry in comparison.entries if entry.kind == "loop"]
     asked = loops or [entry for entry in comparison.entries if len(paths.split(entry.path)) == 1]
     unknown = [entry for entry in asked if entry.verdict == "inconclusive"]
     if unknown and comparison.unit != "pairs":
-        yield "What cannot be told needs more runs, or longer ones: ticktree bench makes pairs."
+        yield 'A verdict of "cannot tell" needs more runs, or longer ones: ticktree bench measures pairs.'
     for entry in unknown:
         if entry.power is None:
             continue
         needed = entry.power.pairs_needed
         few = f"about {formatting.count(needed)} pairs" if needed else "more than a million pairs"
         yield (
-            f"{visible(paths.plain(entry.path))}: {formatting.count(entry.units[0])} pairs as noisy as these find "
+            f"{visible(paths.plain(entry.path))}: {formatting.count(entry.units[0])} pairs as noisy as these detect "
             f"{formatting.share(entry.power.shift)} or more; {SHIFT:.0%} needs {few}."
         )
 
 
-# Where it ran: what the two sides have in common of it stands in the heading, what not among the differences.
+# Where it ran: the heading has what the two sides share, the table of differences the rest.
 _WHERE = ("host", "cpu", "system", "python")
 
 
@@ -248,7 +248,7 @@ def _pieces(comparison: Comparison) -> Iterator[str]:
 
 
 def _markdown(comparison: Comparison, apart: Sequence[Difference], options: ViewOptions) -> bytes:
-    # A comment among others on a pull request: it says whose it is.
+    # The heading identifies the comment among others on a pull request.
     return markdown.draw([Heading("ticktree compare", ()), *parts(comparison, apart, options)])
 
 

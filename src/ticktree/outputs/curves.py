@@ -1,8 +1,8 @@
-"""Curves: what windows honestly know of each section over the run's time, as TensorBoard and Rerun draw it.
+"""Curves: each section over the run's time, by windows, for TensorBoard and Rerun.
 
-The library that usually writes TensorBoard's event files is not needed: an event is a small message in a frame with
-two checksums. A Rerun recording also has worst ticks, gauges, and the report; its rows have ids that Rerun makes of
-the time they are written at: no two recordings are the same bytes.
+This module writes TensorBoard's event files without the usual library: an event is a small message in a frame with two
+checksums. A Rerun recording also has worst ticks, gauges, and the report; Rerun derives row ids from the time of
+writing, so no two recordings have the same bytes.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _MS = 1_000_000
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SectionCurve:
-    """One section's calls by the windows they ended in, in the order of time; windows without any are not there."""
+    """One section's calls by the windows in which they ended, in order of time; windows without calls are absent."""
 
     path: str
     node: Node
@@ -48,7 +48,7 @@ class SectionCurve:
 
 
 def series_of(profile: Profile) -> Iterator[SectionCurve]:
-    """Yield the series of every section, by path; empty where not known. The root, which is no section, has none."""
+    """Yield the series of every section, by path; empty if unknown. The root is not a section, and has none."""
     nodes = sorted(((path, node) for path, _, node in profile.root.walk() if path), key=lambda pair: pair[0])
     for path, node in nodes:
         windows = node.windows
@@ -64,11 +64,11 @@ def series_of(profile: Profile) -> Iterator[SectionCurve]:
 
 
 def end_of(profile: Profile) -> int:
-    """Return when the last window of a profile ended, since the run began; 0 where none is known."""
+    """Return when the last window of a profile ended, since the run began; 0 if there is none."""
     return max((series.ends_ns[-1] for series in series_of(profile) if series.ends_ns), default=0)
 
 
-_CASTAGNOLI = 0x82F63B78  # the polynomial, its bits in the order in which the checksum takes them
+_CASTAGNOLI = 0x82F63B78  # the polynomial, with its bits in the order of the checksum
 _32_BITS = (1 << 32) - 1
 
 
@@ -85,7 +85,7 @@ _TABLE = _table()
 
 
 def crc32c(content: bytes) -> int:
-    """Return the CRC-32C of `content`, which is not the CRC-32 that Python brings."""
+    """Return the CRC-32C of `content`, which is not the CRC-32 of Python's library."""
     crc = _32_BITS
     for byte in content:
         crc = crc >> 8 ^ _TABLE[(crc ^ byte) & 0xFF]
@@ -99,7 +99,7 @@ def record(content: bytes) -> bytes:
 
 
 def _checksum(content: bytes) -> bytes:
-    """Return the checksum as the format keeps it: turned and moved, for data that hold checksums themselves."""
+    """Return the checksum as the format stores it: rotated and shifted, for data that contain checksums."""
     crc = crc32c(content)
     turned = (crc >> 15 | crc << 17) & _32_BITS
     return struct.pack("<I", (turned + 0xA282EAD8) & _32_BITS)
@@ -110,7 +110,7 @@ _VERSION = "brain.Event:2"
 
 
 def render_tensorboard(profile: Profile, options: ViewOptions) -> bytes:
-    """Return the events in the order of time: the windows of all nodes, then what is known of the whole run only."""
+    """Return the events in order of time: the windows of all nodes, then facts about the whole run."""
     events = [_event(0, pb.text(3, _VERSION))]
     nodes = sorted((visible(path), node) for path, _, node in profile.root.walk() if path)
     last_ns = 0
@@ -123,7 +123,7 @@ def render_tensorboard(profile: Profile, options: ViewOptions) -> bytes:
 
 
 def _by_end(profile: Profile) -> Iterator[tuple[int, list[bytes]]]:
-    """Yield what sections did in the windows that end at the same time together, in the order of time."""
+    """Yield the sections' windows, those that end at the same time together, in order of time."""
     together: dict[int, list[bytes]] = {}
     for series in sorted(series_of(profile), key=lambda one: visible(one.path)):
         path = visible(series.path)
@@ -138,19 +138,19 @@ def _by_end(profile: Profile) -> Iterator[tuple[int, list[bytes]]]:
 def _histograms(nodes: list[tuple[str, Node]]) -> Iterator[bytes]:
     for path, node in nodes:
         if node.count and node.stats.is_known:
-            yield _value(f"ms a call/{path}", pb.message(5, _histogram(node.stats)))
+            yield _value(f"ms per call/{path}", pb.message(5, _histogram(node.stats)))
 
 
 def _histogram(stats: Stats) -> bytes:
     """Return a HistogramProto, whose buckets begin where the ones before them end.
 
-    Its sum of squares is not kept by ticktree, and is left out.
+    It has no sum of squares, which ticktree does not keep.
     """
     limits: list[float] = []
     counts: list[float] = []
     for bucket in sorted(stats.histogram.buckets):
         begin, end = (edge / _MS for edge in edges_of(bucket))
-        if not limits or limits[-1] < begin * (1 - 1e-9):  # nothing is between it and the one before
+        if not limits or limits[-1] < begin * (1 - 1e-9):  # it begins where the one before ends
             limits.append(begin)
             counts.append(0.0)
         limits.append(end)
@@ -161,11 +161,11 @@ def _histogram(stats: Stats) -> bytes:
 
 
 def _text_of(profile: Profile, options: ViewOptions) -> bytes:
-    """Return what was run and what was lost, as TensorBoard's text plugin shows it."""
+    """Return what ran and the losses, for TensorBoard's text plugin."""
     about = headline(Context(profile), options)
-    said = "  \n".join([title(profile), *about, *losses(profile)])
+    text = "  \n".join([title(profile), *about, *losses(profile)])
     strings = 7  # DT_STRING
-    tensor = pb.integer(1, strings) + pb.message(2, b"") + pb.text(8, said)
+    tensor = pb.integer(1, strings) + pb.message(2, b"") + pb.text(8, text)
     plugin = pb.message(1, pb.text(1, "text"))
     return _value("ticktree", pb.message(9, plugin) + pb.message(8, tensor))
 
@@ -175,9 +175,9 @@ def _value(tag: str, content: bytes) -> bytes:
 
 
 def _event(at_ns: int, content: bytes) -> bytes:
-    """Return an event: its wall time in seconds, its step in milliseconds, what it says.
+    """Return an event: its wall time in seconds, its step in milliseconds, its content.
 
-    A profile knows how long the run had gone on, but not at what o'clock: both count from the run's beginning.
+    A profile has times since the run's beginning, but not the time of day: both count from the run's beginning.
     """
     return pb.double(1, at_ns / _SECOND) + pb.integer(2, at_ns // _MS) + content
 
@@ -186,7 +186,7 @@ RUN, WALL = "run", "wall"
 
 
 def render_rerun(profile: Profile, options: ViewOptions, timeline: Timeline | None) -> bytes:
-    """Return a recording; what was not measured has no entity.
+    """Return a recording; values that were not measured have no entity.
 
     Raises:
         TicktreeError: rerun-sdk is not installed.
@@ -211,15 +211,15 @@ def _add_totals(recording: _Recording, profile: Profile) -> None:
 
 
 def entity(*parts: str) -> list[str]:
-    """Return the names of an entity's path; what cannot be seen in them is an escape, and no two become one.
+    """Return the names of an entity's path; invisible characters are escaped, and different names stay different.
 
-    Escapes begin with `%5C` instead of a backslash: one before a slash makes Rerun read on as if there were none.
+    Escapes begin with `%5C` instead of a backslash, because Rerun takes a backslash before a slash for an escape.
     """
     return [visible(paths.element(part)).replace("%", "%25").replace("\\", "%5C") for part in parts]
 
 
 class _Recording:
-    """A recording in the making, on the library that writes it."""
+    """A recording that is being written by Rerun's library."""
 
     def __init__(self, rerun: Any, name: str) -> None:
         self._rerun = rerun
@@ -229,7 +229,7 @@ class _Recording:
         self._sink = self._stream.binary_stream()
 
     def section(self, series: SectionCurve) -> None:
-        """Add one section: its curves, and what is known of it in all."""
+        """Add one section: its curves, and its totals."""
         where = ["section", *paths.split(series.path)]
         node = series.node
         known = {
@@ -264,7 +264,7 @@ class _Recording:
         self.curve([*where, "worst_ms"], RUN, starts, [tick.duration_ns / _MS for tick in worst])
 
     def calls(self, timeline: Timeline) -> None:
-        """Add every call, as a point where it began that is as high as it took long."""
+        """Add every call, as a point at its start whose height is its duration."""
         for at, spot in enumerate(timeline.spots):
             mine = np.flatnonzero(timeline.spot == at)
             where = ["call", *paths.split(spot.path), "ms"]
@@ -285,13 +285,13 @@ class _Recording:
         )
 
     def words(self, report: str, lost: Sequence[str]) -> None:
-        """Add the report, and what could not be recorded."""
+        """Add the report, and the losses."""
         media = self._rerun.MediaType.MARKDOWN
         self._stream.log("report", self._rerun.TextDocument(report, media_type=media), static=True)
         if lost:
             self._stream.log("not_recorded", self._rerun.TextLog(", ".join(lost), level="WARN"), static=True)
 
     def bytes(self) -> bytes:
-        """Return all of it."""
+        """Return the whole recording."""
         content: bytes = self._sink.read() or b""
         return content

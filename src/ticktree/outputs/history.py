@@ -37,7 +37,7 @@ from ticktree.outputs.writing.visible import visible
 
 _PLANE = Plane(height=220, left=72, right=12, top=22, bottom=28)
 _SPARK_WIDTH, _SPARK_HEIGHT = 150, 26
-# A label of a commit is about as wide as this many units; those that would cover one another are left to the table.
+# A label of a commit is about as wide as this many units; labels that would overlap are only in the table.
 _LABEL_WIDTH = 74
 
 
@@ -48,7 +48,7 @@ def figure(trend: Trend) -> str:
 
 
 def small(trend: Trend) -> str:
-    """Return a trend as a line without words."""
+    """Return a trend as a line without labels."""
     scale = scale_of(trend)
     last = max(1, len(trend.values) - 1)
     points = " ".join(
@@ -95,7 +95,7 @@ class _Figure:
         run, ns = self.trend.runs[at], self.trend.values[at]
         words = f"{formatting.time(round(ns))}, {when(run)}, {commit(run)}, {visible(run.folder)}"
         x, y = self._left(at) + self.step / 2, self._y(ns)
-        if self.scale.is_beyond(ns):  # at the edge, and pointing over it
+        if self.scale.is_beyond(ns):  # at the edge, pointing beyond it
             tip = -5 if ns > self.scale.high else 5
             corners = f"M{x - 4:.1f} {y:.1f}h8l-4 {tip}z"
             return f'<path class="run" d="{corners}"><title>{escape(words)}</title></path>'
@@ -120,7 +120,7 @@ def _page(shown: Sequence[Told], history: History, options: ViewOptions) -> Iter
     for told in shown:
         yield from _series(told, history, options)
     if not shown:
-        yield "<p>No run is remembered yet.</p>"
+        yield "<p>No run in the history yet.</p>"
     elif len(shown) < len(history.told):
         yield f"<p>{escape(hidden_series(len(history.told) - len(shown)))}</p>"
 
@@ -141,10 +141,10 @@ def _series(told: Told, history: History, options: ViewOptions) -> Iterator[str]
     yield f"<p>{escape(' '.join(history_remarks(history)))}</p></section>"
 
 
-# As many as a page holds.
+# As many as fit on a page.
 PANELS = 6
 _WIDTH, _PANEL_HEIGHT, _INCHES_AROUND = 11.0, 2.1, 0.9
-# Of a panel's width, what a commit and a shift take.
+# Share of a panel's width that a commit and a shift take.
 _LABEL = 0.15
 _COLORS: dict[Tone, str] = {"plain": INK, "alarm": "#b5480f", "good": "#1558a6"}
 
@@ -169,7 +169,7 @@ def _panels(history: History, options: ViewOptions) -> Iterator[tuple[Told, Tren
 
 def _draw(figure: Any, shown: Sequence[tuple[Told, Trend]], hidden: int) -> None:
     if not shown:
-        figure.text(0.5, 0.5, "No run is remembered yet", ha="center")
+        figure.text(0.5, 0.5, "No run in the history yet", ha="center")
         return
     figure.suptitle(cut(series_title(shown[0][0]), 100), x=0.01, ha="left", fontsize=12, fontweight="bold")
     about = "   ".join(series_headline(shown[0][0])) + (f"   {hidden} more not shown" if hidden else "")
@@ -206,7 +206,7 @@ def _panel(axis: Any, trend: Trend, of: str) -> None:
 
 
 def _changes(axis: Any, trend: Trend, top: float, colors: Sequence[str]) -> None:
-    """Draw a line for each change, and its commit over it where there is room."""
+    """Draw a line for each change, and its commit above it where there is room."""
     count = len(trend.values)
     free = -math.inf
     for turn, color in zip(trend.turns, colors, strict=True):
@@ -232,7 +232,7 @@ __all__ = ["BINARY", "HISTORIES", "regression"]
 
 
 def _markdown(history: History, options: ViewOptions) -> bytes:
-    # A comment among others on a pull request: it says whose it is.
+    # The heading identifies the comment among others on a pull request.
     return markdown.draw([Heading("ticktree history", ()), *history_parts(history, options)])
 
 
@@ -244,5 +244,5 @@ HISTORIES: dict[str, Callable[[History, ViewOptions], bytes]] = {
     "png": lambda history, options: chart(history, options, "png"),
     "svg": lambda history, options: chart(history, options, "svg"),
 }
-# Those that are no text.
+# Formats that are not text.
 BINARY = ("png",)

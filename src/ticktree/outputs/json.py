@@ -1,4 +1,4 @@
-"""The machine's view: the profile as it is saved, and what is judged of it."""
+"""The report for programs: the profile as it is saved, and what the analysis adds to it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ticktree.profile.codec import to_text
 
 
 def judged(context: Context) -> dict[str, Any]:
-    """Return the fields that `report --format json` adds beside the findings. Times are whole nanoseconds."""
+    """Return the fields that `report --format json` adds, besides the findings. Times are whole nanoseconds."""
     return {
         "bottlenecks": [_view(context, view) for view in context.loops],
         "categories": [_categories(view) for view in context.loops],
@@ -57,7 +57,7 @@ def _section(one: Bottleneck) -> dict[str, Any]:
         "path": one.section.path,
         "kind": kind_of(one),
         "category": one.section.category,
-        "self_ns": round(one.section.beside_ns if one.section.is_parallel else one.section.self_ns),
+        "self_ns": round(one.section.concurrent_ns if one.section.is_parallel else one.section.self_ns),
         "share": one.share,
         "call_ns": None if one.call_ns is None else round(one.call_ns),
         "calls": round(one.section.calls * one.view.ticks),
@@ -71,10 +71,10 @@ def _section(one: Bottleneck) -> dict[str, Any]:
 
 
 def kind_of(one: Bottleneck) -> str:
-    """Return which of the marks that docs/bottlenecks.md explains a section has, `work` for none."""
+    """Return the mark that a section has (docs/bottlenecks.md explains them), or `work` if it has none."""
     section = one.section
     if section.is_parallel:
-        return "beside"
+        return "concurrent"
     if section.is_slack:
         return "slack"
     return "wait" if section.is_wait else "loop" if section.is_loop else "work"
@@ -91,13 +91,13 @@ def _categories(view: LoopView) -> dict[str, Any]:
 
 
 def render(profile: Profile, options: ViewOptions) -> bytes:
-    """Return the profile, all findings about it and all its bottlenecks as JSON and a newline."""
+    """Return the profile, all its findings and all its bottlenecks as JSON and a newline."""
     context = Context(profile, options.settings)
     return written(context, findings_in(context))
 
 
 def written(context: Context, found: Sequence[Finding]) -> bytes:
-    """Return the same of a profile that was looked at already."""
+    """Return the same for a profile whose context exists already."""
     fields = context.profile.to_dict([finding_fields(finding) for finding in found])
     tree = fields.pop("tree")  # stays last: it is written piece by piece
     apart = {name: _rows(time) for name, time in sampled_apart(context.profile).items()}
@@ -107,7 +107,7 @@ def written(context: Context, found: Sequence[Finding]) -> bytes:
 
 
 def add_samples(tree: dict[str, Any], sampled: Mapping[str, SampledTime]) -> None:
-    """Give each node of a written tree the functions that samples saw in its self time, where there are any."""
+    """Add to each node of a written tree the functions that stack samples found in its self time."""
     waiting = [tree] if sampled else []
     while waiting:
         node = waiting.pop()

@@ -1,4 +1,4 @@
-"""The markdown view, for a pull request or a lab book: the same parts as the terminal's, in tables and lists."""
+"""The markdown view, for a pull request or a lab book: the parts of the terminal view, in tables and lists."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ from ticktree.profile.short_names import Called
 # Wider tables are cut off, or scrolled, where markdown is read.
 COLUMNS_AT_MOST = 14
 
-# What could be taken for emphasis, code, a link, a table's cell or mathematics, wherever it stands; and for a
-# heading, a list or a rule, where it stands first.
+# Characters that could begin emphasis, code, a link, a table's cell or mathematics anywhere; and a heading, a list or
+# a rule at the beginning of a line.
 _ANYWHERE = re.compile(r"([\\`*_\[\]|~$])")
 _BACKQUOTES = re.compile(r"`+")
 _MENTION = re.compile(r"@(?=\w)")
@@ -45,7 +45,7 @@ _EMPHASIS: dict[Tone, str] = {"strong": "**", "quiet": "*", "faint": "*"}
 
 def render(profile: Profile, options: ViewOptions) -> bytes:
     """Return the profile as a markdown document in UTF-8."""
-    # Where it is read, there is no command line to see the rest with.
+    # Its readers have no command line to see the rest.
     view = report_view(Context(profile, options.settings), replace(options, run=None))
     trees = "\n".join(call_trees(profile, options))
     return draw(parts_of(view)) + (f"{trees}\n".encode() if trees else b"")
@@ -60,10 +60,10 @@ def draw(shown: Iterable[Part]) -> bytes:
 
 
 def escaped(text: str) -> str:
-    """Return `text`, already safe to show, such that markdown takes every character of it literally."""
+    """Return `text`, already safe to show, escaped so that markdown takes every character literally."""
     html = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     literal = _FIRST.sub(_escaped_first, _ANYWHERE.sub(r"\\\1", html))
-    # Where pull requests are discussed, an @ before a name calls whoever bears it; a comment between them is not seen.
+    # On a pull request, an @ before a name notifies its user; the HTML comment between them is invisible.
     return _MENTION.sub("@<!-- -->", literal)
 
 
@@ -111,14 +111,14 @@ def _listing(part: Listing) -> Iterator[str]:
 
 def _picture(part: Picture) -> Iterator[str]:
     lines = ["".join(text for text, _ in line).rstrip() for line in part.lines]
-    # Whatever a name holds, it cannot end what more backquotes began than there are anywhere.
+    # No name can end a code block that begins with more backquotes than the document contains in a row.
     longest = max((len(run) for line in lines for run in _BACKQUOTES.findall(line)), default=0)
     fence = "`" * max(3, longest + 1)
     yield from (f"{fence}text", *lines, fence)
 
 
 def _folded(part: Table) -> Iterator[str]:
-    # The empty lines end the HTML: what is between them is markdown again.
+    # The empty lines end the HTML: the text between them is markdown again.
     yield from (f"<details><summary>{escaped(part.folded)}</summary>", "")
     yield from _table(part)
     yield from ("", "</details>")
@@ -128,7 +128,7 @@ def _table(part: Table) -> Iterator[str]:
     if part.narrower is not None and len(part.heads) > COLUMNS_AT_MOST:
         yield from _table(part.narrower)
         return
-    # The tree, which has no title, may have notes at any time; elsewhere a column that is empty says nothing.
+    # The tree, which has no title, always has a column for notes; other tables only if there are any.
     has_notes = not part.title or any(entry.notes for entry in part.entries)
     titles = [escaped(part.noun), *(escaped(head.title) for head in part.heads), *([""] if has_notes else [])]
     rules = ["---", *("---" if head.words else "--:" for head in part.heads), *(["---"] if has_notes else [])]
@@ -148,7 +148,7 @@ def _row(cells: Sequence[str]) -> str:
 
 
 def _name(entry: Entry) -> str:
-    """Return the name behind its lines, whose spaces would be lost if they were not unbreakable."""
+    """Return the name after its tree lines, with no-break spaces, because markdown drops others."""
     guide = entry.guide.replace(" ", "\u00a0")
     emphasis = _EMPHASIS.get(entry.tone, "")
     styled = f"{emphasis}{escaped(entry.name)}{emphasis}"
@@ -166,12 +166,12 @@ def _about(entry: Entry) -> Iterator[str]:
         yield from (f"- {escaped(' · '.join(pieces))}" for pieces in entry.about)
 
 
-# Calls of less of their function's time are shown only where all is asked for.
+# Calls of a smaller share of their function's time are shown only with `--all`.
 LEAST_SHARE = 0.001
 
 
 def focus_roots(profile: Profile) -> Iterator[tuple[Called, Node]]:
-    """Yield the functions in focus that were called: what their names say, and their nodes."""
+    """Yield the functions in focus that were called: their parsed names, and their nodes."""
     for _, _, node in profile.root.walk():
         called = Called.of(node.name)
         if called is not None and not called.expression:
@@ -235,7 +235,7 @@ def _figures(row: TreeRow, share: float) -> str:
 
 
 def _code(text: str) -> str:
-    """As code, whatever quotes are in it."""
+    """Return text as code, even if it contains backquotes."""
     longest = max((len(quotes) for quotes in re.findall("`+", text)), default=0)
     quotes, space = "`" * (longest + 1), " " if longest else ""
     return f"{quotes}{space}{text}{space}{quotes}"

@@ -1,7 +1,7 @@
-"""MCAP: a log of messages in plain JSON, with their schemas, as Foxglove and the tools of robotics read them.
+"""MCAP: a log of messages in plain JSON, with their schemas, for Foxglove and other robotics tools.
 
-Times of messages are since 1970 where the run's timeline says when it began; a profile alone does not, and there they
-count from the run's beginning.
+Times of messages count from 1970 if the run's timeline has its start; a profile alone does not, and then they count
+from the run's beginning.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _SCHEMAS: Mapping[str, Mapping[str, str]] = {
 
 
 class _Message(NamedTuple):
-    """What is said on a channel."""
+    """A message on a channel."""
 
     at_ns: int
     topic: str
@@ -57,9 +57,9 @@ def render(profile: Profile, options: ViewOptions, timeline: Timeline | None) ->
         messages += _calls(timeline)
     messages.sort(key=lambda message: message.at_ns)
     end_ns = messages[-1].at_ns if messages else 0
-    said = {"level": _WARNING, "name": "ticktree"}
+    fields = {"level": _WARNING, "name": "ticktree"}
     messages += [
-        _Message(end_ns, "/ticktree/log", "log", {**said, "message": one}) for one in losses(profile)
+        _Message(end_ns, "/ticktree/log", "log", {**fields, "message": one}) for one in losses(profile)
     ]
     log.write(messages)
     log.end(profile)
@@ -118,7 +118,7 @@ def _topic(kind: str, path: str) -> str:
 
 
 class _Log:
-    """The file in the making, on the library that writes it."""
+    """A file that is being written by the mcap library."""
 
     def __init__(self, library: Any, content: io.BytesIO, began_wall_ns: int) -> None:
         self._writer = library.Writer(content)
@@ -138,7 +138,7 @@ class _Log:
             self._writer.add_message(channel, log_time=at_ns, publish_time=at_ns, data=data)
 
     def end(self, profile: Profile) -> None:
-        """Add what is known of the whole run, and end the file."""
+        """Add facts about the whole run, and end the file."""
         facts = {
             key: ", ".join(map(str, ordered(values))) for key, values in sorted(profile.metadata.items())
         }

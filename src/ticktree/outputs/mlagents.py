@@ -1,4 +1,4 @@
-"""The timers file of the ML-Agents toolkit, for whatever reads such files."""
+"""The timers file of the ML-Agents toolkit, for programs that read such files."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ from ticktree.profile.metadata import ordered
 TIMER_FORMAT_VERSION = "0.1.0"
 
 _SECOND = 1_000_000_000
-# What the toolkit calls facts that ticktree has by other names.
+# The toolkit's names of facts that ticktree has under other names.
 _NAMES = {"command": "command_line_arguments", "python": "python_version"}
 
 
-def render(profile: Profile, options: ViewOptions) -> bytes:  # noqa: ARG001 - a program reads all or nothing
-    """Return the profile as JSON and a newline: seconds as numbers with a point, children by name."""
+def render(profile: Profile, options: ViewOptions) -> bytes:  # noqa: ARG001 - the format has no options
+    """Return the profile as JSON and a newline: seconds as decimal numbers, children by name."""
     head: dict[str, Any] = {"name": profile.root.name}
     gauges = programs_own(profile.gauges)
     if gauges:
         head["gauges"] = {name: _gauge(gauges[name]) for name in sorted(gauges)}
     head["metadata"] = _metadata(profile)
-    # The root of such files counts once, being the run.
+    # The root of such files is the run, and has a count of 1.
     head |= {**_node(profile.root, is_parallel=False), "count": profile.root.count or 1}
     return "".join([_opened(head), *_pieces(profile.root), "\n"]).encode()
 
 
 def _pieces(root: Node) -> Iterator[str]:
-    """Yield what follows the root's own fields piece by piece: json calls itself at every level."""
+    """Yield what follows the root's fields piece by piece: `json` would recurse at every level."""
     waiting: list[str | tuple[Node, bool]] = ["}", *_children(root, is_parallel=False)]
     while waiting:
         piece = waiting.pop()
@@ -58,7 +58,7 @@ def _opened(fields: dict[str, Any]) -> str:
 
 def _node(node: Node, *, is_parallel: bool) -> dict[str, Any]:
     fields: dict[str, Any] = {"total": node.total_ns / _SECOND, "count": node.count}
-    if is_parallel:  # in the toolkit's sense: it and all below it ran beside what is around it
+    if is_parallel:  # in the toolkit's sense: it and all below it ran concurrently with its parent
         fields["is_parallel"] = True
     return {**fields, "self": node.self_ns / _SECOND}
 
@@ -76,6 +76,6 @@ def _metadata(profile: Profile) -> dict[str, str]:
     lost = ", ".join(f"{count} {what}" for what, count in sorted(profile.losses.items()) if count)
     if lost:
         facts["not_recorded"] = lost
-    # Readers may then take a `self` of 0 for what it says: there is none below zero.
+    # So readers can take a `self` of 0 literally: it is never negative.
     facts["exported_by"] = "ticktree"
     return {"timer_format_version": TIMER_FORMAT_VERSION, **facts}

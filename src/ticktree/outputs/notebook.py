@@ -1,7 +1,7 @@
-"""The notebook's view: the first screen of the report as HTML, without a script, in the notebook's own colours.
+"""The notebook view: the first screen of the report as HTML, without a script, in the notebook's colours.
 
-Text has the colour that the notebook gives it, so that a light and a dark theme can both be read; only bars and edges
-have colours of their own. Where a viewer removes the style, as GitHub does, plain tables and lists are left.
+Text has the notebook's colour, so that it is readable in light and dark themes; only bars and edges have fixed
+colours. Where a viewer removes the style, as GitHub does, plain tables and lists remain.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from ticktree.outputs.writing.document import Entry, Heading, Lines, Listing, No
 from ticktree.outputs.writing.grid import SEPARATOR, cut
 from ticktree.profile import Profile
 
-# A program may choose any name: a page of a notebook stays small.
+# A program may choose names of any length: a notebook must stay small.
 NAME_CELLS = 80
 TEXT_CELLS = 800
 TEXT_COLUMNS = 80
-# What the shell's `ticktree doctor` cannot know of.
+# `ticktree doctor` in a shell cannot examine a notebook.
 NOTHING = (
     "Nothing was recorded: begin the cell with %%ticktree, or call ticktree.enable() before what you record."
 )
@@ -50,7 +50,7 @@ _STYLE = """
 
 
 def html(profile: Profile) -> str:
-    """Return the first screen of the report as a piece of an HTML page."""
+    """Return the first screen of the report as an HTML fragment."""
     drawn = "".join(piece for part in _parts(profile) for piece in _drawn(part))
     return f'<div class="ticktree"><style>{_STYLE}</style>{drawn}</div>'
 

@@ -1,6 +1,6 @@
-"""Numbers of a profile by name: what experiment trackers draw a curve of, a point each time it is logged.
+"""Numbers of a profile by name, for the curves of experiment trackers: one point per log call.
 
-The names are a promise: what is drawn today and next year is one curve. So they hold only what all trackers allow.
+The names are stable, so that a curve continues over years, and have only characters that all trackers allow.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ _LONGEST = 200
 
 
 def numbers(profile: Profile) -> dict[str, float]:
-    """Return every number that is known, by name, such as `section/train/update/mean_ms`.
+    """Return every number that was measured, by name, such as `section/train/update/mean_ms`.
 
-    No name is the beginning of another's path, for some trackers make files and directories of them. Durations are of
-    the steady phase; calls and totals of all. What is not known is not there.
+    No name is the beginning of another's path, because some trackers make files and directories of them. Durations are
+    of the steady phase; calls and totals of the whole run. Numbers that were not measured are absent.
     """
     return {
         **{f"section/{fit(path)}/{kind}": value for path, kind, value in _of_nodes(profile)},
@@ -32,9 +32,9 @@ def numbers(profile: Profile) -> dict[str, float]:
 
 
 def fit(name: str) -> str:
-    """Return a name of letters, digits, `_`, `-`, `.`, spaces and slashes only; no two names become one.
+    """Return a name of letters, digits, `_`, `-`, `.`, spaces and slashes only; different names stay different.
 
-    One that had to be changed, or cut, ends in six digits that only it has.
+    A name that had to be changed or cut ends in six hexadecimal digits of its hash.
     """
     fitted = _NOT_ALLOWED.sub("_", name)
     if fitted == name and 0 < len(name) <= _LONGEST:

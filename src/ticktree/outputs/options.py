@@ -1,4 +1,4 @@
-"""What a reader may ask of a view."""
+"""The options of a view."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ TableName: TypeAlias = Literal[
 
 @dataclass(frozen=True, slots=True)
 class ViewOptions:
-    """How to show a profile; an output passes over what does not concern it.
+    """How to show a profile; an output ignores options that do not concern it.
 
     Attributes:
         width: columns of the terminal.
         color: whether to use terminal colours.
-        all: show every row and every tick kept, however small.
-        call_sites: show where each section was called from.
-        run: what the user types to name the run, "" where nothing needs to be typed; None where it has no name, and
-            the view cannot say how to see the rest.
-        by: whether the tree has a column for each process, thread or role; None for the tree of all together.
-        table: which table of the profile, where a file holds one.
-        only: which half, where a file can hold totals and single calls; None for both, as far as they are there.
-        settings: how the profile is judged.
+        all: whether to show every row and every kept tick.
+        call_sites: whether to show the sections' call sites.
+        run: what the user types to name the run, "" if that is not necessary; None if it has no name, and the view
+            cannot show how to see the rest.
+        by: one column per process, thread or role; None for the tree of all together.
+        table: the table of the profile, for formats with one table per file.
+        only: the half to write, for formats with totals and single calls; None for both, if available.
+        settings: the thresholds of the rules.
     """
 
     width: int = 100

@@ -1,9 +1,9 @@
-"""OpenTelemetry's metrics and spans as lines of OTLP/JSON: what its collector reads from files and takes over HTTP.
+"""OpenTelemetry's metrics and spans as lines of OTLP/JSON, which its collector reads from files and over HTTP.
 
-Metrics are a run's totals, and spans the calls of its timeline: neither is made up from the other. A span's parent is
-the call that made it, where that was recorded; a call without one begins a trace of its own. So a loop's ticks are
-traces, as requests of a server are. Numbers of spans and traces are counted, not drawn by lot: the same timeline gives
-the same bytes, and another one other traces.
+Metrics are a run's totals, and spans the calls of its timeline: neither is derived from the other. A span's parent is
+the call that made it, if that was recorded; a call without one begins a new trace. So a loop's ticks are traces, like
+a server's requests. Ids of spans and traces are counted, not random: the same timeline gives the same bytes, and
+another timeline has other traces.
 """
 
 from __future__ import annotations
@@ -24,36 +24,37 @@ from ticktree.profile.measures import HOST
 from ticktree.profile.metadata import Value
 from ticktree.profile.timeline import CalledNode, Column, Lane, Timeline
 
-NOBODY = -1
+NO_CALL = -1
 
 
 def callers_of(timeline: Timeline) -> Column:
-    """Return for each call the one that it was made in, as an index; `NOBODY` where that is not among them.
+    """Return for each call the index of its caller; `NO_CALL` if that is not among the calls.
 
-    The tree says which section a call hangs under; the caller is that section's call, in the same lane, that lasted
-    while the call did, or, of a duration measured elsewhere, while it was handed over. It may not have ended yet, and
-    where the section is another thread's or task's, nobody recorded which of its calls it was: none is made up.
+    The tree has the section whose child a call is. The caller is that section's call, in the same lane, that lasted
+    during the whole call, or, for a duration measured elsewhere, at the moment when it was recorded. That call may not
+    have ended yet; and if the section is on another thread or in another task, it was not recorded which of its calls
+    it is. In both cases, no caller is invented.
     """
     count = len(timeline)
     if not count:
         return np.empty(0, np.int64)
     place, above = _places(timeline)
     width = len(timeline.spots)
-    # What a lane calls at one place of the tree, in the order it began: one code for each, and then its calls' own.
+    # The calls of a lane in one node, in order of start: one code per node, and one per call of the node.
     groups, group = np.unique(timeline.lane * width + place[timeline.spot], return_inverse=True)
     codes = np.sort(group * count + np.arange(count))
     wanted = timeline.lane * width + above[timeline.spot]
     at = np.minimum(np.searchsorted(groups, wanted), len(groups) - 1)
     known = (above[timeline.spot] >= 0) & (groups[at] == wanted)
-    # The last of them that had begun by then: calls at one place follow each other.
+    # The last of them that had begun by then: the calls of a node in a lane do not overlap.
     found = codes[np.searchsorted(codes, at * count + _bounds(timeline), "left") - 1]
     caller = found % count
     known &= (found // count == at) & (timeline.end_ns[caller] >= timeline.end_ns)
-    return np.where(known, caller, NOBODY)
+    return np.where(known, caller, NO_CALL)
 
 
 def _places(timeline: Timeline) -> tuple[Column, Column]:
-    """For each spot which place of the tree it is, and which is above that: spots may share one, and -1 is none."""
+    """Return for each spot its node, which spots may share, and that node's parent; -1 if there is none."""
     place: dict[str, int] = {}
     for spot in timeline.spots:
         place.setdefault(spot.path, len(place))
@@ -65,13 +66,13 @@ def _places(timeline: Timeline) -> tuple[Column, Column]:
 
 
 def _bounds(timeline: Timeline) -> Column:
-    """For each call how many calls could have made it: those before it, or of what was handed over before that."""
+    """Return for each call how many calls could be its caller: those before it, or before it was recorded."""
     recorded = np.array([spot.recorded for spot in timeline.spots], bool)[timeline.spot]
     handed_over = np.searchsorted(timeline.start_ns, timeline.end_ns, "right")
     return np.where(recorded, handed_over, np.arange(len(timeline)))
 
 
-# Of one request: less than a collector takes at once by default, however long the names.
+# Per request: less than a collector accepts by default, even with long names.
 SPANS_AT_ONCE = 10_000
 _INTERNAL = 1
 
@@ -87,7 +88,7 @@ def requests(profile: Profile, timeline: Timeline) -> Iterator[str]:
         lane = next(lane for lane in timeline.lanes if lane.process == process)
         resource = json.dumps({"attributes": [*about, *_process(lane)]}, separators=(",", ":"))
         calls = np.flatnonzero(process_of == at)
-        # One without calls says what is lost.
+        # A request without calls has the losses.
         for first in range(0, max(1, len(calls)), SPANS_AT_ONCE):
             listed = ",".join(spans.of(calls[first : first + SPANS_AT_ONCE]))
             scoped = f'{{"scope":{json.dumps(SCOPE)},"spans":[{listed}]}}'
@@ -95,7 +96,7 @@ def requests(profile: Profile, timeline: Timeline) -> Iterator[str]:
 
 
 class _Spans:
-    """The spans of a timeline; what many of them share is worded once."""
+    """The spans of a timeline; text that many of them share is built once."""
 
     def __init__(self, timeline: Timeline) -> None:
         self._timeline = timeline
@@ -120,7 +121,7 @@ class _Spans:
             timeline.lane[calls].tolist(),
             strict=True,
         ):
-            parent = "" if caller == NOBODY else f'"parentSpanId":"{caller + 1:016x}",'
+            parent = "" if caller == NO_CALL else f'"parentSpanId":"{caller + 1:016x}",'
             yield (
                 f'{{"traceId":"{self._trace}{outermost + 1:016x}","spanId":"{call + 1:016x}",{parent}'
                 f'{self._heads[spot]},"startTimeUnixNano":"{began + start}","endTimeUnixNano":"{began + end}",'
@@ -129,15 +130,15 @@ class _Spans:
 
 
 def _outermost(callers: Column) -> Column:
-    """Return for each call the one at the top of those that led to it."""
-    top = np.where(callers == NOBODY, np.arange(len(callers)), callers)
+    """Return for each call the outermost of its callers."""
+    top = np.where(callers == NO_CALL, np.arange(len(callers)), callers)
     while not np.array_equal(top, further := top[top]):
         top = further
     return top
 
 
 def _identity(timeline: Timeline) -> str:
-    """Return half of the number of each trace: whose timeline this is, and when it was read."""
+    """Return the first half of each trace's id: the timeline's run, and when it was read."""
     processes = sorted({lane.process for lane in timeline.lanes})
     identity = (timeline.began_wall_ns, timeline.overwritten, len(timeline), processes)
     return blake2b(json.dumps(identity).encode(), digest_size=8).hexdigest()
@@ -178,7 +179,7 @@ def _process(lane: Lane) -> Iterator[Fields]:
 
 
 def render(profile: Profile, options: ViewOptions, timeline: Timeline | None) -> bytes:
-    """Return a request a line: one ExportMetricsServiceRequest, then the timeline's ExportTraceServiceRequests."""
+    """Return one request per line: one ExportMetricsServiceRequest, then the timeline's ExportTraceServiceRequests."""
     return "".join(f"{line}\n" for line in _lines(profile, options, timeline)).encode()
 
 

@@ -1,8 +1,8 @@
-"""Metrics of OTLP: a run's totals as one request, as JSON and as protocol buffers, which its collectors like better.
+"""Metrics of OTLP: a run's totals as one request, as JSON and as protocol buffers, which collectors prefer.
 
-ticktree's histograms are OpenTelemetry's exponential ones of scale 5 in nanoseconds, bucket by bucket: both have 32 to
-an octave. Only where a bucket ends do they differ by a hair: a duration that is a power of two of nanoseconds to the
-nanosecond is the first of its bucket here, and the last of the one before there.
+ticktree's histograms are OpenTelemetry's exponential ones of scale 5 in nanoseconds, bucket by bucket: both have 32
+buckets per octave. They differ in one detail: a duration of exactly a power of two of nanoseconds is the first of its
+bucket in ticktree, and the last of the bucket before in OpenTelemetry.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ SCOPE = {"name": "ticktree"}
 
 
 def facts(profile: Profile) -> list[Fields]:
-    """Return what is known of the program and the machine, as attributes."""
+    """Return facts about the program and the machine, as attributes."""
     found = [attribute("service.name", title(profile))]
     for key in sorted(profile.metadata):
         value = one_or_list(profile.metadata[key])
@@ -38,7 +38,7 @@ def attribute(key: str, value: Value | Sequence[Value]) -> Fields:
 
 
 def counts(key: str, numbers: dict[str, int]) -> Fields:
-    """Return an attribute that has attributes of its own, each a number."""
+    """Return an attribute whose value is a list of attributes, each a number."""
     values = [attribute(what, count) for what, count in numbers.items()]
     return {"key": key, "value": {"kvlistValue": {"values": values}}}
 
@@ -60,7 +60,7 @@ _CUMULATIVE = 2
 
 
 def request(profile: Profile) -> Fields:
-    """Return one ExportMetricsServiceRequest; what was not measured has no data point."""
+    """Return one ExportMetricsServiceRequest; values that were not measured have no data point."""
     return request_of(facts(profile), metrics(profile))
 
 
@@ -68,7 +68,7 @@ def request_of(attributes: list[Fields], metrics: Iterable[Fields]) -> Fields:
     """Return one ExportMetricsServiceRequest.
 
     Args:
-        attributes: of the resource: whose metrics they are.
+        attributes: of the resource that the metrics describe.
         metrics: those without a data point are left out.
     """
     found = [metric for metric in metrics if points(metric)]
@@ -81,14 +81,14 @@ def metrics(profile: Profile, paths: Container[str] | None = None) -> Iterator[F
 
     Args:
         profile: what was recorded.
-        paths: the sections to tell of; None for all. The run itself, whose path is "", is always told of.
+        paths: the sections to include; None for all. The run itself, whose path is "", is always included.
     """
     every = ((path, node) for path, _, node in profile.root.walk())
     nodes = sorted((pair for pair in every if paths is None or not pair[0] or pair[0] in paths), key=_path)
     loops = sorted(profile.loops.items())
     gauges = sorted(profile.gauges.items())
     below = nodes[1:]  # the root's path, "", comes first
-    beside = [(path, node) for path, node in below if node.concurrent_ns]
+    concurrent = [(path, node) for path, node in below if node.concurrent_ns]
     with_rate = [(path, loop) for path, loop in loops if loop.hz]
 
     yield total("section.calls", "{call}", "path", below, lambda node: node.count)
@@ -96,7 +96,9 @@ def metrics(profile: Profile, paths: Container[str] | None = None) -> Iterator[F
     yield total("section.own", "ns", "path", nodes, lambda node: node.self_ns)
     waits = [(path, node) for path, node in below if node.wait]
     yield total("section.waited", "ns", "path", waits, lambda node: node.self_ns)
-    yield total("section.concurrent", "ns", "path", beside, lambda node: node.concurrent_ns, monotonic=False)
+    yield total(
+        "section.concurrent", "ns", "path", concurrent, lambda node: node.concurrent_ns, monotonic=False
+    )
     yield _durations("section.duration", "path", [(path, node.stats) for path, node in below])
     yield total("loop.ticks", "{tick}", "loop", loops, lambda loop: loop.ticks)
     yield total("loop.ticks.warmup", "{tick}", "loop", loops, lambda loop: loop.warmup_ticks)
@@ -132,9 +134,9 @@ def total(
     Args:
         name: after the prefix that all have.
         unit: as OpenTelemetry writes it.
-        label: what the entries' keys are; "" where there is one without a key.
-        entries: what there is a data point of.
-        value: the sum of an entry.
+        label: the meaning of the entries' keys; "" for one entry without a key.
+        entries: one data point per entry.
+        value: returns the sum of an entry.
         monotonic: whether it never falls.
     """
     points = [_point(label, key, asInt=str(value(entry))) for key, entry in entries]
@@ -163,7 +165,7 @@ def _duration(label: str, key: str, stats: Stats) -> Fields:
         count=str(stats.count),
         sum=stats.sum_ns,
         scale=SCALE,
-        zeroCount="0",  # 0 ns is below the clock's resolution, and is counted with 1 ns
+        zeroCount="0",  # 0 ns is below the clock's resolution, and counts as 1 ns
         positive=_buckets(stats.histogram),
         min=stats.min_ns,
         max=stats.max_ns,
@@ -171,7 +173,7 @@ def _duration(label: str, key: str, stats: Stats) -> Fields:
 
 
 def _readings(gauge: Gauge) -> Fields:
-    """Return a gauge's readings: they have no sum, and their extremes are those of the ones that are filed."""
+    """Return a gauge's readings: they have no sum, and their extremes are those of the readings in buckets."""
     extremes = {"min": gauge.min, "max": gauge.max} if gauge.filed == gauge.count else {}
     return _point(
         "gauge",
@@ -214,7 +216,7 @@ def _point(label: str, key: str, **fields: Any) -> Fields:
     return {"attributes": [attribute(label, key)] if label else [], **fields}
 
 
-# What a field's value is: a message by its name, or what writes it.
+# The type of a field: the name of a message, or the function that writes it.
 _Kind: TypeAlias = str | Callable[[int, Any], bytes]
 
 

@@ -1,8 +1,8 @@
 """Prometheus: counters, gauges and histograms of a run, as text and as protocol buffers.
 
-It asks for the protocol buffers where it keeps native histograms. Next to the classic histograms in seconds, whose
-names and limits are those of the text, each then has a native one in nanoseconds: of schema 5, with 32 buckets per
-octave, which are ticktree's own. In seconds they would be cut in two.
+Prometheus requests protocol buffers if it stores native histograms. Then each classic histogram in seconds, with the
+names and limits of the text format, comes with a native one in nanoseconds: schema 5, with 32 buckets per octave,
+which are exactly ticktree's buckets; in seconds, these would be split in two.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ _SECOND = 1_000_000_000
 
 
 def seconds(ns: int) -> float:
-    """Return nanoseconds as seconds, to the last digit that a reader's float can hold."""
+    """Return nanoseconds as seconds, with all digits that a reader's float can represent."""
     return ns / _SECOND
 
 
 def octaves(histograms: Iterable[Histogram]) -> range:
-    """Return the octaves that `histograms` have anything in, and those between; octave k is from 2**k on."""
+    """Return the octaves in which `histograms` have values, and those between; octave k begins at 2**k."""
     every = [bucket // BUCKETS_PER_OCTAVE for histogram in histograms for bucket in histogram.buckets]
     return range(min(every), max(every) + 1) if every else range(0)
 
 
 def longest_ns(octave: int) -> int:
-    """Return the longest whole number of nanoseconds in an octave: exactly what is no longer is in it or below."""
+    """Return the largest integer of nanoseconds in an octave: durations up to it are in this octave or below."""
     return (2 << octave) - 1
 
 
@@ -52,9 +52,9 @@ def cumulative(histogram: Histogram, limits: Sequence[int]) -> list[int]:
 
 @dataclass(frozen=True, slots=True)
 class Durations:
-    """A histogram of every entry of which it is known how long single calls took.
+    """One histogram per entry whose durations of single calls are known.
 
-    All have the limits of all, without which Prometheus cannot add them up.
+    All of them have the same limits, without which Prometheus cannot sum them.
     """
 
     name: str
@@ -69,13 +69,13 @@ class Durations:
         object.__setattr__(self, "_octaves", octaves(stats.histogram for _, stats in known))
 
     def buckets(self, stats: Stats) -> Iterator[tuple[float, int]]:
-        """Yield limits in seconds, and how many calls took no longer."""
+        """Yield limits in seconds, and the number of calls that were not longer."""
         for octave, count in zip(self._octaves, cumulative(stats.histogram, self._octaves), strict=True):
             yield seconds(longest_ns(octave)), count
 
     @staticmethod
     def sum_s(stats: Stats) -> float:
-        """Return what all calls took together."""
+        """Return the total time of all calls."""
         return seconds(stats.sum_ns)
 
 
@@ -89,9 +89,9 @@ class Family:
 
     Attributes:
         name: after the prefix that all have.
-        kind: as Prometheus calls it.
-        about: what it is, in a few words.
-        samples: of each series its labels and its value.
+        kind: Prometheus's name for its type.
+        about: its meaning, in a few words.
+        samples: labels and value of each series.
     """
 
     name: str
@@ -101,31 +101,31 @@ class Family:
 
 
 def families(profile: Profile, paths: Container[str] | None = None) -> Iterator[Family | Durations]:
-    """Yield every metric that the profile has a value of.
+    """Yield every metric for which the profile has a value.
 
     Args:
         profile: what was recorded.
-        paths: the sections to tell of; None for all. The run itself, whose path is "", is always told of.
+        paths: the sections to include; None for all. The run itself, whose path is "", is always included.
     """
     yield from _sections(profile, paths)
     yield from _loops(profile)
     yield from _gauges(profile)
     lost: Samples = [({"what": literal(what)}, count) for what, count in sorted(profile.losses.items())]
-    yield Family("not_recorded_total", "counter", "What could not be recorded.", lost)
+    yield Family("not_recorded_total", "counter", "Events that could not be recorded.", lost)
 
 
 def facts(profile: Profile) -> Family:
-    """Return what is known of the program and the machine."""
+    """Return facts about the program and the machine."""
     known: Samples = [
         ({"key": literal(key), "value": literal(str(value))}, 1)
         for key in sorted(profile.metadata)
         for value in ordered(profile.metadata[key])
     ]
-    return Family("metadata", "gauge", "What is known of the program and the machine; always 1.", known)
+    return Family("metadata", "gauge", "Facts about the program and the machine; always 1.", known)
 
 
 def _sections(profile: Profile, paths: Container[str] | None) -> Iterator[Family | Durations]:
-    # A path has its backslashes doubled already: visible, it is still no other's.
+    # A path has its backslashes doubled already, so it stays unique when its invisible characters are escaped.
     every = sorted(
         (visible(path), node)
         for path, depth, node in profile.root.walk()
@@ -147,19 +147,19 @@ def _sections(profile: Profile, paths: Container[str] | None) -> Iterator[Family
     yield Family(
         "section_own_seconds_total",
         "counter",
-        "Time in a section and in none below it.",
+        "Self time of a section: time in it and in no child.",
         of("self_ns", every),
     )
     waits = [(path, node) for path, node in below if node.wait]
     yield Family(
         "section_waited_seconds_total", "counter", "Self time of a section that waits.", of("self_ns", waits)
     )
-    beside = [(path, node) for path, node in below if node.concurrent_ns]
+    concurrent = [(path, node) for path, node in below if node.concurrent_ns]
     yield Family(
         "section_concurrent_seconds",
         "gauge",
-        "Time of a section that does not count against what is around it, because it ran beside.",
-        of("concurrent_ns", beside),
+        "Time of a section that does not count against its parent, because it ran concurrently.",
+        of("concurrent_ns", concurrent),
     )
     yield Durations(
         "section_call_seconds",
@@ -175,13 +175,13 @@ def _loops(profile: Profile) -> Iterator[Family | Durations]:
         return Family(name, "counter", about, [(labels, getattr(loop, value)) for labels, loop in loops])
 
     yield counter("loop_ticks_total", "Completed ticks, warm-up included.", "ticks")
-    yield counter("loop_warmup_ticks_total", "Completed ticks taken for warm-up.", "warmup_ticks")
+    yield counter("loop_warmup_ticks_total", "Completed ticks of the warm-up.", "warmup_ticks")
     yield counter("loop_incomplete_ticks_total", "Ticks cut short.", "incomplete")
     with_rate = [(labels, loop) for labels, loop in loops if loop.hz]
     missed: Samples = [(labels, loop.missed) for labels, loop in with_rate]
     yield Family("loop_missed_ticks_total", "counter", "Ticks over their budget.", missed)
     budgets: Samples = [(labels, seconds(loop.budget_ns)) for labels, loop in with_rate if loop.budget_ns]
-    yield Family("loop_budget_seconds", "gauge", "Time that a tick may take.", budgets)
+    yield Family("loop_budget_seconds", "gauge", "Time that the target rate allows per tick.", budgets)
     stats = [(labels, loop.stats) for labels, loop in loops]
     yield Durations("loop_tick_seconds", "How long ticks took after warm-up.", [*stats])
 
@@ -191,14 +191,14 @@ def _gauges(profile: Profile) -> Iterator[Family]:
     for value, about in (("last", "The latest reading"), ("min", "The smallest"), ("max", "The largest")):
         readings: Samples = [({"gauge": name}, float(getattr(gauge, value))) for name, gauge in gauges]
         ending = "" if value == "last" else f"_{value}"
-        # Not "gauge": Prometheus wants no kind of metric in a metric's name.
+        # Not "gauge": Prometheus's conventions exclude the type from a metric's name.
         yield Family(f"reading{ending}", "gauge", f"{about} of a value that the program reports.", readings)
     counts: Samples = [({"gauge": name}, gauge.count) for name, gauge in gauges]
     yield Family("readings_total", "counter", "Readings of a value that the program reports.", counts)
 
 
 def text(families: Iterable[Family | Durations]) -> bytes:
-    """Return what a scrape or a text file collector reads; a metric without series is not in it."""
+    """Return the text for a scrape or a text file collector, without metrics that have no series."""
     return "".join(line for family in families for line in _lines(family)).encode()
 
 
@@ -212,7 +212,7 @@ def _lines(family: Family | Durations) -> Iterator[str]:
 
 
 def _series(family: Family | Durations) -> Iterator[tuple[str, Labels, float]]:
-    """Yield of each series the end of its name, its labels and its value."""
+    """Yield the end of the name, the labels and the value of each series."""
     if isinstance(family, Family):
         yield from (("", labels, value) for labels, value in family.samples)
         return
@@ -225,7 +225,7 @@ def _series(family: Family | Durations) -> Iterator[tuple[str, Labels, float]]:
 
 
 def _escaped(text: str) -> str:
-    # Line ends are escapes already: labels are plainly visible.
+    # Line ends are already escaped: labels have visible characters only.
     return text.replace("\\", "\\\\").replace('"', '\\"')
 
 
@@ -238,7 +238,7 @@ _KINDS = {"counter": _COUNTER, "gauge": _GAUGE}
 
 
 def protobuf(families: Iterable[Family | Durations]) -> bytes:
-    """Return messages, each after its length; a metric without series is not in it."""
+    """Return messages, each after its length, without metrics that have no series."""
     found = [message for family in families for message in _messages(family)]
     return b"".join(pb.varint(len(message)) + message for message in found)
 
@@ -286,7 +286,7 @@ def _native(stats: Stats) -> bytes:
     deltas = []
     next_one, before = 0, 0
     for bucket, count in buckets:
-        # A bucket is called by the power that it ends with there, and by the one that it begins with here.
+        # Prometheus numbers a bucket by the power at its end, ticktree by the power at its begin.
         if not spans or bucket + 1 != next_one:
             spans.append([bucket + 1 - next_one, 0])
         spans[-1][1] += 1
@@ -298,7 +298,7 @@ def _native(stats: Stats) -> bytes:
             pb.integer(1, stats.count),
             pb.double(2, float(stats.sum_ns), present=True),
             pb.signed(5, SCHEMA),
-            # Without zeroes that could be in it, it is told apart from a classic one by its spans.
+            # Without a zero bucket, its spans distinguish it from a classic histogram.
             pb.double(6, 0.0, present=True),
             pb.integer(7, 0, present=True),
             *(pb.message(12, pb.signed(1, offset), pb.integer(2, length)) for offset, length in spans),
@@ -307,8 +307,8 @@ def _native(stats: Stats) -> bytes:
     )
 
 
-def render(profile: Profile, options: ViewOptions) -> bytes:  # noqa: ARG001 - a program reads all or nothing
-    """Return every metric that the profile has a value of, in UTF-8; what was not measured has no series."""
+def render(profile: Profile, options: ViewOptions) -> bytes:  # noqa: ARG001 - the format has no options
+    """Return every metric for which the profile has a value, in UTF-8; other metrics have no series."""
     return text([*families(profile), facts(profile)])
 
 

@@ -1,7 +1,7 @@
-"""Protocol buffers, written: the wire format's few rules, so that no user's protobuf release is in the way.
+"""A writer of protocol buffers: the wire format has few rules, and the user's protobuf release does not matter.
 
-A message is the bytes of its fields one after the other. A field that has its type's default may be left out, and is,
-unless it has to be there: whoever reads tells one that is from one that is not.
+A message is the bytes of its fields one after the other. A field with its type's default is left out, unless readers
+distinguish an absent field from a default.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ _64_BITS = (1 << 64) - 1
 
 
 def varint(number: int) -> bytes:
-    """Return a whole number of at most 64 bits, seven of them a byte; a negative one as its two's complement.
+    """Return an integer of at most 64 bits, seven bits per byte; a negative one as its two's complement.
 
     Raises:
-        OverflowError: it has more bits than that.
+        OverflowError: it has more bits.
     """
     if not -(1 << 63) <= number <= _64_BITS:
         raise OverflowError(f"{number} does not fit 64 bits")
@@ -36,12 +36,12 @@ def varint(number: int) -> bytes:
 
 
 def tag(field: int, wire_type: int) -> bytes:
-    """Return what a field begins with."""
+    """Return the tag of a field."""
     return varint(field << 3 | wire_type)
 
 
 def integer(field: int, number: int, *, present: bool = False) -> bytes:
-    """Return a field of type int64, uint64, int32, bool or enum; if it is to be `present`, be it 0."""
+    """Return a field of type int64, uint64, int32, bool or enum; with `present`, even if it is 0."""
     return tag(field, VARINT) + varint(number) if number or present else b""
 
 
@@ -70,7 +70,7 @@ def _zigzag(number: int) -> int:
 
 
 def double(field: int, number: float, *, present: bool = False) -> bytes:
-    """Return a field of type double; -0.0 is no default."""
+    """Return a field of type double; -0.0 is not the default."""
     packed = struct.pack("<d", number)
     return tag(field, FIXED64) + packed if any(packed) or present else b""
 
@@ -81,32 +81,32 @@ def doubles(field: int, numbers: Iterable[float]) -> bytes:
 
 
 def single(field: int, number: float) -> bytes:
-    """Return a field of type float that is in a oneof, where the default counts too."""
+    """Return a field of type float in a oneof, where the default is written as well."""
     return tag(field, FIXED32) + struct.pack("<f", number)
 
 
 def text(field: int, words: str) -> bytes:
-    """Return a field of type string; what UTF-8 has no bytes for is escaped."""
+    """Return a field of type string; lone surrogates, which UTF-8 cannot encode, are escaped."""
     return blob(field, encodable(words).encode())
 
 
 def blob(field: int, content: bytes) -> bytes:
-    """Return a field of type bytes, or one that is left out when empty."""
+    """Return a field of type bytes; an empty one is left out."""
     return message(field, content) if content else b""
 
 
 def message(field: int, *parts: bytes) -> bytes:
-    """Return a field that is a message, which is there even when it has no fields."""
+    """Return a field that is a message, which is written even if it is empty."""
     content = b"".join(parts)
     return tag(field, BYTES) + varint(len(content)) + content
 
 
-# Of 64 bits, seven a byte.
+# 64 bits, seven per byte.
 _LONGEST = 10
 
 
 class MessageRows:
-    """Messages of one shape, each a row of bytes: pieces are put one after another, then those in use are taken."""
+    """Messages of one shape, one per row of bytes: pieces are appended, then the bytes in use are returned."""
 
     def __init__(self, count: int) -> None:
         self._count = count
@@ -114,18 +114,18 @@ class MessageRows:
 
     @property
     def sizes(self) -> NDArray[np.int64]:
-        """How many bytes each message has so far."""
+        """The length of each message so far."""
         found = np.zeros(self._count, np.int64)
         for _, used in self._pieces:
             found += used.sum(axis=1)
         return found
 
     def constant(self, data: bytes) -> MessageRows:
-        """Adds the same bytes to every message."""
+        """Append the same bytes to every message."""
         return self.where(np.ones(self._count, bool), data)
 
     def where(self, used: NDArray[np.bool_], data: bytes) -> MessageRows:
-        """Adds the same bytes to some messages."""
+        """Append the same bytes to some messages."""
         row = np.frombuffer(data, np.uint8)
         self._pieces.append(
             (np.broadcast_to(row, (self._count, len(row))), np.repeat(used[:, None], len(row), axis=1))
@@ -133,7 +133,7 @@ class MessageRows:
         return self
 
     def varints(self, values: NDArray[np.int64], used: NDArray[np.bool_] | None = None) -> MessageRows:
-        """Adds a whole number to every message, or to some."""
+        """Append an integer to every message, or to some."""
         width = max(1, -(-int(values.max(initial=0)).bit_length() // 7))
         if width > _LONGEST:
             raise ValueError("a number of more than 64 bits")
@@ -148,7 +148,7 @@ class MessageRows:
         return self
 
     def append(self, other: MessageRows) -> MessageRows:
-        """Adds the bytes of other messages, row by row."""
+        """Append the bytes of other messages, row by row."""
         self._pieces.extend(other._pieces)
         return self
 
@@ -161,5 +161,5 @@ class MessageRows:
 
 
 def chunks(count: int, size: int) -> Sequence[slice]:
-    """What divides `count` rows into pieces of at most `size`."""
+    """Return slices that divide `count` rows into parts of at most `size`."""
     return [slice(at, min(at + size, count)) for at in range(0, count, size)]

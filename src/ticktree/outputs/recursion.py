@@ -1,9 +1,9 @@
-"""Recursion: a tree in which what calls itself, at once or through others, is one node however deep it went.
+"""Recursion: a tree in which a section that calls itself, directly or through others, is one node at any depth.
 
-The levels of a recursion are alike, and a reader asks where its time goes, not on which level. So a node that lies in
-another of its own name is moved into that one: self times, and what lies below, add up level by level. The outermost
-keeps its total, and the totals below it are what is left of them when the recursion is taken out: the accounts add up
-as before. Profilers of stacks call it flattening ("Flatten Recursion" in Instruments).
+The levels of a recursion are alike, and a reader wants to know where its time goes, not on which level. So a node that
+is a descendant of a node of the same name is merged into that one: self times and children are summed over the levels.
+The outermost node keeps its total, and the totals below it exclude the recursion, so that times still sum. Stack
+profilers call this flattening ("Flatten Recursion" in Instruments).
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ from dataclasses import dataclass, field, replace
 from ticktree.profile import Node, Share, Stats
 from ticktree.profile.table import merge, present, sums_of, union_of
 
-# A name stands in itself a few times where nothing recurses: an env's step in a loop's, a layer in a layer.
+# A name may be its own ancestor a few times without a recursion: an env's step in a loop's, a layer in a layer.
 LEAST_LEVELS = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Recursion(Node):
-    """A node that stands for all levels of a recursion, or for what lies in one.
+    """A node that represents all levels of a recursion, or all nodes of a name within one.
 
     Attributes:
-        levels: how deep it went at most, the outermost included; 1 where it does not itself recurse.
+        levels: maximum depth of the recursion, the outermost level included; 1 if the node itself does not recurse.
         entered: completed calls of all levels.
-        is_part: whether what recurses in it is counted above it, and no part of its total.
+        is_part: whether its recursive calls count in an ancestor, and not in its total.
     """
 
     levels: int
@@ -35,12 +35,12 @@ class Recursion(Node):
 
 
 def flattened(root: Node) -> Node:
-    """Return the tree below `root` with every recursion as one node; `root` itself where there is none."""
+    """Return the tree below `root` with every recursion as one node; `root` itself if there is none."""
     levels = _levels(root)
     if all(number < LEAST_LEVELS for number in levels.values()):
         return root
     top = _Place(root.key, None, is_flat=False, called=[root])
-    # A stack, for trees may be deeper than functions may call themselves.
+    # An explicit stack, because trees may be deeper than Python's recursion limit.
     waiting = [(root, top)]
     while waiting:
         node, place = waiting.pop()
@@ -59,12 +59,12 @@ def flattened(root: Node) -> Node:
 
 
 def _counts(node: Node) -> bool:
-    """Tell whether all of a node's time is its parent's: what ran beside it cannot be moved into it."""
+    """Return whether all of a node's time is in its parent's: a concurrent node cannot be merged into an ancestor."""
     return not node.concurrent_ns
 
 
 def _levels(root: Node) -> Mapping[int, int]:
-    """Return, by the nodes' `id`, how many nodes of the same key lie one in another from each of them down."""
+    """Return, by the nodes' `id`, the maximum number of nested nodes of the same key, the node itself included."""
     levels: dict[int, int] = {}
     above: defaultdict[str, list[Node]] = defaultdict(list)  # those that are open, by key
     waiting = [(root, False)]
@@ -85,17 +85,17 @@ def _levels(root: Node) -> Mapping[int, int]:
 
 @dataclass(slots=True, eq=False)
 class _Place:
-    """A node to be: those that are called there, those of deeper levels that are moved there, and what is left below.
+    """A node of the new tree: the nodes called there, the nodes of deeper levels merged into it, and its children.
 
     Attributes:
         key: of all its nodes.
-        parent: the place around it; None of the root's.
-        is_flat: whether nodes of its key that lie in it are moved into it.
+        parent: its parent in the new tree; None for the root.
+        is_flat: whether descendants of the same key are merged into it.
         called: the outermost nodes.
-        recursed: those that were moved into it.
-        moved_out: children of any of these that were moved to a place around it or into this, and where to.
-        levels: how many lie one in another at most.
-        children: the places below, by key.
+        recursed: the nodes merged into it.
+        moved_out: children of any of these that were merged into this or an ancestor, and into which.
+        levels: maximum number of nested nodes.
+        children: its children in the new tree, by key.
     """
 
     key: str
@@ -108,7 +108,7 @@ class _Place:
     children: dict[str, _Place] = field(default_factory=dict)
 
     def recursing(self, key: str) -> _Place | None:
-        """Return the place of `key` around this one, or this, into which its like is moved; None where none is."""
+        """Return the ancestor of `key`, or this, into which a node of that key is merged; None if there is none."""
         place: _Place | None = self
         while place is not None and place.is_flat:
             if place.key == key:
@@ -118,7 +118,7 @@ class _Place:
 
     def below(self, key: str, *, is_flat: bool) -> _Place:
         if key not in self.children:
-            # In a recursion all is: what lies there comes from every level, some deeper than others.
+            # Within a recursion, every node is: its nodes come from every level, some deeper than others.
             self.children[key] = _Place(key, self, is_flat=is_flat or self.is_flat)
         return self.children[key]
 
@@ -133,7 +133,7 @@ class _Place:
             below = list(place.children.values())
             children = {each.key: made.pop(id(each)) for each in below}
             moved[id(place)] = list(place.moved_out)
-            for each in below:  # what was moved into it is in its total, and so in those around it
+            for each in below:  # nodes merged into it are in its total and its ancestors'
                 moved[id(place)] += [one for one in moved.pop(id(each)) if one[1] is not each]
             made[id(place)] = place._made(children, [node for node, _ in moved[id(place)]])
         return made[id(self)]
@@ -146,7 +146,7 @@ class _Place:
         total_ns = self_ns + sum(child.total_ns - child.concurrent_ns for child in children.values())
         is_part = total_ns != sum(node.total_ns for node in self.called)
         outermost = merge(replace(node, children={}) for node in self.called)
-        if is_part:  # how long its calls took is not what is left of them: of that only the sum is known
+        if is_part:  # its calls' durations include the recursion: without it, only the sum is known
             left = Stats(outermost.count, max(0, total_ns)) if outermost.count else Stats()
             outermost = replace(outermost, steady=left, warmup=None)
         return Recursion(
@@ -163,7 +163,7 @@ class _Place:
         )
 
 
-# What calls are known by, those of deeper levels included in them; the rest is added up over all levels.
+# Facts about single calls, which include deeper levels; other facts are summed over all levels.
 _OF_THE_OUTERMOST = (
     "name",
     "clock",
@@ -180,7 +180,7 @@ _OF_THE_OUTERMOST = (
 
 
 def _shares(called: Sequence[Node], recursed: Sequence[Node], moved: Sequence[Node]) -> Mapping[str, Share]:
-    """Return each writer's part: its calls from outside, all self times, and totals without what was moved out."""
+    """Return each writer's part: its outermost calls, all self times, and totals without what was moved out."""
     parts = [
         *(node.by_writer for node in called),
         *({who: replace(share, count=0) for who, share in node.by_writer.items()} for node in recursed),
@@ -192,13 +192,13 @@ def _shares(called: Sequence[Node], recursed: Sequence[Node], moved: Sequence[No
 def deeper_levels(
     paths: Iterable[tuple[str, ...]],
 ) -> tuple[Mapping[tuple[str, ...], int], set[tuple[str, ...]]]:
-    """Return where the second level of a recursion stands, and what lies below that.
+    """Return the paths of the second level of recursions, and the paths below these.
 
-    For views that show every node as it is: what lies below can be left out, and the accounts add up. The nodes of the
-    second level are given with how many levels are below them.
+    For views that show every node unmerged: they can leave out the latter, and times still sum. The former come with
+    the number of levels below them.
 
     Args:
-        paths: of all nodes, each as the names that lead to it, parents before their children.
+        paths: of all nodes, each as a tuple of names, parents before their children.
     """
     known = list(paths)
     deepest: dict[tuple[str, ...], int] = {}  # by the path of the first level

@@ -1,4 +1,4 @@
-"""The registry: every format a profile can be written in, by name."""
+"""The registry: every format of a profile, by name."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def wanted(module: str, by: str, extra: str) -> ModuleType:
         return import_module(module)
     except ImportError as error:
         if (error.name or "").partition(".")[0] != library:
-            raise  # it is there, and itself lacks something
+            raise  # it is installed, but one of its own imports is not
         raise TicktreeError(f"{by} needs {library}: python -m pip install 'ticktree[{extra}]'") from None
 
 
@@ -37,13 +37,13 @@ class Output:
     """A format.
 
     Attributes:
-        name: what it is called on the command line.
-        suffix: how its files' names end.
-        binary: whether it is no text, and nothing that a terminal could show.
-        tells_losses: whether a file of it says what could not be recorded.
-        uses_events: whether it shows calls one by one too, where a run's timeline has them.
-        needs_events: whether it shows nothing but those.
-        module: where its code is, as `render_NAME`; "" where the module of its name has it as `render`.
+        name: its name on the command line.
+        suffix: the suffix of its files.
+        binary: whether it is not text, which a terminal cannot show.
+        tells_losses: whether its files contain the losses.
+        uses_events: whether it also shows single calls, if a run has a timeline.
+        needs_events: whether it shows single calls only.
+        module: the module with its function `render_NAME`; "" if the module of its name has a function `render`.
     """
 
     name: str
@@ -62,10 +62,10 @@ class Output:
     def render(
         self, profile: Profile, options: ViewOptions | None = None, timeline: Timeline | None = None
     ) -> bytes:
-        """Return `profile` in this format; the same bytes each time it is asked for.
+        """Return `profile` in this format; the same bytes every time.
 
         Raises:
-            TicktreeError: only single calls are shown, and there are none: they are not made up from totals.
+            TicktreeError: the format shows single calls only, and there are none: they cannot be derived from totals.
         """
         options = options or ViewOptions()
         if timeline is None and (self.needs_events or (self.uses_events and options.only == "calls")):
@@ -73,7 +73,7 @@ class Output:
                 f"no timeline was recorded, and {self.name} shows calls one by one; "
                 "to record one: ticktree run --timeline"
             )
-        # Imported when first wanted: who writes JSON need not wait for a library that draws.
+        # Imported on first use: writing JSON must not wait for a drawing library.
         module = import_module(f"ticktree.outputs.{self.module or self.name}")
         render = getattr(module, f"render_{self.name}" if self.module else "render")
         given = (timeline,) if self.takes_events else ()
@@ -115,7 +115,7 @@ EXPORTS = {output.name: output for output in _EXPORTS}
 
 
 def print_summary(profile: Profile, stream: TextIO) -> None:
-    """Print `profile` on `stream`: as wide as its terminal, coloured only there, in its own encoding."""
+    """Print `profile` on `stream`, in its encoding; on a terminal, in its width and with colours."""
     text = OUTPUTS["terminal"].render(profile, options_for(stream)).decode()
     encoding = stream.encoding or "utf-8"
     stream.write(text.encode(encoding, "replace").decode(encoding))
@@ -123,9 +123,9 @@ def print_summary(profile: Profile, stream: TextIO) -> None:
 
 
 def options_for(stream: TextIO) -> ViewOptions:
-    """Return how to draw on `stream`; where it is no terminal, 100 columns without colours."""
+    """Return how to draw on `stream`; 100 columns without colours if it is not a terminal."""
     width = ViewOptions().width
     color = stream.isatty() and "NO_COLOR" not in os.environ and os.environ.get("TERM") != "dumb"
-    with suppress(OSError, ValueError):  # it is no terminal, or only like a file
+    with suppress(OSError, ValueError):  # it is not a terminal, or only a file-like object
         width = os.get_terminal_size(stream.fileno()).columns or width
     return ViewOptions(width=width, color=color)

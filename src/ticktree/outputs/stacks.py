@@ -1,13 +1,13 @@
-"""Stacks: the tree as the formats of sampling profilers have it, each node's self time under all its callers.
+"""Stacks: the tree in the formats of sampling profilers, with each node's self time below all its callers.
 
-Their readers add up what is below a frame to get its width, so each nanosecond may stand in one stack only, and what
-ran beside its parent may not stand below it: there the parent would look as long as both together. Where samples tell
-what a node's self time consists of, it stands below the calls that they saw.
+Readers of these formats sum what is below a frame to get its width. So each nanosecond is in one stack only, and a
+node that ran concurrently with its parent is not below it: the parent would look as long as both together. Where stack
+samples show what a node's self time consists of, the time is below the calls that they contain.
 
-Collapsed stacks are a line per section, for every tool that draws flame graphs. pprof has every section at its place
-as a sample: what its calls were, and its self time as `wall`, or as `beside` where it ran beside what is around it;
-readers add up one kind of value at a time, so nothing counts twice. speedscope has totals as sampled profiles, and
-the calls of a timeline as evented ones: begins and ends, a profile per track.
+Collapsed stacks have one line per section, for every tool that draws flame graphs. pprof has one sample per section:
+its calls, and its self time as `wall`, or as `concurrent` where it ran concurrently with its parent; readers sum one
+type of value at a time, so nothing counts twice. speedscope has the totals as sampled profiles, and the calls of a
+timeline as evented ones: begins and ends, one profile per track.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ from ticktree.profile.timeline import Timeline
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """A section in a stack, or a function that samples saw in a section's self time.
+    """A section in a stack, or a function that stack samples found in a section's self time.
 
     Attributes:
         name: as the program chose it, and its clock where that is not the host's.
-        site: where it is entered; of a function the line that it was at. None where that is not known.
-        partly: whether some of its time, at most half, ran beside its parent though it stands below it.
+        site: the section's call site; for a function the line that it was at. None where that is not known.
+        partly: whether some of its time, at most half, was concurrent with its parent although it is below it.
         is_sampled: whether it is a function.
     """
 
@@ -53,28 +53,28 @@ class Frame:
 
 @dataclass(frozen=True, slots=True)
 class Stack:
-    """A node with all that is around it, or what samples saw in its self time.
+    """A node with all its ancestors, or what stack samples found in its self time.
 
     Attributes:
-        frames: from the root to the node, and on to the innermost function that samples saw.
-        beside: whether the node, or one around it, ran for more than half of its time beside what is around it: in
-            another thread, process or task.
-        ns: the node's self time, as far as no samples tell what it was; or the part of it that was sampled here.
-        calls: completed calls of the node; of samples none.
+        frames: from the root to the node, and then to the innermost function of the samples.
+        is_concurrent: whether the node, or one of its ancestors, ran for more than half of its time concurrently with
+            its parent: in another thread, process or task.
+        ns: the node's self time where it has no samples; else the part of it that was sampled here.
+        calls: completed calls of the node; 0 for samples.
     """
 
     frames: tuple[Frame, ...]
-    beside: bool
+    is_concurrent: bool
     ns: int
     calls: int
 
 
 def stacks(profile: Profile) -> Iterator[Stack]:
-    """Yield every node's stack, then those of its samples; parents before their children and these by name.
+    """Yield every node's stack, then those of its samples; parents before their children, and these by name.
 
-    Their times together are all there is in the profile, each nanosecond once. Those of stacks that are not
-    `beside` are the run's length, as far as none of their frames is `partly` beside and none of the others covered
-    part of what is around it.
+    Their times sum to all time in the profile, each nanosecond once. The times of stacks that are not concurrent sum
+    to the run's length if none of their frames is `partly` concurrent and no concurrent one covered part of its
+    parent.
     """
     sampled = sampled_times(profile)
     root = profile.root
@@ -82,26 +82,26 @@ def stacks(profile: Profile) -> Iterator[Stack]:
         (root, paths.ROOT, (Frame(root.name, root.call_site),), False)
     ]
     while waiting:
-        node, path, frames, beside = waiting.pop()
+        node, path, frames, is_concurrent = waiting.pop()
         time = sampled.get(path)
-        yield Stack(frames, beside, 0 if time else node.self_ns, node.count)
+        yield Stack(frames, is_concurrent, 0 if time else node.self_ns, node.count)
         if time is not None:
             for below, ns in _sampled(time).items():
-                yield Stack((*frames, *map(_function, below)), beside, ns, 0)
+                yield Stack((*frames, *map(_function, below)), is_concurrent, ns, 0)
         for name in sorted(node.children, reverse=True):
             child = node.children[name]
-            frame, is_beside = _under(child)
-            waiting.append((child, paths.child(path, name), (*frames, frame), beside or is_beside))
+            frame, is_apart = _under(child)
+            waiting.append((child, paths.child(path, name), (*frames, frame), is_concurrent or is_apart))
 
 
 def _under(child: Node) -> tuple[Frame, bool]:
-    # A subtree is never torn apart: what of it ran at the same time as what else is known of it as a whole only.
+    # A subtree is never split: how much of it was concurrent is known for the subtree as a whole only.
     mostly = 2 * abs(child.concurrent_ns) > child.total_ns
     return Frame(child.key, child.call_site, partly=child.concurrent_ns != 0 and not mostly), mostly
 
 
 def _sampled(time: SampledTime) -> dict[tuple[CodeLine, ...], int]:
-    """Return the time of each stack, whatever state its thread was in, in their order."""
+    """Return the time of each stack, summed over its thread's states, in their order."""
     found: dict[tuple[CodeLine, ...], int] = defaultdict(int)
     for stack, ns in time.parts().items():
         found[lines_of(stack)] += ns
@@ -113,22 +113,22 @@ def _function(at: CodeLine) -> Frame:
     return Frame(at.function, site, is_sampled=True)
 
 
-# A second root: what ran beside has its own widths, and adds nothing to those of the run.
-BESIDE = "beside"
-# A number at a name's end would be the weight, and the weight that of a second run to compare with.
+# A second root: what ran concurrently has its own widths, and adds nothing to those of the run.
+CONCURRENT = "concurrent"
+# A reader would take a number at a name's end for the weight, and the weight for that of a second run.
 _NUMBER_AT_END = re.compile(r" (?=\d+(\.\d*)?$)")
 
 
-def render_collapsed(profile: Profile, options: ViewOptions) -> bytes:  # noqa: ARG001 - a program reads all or nothing
-    """Return each section's self time in nanoseconds, behind the names from the root to it, as lines in UTF-8.
+def render_collapsed(profile: Profile, options: ViewOptions) -> bytes:  # noqa: ARG001 - the format has no options
+    """Return one line per section, in UTF-8: the names from the root to it, then its self time in nanoseconds.
 
-    Where samples tell what it consists of, it stands behind the functions that they saw.
+    Where stack samples show what the self time consists of, the line has the names of their functions as well.
     """
     return "".join(_line(stack) for stack in stacks(profile) if stack.ns > 0).encode()
 
 
 def _line(stack: Stack) -> str:
-    root = BESIDE if stack.beside else stack.frames[0].name
+    root = CONCURRENT if stack.is_concurrent else stack.frames[0].name
     return f"{';'.join([root, *map(_collapsed_name, stack.frames[1:])])} {stack.ns}\n"
 
 
@@ -136,8 +136,8 @@ def _collapsed_name(frame: Frame) -> str:
     if frame.is_sampled:
         at = f" ({frame.site.file}:{frame.site.line})" if frame.site else ""
         return f"{_escaped(frame.name + at)} [sampled]"
-    mark = " [partly beside]" if frame.partly else ""
-    # The unbreakable space looks the same, and is no other name's: of those it is escaped.
+    mark = " [partly concurrent]" if frame.partly else ""
+    # The no-break space looks the same, and no other name contains one: `literal` escapes it.
     return _NUMBER_AT_END.sub("\u00a0", _escaped(frame.name)) + mark
 
 
@@ -148,7 +148,7 @@ def _escaped(name: str) -> str:
 # Field numbers of profile.proto.
 _SAMPLE_TYPE, _SAMPLE, _LOCATION, _FUNCTION, _STRING_TABLE = 1, 2, 4, 5, 6
 _DURATION_NANOS, _COMMENT, _DEFAULT_SAMPLE_TYPE = 10, 13, 14
-_SAMPLE_TYPES = (("calls", "count"), ("beside", "nanoseconds"), ("wall", "nanoseconds"))
+_SAMPLE_TYPES = (("calls", "count"), ("concurrent", "nanoseconds"), ("wall", "nanoseconds"))
 
 
 def render_pprof(profile: Profile, options: ViewOptions) -> bytes:
@@ -162,7 +162,7 @@ def render_pprof(profile: Profile, options: ViewOptions) -> bytes:
         pb.integers(_COMMENT, [tables.string(comment) for comment in comments]),
         pb.integer(_DEFAULT_SAMPLE_TYPE, tables.string("wall")),
     ]
-    # The strings last: all of the others put theirs among them.
+    # The strings come last: all other parts add to them.
     parts = [*types, *samples, *tables.locations, *tables.functions, *tail, *tables.strings()]
     return gzip.compress(b"".join(parts), mtime=0)
 
@@ -177,19 +177,19 @@ def _value_type(tables: _Tables, kind: str, unit: str) -> bytes:
 
 
 def _pprof_sample(tables: _Tables, stack: Stack) -> bytes:
-    values = (stack.calls, stack.ns if stack.beside else 0, 0 if stack.beside else stack.ns)
-    # The innermost first, unlike everywhere else.
+    values = (stack.calls, stack.ns if stack.is_concurrent else 0, 0 if stack.is_concurrent else stack.ns)
+    # pprof wants the innermost frame first.
     content = pb.integers(1, [tables.location(frame) for frame in reversed(stack.frames)])
     content += pb.integers(2, values)
     if any(frame.partly for frame in stack.frames):
         content += pb.message(
-            3, pb.integer(1, tables.string("partly")) + pb.integer(2, tables.string("beside"))
+            3, pb.integer(1, tables.string("partly")) + pb.integer(2, tables.string("concurrent"))
         )
     return pb.message(_SAMPLE, content)
 
 
 class _Tables:
-    """The lists that a profile's messages point into by number."""
+    """The tables of a profile, whose entries its messages refer to by number."""
 
     def __init__(self) -> None:
         self.locations: list[bytes] = []
@@ -203,11 +203,11 @@ class _Tables:
         return self._strings.setdefault(words, len(self._strings))
 
     def strings(self) -> list[bytes]:
-        """Return the table of strings, in which the empty one is not left out."""
+        """Return the table of strings, the empty one included."""
         return [pb.text(_STRING_TABLE, words) or pb.message(_STRING_TABLE, b"") for words in self._strings]
 
     def location(self, frame: Frame) -> int:
-        """Return the number, from 1, of the place where a section is entered, or of a line of a function."""
+        """Return the number, from 1, of a section's call site, or of a line of a function."""
         site = frame.site
         function = self._function(
             f"{frame.name} [sampled]" if frame.is_sampled else frame.name, site.file if site else ""
@@ -222,7 +222,7 @@ class _Tables:
     def _function(self, name: str, file: str) -> int:
         if (name, file) not in self._functions:
             self._functions[name, file] = number = len(self._functions) + 1
-            # A function without a name is one that pprof does not know, which it shows as its address.
+            # pprof takes a function with an empty name for an unknown one, and shows its address.
             words = self.string(name or "\\e")
             content = pb.integer(1, number) + pb.integer(2, words) + pb.integer(3, words)
             self.functions.append(pb.message(_FUNCTION, content + pb.integer(4, self.string(file))))
@@ -231,12 +231,12 @@ class _Tables:
 
 SCHEMA = "https://www.speedscope.app/file-format-schema.json"
 
-# Its page shows samples in their order on an axis of time. Totals have no order in time: the name says so.
+# speedscope shows samples in their order on a time axis. Totals have no order in time: the name says so.
 _ORDER = "totals, in no order of time"
 
 
 def render_speedscope(profile: Profile, options: ViewOptions, timeline: Timeline | None) -> bytes:
-    """Return the run's totals, what ran beside it if anything did, and its calls one by one, as one JSON document."""
+    """Return one JSON document: the run's totals, its concurrent time if it has any, and its calls one by one."""
     frames = _Frames()
     profiles = [] if options.only == "calls" else list(_totals(profile, frames))
     if timeline is not None:
@@ -248,16 +248,19 @@ def render_speedscope(profile: Profile, options: ViewOptions, timeline: Timeline
         "activeProfileIndex": 0,
         "shared": {"frames": frames.listed},
     }
-    # Of a timeline, the profiles are most of it: each is text already.
+    # With a timeline, the profiles are most of the document: each is text already.
     return f'{_text(document)[:-1]},"profiles":[{",".join(profiles)}]}}\n'.encode()
 
 
 def _totals(profile: Profile, frames: _Frames) -> Iterator[str]:
     every = list(stacks(profile))
-    yield _sampled_profile(f"the run: {_ORDER}", (one for one in every if not one.beside), frames)
-    if any(one.beside for one in every):
-        beside = (one for one in every if one.beside)
-        yield _sampled_profile(f"beside it, in other threads, processes and tasks: {_ORDER}", beside, frames)
+    yield _sampled_profile(
+        f"the run: {_ORDER}", (stack for stack in every if not stack.is_concurrent), frames
+    )
+    concurrent = [stack for stack in every if stack.is_concurrent]
+    if concurrent:
+        name = f"concurrent, in other threads, processes and tasks: {_ORDER}"
+        yield _sampled_profile(name, concurrent, frames)
 
 
 def _sampled_profile(name: str, below: Iterable[Stack], frames: _Frames) -> str:
@@ -280,11 +283,11 @@ def _sampled_profile(name: str, below: Iterable[Stack], frames: _Frames) -> str:
 
 
 def _mark(frame: Frame) -> str:
-    return " [sampled]" if frame.is_sampled else " (partly beside)" if frame.partly else ""
+    return " [sampled]" if frame.is_sampled else " (partly concurrent)" if frame.partly else ""
 
 
 def _calls(profile: Profile, timeline: Timeline, frames: _Frames) -> Iterator[str]:
-    """Yield a profile a track. All begin and end together, so that a place on one axis is the same on each."""
+    """Yield one profile per track. All have the same begin and end, so that their time axes are the same."""
     if not len(timeline):
         return
     begin, end = int(timeline.start_ns[0]), int(timeline.end_ns.max())
@@ -321,14 +324,14 @@ def _text(value: Any) -> str:
 
 
 class _Frames:
-    """The list of all frames, each once, that samples and events point into."""
+    """The list of all frames, each once, which samples and events refer to by number."""
 
     def __init__(self) -> None:
         self.listed: list[dict[str, Any]] = []
         self._places: dict[tuple[tuple[str, Any], ...], int] = {}
 
     def place(self, name: str, site: CallSite | None) -> int:
-        """Return where a frame stands in the list."""
+        """Return the number of a frame in the list."""
         fields: dict[str, Any] = {"name": name}
         if site is not None:
             fields |= {"file": site.file, "line": site.line}

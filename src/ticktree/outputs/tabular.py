@@ -1,11 +1,11 @@
-"""Tables of a profile: a row per node, loop, gauge, loss or fact, as CSV, as Parquet, and all of them as a dataset.
+"""Tables of a profile: one row per node, loop, gauge, loss or fact, as CSV, as Parquet, and together as a dataset.
 
-What is not known is None: an empty cell, or null. A dataset also has single calls, partitioned by process:
+An unknown value is None: an empty cell, or null. A dataset also has single calls, partitioned by process:
 
     nodes.parquet, loops.parquet, ...               the tables of `--to csv` and `--to parquet`
     calls/process=PID-STARTED/part-0.parquet        the calls of one process, where the run has a timeline
 
-What is read or written at a time is one process, however many there are.
+One process is read or written at a time, whatever their number.
 """
 
 from __future__ import annotations
@@ -124,7 +124,7 @@ def _measures(node: Node) -> dict[str, Cell]:
     work = _fields(node.work, "work_", ("bytes", "flops", "items"))
     return {
         **_fields(node.call_site, "call_site_", ("file", "line", "function")),
-        **{key: amount or None for key, amount in work.items()},  # 0 is what was never said
+        **{key: amount or None for key, amount in work.items()},  # 0 is the default, and means unknown
         **_fields(node.cpu, "cpu_", ("samples", "cpu_ns", "wall_ns")),
         **_sizes(node.memory, "memory_"),
         **_sizes(node.device_memory, "device_memory_"),
@@ -141,7 +141,7 @@ def _sizes(memory: Memory | None, prefix: str) -> dict[str, Cell]:
 
 
 def _fields(part: object, prefix: str, names: tuple[str, ...]) -> dict[str, Cell]:
-    """Return attributes of `part` as cells; without it, none of them is known."""
+    """Return attributes of `part` as cells; without `part`, unknown ones."""
     return {f"{prefix}{name}": None if part is None else getattr(part, name) for name in names}
 
 
@@ -160,7 +160,7 @@ def _loops(profile: Profile) -> Iterator[Row]:
 
 
 def _with_rate(loop: Loop) -> Loop | None:
-    # Without a rate there is nothing to miss: that is no 0.
+    # Without a target rate, missed ticks are unknown, not 0.
     return loop if loop.hz or loop.missed else None
 
 
@@ -231,12 +231,13 @@ _TABLES: dict[TableName, tuple[Mapping[str, Kind], Callable[[Profile], Iterator[
 }
 
 
-# Backslashes in these are doubled already: visible, a path is still no other's, and the root's stays empty.
+# Backslashes in these are doubled already, so paths stay unique when invisible characters are escaped; the root's
+# path stays empty.
 _PATHS = frozenset({"path", "parent"})
 
 
 def render_csv(profile: Profile, options: ViewOptions) -> bytes:
-    """Return the table as UTF-8 with the columns' names first; an empty cell is what is not known."""
+    """Return the table as UTF-8 with the columns' names first, and an empty cell for an unknown value."""
     table = tabular(profile, options.table)
     text = StringIO()
     writer = csv.writer(text, lineterminator="\n")
@@ -247,15 +248,15 @@ def render_csv(profile: Profile, options: ViewOptions) -> bytes:
 
 
 def shown(column: str, cell: Cell) -> Cell:
-    """Return a cell as a file has it: of a text what is not plainly visible as an escape."""
-    # One line a row: of the programs that read CSV, many split it at line ends before they look at quotes.
+    """Return a cell for a file, with invisible characters of a text escaped."""
+    # One line per row: many programs that read CSV split it at line ends before they look at quotes.
     if not isinstance(cell, str):
         return cell
     return visible(cell) if column in _PATHS else literal(cell)
 
 
 def render_parquet(profile: Profile, options: ViewOptions) -> bytes:
-    """Return the table as a Parquet file; null is what is not known.
+    """Return the table as a Parquet file, with null for an unknown value.
 
     Raises:
         TicktreeError: pyarrow is not installed.
@@ -279,7 +280,7 @@ def libraries() -> tuple[ModuleType, ModuleType]:
 
 
 def file_of(table: Any, **options: Any) -> bytes:
-    """Return a table of pyarrow's as a file, compressed; `options` are those of its writer."""
+    """Return a pyarrow table as a compressed file; `options` are those of its writer."""
     pyarrow, parquet = libraries()
     written = pyarrow.BufferOutputStream()
     parquet.write_table(table, written, compression="zstd", **options)
@@ -299,7 +300,7 @@ def _array(pyarrow: Any, kind: Kind, cells: list[Cell]) -> Any:
     if kind == "integer" and any(
         isinstance(cell, int) and not -(1 << 63) <= cell < 1 << 63 for cell in cells
     ):
-        # Sums of large counts, such as of floating-point operations, have no limit.
+        # Sums of large counts, such as floating-point operations, may exceed 64 bits.
         return pyarrow.array(cells, type=pyarrow.decimal128(38))
     return pyarrow.array(cells, type=types[kind])
 
@@ -316,7 +317,7 @@ def _file_notes(profile: Profile) -> dict[str, str]:
 
 TABLES: tuple[TableName, ...] = get_args(TableName)
 CALLS = "calls"
-# What each call has, and of which kind; `process` is in the name of the directory.
+# The columns of calls and their types; `process` is in the directory's name.
 CALL_COLUMNS = {
     **dict.fromkeys(("start_ns", "duration_ns"), "BIGINT"),
     **dict.fromkeys(("path", "name", "clock"), "VARCHAR"),
@@ -329,11 +330,11 @@ _ROWS_A_GROUP = 1 << 18
 
 
 def files(profile: Profile, parts: Iterable[Timeline]) -> Iterator[tuple[str, bytes]]:
-    """Yield each file of a run's dataset: its name below the dataset's directory, and what is in it.
+    """Yield each file of a run's dataset: its name in the dataset's directory, and its content.
 
     Args:
         profile: of the run.
-        parts: its timeline, of one or more processes at a time, each looked at once.
+        parts: its timeline, one or more processes at a time, iterated once.
 
     Raises:
         TicktreeError: pyarrow is not installed.
@@ -387,7 +388,7 @@ def _calls(part: Timeline, calls: Column) -> bytes:
     )
     assert table.column_names == list(CALL_COLUMNS)
     times = ("start_ns", "duration_ns")
-    # Moments grow, so that little is left of their differences.
+    # Times increase, so their differences are small and compress well.
     return file_of(
         table,
         row_group_size=_ROWS_A_GROUP,

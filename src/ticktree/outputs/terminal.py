@@ -1,4 +1,4 @@
-"""The terminal's view: the parts one below the other, fitted to its width."""
+"""The terminal view: the parts one below the other, fitted to the terminal's width."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ _BETWEEN = "   "  # pieces of one line
 
 
 def render(profile: Profile, options: ViewOptions) -> bytes:
-    """Return what `ticktree report` and the end of `ticktree run` print, in UTF-8."""
+    """Return the report that `ticktree report` and `ticktree run` print, in UTF-8."""
     view = report_view(Context(profile, options.settings), options)
     return draw(parts_of(view), options)
 
 
 def draw(shown: Iterable[Part], options: ViewOptions) -> bytes:
-    """Return parts one below the other, as a terminal takes them, in UTF-8."""
+    """Return parts one below the other, for a terminal, in UTF-8."""
     width = max(LEAST_WIDTH, options.width)
     lines: list[Text] = []
     for part in shown:
@@ -81,7 +81,7 @@ def _heading(part: Heading, width: int) -> Iterator[Text]:
 def _wrapped(
     pieces: Sequence[str], between: str, width: int, style: str = "", hang: str = GAP
 ) -> Iterator[Text]:
-    """Yield `pieces` on as few lines as they need, later lines behind `hang`."""
+    """Yield `pieces` on as few lines as possible; later lines begin with `hang`."""
     line = cut(pieces[0], width)
     for piece in pieces[1:]:
         if cell_len(line + between + piece) <= width:
@@ -107,7 +107,7 @@ def _table(part: Table, width: int) -> Iterator[Text]:
 
 
 def _lines(part: Lines, width: int, options: ViewOptions) -> Iterator[Text]:
-    """Yield each line behind its mark; a sentence may take several, and all of it is shown where all is asked for."""
+    """Yield each line after its mark; a sentence may take several lines, and `--all` shows all of it."""
     for pieces in part.lines:
         room = width - cell_len(part.mark)
         words = (pieces, _BETWEEN) if len(pieces) > 1 else (pieces[0].split(" "), " ")
@@ -119,7 +119,7 @@ def _lines(part: Lines, width: int, options: ViewOptions) -> Iterator[Text]:
 
 
 def _listing(part: Listing, width: int, options: ViewOptions) -> Iterator[Text]:
-    """Yield each sentence behind its number and what it saves, and below it, dim, what it rests on."""
+    """Yield each recommendation after its number and its saving, and below it, dim, its evidence."""
     yield Text(part.title, "bold")
     for number, item in enumerate(part.items, start=1):
         mark = f"{number:>2}  "
@@ -136,7 +136,7 @@ def _listing(part: Listing, width: int, options: ViewOptions) -> Iterator[Text]:
 
 
 def _shortened(lines: list[Text], room: int) -> list[Text]:
-    """Return as many lines as a sentence may take on a screen, the last of them with a mark if there are more."""
+    """Return the lines that a sentence may take on a screen, the last one with a mark if there are more."""
     if len(lines) <= TEXT_LINES:
         return lines
     last = lines[TEXT_LINES - 1]
@@ -149,7 +149,7 @@ def _shortened(lines: list[Text], room: int) -> list[Text]:
 def _encoded(lines: Sequence[Text], color: bool) -> bytes:
     if not color:
         return "".join(f"{line.plain}\n" for line in lines).encode()
-    # Nothing is asked of the environment: the same profile and options give the same bytes everywhere.
+    # The environment is ignored: the same profile and options give the same bytes everywhere.
     console = Console(
         file=StringIO(),
         force_terminal=True,

@@ -1,4 +1,4 @@
-"""Plain tables, as hand-made summaries print them: a name, numbers at the right, and units above the columns."""
+"""Plain tables in the style of hand-made summaries: a name, right-aligned numbers, and units above the columns."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from ticktree.profile import path as paths
 
 _GAP = "  "
 
-# The table of operations, each a row of `operation`.
+# The table of operations; `operation` makes its rows.
 OPERATIONS = ("Operation", "Calls", "Total(s)", "Avg(s)", "Min(s)", "Max(s)", "Mem Peak(MB)", "GPU Peak(MB)")
 
 
@@ -36,7 +36,7 @@ def table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
 def operation(
     name: str, stats: Stats, total_ns: int, memory: Memory | None, device_memory: Memory | None
 ) -> list[str]:
-    """Return an operation's cells: `total_ns` is that of all its calls, those that have not ended included."""
+    """Return an operation's cells; `total_ns` is of all its calls, including those that have not ended."""
     times = (stats.mean_ns, stats.min_ns, stats.max_ns)
     peaks = [None if one is None else one.peak_bytes for one in (memory, device_memory)]
     return [
@@ -49,7 +49,7 @@ def operation(
 
 
 def number(amount: float | None, unit: float, digits: int) -> str:
-    """Return an amount in units of so much, without their name; what was not measured is "-"."""
+    """Return an amount as a number of units, without the unit; "-" if it was not measured."""
     return ABSENT if amount is None else f"{amount / unit:.{digits}f}"
 
 
@@ -61,7 +61,7 @@ def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
 
 NAME_CELLS = 60
 
-# What a column's unit is called above it, what one of it is, and how many decimals it has.
+# By unit: its name above the column, its size, and its number of decimals.
 _UNITS: dict[str, tuple[str, float, int]] = {
     "ns": ("(ms)", 1e6, 3),
     "share": ("(%)", 0.01, 1),
@@ -75,7 +75,7 @@ _UNITS: dict[str, tuple[str, float, int]] = {
 
 
 def render(profile: Profile, options: ViewOptions) -> bytes:
-    """Return the report as UTF-8; "-" is what was not measured."""
+    """Return the report as UTF-8, with "-" for values that were not measured."""
     view = report_view(Context(profile, options.settings), replace(options, all=True))
     return "\n".join(_lines(view)).encode() + b"\n"
 
@@ -106,7 +106,7 @@ def _recommendation(each: Recommendation) -> str:
 
 
 def _table(shown: Table | None) -> Iterator[str]:
-    """Yield a table in plain numbers: of trees with the path of each row, which needs no lines."""
+    """Yield a table in plain numbers; trees have each row's path instead of tree lines."""
     if shown is None:
         return
     yield from ("", f"{shown.title.upper()}:")

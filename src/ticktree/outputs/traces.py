@@ -1,9 +1,9 @@
 """Traces: the calls of a timeline for viewers, in which calls on one track must follow each other or nest.
 
-Chrome's trace event JSON is for chrome://tracing, ui.perfetto.dev and whatever reads such files. A Perfetto trace has
-one sequence of packets per track, which keeps each packet small: what a track's packets have in common is said once,
-names are numbered, and a moment is given as what has passed since the one before. Packets are compressed in the
-trace's own way, so that the file needs no unpacking.
+Chrome's trace event JSON is for chrome://tracing, ui.perfetto.dev and other readers of such files. A Perfetto trace
+has one sequence of packets per track, which keeps each packet small: what a track's packets share is written once,
+names are numbered, and a moment is the time since the one before. Packets are compressed by the trace's own means, so
+the file needs no unpacking.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ class Track:
     """Calls that nest.
 
     Attributes:
-        lane: Whose they are.
-        note: What sets this track apart from the lane's first; "" for that.
-        calls: Indices of the timeline's calls, in the order they began.
-        order: For each of the 2n moments in turn, which call begins or ends: k for the begin of `calls[k]`, n + k for
-            its end.
+        lane: The lane of the calls.
+        note: The difference to the lane's first track; "" for that track.
+        calls: Indices of the timeline's calls, in order of start.
+        order: The call that begins or ends at each of the 2n moments: k for the begin of `calls[k]`, n + k for its
+            end.
     """
 
     lane: Lane
@@ -44,15 +44,15 @@ class Track:
 
     @property
     def name(self) -> str:
-        """What to call it beside the tracks of its process."""
+        """The name of the track among those of its process."""
         return f"{self.lane.name}, {self.note}" if self.note else self.lane.name
 
 
 def tracks_of(timeline: Timeline) -> Iterator[Track]:
-    """Yields every track with calls, those of one lane after another.
+    """Yield every track with calls, lane by lane.
 
-    What a program measured elsewhere may overlap anything, and so may sections that a sleeping generator holds open:
-    they get tracks of their own beside their lane's.
+    Durations that a program measured elsewhere may overlap anything, and so may sections that a suspended generator
+    holds open: they get further tracks next to their lane's first one.
     """
     recorded = np.array([spot.recorded for spot in timeline.spots], bool)
     for at, lane in enumerate(timeline.lanes):
@@ -79,17 +79,17 @@ def _nested(timeline: Timeline, lane: Lane, note: str, calls: Column) -> Iterato
 
 
 def nesting_order(start: Column, end: Column) -> Column | None:
-    """In which order calls that nest begin and end, as in `Track.order`; None where they do not nest.
+    """Return the order in which nested calls begin and end, as in `Track.order`; None if they do not nest.
 
     Args:
-        start: When each begins; sorted.
-        end: When each ends.
+        start: The begin of each call; sorted.
+        end: The end of each call.
     """
     count = len(start)
     indices = np.arange(count)
-    # The last call that begins before this one has ended lies inside it, with all between.
+    # The last call that begins before this one has ended is nested in it, with all between.
     last = np.maximum(indices, np.searchsorted(start, end, "left") - 1)
-    # Ends come after the begin of that call; of several at that place, the call that began last ends first.
+    # Ends come after the begin of that call; of several ends there, the call that began last ends first.
     ends = np.lexsort((-indices, last))
     order = np.empty(2 * count, np.int64)
     begin_at = indices + np.searchsorted(last[ends], indices, "left")
@@ -102,7 +102,7 @@ def nesting_order(start: Column, end: Column) -> Column | None:
 
 
 def _matches(order: Column, count: int) -> bool:
-    """Whether every end is that of the call that is open innermost."""
+    """Return whether every end is that of the innermost open call."""
     is_begin = order < count
     depth = np.cumsum(np.where(is_begin, 1, -1)) + ~is_begin
     by_depth = np.argsort(depth, kind="stable")
@@ -111,7 +111,7 @@ def _matches(order: Column, count: int) -> bool:
 
 
 def _layers(starts: list[int], ends: list[int]) -> list[int]:
-    """For each call the first layer in which it nests, filled in the order they begin."""
+    """Return for each call the first layer in which it nests, filled in order of start."""
     open_in: list[list[int]] = []
     found = []
     for start, end in zip(starts, ends, strict=True):
@@ -124,19 +124,18 @@ def _layers(starts: list[int], ends: list[int]) -> list[int]:
 
 
 def _fits(open_ends: list[int], start: int, end: int) -> bool:
-    """Whether a call nests in those of a layer, of which it drops what is over by its start."""
+    """Return whether a call nests in those of a layer; drop from the layer the calls that ended before its start."""
     while open_ends and open_ends[-1] <= start:
         open_ends.pop()
     return not open_ends or end <= open_ends[-1]
 
 
-# A thread's number is the kernel's; what is no thread gets one above any of these, within the 32 bits that readers
-# keep of it.
+# A thread's number is the kernel's; other tracks get numbers above all of these, within the 32 bits that readers use.
 _FIRST_NUMBER = 1 << 24
 
 
 def render_chrome(profile: Profile, options: ViewOptions, timeline: Timeline) -> bytes:
-    """Return the timeline as JSON and a newline: an event a line, times in microseconds to the nanosecond."""
+    """Return the timeline as JSON and a newline: one event per line, times in microseconds to the nanosecond."""
     tracks = list(tracks_of(timeline))
     numbers = _thread_numbers(tracks)
     heads = _heads(timeline, options)
@@ -158,7 +157,7 @@ def render_chrome(profile: Profile, options: ViewOptions, timeline: Timeline) ->
 
 
 def _thread_numbers(tracks: list[Track]) -> list[int]:
-    """For each track a number that no other of its process has: of a thread its own."""
+    """Return for each track a number that is unique in its process; for a thread, the kernel's."""
     taken: set[tuple[int, int]] = set()
     found = []
     for at, track in enumerate(tracks):
@@ -184,7 +183,7 @@ def _metadata(tracks: list[Track], numbers: list[int]) -> Iterator[dict[str, Any
 
 
 def _counters(gauges: Iterable[Gauge], timeline: Timeline, tracks: list[Track]) -> Iterator[dict[str, Any]]:
-    """Yield, for each gauge, the one reading whose moment is known: its last."""
+    """Yield, for each gauge, the only reading whose time is known: the last."""
     began = timeline.began_wall_ns
     for gauge in gauges:
         if began is not None and gauge.last_wall_ns >= began and tracks:
@@ -200,7 +199,7 @@ def _counters(gauges: Iterable[Gauge], timeline: Timeline, tracks: list[Track]) 
 
 
 def _heads(timeline: Timeline, options: ViewOptions) -> list[str]:
-    """For each spot what its calls' lines begin with."""
+    """Return the beginning of the lines of each spot's calls."""
     categories = Categories(options.settings.categories)
     found = []
     for spot in timeline.spots:
@@ -227,7 +226,7 @@ def _calls(timeline: Timeline, track: Track, number: int, heads: list[str]) -> I
 
 
 def _elsewhere(timeline: Timeline, spots: Column, order: Column) -> list[bool]:
-    """For each call of a track whether its place in the tree is another than its name under the call around it."""
+    """Return for each call of a track whether its path is not that of the enclosing call and its name."""
     every = [spot.path for spot in timeline.spots]
     marked = [spot.name != paths.name_of(spot.path) for spot in timeline.spots]
     above = [paths.parent(path) for path in every]
@@ -239,7 +238,7 @@ def _elsewhere(timeline: Timeline, spots: Column, order: Column) -> list[bool]:
 
 
 def spots_around(spots: Column, order: Column) -> Column:
-    """For each call of a track what the call around it called; -1 where there is none."""
+    """Return for each call of a track the spot of the enclosing call; -1 if there is none."""
     is_begin = order < len(spots)
     depth = np.cumsum(np.where(is_begin, 1, -1))[is_begin]  # of each call, in the order they begin
     calls = order[is_begin]
@@ -250,7 +249,7 @@ def spots_around(spots: Column, order: Column) -> Column:
     return around
 
 
-# Of the trace's schema: fields of a packet, of an event, of a track, and values of enumerations.
+# From the trace's schema: fields of a packet, of an event, of a track, and values of enumerations.
 _PACKET = 1
 _CLOCKS, _TIMESTAMP, _SEQUENCE, _EVENT, _INTERNED, _FLAGS, _COMPRESSED, _CLOCK, _DEFAULTS, _TRACK = (
     *(6, 8, 10, 11, 12, 13, 50, 58, 59, 60),
@@ -265,12 +264,12 @@ _REALTIME, _BOOTTIME, _SINCE_LAST = 1, 6, 64
 _MAIN_SEQUENCE = 1
 _LOST_TRACK = 1
 _PACKETS_AT_ONCE = 1 << 16
-# Of zlib: further levels save little and take long.
+# zlib's level: higher ones save little and take long.
 _LEVEL = 1
 
 
 def render_perfetto(profile: Profile, options: ViewOptions, timeline: Timeline) -> bytes:
-    """Return the timeline as a trace; gauges as counters, and what was lost as an event of its own."""
+    """Return the timeline as a trace, with gauges as counters and the losses as an event."""
     tracks = list(tracks_of(timeline))
     parts = [b"".join(_packet(piece) for piece in _main(profile, timeline, tracks))]
     labels = [spot.label for spot in timeline.spots]
@@ -289,7 +288,7 @@ def _main(profile: Profile, timeline: Timeline, tracks: list[Track]) -> Iterator
     processes = list(dict.fromkeys(track.lane.process for track in tracks))
     process_ids = {process: _track_id(len(tracks) + at) for at, process in enumerate(processes)}
     described: set[str] = set()
-    # A track of a lane beside its first is below that of its thread.
+    # Further tracks of a lane are below that of its thread.
     threads: dict[tuple[str, int, str], int] = {}
     for at, track in enumerate(tracks):
         lane, parent = track.lane, process_ids[track.lane.process]
@@ -313,7 +312,7 @@ def _track_id(at: int) -> int:
 
 
 def _clocks(timeline: Timeline) -> bytes:
-    """Say what the trace's time is: nanoseconds since the run began, and when that was."""
+    """Return the packet that defines the trace's clock: nanoseconds since the run began, and when that was."""
     clocks = [message(1, integer(1, _BOOTTIME), integer(2, 0, present=True))]
     if timeline.began_wall_ns is not None:
         clocks.append(message(1, integer(1, _REALTIME), integer(2, timeline.began_wall_ns)))
@@ -350,7 +349,7 @@ def _losses(profile: Profile, timeline: Timeline) -> Iterator[bytes]:
 
 
 def _gauges(gauges: Iterable[Gauge], first: int, timeline: Timeline) -> Iterator[bytes]:
-    """Yield a counter a gauge, with the one reading whose moment is known: its last."""
+    """Yield one counter per gauge, with the only reading whose time is known: the last."""
     began = timeline.began_wall_ns
     for track_id, gauge in enumerate(gauges, first):
         if began is None or gauge.last_wall_ns < began:
@@ -368,7 +367,7 @@ def _packet(body: bytes) -> bytes:
 def _sequence(
     timeline: Timeline, track: Track, track_id: int, labels: list[str], kinds: list[str]
 ) -> Iterator[bytes]:
-    """Yield the packets of one track: first what they have in common, then a packet a moment."""
+    """Yield the packets of one track: first what they share, then one packet per moment."""
     spots = timeline.spot[track.calls]
     used = np.unique(spots).tolist()
     categories = {kind: at for at, kind in enumerate(dict.fromkeys(kinds[at] for at in used), 1) if kind}
@@ -399,7 +398,7 @@ def _sequence(
 
 
 def _since_last_clock(start_ns: int) -> bytes:
-    """Say that a clock of this sequence alone counts from one packet to the next."""
+    """Return the packet that defines this sequence's clock, which counts from one packet to the next."""
     trace = message(1, integer(1, _BOOTTIME), integer(2, start_ns))
     own = message(1, integer(1, _SINCE_LAST), integer(2, 0, present=True), integer(3, 1))
     return message(_CLOCKS, trace, own)

@@ -1,4 +1,4 @@
-"""What trying remedies says: a table for a terminal, JSON for programs."""
+"""Results of trying remedies: a table for a terminal, JSON for programs."""
 
 from __future__ import annotations
 
@@ -57,7 +57,9 @@ def _parts(found: Trials) -> Iterator[Part]:
         )
     else:
         again = [each for each in (found.winner, found.both) if each is not None]
-        yield Table("each remedy against none", "remedy", _HEADS, [_tried(each) for each in found.trials])
+        yield Table(
+            "each remedy compared with none", "remedy", _HEADS, [_tried(each) for each in found.trials]
+        )
         if again:
             yield Table(
                 "measured again, in fresh pairs", "remedies", _HEADS, [_tried(each) for each in again]
@@ -106,18 +108,18 @@ def _remarks(found: Trials) -> Iterator[str]:
 
 def _why_none(found: Trials) -> str:
     if found.winner is not None:
-        return (
-            f"Nothing is verified: {' + '.join(found.winner.remedies)} gained nothing certain in fresh pairs."
-        )
+        return f"Nothing is verified: {' + '.join(found.winner.remedies)} had no certain gain in fresh pairs."
     if any(each.verdict == "faster" for each in found.trials):
-        return "Nothing is verified: what made ticks shorter changed the results, or they cannot be compared."
+        return (
+            "Nothing is verified: what made ticks shorter changed the results, or results cannot be compared."
+        )
     if any(each.shift is not None and each.verdict == "inconclusive" for each in found.trials):
-        return "Nothing is verified; more pairs (--pairs 12) or a machine without other work may tell."
-    return "Nothing tried here is worth doing: no remedy made the ticks shorter."
+        return "Nothing is verified: try more pairs (--pairs 12), or an idle machine."
+    return "No remedy made the ticks shorter."
 
 
 def _keeping(trial: Trial, program: str) -> dict[str, Any]:
-    """Return what keeps the remedies of a trial: a command, where they are variables, and lines of the program."""
+    """Return how to keep the remedies of a trial: a command for variables, and lines of the program."""
     remedies = [remedy for remedy in REMEDIES if remedy.name in trial.remedies]
     variables = {key: value for remedy in remedies for key, value in remedy.environment.items()}
     words = [f"{key}={shlex.quote(value)}" for key, value in variables.items()]

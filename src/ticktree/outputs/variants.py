@@ -293,7 +293,7 @@ _STATS = ("count", "mean_ns", "min_ns", "p50_ns", "p90_ns", "p99_ns", "max_ns")
 
 def _page(runs: Sequence[Variant], options: ViewOptions) -> bytes:
     """Return the page in UTF-8."""
-    said = {
+    document = {
         "runs": [_run_fields(run) for run in runs],
         "loops": [
             _loop_fields(path, runs) for path in sorted({path for run in runs for path in run.profile.loops})
@@ -311,7 +311,7 @@ def _page(runs: Sequence[Variant], options: ViewOptions) -> bytes:
         "losses": [losses(run.profile) for run in runs],
         "facts": facts,
     }
-    return page("runs", "variants", json.dumps(said, separators=(",", ":")).encode(), words)
+    return page("runs", "variants", json.dumps(document, separators=(",", ":")).encode(), words)
 
 
 def _headline_of(run: Variant, options: ViewOptions) -> list[str]:

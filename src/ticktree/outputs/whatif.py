@@ -1,4 +1,4 @@
-"""What experiments say: a table for a terminal, a page with a curve for each section, JSON for programs."""
+"""Results of experiments: a table for a terminal, a page with a curve for each section, JSON for programs."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _FASTER = (
     Head("Amdahl", 2),
     Head("verdict", 0, words=True),
 )
-_SLOWER = (Head("slower by", 0), Head("loss", 0), Head("95% interval", 1), Head("of 1 ms more", 2))
+_SLOWER = (Head("slower by", 0), Head("loss", 0), Head("95% interval", 1), Head("per ms added", 2))
 _MISSES = (Head("faster by", 0), Head("missed now", 0), Head("would be missed", 0))
 
 
@@ -110,7 +110,7 @@ def _slower(slope: Slope) -> Entry:
 
 
 def percent(value: float | None) -> str:
-    """Return a percentage with one digit behind the point; "-" for None."""
+    """Return a percentage with one decimal; "-" for None."""
     if value is None:
         return formatting.ABSENT
     text = f"{value:.1f}%"
@@ -118,7 +118,7 @@ def percent(value: float | None) -> str:
 
 
 def interval(low: float | None, high: float | None) -> str:
-    """Return an interval of percentages; "-" where an end is not known."""
+    """Return an interval of percentages; "-" if an end is unknown."""
     return formatting.ABSENT if low is None or high is None else f"{percent(low)} to {percent(high)}"
 
 
@@ -149,8 +149,8 @@ def _page(found: Experiments) -> Iterator[str]:
             verdicts = ", ".join(dict.fromkeys(each.verdict for each in points))
             yield f"<h3>{escape(visible(path))}<small>{verdicts}</small></h3>"
             yield f'<div class="scroll">{_curve(path, points, found.tick_ns)}</div>'
-    yield "<p>Of each section the mean tick, by how many percent faster the section is, with 95% intervals; "
-    yield "dashed is what Amdahl's law gives if the whole program waits for it.</p>"
+    yield "<p>The mean tick by how much faster each section is, with 95% intervals; "
+    yield "dashed: Amdahl's law if the whole program waits for the section.</p>"
 
 
 def _curve(path: str, points: Sequence[Prediction], tick_ns: float) -> str:
@@ -167,16 +167,16 @@ def _curve(path: str, points: Sequence[Prediction], tick_ns: float) -> str:
         x = _x(each.speedup_percent)
         if each.low_percent is not None and each.high_percent is not None:
             parts.append(line("level", x, _y(each.low_percent, most), x, _y(each.high_percent, most)))
-        said = f"{each.speedup_percent}% faster: {percent(each.gain_percent)}"
-        said += f" ({interval(each.low_percent, each.high_percent)})"
-        parts.append(mark(x, _y(each.gain_percent or 0.0, most), 4, said))
+        label = f"{each.speedup_percent}% faster: {percent(each.gain_percent)}"
+        label += f" ({interval(each.low_percent, each.high_percent)})"
+        parts.append(mark(x, _y(each.gain_percent or 0.0, most), 4, label))
     return _PLANE.svg(f"{visible(path)}: tick by speed-up", parts)
 
 
 def _axes(tick_ns: float, most: float) -> Iterator[str]:
     yield from _PLANE.grid(0, tick_ns * (1 + most / 100))
     for speedup in range(0, 101, 25):
-        words = f"{speedup}% faster" if speedup else "as it is"
+        words = f"{speedup}% faster" if speedup else "unchanged"
         yield text(_x(speedup), _PLANE.height - 10, words, "middle")
 
 

@@ -66,7 +66,7 @@ def test_pairs_that_cannot_tell_say_what_they_could_have_found():
     assert 5 < document["detectable_percent"] < 40
     assert 30 < document["pairs_for_5_percent"] < 400
     (line,) = [line for line in remarks(compared) if line.startswith("train:")]
-    assert "10 pairs as noisy as these find" in line
+    assert "10 pairs as noisy as these detect" in line
     assert "5% needs about" in line
     told = compare([run_of(1e7)] * 10, [run_of(2e7)] * 10, paired=True)
     assert all(entry.power is None for entry in told.entries)

@@ -62,7 +62,7 @@ def found(profile: Profile):
 def test_workers_that_do_little_outside_a_lock_queue_for_it():
     (one,) = found(queueing([7.4] * 4))
     assert one.message == (
-        "Do less while the lock of acquire is held, or give each worker a lock of its own: of 4 × env worker, 3.0 "
+        "Do less while the lock of acquire is held, or give each worker its own lock: of 4 × env worker, 3.0 "
         "wait for it at any moment, 100% of that until one of them lets it go"
     )
     assert (one.path, one.severity, one.saving) == ("acquire", "critical", None)

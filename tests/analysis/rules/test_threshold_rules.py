@@ -190,7 +190,7 @@ def test_a_section_that_needs_more_than_100_mb_is_named_with_what_it_needs():
     profile = grown(trainer(20, 25).profile(), "train/sample", 151 * MB)
     (finding,) = found(profile)
     assert (finding.rule, finding.severity, finding.path) == ("memory", "info", "train/sample")
-    assert finding.message == "a call of sample needs at least 151 MB beyond what was there"
+    assert finding.message == "a call of sample needs at least 151 MB beyond what was allocated before"
     assert finding.facts == {
         "section": "train/sample",
         "needed_bytes": 151 * MB,
@@ -199,7 +199,7 @@ def test_a_section_that_needs_more_than_100_mb_is_named_with_what_it_needs():
         "is_exact": False,
     }
     (exact,) = found(grown(profile, "train/sample", 151 * MB, is_exact=True))
-    assert exact.message == "a call of sample needs 151 MB beyond what was there"
+    assert exact.message == "a call of sample needs 151 MB beyond what was allocated before"
 
 
 def test_the_peak_of_the_process_alone_says_nothing_of_a_section():
@@ -229,7 +229,7 @@ def test_a_devices_memory_is_judged_by_itself():
     profile = with_node(trainer(20, 25).profile(), "train/update/actor/forward", device_memory=device)
     (finding,) = found(profile)
     assert (finding.rule, finding.path) == ("gpu-memory", "train/update/actor/forward")
-    assert finding.message == "a call of forward needs 2.10 GB of cuda:0 beyond what was there"
+    assert finding.message == "a call of forward needs 2.10 GB of cuda:0 beyond what was allocated before"
     assert said(profile, device_memory_bytes=3000 * MB) == set()
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from support.example_timelines import crowd, lane
 from ticktree.outputs import OUTPUTS
-from ticktree.outputs.html.events import told
+from ticktree.outputs.html.events import packed_timeline
 from ticktree.outputs.traces import tracks_of
 from ticktree.outputs.writing.visible import visible
 from ticktree.profile import path as paths
@@ -51,7 +51,7 @@ def of(*calls: tuple[int, int]) -> Timeline:
     ],
 )
 def test_what_was_put_in_can_be_taken_out_to_the_nanosecond(timeline):
-    facts, data = told(timeline)
+    facts, data = packed_timeline(timeline)
     start, duration, spot = read(facts, data)
     calls = np.concatenate([track.calls for track in tracks_of(timeline)])
     assert np.array_equal(start, timeline.start_ns[calls])
@@ -62,14 +62,14 @@ def test_what_was_put_in_can_be_taken_out_to_the_nanosecond(timeline):
 
 
 def test_calls_that_do_not_nest_have_a_track_of_their_own():
-    facts, _ = told(of((10, 100), (50, 100)))
+    facts, _ = packed_timeline(of((10, 100), (50, 100)))
     assert [track["title"] for track in facts["tracks"]] == ["thread 4200", "thread 4200, overlapping 1"]
 
 
 def test_of_many_calls_that_overlap_most_are_told_by_how_many_there_are():
     """A hundred requests, each handed over when it ends: the page does not grow with what was under way at once."""
     timeline = of(*((10 * n, 1000 + 10 * n) for n in range(100)))
-    facts, data = told(timeline)
+    facts, data = packed_timeline(timeline)
     assert len(facts["tracks"]) == 5
     assert facts["tracks"][-1]["title"] == "thread 4200, 96 more that overlap"
     start, duration, spot = read(facts, data)
@@ -87,7 +87,7 @@ def test_of_many_calls_that_overlap_most_are_told_by_how_many_there_are():
 
 def test_what_was_measured_elsewhere_has_few_tracks_too():
     timeline = of(*((10 * n, 1000 + 10 * n) for n in range(100)))
-    facts, _ = told(replace(timeline, spots=(CalledNode("a", recorded=True),)))
+    facts, _ = packed_timeline(replace(timeline, spots=(CalledNode("a", recorded=True),)))
     assert [track["title"].partition(", ")[2] for track in facts["tracks"]] == [
         "measured elsewhere",
         *(f"measured elsewhere, overlapping {layer}" for layer in (1, 2, 3)),
@@ -98,7 +98,7 @@ def test_what_was_measured_elsewhere_has_few_tracks_too():
 def test_names_are_as_they_may_be_shown():
     name = "\u202e</script>"
     timeline = replace(of((0, 1)), lanes=(lane(0, name, name),), spots=(CalledNode(paths.join([name])),))
-    facts, _ = told(timeline)
+    facts, _ = packed_timeline(timeline)
     assert facts["spots"] == [[paths.join([name]), visible(name), 0]]
     assert visible(name) in facts["tracks"][0]["title"]
     page = OUTPUTS["html"].render(crowd(10)[0], timeline=timeline)
@@ -109,7 +109,7 @@ def test_the_page_has_them_in_an_element_of_their_own_and_only_where_there_are_a
     profile, timeline = crowd(500)
     page = OUTPUTS["html"].render(profile, timeline=timeline)
     (found,) = re.findall(rb'<script id="ticktree-events" type="text/plain">([^<]*)</script>', page)
-    assert gzip.decompress(base64.b64decode(found)) == told(timeline)[1]
+    assert gzip.decompress(base64.b64decode(found)) == packed_timeline(timeline)[1]
     assert page == OUTPUTS["html"].render(profile, timeline=timeline)
     assert b'ticktree-events" type' not in OUTPUTS["html"].render(profile)
     assert b'ticktree-events" type' not in OUTPUTS["html"].render(profile, timeline=empty(timeline))

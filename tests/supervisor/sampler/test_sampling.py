@@ -418,7 +418,7 @@ def test_where_the_system_refuses_one_line_says_so(tmp_path: Path) -> None:
             preexec_fn=refuse_to_read_others,
         )
         assert (done.returncode, done.stdout) == (0, "done\n")
-        said = "the program was not sampled: the system does not let us read its memory (Operation not permitted)"
+        said = "the system does not let ticktree read its memory (Operation not permitted)"
         assert (said in done.stderr) == is_said
         assert "Nothing was recorded" in done.stderr
 
@@ -451,7 +451,7 @@ if __name__ == "__main__":
     assert state_of(time, "sleeps") == "sleep"
     assert {"forked", "spawned"} <= named_in(sampled_apart(profile)["other processes"])
     assert done.stdout == "0\n"
-    assert "s of a core on threads in the program" in done.stderr
+    assert "s of CPU time on threads in the program" in done.stderr
 
 
 def test_a_thread_in_the_program_knows_the_sections(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Puts data into the built front end, such that nothing a program named itself can be anything but text."""
+"""Embeds data into the built front end, so that names chosen by a program can only be text."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from importlib import resources
 from typing import Any, Literal, TypeAlias
 
-# A page of one run, and one of several: a comparison, or variants side by side.
+# A page for one run, and a page for several: a comparison, or variants side by side.
 FrontEnd: TypeAlias = Literal["page", "runs"]
 
 _COMPACT = (",", ":")
@@ -21,29 +21,31 @@ TITLE = b"@@ticktree-title@@"
 
 _EVENTS_LEVEL = 3
 
-# Shorter data stays legible in the file's source.
+# Shorter data stays readable in the file's source.
 PLAIN_AT_MOST = 32_768
 
-# JSON may write any character of a string so; without these three, no parser of HTML sees a tag, an entity or a
-# comment in it.
+# JSON allows this form for every character of a string; without these three characters, an HTML parser finds no tag,
+# entity or comment in it.
 _INERT = {ord("<"): "\\u003c", ord(">"): "\\u003e", ord("&"): "\\u0026"}
 
 
-def page(front_end: FrontEnd, what: str, said: bytes, words: Mapping[str, Any], events: bytes = b"") -> bytes:
+def page(
+    front_end: FrontEnd, view: str, document: bytes, words: Mapping[str, Any], events: bytes = b""
+) -> bytes:
     """Return a front end with its data in it; the same bytes for the same data.
 
     Args:
-        front_end: which of those that are built.
-        what: what it shows: "report", "comparison" or "variants".
-        said: the same in JSON.
-        words: what else it is told; its "title" is what the browser shows of it, and safe to show.
-        events: columns of single calls; without them, the page has no place for any.
+        front_end: one of the built front ends.
+        view: "report", "comparison" or "variants".
+        document: the data in JSON.
+        words: further data; its "title" is the page's title, and safe to show.
+        events: columns of single calls; without them, the page has no element for them.
     """
     data = (
         b'{"'
-        + what.encode()
+        + view.encode()
         + b'":'
-        + said
+        + document
         + b',"view":'
         + json.dumps(words, separators=_COMPACT).encode()
         + b"}"
@@ -52,21 +54,21 @@ def page(front_end: FrontEnd, what: str, said: bytes, words: Mapping[str, Any], 
     before, _, rest = built.partition(TITLE)
     between, _, after = rest.partition(DATA)
     return b"".join(
-        (before, html.escape(words["title"]).encode(), between, embedded(data), _beside(events), after)
+        (before, html.escape(words["title"]).encode(), between, embedded(data), _events(events), after)
     )
 
 
-def _beside(events: bytes) -> bytes:
-    """Return events in an element of their own behind the data's: they are unpacked when somebody wants them."""
+def _events(events: bytes) -> bytes:
+    """Return events in a separate element after the data: the page unpacks them only when needed."""
     if not events:
         return b""
-    # Most of what is in them looks like chance: a better compression would take twice as long for a hundredth.
+    # Most of the bytes are close to random: a higher level would take twice as long and save a hundredth.
     packed = base64.b64encode(gzip.compress(events, compresslevel=_EVENTS_LEVEL, mtime=0))
     return b'</script>\n    <script id="ticktree-events" type="text/plain">' + packed
 
 
 def embedded(data: bytes) -> bytes:
-    """Return JSON in ASCII as the text of a script element that no script runs: itself, or packed and in base64."""
+    """Return ASCII JSON as the text of an inert script element: unchanged, or compressed and in base64."""
     if len(data) <= PLAIN_AT_MOST:
         return data.decode("ascii").translate(_INERT).encode("ascii")
     return base64.b64encode(gzip.compress(data, compresslevel=9, mtime=0))

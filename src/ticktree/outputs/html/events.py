@@ -1,13 +1,13 @@
 """The calls of a timeline as columns of bytes, which compress well and are read without a parser.
 
-Calls stand track by track, in each in the order they began. Of every call there are the time since the call before it
-in its track began (of the first, since the run did), how long it took, and which spot it is of. A column is written
-byte by byte: first the lowest bytes of all its numbers, then the next, as many as its largest number needs. The high
-bytes, which are nearly all 0, then cost nothing, and the front end adds them up in plain loops.
+Calls are ordered by track, and within a track by start. Each call has the time since the start of the call before it
+in its track (for the first, since the start of the run), its duration, and its spot. A column is written byte by byte:
+first the lowest bytes of all its numbers, then the next, as many as its largest number needs. So the high bytes, which
+are nearly all 0, cost nothing, and the front end combines them in simple loops.
 
-A program that hands over what it measured elsewhere, such as the latency of each of a thousand requests under way, has
-as many tracks as there were of them at once. Nobody looks at the fortieth. So behind the first tracks of a lane comes
-one that says how many more calls there were at each moment: 1, 2 or 3, 4 to 7, and so on.
+A program that records durations measured elsewhere, such as the latencies of a thousand concurrent requests, has as
+many tracks as there were requests at once, and a reader does not look at the fortieth. So the first tracks of a lane
+are followed by one that shows how many more calls there were at each moment: 1, 2 or 3, 4 to 7, and so on.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ from ticktree.outputs.traces import Track, tracks_of
 from ticktree.outputs.writing.visible import visible
 from ticktree.profile.timeline import Column, Lane, Timeline
 
-# Calls that overlap in so many tracks can still be told from one another.
+# Calls that overlap in this many tracks are still distinguishable.
 TRACKS = 4
 
 
 @dataclass(frozen=True, eq=False)
 class Drawn:
-    """A track of the page: stretches that nest.
+    """A track of the page: periods that nest.
 
     Attributes:
-        track: which it is, or the first of those that it stands for.
-        title: what to call it.
-        start_ns: when each stretch begins.
-        duration_ns: how long it is.
-        spot: which call it is of, as an index of the timeline's spots; from their number on, of `crowd_name`.
+        track: the track, or the first of those that it replaces.
+        title: its name.
+        start_ns: the start of each period.
+        duration_ns: its duration.
+        spot: its spot, as an index into the timeline's spots; from their number on, into those of `crowd_name`.
     """
 
     track: Track
@@ -47,7 +47,7 @@ class Drawn:
 
 
 def drawn(timeline: Timeline) -> Iterator[Drawn]:
-    """Yield the tracks of the page: of each lane what nests, what was measured elsewhere, and what overlaps that."""
+    """Yield the tracks of the page: for each lane, nested calls, durations measured elsewhere, and their overlaps."""
     for _, group in groupby(tracks_of(timeline), _of_one_kind):
         tracks = list(group)
         for track in tracks if len(tracks) <= TRACKS + 1 else tracks[:TRACKS]:
@@ -62,7 +62,7 @@ def _of_one_kind(track: Track) -> tuple[Lane, str]:
 
 
 def crowd_name(level: int) -> str:
-    """Return what a stretch is called in which so many calls overlap that their logarithm is `level`."""
+    """Return the name of a period in which 2**`level` or more calls overlap."""
     least, most = 1 << level, (2 << level) - 1
     return f"{least:,} more" if least == most else f"{least:,} to {most:,} more"
 
@@ -74,7 +74,7 @@ def _crowd(timeline: Timeline, tracks: list[Track]) -> Drawn:
     )
     change = np.zeros(len(moments), np.int64)
     np.add.at(change, place, np.repeat((1, -1), len(calls)))
-    level = np.frexp(np.cumsum(change))[1] - 1  # of none it is -1
+    level = np.frexp(np.cumsum(change))[1] - 1  # -1 without calls
     begins = np.flatnonzero(np.diff(level, prepend=-1))
     starts, levels = moments[begins], level[begins]
     durations = np.diff(starts, append=moments[-1])
@@ -84,12 +84,12 @@ def _crowd(timeline: Timeline, tracks: list[Track]) -> Drawn:
     return Drawn(tracks[0], title, starts[is_any], durations[is_any], spots)
 
 
-# Of a spot that is no call, but how many there are.
+# The category of a spot that is not a call, but a number of calls.
 CROWD = 2
 
 
-def told(timeline: Timeline) -> tuple[dict[str, Any], bytes]:
-    """Return what there is to know of a timeline, and its calls.
+def packed_timeline(timeline: Timeline) -> tuple[dict[str, Any], bytes]:
+    """Return the description of a timeline, and its calls.
 
     Args:
         timeline: with at least one call.
@@ -128,7 +128,7 @@ def _track(one: Drawn) -> dict[str, Any]:
 
 
 def _planes(column: Column) -> bytes:
-    """Return the lowest bytes of all numbers, then the next ones, as many as there are that are not all 0."""
+    """Return the lowest bytes of all numbers, then the next ones, up to the last ones that are not all 0."""
     largest = int(column.max())
     planes = max(1, (largest.bit_length() + 7) // 8)
     by_byte = column.astype("<i8").view(np.uint8).reshape(-1, 8)

@@ -1,4 +1,4 @@
-"""What the page is told beside the JSON: choices and words, so that the front end judges and words nothing itself."""
+"""The page's data besides the JSON: choices and words, so that the front end decides and phrases nothing itself."""
 
 from __future__ import annotations
 
@@ -31,24 +31,24 @@ from ticktree.profile.short_names import ShortNames
 
 
 def units(profile: Profile) -> dict[str, list[dict[str, Any]]]:
-    """Return the columns there may be: of each way to tell those who took part apart, who they are.
+    """Return the possible columns: for each grouping of the writers, its processes, threads or roles.
 
-    What each of them wrote is told by places in the `writers` of the JSON. Ways that tell no two apart are left out,
-    and such as tell the same apart as one before.
+    Each of them has the indices of its writers in the JSON's `writers`. Groupings with one member only are left out,
+    and so are those that equal an earlier one.
     """
     places = {key: place for place, key in enumerate(sorted(profile.writers))}
-    told: dict[str, list[dict[str, Any]]] = {}
+    groups: dict[str, list[dict[str, Any]]] = {}
     known: set[frozenset[tuple[str, ...]]] = set()
     for by in get_args(By):
         found = [unit for role in roles(profile, by) for unit in role.units]
         apart = frozenset(unit.writers for unit in found)
         if len(found) > 1 and apart not in known:
             known.add(apart)
-            told[by] = _told(found, by, places)
-    return told
+            groups[by] = _group(found, by, places)
+    return groups
 
 
-def _told(found: Sequence[Unit], by: By, places: dict[str, int]) -> list[dict[str, Any]]:
+def _group(found: Sequence[Unit], by: By, places: dict[str, int]) -> list[dict[str, Any]]:
     shorts = short_titles(found) if by != "role" else [title_of(unit, by) for unit in found]
     return [
         {"title": title_of(unit, by), "short": short, "writers": [places[writer] for writer in unit.writers]}
@@ -57,7 +57,7 @@ def _told(found: Sequence[Unit], by: By, places: dict[str, int]) -> list[dict[st
 
 
 def mean_ticks(context: Context, place_of: Mapping[int, int], options: ViewOptions) -> list[dict[str, Any]]:
-    """Return the mean tick of each loop in the model's order; of a run without loops the run."""
+    """Return the mean tick of each loop in the order of the loop model; for a run without loops, the run."""
     return [_mean_tick(view, place_of, options) for view in context.loops]
 
 
@@ -70,7 +70,7 @@ def _mean_tick(view: LoopView, place_of: Mapping[int, int], options: ViewOptions
         "title": what,
         "tick_ns": round(view.tick_ns),
         "places": [place_of[id(section.node)] for section in view.sections],
-        # The loop itself takes the whole tick, also what ticktree cost in it.
+        # The loop itself takes the whole tick, including ticktree's cost in it.
         "total_ns": [
             round(section.total_ns if at else view.tick_ns) for at, section in enumerate(view.sections)
         ],
@@ -79,19 +79,19 @@ def _mean_tick(view: LoopView, place_of: Mapping[int, int], options: ViewOptions
     }
 
 
-# Narrower boxes than that part of their node's self time are not drawn.
+# Boxes with a smaller share of their node's self time are not drawn.
 LEAST_SHARE = 1 / 2000
 
 
 def sampled_facts(
     profile: Profile, place_of: Mapping[int, int], loop_of: list[int], options: ViewOptions
 ) -> dict[str, Any]:
-    """Return the calls below each self time in columns, parents first, tables by function, and what to mark.
+    """Return the sampled calls below each self time in columns, parents first, tables by function, and what to mark.
 
     Args:
         profile: what was recorded.
-        place_of: the place of each node in the JSON's tree, by its id.
-        loop_of: of each place that of the loop it is in.
+        place_of: the index of each node in the JSON's tree, by its id.
+        loop_of: the index of the loop of each node.
         options: how much the tables show.
     """
     times = sampled_times(profile)
@@ -118,7 +118,7 @@ def _tables(
 
 def _columns(time: SampledTime) -> dict[str, Any]:
     calls = list(_calls(time.tree(), LEAST_SHARE * time.ns))
-    samples = time.count  # once, for there may be thousands of calls
+    samples = time.count  # once, because there may be thousands of calls
     return {
         "samples": samples,
         "depth": [depth for depth, _ in calls],
@@ -140,14 +140,14 @@ def _calls(root: SampledCall, least_ns: float) -> Iterator[tuple[int, SampledCal
 def _text(call: SampledCall, share: float, samples: int) -> str:
     low, high = interval(share, samples)
     bounds = f"{100 * low:.0f}\N{EN DASH}{100 * high:.0f}%"
-    said = f"{formatting.counted(call.count, 'sample')}, share {bounds} of [self]"
-    return f"{said} \N{MIDDLE DOT} {line_place(call.file, call.hottest_line)}" if call.file else said
+    summary = f"{formatting.counted(call.count, 'sample')}, share {bounds} of [self]"
+    return f"{summary} \N{MIDDLE DOT} {line_place(call.file, call.hottest_line)}" if call.file else summary
 
 
 def facts(context: Context, found: Sequence[Finding], options: ViewOptions) -> dict[str, Any]:
-    """Return choices and words, each made by what every view asks for them.
+    """Return choices and words, from the functions that all views use.
 
-    What is said of nodes goes by their place in the tree from the top down, from 0 for the root, as in the JSON.
+    Data on nodes are ordered by their index in the tree from the top down, from 0 for the root, as in the JSON.
     """
     profile = context.profile
     nodes = [node for _, node in _in_order(profile.root)]
@@ -165,7 +165,9 @@ def facts(context: Context, found: Sequence[Finding], options: ViewOptions) -> d
         "about": [fact.text for fact in whole.provenance if fact not in screen.provenance],
         "mean_ticks": [] if screen.nothing else mean_ticks(context, place_of, every),
         "pace": {path: pace(profile, loop) for path, loop in profile.loops.items()},
-        "over_budget": {path: said for path, loop in profile.loops.items() if (said := _over_budget(loop))},
+        "over_budget": {
+            path: reason for path, loop in profile.loops.items() if (reason := _over_budget(loop))
+        },
         "waited": {path: _waited(profile, loop) for path, loop in profile.loops.items()},
         "usual": {path: _usual(profile, loop) for path, loop in profile.loops.items()},
         "rules": {finding.rule: _rule(finding.rule) for finding in found},
@@ -194,7 +196,7 @@ def _rule(name: str) -> dict[str, str]:
 
 
 def _usual(profile: Profile, loop: Loop) -> dict[str, int]:
-    """Return what a steady tick usually spends in each section that a kept breakdown names."""
+    """Return the usual time of a steady tick in each section that a kept breakdown names."""
     named = {path for tick in loop.worst for path in tick.breakdown} | set(loop.missed_breakdown)
     ticks = max(1, loop.stats.count)
     nodes = {path: profile.root.find(path) for path in sorted(named)}
@@ -202,19 +204,19 @@ def _usual(profile: Profile, loop: Loop) -> dict[str, int]:
 
 
 def _over_budget(loop: Loop) -> str:
-    """Return why ticks may last longer than the budget and are not missed; "" where none does."""
+    """Return why ticks longer than the budget may not be missed; "" if there are none."""
     budget_ns, max_ns = loop.budget_ns, loop.stats.max_ns
     if budget_ns is None or max_ns is None or max_ns <= budget_ns:
         return ""
     missed = formatting.counted(loop.missed, "tick") if loop.missed else "No tick"
     return (
-        f"{missed} worked longer than the budget of {formatting.time(budget_ns)}: only that counts as a miss. "
-        "Other ticks that last longer waited or slept too long."
+        f"{missed} were busy for longer than the budget of {formatting.time(budget_ns)}: only these are missed ticks. "
+        "Other long ticks waited or slept too long."
     )
 
 
 def _waited(profile: Profile, loop: Loop) -> list[int]:
-    """Return how much of each of the worst ticks it waited; of waits in a wait, the outer one counts."""
+    """Return the waiting time in each of the worst ticks; of nested waits, the outer one counts."""
     return [
         sum(ns for path, ns in tick.breakdown.items() if _is_outer_wait(profile, path)) for tick in loop.worst
     ]
@@ -238,7 +240,7 @@ def _notes(profile: Profile, nodes: Sequence[Node]) -> Mapping[int, Sequence[str
 
 
 def _in_order(root: Node) -> Iterator[tuple[int, Node]]:
-    """Yield depth and node of the whole tree as the JSON has it: parents first, children by name."""
+    """Yield depth and node of the whole tree in the order of the JSON: parents first, children by name."""
     waiting = [(0, root)]
     while waiting:
         depth, node = waiting.pop()
@@ -247,16 +249,16 @@ def _in_order(root: Node) -> Iterator[tuple[int, Node]]:
 
 
 def _categories(root: Node, context: Context) -> dict[str, Any]:
-    """Return the categories there are, and of each node which it is in: its own or the one above it, else -1.
+    """Return the categories, the index of each node's category (its own, else its parent's, else -1), and its loop.
 
-    And of each node the place of the loop that it is a part of, 0 of what is in none.
+    The loop is the index of the loop's node, 0 outside loops.
     """
     names: dict[str, int] = {}
     places: list[int] = []
     loop_of: list[int] = []
     loops = {id(root.find(path)) for path in context.profile.loops}
-    above: list[Within] = []  # of the nodes that lead to the one at hand
-    within_loop: list[int] = []  # the loop of what is in each of them
+    above: list[Within] = []  # of the current node's ancestors
+    within_loop: list[int] = []  # the loop of the nodes in each of them
     for place, (depth, node) in enumerate(_in_order(root)):
         del above[depth:], within_loop[depth:]
         loop_of.append(within_loop[-1] if within_loop else 0)

@@ -1,4 +1,4 @@
-"""Pages in which no script runs: their frame, tables, and figures. Names go in as they are, and come out escaped."""
+"""Pages without scripts: their frame, tables, and figures. This module escapes the names that it is given."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from importlib import resources
 from ticktree.outputs.writing import formatting
 from ticktree.outputs.writing.document import Entry, Table
 
-# Nothing is fetched and nothing runs, whatever a name holds.
+# Nothing is fetched and nothing runs, even if a name contains HTML.
 _STATIC = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
 
 
-def static_page(title: str, heading: str, said: tuple[str, bytes], body: Iterable[str]) -> bytes:
-    """Return a page in UTF-8 in which no script runs.
+def static_page(title: str, heading: str, download: tuple[str, bytes], body: Iterable[str]) -> bytes:
+    """Return a page in UTF-8 without scripts.
 
     Args:
-        title: what the browser shows of it.
-        heading: the command that it is of.
-        said: the same in JSON, for download, and the name of that file.
+        title: of the page.
+        heading: the command that made it.
+        download: the name and the content of a JSON file with the same data.
         body: lines of HTML in which all names are escaped.
     """
     style = resources.files("ticktree.outputs.html").joinpath("history.css").read_text("utf-8")
-    name, data = said
+    name, data = download
     packed = base64.b64encode(data).decode("ascii")
     lines = [
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">',
@@ -44,16 +44,16 @@ def static_page(title: str, heading: str, said: tuple[str, bytes], body: Iterabl
     return "\n".join(lines).encode()
 
 
-# A row's tone colours what it says, and neither its name nor what was measured.
+# A row's tone colours its verdict, not its name or its measured values.
 _TONED = frozenset(["trend", "verdict", "shift"])
 
 
 def html_table(table: Table, drawings: Sequence[str] = ()) -> Iterator[str]:
-    """Yield a table; in its first column are `drawings`, in HTML, where there are any, instead of the cells."""
+    """Yield a table; `drawings`, in HTML, replace the cells of the first column."""
     classes = ["" if head.words else "number" for head in table.heads]
     titles = "".join(_cell("th", name, head.title) for name, head in zip(classes, table.heads, strict=True))
     has_notes = any(entry.notes for entry in table.entries)
-    known = _cell("th", "words", "what is known") if has_notes else ""
+    known = _cell("th", "words", "notes") if has_notes else ""
     heads = f"{_cell('th', 'words', table.noun)}{titles}{known}"
     yield f'<div class="scroll"><table><thead><tr>{heads}</tr></thead><tbody>'
     for at, entry in enumerate(table.entries):
@@ -92,7 +92,7 @@ def _round_times(low_ns: float, high_ns: float) -> Iterator[int]:
 
 @dataclass(frozen=True, slots=True)
 class Plane:
-    """What a figure is drawn on: an area with room around it, as wide as a page."""
+    """The area of a figure, as wide as a page, with margins."""
 
     height: int
     left: int
@@ -101,39 +101,39 @@ class Plane:
     bottom: int
 
     def x(self, part: float) -> float:
-        """Return where a part of the width is, from 0 to 1."""
+        """Return the x coordinate of a fraction of the width."""
         return self.left + (FIGURE_WIDTH - self.left - self.right) * part
 
     def y(self, part: float) -> float:
-        """Return where a part of the height is, from the bottom up."""
+        """Return the y coordinate of a fraction of the height, from the bottom up."""
         return self.top + (self.height - self.top - self.bottom) * (1 - part)
 
     def grid(self, low_ns: float, high_ns: float) -> Iterator[str]:
-        """Yield lines across the area at round times between its lower and its upper edge, each with its time."""
+        """Yield lines across the area at round times between its lower and upper edge, with their times."""
         for ns in _round_times(low_ns, high_ns):
             y = self.y((ns - low_ns) / (high_ns - low_ns))
             yield line("grid", self.left, y, FIGURE_WIDTH - self.right, y)
             yield text(self.left - 8, y + 4, formatting.time(ns) if ns else "0", "end")
 
     def svg(self, about: str, parts: Iterable[str]) -> str:
-        """Return the figure; `about` is what is read aloud of it."""
+        """Return the figure; `about` describes it for screen readers."""
         inside = "\n".join(parts)
         box = f'viewBox="0 0 {FIGURE_WIDTH} {self.height}"'
         return f'<svg {box} role="img" aria-label="{escape(about)}">\n{inside}\n</svg>'
 
 
 def line(name: str, x1: float, y1: float, x2: float, y2: float) -> str:
-    """Return a line of a figure, drawn as `name` is."""
+    """Return a line of a figure, with the CSS class `name`."""
     return f'<line class="{name}" x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}"/>'
 
 
 def text(x: float, y: float, words: str, anchor: str = "start", name: str = "") -> str:
-    """Return words of a figure."""
+    """Return a text of a figure."""
     named = f' class="{name}"' if name else ""
     return f'<text{named} x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{escape(words)}</text>'
 
 
 def mark(x: float, y: float, radius: float, words: str) -> str:
-    """Return a circle of a figure, which says `words` where a pointer rests on it."""
+    """Return a circle of a figure, with `words` as its tooltip."""
     circle = f'<circle class="run" cx="{x:.1f}" cy="{y:.1f}" r="{radius:.3g}">'
     return f"{circle}<title>{escape(words)}</title></circle>"

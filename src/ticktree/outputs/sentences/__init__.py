@@ -1,4 +1,4 @@
-"""Sentences: what each rule's findings say to people, one template per rule."""
+"""The messages of findings: one template per rule."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ def with_sentences(found: Iterable[Finding], names: ShortNames) -> list[Finding]
 
 
 def sentence(finding: Finding, names: ShortNames) -> str:
-    """Return what a finding says, safe to show.
+    """Return the message of a finding, safe to show.
 
     Args:
-        finding: of one of ticktree's rules, which have a template here; else it brings its own message.
-        names: what nodes are called for short.
+        finding: of one of ticktree's rules, which have a template here; findings of other rules have a message.
+        names: the nodes' short names.
     """
     template = _TEMPLATES.get(finding.rule)
     text = finding.message if template is None or finding.message else template(FactText(finding, names))

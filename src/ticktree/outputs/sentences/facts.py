@@ -22,29 +22,29 @@ class FactText:
         return key in self._facts
 
     def __getitem__(self, key: str) -> str:
-        """Return a word as it is, a path by its last name, a number in its unit."""
+        """Return a word unchanged, a path by its last name, a number in its unit."""
         value = self._facts[key]
         if isinstance(value, str):
             return self._name(value) if key.endswith(_PATHS) else value
         return formatted(key, value)
 
     def number(self, key: str) -> float:
-        """Return a number as it is; 0 where there is none."""
+        """Return a number; 0 if there is none."""
         value = self._facts.get(key, 0)
         return 0 if isinstance(value, str) else value
 
     def path(self, key: str) -> str:
-        """Return a path, or a word, as it is; "" where there is none."""
+        """Return a path or a word unchanged; "" if there is none."""
         return str(self._facts.get(key, ""))
 
     @property
     def loop(self) -> str:
-        """The name of the loop that would gain; where there is none, of the node that the finding is about."""
+        """The name of the loop that would gain, else of the node that the finding is about."""
         return self._name(self.finding.loop or self.finding.path)
 
     @property
     def tick(self) -> str:
-        """What shares are of."""
+        """What shares refer to: a tick of the loop, or the run."""
         return f"a tick of {self.loop}" if self.finding.loop else "the run"
 
     @property
@@ -56,7 +56,7 @@ class FactText:
         return self._names.of(paths.name_of(path)) or "no section"
 
 
-# Keys that end so hold the path of a node.
+# Keys with these endings hold paths of nodes.
 _PATHS = ("section", "parent", "loop", "_in")
 _UNITS: Mapping[str, Callable[[float], str]] = {
     "_ns": formatting.time,
@@ -76,7 +76,7 @@ def formatted(key: str, value: float) -> str:
 
 
 def unit_of(key: str) -> str:
-    """Return the unit that the end of a fact's key names; "" of a count."""
+    """Return the unit that the end of a fact's key names; "" for a count."""
     ending = next((ending for ending in _UNITS if key.endswith(ending)), "")
     return ending.removeprefix("_")
 

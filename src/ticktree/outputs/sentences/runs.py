@@ -1,4 +1,4 @@
-"""What findings about ticks, workers and the machine say."""
+"""Messages of findings about ticks, workers and the machine."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from ticktree.analysis.rules.deadlines import PERCENTILES, ticks_for
 from ticktree.outputs.sentences.facts import FactText, formatted
 from ticktree.outputs.writing.formatting import counted
 
-# What the instrument of torch calls the wait for a DataLoader's next batch.
+# The torch instrument's section for the wait for a DataLoader's next batch.
 LOADER_WAIT = "DataLoader wait"
 
 
@@ -29,7 +29,7 @@ def missed_deadline(facts: FactText) -> str:
 
 
 def _doubt(facts: FactText, what: str) -> str:
-    """What is to be known of a finding of a run that lacked cores."""
+    """Return the doubt about a finding in a run that lacked cores."""
     if "doubt" not in facts:
         return ""
     if facts["doubt"] == "contended":
@@ -148,7 +148,7 @@ def idle_worker(facts: FactText) -> str:
 
 def lock_convoy(facts: FactText) -> str:
     return (
-        f"Do less while the lock of {facts.name} is held, or give each worker a lock of its own: of "
+        f"Do less while the lock of {facts.name} is held, or give each worker its own lock: of "
         f"{facts['workers']} × {facts['role']}, {facts.number('waiting_workers'):.1f} wait for it at any moment, "
         f"{facts['for_peers_share']} of that until one of them lets it go"
     )
@@ -221,7 +221,7 @@ def contended(facts: FactText) -> str:
     return (
         f"other processes use {facts.number('cores_used_by_others'):.1f}{of}, and the run waits for one "
         f"{facts['waiting_share']} of the time it could run, in a quarter of its seconds: measure on an idle machine, "
-        "or pin the run to cores of its own"
+        "or pin the run to cores that nothing else uses"
     )
 
 

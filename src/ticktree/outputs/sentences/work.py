@@ -1,4 +1,4 @@
-"""What findings about code say: copies, memory, declared work, PyTorch, robot policies, large sections."""
+"""Messages of findings about code: copies, memory, declared work, PyTorch, robot policies, large sections."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from ticktree.outputs.sentences.facts import FactText
 from ticktree.outputs.writing import formatting
 from ticktree.outputs.writing.formatting import counted
 
-# From twice as long on a call grows: noise and other load seldom double the mean of a third of a run.
+# A call grows if it takes twice as long: noise and other load rarely double the mean of a third of a run.
 GROWS_FACTOR = 2.0
 
 
@@ -221,7 +221,7 @@ def _self_time(facts: FactText) -> str:
 
 
 def _without(facts: FactText) -> str:
-    """Return how fast the loop would be without a section; "" where it holds its rate, or nothing would be left."""
+    """Return the tick without a section; "" if the loop holds its rate, or if nothing would be left."""
     saving = facts.finding.saving
     if saving is None or saving.speedup is None or saving.share <= 0 or saving.limited_by_rate:
         return ""
@@ -232,7 +232,7 @@ def _without(facts: FactText) -> str:
 def memory(facts: FactText) -> str:
     least = "" if facts.number("is_exact") else "at least "
     where = f" of {facts['devices']}" if "devices" in facts else ""
-    return f"a call of {facts['section']} needs {least}{facts['needed_bytes']}{where} beyond what was there"
+    return f"a call of {facts['section']} needs {least}{facts['needed_bytes']}{where} beyond what was allocated before"
 
 
 def recompilation(facts: FactText) -> str:

@@ -1,1 +1,1 @@
-"""The report view: everything that a report says of a run, in order, made once for every output that shows it."""
+"""The report view: everything that a report shows of a run, in order, made once for every output that renders it."""

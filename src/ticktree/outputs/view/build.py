@@ -1,6 +1,6 @@
-"""Makes the report view of a profile: every choice of what a report shows, and in which order, is made here.
+"""Builds the report view of a profile: this module decides what a report shows, and in which order.
 
-On the first screen the tree gets the room that everything else leaves in 45 lines of 80 columns.
+On the first screen, the tree gets the room that everything else leaves in 45 lines of 80 columns.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from ticktree.profile.machine import is_empty, programs_own
 LINES = 45
 COLUMNS = 80
 LEAST_ROWS = 4
-# A recommendation is cut off after so many lines; all of it is shown where all is asked for.
+# A recommendation is cut off after this many lines, unless `--all` is given.
 TEXT_LINES = 4
 
 
@@ -62,7 +62,7 @@ def _used(view: ReportView) -> int:
 
 
 def fits(tree: Table | None, room: int) -> bool:
-    """Tell whether a tree takes no more lines than there is room for, or no more rows than it must have."""
+    """Return whether a tree fits the room that is left, or has no more rows than the minimum."""
     return tree is None or lines_of(tree) <= max(room, LEAST_ROWS + 1)
 
 
@@ -100,14 +100,14 @@ def _wrapped(pieces: list[str], between: int, width: int = COLUMNS) -> int:
     return lines
 
 
-# As many things as anyone does next; the others are worth less.
+# A reader acts on a few recommendations; further ones save less.
 RECOMMENDATIONS_SHOWN = 3
 
 
 def report_view(
     context: Context, options: ViewOptions | None = None, found: Sequence[Finding] | None = None
 ) -> ReportView:
-    """Return what a report says of a profile: what fits on a screen, or with `options.all` everything."""
+    """Return the report of a profile: what fits on a screen, or with `options.all` everything."""
     options = options or ViewOptions()
     view = first_screen(context, options, findings_in(context) if found is None else found)
     if view.nothing:
@@ -120,7 +120,7 @@ def report_view(
 
 
 def first_screen(context: Context, options: ViewOptions, found: Sequence[Finding]) -> ReportView:
-    """Return what a report says before it shows where the time goes: the answer, and each loop a row."""
+    """Return the parts of a report that come before where the time goes: the answer, and one row per loop."""
     view = ReportView(
         title=title(context.profile),
         provenance=provenance(context, options),
@@ -166,7 +166,7 @@ def _loops(context: Context, options: ViewOptions) -> Table | None:
 
 
 def _parts(context: Context, options: ViewOptions, view: ReportView) -> list[LoopPart]:
-    """Return where the time goes: of the loop that the report leads with, or where all is asked for of every one."""
+    """Return where the time goes: of the main loop, or with `options.all` of every loop."""
     if not context.profile.root.children and not programs_own(context.profile.gauges):
         return _by_function(context, options)
     views = list(context.loops if options.all else context.main_loops[:1])
@@ -186,7 +186,7 @@ def _parts(context: Context, options: ViewOptions, view: ReportView) -> list[Loo
 
 
 def _by_function(context: Context, options: ViewOptions) -> list[LoopPart]:
-    """Return where a run without sections goes, as samples say: its self time, and that of threads in no account."""
+    """Return where a run without sections goes, from samples: its self time, and that of threads without a node."""
     parts: list[LoopPart] = []
     whole = sampled_times(context.profile).get(paths.ROOT)
     if whole is not None:
@@ -212,7 +212,7 @@ def _tree(
 
 
 def _rest(flat: Context, options: ViewOptions) -> list[LoopPart]:
-    """Return the tree of the run by process, thread or role; of all, what is outside of its loops."""
+    """Return the tree of the run by process, thread or role; with `options.all`, what is outside its loops."""
     run = flat.run
     if options.by is not None and flat.profile.writers:
         found: Table | None = tree_by(flat.profile, run, options, options.by)
@@ -225,20 +225,20 @@ def _rest(flat: Context, options: ViewOptions) -> list[LoopPart]:
 
 
 def _without_recursion(context: Context, options: ViewOptions) -> Context:
-    """Return the same profile with every recursion as one node; with `all` as it is."""
+    """Return the profile with every recursion as one node; with `options.all`, the profile itself."""
     profile = context.profile
     root = profile.root if options.all else flattened(profile.root)
-    # A loop within a recursion has its path only as it was recorded.
+    # Only the recorded tree has the path of a loop within a recursion.
     if root is profile.root or any(root.find(path) is None for path in profile.loops):
         return context
     return Context(replace(profile, root=root), context.settings)
 
 
 def _tables(context: Context, options: ViewOptions) -> Iterator[Table]:
-    """Yield what else there is to know where all is asked for: sections, roles, waits, critical path, gauges."""
+    """Yield further tables, most of them with `options.all` only: sections, roles, waits, critical path, gauges."""
     if options.by is not None and context.profile.writers:
         yield processes(context.profile, context, options.by)
-    # Gauges are all there is of a run without sections.
+    # A run without sections has nothing but gauges.
     if programs_own(context.profile.gauges) and (options.all or context.profile.root.total_ns <= 0):
         yield gauges(context.profile)
     if not options.all:
@@ -252,7 +252,7 @@ def _tables(context: Context, options: ViewOptions) -> Iterator[Table]:
 
 
 def closing(profile: Profile, options: ViewOptions) -> list[str]:
-    """Return what to mark in a program without loops and, where a run has a name, how to see the rest."""
+    """Return what to mark in a program without loops and, for a run with a name, how to see the rest."""
     marks = next_marks(profile)
     if options.run is None:
         return marks

@@ -1,4 +1,4 @@
-"""The tree with a column for each process, thread or role; or, where they are many, how far they are apart."""
+"""The tree with one column per process, thread or role; for many of them, with their minimum, median and maximum."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from ticktree.outputs.writing.visible import visible
 from ticktree.profile import Profile
 from ticktree.profile.short_names import ShortNames
 
-# No terminal is so wide that more would fit.
+# More columns fit in no terminal.
 UNITS_AT_MOST = 24
-# Rows of less than this part of the run are shown only where all is asked for.
+# Rows of a smaller share of the run are shown only with `--all`.
 LEAST_SHARE = 0.001
 
 _BEFORE: tuple[Column[TreeRow], ...] = (
-    Column("share", "share", "share", 0, lambda row: row.share, "Time as a part of the run."),
-    Column("ns", "total", "ns", 5, lambda row: round(row.ns), "All of its time."),
+    Column("share", "share", "share", 0, lambda row: row.share, "Share of the run's time."),
+    Column("ns", "total", "ns", 5, lambda row: round(row.ns), "Total time."),
 )
 _AFTER: tuple[Column[TreeRow], ...] = (
     Column("calls", "calls", "count", 4, lambda row: row.stats.count or None, "Completed calls."),
@@ -31,10 +31,9 @@ _AFTER: tuple[Column[TreeRow], ...] = (
 
 
 def tree_by(profile: Profile, run: LoopView, options: ViewOptions, by: By) -> Table:
-    """Return the tree of the run, with what each process, thread or role had of every row.
+    """Return the tree of the run, with the time of each process, thread or role in every row.
 
-    Where not all of them fit next to one another, the least, the middle and the most that anyone had, and who that
-    was.
+    If not all of them fit next to one another, the columns are minimum, median, maximum, and who had the maximum.
     """
     rows = tree_rows(run, least_share=0.0 if options.all else LEAST_SHARE)
     units = [unit for role in roles(profile, by) for unit in role.units]
@@ -53,12 +52,12 @@ def tree_by(profile: Profile, run: LoopView, options: ViewOptions, by: By) -> Ta
 
 
 def title_of(unit: Unit, by: By) -> str:
-    """Return what stands above the column of `unit`."""
+    """Return the head of the column of `unit`."""
     return visible(who(unit.name, unit.members) if by == "role" else unit.name)
 
 
 def short_titles(units: Sequence[Unit]) -> list[str]:
-    """Return the names of `units`, of those that follow one of their role only the number."""
+    """Return the names of `units`; after the first of a role, only the numbers of the others."""
     first, *rest = [visible(unit.name) for unit in units]
     follows = [before.role == unit.role for before, unit in pairwise(units)]
     names = zip(rest, units[1:], follows, strict=True)
@@ -69,14 +68,12 @@ def _of_unit(unit: Unit, title: str) -> Column[TreeRow]:
     def value(row: TreeRow) -> int | None:
         return _had(row, [unit]).get(unit)
 
-    return Column(
-        f"of_{unit.name}", title, "ns", 0, value, f"What {visible(unit.name)} had of it in the run."
-    )
+    return Column(f"of_{unit.name}", title, "ns", 0, value, f"Time of {visible(unit.name)} in the run.")
 
 
 def _spreads(rows: Sequence[TreeRow], units: Sequence[Unit]) -> list[Column[TreeRow]]:
-    """Return the columns for many units; of a row that only one has, that and who it is says it all."""
-    known = {id(row): spread(_had(row, units)) for row in rows}  # once, for they may be a thousand
+    """Return the columns for many units; a row that only one unit has needs its time and its name only."""
+    known = {id(row): spread(_had(row, units)) for row in rows}  # once, because there may be a thousand units
 
     def several(row: TreeRow) -> Spread | None:
         found = known[id(row)]
@@ -99,15 +96,15 @@ def _spreads(rows: Sequence[TreeRow], units: Sequence[Unit]) -> list[Column[Tree
         return found.slowest.name if found else None
 
     return [
-        Column("min_ns", "min", "ns", 3, low, "The least that anyone had who had any."),
+        Column("min_ns", "min", "ns", 3, low, "The smallest time of those with any."),
         Column("median_ns", "median", "ns", 2, middle, "The middle."),
-        Column("max_ns", "max", "ns", 1, high, "The most that anyone had."),
-        Column("slowest", "slowest", "", 0, slowest, "Who had the most."),
+        Column("max_ns", "max", "ns", 1, high, "The largest time."),
+        Column("slowest", "slowest", "", 0, slowest, "The process, thread or role with the largest time."),
     ]
 
 
 def _had(row: TreeRow, units: Sequence[Unit]) -> dict[Unit, int]:
-    """Return what each of `units` had of `row`, in nanoseconds."""
+    """Return the time of each of `units` in `row`, in nanoseconds."""
     together = {
         writer: share.self_ns if row.kind == "self" else share.total_ns
         for writer, share in row.node.by_writer.items()

@@ -1,7 +1,7 @@
-"""The currency of a loop: what it is fast or slow in, and what a saving is to it.
+"""The currency of a loop: the unit of its speed and of its savings.
 
-A loop with a rate holds it or misses ticks: milliseconds of headroom. A loop without one has a rate of its own: steps
-per second, or seconds per step. What is called a few times, and the run, take seconds.
+A loop with a target rate holds it or misses ticks: milliseconds of headroom. A loop without one has a rate: steps per
+second, or seconds per step. A function called a few times, and the run, take seconds.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from ticktree.outputs.writing.visible import visible
 
 Currency: TypeAlias = Literal["headroom", "rate", "seconds"]
 
-# What is called less often than that is no loop: a rate of it says nothing.
+# A section with fewer calls is not a loop, and has no meaningful rate.
 LEAST_TICKS = 10
-# A loop whose rate differs by less from the one it is to hold, holds it.
+# A loop holds its target rate if its rate differs by less.
 HELD_SHARE = 0.02
-# A loop that is called so names its ticks: 3.9 iterations/s of `iteration` are no steps of anything.
+# A loop with one of these names gives its ticks that name: `iteration` runs at 3.9 iterations/s, not steps/s.
 OWN_NOUNS = frozenset({"iteration", "epoch", "episode", "update", "trial", "step"})
 
 
 def currency(view: LoopView) -> Currency:
-    """Return what `view` is counted in."""
+    """Return the currency of `view`."""
     if view.loop is None:
         return "seconds"
     if view.loop.hz or view.slack_ns > 0:
@@ -33,12 +33,12 @@ def currency(view: LoopView) -> Currency:
 
 
 def called(view: LoopView) -> str:
-    """Return what a loop is called for short, safe to show, or "the run"."""
+    """Return the short name of a loop, safe to show, or "the run"."""
     return visible(view.name) if view.loop else "the run"
 
 
 def noun(view: LoopView) -> str:
-    """Return what a loop's ticks are called: after its name, or ticks where it holds a rate, or steps."""
+    """Return the noun for a loop's ticks: "tick" with a target rate, else the loop's name or "step"."""
     if view.loop is None:
         return "run"
     if currency(view) == "headroom":
@@ -52,7 +52,7 @@ def _own_noun(view: LoopView) -> str:
 
 
 def one(view: LoopView) -> str:
-    """Return what one tick of a loop is called, as "a step of env", "an iteration"; of the run, "the run"."""
+    """Return the name of one tick of a loop, such as "a step of env", "an iteration"; "the run" for the run."""
     if view.loop is None:
         return called(view)
     name = called(view)
@@ -62,11 +62,11 @@ def one(view: LoopView) -> str:
 
 
 def pace(view: LoopView, of: LoopView | None = None) -> str:
-    """Return how fast a loop is, in its currency: the one rate that every output gives it.
+    """Return the pace of a loop in its currency, the same in every output.
 
     Args:
         view: the loop.
-        of: the same loop in the whole run, where `view` is of a part of it: what it is counted in is that of all.
+        of: the same loop in the whole run if `view` is of a part of the run: it determines the currency.
     """
     kind = currency(of or view)
     if kind == "seconds":
@@ -87,7 +87,7 @@ def is_apart(view: LoopView) -> bool:
 
 
 def headroom_ns(view: LoopView) -> int | None:
-    """Return how much longer a tick could work at the rate that the loop is to hold; None where it has none."""
+    """Return how much longer a tick could be busy at the loop's target rate; None without a target rate."""
     if currency(view) != "headroom":
         return None
     budget_ns = view.loop.budget_ns if view.loop else None
@@ -95,10 +95,10 @@ def headroom_ns(view: LoopView) -> int | None:
 
 
 def gain(saving: Saving | None, view: LoopView | None) -> str:
-    """Return what a loop, or the run, gains, as "39%  1.27 → 0.78 s/step" less; "" where it is not known, or nothing.
+    """Return what a loop or the run gains, such as "39%  1.27 → 0.78 s/step" less; "" if that is unknown or nothing.
 
     Args:
-        saving: what takes no time any more.
+        saving: the time to save.
         view: the loop; None for the run.
     """
     if saving is None:
@@ -119,7 +119,7 @@ def _change(saving: Saving, per: str) -> str:
 
 
 def _rate_change(saving: Saving, unit: str) -> str:
-    """Return the rate and what it would become, both in the unit of the first."""
+    """Return the rate now and after the saving, both in the unit of the first."""
     new_ns = saving.tick_ns - saving.ns
     if saving.tick_ns > 1e9:
         return _change(saving, f"/{unit}")

@@ -1,4 +1,4 @@
-"""The headline: what was run, when, where and with what, how fast it was, and what is doubtful about it."""
+"""The headline: what ran, when, where and with what, how fast it was, and which numbers are doubtful."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from ticktree.profile.timeline import BEFORE_THE_TIMELINE, Timeline
 
 
 def evidence(finding: Finding) -> list[str]:
-    """Return what a finding rests on, piece by piece."""
+    """Return the measured facts of a finding, piece by piece."""
     return [
         f"{formatted(key, value)} {visible(key.removesuffix(f'_{unit_of(key)}')).replace('_', ' ')}"
         for key, value in finding.facts.items()
@@ -32,12 +32,12 @@ def evidence(finding: Finding) -> list[str]:
     ]
 
 
-# What others take of a core, the hypervisor of all, and what was waited for one: below this nobody would notice.
+# Shares of cores used by others, taken by the hypervisor, or waited for, are negligible below this.
 WORTH_SAYING = 0.05
 
 
 def machine_pieces(profile: Profile) -> Iterator[str]:
-    """Yield who used the cores and what was waited for one; nothing where nobody watched the machine."""
+    """Yield who used the cores, and how long the run waited for them; nothing if the machine was not watched."""
     machine = Machine(profile)
     used, others = machine.typical("used"), machine.typical("others")
     if used is not None:
@@ -53,22 +53,22 @@ def machine_pieces(profile: Profile) -> Iterator[str]:
 
 
 def lost(profile: Profile, timeline: Timeline) -> dict[str, int]:
-    """Return, by what it is, how many were not recorded or are not kept; nothing where all is there."""
-    # Read after the profile, of a program that still runs.
+    """Return the losses that are not 0, by kind, the calls that the timeline did not keep included."""
+    # The timeline of a running program is read after its profile, and has overwritten more.
     counts = {**profile.losses, BEFORE_THE_TIMELINE: timeline.overwritten}
     return {what.replace("_", " "): count for what, count in sorted(counts.items()) if count}
 
 
-NOTHING = "Nothing was recorded; `ticktree doctor` tells why."
-# The libraries that a run is known by: the first that it has.
+NOTHING = "Nothing was recorded; `ticktree doctor` shows why."
+# The headline names the first of these libraries that the run has.
 _LIBRARIES = ("torch", "jax", "tensorflow", "stable-baselines3", "mujoco", "numpy")
 _LIBRARIES_SHOWN = 1
-# What a processor's name has that tells nothing.
+# Uninformative parts of processor names.
 _NOISE = re.compile(r"\((?:R|TM)\)|\b(?:CPU|Processor|\d+-Core)\b|@.*")
 
 
 def title(profile: Profile) -> str:
-    """Return what the run is called."""
+    """Return the name of the run."""
     return fact(profile, "name") or "ticktree"
 
 
@@ -79,7 +79,7 @@ def headline(context: Context, options: ViewOptions) -> list[str]:
 
 
 def losses(profile: Profile) -> list[str]:
-    """Return what could not be recorded, piece by piece; nothing when nothing was lost."""
+    """Return the losses, piece by piece; empty if there are none."""
     lost = [
         f"{formatting.count(number)} {visible(what).replace('_', ' ')}"
         for what, number in sorted(profile.losses.items())
@@ -89,7 +89,7 @@ def losses(profile: Profile) -> list[str]:
 
 
 def _overwritten(profile: Profile) -> Iterator[str]:
-    """Yield how many calls a timeline was too short for: they are in every total, and not there one by one."""
+    """Yield how many calls the timeline could not keep: every total contains them, the timeline does not."""
     overwritten = profile.losses.get(BEFORE_THE_TIMELINE, 0)
     if overwritten:
         kept, every = profile.timeline_calls - overwritten, profile.timeline_calls
@@ -97,7 +97,7 @@ def _overwritten(profile: Profile) -> Iterator[str]:
 
 
 def provenance(context: Context, options: ViewOptions) -> list[Fact]:
-    """Return what was run, when, where and with what."""
+    """Return what ran, when, where and with what."""
     return [Fact(key, text) for key, text in _facts(context, options) if text]
 
 
@@ -128,7 +128,7 @@ def _facts(context: Context, options: ViewOptions) -> Iterator[tuple[str, str]]:
 
 
 def _recorder(profile: Profile) -> str:
-    """Return what ticktree itself cost, taken out of every node's self time; "" where it is not known."""
+    """Return the cost of ticktree itself, which no node's self time contains; "" if it is unknown."""
     nodes = [node for _, _, node in profile.root.walk()]
     cost_ns, calls = sum(node.recorder_ns for node in nodes), sum(node.count for node in nodes)
     if not cost_ns or not calls or profile.root.total_ns <= 0:
@@ -183,7 +183,7 @@ def _libraries(profile: Profile, options: ViewOptions) -> list[str]:
 
 
 def fact(profile: Profile, key: str) -> str:
-    """Return what is known of a run under `key`, safe to show; "" where nothing is."""
+    """Return the metadata of a run under `key`, safe to show; "" if there is none."""
     return ", ".join(visible(str(value)) for value in ordered(profile.metadata.get(key, ())))
 
 
@@ -191,7 +191,7 @@ WARNINGS_SHOWN = 3
 
 
 def warnings(profile: Profile, found: Sequence[Finding], options: ViewOptions) -> list[Warned]:
-    """Return what makes the numbers doubtful, the worst first, and what was not recorded."""
+    """Return the reasons to doubt the numbers, the worst first, and the losses."""
     doubts = [finding for finding in found if is_doubt(finding)]
     if not options.all:
         doubts = [each for each in doubts if each.severity != "info" or each.is_wrong_number][:WARNINGS_SHOWN]
@@ -204,12 +204,12 @@ def warnings(profile: Profile, found: Sequence[Finding], options: ViewOptions) -
 
 
 def is_doubt(finding: Finding) -> bool:
-    """Tell whether a finding is about the measurement, and nothing to do about the program."""
+    """Return whether a finding is about the measurement, not about the program."""
     return finding.kind == "measurement" or finding.is_wrong_number
 
 
 def startup(context: Context) -> str:
-    """Return how long it took until the first tick of the loop that the report leads with; "" where not known."""
+    """Return the time until the first tick of the main loop; "" if it is unknown."""
     starts = [value for value in context.profile.metadata.get("started_ns", ()) if isinstance(value, int)]
     views = [view for view in context.main_loops if view.loop is not None]
     first = views[0].loop.first_ticks if views and views[0].loop else None

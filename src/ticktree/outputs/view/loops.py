@@ -1,4 +1,4 @@
-"""The loops of a report: headlines, each loop a row in the order of the model, and their worst ticks."""
+"""The loops of a report: headlines, one row per loop in the order of the loop model, and their worst ticks."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from ticktree.profile.short_names import ShortNames
 
 TICKS_SHOWN = 3
 PARTS_SHOWN = 3
-# A part that takes so many times as long as usual is worth a word.
+# A part that takes this many times its usual time is mentioned.
 UNUSUAL = 1.5
-# A part that another fills this far is better named by the other.
+# A part of which a child takes this share is named by the child.
 FILLED = 0.8
 
 _CAUSES = {
@@ -39,9 +39,9 @@ _CAUSES = {
 def worst_ticks(
     profile: Profile, loop: Loop, options: ViewOptions, names: ShortNames | None = None
 ) -> list[list[str]]:
-    """Return the worst ticks of `loop`, the longest first, each piece by piece: when, how long, and why.
+    """Return the worst ticks of `loop`, the longest first, each as pieces: when, how long, and why.
 
-    Unless all are asked for, the longest and at most two more, if they are out of the ordinary.
+    Without `options.all`, the longest one and at most two more, if they are far longer than usual.
     """
     names = names or ShortNames(profile.root)
     limit_ns = loop.budget_ns or UNUSUAL * (loop.stats.p50_ns or 0)
@@ -68,7 +68,7 @@ def _causes(tick: WorstTick) -> list[str]:
 
 
 class _Part:
-    """A part of a tick, and how long it usually takes."""
+    """A part of a tick, and its usual time."""
 
     def __init__(self, profile: Profile, loop: Loop, tick: WorstTick, path: str, names: ShortNames) -> None:
         self.path = path
@@ -79,14 +79,14 @@ class _Part:
         self.excess_ns = self.took_ns - self.usual_ns
 
     def text(self) -> str:
-        said = f"{self.name} {formatting.time(self.took_ns)}"
+        text = f"{self.name} {formatting.time(self.took_ns)}"
         if self.usual_ns and self.took_ns > UNUSUAL * self.usual_ns:
-            said += f" (usually {formatting.time(self.usual_ns)})"
-        return said
+            text += f" (usually {formatting.time(self.usual_ns)})"
+        return text
 
 
 def _chief_parts(loop: Loop, tick: WorstTick) -> Iterator[str]:
-    """Yield the parts directly below the loop, each followed down to whatever fills it."""
+    """Yield the parts directly below the loop, each replaced by the descendant that takes most of it."""
     below: dict[tuple[str, ...], list[str]] = {}
     for path in tick.breakdown:
         below.setdefault(paths.split(path)[:-1], []).append(path)
@@ -109,9 +109,9 @@ def _cause(key: str, amount: int) -> str:
     return f"{formatting.count(amount)} {name}"
 
 
-# Percentiles of fewer are the longest of them.
+# With fewer ticks, p99 is the maximum.
 LEAST_FOR_P99 = 100
-# Loops that miss nothing, in a report that is to fit a screen.
+# Loops without missed ticks, in a report that must fit a screen.
 SHOWN = 6
 
 
@@ -125,7 +125,7 @@ class LoopRow:
 
     @property
     def run_share(self) -> float | None:
-        """What part of the run its ticks took, on one of its threads."""
+        """Share of the run that its ticks took, on one of its threads."""
         if not self.run_ns:
             return None
         return self.loop.busy_ns / (self.view.threads if self.view else 1) / self.run_ns
@@ -140,7 +140,7 @@ def _tail(row: LoopRow) -> int | None:
 
 
 def missed(loop: Loop) -> str:
-    """Return how many ticks a loop missed, and what part of them."""
+    """Return the number and the share of a loop's missed ticks."""
     if loop.budget_ns is None and not loop.missed:
         return ""
     part = loop.missed / loop.stats.count if loop.stats.count else None
@@ -154,8 +154,8 @@ LOOPS: tuple[Column[LoopRow], ...] = (
         "",
         0,
         _pace,
-        "The rate that it holds, or the rate it has and the one it is to hold; of a loop without a target how fast it "
-        "is; of what is called a few times how long a call takes.",
+        "The rate that the loop holds, or its rate and its target rate. Without a target, its speed; for a section "
+        "called a few times, the time per call.",
     ),
     Column(
         "tick_ns",
@@ -172,7 +172,7 @@ LOOPS: tuple[Column[LoopRow], ...] = (
         "ns",
         4,
         lambda row: round(row.view.busy_ns) if row.view else None,
-        "The mean tick less what it waits and sleeps.",
+        "The mean tick less its waits and sleeps.",
     ),
     Column(
         "headroom_ns",
@@ -180,7 +180,7 @@ LOOPS: tuple[Column[LoopRow], ...] = (
         "ns",
         2,
         lambda row: currency.headroom_ns(row.view) if row.view else None,
-        "How much longer a tick could work at the rate that the loop is to hold.",
+        "How much longer a tick could be busy at the target rate.",
         optional=True,
     ),
     Column(
@@ -189,12 +189,12 @@ LOOPS: tuple[Column[LoopRow], ...] = (
         "ns",
         6,
         lambda row: row.loop.budget_ns,
-        "The time a tick may take.",
+        "The time that the target rate allows per tick.",
         optional=True,
         detail=True,
     ),
     Column("p50_ns", "p50", "ns", 6, lambda row: row.loop.stats.p50_ns, "The median tick.", detail=True),
-    Column("p99_ns", "p99", "ns", 3, _tail, "What 99% of its ticks do not exceed, of 100 ticks and more."),
+    Column("p99_ns", "p99", "ns", 3, _tail, "99% of ticks are not longer; from 100 ticks on."),
     Column("max_ns", "max", "ns", 3, lambda row: row.loop.stats.max_ns, "The longest tick."),
     Column(
         "missed",
@@ -202,19 +202,19 @@ LOOPS: tuple[Column[LoopRow], ...] = (
         "count",
         0,
         lambda row: row.loop.missed if row.loop.budget_ns is not None or row.loop.missed else None,
-        "Ticks over budget, waits not counted.",
+        "Ticks whose busy time exceeds the budget.",
         text=lambda row: missed(row.loop),
         optional=True,
     ),
     Column(
         "ticks", "ticks", "count", 1, lambda row: row.loop.stats.count, "Steady ticks, after the warm-up."
     ),
-    Column("run", "of run", "share", 5, lambda row: row.run_share, "What part of the run its ticks took."),
+    Column("run", "of run", "share", 5, lambda row: row.run_share, "Share of the run that its ticks took."),
 )
 
 
 def loops(context: Context, options: ViewOptions) -> Table | None:
-    """Return the loops of a profile, a row each; None where there is none."""
+    """Return the loops of a profile, one row per loop; None if there is none."""
     every = [LoopRow(loop, context.view_of(loop.path), context.run_ns) for loop in context.all_loops]
     if not every:
         return None
@@ -222,12 +222,12 @@ def loops(context: Context, options: ViewOptions) -> Table | None:
     columns = shown(LOOPS, rows, details=options.all)
     entries = [filled(_entry(row, context, options), columns, row) for row in rows]
     left = len(every) - len(rows)
-    remark = f"{formatting.counted(left, 'more loop')} that miss nothing" if left else ""
+    remark = f"{formatting.counted(left, 'more loop')} without missed ticks" if left else ""
     return Table("loops", "loop", [column.head for column in columns], entries, remark=remark)
 
 
 def _foremost(every: list[LoopRow]) -> list[LoopRow]:
-    """Those that miss ticks, all of them, and of the others as many as there is room for."""
+    """Return all loops that miss ticks, and as many of the others as there is room for."""
     kept = [row for at, row in enumerate(every) if row.loop.missed or at < SHOWN]
     return every if len(every) == len(kept) + 1 else kept
 
@@ -248,7 +248,7 @@ def _entry(row: LoopRow, context: Context, options: ViewOptions) -> Entry:
 
 
 def headlines(context: Context, options: ViewOptions) -> list[Headline]:
-    """Return the line of the loop that the report leads with, of each where all is asked for."""
+    """Return the line of the main loop; with `options.all`, one line per loop."""
     views = context.loops if options.all else context.main_loops[:1]
     return [_headline(view) for view in views if view.loop is not None]
 
@@ -263,7 +263,7 @@ def _pieces(view: LoopView) -> Iterator[str]:
         yield currency.pace(view)
         return
     if view.is_paced_unseen:
-        yield f"{_held(view)} {currency.pace(view)} by a wait that is not recorded"
+        yield f"{_held(view)} {currency.pace(view)} by a wait that was not recorded"
         yield formatting.counted(loop.stats.count, "tick")
     elif kind == "headroom":
         headroom = currency.headroom_ns(view)
@@ -293,7 +293,7 @@ def _rest(view: LoopView, loop: Loop) -> Iterator[str]:
         warmup = loop.ticks - loop.stats.count
         yield f"{formatting.count(warmup)} of warm-up set aside"
     if view.threads > 1:
-        yield f"on {view.threads} threads each"
+        yield f"on each of {view.threads} threads"
     if loop.stats.count >= LEAST_FOR_P99:
         yield f"p99 {formatting.time(loop.stats.p99_ns)}"
     elif loop.stats.count > 1:

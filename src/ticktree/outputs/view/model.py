@@ -1,4 +1,4 @@
-"""ReportView: what a report says of a run, and its parts as they are read. Outputs derive nothing."""
+"""ReportView: the content of a report, in reading order. Outputs render it and derive nothing."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SCHEMA = "ticktree-view/1"
 
 @dataclass(frozen=True, slots=True)
 class Fact(PageFields):
-    """Something that is known of the run as a whole. All of it is safe to show."""
+    """A fact about the run as a whole, safe to show."""
 
     key: str
     text: str
@@ -23,7 +23,7 @@ class Fact(PageFields):
 
 @dataclass(frozen=True, slots=True)
 class Headline(PageFields):
-    """One loop, or the run, in a line: how fast it is, or whether it holds its rate."""
+    """One loop, or the run, in one line: its speed, or whether it holds its target rate."""
 
     path: str
     name: str
@@ -33,12 +33,12 @@ class Headline(PageFields):
 
 @dataclass(frozen=True, slots=True)
 class Warned(PageFields):
-    """What makes the numbers doubtful, or what is missing from them.
+    """A reason to doubt the numbers, or a loss.
 
     Attributes:
         text: the sentence, safe to show.
-        rule: which rule found it; "" of losses.
-        evidence: what it rests on, piece by piece.
+        rule: the rule that found it; "" for losses.
+        evidence: the measured facts, piece by piece.
     """
 
     text: str
@@ -51,16 +51,16 @@ class Recommendation(PageFields):
     """What to do, and what it saves.
 
     Attributes:
-        rule: which rule found it.
+        rule: the rule that found it.
         severity: how much it saves.
         kind: a recommendation, or a section that is merely large.
         path: of the node that it is about.
-        loop: path of the loop that gains; "" of the run.
-        gain: what is saved, in the loop's own currency; "" where that is not known.
-        share: the same as a part of the tick, or of the run; None where it is not known.
+        loop: path of the loop that gains; "" for the run.
+        gain: the saving in the loop's currency; "" if unknown.
+        share: the saving as a share of the tick, or of the run; None if unknown.
         text: the sentence, safe to show.
         where: the section, as people read it.
-        evidence: what it rests on, piece by piece.
+        evidence: the measured facts, piece by piece.
     """
 
     rule: str
@@ -80,9 +80,9 @@ class LoopPart(PageFields):
     """Where the time of a loop's mean tick goes, or that of the run.
 
     Attributes:
-        path: of the loop; "" of the run.
-        self_times: by section, the largest first; None where there is only one.
-        dismissed: what is not worth optimizing, each with the most that it could bring.
+        path: of the loop; "" for the run.
+        self_times: by section, the largest first; None if there is only one section.
+        dismissed: sections that are not worth optimizing, each with its maximum gain.
         tree: the mean tick as a tree.
     """
 
@@ -94,20 +94,20 @@ class LoopPart(PageFields):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportView(PageFields):
-    """What a report says, in the order in which it is read.
+    """The content of a report, in reading order.
 
     Attributes:
-        title: what the run is called.
-        provenance: what was run, when, where and with what.
-        headlines: the loops that the report leads with, or the run.
-        warnings: what makes the numbers doubtful or is missing from them.
+        title: the name of the run.
+        provenance: what ran, when, where and with what.
+        headlines: the main loop, or the run; with `--all`, every loop.
+        warnings: reasons to doubt the numbers, and losses.
         recommendations: what to do, the most important first.
-        more: how many findings are not shown.
-        loops: each loop a row, in the model's order; None where there is none.
+        more: number of findings that are not shown.
+        loops: one row per loop, in the order of the loop model; None if there is none.
         parts: where the time goes, loop by loop in the same order.
-        tables: what else there is to know: roles, waits, the critical path, gauges.
-        nothing: what to do where nothing was recorded; "" where something was.
-        closing: how to see the rest, a line each.
+        tables: further tables: roles, waits, the critical path, gauges.
+        nothing: what to do if nothing was recorded; "" if something was.
+        closing: how to see the rest, line by line.
     """
 
     title: str
@@ -128,7 +128,7 @@ class ReportView(PageFields):
 
 
 def parts_of(view: ReportView) -> Iterator[Part]:
-    """Yield what there is to show: what was run, the answer, and then where it comes from."""
+    """Yield the parts of a report: what ran, the answer, and then its reasons."""
     yield Heading(view.title, [fact.text for fact in view.provenance])
     for headline in view.headlines:
         lines = [[headline.name, *headline.pieces]]

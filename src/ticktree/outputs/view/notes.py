@@ -1,4 +1,4 @@
-"""Notes: what is known of a node beside its times, and how a loop kept to its time, each in a few words."""
+"""Notes: what is known of a node besides its times, and how a loop kept its rate, each in a few words."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from ticktree.outputs.writing.visible import visible
 from ticktree.profile import CallSite, Cpu, Loop, Memory, Node, Open, Profile, Stats, Work
 from ticktree.profile.measures import HOST, rates
 
-# The sleep by which a loop holds its rate, and the ages that `origin` records: nodes below the loop's.
+# The sleep by which a loop holds its rate, and the ages that `origin` records: children of the loop's node.
 SLEEP = "sleep"
 AGE = "sensor to action"
-# Percentiles of fewer are the longest of them.
+# With fewer values, p99 is the maximum.
 LEAST_FOR_P99 = 100
-# What is waited beside the sleep is not worth a word below.
+# Waits other than the sleep are mentioned from this share of the loop's time.
 LEAST_WAIT_SHARE = 0.005
 
 
 def pace(profile: Profile, loop: Loop) -> list[list[str]]:
-    """Return how `loop` kept to its time, line by line, each piece by piece; nothing where nothing was measured."""
+    """Return how `loop` kept its rate: lines, each a list of pieces; no line where nothing was measured."""
     node = profile.root.find(loop.path)
     found = ages(node) if node is not None else ()
     lines = [
@@ -53,29 +53,31 @@ def _misses(loop: Loop) -> Iterator[str]:
 
 
 def _busy(loop: Loop, node: Node | None) -> Iterator[str]:
-    """Yield what of a tick is work and what is not, of the ticks that the loop's percentiles are of."""
-    busy_ns, waited_ns = loop.stats.sum_ns, loop.waited_ns
-    if waited_ns and busy_ns:
-        work_ns = (busy_ns - waited_ns) // loop.stats.count
-        part = f", {formatting.share(work_ns / loop.budget_ns)} of the budget" if loop.budget_ns else ""
-        yield f"{formatting.time(work_ns)} of work a tick{part}"
+    """Yield the busy time, slack and waits of a tick, for the ticks that the loop's percentiles are of."""
+    sum_ns, waited_ns = loop.stats.sum_ns, loop.waited_ns
+    if waited_ns and sum_ns:
+        busy_per_tick_ns = (sum_ns - waited_ns) // loop.stats.count
+        part = (
+            f", {formatting.share(busy_per_tick_ns / loop.budget_ns)} of the budget" if loop.budget_ns else ""
+        )
+        yield f"{formatting.time(busy_per_tick_ns)} busy per tick{part}"
     sleep = node.children.get(SLEEP) if node is not None else None
     slept_ns = sleep.steady.sum_ns if sleep is not None and sleep.wait else 0
-    if slept_ns and busy_ns:
-        yield f"asleep for {formatting.share(slept_ns / busy_ns)}"
-    if waited_ns and busy_ns and waited_ns - slept_ns >= LEAST_WAIT_SHARE * busy_ns:
-        yield f"{'other waits' if slept_ns else 'waits'} {formatting.share((waited_ns - slept_ns) / busy_ns)}"
+    if slept_ns and sum_ns:
+        yield f"slack {formatting.share(slept_ns / sum_ns)}"
+    if waited_ns and sum_ns and waited_ns - slept_ns >= LEAST_WAIT_SHARE * sum_ns:
+        yield f"{'other waits' if slept_ns else 'waits'} {formatting.share((waited_ns - slept_ns) / sum_ns)}"
     if loop.jitter is not None and loop.jitter.mean_ns is not None:
         yield f"jitter {formatting.time(loop.jitter.mean_ns)}"
 
 
 def is_age(node: Node) -> bool:
-    """Tell whether a node holds how old what ticks act on was, which is no part of them and may be longer."""
+    """Return whether a node holds the age of what ticks act on, which is no part of a tick and may be longer."""
     return node.name == AGE or node.name.startswith(f"{AGE}: ")
 
 
 def ages(node: Node) -> list[Node]:
-    """Return the nodes of a loop's node that hold how old what its steady ticks act on was."""
+    """Return the children of a loop's node that hold the age of what its steady ticks act on."""
     found = [child for child in node.children.values() if is_age(child) and child.steady.count]
     return sorted(found, key=lambda child: child.name)
 
@@ -94,7 +96,7 @@ def _tail(p99_ns: int | None, max_ns: int | None) -> Iterator[str]:
 def notes_of(
     node: Node, options: ViewOptions, here: Ceilings | None = None, *, details: bool = False
 ) -> tuple[str, ...]:
-    """Return the notes on `node`, what changes how its numbers are read before what adds to them."""
+    """Return the notes on `node`: first what changes how its numbers are read, then what adds to them."""
     return tuple(_notes(node, options, here, details=details or options.all))
 
 
@@ -124,7 +126,7 @@ def _details(node: Node, here: Ceilings) -> Iterator[str]:
 
 
 def notes_on_calls(node: Node) -> Iterator[str]:
-    """Yield what must be known of the calls that a row is of, where they are not what its time is of."""
+    """Yield notes on a row's calls where they are not the calls that its time is of."""
     if node.warmup is not None and node.warmup.count and not node.steady.count:
         each = " each" if node.warmup.count > 1 else ""
         calls = formatting.counted(node.warmup.count, "call")
@@ -133,30 +135,30 @@ def notes_on_calls(node: Node) -> Iterator[str]:
         if node.levels > 1:
             yield f"recursive: {formatting.count(node.levels)} levels, {formatting.counted(node.entered, 'call')}"
         if node.is_part:
-            yield "without what recurses"
+            yield "without the recursive calls"
 
 
 def _on_the_host(node: Node) -> list[Node]:
-    """Return the children that ran here: what devices and other programs did is said by their clock."""
+    """Return the children on the host's clock: devices and other programs have clocks of their own."""
     return [child for child in node.children.values() if child.clock == HOST and not is_age(child)]
 
 
 def mark_of(node: Node) -> str:
-    """Return what sort of section `node` is, where that changes what its numbers mean; "" where it does not."""
+    """Return the mark of a node whose kind changes what its numbers mean; "" for others."""
     if node.wait:
         return "wait"
     return f"{node.clock} clock" if node.clock != HOST else "parallel" if node.concurrent_ns else ""
 
 
 def share_of(node: Node, parent: Node) -> float | None:
-    """Return what part of the parent's time `node` is; None where that has no meaning."""
-    # What a device or another program did may go on long after the call that asked for it.
+    """Return what share of the parent's time `node` is; None where that has no meaning."""
+    # What a device or another program did may continue long after the call that requested it.
     is_within = node.clock == HOST or node.total_ns <= parent.total_ns
     return node.total_ns / parent.total_ns if is_within and parent.total_ns > 0 else None
 
 
 def outlived(node: Node) -> bool:
-    """Tell whether more ran beside a node than all who ran there could in its time: they went on after its end."""
+    """Return whether a node's concurrent time is longer than its writers could spend in it: they outlived it."""
     below = [child for child in _on_the_host(node) if child.concurrent_ns]
     writers = {writer for child in below for writer in child.by_writer}
     return bool(writers) and sum(child.concurrent_ns for child in below) > len(writers) * node.total_ns
@@ -166,7 +168,7 @@ def _parallel(node: Node) -> str:
     concurrent_ns = sum(child.concurrent_ns for child in _on_the_host(node))
     if outlived(node):
         each, per_call = (concurrent_ns // node.count, " per call") if node.count > 1 else (concurrent_ns, "")
-        return f"{formatting.time(each)} beside and after it{per_call}"
+        return f"{formatting.time(each)} concurrent{per_call}, partly after its end"
     return f"{formatting.factor(1 + concurrent_ns / node.total_ns)} parallel"
 
 
@@ -176,17 +178,17 @@ def _open(opened: Open) -> str:
 
 
 def _work(work: Work, node: Node, here: Ceilings) -> Iterator[str]:
-    """Yield the work of one call and its rate over all of them, each rate beside what the machine can do."""
+    """Yield the work of one call and its rate over all calls, each rate with the machine's ceiling."""
     calls = node.count or 1
     rate = rates(work, node.total_ns)
     if work.bytes:
-        beside = _beside("memcpy here", rate.bytes_per_s, here.memcpy_bytes_per_s, "B/s")
-        yield f"{formatting.size(work.bytes / calls)}{_at(rate.bytes_per_s, 'B/s')}{beside}"
+        ceiling = _ceiling("memcpy here", rate.bytes_per_s, here.memcpy_bytes_per_s, "B/s")
+        yield f"{formatting.size(work.bytes / calls)}{_at(rate.bytes_per_s, 'B/s')}{ceiling}"
     if work.flops:
-        # What was reckoned is a bound for judging, and nothing that anyone could reach.
-        ceiling = here.flops_per_s if here.is_measured else None
-        beside = _beside("here", rate.flops_per_s, ceiling, "FLOP/s")
-        yield f"{formatting.scaled(work.flops / calls, 'FLOP')}{_at(rate.flops_per_s, 'FLOP/s')}{beside}"
+        # A computed ceiling is a bound for the rules, which no program reaches.
+        flops_per_s = here.flops_per_s if here.is_measured else None
+        ceiling = _ceiling("here", rate.flops_per_s, flops_per_s, "FLOP/s")
+        yield f"{formatting.scaled(work.flops / calls, 'FLOP')}{_at(rate.flops_per_s, 'FLOP/s')}{ceiling}"
     if work.items:
         each = formatting.time(rate.ns_per_item)
         yield f"{formatting.reading(work.items / calls)} items{_at(rate.items_per_s, '/s')}, {each} each"
@@ -196,8 +198,8 @@ def _at(rate: float | None, unit: str) -> str:
     return "" if rate is None else f" at {formatting.scaled(rate, unit)}"
 
 
-def _beside(what: str, rate: float | None, ceiling: float | None, unit: str) -> str:
-    """Return the ceiling in brackets, its unit only where it is not the rate's; "" where none is known."""
+def _ceiling(what: str, rate: float | None, ceiling: float | None, unit: str) -> str:
+    """Return the ceiling in brackets, with its unit if that is not the rate's; "" if the ceiling is unknown."""
     if rate is None or ceiling is None:
         return ""
     number, its_unit = formatting.scaled(ceiling, unit).split(" ", 1)
@@ -212,7 +214,7 @@ def _cpu(cpu: Cpu) -> Iterator[str]:
 
 def _memory(memory: Memory, node: Node) -> Iterator[str]:
     whose = " ".join([*map(visible, sorted(memory.devices)), "memory"])
-    # Where it is not exact, what came and went inside a call was not seen.
+    # If it is not exact, memory that a call both allocated and freed is not counted.
     peak, most = ("peak", "up to ") if memory.is_exact else ("peak at least", "")
     peak = f"{whose} {peak} {formatting.size(memory.peak_bytes)}"
     if memory.growth_bytes is not None:
@@ -234,6 +236,6 @@ def _call_sites(node: Node) -> Iterator[str]:
 
 
 def _site(site: CallSite) -> str:
-    if not site.file:  # the recorder knows of others, but not which
+    if not site.file:  # the recorder counts further call sites without their places
         return "and elsewhere"
     return f"{visible(site.file)}:{site.line} {visible(site.function)}"

@@ -1,4 +1,4 @@
-"""What samples tell: which functions self time was spent in, and the calls of a program without sections."""
+"""What samples show: the functions in which self time was spent, and the calls of a program without sections."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from ticktree.profile import Profile
 from ticktree.profile.samples import LEAST_SAMPLES, SAMPLED_FUNCTION, SAMPLED_LOOP, SAMPLED_LOOP_CODE
 
 MARK = "[sampled]"
-# What stands under a row that self time was spent in.
+# The mark of functions below a [self] row.
 ROWS_SHOWN = 2
 FUNCTIONS_SHOWN = 6
 CALLS_SHOWN = 12
 LEAST_SHARE = 0.01
 NAME_CELLS = 44
-# A state that takes less of a function's time is not told.
+# A state with a smaller share of a function's time is not mentioned.
 _LEAST_STATE = 0.1
-# More looks than that which came late make shares of waits doubtful.
+# A larger share of late samples makes the shares of waits doubtful.
 _LATE = 0.05
 _BAR_RANK = 3
 _PACKAGES = ("site-packages/", "dist-packages/")
-# What a thread does, as a note says it; of running code there is nothing to say.
+# Notes on a thread's states; running code needs none.
 _STATES = {
     "gil": "waits for the GIL",
     "lock": "waits for a lock",
@@ -39,12 +39,12 @@ _STATES = {
 
 
 def called(function: str) -> str:
-    """Return a function as a row names it, safe to show."""
+    """Return a function's name for a row, safe to show."""
     return visible(function.replace(".<locals>", "")) or '""'
 
 
 def place(file: str, line: int) -> str:
-    """Return a line as a note names it: the file as it is known in its project, or its package."""
+    """Return a line's name for a note: the file's path in its project or its package."""
     for folder in _PACKAGES:
         _, found, rest = file.partition(folder)
         if found:
@@ -53,7 +53,7 @@ def place(file: str, line: int) -> str:
 
 
 def notes(row: SampledRow, *, details: bool = False) -> list[str]:
-    """Return what is known of a function beside its share: its hottest line, and what it waits for."""
+    """Return notes on a function: its hottest line, and what it waits for."""
     found = [place(row.file, row.lines[0].line)] if row.file else []
     if details and len(row.lines) > 1:
         found = [f"{place(row.file, each.line)} {formatting.share(each.share)}" for each in row.lines[:3]]
@@ -67,7 +67,7 @@ def _waits(states: Mapping[str, float]) -> Iterator[str]:
 
 
 def is_worth_rows(time: SampledTime) -> bool:
-    """Tell whether there are enough samples to say what time was spent in."""
+    """Return whether there are enough samples to show functions."""
     return time.count >= LEAST_SAMPLES
 
 
@@ -76,20 +76,20 @@ def _bounds(row: SampledRow) -> str:
 
 
 _FUNCTIONS: tuple[Column[SampledRow], ...] = (
-    Column("share", "share", "share", 0, lambda row: row.share, "Of the time that was sampled."),
-    Column("interval", "95%", "", 2, _bounds, "Where the true share is, in 95 of 100 cases."),
-    Column("ns", "time", "ns", 1, lambda row: row.ns, "The share of the time that was recorded."),
+    Column("share", "share", "share", 0, lambda row: row.share, "Share of the sampled time."),
+    Column("interval", "95%", "", 2, _bounds, "The 95% confidence interval of the share."),
+    Column("ns", "time", "ns", 1, lambda row: row.ns, "The recorded time, in proportion to the share."),
 )
 
 
 def functions(title: str, time: SampledTime, options: ViewOptions) -> Table:
-    """Return the functions that time was spent in, while they were the innermost, a row each."""
+    """Return the innermost functions in which time was spent, one row per function."""
     rows = time.rows()
     kept = rows if options.all else [row for row in rows[:FUNCTIONS_SHOWN] if row.share >= LEAST_SHARE]
     entries = [filled(_function(row, options), _FUNCTIONS, row) for row in kept]
     heads = [column.head for column in _FUNCTIONS]
-    said = f"{title} {MARK}, {formatting.counted(time.count, 'sample')}"
-    return Table(said, f"function {MARK}", heads, entries, bar_rank=_BAR_RANK)
+    title = f"{title} {MARK}, {formatting.counted(time.count, 'sample')}"
+    return Table(title, f"function {MARK}", heads, entries, bar_rank=_BAR_RANK)
 
 
 def _function(row: SampledRow, options: ViewOptions) -> Entry:
@@ -108,7 +108,7 @@ def _tone(states: Mapping[str, float]) -> Tone:
 
 @dataclass(frozen=True, slots=True)
 class _CallRow:
-    """A function in the tree of calls; of a chain of only calls all of them."""
+    """A function in the tree of calls, or a chain of functions that each made one call only."""
 
     names: tuple[str, ...]
     last: SampledCall
@@ -117,13 +117,13 @@ class _CallRow:
 
 
 _CALLS: tuple[Column[_CallRow], ...] = (
-    Column("share", "share", "share", 0, lambda row: row.share, "Of the time that was sampled."),
-    Column("ns", "time", "ns", 0, lambda row: round(row.last.ns), "It and what it called."),
+    Column("share", "share", "share", 0, lambda row: row.share, "Share of the sampled time."),
+    Column("ns", "time", "ns", 0, lambda row: round(row.last.ns), "Its time, calls included."),
 )
 
 
 def calls(title: str, time: SampledTime, options: ViewOptions) -> Table:
-    """Return the tree of calls that samples saw, those of less than 1% left out unless all is asked for."""
+    """Return the tree of calls in the samples; without `options.all`, rows of less than 1% are left out."""
     root = time.tree()
     rows = list(_call_rows(root, 0.0 if options.all else LEAST_SHARE * root.ns))
     if not options.all:
@@ -170,7 +170,7 @@ def _call(row: _CallRow, guide: str, trunk: str) -> Entry:
 
 
 def next_marks(profile: Profile) -> list[str]:
-    """Return what to mark in a program that has no loop, a line each; nothing where samples did not show it."""
+    """Return what to mark in a program that has no loop, line by line; nothing if the samples do not show it."""
     if profile.loops or profile.samples is None:
         return []
     found = []
@@ -190,17 +190,17 @@ def _fact(profile: Profile, key: str) -> str:
 
 
 def doubts(profile: Profile) -> Sequence[str]:
-    """Return what makes the samples doubtful, a sentence each."""
+    """Return the reasons to doubt the samples, sentence by sentence."""
     samples = profile.samples
     if samples is None or samples.count < LEAST_SAMPLES:
         return ()
     found = []
     if samples.late > _LATE * samples.looks > 0:
         share = formatting.share(samples.late / samples.looks)
-        found.append(f"{share} of the samples came late, since all cores were busy: they show too many waits")
+        found.append(
+            f"{share} of the samples came late because all cores were busy: they show too many waits"
+        )
     dropped = sum(samples.dropped.values())
     if dropped > _LATE * samples.looks:
-        found.append(
-            f"{formatting.counted(dropped, 'sample')} could not be used: the stack changed meanwhile"
-        )
+        found.append(f"{formatting.counted(dropped, 'sample')} dropped: the stack changed while it was read")
     return found

@@ -1,4 +1,4 @@
-"""Where the time of a mean tick goes: self time by section, with a total where a name is in several places."""
+"""Where the time of a mean tick goes: self time by section, with a total for a name that is in several places."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from ticktree.outputs.writing.visible import visible
 from ticktree.profile import path as paths
 
 SHOWN = 5
-# What takes less of a tick is shown only where all is asked for.
+# Sections of a smaller share of a tick are shown only with `--all`.
 LEAST_SHARE = 0.01
-# So many of the places of a name are told apart.
+# How many places of a name are listed.
 PLACES_SHOWN = 3
 PLACE_CELLS = 24
-# A place with less of a name's time is not told.
+# A place with a smaller share of a name's time is not listed.
 LEAST_PLACE_SHARE = 0.02
-# Calls per tick that differ by less from a whole number are shown as that.
+# Calls per tick that differ by less from a whole number are shown as that number.
 EVERY_TICK = 0.02
 NAME_CELLS = 60
 _BAR_RANK = 3
@@ -37,7 +37,7 @@ class Named:
     """All sections of one name in a tick.
 
     Attributes:
-        name: safe to show; "NAME [self]" of what has sections in it.
+        name: safe to show; "NAME [self]" for a section with children.
         sections: those with self time on the loop's path, the largest first.
         tick_ns: the mean tick.
     """
@@ -48,12 +48,12 @@ class Named:
 
     @property
     def self_ns(self) -> float:
-        """Self time per tick, of all of them."""
+        """Self time per tick, of all of them together."""
         return sum(section.self_ns for section in self.sections)
 
     @property
     def share(self) -> float:
-        """The same as a part of the tick."""
+        """The same as a share of the tick."""
         return self.self_ns / self.tick_ns if self.tick_ns > 0 else 0.0
 
     @property
@@ -78,14 +78,14 @@ def by_name_columns(view: LoopView) -> tuple[Column[Named], ...]:
     """Return the columns of `self_times`."""
     per = f"per {currency.noun(view)}" if view.loop else "time"
     return (
-        Column("share", "share", "share", 0, lambda row: row.share, "Self time as a part of the tick."),
+        Column("share", "share", "share", 0, lambda row: row.share, "Self time as a share of the tick."),
         Column("self_ns", per, "ns", 0, lambda row: round(row.self_ns), "Self time per tick."),
         Column("calls", "calls", "count", 1, lambda row: row.calls, "Calls per tick.", text=_calls),
     )
 
 
 def self_times(view: LoopView, options: ViewOptions) -> Table | None:
-    """Return the self time of a mean tick by the sections' names; None where all of it is one section's."""
+    """Return the self time of a mean tick by section name; None if one section has all of it."""
     named = sorted(_named(view), key=lambda row: (-row.self_ns, row.name))
     if len(named) < 2:
         return None
@@ -136,7 +136,7 @@ def _entry(row: Named, view: LoopView) -> Entry:
 
 
 def _where(row: Named, view: LoopView) -> list[str]:
-    """Return where the sections of a name are: by what tells them apart, or of one by what it is in."""
+    """Return where the sections of a name are: what distinguishes their paths, or the parent of a single one."""
     depth = len(paths.split(view.path))
     sections = [each for each in row.sections if each.self_ns >= LEAST_PLACE_SHARE * row.self_ns]
     names = [paths.split(section.path)[depth:-1] for section in sections]
@@ -163,7 +163,7 @@ def _common(names: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
 
 
 def dismissed(views: Sequence[LoopView]) -> list[str]:
-    """Return the sections of these loops that people suspect and that are not worth it, and what they could bring."""
+    """Return the often suspected sections of these loops that are not worth optimizing, with their maximum gain."""
     found = [one for view in views for one in not_worth_doing(view)]
     return [f"{_short(one.view, one.section)} ({_most(one.view, one.section)})" for one in found[:MOST]]
 
@@ -182,7 +182,7 @@ def _most(view: LoopView, section: SectionView) -> str:
 
 
 def section_table(context: Context, view: LoopView) -> Table | None:
-    """Return what each section costs a loop, and what the loop would be without it: where all is asked for."""
+    """Return, for `--all`, what each section costs a loop, and the loop's speed without it."""
     rows = [one for one in context.bottlenecks if one.view is view]
     if len(rows) < 2:
         return None
@@ -207,7 +207,7 @@ def _section_entry(one: Bottleneck) -> Entry:
 
 
 def mark_of(section: SectionView) -> str:
-    """Return what sort of section it is, where that changes what its numbers mean; "" where it does not."""
+    """Return the mark of a section whose kind changes what its numbers mean; "" for others."""
     if section.is_slack:
         return "slack"
     if section.is_parallel:
@@ -220,7 +220,7 @@ def mark_of(section: SectionView) -> str:
 
 
 def _without(one: Bottleneck) -> str:
-    """Return how fast the loop is and would be without a section, in the loop's currency."""
+    """Return the loop's speed now and without a section, in the loop's currency."""
     return currency.gain(one.saving, one.view if one.view.loop else None).partition("  ")[2] or (
         currency.gain(one.saving, one.view if one.view.loop else None)
     )
@@ -237,7 +237,7 @@ SECTIONS: tuple[Column[Bottleneck], ...] = (
         "share",
         0,
         lambda one: None if one.section.is_parallel else one.share,
-        "Self time as a part of the tick.",
+        "Self time as a share of the tick.",
     ),
     Column("self_ns", "self", "ns", 2, lambda one: round(one.section.self_ns) or None, "Self time per tick."),
     Column("call_ns", "self per call", "ns", 1, _call_ns, "Self time of one call."),
@@ -255,7 +255,7 @@ SECTIONS: tuple[Column[Bottleneck], ...] = (
         "",
         0,
         lambda one: None if one.saving is None else one.saving.share,
-        "What the loop would be if the section took no time.",
+        "The loop's speed now, and if the section took no time.",
         text=_without,
     ),
     Column(
@@ -264,7 +264,7 @@ SECTIONS: tuple[Column[Bottleneck], ...] = (
         "score",
         4,
         lambda one: one.score,
-        "0 to 100: share, time per call and memory, weighed.",
+        "0 to 100: the weighted mean of share, time per call and memory.",
     ),
     Column(
         "memory_bytes",
@@ -272,7 +272,7 @@ SECTIONS: tuple[Column[Bottleneck], ...] = (
         "bytes",
         3,
         lambda one: one.memory_bytes,
-        "What a call needs at most.",
+        "The most memory that a call needed.",
         optional=True,
     ),
     Column(
@@ -281,14 +281,14 @@ SECTIONS: tuple[Column[Bottleneck], ...] = (
         "bytes",
         2,
         lambda one: one.device_memory_bytes,
-        "The same of a device's memory.",
+        "The most device memory that a call needed.",
         optional=True,
     ),
 )
 
 
 def categories(view: LoopView) -> Table | None:
-    """Return the time of a loop, or of the run, by category; None where it is all of one."""
+    """Return the time of a loop, or of the run, by category; None if there is only one."""
     found = category_shares(view)
     if len(found) < 2:
         return None

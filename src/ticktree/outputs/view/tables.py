@@ -1,4 +1,4 @@
-"""Tables of a report that are not trees: their columns, and who waited, took part, or set the length of the run.
+"""Tables of a report that are not trees: gauges, processes, waits, categories and the critical path.
 
 A new column is one entry.
 """
@@ -25,12 +25,12 @@ from ticktree.profile.short_names import ShortNames
 
 
 def last_name(path: str, names: ShortNames) -> str:
-    """Return what a reader knows the node at `path` by."""
+    """Return the short name of the node at `path`."""
     return names.of(paths.name_of(path)) or "no section"
 
 
 def who(name: str, count: int) -> str:
-    """Return what several of one name are called: "4 × actor"; one is just "actor"."""
+    """Return the name of several workers of a role, such as "4 × actor"; for one worker, "actor"."""
     return name if count == 1 else f"{count:,} × {name}"
 
 
@@ -42,15 +42,15 @@ class Column(Generic[Shown]):
     """A column of items of one kind.
 
     Attributes:
-        key: what programs call it.
-        title: what stands above it.
-        unit: of its values: a key of `formatting.UNITS`, or "" of words.
-        rank: how soon it is given up where there is no room: the highest first; 0 is never.
-        value: what an item has in it; None where nothing stands there.
-        help: what it says, in a sentence.
-        text: how its value is written, where that is not its unit's way.
-        optional: whether it is left out where nothing stands in it.
-        detail: whether it is shown only where all is asked for.
+        key: its name for programs.
+        title: its head for people.
+        unit: of its values: a key of `formatting.UNITS`, or "" for words.
+        rank: the order in which columns are dropped if there is no room, the highest first; 0 is never dropped.
+        value: returns an item's value; None for an empty cell.
+        help: its meaning, in a sentence.
+        text: formats the value, if not by its unit.
+        optional: whether it is left out if all its cells are empty.
+        detail: whether it is shown only with `--all`.
     """
 
     key: str
@@ -65,11 +65,11 @@ class Column(Generic[Shown]):
 
     @property
     def head(self) -> Head:
-        """What stands above it."""
+        """The head of the column."""
         return Head(self.title, self.rank, not self.unit, self.key, self.unit, self.help)
 
     def cell(self, item: Shown) -> str:
-        """Return what an item has in it, safe to show."""
+        """Return an item's cell, safe to show."""
         if self.text is not None:
             return self.text(item)
         value = self.value(item)
@@ -81,7 +81,7 @@ class Column(Generic[Shown]):
 def shown(
     columns: Sequence[Column[Shown]], items: Sequence[Shown], *, details: bool = True
 ) -> list[Column[Shown]]:
-    """Return those of `columns` that a table of `items` has."""
+    """Return the columns of a table of `items`."""
     return [
         column
         for column in columns
@@ -91,7 +91,7 @@ def shown(
 
 
 def filled(entry: Entry, columns: Sequence[Column[Shown]], item: Shown) -> Entry:
-    """Return `entry` with what `item` has in each of `columns`."""
+    """Return `entry` with the cells and values of `item`."""
     return replace(
         entry,
         cells=[column.cell(item) for column in columns],
@@ -100,7 +100,7 @@ def filled(entry: Entry, columns: Sequence[Column[Shown]], item: Shown) -> Entry
 
 
 def quantile(name: str) -> Callable[[Gauge], float | None]:
-    """Return a percentile of a gauge: whole where all readings seem to be, for percentiles are approximate."""
+    """Return a percentile of a gauge, rounded if all readings seem to be integers: percentiles are approximate."""
 
     def value(gauge: Gauge) -> float | None:
         found: float | None = getattr(gauge, name)
@@ -112,16 +112,16 @@ def quantile(name: str) -> Callable[[Gauge], float | None]:
 
 GAUGES: tuple[Column[Gauge], ...] = (
     Column("last", "last", "reading", 0, lambda gauge: gauge.last, "The last reading."),
-    Column("min", "min", "reading", 1, lambda gauge: gauge.min, "The least."),
+    Column("min", "min", "reading", 1, lambda gauge: gauge.min, "The smallest reading."),
     Column("p50", "p50", "reading", 1, quantile("p50"), "The median."),
-    Column("p99", "p99", "reading", 2, quantile("p99"), "What 99% do not exceed."),
-    Column("max", "max", "reading", 0, lambda gauge: gauge.max, "The greatest."),
-    Column("zero", "at 0", "share", 2, lambda gauge: gauge.zero_share, "What part of the readings is 0."),
-    Column("readings", "readings", "count", 1, lambda gauge: gauge.count, "How many there were."),
+    Column("p99", "p99", "reading", 2, quantile("p99"), "99% of readings are not larger."),
+    Column("max", "max", "reading", 0, lambda gauge: gauge.max, "The largest reading."),
+    Column("zero", "at 0", "share", 2, lambda gauge: gauge.zero_share, "Share of the readings that are 0."),
+    Column("readings", "readings", "count", 1, lambda gauge: gauge.count, "Number of readings."),
 )
 
 ROLES: tuple[Column[Presence], ...] = (
-    Column("count", "count", "count", 0, lambda one: one.role.count, "How many."),
+    Column("count", "count", "count", 0, lambda one: one.role.count, "Number of processes or threads."),
     Column("in_sections", "in sections", "ns", 3, lambda one: one.in_sections_ns, "Time in any section."),
     Column(
         "waiting",
@@ -129,7 +129,7 @@ ROLES: tuple[Column[Presence], ...] = (
         "share",
         1,
         lambda one: one.waited_share,
-        "What part of it they waited.",
+        "Share of that time spent waiting.",
         text=lambda one: (
             "not instrumented" if one.waited_share is None else formatting.share(one.waited_share)
         ),
@@ -140,7 +140,7 @@ ROLES: tuple[Column[Presence], ...] = (
         "share",
         2,
         lambda one: one.imbalance.share if one.imbalance else None,
-        "How unevenly the rest is shared.",
+        "How unevenly the busy time is shared.",
     ),
     Column(
         "busiest",
@@ -148,25 +148,27 @@ ROLES: tuple[Column[Presence], ...] = (
         "",
         4,
         lambda one: one.imbalance.busiest.name if one.imbalance else None,
-        "Who has most to do.",
+        "The one with the most busy time.",
     ),
 )
 
 WAITS: tuple[Column[Waiting], ...] = (
-    Column("waited", "waited", "ns", 0, lambda one: one.waited_ns, "How long all of them waited there."),
-    Column("of_its_time", "of its time", "share", 1, lambda one: one.share, "A part of their time."),
-    Column("waits", "waits", "count", 5, lambda one: one.calls, "How often."),
+    Column("waited", "waited", "ns", 0, lambda one: one.waited_ns, "Waiting time of all of them."),
+    Column("of_its_time", "of its time", "share", 1, lambda one: one.share, "Share of their time."),
+    Column("waits", "waits", "count", 5, lambda one: one.calls, "Number of waits."),
 )
 
 CATEGORIES: tuple[Column[CategoryShare], ...] = (
-    Column("share", "share", "share", 0, lambda one: one.share, "A part of the tick."),
+    Column("share", "share", "share", 0, lambda one: one.share, "Share of the tick."),
     Column("time", "time", "ns", 0, lambda one: one.ns, "Self time per tick."),
-    Column("sections", "sections", "count", 1, lambda one: one.sections, "How many have self time."),
+    Column(
+        "sections", "sections", "count", 1, lambda one: one.sections, "Number of sections with self time."
+    ),
 )
 
 CRITICAL: tuple[Column[CriticalStretch], ...] = (
-    Column("share", "share", "share", 0, lambda one: one.share, "A part of the run's length."),
-    Column("time", "time", "ns", 0, lambda one: one.ns, "How much shorter the run could be at most."),
+    Column("share", "share", "share", 0, lambda one: one.share, "Share of the run's length."),
+    Column("time", "time", "ns", 0, lambda one: one.ns, "The most by which the run could be shorter."),
     Column(
         "speedup",
         "faster at most",
@@ -182,7 +184,7 @@ CRITICAL: tuple[Column[CriticalStretch], ...] = (
 
 
 def gauges(profile: Profile) -> Table:
-    """Return the gauges that the program of `profile` reported; those of the machine stand in the headline."""
+    """Return the gauges that the program of `profile` reported; those of the machine are in the headline."""
     own = programs_own(profile.gauges)
     ordered = [own[name] for name in sorted(own)]
     entries = [filled(Entry(visible(gauge.name), ()), GAUGES, gauge) for gauge in ordered]
@@ -190,16 +192,16 @@ def gauges(profile: Profile) -> Table:
 
 
 STRETCHES_SHOWN = 6
-# Who has so much of a stretch that all of a role have together is worth a name.
+# A worker with this share of its role's time on the critical path is named.
 NAMED_SHARE = 0.5
-# Who has, or ended, all but so little of it is named alone.
+# A worker with this share is named alone.
 ALONE_SHARE = 0.995
 _BAR_RANK = 5  # before a name is cut
-BOUND = "Bounds, not forecasts: without one of these, another path may set the run's length."
+BOUND = "Bounds, not forecasts: without one of these, another path may determine the run's length."
 
 
 def critical(profile: Profile, options: ViewOptions) -> Table | None:
-    """Return the critical path, the longest stretch first; None where none was recorded."""
+    """Return the critical path by role and node, the longest first; None if none was recorded."""
     path = critical_path(profile)
     if not path:
         return None
@@ -235,16 +237,16 @@ def _shorter(count: int, share: float, ns: int) -> Entry:
 
 
 WAITS_SHOWN = 6
-# Shorter waits, as a part of their role's time, are no reason to be idle.
+# Waits with a smaller share of their role's time are not listed.
 LEAST_WAIT_SHARE = 0.01
 CAUSES_SHOWN = 3
-# Of those who did it together, one is worth a name if it did so much, and so many times an equal part.
+# Of several workers, one is named if it has this share, and this many times an equal share.
 NAMED_CAUSE_SHARE = 0.2
 NAMED_FACTOR = 1.5
 
 
 def why_idle(context: Context, options: ViewOptions) -> Table | None:
-    """Return who waited where and for whom; None where nobody did, or nothing tells for whom."""
+    """Return which roles waited where, and what woke them; None without waits whose wake edges are known."""
     known = [wait for wait in waitings(context) if wait.causes]
     if not options.all:
         known = [wait for wait in known if (wait.share or 0.0) >= LEAST_WAIT_SHARE][:WAITS_SHOWN]
@@ -269,16 +271,16 @@ def _causes(wait: Waiting, context: Context, options: ViewOptions) -> Iterator[s
         yield f"{formatting.share(cause.wakes.waited_ns / whole_ns)} for {visible(_cause(cause, context))}"
     rest_ns = whole_ns - sum(cause.wakes.waited_ns for cause in shown)
     if rest_ns > LEAST_WAIT_SHARE * whole_ns:
-        known = " for others" if len(shown) < len(wait.causes) else ", not known for whom"
+        known = " for others" if len(shown) < len(wait.causes) else ", unknown for what"
         yield f"{formatting.share(rest_ns / whole_ns)}{known}"
     wakes = sum(cause.wakes.count for cause in wait.causes)
     handover_ns = sum(cause.wakes.handover_ns for cause in wait.causes)
     if handover_ns > LEAST_WAIT_SHARE * whole_ns:
-        yield f"goes on {formatting.time(handover_ns / wakes)} after it could"
+        yield f"continues {formatting.time(handover_ns / wakes)} after it was woken"
 
 
 def _cause(cause: Cause, context: Context) -> str:
-    """Return who ended waits, and in which section: of several, also the one that ended most of them."""
+    """Return the workers that ended waits, and their section; of several, also the one that ended most."""
     place = f" in {last_name(cause.path, context.short_names)}" if cause.path else ""
     (name, most_ns), count = cause.by[0], len(cause.by)
     part = most_ns / cause.wakes.waited_ns if cause.wakes.waited_ns else 0.0
@@ -296,7 +298,7 @@ ROLES_NAMED = 4
 
 
 def processes(profile: Profile, context: Context, by: By | None) -> Table:
-    """Return what each role's processes did with their time; its threads where it is by thread."""
+    """Return the time and waits of each role's processes, or of its threads with `--by thread`."""
     noun = "thread" if by == "thread" else "process"
     entries = [_entry(presence(role, context)) for role in _roles(profile, by)]
     title = "threads" if by == "thread" else "processes"
@@ -304,7 +306,7 @@ def processes(profile: Profile, context: Context, by: By | None) -> Table:
 
 
 def census(profile: Profile, by: By | None) -> str:
-    """Return how many of which role there were, in a few words."""
+    """Return the number of processes or threads by role, in a few words."""
     found = _roles(profile, by)
     count = sum(role.count for role in found)
     noun = "thread" if by == "thread" else "process"

@@ -24,11 +24,11 @@ from ticktree.profile.short_names import ShortNames
 
 Kind: TypeAlias = Literal["section", "wait", "self", "itself", "sampled"]
 
-# Rows of less than this part of the tick are shown only where all is asked for.
+# Rows of a smaller share of the tick are shown only with `--all`.
 LEAST_SHARE = 0.01
-# Self time of less than this part of a section's self time is not worth a row.
+# A [self] row needs at least this share of its section's time.
 LEAST_SELF_SHARE = 0.05
-# A section of which less is on the loop's path runs concurrently, and all of its time is shown.
+# A section with a smaller share on the loop's path is concurrent, and all its time is shown.
 ON_PATH_SHARE = 0.5
 _BAR_RANK = 4
 TONES: dict[Kind, Tone] = {
@@ -38,7 +38,7 @@ TONES: dict[Kind, Tone] = {
     "itself": "quiet",
     "sampled": "quiet",
 }
-# Self time of less than this part of the tick is not told function by function.
+# Self time of a smaller share of the tick is not divided by function.
 LEAST_SAMPLED_SHARE = 0.05
 CHAIN = " \N{SINGLE RIGHT-POINTING ANGLE QUOTATION MARK} "
 
@@ -48,21 +48,20 @@ class TreeRow:
     """A node of a mean tick, or the self time of one.
 
     Attributes:
-        kind: a section, one that waits, the self time of one, what ticktree itself cost, or a function that self time
-            was spent in, as samples say.
+        kind: a section, a wait, the self time of a section, the cost of ticktree itself, or a sampled function.
         path: of the node.
-        names: of the node; of a chain of only children of all of them.
-        node: the node; of a chain the first.
+        names: of the node, or of all nodes of a chain of only children.
+        node: the node; the first one of a chain.
         ns: per tick, or in the run.
         share: of the tick, or of the run.
-        weight: the same of the longest of it and all that is in it: how much it is worth a row.
+        weight: the share of the longest of it and all its descendants, by which rows are chosen.
         calls: per tick, or in the run.
         stats: of the calls that ticks consist of.
-        mark: what sort of section it is.
-        depth: how many rows are above it.
-        own_path: of the node whose self time the row has; of a chain the last.
-        own_share: that time as a part of the tick, or of the run.
-        notes: what is known of a function that was sampled.
+        mark: the section's kind, if that changes what its numbers mean.
+        depth: number of ancestors with rows.
+        own_path: path of the node whose self time the row has; the last one of a chain.
+        own_share: that self time as a share of the tick, or of the run.
+        notes: on a sampled function.
     """
 
     kind: Kind
@@ -83,20 +82,20 @@ class TreeRow:
 
 @dataclass(frozen=True, slots=True)
 class Notes:
-    """Which notes the rows of a tree have."""
+    """The notes that the rows of a tree have."""
 
     options: ViewOptions
     here: Ceilings | None
     details: bool = False
 
     def of(self, node: Node) -> tuple[str, ...]:
-        """Return those on `node`."""
+        """Return the notes on `node`."""
         return notes_of(node, self.options, self.here, details=self.details)
 
 
 @dataclass(slots=True)
 class _Branch:
-    """A section of a tick, those below it, how long it takes, and how long the longest of all these takes."""
+    """A section of a tick with its children, its time, and the longest time of it and its descendants."""
 
     section: SectionView
     ns: float
@@ -116,10 +115,10 @@ def tree_rows(
 
     Args:
         view: the loop, or the run.
-        least_share: rows of less are left out.
+        least_share: rows of a smaller share are left out.
         fold: whether only children are folded into their parents' rows.
-        most: so many rows at most: the largest. None for all.
-        sampled: the self time that was sampled, by path.
+        most: maximum number of rows, the largest ones; None for all.
+        sampled: the sampled self time, by path.
     """
     if not view.sections:
         return []
@@ -148,7 +147,7 @@ def tree_rows(
 
 
 def _told(rows: list[TreeRow]) -> list[TreeRow]:
-    """Return the rows, each node's self time told once: in a row of its own where it has one."""
+    """Return the rows with each node's self time in one row only: in its [self] row if there is one."""
     apart = {row.own_path for row in rows if row.kind == "self"}
     return [
         replace(row, own_share=0.0) if row.kind != "self" and row.own_path in apart else row for row in rows
@@ -156,7 +155,7 @@ def _told(rows: list[TreeRow]) -> list[TreeRow]:
 
 
 def _sampled(row: TreeRow, sampled: Mapping[str, SampledTime]) -> Iterator[TreeRow]:
-    """Yield the functions that a row's self time was spent in."""
+    """Yield the functions in which a row's self time was spent."""
     time = sampled.get(row.own_path)
     if time is None or not is_worth_rows(time) or row.kind == "wait":
         return
@@ -184,7 +183,7 @@ def _branches(view: LoopView) -> _Branch:
         by_path[section.path] = branch = _Branch(section, took_ns, took_ns)
         if section.parent is not None:
             by_path[section.parent.path].below.append(branch)
-    # What runs concurrently may take longer than what started it, which is then as much worth a row.
+    # A concurrent section may take longer than its parent, which then needs a row as well.
     for section in reversed(view.sections):
         branch = by_path[section.path]
         branch.most_ns = max([branch.ns, *(below.most_ns for below in branch.below)])
@@ -192,7 +191,7 @@ def _branches(view: LoopView) -> _Branch:
 
 
 def _took_ns(view: LoopView, section: SectionView) -> float:
-    """Return how long a section takes per tick: what of it is on the loop's path, or all of what runs concurrently."""
+    """Return a section's time per tick: the part on the loop's path, or all of it if the section is concurrent."""
     if section is view.sections[0]:
         return view.tick_ns
     took_ns = (view.stats_of(section.node).sum_ns if view.loop else section.node.total_ns) / view.ticks
@@ -200,7 +199,7 @@ def _took_ns(view: LoopView, section: SectionView) -> float:
 
 
 def _chain(branch: _Branch, least_ns: float) -> list[_Branch]:
-    """Return a section and those below it that are all there is to see of it."""
+    """Return a section and its chain of only children, which make one row."""
     chain = [branch]
     while True:
         last = chain[-1]
@@ -271,7 +270,7 @@ def _self_last(rows: list[TreeRow]) -> list[TreeRow]:
 def _largest(rows: list[TreeRow], most: int | None) -> list[TreeRow]:
     if most is None or len(rows) <= most:
         return rows
-    # A parent weighs as much as what is in it, and is less deep: it comes first.
+    # A parent weighs at least as much as its children, and is less deep, so it comes first.
     ranked = sorted(range(len(rows)), key=lambda at: (-rows[at].weight, rows[at].depth, at))
     kept = set(ranked[:most])
     return [row for at, row in enumerate(rows) if at in kept]
@@ -282,13 +281,13 @@ def tree_columns(view: LoopView) -> tuple[Column[TreeRow], ...]:
     per = f"per {currency.noun(view)}" if view.loop else "time"
     of = "tick" if view.loop else "run"
     return (
-        Column("share", "share", "share", 0, lambda row: row.share, f"Time as a part of the {of}."),
+        Column("share", "share", "share", 0, lambda row: row.share, f"Share of the {of}."),
         Column("ns", per, "ns", 0, lambda row: round(row.ns), f"Time per {of}."),
-        Column("mean_ns", "mean", "ns", 2, _of("mean_ns"), "Of one call.", detail=True),
+        Column("mean_ns", "mean", "ns", 2, _of("mean_ns"), "Mean time of a call.", detail=True),
         Column("min_ns", "min", "ns", 7, _of("min_ns"), "The shortest call.", detail=True),
-        Column("p50_ns", "p50", "ns", 3, _of("p50_ns"), "Half of the calls took no longer.", detail=True),
-        Column("p90_ns", "p90", "ns", 6, _of("p90_ns"), "Nine in ten took no longer.", detail=True),
-        Column("p99_ns", "p99", "ns", 2, _of("p99_ns"), "99 in 100 took no longer.", detail=True),
+        Column("p50_ns", "p50", "ns", 3, _of("p50_ns"), "The median call.", detail=True),
+        Column("p90_ns", "p90", "ns", 6, _of("p90_ns"), "90% of calls are not longer.", detail=True),
+        Column("p99_ns", "p99", "ns", 2, _of("p99_ns"), "99% of calls are not longer.", detail=True),
         Column("max_ns", "max", "ns", 6, _of("max_ns"), "The longest call.", detail=True),
         Column(
             "calls", "calls", "count", 1, lambda row: row.stats.count or None, "Completed calls.", detail=True
@@ -299,7 +298,7 @@ def tree_columns(view: LoopView) -> tuple[Column[TreeRow], ...]:
             "count",
             5,
             lambda row: row.node.raised or None if row.kind in ("section", "wait") else None,
-            "Calls that an exception ended, in the whole run.",
+            "Calls ended by an exception, in the whole run.",
             optional=True,
         ),
     )
@@ -318,7 +317,7 @@ def tree(
     details: bool = False,
     sampled: Mapping[str, SampledTime] | None = None,
 ) -> Table | None:
-    """Return the mean tick of a loop as a tree, or the run; None where there is nothing in it."""
+    """Return the mean tick of a loop, or the run, as a tree; None if it is empty."""
     least_share = 0.0 if options.all else LEAST_SHARE
     rows = tree_rows(view, least_share=least_share, fold=not options.all, most=most, sampled=sampled)
     if len(rows) < 2:
@@ -368,7 +367,7 @@ def _entry(row: TreeRow, guide: str, trunk: str, names: ShortNames, notes: Notes
 
 
 def outside(run: LoopView, loops: Mapping[str, LoopView]) -> LoopView:
-    """Return the run without what is below its loops, which have trees of their own."""
+    """Return the run without what is below its loops, which have their own trees."""
     inside = [path for path in loops if path]
     sections = [
         replace(section, is_loop=True) if section.path in loops and section.path else section

@@ -1,4 +1,4 @@
-"""What a view consists of, before anything draws it: a heading, tables, advice, and what was lost."""
+"""The parts of a view, independent of how it is drawn: a heading, tables, recommendations, and losses."""
 
 from __future__ import annotations
 
@@ -6,10 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, Literal, TypeAlias
 
-# How an entry speaks: as any other, as one to begin with, of waiting, of what is no section, of what was left
-# out, of something wrong, of something better.
+# How an entry is drawn: as usual, emphasized, as a wait, as no section, as left out, as a problem, as an improvement.
 Tone: TypeAlias = Literal["plain", "strong", "wait", "quiet", "faint", "alarm", "good", "warning"]
-# How the verdicts of comparisons, histories, experiments and budgets speak.
+# How the verdicts of comparisons, histories, experiments and budgets are drawn.
 VERDICT_TONES: Mapping[str, Tone] = {
     "slower": "alarm",
     "faster": "good",
@@ -30,17 +29,17 @@ VERDICT_TONES: Mapping[str, Tone] = {
 }
 
 
-# What a program reads where a person reads a cell: nanoseconds, a part of 1, a count, a word; None for an empty cell.
+# The value of a cell for programs: nanoseconds, a fraction, a count, a word; None for an empty cell.
 Value: TypeAlias = str | int | float | None
 
 
 class PageFields:
-    """A dataclass that pages get field by field."""
+    """A dataclass that is passed to pages field by field."""
 
     __slots__ = ()
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it as pages get it."""
+        """Return its fields for pages."""
         return {each.name: _field(getattr(self, each.name)) for each in fields(self)}  # type: ignore[arg-type]
 
 
@@ -52,15 +51,15 @@ def _field(value: Any) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """What stands above a column.
+    """The head of a column.
 
     Attributes:
         title: safe to show.
-        rank: how soon the column is given up where there is no room: the highest first; 0 is never.
-        words: whether words stand in it, not numbers.
-        key: what programs call it.
-        unit: of its values: a key of `formatting.UNITS`, or "" of words.
-        help: what it says, in a sentence.
+        rank: the order in which columns are dropped if there is no room, the highest first; 0 is never dropped.
+        words: whether its cells are words, not numbers.
+        key: its name for programs.
+        unit: of its values: a key of `formatting.UNITS`, or "" for words.
+        help: its meaning, in a sentence.
     """
 
     title: str
@@ -83,7 +82,7 @@ class Head:
 
 @dataclass(frozen=True, slots=True)
 class Heading:
-    """What was run, and what must be known before the first number."""
+    """What ran, and the facts that a reader needs before the first number."""
 
     title: str
     pieces: Sequence[str]
@@ -94,18 +93,18 @@ class Entry:
     """A row of a table. All of it is safe to show.
 
     Attributes:
-        name: what it is of.
-        cells: one for each of the table's heads.
+        name: of what the row describes.
+        cells: one per head of the table.
         tone: how it is drawn.
-        mark: a word on the name.
-        notes: what else is known of it, each in a few words.
-        guide: the lines that lead to it from the rows above.
-        trunk: the lines that lead past it to the rows below.
-        share: how long its bar is, where the table has bars.
-        about: what there is to say below it, line by line, each piece by piece.
-        short: the name where there is no room for it; "" for the name itself, of which then a part is left out.
-        values: what programs read in the cells, one for each; none where there is nothing but the cells.
-        path: of the node that it is of; "" where it is of none, or of the root.
+        mark: a word after the name.
+        notes: further facts, each in a few words.
+        guide: the tree lines that lead to it from the rows above.
+        trunk: the tree lines that lead past it to the rows below.
+        share: the length of its bar, if the table has bars.
+        about: lines below the row, each a list of pieces.
+        short: a shorter name for narrow tables; "" to shorten the name itself.
+        values: the cells' values for programs, one per cell; empty if there are only cells.
+        path: of the node that it describes; "" for the root, or without a node.
     """
 
     name: str
@@ -122,7 +121,7 @@ class Entry:
     path: str = ""
 
     def to_dict(self, heads: Sequence[Head]) -> dict[str, Any]:
-        """Return it as pages get it: of each column, by its key, what it says and what it is."""
+        """Return its fields for pages, with each cell's text and value by the column's key."""
         keys = [head.key or head.title for head in heads]
         return {
             "name": self.name,
@@ -143,14 +142,14 @@ class Table:
     """Numbers with names.
 
     Attributes:
-        title: what the names are of; "" where that is plain.
-        noun: the same of one name, never "".
+        title: of the table; "" if it needs none.
+        noun: what one row describes, never "".
         heads: the columns.
         entries: the rows.
-        bar_rank: how soon the bars of the entries' shares are given up where there is no room; None for no bars.
-        remark: what must be known to read it, in a sentence; "" where nothing must.
-        narrower: the same in fewer columns, for where not all of these fit.
-        folded: what stands for it where a view can fold it away until somebody asks; "" where it is to be seen.
+        bar_rank: rank at which the bars of the entries' shares are dropped; None for no bars.
+        remark: a sentence that readers of the table need; "" for none.
+        narrower: the same table with fewer columns, for narrow terminals.
+        folded: the line that replaces the table where a view can fold it; "" if it must be visible.
     """
 
     title: str
@@ -175,14 +174,14 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Nothing:
-    """Says that there is no tree, and what to do."""
+    """The message that there is no tree, and what to do."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One of a list."""
+    """An item of a list."""
 
     text: str
     lead: str = ""
@@ -200,13 +199,13 @@ class Listing:
 
 @dataclass(frozen=True, slots=True)
 class Lines:
-    """Lines without a title, the pieces of which stay whole.
+    """Lines without a title, whose pieces are not broken.
 
     Attributes:
-        lines: each piece by piece.
+        lines: each a list of pieces.
         tone: how they are drawn.
-        mark: what stands before each; as "!" of warnings.
-        is_apart: whether an empty line separates them from what is above.
+        mark: the prefix of each, such as "!" for warnings.
+        is_apart: whether an empty line precedes them.
     """
 
     lines: Sequence[Sequence[str]]
@@ -217,14 +216,14 @@ class Lines:
 
 @dataclass(frozen=True, slots=True)
 class Losses:
-    """What could not be recorded, piece by piece."""
+    """The losses, piece by piece."""
 
     pieces: Sequence[str]
 
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """Something drawn with characters, all of them safe to show."""
+    """A picture of characters, safe to show."""
 
     lines: Sequence[Sequence[tuple[str, Tone]]]
 

@@ -40,7 +40,7 @@ def count(number: int | None) -> str:
 
 
 def counted(number: int, noun: str) -> str:
-    """Return how many of what there are: 1 loop, 2 loops, 2 switches."""
+    """Return a number with its noun: 1 loop, 2 loops, 2 switches."""
     ending = "" if number == 1 else "es" if noun.endswith(("ch", "ss")) else "s"
     return f"{count(number)} {noun}{ending}"
 
@@ -51,7 +51,7 @@ def size(number_of_bytes: float) -> str:
 
 
 def factor(times: float) -> str:
-    """Return how many times as much, such as "1.61×"."""
+    """Return a factor, such as "1.61×"."""
     return f"{significant(times)}×"
 
 
@@ -61,7 +61,7 @@ def capitalized(text: str) -> str:
 
 
 def rate(amount: float, ns: float, unit: str) -> str:
-    """Return `amount` per time, such as "4.69 GB/s"; "-" where there was no time."""
+    """Return `amount` per time, such as "4.69 GB/s"; "-" if the time is 0."""
     return scaled(amount * _SECOND / ns, f"{unit}/s") if ns > 0 else ABSENT
 
 
@@ -71,7 +71,7 @@ def hertz(hz: float | None) -> str:
 
 
 def pace(tick_ns: float | None, noun: str = "step") -> str:
-    """Return how fast a loop is whose ticks take so long: "251 steps/s", below one per second "1.27 s/step"."""
+    """Return the pace of a loop from its mean tick: "251 steps/s", or below one per second "1.27 s/step"."""
     if not tick_ns or tick_ns < 0:
         return ABSENT
     hz = _SECOND / tick_ns
@@ -81,7 +81,7 @@ def pace(tick_ns: float | None, noun: str = "step") -> str:
 
 
 def shorter(old_ns: float, new_ns: float) -> str:
-    """Return a duration and what it would become, both in the unit of the first: "1.18 → 0.71 s"."""
+    """Return a duration before and after a change, both in the unit of the first: "1.18 → 0.71 s"."""
     if old_ns <= 0:
         return change(time(old_ns), time(new_ns))
     unit_ns, unit = next((unit_ns, unit) for limit, unit_ns, unit in _TIMES if old_ns < limit * 0.9995)
@@ -89,20 +89,20 @@ def shorter(old_ns: float, new_ns: float) -> str:
 
 
 def change(old: str, new: str) -> str:
-    """Return one number with its unit and what it would become: "22.0 → 39.0 Hz", "950 Hz → 1.20 kHz"."""
+    """Return a number with its unit before and after a change: "22.0 → 39.0 Hz", "950 Hz → 1.20 kHz"."""
     number, _, unit = old.partition(" ")
     return f"{number if unit and new.endswith(f' {unit}') else old} → {new}"
 
 
 def share(part: float | None) -> str:
-    """Return a part of 1 as a percentage, such as "98%", "1.1%" or "0.04%"; "-" for None."""
+    """Return a fraction as a percentage, such as "98%", "1.1%" or "0.04%"; "-" for None."""
     if part is None:
         return ABSENT
     percent = 100 * part
     for limit, digits in ((0.00005, 0), (0.095, 2), (9.95, 1)):
         if abs(percent) < limit:
             return f"{abs(percent) if not digits else percent:.{digits}f}%"
-    # Of a whole of a few nanoseconds a part may be any number: it must not push the table off the screen.
+    # A share of a few nanoseconds may be any number: it must not make the table too wide.
     return f"{percent:.0f}%" if abs(percent) < 999_999.5 else f"{percent:.4g}%"
 
 
@@ -116,15 +116,15 @@ def reading(value: float | None) -> str:
 
 
 def verdict(word: str) -> str:
-    """Return a verdict or a status as people read it: "cannot tell" where it is inconclusive."""
+    """Return a verdict or a status for people: "cannot tell" for "inconclusive"."""
     return "cannot tell" if word == "inconclusive" else word
 
 
 def ending(status: int | None) -> str:
-    """Return how a program ended, in words that can follow a comma; "" where that is not known.
+    """Return how a program ended, in words that can follow a comma; "" if it is unknown.
 
     Args:
-        status: as Python has it, negative for a signal.
+        status: as in Python's `subprocess`, negative for a signal.
     """
     if status is None:
         return ""
@@ -149,14 +149,14 @@ def scaled(amount: float, unit: str) -> str:
 
 
 def significant(value: float) -> str:
-    """Return a value that is not negative with three significant digits, but no more decimals than that."""
+    """Return a value that is not negative with three significant digits."""
     for limit, digits in ((0.9995, 3), (9.995, 2), (99.95, 1)):
         if value < limit:
             return f"{value:.{digits}f}"
     return f"{value:.0f}"
 
 
-# How a value is written, by the unit it is in.
+# The formatter of each unit.
 UNITS: Mapping[str, Callable[[float], str]] = {
     "ns": time,
     "share": share,

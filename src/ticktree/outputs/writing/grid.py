@@ -12,11 +12,11 @@ from ticktree.outputs.writing.document import Entry, Head, Table, Tone
 
 GAP = "  "
 SEPARATOR = " · "
-NAME_CELLS = 16  # columns are given up before names are cut shorter than this
+NAME_CELLS = 16  # columns are dropped before names are cut shorter than this
 LEAST_CELLS = 8
-NOTE_CELLS = 40  # columns of SPARE rank are given up before notes have less room than this
+NOTE_CELLS = 40  # columns of SPARE rank are dropped before notes have less room than this
 SPARE = 5
-# Of words among numbers: with a share and the least of a row's own name, they fit the least width.
+# The width of words among numbers: with a share and the shortest cut name, they fit the smallest width.
 WORDS_CELLS = 18
 STYLES: dict[Tone, str] = {
     "plain": "",
@@ -39,22 +39,22 @@ def drawn(table: Table, width: int) -> Iterator[list[Text]]:
 
 
 def fits(table: Table, width: int) -> bool:
-    """Tell whether all columns that are never given up have room, and some of the names as well."""
+    """Return whether there is room for all columns that are never dropped, and for part of the names."""
     return _Grid(table, width).fits
 
 
 def cut(text: str, cells: int) -> str:
-    """Return `text`, its middle left out where it is wider than `cells`."""
+    """Return `text`, without its middle if it is wider than `cells`."""
     if cell_len(text) <= cells:
         return text
     head, tail = cells // 2, cells - cells // 2 - 1
-    # A text that was cut before may have its mark where this one comes.
+    # A text that was cut before may already have a mark at this place.
     parts = _start(text, head).rstrip("…"), _start(text[::-1], tail)[::-1].lstrip("…")
     return "…".join(parts) if cells > 0 else ""
 
 
 class _Grid:
-    """The measures of a grid: which columns are shown, how wide they are, and where the notes begin."""
+    """The layout of a grid: the columns shown, their widths, and where the notes begin."""
 
     def __init__(self, table: Table, width: int) -> None:
         self.title, self.width, self.bars = table.title, width, table.bar_rank is not None
@@ -68,7 +68,7 @@ class _Grid:
         ]
         guides = max((cell_len(self._cut_guide(line.guide)) for line in lines), default=0)
         named = (cell_len(self._cut_guide(line.guide) + line.name + _mark(line)) for line in lines)
-        # A title may go on above the columns behind it that have none.
+        # A title may extend above the following columns without a title.
         first = next((at for at, head in enumerate(self.heads) if head.title), len(self.heads))
         names = max([cell_len(self.title) - self._cells(range(first)), *named])
         notes = max((cell_len(SEPARATOR.join(line.notes)) for line in lines), default=0)
@@ -77,7 +77,7 @@ class _Grid:
         least = min(names, guides + NAME_CELLS)
         self._drop_until(least, 1)
         self.fits = least + self._numbers() <= width
-        # The last resort, for numbers that no column was made for: a letter of each name has to be seen.
+        # The last resort, for numbers that fit in no column: at least a letter of each name must be visible.
         self._drop_until(min(names, max(LEAST_CELLS, guides + 1)), 0)
         self.name_cells = min(names, max(LEAST_CELLS, width - self._numbers()))
         self.note_cells = max(0, width - self.name_cells - self._numbers() - len(GAP))
@@ -88,7 +88,7 @@ class _Grid:
         return [*bars, *(cut(cell, WORDS_CELLS) if head.words else cell for head, cell in cells)]
 
     def _cut_guide(self, guide: str) -> str:
-        """Return `guide`, of a deep tree only its end: names must keep some room."""
+        """Return `guide`, or only its end in a deep tree: names must keep some room."""
         most = self.width // 9 * 3  # three cells a level
         return guide if len(guide) <= most else "…" + guide[len(guide) - most + 1 :]
 
@@ -98,9 +98,9 @@ class _Grid:
     def _cells(self, columns: Iterable[int]) -> int:
         return sum(len(GAP) + self.columns[at].cells for at in columns)
 
-    def _drop_until(self, beside: int, least_rank: int) -> None:
-        """Give up columns of `least_rank` and more until what stands beside them fits as well."""
-        while beside + self._numbers() > self.width:
+    def _drop_until(self, other_cells: int, least_rank: int) -> None:
+        """Drop columns of `least_rank` and more until `other_cells` fit next to the rest."""
+        while other_cells + self._numbers() > self.width:
             rank, at = max((self.heads[at].rank, at) for at in self.shown) if self.shown else (0, 0)
             if rank < least_rank:
                 return
@@ -140,7 +140,7 @@ class _Grid:
             yield Text.assemble((self._cut_guide(line.trunk) + GAP, "dim"), part)
 
     def _split(self, line: Entry) -> tuple[str, list[str]]:
-        """Return the notes that fit behind the numbers, and the others as lines below."""
+        """Return the notes that fit after the numbers, and the others as lines below."""
         inline, rest = _filled(line.notes, self.note_cells)
         room, below = self.width - cell_len(self._cut_guide(line.trunk)) - len(GAP), []
         while rest:
@@ -152,7 +152,7 @@ class _Grid:
 
 
 class _Column:
-    """A column's cells: numbers end below one another, units begin below one another."""
+    """A column's cells: numbers are right-aligned, units left-aligned."""
 
     def __init__(self, head: Head, cells: Sequence[str], style: str) -> None:
         self.head, self.style = head, style
@@ -186,7 +186,7 @@ def _filled(notes: Sequence[str], room: int) -> tuple[str, Sequence[str]]:
 
 
 def padded(text: str, cells: int) -> str:
-    """Return `text` with spaces behind it, `cells` wide if it is not wider already."""
+    """Return `text` padded with spaces to `cells`, if it is not wider already."""
     return text + " " * (cells - cell_len(text))
 
 
@@ -195,7 +195,7 @@ def _behind_space(text: str, cells: int) -> str:
 
 
 def _start(text: str, cells: int) -> str:
-    """Return the longest beginning of `text` that is no wider than `cells`."""
+    """Return the longest prefix of `text` that fits into `cells`."""
     used = 0
     for at, character in enumerate(text):
         used += cell_len(character)
@@ -205,9 +205,9 @@ def _start(text: str, cells: int) -> str:
 
 
 def guides(depths: Sequence[int]) -> list[tuple[str, str]]:
-    """Return the lines that lead to each row of a tree, and past it to what is below it, by the rows' depths."""
+    """Return the tree lines that lead to each row, and past it to the rows below, from the rows' depths."""
     found: list[tuple[str, str]] = []
-    # Whether another row of the same parent follows, by depth: told from the last row up.
+    # Whether another row of the same parent follows, by depth: computed from the last row up.
     follows: defaultdict[int, bool] = defaultdict(bool)
     for own in reversed(depths):
         lines = "".join("│  " if follows[depth] else "   " for depth in range(1, own))
@@ -226,6 +226,6 @@ _EIGHTHS = " ▏▎▍▌▋▊▉█"
 
 
 def bar(share: float | None) -> str:
-    """Return a bar as long as `share` of its cells, to an eighth of a cell; of more than all, a full one."""
+    """Return a bar of `share` of its cells, to an eighth of a cell; a full one if the share exceeds 1."""
     eighths = round(min(max(share or 0.0, 0.0), 1.0) * BAR_CELLS * 8)
     return "█" * (eighths // 8) + _EIGHTHS[eighths % 8].strip()

@@ -1,17 +1,17 @@
-"""Names as they may be shown or written: whatever a program chose, nothing moves a cursor or hides.
+"""Names that are safe to show or write: no character of them moves a cursor or is invisible.
 
-`visible` is for people, to whom a line end and a backslash before an n may look the same. A file that another program
-reads must not make two sections one: `literal` keeps every name one of its own.
+`visible` is for people, for whom a line end and a backslash before an n may look the same. In a file for another
+program, different sections must not get the same name: `literal` keeps different names different.
 """
 
 from __future__ import annotations
 
 
 def visible(text: str) -> str:
-    r"""Return `text` with each character that is not plainly visible written as an escape, such as `\x1b`.
+    r"""Return `text` with each invisible character escaped, such as `\x1b`.
 
-    Those are controls, line ends, bidirectional overrides and other invisible formats, surrogates, characters
-    that are not assigned, and all spaces but the plain one.
+    These are controls, line ends, bidirectional overrides and other invisible formats, surrogates, unassigned
+    characters, and all spaces except the ASCII space.
     """
     return "".join(character if character.isprintable() else _escaped(character) for character in text)
 
@@ -21,13 +21,13 @@ def _escaped(character: str) -> str:
 
 
 def literal(name: str) -> str:
-    r"""Return `name` in plainly visible characters; different names stay different.
+    r"""Return `name` in visible characters; different names stay different.
 
-    A backslash is written `\\`, what cannot be seen as an escape such as `\n`, and a name of no characters `\e`.
+    A backslash is written `\\`, an invisible character as an escape such as `\n`, and an empty name `\e`.
     """
     return visible(name.replace("\\", "\\\\")) or "\\e"
 
 
 def encodable(text: str) -> str:
-    r"""Return `text` without what UTF-8 has no bytes for: a lone surrogate is written as `\ud800`."""
+    r"""Return `text` with lone surrogates, which UTF-8 cannot encode, escaped, such as `\ud800`."""
     return text.encode("utf-8", "backslashreplace").decode("utf-8")
