@@ -48,7 +48,7 @@ def test_a_report_opens_without_a_request_or_a_complaint(make, scheme, open_repo
 def test_every_line_of_the_ledger_says_what_the_other_views_say(make, phase, open_report):
     profile = make()
     page = open_report(profile).page
-    switch = page.get_by_role("group", name="Calls of which phase")
+    switch = page.get_by_role("group", name="Phase of the calls")
     assert switch.count() == any(below.warmup is not None for _, _, below in profile.root.walk())
     if not switch.count():
         phase = "steady"  # there is nothing to switch between
@@ -110,7 +110,7 @@ def test_choosing_a_loop_shows_its_mean_tick_and_its_charts(open_report):
     name = second.get_by_role("button").inner_text()
     second.get_by_role("button").click()
     assert "chosen" in second.get_attribute("class")
-    assert page.get_by_label("What is drawn as boxes").input_value() == name
+    assert page.get_by_label("Loop or run drawn as boxes").input_value() == name
     assert page.get_by_label("Loop", exact=True).input_value() == name
 
 

@@ -45,7 +45,7 @@ def test_every_cell_is_the_number_of_its_runs_json(make, measure, field, open_pa
     told = [json.loads(OUTPUTS["json"].render(profile)) for profile in profiles]
     by_path = [nodes_of(one["tree"], {}) for one in told]
     page = open_page(rendered(profiles)).page
-    page.get_by_role("group", name="What is shown").get_by_role("button", name=measure, exact=True).click()
+    page.get_by_role("group", name="Values shown").get_by_role("button", name=measure, exact=True).click()
     write = formatting.count if field == "count" else formatting.time
     expected = set()
     for path in {path for nodes in by_path for path in nodes if path}:
