@@ -74,7 +74,7 @@ def test_one_that_cannot_be_imported_is_said_so_once():
 )
 def test_what_is_no_rule_is_refused(made):
     (message,) = messages(source(made))
-    assert "is no rule: it needs a name and a method find" in message
+    assert "is not a rule: it needs a name and a method find" in message
 
 
 def test_a_name_that_is_taken_is_refused():
@@ -111,10 +111,10 @@ def test_one_that_raises_while_it_looks_has_found_nothing(error, told):
 @pytest.mark.parametrize(
     ("found", "problem"),
     [
-        ("look", "gives str where findings are asked for"),
+        ("look", "gives str instead of findings"),
         (finding(rule="straggler"), "speaks in the name of 'straggler'"),
         (finding(severity="grave"), "gives the severity 'grave'"),
-        (finding(message=None), "gives a path or a message that is no text"),
+        (finding(message=None), "gives a path or a message that is not text"),
         (finding(facts={"calls": [1]}), "gives a fact that is neither number nor text: 'calls'"),
         (finding(facts={"late_share": float("nan")}), "gives a fact that is not a finite number"),
     ],

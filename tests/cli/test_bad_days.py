@@ -89,7 +89,7 @@ def test_an_option_that_would_do_nothing_is_refused(
 @pytest.mark.parametrize("command", [["compare", "a", "b"], ["history"], ["bench", "a", "b"]], ids=" ".join)
 @pytest.mark.parametrize("percent", ["nan", "inf"])
 def test_a_threshold_is_a_number(here: CommandLine, command: list[str], percent: str) -> None:
-    assert_one_clear_line(here.ticktree(*command, "--threshold", percent), "no percentage", "--help")
+    assert_one_clear_line(here.ticktree(*command, "--threshold", percent), "not a percentage", "--help")
 
 
 def test_a_command_that_is_no_script_is_not_looked_for_elsewhere(here: CommandLine) -> None:

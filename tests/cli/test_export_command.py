@@ -69,7 +69,7 @@ def test_what_is_no_text_is_not_printed_on_a_terminal(recorded: CommandLine) -> 
         os.close(terminal)
         os.close(master)
     assert (done.returncode, done.stderr.count("\n")) == (2, 1)
-    assert "no text" in done.stderr
+    assert "this format is binary" in done.stderr
     assert "-o FILE" in done.stderr
 
 

@@ -129,7 +129,7 @@ def test_help_names_every_key_and_goes_away():
         before = watcher.text
         await watcher.press("question_mark")
         for key in KEYS:
-            assert key.says in watcher.text
+            assert key.help in watcher.text
         await watcher.press("down", "space")  # nothing to move or fold here
         await watcher.press("escape")
         assert watcher.text == before

@@ -11,16 +11,16 @@ from ticktree.profile import path as paths
 
 
 class Scores:
-    """The weighted scores of sections that are parts of one tick.
+    """The weighted scores of the sections of one tick.
 
-    A section's score is 100 times the weighted mean of four parts of 1: its self time as a part of the tick; its own
-    time a call, and the memory and the device's memory that a call needs, each as a part of the greatest of all
-    sections. What was not measured of a section has no part in its mean: it is not taken for nothing.
+    A section's score is 100 times the weighted mean of four fractions: its self time as a share of the tick; its self
+    time per call, and the memory and device memory that a call needs, each as a share of the maximum over all
+    sections. What was not measured is left out of a section's mean, not taken as 0.
 
     Args:
-        sections: the parts of the tick. Only those that work on the loop's path have scores.
-        tick_ns: how long it takes.
-        weights: of the four parts.
+        sections: of the tick. Only those that work on the loop's path have scores.
+        tick_ns: the tick.
+        weights: of the four fractions.
     """
 
     def __init__(self, sections: Iterable[SectionView], tick_ns: float, weights: Weights) -> None:
@@ -32,7 +32,7 @@ class Scores:
         self._device_memory = _greatest(ranked, device_memory_bytes)
 
     def of(self, section: SectionView) -> float | None:
-        """Return the score of `section`, from 0 to 100; None where nothing that has a weight was measured of it."""
+        """Return the score of `section`, from 0 to 100; None if nothing with a weight was measured."""
         parts = (
             (self._weights.time, section.self_ns / self._tick_ns),
             (self._weights.call, _part(call_ns(section), self._call_ns)),
@@ -45,30 +45,30 @@ class Scores:
 
 
 OTHER = "other"
-# Even if it took no time at all, the loop would be less than so much faster.
+# Even if the section took no time, the loop would be faster by less than this.
 TINY_SHARE = 0.05
-# What takes less than this of a tick nobody suspects.
+# Sections with a smaller share of a tick are never suspected.
 LEAST_UNWORTHY_SHARE = 0.001
 # What instruments/gc calls a pause of the garbage collector.
 GC_PAUSE = "gc pause"
-# What projects rewrite first, because it is their own code and looks slow: the copies, the drawing, the log.
+# Categories that projects optimize first, because it is their own code and looks slow: copies, drawing, logging.
 SUSPECTS = frozenset({"data", "preprocessing", "rendering", "logging"})
 MOST = 3
 
 
 @dataclass(frozen=True, slots=True)
 class Bottleneck:
-    """A section of a loop, as far as the loop would gain by its being faster.
+    """A section of a loop, and what the loop would gain if it were faster.
 
     Attributes:
         view: the loop, or the run.
-        section: the section. Its `self_ns` is what could be saved in a tick.
-        share: its self time as a part of the tick.
-        call_ns: self time a call; None where it was not called in the steady phase.
-        saving: what the loop would gain; None of what runs concurrently, and of the sleep that holds its rate.
-        score: 0 to 100, see `Scores`; None of what does not work on the loop's path.
-        memory_bytes: the most that a call needed beyond what was there; None where not measured.
-        device_memory_bytes: the same of a device's memory.
+        section: the section. Its `self_ns` is the most that could be saved in a tick.
+        share: its self time as a share of the tick.
+        call_ns: self time per call; None if it was not called in the steady phase.
+        saving: what the loop would gain; None for concurrent sections, and for the sleep that holds the loop's rate.
+        score: 0 to 100, see `Scores`; None for sections that do not work on the loop's path.
+        memory_bytes: the most memory that a call needed beyond what was allocated before; None if not measured.
+        device_memory_bytes: the same for a device's memory.
     """
 
     view: LoopView
@@ -84,7 +84,7 @@ class Bottleneck:
 def bottlenecks(view: LoopView, weights: Weights) -> list[Bottleneck]:
     """Return the sections of `view`, the one with most self time on the loop's path first, then the concurrent ones.
 
-    What ticktree itself cost is no part of any of them.
+    None of them contains the cost of ticktree itself.
     """
     scores = Scores(view.sections, view.tick_ns, weights)
     found = [
@@ -117,12 +117,12 @@ def _bottleneck(view: LoopView, section: SectionView, scores: Scores) -> Bottlen
 
 
 def is_work(section: SectionView) -> bool:
-    """Tell whether `section` works on the loop's path: neither waits nor runs concurrently with it."""
+    """Return whether `section` works on the loop's path: neither waits nor runs concurrently with it."""
     return section.self_ns > 0 and not section.is_wait and not section.is_parallel
 
 
 def call_ns(section: SectionView) -> float | None:
-    """Return the self time of a call; None where there was none in the steady phase."""
+    """Return the self time per call; None without calls in the steady phase."""
     return section.self_ns / section.calls if section.calls else None
 
 

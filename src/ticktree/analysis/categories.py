@@ -1,4 +1,4 @@
-"""Categories: what sort of work a section does, told from the words of its name."""
+"""Categories: the sort of work that a section does, from the words of its name."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ _PACING = frozenset({"pace", "pacing", "rate", "throttle", "wait", "idle"})
 
 
 class Categories:
-    """Tells the category of names; each name is looked at once.
+    """Returns the categories of names, and caches them.
 
     Args:
         own: patterns by category, tried before the defaults. A pattern is a word, or several that follow one another:
@@ -75,7 +75,7 @@ class Categories:
         self._known: dict[str, str | None] = {}
 
     def of(self, name: str) -> str | None:
-        """Return the category of a node called `name`; None where no pattern matches."""
+        """Return the category of a node called `name`; None if no pattern matches."""
         if name not in self._known:
             text = f" {' '.join(words(does(name)))} "
             found = (category for category, pattern in self._own if pattern.search(text))
@@ -90,12 +90,12 @@ class Categories:
 
 
 class Within(NamedTuple):
-    """What a node has from those above it, and hands on.
+    """What a node inherits from its ancestors, and passes on.
 
     Attributes:
-        category: which it is in; None for none.
-        waits: whether it waits, or is in what does.
-        is_remote: whether it is what another program did.
+        category: its category; None for none.
+        waits: whether it, or an ancestor, waits.
+        is_remote: whether another program did it.
     """
 
     category: str | None = None
@@ -106,15 +106,15 @@ class Within(NamedTuple):
 def within(
     node: Node, above: Within, categorize: Callable[[str], str | None], *, is_loop: bool = False
 ) -> Within:
-    """Return what a node is in: a wait, what its name tells, or what those above it are in.
+    """Return a node's category: that of a wait, of its name, or else of its parent.
 
-    What another program did while it was waited for is no wait of that program's. A loop is in what is around it: its
-    self time is what the program does between its sections, whatever the loop is called.
+    The work of another program, for which this program waits, is not a wait of that program. A loop has its parent's
+    category: its self time is what the program does between its sections, whatever the name of the loop.
 
     Args:
-        node: which.
-        above: the same of the node around it.
-        categorize: tells a name's category.
+        node: the node.
+        above: the same of its parent.
+        categorize: returns a name's category.
         is_loop: whether it is a loop.
     """
     is_remote = above.is_remote or node.clock == REMOTE
@@ -125,12 +125,12 @@ def within(
 
 
 def is_sleep(name: str) -> bool:
-    """Whether a name says that it sleeps: "sleep", "precise_sleep", "asyncio.sleep", "rate.sleep"."""
+    """Return whether a name is that of a sleep: "sleep", "precise_sleep", "asyncio.sleep", "rate.sleep"."""
     return any(word.startswith("sleep") for word in words(name))
 
 
 def is_pacing(name: str) -> bool:
-    """Whether a name says that it waits for the next tick to be due."""
+    """Return whether a name is that of a wait for the next tick."""
     return any(word in _PACING for word in words(name))
 
 

@@ -1,4 +1,4 @@
-"""Context: a profile with what rules and outputs derive from it; each part is computed once, when it is needed."""
+"""Context: a profile with what rules and outputs derive from it; each part is computed once, on first use."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ class Context:
     """A profile with its loops, workers and savings.
 
     Args:
-        profile: what is judged.
-        settings: how; None for the defaults.
+        profile: the profile.
+        settings: thresholds of the rules; None for the defaults.
     """
 
     def __init__(self, profile: Profile, settings: Settings | None = None) -> None:
@@ -31,7 +31,7 @@ class Context:
         self._categories = Categories(self.settings.categories)
 
     def category(self, name: str) -> str | None:
-        """Return the category of a node called `name`, told from its name alone; None where that tells nothing."""
+        """Return the category of a node called `name`, from its name alone; None if no pattern matches."""
         return self._categories.of(name)
 
     @cached_property
@@ -46,7 +46,7 @@ class Context:
 
     @cached_property
     def loops(self) -> Sequence[LoopView]:
-        """The loops in the order in which all outputs show them; the run where none has steady ticks."""
+        """The loops in the order in which all outputs show them; the run if no loop has steady ticks."""
         found = loop_views(self.profile, self.category, self.short_names)
         return found or ([self.run] if self.profile.root.total_ns > 0 else [])
 
@@ -68,7 +68,7 @@ class Context:
         return [*shown, *(loop for _, loop in sorted(self.profile.loops.items()) if loop not in shown)]
 
     def view_of(self, path: str) -> LoopView | None:
-        """Return the loop at `path`, with "" the run; None where there is none that has steady ticks."""
+        """Return the loop at `path`, or the run for ""; None if there is no loop with steady ticks."""
         return self._by_path.get(path)
 
     @cached_property
@@ -76,7 +76,7 @@ class Context:
         return {view.path: view for view in self.loops}
 
     def saving(self, claim: Claim) -> Saving:
-        """Return what a claim's loop gains; where it is about no loop, what the run gains."""
+        """Return the saving of a claim's loop; for a claim about no loop, that of the run."""
         view = self.view_of(claim.path) if claim.path else None
         if view is not None:
             return view.saving(claim.share * view.tick_ns)
@@ -86,9 +86,9 @@ class Context:
         return Saving(self.run_ns, self.run_ns, removed_ns)
 
     def weighed_share(self, claim: Claim, saving: Saving) -> float:
-        """Return what part of what matters is saved: of a main loop's tick, else of the run.
+        """Return the share that is saved: of a main loop's tick, else of the run.
 
-        How long a short run sets up and shuts down says nothing of a long one, so a main loop counts for itself.
+        The set-up and shut-down of a short run are no measure of a long one, so a main loop counts by itself.
         """
         view = self.view_of(claim.path) if claim.path else None
         if view is None or view in self.main_loops or self.run_ns <= 0:
@@ -112,7 +112,7 @@ class Context:
 
     @cached_property
     def names(self) -> Mapping[str, Unit]:
-        """Whose each writer is, by its id."""
+        """The unit of each writer, by the writer's id."""
         return unit_of(self.threads)
 
     @cached_property
@@ -127,7 +127,7 @@ class Context:
 
     @cached_property
     def _in_sections_ns(self) -> Mapping[str, int]:
-        # Of what several tasks did at once the time is counted once for each: it is no part of the time that passed.
+        # The time of concurrent tasks counts once per task: it is not a part of the elapsed time.
         return sums_of(
             {writer: share.self_ns for writer, share in section.node.by_writer.items()}
             for section in self.run.sections[1:]

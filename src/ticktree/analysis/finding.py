@@ -1,4 +1,4 @@
-"""Finding: one recommendation or observation, with the evidence it rests on; and the settings of how it is judged."""
+"""Finding: one recommendation or observation with its evidence; and the thresholds of the rules."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ class Weights:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Thresholds:
-    """From where on a section is worth a word, whatever else is known of it.
+    """The limits from which a section is reported as large.
 
     Attributes:
-        critical_share: part of the time.
-        slow_ns: time a call, in nanoseconds.
-        memory_bytes: memory at its peak.
-        device_memory_bytes: the device's memory at its peak.
+        critical_share: share of the time.
+        slow_ns: time per call, in nanoseconds.
+        memory_bytes: peak memory.
+        device_memory_bytes: peak memory of the device.
     """
 
     critical_share: float = 0.30
@@ -68,23 +68,23 @@ Fact: TypeAlias = str | int | float
 SEVERITIES: tuple[Severity, ...] = ("critical", "warning", "info")
 # What people do next; then what they must know of the measurement; then what is merely large.
 KINDS: tuple[Kind, ...] = ("recommendation", "measurement", "size")
-# What of the loop's tick would be saved. A tenth is about what people find worth a day's work; a third changes
+# Share of the loop's tick that would be saved. A tenth is about what people find worth a day's work; a third changes
 # how a run is set up at all.
 CRITICAL_SHARE = 0.3
 WARNING_SHARE = 0.1
 # At 30 Hz one missed tick in a hundred is one every three seconds; one in ten, three per second.
 MISSED_WARNING_SHARE = 0.01
 MISSED_CRITICAL_SHARE = 0.1
-# Even if all of it is saved: less is not worth reading about, let alone doing.
+# A smaller saving is not worth reading about, let alone doing.
 LEAST_SHARE = 0.01
 
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """What a rule says would be saved at most; `Context.saving` returns what the loop can really have.
+    """The maximum saving by a rule; `Context.saving` returns the saving that the loop can have.
 
     Attributes:
-        share: a part of 1, of the mean tick of a loop, of all calls of a section, or of the run.
+        share: fraction of the mean tick of a loop, of all calls of a section, or of the run.
         path: of the loop, or of the section; "" for the run.
     """
 
@@ -94,23 +94,22 @@ class Claim:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """What is worth doing or knowing, and why.
+    """A recommendation or an observation, with its evidence.
 
     Attributes:
         rule: the name of the rule that found it; docs/rules has a page of that name.
-        path: of the node it is about; "" where it is about the whole run.
-        facts: what was measured, by name, and what the sentence about it needs (outputs/view/headline.py): nanoseconds
-            where the name ends in `_ns`, bytes in `_bytes`, a part of 1 in `_share`, how many times as much in
-            `_factor`; paths of nodes, and words.
-        message: the sentence of a rule that another distribution brings; "" of ticktree's own. Names in it are as the
-            program chose them: what shows it makes them safe to show.
+        path: of the node that it is about; "" for the whole run.
+        facts: measured values by name, and what the message needs (outputs/sentences): nanoseconds if the name ends in
+            `_ns`, bytes in `_bytes`, a fraction in `_share`, a ratio in `_factor`; paths of nodes, and words.
+        message: the message of a rule from another distribution; "" for ticktree's rules. Names in it are as the
+            program chose them: outputs make them safe to show.
         kind: a recommendation, a fact about the measurement, or a section that is merely large.
-        claim: what would be saved at most; None where the rule cannot tell.
-        severity: how much is saved. The registry derives it from `saving` where there is a claim.
-        saving: what the loop, or the run, would gain. The registry fills it from `claim`.
-        impact: what part of what matters is saved, by which findings are ordered. The registry fills it too.
-        is_wrong_number: whether a number of this profile cannot be right. It comes before all recommendations, which
-            rest on numbers.
+        claim: the maximum saving; None if the rule cannot determine it.
+        severity: how much is saved. The registry derives it from `saving` if there is a claim.
+        saving: what the loop, or the run, would gain. The registry computes it from `claim`.
+        impact: the share that is saved, by which findings are ordered. The registry computes it, too.
+        is_wrong_number: whether a number of this profile cannot be right. Such a finding comes before all
+            recommendations, which rely on numbers.
     """
 
     rule: str
@@ -126,7 +125,7 @@ class Finding:
 
     @property
     def loop(self) -> str | None:
-        """Path of the loop whose tick would be shorter; None of the run."""
+        """Path of the loop whose tick would be shorter; None for the run."""
         return self.claim.path if self.claim is not None and self.claim.path else None
 
     @property
@@ -136,19 +135,19 @@ class Finding:
 
     @property
     def rank(self) -> int:
-        """How severe it is: 0 is the most severe."""
+        """Rank of the severity: 0 is the most severe."""
         return SEVERITIES.index(self.severity)
 
 
 def severity_of(
     share: float, *, warning: float = WARNING_SHARE, critical: float = CRITICAL_SHARE
 ) -> Severity:
-    """Return how severe it is that `share` would be saved: of a tick, of the run, or of what has limits of its own.
+    """Return the severity of a saving of `share`: of a tick, of the run, or of something with other limits.
 
     Args:
-        share: a part of 1.
-        warning: from where on it is one.
-        critical: from where on it is.
+        share: a fraction.
+        warning: the share from which it is a warning.
+        critical: the share from which it is critical.
     """
     if share >= critical:
         return "critical"
@@ -156,5 +155,5 @@ def severity_of(
 
 
 def severity_of_missed(share: float) -> Severity:
-    """Return how severe it is that a loop misses `share` of its ticks."""
+    """Return the severity of a loop that misses `share` of its ticks."""
     return severity_of(share, warning=MISSED_WARNING_SHARE, critical=MISSED_CRITICAL_SHARE)

@@ -22,23 +22,23 @@ from ticktree.profile.short_names import ShortNames
 # Waits that have a timeout, as instruments call them. One in ten that something else ends may be the loop's last.
 TIMED_WAITS = frozenset({"Event.wait", "Condition.wait", "select.select", "executor wait"})
 WOKEN_SHARE = 0.1
-# Loops whose busy times differ by less are equally busy: their order must not change from run to run.
+# Loops whose busy times differ by less count as equally busy, so that their order does not change from run to run.
 ALIKE_SHARE = 0.75
 
 
 def run_view(profile: Profile, categorize: Categorize, names: ShortNames | None = None) -> LoopView:
-    """Return the whole run as one tick, with every node of the tree, those of its loops too.
+    """Return the whole run as one tick, with every node of the tree, including those of its loops.
 
     Args:
         profile: what was recorded.
         categorize: returns a name's category.
-        names: what nodes are called for short; None to make them.
+        names: the nodes' short names; None to compute them.
     """
     return _view(None, paths.ROOT, profile, categorize, names or ShortNames(profile.root))
 
 
 def repeated_sections(run: LoopView, profile: Profile, categorize: Categorize) -> list[LoopView]:
-    """Return the sections that were called ten times or more, in no loop and in no other of them, as if loops.
+    """Return the sections with ten or more calls, outside loops and outside one another, as loops.
 
     Args:
         run: of the profile.
@@ -68,7 +68,7 @@ def loop_views(profile: Profile, categorize: Categorize, names: ShortNames | Non
     Args:
         profile: what was recorded.
         categorize: returns a name's category.
-        names: what nodes are called for short; None to make them.
+        names: the nodes' short names; None to compute them.
     """
     names = names or ShortNames(profile.root)
     return _ordered(
@@ -186,7 +186,7 @@ def _section(
 
 
 def _is_timeout(at: _Visit) -> bool:
-    """Whether it is a wait of the loop itself that mostly ended because its time was over."""
+    """Return whether it is a wait of the loop itself that mostly ended by its timeout."""
     is_loops = at.parent is not None and at.parent.parent is None
     woken = sum(wakes.count for wakes in at.node.wakers.values())
     return is_loops and at.node.wait and at.node.name in TIMED_WAITS and woken <= WOKEN_SHARE * at.node.count

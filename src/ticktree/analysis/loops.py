@@ -17,16 +17,17 @@ from ticktree.profile.short_names import ShortNames
 from ticktree.profile.table import sums_of
 
 NS_PER_SECOND = 1_000_000_000
-# A section of which less is on the loop's path than runs concurrently is not what the loop waits for.
+# The loop does not wait for a section that has less time on its path than concurrent time.
 CONCURRENT_SHARE = 0.5
 # One late tick in a thousand is any busy machine's. Our own choice.
 MISSES_SHARE = 0.001
 # A loop whose ticks take as long as its rate allows, to a hundredth, does so by intent. Our own choice.
 HELD_SHARE = 0.01
 HELD_TYPICAL_SHARE = 0.03
-# What it waits is in none of its sections: else they work for all of the tick.
+# Its wait is in none of its sections, or its sections would be busy for the whole tick.
 UNSEEN_SHARE = 0.1
-# Of the loops that miss nothing, those that were busy for so much of the busiest one's time matter; two fill a screen.
+# Of the loops without missed ticks, those matter that were busy for this share of the busiest one's time; two fill a
+# screen.
 MAIN_SHARE = 0.3
 MAIN_LOOPS = 2
 
@@ -41,7 +42,7 @@ LEAST_TICKS = 10
 # authors, the wait for the simulator's answer took 87 ms, two thirds.
 DOMINATES_SHARE = 0.5
 
-# What is left of a subtraction of large numbers may be nothing but their rounding, as a part of them.
+# The difference of two large numbers may be only their rounding error, as a share of them.
 _ROUNDING = 1e-9
 
 Categorize = Callable[[str], "str | None"]
@@ -51,14 +52,14 @@ Categorize = Callable[[str], "str | None"]
 class Saving:
     """What a loop, or a run without loops, gains at most if a part of its tick takes no time.
 
-    Amdahl, Validity of the single processor approach to achieving large scale computing capabilities, AFIPS 1967: of a
-    tick of T, without its part x, T - x remains. A loop that sleeps to hold its rate gains no rate: it sleeps longer.
+    Amdahl, Validity of the single processor approach to achieving large scale computing capabilities, AFIPS 1967: a
+    tick of T without its part x takes T - x. A loop that sleeps to hold its rate gains no rate: it sleeps longer.
 
     Attributes:
         tick_ns: the mean tick, or the length of the run.
         needed_ns: the tick without the sleep that holds the rate.
-        removed_ns: what of `needed_ns` would take no time.
-        held_ns: the shortest tick that the loop's rate allows; 0 where the loop does not sleep to hold one.
+        removed_ns: the part of `needed_ns` that would take no time.
+        held_ns: the shortest tick that the loop's rate allows; 0 if the loop does not sleep to hold one.
     """
 
     tick_ns: float
@@ -93,17 +94,17 @@ class Saving:
 
     @property
     def hz(self) -> float | None:
-        """Ticks per second that the loop can do; None where its ticks take no time."""
+        """Ticks per second that the loop can do; None if its ticks take no time."""
         return NS_PER_SECOND / self.needed_ns if self.needed_ns > 0 else None
 
     @property
     def free_hz(self) -> float | None:
-        """Ticks per second without the part; None where nothing would be left of the tick."""
+        """Ticks per second without the part; None if nothing would be left of the tick."""
         return NS_PER_SECOND / self.free_ns if self._is_left else None
 
     @property
     def speedup(self) -> float | None:
-        """How many times as fast the loop could be; None where nothing would be left of the tick."""
+        """How many times as fast the loop could be; None if nothing would be left of the tick."""
         return self.needed_ns / self.free_ns if self._is_left else None
 
     def to_dict(self) -> dict[str, Any]:
@@ -125,23 +126,23 @@ class SectionView:
     """A node as a part of a loop's mean steady tick. Times are nanoseconds per tick, or of the whole run.
 
     Attributes:
-        view: whose tick.
+        view: the loop, or the run.
         node: the node.
         path: of the node.
-        parent: the section it is in; None of the first, which is the loop, or the run.
-        below: the sections in it.
-        self_ns: in which the loop was here and in no child, less what ticktree itself cost. The self times of all
-            sections and what ticktree cost sum to the tick.
-        total_ns: in which the loop was here or below.
+        parent: its parent; None for the first section, which is the loop, or the run.
+        below: its children.
+        self_ns: time of the loop in the section and in no child, less the cost of ticktree. The self times of all
+            sections and the cost of ticktree sum to the tick.
+        total_ns: time of the loop in the section or a descendant.
         concurrent_ns: self time that other threads, tasks or processes spent here while the loop continued with
             something else; also what `record_duration` recorded.
-        recorder_ns: what ticktree itself cost here.
+        recorder_ns: cost of ticktree itself in the section.
         calls: calls in a steady tick, on average.
         is_wait: whether it waits rather than works, or is in a wait.
-        is_slack: whether it is the sleep with which the loop holds its rate, whoever wrote it: time to spare.
-        is_loop: whether it is a loop in this one: its nodes are that loop's sections and not this one's.
-        is_remote: whether a device or another program did it, or what it is in, while this program continued.
-        category: what sort of work it is: by its name, else its parent's; "waiting" of a wait.
+        is_slack: whether it is the sleep with which the loop holds its rate, no matter who wrote it: time to spare.
+        is_loop: whether it is a loop within this one: its descendants are sections of that loop, not of this one.
+        is_remote: whether a device or another program did it, or an ancestor of it, while this program continued.
+        category: of its name, else its parent's; "waiting" for a wait.
     """
 
     view: LoopView = field(repr=False)
@@ -167,7 +168,7 @@ class SectionView:
 
     @property
     def share(self) -> float:
-        """What part of the tick it takes, with all that is in it."""
+        """Its share of the tick, descendants included."""
         return self.view.share(self.total_ns)
 
     @property
@@ -185,7 +186,7 @@ class SectionView:
 
     @property
     def is_in_wait(self) -> bool:
-        """Whether it is in a section that waits: its time is a part of that wait."""
+        """Whether it is in a section that waits, whose time contains its own."""
         above = self.parent
         while above is not None and not above.node.wait:
             above = above.parent
@@ -193,7 +194,7 @@ class SectionView:
 
     @property
     def stats(self) -> Stats:
-        """Of its calls: the steady ones, or of the run all of them."""
+        """Statistics of its steady calls, or of all calls for the run."""
         return self.view.stats_of(self.node)
 
     @property
@@ -203,41 +204,41 @@ class SectionView:
 
     @property
     def call_ns(self) -> float:
-        """What a call takes; 0 where there was none."""
+        """The mean time of a call; 0 without calls."""
         return self.stats.mean_ns or 0
 
     @property
     def bytes_per_call(self) -> float | None:
-        """How many bytes it declares; None where it declares none."""
+        """The bytes that it declares; None if it declares none."""
         work, calls = self.node.work, self.node.count
         return work.bytes / calls if work is not None and work.bytes and calls else None
 
     @property
     def items_per_call(self) -> float | None:
-        """How many items it declares; None where it declares none."""
+        """The items that it declares; None if it declares none."""
         work, calls = self.node.work, self.node.count
         return work.items / calls if work is not None and work.items and calls else None
 
     @property
     def bytes_per_s(self) -> float | None:
-        """How fast it moves the bytes that it declares, warm-up included; None where it declares none."""
+        """The rate of the bytes that it declares, warm-up included; None if it declares none."""
         if self.node.work is None or not self.node.work.bytes or self.node.total_ns <= 0:
             return None
         return self.node.work.bytes * NS_PER_SECOND / self.node.total_ns
 
     @property
     def waited_ns(self) -> Mapping[str, int]:
-        """What of the node's total, warm-up included, it and the sections in it waited, by writer."""
+        """The waiting time in the node and its descendants, warm-up included, by writer."""
         return self.view.waited_ns[self.path]
 
     @property
     def waited_share(self) -> float:
-        """What part of its time it waited, on whichever thread."""
+        """The share of its time spent waiting, on all threads."""
         total_ns = self.node.total_ns
         return min(1.0, sum(self.waited_ns.values()) / total_ns) if total_ns > 0 else 0.0
 
     def above(self) -> Iterator[SectionView]:
-        """Yield the sections that it is in, the innermost first, without the loop itself."""
+        """Yield its ancestors, the innermost first, without the loop itself."""
         section = self.parent
         while section is not None and section.parent is not None:
             yield section
@@ -257,17 +258,17 @@ class SectionView:
 
 @dataclass(eq=False)
 class LoopView:
-    """What a program does again and again: a loop, or a section that is called often; or the whole run as one tick.
+    """What a program repeats: a loop, or a section that is called often; or the whole run as one tick.
 
     Attributes:
-        loop: None of a section and of the run.
-        path: of the node; "" of the run.
-        ticks: how many steady ticks, or calls; 1 of the run.
+        loop: the loop; None for a section and for the run.
+        path: of the node; "" for the run.
+        ticks: number of steady ticks, or calls; 1 for the run.
         tick_ns: the mean steady tick, or call; the length of the run.
-        threads: how many threads run the loop, each for itself.
+        threads: number of threads that run the loop independently.
         on_main_thread: whether the main thread of the main process runs it.
-        names: what nodes are called for short.
-        sections: its parts, parents before their children. The first is the loop itself.
+        names: the nodes' short names.
+        sections: its sections, parents before their children. The first is the loop itself.
     """
 
     loop: Loop | None
@@ -281,7 +282,7 @@ class LoopView:
 
     @property
     def name(self) -> str:
-        """What it is called for short; "" of the run."""
+        """Its short name; "" for the run."""
         return self.names.of_path(self.path)
 
     @property
@@ -321,7 +322,7 @@ class LoopView:
 
     @cached_property
     def slack_ns(self) -> float:
-        """What of the tick the loop slept to hold its rate."""
+        """The part of the tick that the loop slept to hold its rate."""
         return sum(section.self_ns for section in self.sections if section.is_slack)
 
     @cached_property
@@ -336,7 +337,7 @@ class LoopView:
 
     @cached_property
     def recorder_ns(self) -> float:
-        """What of the tick ticktree itself cost."""
+        """The cost of ticktree itself per tick."""
         return sum(section.recorder_ns for section in self.sections)
 
     @property

@@ -1,7 +1,7 @@
 """The machine of a run: how busy it was, and what it can do at most.
 
-A profile may be of runs on several machines, and does not tell which work ran on which. So a rule that calls a number
-impossible uses the fastest of them, and a rule that calls one slow the slowest.
+A profile may be of runs on several machines, and does not record which work ran on which. So a rule that calls a
+number impossible uses the fastest of them, and a rule that calls a number slow uses the slowest.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ LEAST_OTHERS = 0.2
 
 
 class Machine:
-    """The readings of a machine during a profile's run; absent where none were taken.
+    """The readings of a machine during a profile's run; None where there are none.
 
-    Several runs that were merged have had one machine only if all of them say so.
+    Merged runs have one machine only if the metadata of all of them agree.
     """
 
     def __init__(self, profile: Profile) -> None:
@@ -77,7 +77,7 @@ class Machine:
 
 
 def is_contended(machine: Machine) -> bool:
-    """Tell whether other processes took cores that the run waited for, in a quarter of its seconds."""
+    """Return whether other processes took cores that the run waited for, in a quarter of its seconds."""
     waiting, others = machine.at("waiting", QUANTILE), machine.at("others", QUANTILE)
     if not machine.is_one or waiting is None or others is None or is_oversubscribed(machine):
         return False
@@ -85,7 +85,7 @@ def is_contended(machine: Machine) -> bool:
 
 
 def lacks_cores(machine: Machine) -> bool:
-    """Tell whether the run waited for cores, whoever had them: then its ticks may be late or slow for that alone."""
+    """Return whether the run waited for cores, which alone may make its ticks late or slow."""
     return is_contended(machine) or (machine.is_one and is_oversubscribed(machine))
 
 
@@ -95,7 +95,7 @@ def doubt_of(machine: Machine) -> str:
 
 
 def is_oversubscribed(machine: Machine) -> bool:
-    """Tell whether threads waited for cores and the run had more of them than cores were left to it."""
+    """Return whether threads waited for cores, and the run had more busy threads than cores were left to it."""
     used, waiting = machine.typical("used"), machine.typical("waiting")
     if used is None or waiting is None or machine.cores is None or waiting < WAITING_SHARE:
         return False
@@ -111,21 +111,21 @@ def busy_threads(used: float, waiting: float) -> float:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ceilings:
-    """What a machine can do at most. None where not known.
+    """The ceilings of a machine. None if unknown.
 
     Attributes:
-        memcpy_bytes_per_s: bytes copied a second by one thread, too many to be in a cache, onto memory that is
-            already there. Each byte is counted once, though it is read and written.
-        cache_copy_bytes_per_s: the same of so few bytes that they stay in the caches.
+        memcpy_bytes_per_s: bytes copied per second by one thread, too many for a cache, onto memory that is already
+            allocated. Each byte counts once, although it is read and written.
+        cache_copy_bytes_per_s: the same for so few bytes that they stay in the caches.
         cache_bytes: size of the largest cache.
-        flops_per_s_thread: float32 operations a second by one thread.
+        flops_per_s_thread: float32 operations per second by one thread.
         flops_per_s: the same by as many threads as there are usable cores.
-        is_measured: whether the two were measured; else they are reckoned from the processor's width, so generously
-            that no program comes near.
-        low_precision_factor: how many times as fast as float32 the narrower formats are at most (bfloat16, float16).
-        cores: how many cores the run could use.
-        gpus: how many GPUs the system told of. 0 where it told of none, which does not mean that there is none.
-        clock_read_ns: what reading the clock costs.
+        is_measured: whether these two were measured; otherwise they are computed from the processor's vector width, so
+            generously that no program comes near.
+        low_precision_factor: how many times as fast as float32 narrower formats are at most (bfloat16, float16).
+        cores: number of cores that the run could use.
+        gpus: number of GPUs that the system reported; 0 does not mean that there is none.
+        clock_read_ns: cost of reading the clock.
     """
 
     memcpy_bytes_per_s: float | None = None
@@ -141,22 +141,22 @@ class Ceilings:
 
 
 def fastest_machine(profile: Profile) -> Ceilings | None:
-    """Return what no machine of a profile exceeds; None where it carries no ceilings."""
+    """Return ceilings that no machine of a profile exceeds; None if the profile has no ceilings."""
     return _ceilings(profile, max, min)
 
 
 def slowest_machine(profile: Profile) -> Ceilings | None:
-    """Return what every machine of a profile can do; None where it carries no ceilings."""
+    """Return ceilings that every machine of a profile reaches; None if the profile has no ceilings."""
     return _ceilings(profile, min, max)
 
 
 def _ceilings(profile: Profile, of_speed: _Choice, of_cost: _Choice) -> Ceilings | None:
-    """Return the ceilings in a profile's metadata, of several values of a key the one that is chosen.
+    """Return the ceilings in a profile's metadata, with one chosen value per key.
 
     Args:
         profile: of one machine or several.
-        of_speed: chooses among rates and sizes, of which more is faster.
-        of_cost: chooses among times, of which less is.
+        of_speed: chooses among rates and sizes, where more is faster.
+        of_cost: chooses among times, where less is faster.
     """
     facts = profile.metadata
     if not any(key.startswith("ceiling.") for key in facts):
@@ -181,7 +181,7 @@ def _ceilings(profile: Profile, of_speed: _Choice, of_cost: _Choice) -> Ceilings
 
 
 def _positive(values: Iterable[object]) -> list[float]:
-    """Return those of `values` that are positive numbers: metadata may come from a file that says anything."""
+    """Return those of `values` that are positive numbers: metadata may come from an untrusted file."""
     numbers = [v for v in values if isinstance(v, (int, float)) and not isinstance(v, bool)]
     return [float(number) for number in numbers if 0 < number < 1e300]
 

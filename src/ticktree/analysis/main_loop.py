@@ -25,7 +25,7 @@ class MainLoop:
     Attributes:
         file: where it is.
         line: of its head.
-        mark: the head as it would be with ticktree.
+        mark: the head with ticktree's loop.
         share: of the samples that pass through it.
     """
 
@@ -38,11 +38,11 @@ class MainLoop:
 def main_loop(
     stacks: Iterable[tuple[SampledStack, Weight]], source_of: Callable[[str], str | None]
 ) -> MainLoop | None:
-    """Return the loop that a program spends its time in: the innermost that has most samples and several phases.
+    """Return the loop in which a program spends its time: the innermost with most samples and several phases.
 
     Args:
         stacks: of the program's main thread.
-        source_of: gives a file's source; None where it is not the program's own, or not to be had.
+        source_of: returns a file's source; None if it does not belong to the program, or is not available.
     """
     found: dict[tuple[str, int], _Loop] = {}
     sources: dict[str, list[_Statement]] = {}

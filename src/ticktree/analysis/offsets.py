@@ -1,9 +1,9 @@
-"""Offsets: how far apart the clocks of two machines are, told from where their ranks met; never by reading both.
+"""Offsets between the clocks of two machines, computed from collectives of their ranks, never by reading both clocks.
 
-At a collective of all ranks nobody leaves before everybody has come. So of every meeting, on one clock: a rank of A
-left after each of B came, and came before each of B left. Each meeting bounds the offset from both sides; together, by
-the narrowest. (Cristian, Probabilistic clock synchronization, Distributed Computing 3, 1989, bounds it likewise, by
-when a message was sent and its answer came.)
+No rank leaves a collective of all ranks before every rank has entered it. So, on one clock, each rank of A left after
+each rank of B entered, and entered before each rank of B left. Each collective bounds the offset from both sides; the
+narrowest bounds count. (Cristian, Probabilistic clock synchronization, Distributed Computing 3, 1989, derives such
+bounds from the times at which a message was sent and its answer received.)
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ _Moments = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Offset:
-    """What to add to the times of one run so that they are those of another.
+    """The offset to add to the times of one run to get the times of another.
 
     Attributes:
-        ns: the middle of what it can be.
-        bound_ns: it is at most so much more or less.
-        meetings: how many it was told from.
+        ns: the middle of the possible range.
+        bound_ns: half the length of that range.
+        meetings: number of collectives used.
     """
 
     ns: int
@@ -38,10 +38,10 @@ class Offset:
 
 
 def offset(of: Timeline, to: Timeline) -> Offset | None:
-    """Return what to add to times of `of` for those of `to`.
+    """Return the offset to add to times of `of` to get times of `to`.
 
-    None where it is not known: they did not meet often enough, or not all meetings are kept, or no offset fits all of
-    them, as where clocks drift apart.
+    None if it is unknown: there were too few collectives, not all of them are kept, or no offset fits all of them, as
+    when clocks drift apart.
     """
     ours, theirs = _meetings(of), _meetings(to)
     if not ours or not theirs or of.overwritten or to.overwritten:

@@ -30,13 +30,13 @@ def duration_ns(value: object) -> int:
     """Return a time such as "25 ms" in nanoseconds.
 
     Raises:
-        ValueError: `value` is not a time; it says in a few words what one is.
+        ValueError: `value` is not a time; the message has an example.
     """
     return round(_parsed(value, _TIMES, 'a time such as "25 ms"'))
 
 
 def size_bytes(value: object) -> int:
-    """Return an amount of memory such as "100 MB" in bytes; a megabyte is 1,000,000 of them, a MiB 2 ** 20.
+    """Return an amount of memory such as "100 MB" in bytes; a megabyte is 1,000,000 bytes, a MiB 2 ** 20.
 
     Raises:
         ValueError: `value` is not one.
@@ -45,7 +45,7 @@ def size_bytes(value: object) -> int:
 
 
 def rate_hz(value: object) -> float:
-    """Return a rate such as "30 Hz" in times a second.
+    """Return a rate such as "30 Hz" in hertz.
 
     Raises:
         ValueError: `value` is not one.
@@ -54,16 +54,16 @@ def rate_hz(value: object) -> float:
 
 
 def part(value: object) -> float:
-    """Return a part such as "5%" or 0.05 as a part of 1. It may be more than 1: "150%".
+    """Return a share such as "5%" or 0.05 as a fraction. It may be more than 1: "150%".
 
     Raises:
         ValueError: `value` is not one.
     """
-    return _parsed(value, _PARTS, 'a part such as "5%" or 0.05')
+    return _parsed(value, _PARTS, 'a share such as "5%" or 0.05')
 
 
 def _parsed(value: object, units: Mapping[str, float], what: str) -> float:
-    """Return `value` in the smallest of `units`; a bare number only where one of them has no name."""
+    """Return `value` in the smallest of `units`; a number without a unit only if one of them has no name."""
     # True is a number to Python.
     text = str(value) if isinstance(value, (int, float, str)) and not isinstance(value, bool) else ""
     match = _QUANTITY.fullmatch(text)
@@ -82,14 +82,14 @@ _ITEMS = re.compile(r"(?P<amount>.*?)\s*(?:items)?/s")
 
 
 def amount(value: object, units: Sequence[Unit]) -> tuple[float, Unit]:
-    """Return a limit as a number, and which of `units` it is in: the first that it can be.
+    """Return a limit as a number, and the first of `units` in which it can be.
 
     Args:
-        value: As it stands in a configuration, such as "25 ms" or 3.
-        units: What it may be in.
+        value: From a configuration, such as "25 ms" or 3.
+        units: The possible units.
 
     Raises:
-        ValueError: It is in none of them; says what it should be.
+        ValueError: It is in none of them; the message has the expected form.
     """
     reasons = []
     for unit in units:

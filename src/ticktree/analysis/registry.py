@@ -1,4 +1,4 @@
-"""The registry: every rule there is, and what all of them find."""
+"""The registry: every rule, and the findings of all of them."""
 
 from __future__ import annotations
 
@@ -60,13 +60,14 @@ from ticktree.analysis.third_party import Loaded, Rule, found_by, installed, loa
 from ticktree.profile import Profile
 from ticktree.profile.machine import is_empty
 
-# Rules that say that something is large or late, not why. A rule that says why, about the same node, says it better.
+# Rules that report that something is large or late, not why. A rule that explains why, for the same node, replaces
+# them.
 _VAGUENESS = {
     **dict.fromkeys(("critical", "slow", "memory", "gpu-memory"), 3),
     "missed-deadline": 2,
     "slow-rate": 1,
 }
-# It must be why most of it is there: what explains a tenth of a section leaves the rest to be explained.
+# It must explain most of the section: an explanation of a tenth leaves the rest unexplained.
 EXPLAINED_SHARE = 0.5
 
 # In the order of findings that save equally much.
@@ -114,18 +115,18 @@ RULES: Sequence[Rule] = (
 def findings(
     profile: Profile, settings: Settings | None = None, rules: Sequence[Rule] | None = None
 ) -> list[Finding]:
-    """Return the findings of a profile: wrong numbers, then by kind, severity and saving.
+    """Return the findings of a profile: wrong numbers first, then by kind, severity and saving.
 
     Args:
-        profile: what is judged.
-        settings: how; None for the defaults.
-        rules: by which rules; None for all there are, those of other distributions included.
+        profile: the profile.
+        settings: thresholds of the rules; None for the defaults.
+        rules: the rules; None for all, those of other distributions included.
     """
     return found_in(Context(profile, settings), rules)
 
 
 def found_in(context: Context, rules: Sequence[Rule] | None = None) -> list[Finding]:
-    """Return the findings of a context; none of a run that recorded nothing: what its machine did is no advice."""
+    """Return the findings of a context; none for an empty run, whose machine alone is no reason for a finding."""
     if is_empty(context.profile):
         return []
     found = [finding for rule in (RULES if rules is None else rules) for finding in rule.find(context)]
@@ -136,7 +137,7 @@ def found_in(context: Context, rules: Sequence[Rule] | None = None) -> list[Find
 
 
 def _valued(finding: Finding, context: Context) -> Finding:
-    """Return a finding with what its claim really saves, and how severe that is."""
+    """Return a finding with the saving of its claim, and its severity."""
     finding = replace(finding, facts={key: _whole(key, value) for key, value in finding.facts.items()})
     if finding.claim is None:
         return finding
@@ -152,7 +153,7 @@ def _whole(key: str, value: str | float) -> str | int | float:
 
 
 def _severity(claim: Claim, impact: float, saving: Saving, context: Context) -> Severity:
-    """Return how severe it is: what is saved, or how many missed ticks would be kept if that is more."""
+    """Return the severity: by the saving, or by the missed ticks that it would avoid, if that is more."""
     severity = severity_of(impact)
     view = context.view_of(claim.path) if claim.path else None
     if view is None or view.loop is None or not view.misses or view.loop.lateness is None:
@@ -164,7 +165,7 @@ def _severity(claim: Claim, impact: float, saving: Saving, context: Context) -> 
 
 
 def _is_worth_a_line(finding: Finding, context: Context) -> bool:
-    """Whether anything is saved; in a loop that misses ticks, whatever is late may be the reason."""
+    """Return whether anything is saved; in a loop that misses ticks, every late section may be the reason."""
     if finding.kind != "recommendation" or finding.saving is None or finding.saved_share >= LEAST_SHARE:
         return True
     view = context.view_of(finding.loop or "")
@@ -217,11 +218,11 @@ _SEE = "; see docs/rules/"
 
 
 class Explained(NamedTuple):
-    """What there is to know of a rule.
+    """The description of a rule.
 
     Attributes:
-        about: what it is about; "" where it does not say, or Python left the docstrings out.
-        page: its page in ticktree's documentation; "" of other distributions' rules.
+        about: its docstring; "" if it has none, or if Python left docstrings out.
+        page: its page in ticktree's documentation; "" for rules of other distributions.
     """
 
     about: str

@@ -1,6 +1,6 @@
-"""What self time consists of: the functions and lines that samples saw while it passed.
+"""What self time consists of: the functions and lines in its stack samples.
 
-Rows are inferred: they share out the time that the node's account gives, in proportion to the samples.
+Rows are inferred: they divide the node's self time in proportion to the samples.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from ticktree.profile import CodeLine, Profile, SampledStack, Weight
 from ticktree.profile.samples import STATES
 
 _Z = 1.96  # of an interval of 95%
-# Where no code runs: what a task does between its turns; and what a thread does outside all Python code.
+# States without running code: a task between its turns, and a thread outside Python code.
 SUSPENDED = "(suspended)"
 NO_CODE = "(no Python code)"
 
@@ -24,7 +24,7 @@ class LineShare:
     """A line of a function.
 
     Attributes:
-        line: its number; 0 where it is not known.
+        line: its number; 0 if unknown.
         share: of the function's samples, by time.
     """
 
@@ -34,12 +34,12 @@ class LineShare:
 
 @dataclass(frozen=True, slots=True)
 class SampledRow:
-    """A function that self time was spent in, while it was the innermost.
+    """A function in which self time was spent while it was the innermost.
 
     Attributes:
         function: its qualified name.
-        file: where it is.
-        ns: the part of the account that it is given.
+        file: its file.
+        ns: its part of the self time.
         share: of the node's self time; 0 to 1.
         low, high: the 95% interval of `share` (Wilson, JASA 22, 1927).
         count: its samples.
@@ -60,16 +60,16 @@ class SampledRow:
 
 @dataclass(slots=True)
 class SampledCall:
-    """A function in the tree of calls that samples saw below one node.
+    """A function in the tree of sampled calls below one node.
 
     Attributes:
         function: its qualified name; empty for the tree's root.
-        file: where it is.
-        ns: of the account, it and what it called.
-        count: samples of the same.
-        lines: nanoseconds by line: of the function itself, those of its calls included.
-        self_ns: while it was the innermost.
-        calls: what it called, by function and file.
+        file: its file.
+        ns: its part of the self time, calls included.
+        count: its samples, calls included.
+        lines: nanoseconds by line of the function, calls included.
+        self_ns: time while it was the innermost.
+        calls: the functions that it called, by function and file.
     """
 
     function: str = ""
@@ -82,7 +82,7 @@ class SampledCall:
 
     @property
     def hottest_line(self) -> int:
-        """The line that most of its time passed at; 0 where that is not known."""
+        """The line with most of its time; 0 if unknown."""
         return min(self.lines, key=lambda line: (-self.lines[line], line), default=0)
 
     def in_order(self) -> list[SampledCall]:
@@ -92,10 +92,10 @@ class SampledCall:
 
 @dataclass(frozen=True, slots=True)
 class SampledTime:
-    """The samples of some time, and the nanoseconds that they share out.
+    """The samples of a time, and the nanoseconds that they divide.
 
     Attributes:
-        stacks: how often each was seen.
+        stacks: the weight of each stack.
         ns: the time.
     """
 
@@ -157,7 +157,7 @@ class SampledTime:
         return found
 
     def _weights(self) -> dict[SampledStack, int]:
-        """By the time that samples stand for; by their number where that is not known of any."""
+        """Return the weights by the samples' time, or by their number if no sample has a time."""
         by_time = {stack: weight.ns for stack, weight in self.stacks.items()}
         return by_time if any(by_time.values()) else {stack: w.count for stack, w in self.stacks.items()}
 
@@ -191,7 +191,7 @@ class SampledTime:
 
 
 def sampled_times(profile: Profile) -> dict[str, SampledTime]:
-    """The sampled self time of each node that has samples, by path; empty where nobody looked."""
+    """Return the sampled self time of each node that has samples, by path; empty without sampling."""
     if profile.samples is None:
         return {}
     found: dict[str, SampledTime] = {}
@@ -203,7 +203,7 @@ def sampled_times(profile: Profile) -> dict[str, SampledTime]:
 
 
 def sampled_apart(profile: Profile) -> dict[str, SampledTime]:
-    """The sampled time of threads that are in no account, by what they are called; of it only the samples tell."""
+    """Return the sampled time of threads without nodes, by thread name; only the samples have it."""
     if profile.samples is None:
         return {}
     return {
@@ -213,7 +213,7 @@ def sampled_apart(profile: Profile) -> dict[str, SampledTime]:
 
 
 def interval(share: float, count: int) -> tuple[float, float]:
-    """The 95% interval of a share seen in `count` samples (Wilson, JASA 22, 1927)."""
+    """Return the 95% interval of a share measured in `count` samples (Wilson, JASA 22, 1927)."""
     if not count:
         return 0.0, 1.0
     square = _Z * _Z / count

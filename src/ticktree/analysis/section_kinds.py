@@ -17,7 +17,7 @@ GUIDANCE = "guidance"
 PREVIOUS_ACTIONS = "previous actions"
 ROUND_TRIP = "round trip"
 
-# What sends actions or reads sensors acts on a robot, or on what stands for one: it is no policy that acts.
+# A section that sends actions or reads sensors acts on a robot or a simulated one: it is not a policy that acts.
 _ON_A_ROBOT = ("get observation*", "read observation*", "send action*", "execute and wait*")
 
 _STEPS = Categories(
@@ -70,25 +70,25 @@ _STACKING = Categories(
 
 _ROBOT = Categories({"robot": _ON_A_ROBOT})
 
-# Where a name says no kind of ours, its category may: a user may have named their own.
+# If a name matches no kind, its category may: a user may have defined it.
 _CATEGORIES = {PREPROCESSING: ("preprocessing",), ROUND_TRIP: ("robot",)}
 
 
 def kind_of(name: str) -> str | None:
-    """Return which step of a control loop a section called `name` is by its name; None where that says nothing.
+    """Return the step of a control loop that a section called `name` is; None if its name matches none.
 
-    Of a dotted name the last part that says something counts: `get_actions.preprocessing` preprocesses.
+    In a dotted name, the last part that matches counts: `get_actions.preprocessing` preprocesses.
     """
     return _told(name, _STEPS.of)
 
 
 def moves_data(name: str) -> bool:
-    """Tell whether a section called `name` is an operation that goes over data: a copy, a conversion, a gather."""
+    """Return whether a section called `name` is an operation over data: a copy, a conversion, a gather."""
     return _told(name, _OPERATIONS.of) == "copy"
 
 
 def makes_an_array(name: str) -> bool:
-    """Tell whether a section called `name` is an operation that makes one array of many."""
+    """Return whether a section called `name` is an operation that makes one array of many."""
     return _told(name, _STACKING.of) == "list to array"
 
 
@@ -97,7 +97,8 @@ def sections_of(
 ) -> list[SectionView]:
     """Return the outermost sections of `view` that are of `kind`, none of them within another.
 
-    What trains is left out: the forward pass of an update is no inference. So is what is not accepted.
+    Sections of training are left out, because the forward pass of an update is not inference; so are sections that
+    `accept` rejects.
     """
     return _outermost(
         [section for section in view.path_sections if _is(section, kind, context) and accept(section)]
@@ -130,7 +131,7 @@ def _is(section: SectionView, kind: str, context: Context) -> bool:
     named = kind_of(section.name) == kind or _told(section.name, context.category) in _CATEGORIES.get(
         kind, ()
     )
-    # What a server answered was a trip, whatever its name.
+    # A call that a server answered is a round trip, whatever its name.
     if not named and not (kind == ROUND_TRIP and has_server_time(section)):
         return False
     return not any(context.category(each.name) == "training" for each in (section, *section.above()))

@@ -1,4 +1,4 @@
-"""The server's side of a round trip: what the other program reported of its own time."""
+"""The server's side of a round trip: the times that the server reported."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ NETWORK = "network"
 
 @dataclass(frozen=True, slots=True)
 class ServerSide:
-    """What servers reported of the round trips that were made to them.
+    """What servers reported about round trips.
 
     Attributes:
-        server_ns: what they took by their own clocks, per tick.
-        network_ns: what is left of the calls whose servers reported.
-        longest: the innermost of the servers' sections that is half or more of the one it is in, and so on from the
-            whole answer inwards; the answer itself where none is.
+        server_ns: their time by their own clocks, per tick.
+        network_ns: the rest of the calls whose servers reported.
+        longest: the innermost of the servers' sections that has half or more of its parent's time, from the whole
+            answer inwards; the answer itself if there is none.
     """
 
     server_ns: float
@@ -44,12 +44,12 @@ class ServerSide:
 
 
 def has_server_time(section: SectionView) -> bool:
-    """Tell whether `section` is a call whose server reported how long it took."""
+    """Return whether `section` is a call whose server reported its time."""
     return any(_is_remote(below, SERVER) for below in section.below)
 
 
 def server_side(sections: Sequence[SectionView]) -> ServerSide | None:
-    """Return what servers reported of the calls in `sections`; None where none reported how long it took."""
+    """Return what servers reported about the calls in `sections`; None if no server reported its time."""
     rows = [row for section in sections for row in _rows(section)]
     servers = [row for row in rows if row.name == SERVER]
     if not servers:
@@ -65,7 +65,7 @@ def server_side(sections: Sequence[SectionView]) -> ServerSide | None:
 
 
 def _rows(section: SectionView) -> Iterator[SectionView]:
-    """Yield the `server` and `network` rows in `section`, none of them within another one's answer."""
+    """Yield the `server` and `network` rows in `section`, without those within another server's answer."""
     waiting = [section]
     while waiting:
         for below in waiting.pop().below:

@@ -15,10 +15,10 @@ from ticktree.entry_points import entry_points_of
 
 
 class Rule(Protocol):
-    """Finds one sort of thing. It keeps nothing between profiles.
+    """Finds one kind of problem. It keeps no state between profiles.
 
     Attributes:
-        name: of its findings, its file here and its page in docs/rules.
+        name: of its findings, and of its page in docs/rules.
     """
 
     name: ClassVar[str]
@@ -34,11 +34,11 @@ LONGEST_REASON = 200  # characters: an exception may quote a whole file
 
 @dataclass(frozen=True, slots=True)
 class RuleSource:
-    """Where a rule comes from.
+    """The source of a rule.
 
     Attributes:
         entry: the name of its entry point.
-        distribution: whose it is; "" where the packaging does not say.
+        distribution: that provides it; "" if the packaging does not record it.
         load: imports it.
     """
 
@@ -53,7 +53,7 @@ class RuleSource:
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """What came of loading one source: a rule, or the reason why there is none."""
+    """The result of loading one source: a rule, or the reason why there is none."""
 
     source: RuleSource
     rule: Rule | None = None
@@ -61,12 +61,12 @@ class Loaded:
 
 
 def load(sources: Collection[RuleSource], taken: Collection[str]) -> tuple[Loaded, ...]:
-    """Return what comes of each of `sources`, in an order that does not depend on how they were found.
+    """Return the result of each of `sources`, in an order that does not depend on their discovery.
 
     Args:
-        sources: where rules might come from.
-        taken: the names that there are already: a second rule of such a name is refused, for nobody could tell their
-            findings apart.
+        sources: of rules.
+        taken: names of existing rules: a second rule with such a name is refused, because their findings would be
+            indistinguishable.
     """
     names = set(taken)
     loaded = []
@@ -92,7 +92,7 @@ def found_by(loaded: Loaded, context: Context) -> list[Finding]:
     try:
         found = list(loaded.rule.find(context))
         problem = next((problem for each in found for problem in _problems(each, name)), None)
-    except (Exception, SystemExit) as error:  # whatever it is: a report must not die of it
+    except (Exception, SystemExit) as error:  # any exception: it must not end a report
         problem = _reason("failed", error)
     return found if problem is None else [_note(loaded.source, problem)]
 
@@ -111,16 +111,16 @@ def _loaded(source: RuleSource, names: Collection[str]) -> Loaded:
         return Loaded(source, reason=_reason("cannot be loaded", error))
     name = getattr(rule, "name", None)
     if not isinstance(name, str) or not name or not callable(getattr(rule, "find", None)):
-        return Loaded(source, reason="is no rule: it needs a name and a method find")
+        return Loaded(source, reason="is not a rule: it needs a name and a method find")
     if name in names:
         return Loaded(source, reason=f"is refused: there is a rule of the name {name!r} already")
-    return Loaded(source, rule)  # type: ignore[arg-type]  # as far as anyone can tell before it is called
+    return Loaded(source, rule)  # type: ignore[arg-type]  # cannot be checked before it is called
 
 
 def _problems(found: object, name: str) -> Iterator[str]:
     """Yield what would keep a finding from being shown."""
     if not isinstance(found, Finding):
-        yield f"gives {type(found).__name__} where findings are asked for"
+        yield f"gives {type(found).__name__} instead of findings"
         return
     if found.rule != name:
         yield f"speaks in the name of {found.rule!r}"
@@ -134,7 +134,7 @@ def _problems(found: object, name: str) -> Iterator[str]:
     ):
         yield f"claims {claim!r}, which is not a share of a loop or of the run"
     if not isinstance(found.path, str) or not isinstance(found.message, str):
-        yield "gives a path or a message that is no text"
+        yield "gives a path or a message that is not text"
     for key, value in found.facts.items():
         if not isinstance(key, str) or not isinstance(value, (str, int, float)):
             yield f"gives a fact that is neither number nor text: {key!r}"

@@ -14,7 +14,7 @@ from ticktree.profile import path as paths
 
 Cause: TypeAlias = Literal["voluntary_switches", "minor_faults"]
 
-# What a page costs when it is touched for the first time: the kernel finds one and fills it with zeros. Here, on a
+# The cost of the first access to a page: the kernel finds one and fills it with zeros. Here, on a
 # virtual machine, 64 MiB in 16,384 pages were copied onto used memory in 6 to 10 ms and into fresh memory in 39 to
 # 75 (docs/workloads/visual_sac.md): 1.8 to 4.2 µs a page, of which this is near the lower end.
 FAULT_NS = 2_000
@@ -23,10 +23,10 @@ USUAL_FACTOR = 2.0
 
 
 def usual_per_tick(loop: Loop, cause: Cause) -> float | None:
-    """Return how often `cause` came in a usual steady tick of `loop`; None where the system did not tell.
+    """Return the usual number of `cause` per steady tick of `loop`; None if the system does not report it.
 
-    That is the mean over all steady ticks, or the median of the kept ones, whichever is less: a few with very many
-    make the mean, and the longest ticks have more of everything.
+    It is the smaller of the mean over all steady ticks and the median of the kept ones: a few ticks with very many
+    dominate the mean, and the longest ticks, which are kept, have more of everything.
     """
     known = [each for each in (_mean(loop, cause), _median(loop, cause)) if each is not None]
     return min(known, default=None)
@@ -46,14 +46,14 @@ def _median(loop: Loop, cause: Cause) -> float | None:
     return median(known) if known else None
 
 
-# A third of fewer calls than these says little of how they are.
+# A third of fewer calls is too small a sample.
 GROWTH_CALLS = 30
 
 
 def growth(node: Node) -> float | None:
-    """Return how many times as long a call took in the last third of them as in the first; None where not known.
+    """Return the ratio of the mean calls in the last third of calls and in the first; None if unknown.
 
-    Calls are told apart by the windows they ended in, so the thirds are as equal as windows allow.
+    Calls are divided by the windows in which they ended, so the thirds are as equal as windows allow.
     """
     windows = node.windows
     if node.count < GROWTH_CALLS or windows.count != node.count:
@@ -64,7 +64,7 @@ def growth(node: Node) -> float | None:
 
 
 def _mean_ns(node: Node, order: list[int]) -> float | None:
-    """Return the mean of the first third of the calls, if windows come in `order`; None where one holds too many."""
+    """Return the mean of the first third of the calls, with windows in `order`; None if one window has too many."""
     count = total_ns = 0
     for index in order:
         count += node.windows.counts[index]
@@ -122,7 +122,7 @@ class MissedTicks:
 
     @cached_property
     def busy(self) -> TickCost | None:
-        """The busy time of a whole tick; None where it is not known what missed ticks took."""
+        """The busy time of a whole tick; None if the times in missed ticks are unknown."""
         if self.loop.missed_ns is None:
             return None
         waits = self._outermost_waits
@@ -132,7 +132,7 @@ class MissedTicks:
 
     @cached_property
     def largest(self) -> TickCost | None:
-        """The child of the loop that takes most of a missed tick's busy time; None where none is known."""
+        """The child of the loop that takes most of a missed tick's busy time; None if unknown."""
         return max(self._children_costs(self.loop.path), key=lambda cost: cost.missed_ns, default=None)
 
     @cached_property
@@ -155,7 +155,7 @@ class MissedTicks:
         return sorted(blamed, key=lambda cost: -cost.excess_ns)
 
     def causes(self) -> tuple[Causes, Causes] | None:
-        """What the system did, in the missed ticks and in the kept ones that are known; None where in neither."""
+        """The system's events in missed ticks and in ticks that were not missed; None if there were none."""
         every, missed = self.loop.causes, self.loop.missed_causes
         if every is None or missed is None or not 0 < missed.ticks < every.ticks:
             return None
@@ -170,7 +170,7 @@ class MissedTicks:
             cost = below
 
     def _children_costs(self, above: str) -> Iterator[TickCost]:
-        """Yield what the children of a node cost that work, so far as it is known."""
+        """Yield the known times of a node's children that work."""
         for path in self._children.get(above, ()):
             if path not in self._outermost_waits and path in self._known:
                 waits = [wait for wait in self._outermost_waits if paths.is_below(wait, path)]

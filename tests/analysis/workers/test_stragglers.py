@@ -104,7 +104,7 @@ def test_what_has_most_of_the_excess_is_named_and_the_whole_is_told():
     learners, workers = survey.threads
     (one,) = stragglers(workers, survey.run.sections)
     assert stragglers(learners, survey.run.sections) == []
-    assert (one.path, one.chief) == ("make envs/env step", "make envs/env step/physics")
+    assert (one.path, one.main_path) == ("make envs/env step", "make envs/env step/physics")
 
 
 def test_where_no_part_has_most_of_it_the_whole_is_named():
@@ -112,7 +112,7 @@ def test_where_no_part_has_most_of_it_the_whole_is_named():
     slow = {who: [ms * MS] * 50 for who, ms in zip(each, (2, 2, 2, 5), strict=True)}
     whole = {who: [2 * durations[0]] * 50 for who, durations in slow.items()}
     (one,) = found(crew(node("step", whole, node("physics", slow), node("render", slow))))
-    assert (one.path, one.chief) == ("step", "step")
+    assert (one.path, one.main_path) == ("step", "step")
 
 
 @settings(max_examples=60)

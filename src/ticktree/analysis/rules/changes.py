@@ -14,7 +14,7 @@ from ticktree.analysis.machine import Machine, doubt_of, lacks_cores
 from ticktree.profile import Loop, Node
 from ticktree.profile import path as paths
 
-# Of less it cannot be said that a section explains a change: others explain as much.
+# With a smaller share, a section does not explain a change: others explain as much.
 EXPLAINED_SHARE = 0.5
 
 
@@ -23,10 +23,10 @@ class ChangeCause:
     """The section that explains a change.
 
     Attributes:
-        path: its path; the loop's own where no section explains it.
-        share: how much of the change, without what ran beside the loop; 1 for the loop itself.
-        before_ns: its time a tick before the change.
-        after_ns: its time a tick after it.
+        path: its path; the loop's path if no section explains it.
+        share: of the change, without concurrent time; 1 for the loop itself.
+        before_ns: its time per tick before the change.
+        after_ns: its time per tick after it.
     """
 
     path: str
@@ -40,11 +40,11 @@ class ChangedLoop:
     """A loop whose ticks changed in the run.
 
     Attributes:
-        loop: which.
-        change: how.
-        width_ns: length of the windows in which the change is given.
-        cause: what explains it.
-        lost_ns: what would be saved, were all its ticks as fast as its fast ones.
+        loop: the loop.
+        change: the change of its ticks.
+        width_ns: length of the windows in which the change is expressed.
+        cause: the section that explains it.
+        lost_ns: what would be saved if all its ticks were as fast as the fast ones.
     """
 
     loop: Loop
@@ -57,8 +57,8 @@ class ChangedLoop:
 def changed_loops(context: Context, kind: Kind) -> Iterator[ChangedLoop]:
     """Yield the loops with a change of this kind, in the order of their paths.
 
-    Left out are loops of several runs, which have no one change, and loops that several threads go round: one of them
-    that ends changes what is left, and not how fast it is.
+    Loops of several runs are left out, because each run has its own change, and so are loops of several threads: when
+    one thread ends, the mean changes, but not the speed of the others.
     """
     for path, loop in sorted(context.profile.loops.items()):
         node = context.profile.root.at(path)
@@ -113,7 +113,7 @@ def _a_tick(node: Node, width_ns: int, loop: Node | None, stretches: Sequence[St
 
 
 class DriftRule:
-    """A loop's ticks become slower, or faster, all along the run.
+    """A loop's ticks become slower, or faster, throughout the run.
 
     Finds each loop whose time per tick rises or falls from its beginning to its end; see docs/rules/drift.md.
     """
@@ -121,12 +121,12 @@ class DriftRule:
     name: ClassVar[str] = "drift"
 
     def find(self, context: Context) -> Iterator[Finding]:
-        """Yield a finding for each loop with a trend (analysis/drift/changes.py says when there is one)."""
+        """Yield a finding for each loop with a trend (defined in analysis/drift/changes.py)."""
         return _findings(self.name, context, "trend")
 
 
 class PhaseChangeRule:
-    """At one moment of the run a loop's ticks change to another level.
+    """A loop's ticks change to another level at a moment of the run.
 
     Finds each loop whose time per tick is another from one moment on; see docs/rules/phase-change.md.
     """
@@ -134,7 +134,7 @@ class PhaseChangeRule:
     name: ClassVar[str] = "phase-change"
 
     def find(self, context: Context) -> Iterator[Finding]:
-        """Yield a finding for each loop with a step (analysis/drift/statistics.py says when there is one)."""
+        """Yield a finding for each loop with a step (defined in analysis/drift/statistics.py)."""
         return _findings(self.name, context, "step")
 
 

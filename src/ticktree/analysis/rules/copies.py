@@ -24,7 +24,7 @@ COMPARABLE_SHARE = 0.1
 # Numpy makes an array of 256 at about half the speed of memcpy (docs/workloads/visual_sac.md). Our own choice between
 # the two.
 GOOD_RATE_SHARE = 0.7
-# It must be so much of what it is done for, the batch: else the batch is slow for another reason. Our own choice.
+# It must be this share of its batch; otherwise the batch is slow for another reason. Our own choice.
 OF_THE_BATCH_SHARE = 0.3
 
 
@@ -81,7 +81,7 @@ def _data(section: SectionView) -> tuple[str, int, int]:
 
 
 def _comparable(sections: Sequence[SectionView]) -> list[SectionView]:
-    """Return those of `sections`, the longest of which is first, that took long enough to have processed the data."""
+    """Return those of `sections`, sorted by length, that took long enough to have processed the data."""
     return [section for section in sections if section.total_ns >= COMPARABLE_SHARE * sections[0].total_ns]
 
 
@@ -123,7 +123,7 @@ class ListOfArraysRule:
 
 
 def _batches(sections: Iterable[SectionView]) -> Mapping[str, tuple[SectionView, list[SectionView]]]:
-    """Return each section that declares how many items it handles, with those in it that make arrays of them."""
+    """Return each section that declares items, with the sections in it that make arrays of them."""
     batches: dict[str, tuple[SectionView, list[SectionView]]] = {}
     for section in sections:
         if not _makes_array(section) or any(map(_makes_array, section.above())):
@@ -148,7 +148,7 @@ def _saved_share(batch: SectionView, made: Sequence[SectionView], memcpy: float 
 
 
 def _bytes_per_s(made: Sequence[SectionView]) -> float:
-    """Return how fast all of them together processed what they declared."""
+    """Return the rate at which all of them together processed their declared bytes."""
     processed = sum((section.bytes_per_call or 0) * section.node.count for section in made)
     total_ns = sum(section.node.total_ns for section in made)
     return processed * NS_PER_SECOND / total_ns if total_ns > 0 else 0.0

@@ -20,7 +20,8 @@ from ticktree.profile.loop import WorstTick
 
 # Ticks that are preempted less often were late for another reason. Our own choice.
 PREEMPTED_SHARE = 0.5
-# A thread lost its core for a reason if it lost it once per missed tick, and so many times as often as in kept ticks.
+# Losing its core explains a thread's missed ticks if it happened once per missed tick, and this many times as often as
+# in ticks that were not missed.
 SWITCHES_FACTOR = 2.0
 
 # A sleep wakes a little late: on a busy machine by a tenth of a millisecond or two. Our own choice.
@@ -28,7 +29,7 @@ LATE_SHARE = 0.05
 # A thread that sleeps once per tick gives up its core once per tick; a few ticks may be without.
 SLEEPS_PER_TICK = 0.9
 
-# A tick that takes so many times the median is more than scatter. Our own choice, as all of these.
+# A tick that takes this many times the median is more than scatter. Our own choice, as all of these.
 SPIKE_FACTOR = 5.0
 # Where more ticks are long, the loop has two kinds of ticks; fewer than three may be chance.
 MOST_SPIKES_SHARE = 0.05
@@ -39,10 +40,10 @@ LEAST_LOST_SHARE = 0.05
 # The section is called in the other ticks too: an update every hundredth tick is the loop's plan, and no spike.
 USUAL_CALLS = 0.5
 
-# Where pauses of the garbage collector are so much of what long ticks take beyond the median, they are the reason.
+# Pauses of the garbage collector explain long ticks if they are this share of the ticks' time beyond the median.
 GC_SHARE = 0.5
 
-# How sure one wants to be that the longest of n ticks lies above a percentile; see `ticks_for`.
+# The required probability that the longest of n ticks is above a percentile; see `ticks_for`.
 CONFIDENCE = 0.95
 PERCENTILES = (0.5, 0.9, 0.99)
 
@@ -56,7 +57,7 @@ class MissedDeadlineRule:
     name: ClassVar[str] = "missed-deadline"
 
     def find(self, context: Context) -> Iterator[Finding]:
-        """Yield the loops that miss ticks, the one that misses the largest part of them first."""
+        """Yield the loops that miss ticks, the one with the largest share of missed ticks first."""
         machine = Machine(context.profile)
         for missed in missed_ticks(context.profile):
             loop = missed.loop
@@ -85,9 +86,9 @@ class MissedDeadlineRule:
 
 
 def _may_lack_cores(missed: MissedTicks, machine: Machine) -> bool:
-    """Whether missed ticks may be late only because their thread waited for a core.
+    """Return whether missed ticks may be late only because their thread waited for a core.
 
-    One that was never preempted did not; and where all are missed, so would they be with a core of their own.
+    A thread that was never preempted did not wait; and if all ticks are missed, a free core would not avoid it.
     """
     if not missed.kept:
         busy_ns, budget_ns = missed.busy.missed_ns if missed.busy else 0.0, missed.loop.budget_ns or 0
@@ -104,7 +105,7 @@ def _lateness(loop: Loop) -> Mapping[str, Fact]:
 
 
 def _causes_of_all(missed: MissedTicks) -> Mapping[str, Fact]:
-    """Return what ticks consist of where all of them are missed."""
+    """Return the facts about ticks of a loop that misses all of them."""
     facts: dict[str, Fact] = {}
     if missed.busy is not None:
         facts["busy_per_tick_ns"] = missed.busy.missed_ns
@@ -175,7 +176,7 @@ class FixedSleepRule:
     name: ClassVar[str] = "fixed-sleep"
 
     def find(self, context: Context) -> Iterator[Finding]:
-        """Yield a finding for each loop whose ticks are too long by less than it sleeps in them."""
+        """Yield a finding for each loop whose ticks are too long by less than their sleep."""
         for view in context.loops:
             loop = view.loop
             if loop is None or loop.budget_ns is None or view.ticks < LEAST_TICKS:
@@ -201,7 +202,7 @@ class FixedSleepRule:
 
 
 def _slept_ns(view: LoopView) -> float:
-    """Return what a tick slept: as recorded, or its self time where its thread gives up its core in each tick."""
+    """Return the sleep of a tick: as recorded, or its self time if its thread gives up its core in each tick."""
     if view.slack_ns or view.loop is None:
         return view.slack_ns
     switches = usual_per_tick(view.loop, "voluntary_switches")
@@ -272,13 +273,13 @@ def _spikes(view: LoopView) -> _Spikes | None:
 
 
 def _blamed(view: LoopView, spikes: _Spikes, context: Context) -> str | None:
-    """Return the section furthest down that explains most of the long ticks; None where none does."""
+    """Return the deepest section that explains most of the long ticks; None if none does."""
     paths_in_ticks = {path for tick in spikes.kept for path in tick.breakdown} - {view.path}
     nodes = {path: node for path in paths_in_ticks if (node := context.profile.root.find(path)) is not None}
     median_ns = view.loop.stats.p50_ns or 0 if view.loop else 0
     excess_ns = sum(tick.duration_ns - median_ns for tick in spikes.kept)
     if sum(tick.causes.get("gc_ns", 0) for tick in spikes.kept) >= GC_SHARE * excess_ns:
-        return None  # the rule garbage-collection says so, with what to do
+        return None  # the rule garbage-collection reports that, with what to do
     explaining = [
         path
         for path, node in nodes.items()
@@ -292,13 +293,13 @@ def _blamed(view: LoopView, spikes: _Spikes, context: Context) -> str | None:
 
 
 def _usual_ns(view: LoopView, node: Node) -> float:
-    """Return what a node takes in a usual tick: its median call, as often as it is called in one."""
+    """Return a node's time in a usual tick: its median call times its calls per tick."""
     stats = view.stats_of(node)
     return (stats.p50_ns or 0) * stats.count / view.ticks
 
 
 def _period(kept: Sequence[WorstTick]) -> int | None:
-    """Return from one long tick to the next; None where that differs, or several threads made them."""
+    """Return the period of long ticks; None if it varies, or if several threads run the loop."""
     numbers = sorted(tick.tick for tick in kept)
     distances = {later - sooner for sooner, later in pairwise(numbers)}
     is_regular = len({tick.writer for tick in kept}) == 1 and len(distances) == 1
@@ -308,7 +309,7 @@ def _period(kept: Sequence[WorstTick]) -> int | None:
 class TooFewTicksRule:
     """Too few ticks were recorded for the percentiles that are shown.
 
-    Finds each loop that is too short for what is shown of it; see docs/rules/too-few-ticks.md.
+    Finds each loop with too few ticks for its statistics; see docs/rules/too-few-ticks.md.
     """
 
     name: ClassVar[str] = "too-few-ticks"
@@ -335,11 +336,11 @@ class TooFewTicksRule:
 
 
 def ticks_for(quantile: float) -> int:
-    """Return how many ticks a quantile needs: with fewer, all of them may well lie below it.
+    """Return how many ticks a quantile needs: with fewer, all of them may well be below it.
 
-    All of n independent ticks lie below it with probability quantile ** n, and then what is called the percentile is
-    too small, whatever it is. With 1 - quantile ** n >= 95% that is unlikely: S. S. Wilks, "Determination of sample
-    sizes for setting tolerance limits", Annals of Mathematical Statistics 12 (1941): 5 ticks for the median, 29 for
-    p90, 299 for p99. Ticks that resemble the ones before them say less, so these are the fewest.
+    All of n independent ticks are below it with probability quantile ** n, and then every estimate of the percentile
+    is too small. With 1 - quantile ** n >= 95% that is unlikely: S. S. Wilks, "Determination of sample sizes for
+    setting tolerance limits", Annals of Mathematical Statistics 12 (1941): 5 ticks for the median, 29 for p90, 299 for
+    p99. Correlated ticks carry less information, so these numbers are minimums.
     """
     return math.ceil(math.log(1 - CONFIDENCE) / math.log(quantile))

@@ -24,7 +24,7 @@ STEAL_SHARE = 0.05
 
 # Cores that clock up and down with their load differ by a tenth from second to second.
 SLOW_FACTOR = 0.85
-# In a fifth of the run it is no passing thing.
+# In a fifth of the run, it is not a passing disturbance.
 SLOW_SHARE = 0.2
 # In less than ten seconds a core may just have begun to clock up.
 FEWEST_READINGS = 10
@@ -33,7 +33,7 @@ _BEST = 0.9
 # Events per second, in the median second or in the worst tenth of them; none is the rule.
 _EVENTS_AT = 0.9
 
-# What says how many threads libraries start for one operation.
+# Variables for the number of threads that libraries start for one operation.
 _VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 # What the instrument of gymnasium calls the wait for an AsyncVectorEnv's workers.
 VECTOR_WAIT = "step_wait"
@@ -95,11 +95,11 @@ class ContendedRule:
 
 
 def _share_of_run(waiting: float, used: float | None) -> float:
-    """Return what waiting for a core can have cost: a loop that sleeps between its ticks does not wait meanwhile.
+    """Return the possible cost of waits for a core: a loop does not wait while it sleeps between its ticks.
 
     Args:
-        waiting: the part of the time in which its threads could run.
-        used: the cores' worth of time in which they did; None where it is not known.
+        waiting: the share of the time in which its threads could have run.
+        used: the number of cores on which they ran, on average; None if unknown.
     """
     if used is None or waiting >= 1:
         return waiting
@@ -107,7 +107,7 @@ def _share_of_run(waiting: float, used: float | None) -> float:
 
 
 class OversubscribedRule:
-    """The run has more busy threads than there are cores left for it.
+    """The run has more busy threads than cores are left for it.
 
     Finds a run whose own threads wait for one another's cores; see docs/rules/oversubscribed.md.
     """
@@ -228,7 +228,7 @@ class ThrottledRule:
 
 
 def _slow(speed: Gauge) -> tuple[float, float, float] | None:
-    """Return the share of slow readings, the best speed and the mean of the slow ones; None where few are slow."""
+    """Return the share of slow readings, the best speed and the mean of the slow ones; None if few are slow."""
     best = speed.quantile(_BEST)
     if best is None or speed.count < FEWEST_READINGS:
         return None

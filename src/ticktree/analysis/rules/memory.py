@@ -17,7 +17,7 @@ PAGE_BYTES = 4096
 LEAST_FAULTS = 256
 # The faults must cost a twentieth of the tick, because their cost is estimated, not measured. Our own choice.
 LEAST_FAULTS_SHARE = 0.05
-# A section that declares so much of the fresh memory as work is named. Our own choice.
+# A section is named if it declares this share of the fresh memory as work. Our own choice.
 NAMED_SHARE = 0.5
 
 # Half a minute of readings, in three of four of which memory grew: what fills once, or is given back, does not. All of
@@ -33,7 +33,7 @@ MOST_DROP_SHARE = 0.1
 
 # Of the ticks' time. Half of the programs that mind pauses at all mind them from about here on, and it costs one line.
 LEAST_GC_SHARE = 0.02
-# A worst tick is the collector's doing where its pause explains so much of what the tick took beyond the median.
+# The collector caused a worst tick if its pause explains this share of the tick's time beyond the median.
 EXPLAINS_SHARE = 0.5
 # One of the worst ticks may be chance; of those kept, this many are a habit.
 FEWEST_WORST = 2
@@ -42,7 +42,7 @@ FEWEST_WORST = 2
 class MemoryRule:
     """A call of a section needs much memory.
 
-    Finds each section a call of which needs more than 100 MB beyond what was there; see docs/rules/memory.md.
+    Finds each section with a call that needs more than 100 MB of further memory; see docs/rules/memory.md.
     """
 
     name: ClassVar[str] = "memory"
@@ -56,7 +56,7 @@ class MemoryRule:
 class GpuMemoryRule:
     """A call of a section needs much of a device's memory.
 
-    Finds each section a call of which needs more than 100 MB of a device's memory; see docs/rules/gpu-memory.md.
+    Finds each section with a call that needs more than 100 MB of a device's memory; see docs/rules/gpu-memory.md.
     """
 
     name: ClassVar[str] = "gpu-memory"
@@ -70,13 +70,13 @@ class GpuMemoryRule:
 def _needy(
     rule: str, context: Context, measured: Callable[[Node], Memory | None], limit_bytes: int
 ) -> Iterator[Finding]:
-    """Yield a finding for each node of which a call needed more than the limit of one sort of memory.
+    """Yield a finding for each node with a call that needed more than the limit of one kind of memory.
 
     Args:
-        rule: whose findings they are.
-        context: what was recorded.
-        measured: gives that sort of memory of a node; None where it was not measured.
-        limit_bytes: from where on it is much.
+        rule: the rule.
+        context: the profile's context.
+        measured: returns a node's memory of this kind; None if it was not measured.
+        limit_bytes: the limit.
     """
     needy = []
     for path, _, node in context.profile.root.walk():
@@ -102,7 +102,7 @@ def _needed(memory: Memory | None) -> int:
 
 
 class MemoryGrowthRule:
-    """The run's memory grows all along.
+    """The run's memory keeps growing.
 
     Finds a run whose processes take more memory in three of four of its seconds; see docs/rules/memory-growth.md.
     """
@@ -201,7 +201,7 @@ class GarbageCollectionRule:
 
 
 def _gc_share(loop: Loop) -> float:
-    """Return what part of the ticks' time was pauses; 0 where it is not known of enough ticks."""
+    """Return the share of the ticks' time that was pauses; 0 if it is unknown for too many ticks."""
     if loop.causes is None or not loop.causes.ticks or not loop.stats.sum_ns:
         return 0.0
     known_ns = loop.stats.sum_ns * loop.causes.ticks / loop.stats.count

@@ -83,7 +83,7 @@ class PreprocessingRule:
 
 
 def _dominates(view: LoopView, prepared_ns: float) -> bool:
-    # A section that is no loop may be a helper whose only task is to prepare what another one uses.
+    # A section that is not a loop may be a helper that only prepares what another one uses.
     return view.loop is not None and view.needed_share(prepared_ns) >= DOMINATES_SHARE
 
 
@@ -96,7 +96,7 @@ class RoundTripRule:
     name: ClassVar[str] = "round-trip"
 
     def find(self, context: Context) -> Iterator[Finding]:
-        """Yield a finding for each loop that is mostly spent on round trips."""
+        """Yield a finding for each loop that spends most of its time on round trips."""
         for view in context.repeated:
             sections = sections_of(view, ROUND_TRIP, context, _is_trip)
             if sections and view.needed_share(per_tick_ns(sections)) >= DOMINATES_SHARE:
@@ -129,25 +129,25 @@ class RoundTripRule:
 
 
 def _is_trip(section: SectionView) -> bool:
-    """Tell whether `section` was seen to wait for something outside of the run."""
+    """Return whether `section` waited for something outside the run."""
     if section.count < LEAST_TICKS or section.wakers():  # a process of the run: other rules name it
         return False
     idle = _idle_share(section)
     if idle is not None:
         return idle >= WAITS_SHARE
-    # A user's own category says what a section is, not that it waits.
+    # A user's category describes what a section is, not that it waits.
     return kind_of(section.name) == ROUND_TRIP and _blocks(section)
 
 
 def _idle_share(section: SectionView) -> float | None:
-    """Return what part of it was waited, or not spent on the CPU; None where neither was measured."""
+    """Return the share of it that was waiting, or not on the CPU; None if neither was measured."""
     cpu = section.node.cpu
     off_cpu = max(0.0, 1 - cpu.cpu_ns / cpu.wall_ns) if cpu is not None and cpu.wall_ns > 0 else None
     return max(section.waited_share, off_cpu or 0.0) if section.waited_share > 0 else off_cpu
 
 
 def _blocks(section: SectionView) -> bool:
-    """Tell whether the loop's thread gave up its core as often as it must to wait in each call of `section`."""
+    """Return whether the loop's thread gave up its core often enough to wait in each call of `section`."""
     view = section.view
     switches = usual_per_tick(view.loop, "voluntary_switches") if view.loop is not None else None
     sleeps = sum(each.calls for each in view.path_sections if each.is_slack)
@@ -164,18 +164,18 @@ _ACTIONS = frozenset({"action", "actions", "chunk", "chunks"})
 
 # A guide to real-time chunking asks for an execution horizon of at least 10 to 20 actions.
 LEAST_HORIZON = 10
-# A policy that is asked in every tick executes no chunks, whatever its section is called.
+# A policy that is called in every tick does not execute chunks, whatever the name of its section.
 LEAST_USED = 1.5
 
 # What guidance costs at least where nothing is wasted: of an inference of SmolVLA on one thread it took 33% as it
 # comes (87 ms with it, 58 without) and 25% with the policy's parameters frozen (77 ms), measured here.
 GUIDANCE_SHARE = 0.25
-# So few readings may be below what is called the queue's low: it is empty when a run begins.
+# This share of readings may be below the queue's low: it is empty when a run begins.
 LOW = 0.05
 # With twice the actions in the queue that one inference takes, it may take twice as long before the loop waits. Our
 # own choice.
 IN_QUEUE_FACTOR = 2.0
-# From so many empty readings on, as a part and as a number, the queue runs empty; the first few are the run's
+# From this share and this number of empty readings, the queue runs empty; the first few are the run's
 # beginning. (Without guided chunks 3.7 to 5.7% of the ticks of a 30 Hz loop were without an action, measured here.)
 EMPTY_SHARE = 0.01
 EMPTY_READINGS = 10
@@ -184,7 +184,7 @@ EMPTY_READINGS = 10
 # guide to real-time chunking; it gives no number for the merge itself, which does less than the rest that
 # follows. It names large buffers of previous actions as a cause, but gives no number of their own.)
 MERGE_SHARE = 0.05
-# And it must be so much of its tick, whether there is inference in it or not. Our own choice.
+# And it must be at least this share of its tick, with or without inference in it. Our own choice.
 OF_THE_TICK_SHARE = 0.05
 # What waits for more than half of its time waits for the other thread; else it works.
 MOSTLY_SHARE = 0.5
@@ -201,7 +201,7 @@ class HorizonRule:
     name: ClassVar[str] = "horizon"
 
     def find(self, context: Context) -> Iterator[Finding]:
-        """Yield a finding for each loop of whose chunks fewer than ten actions are executed, if that costs it."""
+        """Yield a finding for each loop that executes fewer than ten actions per chunk, if that costs time."""
         for view in context.repeated:
             model = inference(view, context)
             if view.loop is None or not model or not _executes_chunks(view, context):
@@ -225,10 +225,10 @@ class HorizonRule:
 
 
 def _executes_chunks(view: LoopView, context: Context) -> bool:
-    """Tell whether `view` executes actions, tick by tick, of which a policy gives several at once.
+    """Return whether `view` executes, tick by tick, the actions of chunks.
 
-    A policy that is asked in every tick gives no chunks. A loop that only infers may do so as often as it likes: which
-    of its actions are executed, and how many, is then not known here.
+    A policy that is called in every tick gives no chunks. A loop that only infers may do so at any rate: which of its
+    actions are executed, and how many, is unknown then.
     """
     kinds = (QUEUE_MERGE, GUIDANCE, PREVIOUS_ACTIONS)
     is_chunked = _counts_actions(context.profile) or any(sections_of(view, kind, context) for kind in kinds)
@@ -248,12 +248,12 @@ def _counts_actions(profile: Profile) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Guided:
-    """An inference that is guided.
+    """A guided inference.
 
     Attributes:
-        section: the section that guides, of several the longest.
-        ns: what guidance takes per tick.
-        inference_ns: what inference takes with it.
+        section: the section that guides; the longest of several.
+        ns: time of guidance per tick.
+        inference_ns: time of inference per tick, guidance included.
         inferences: per tick.
     """
 
@@ -300,7 +300,7 @@ class GuidanceRule:
 
 
 def _guided(view: LoopView, context: Context) -> _Guided | None:
-    """Return the guidance in `view`; None where there is none, or no inference."""
+    """Return the guidance in `view`; None without guidance or inference."""
     guides = sections_of(view, GUIDANCE, context)
     model = [
         section
@@ -323,14 +323,14 @@ def _control_loop(view: LoopView, context: Context) -> Loop | None:
 
 
 def _empty(depth: Gauge) -> Mapping[str, Fact] | None:
-    """Return how often the queue was empty; None where it hardly ever was."""
+    """Return the share of readings with an empty queue; None if there are hardly any."""
     if depth.zeros < EMPTY_READINGS or depth.zeros < EMPTY_SHARE * depth.count:
         return None
     return {"empty_share": depth.zeros / depth.count}
 
 
 def _never_low(depth: Gauge, guided: _Guided, loop: Loop) -> Mapping[str, Fact] | None:
-    """Return the queue's low where it always held far more than an inference takes; None where it did not."""
+    """Return the queue's low if it always had far more actions than an inference takes; None if not."""
     period_ns, low = loop.budget_ns or loop.stats.mean_ns, depth.quantile(LOW)
     if not period_ns or low is None:
         return None
@@ -403,7 +403,7 @@ class BufferCopiesRule:
 
 
 def _copies(section: SectionView) -> bool:
-    """Tell whether it, or most of what is in it, copies: it declares bytes, or its name says so."""
+    """Return whether it, or most of its time below, copies: by its declared bytes, or by its name."""
     if section.bytes_per_call is not None or moves_data(section.name):
         return True
     inside = [each for each in section.below if moves_data(each.name) or each.bytes_per_call is not None]
@@ -411,7 +411,7 @@ def _copies(section: SectionView) -> bool:
 
 
 def _copied_bytes(section: SectionView) -> float | None:
-    """Return how many bytes a call copies, as it declares itself or its children do; None where none does."""
+    """Return the bytes per call that it or its children declare; None if none does."""
     if section.bytes_per_call is not None:
         return section.bytes_per_call
     declared = [each.bytes_per_call * each.calls for each in section.below if each.bytes_per_call is not None]

@@ -14,12 +14,12 @@ TRIFLE_SHARE = 0.05
 
 # Functions that wait until what was written is on the disk, as the instrument `disk` calls them.
 DISK_SECTIONS = frozenset({"os.fsync", "os.fdatasync", "os.sync"})
-# Fewer are those of a checkpoint now and then, without which a run could not go on after a crash. Our own choice.
+# Fewer are occasional checkpoints, without which a run could not continue after a crash. Our own choice.
 LEAST_SYNCS = 10
 
 
 class CriticalRule:
-    """One section alone takes a great part of a loop's tick.
+    """A single section takes a large share of a loop's tick.
 
     Finds each section whose self time is more than 30% of its loop's tick; see docs/rules/critical.md.
     """
@@ -42,7 +42,7 @@ class SlowRule:
     name: ClassVar[str] = "slow"
 
     def find(self, context: Context) -> Iterator[Finding]:
-        """Yield a finding for each such section of which its part of the tick has not said more."""
+        """Yield a finding for each such section without a stronger finding about its share of the tick."""
         thresholds = context.settings.thresholds
         for bottleneck in context.bottlenecks:
             call_ns = bottleneck.call_ns
@@ -61,7 +61,7 @@ class BlockingWritesRule:
     name: ClassVar[str] = "blocking-writes"
 
     def find(self, context: Context) -> Iterator[Finding]:
-        """Yield a finding for each loop that calls such functions often, with where it spends most time in them."""
+        """Yield a finding for each loop that calls such functions often, at the node with most of their time."""
         for view in context.loops:
             synced = [
                 each for each in view.path_sections if each.name in DISK_SECTIONS and not each.is_in_wait
@@ -85,7 +85,7 @@ class BlockingWritesRule:
 
 
 def _is_critical(bottleneck: Bottleneck, thresholds: Thresholds) -> bool:
-    """Tell whether a section works for a critical part of the tick, but not all of it, and that would be saved."""
+    """Return whether a section works for a critical share of the tick, but not all of it, which could be saved."""
     saving = bottleneck.saving
     if saving is None or saving.speedup is None or not _is_work(bottleneck):
         return False
@@ -93,13 +93,13 @@ def _is_critical(bottleneck: Bottleneck, thresholds: Thresholds) -> bool:
 
 
 def _is_work(bottleneck: Bottleneck) -> bool:
-    """Tell whether a section works on the loop's path, and is no loop of its own, nor what is outside all sections."""
+    """Return whether a section works on the loop's path, and is neither a loop nor the time outside all sections."""
     section = bottleneck.section
     return bottleneck.saving is not None and bool(section.path) and not (section.is_wait or section.is_loop)
 
 
 def _is_trifle(bottleneck: Bottleneck, call_ns: float) -> bool:
-    """Whether neither a call nor all of them are much of a tick: where a tick takes seconds, every layer is slow."""
+    """Return whether its calls are a small share of a tick: in a tick of seconds, every layer is slow."""
     view = bottleneck.view
     return view.loop is not None and max(call_ns / view.tick_ns, bottleneck.share) < TRIFLE_SHARE
 

@@ -25,7 +25,7 @@ LEAST_CALLS = 3
 # to its input is still needed. Measured: docs/rules/unused-gradients.md.
 WEIGHTS_SHARE = 0.5
 
-# A section that waits for half of its time has its inference made elsewhere: by a server, or another process.
+# A section that waits for half of its time has its inference done elsewhere: by a server, or another process.
 WAITS_SHARE = 0.5
 # How much faster inference became on average by torch.compile, over more than 180 models on an A100: Ansel et al.,
 # "PyTorch 2: Faster Machine Learning Through Dynamic Python Bytecode Transformation and Graph Compilation", ASPLOS
@@ -50,7 +50,7 @@ FIRST_TICKS = 10
 class UnusedGradientsRule:
     """A backward pass computes gradients that no step uses.
 
-    Finds each backward pass whose gradients were seen to be thrown away; see docs/rules/unused-gradients.md.
+    Finds each backward pass with gradients that are discarded; see docs/rules/unused-gradients.md.
     """
 
     name: ClassVar[str] = "unused-gradients"
@@ -92,7 +92,7 @@ def _trained_section(section: SectionView, view: LoopView) -> str:
 class NoCompilationRule:
     """Inference is most of the loop, and nothing is compiled.
 
-    Finds each loop that is half inference or more where nothing is compiled; see docs/rules/no-compilation.md.
+    Finds each loop that is half inference or more, if nothing is compiled; see docs/rules/no-compilation.md.
     """
 
     name: ClassVar[str] = "no-compilation"
@@ -125,14 +125,14 @@ class NoCompilationRule:
 
 
 def _infers_here(section: SectionView) -> bool:
-    """Tell whether it works, for long enough to be worth compiling, and does not wait for another one that infers."""
+    """Return whether it works, for long enough to be worth compiling, and does not wait for inference elsewhere."""
     on_a_device = any(child.clock not in (HOST, REMOTE) for child in section.node.children.values())
     is_long = on_a_device or (section.node.steady.p50_ns or 0) >= LEAST_CALL_NS
     return is_long and section.count >= LEAST_TICKS and section.waited_share < WAITS_SHARE
 
 
 def _known_not_to_compile(profile: Profile) -> bool:
-    """Tell whether torch was instrumented, and was not asked to compile anything."""
+    """Return whether torch was instrumented, and torch.compile was not used."""
     compiled = profile.gauges.get(COMPILED_GAUGE)
     return compiled is not None and compiled.max == 0
 

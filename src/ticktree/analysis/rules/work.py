@@ -19,9 +19,9 @@ Kind: TypeAlias = Literal["bytes", "flops"]
 # More than that no machine will ever do; with it, a rate would be no number any more.
 _BEYOND_SENSE = 10**100
 
-# A measured ceiling may be exceeded by so much: the best round of a second is within some percent of the best there
-# is, and other libraries multiply somewhat faster than numpy's. Our own choice. Nothing may exceed what was reckoned:
-# that is a bound.
+# A measured ceiling may be exceeded by this factor: the best round of a second is within some percent of the maximum,
+# and other libraries multiply somewhat faster than numpy's. Our own choice. Nothing may exceed a computed ceiling: it
+# is a bound.
 MARGIN = 1.25
 # A byte that is copied moves three times: it is read, its section is fetched, and it is written (McCalpin, STREAM, on
 # write-allocate). Who only reads, or writes past the caches, can be three times as fast as memcpy, byte by byte.
@@ -38,7 +38,7 @@ class WorkRate:
         section: the node.
         kind: of the work.
         amount: bytes or operations of all calls.
-        ns: how long all calls took, at least 1: no clock tells less.
+        ns: time of all calls, at least 1: the resolution of clocks.
     """
 
     section: SectionView
@@ -58,16 +58,16 @@ class WorkRate:
 
     @property
     def calls(self) -> int:
-        """How many calls it is of, at least 1: work is also known of a call that has not ended."""
+        """The number of calls, at least 1: a call that has not ended may already have declared work."""
         return self.node.count or 1
 
     @property
     def per_call(self) -> float:
-        """Bytes or operations a call."""
+        """Bytes or operations per call."""
         return float(self.amount) / self.calls
 
     def ceiling_per_s(self, ceilings: Ceilings) -> float | None:
-        """Return what the machine can do at most, all cores together; None where that is not known."""
+        """Return the machine's ceiling, for all cores together; None if unknown."""
         if self.kind == "flops":
             return _flops_ceiling(ceilings)
         single = ceilings.memcpy_bytes_per_s
@@ -77,7 +77,7 @@ class WorkRate:
 
 
 def on_the_processor(found: Sequence[SectionView]) -> Iterator[SectionView]:
-    """Yield those of `found` where no device was asked for, there or above: what a GPU does is not the processor's."""
+    """Yield those of `found` without device time, there or in an ancestor: a GPU's work is not the processor's."""
     left_out: set[int] = set()
     for section in found:  # parents before their children
         if section.node.device is not None or section.node.on_devices or id(section) in left_out:
@@ -121,7 +121,7 @@ SMALL_BYTES = 50_000
 # A product of two matrices of 128 x 128 is 4.2 MFLOP; smaller ones do not fill a core, let alone several.
 SMALL_FLOPS = 4_000_000
 
-# So many siblings that are also too fast are named.
+# Maximum number of siblings to name that are also too fast.
 _NAMED = 3
 
 
@@ -132,7 +132,7 @@ class _Excess:
     Attributes:
         rate: the rate.
         ceiling: what the machine can do per second.
-        is_certain: whether no way of computing could reach it.
+        is_certain: whether the rate is impossible in every number format.
     """
 
     rate: WorkRate
@@ -153,7 +153,7 @@ class ImpossibleRateRule:
     name: ClassVar[str] = "impossible-rate"
 
     def find(self, context: Context) -> Iterator[Finding]:
-        """Yield a finding for each group of siblings that are too fast, about the one that is so by the most."""
+        """Yield a finding for each group of siblings that are too fast, about the one furthest above its ceiling."""
         ceilings = fastest_machine(context.profile)
         if ceilings is None:
             return
@@ -191,7 +191,7 @@ class ImpossibleRateRule:
 
 
 def _excess(section: SectionView, ceilings: Ceilings) -> _Excess | None:
-    """Return the rate of `section` that exceeds what the machine can do by the most; None where none does."""
+    """Return the rate of `section` that exceeds the machine's ceiling most; None if none does."""
     excesses: list[_Excess] = []
     for rate in work_rates(section):
         ceiling = rate.ceiling_per_s(ceilings)
@@ -234,7 +234,7 @@ class _Slow:
         section: the section.
         rate: of the kind of work in which it is least slow.
         ceiling: what the machine does per second.
-        kept_share: what part of the time it is not known to have waited for a core.
+        kept_share: share of its time without known waits for a core.
     """
 
     section: SectionView
@@ -261,7 +261,7 @@ class SlowRateRule:
         ceilings = slowest_machine(context.profile)
         if ceilings is None:
             return
-        # The time for which others had its core is not its own slowness; the rule contended says so.
+        # Time in which others had its core does not make it slow; the rule contended reports that.
         kept_share = 1 - min(MOST_WAITING_SHARE, Machine(context.profile).typical("waiting") or 0.0)
         on_processor = {section.path for section in on_the_processor(context.run.sections)}
         for view in context.repeated:
@@ -300,7 +300,7 @@ class SlowRateRule:
 
 
 def _slow(section: SectionView, ceilings: Ceilings, kept_share: float) -> _Slow | None:
-    """Return how slow `section` is; None where it is not, or where its rate is not its own."""
+    """Return how slow `section` is; None if it is not slow, or if its rate is that of a child."""
     node = section.node
     waits = node.wait or section.is_in_wait
     if waits or node.total_ns <= 0 or node.self_ns < LEAST_SELF_SHARE * node.total_ns:

@@ -26,17 +26,17 @@ UNEVEN_SHARE = 0.2
 IDLE_SHARE = 0.5
 # It must also wait for so much of the run: a thread that lived for a moment may have waited for all of it.
 LEAST_RUN_SHARE = 0.1
-# What ended its waits is only named where it ended so much of them.
+# What ended its waits is named only if it ended this share of them.
 NAMED_SHARE = 0.1
 
 # What ends these waits follows from their names, as instruments give them.
 ENDED_BY_NAME = frozenset({"DataLoader wait"})
 
 # Of n workers that share a lock all but one wait while one holds it, if they do nothing else; if each does as much
-# outside it as inside, all but two. With two workers nobody would call it a queue. Our own choice.
+# outside it as inside, all but two. Two workers are not a queue. Our own choice.
 CONVOY_WORKERS = 3
 CONVOY_OUTSIDE = 2
-# Their peers ended so much of these waits.
+# Their peers ended this share of these waits.
 CONVOY_KNOWN_SHARE = 0.5
 _LOCKS = re.compile(r"(?:^|[\W_])lock(?:$|[\W_])", re.IGNORECASE)
 
@@ -44,17 +44,17 @@ _LOCKS = re.compile(r"(?:^|[\W_])lock(?:$|[\W_])", re.IGNORECASE)
 SERVES_SHARE = 0.5
 # Their work, one after the other, must take less than half of what the loop waits to send to them and for them.
 TRANSPORT_FACTOR = 2.0
-# Of a worker that is outside all sections for longer it is not known what it does there.
+# What a worker does outside all sections for longer is unknown.
 KNOWN_LIFE_SHARE = 0.8
 
 # One tick in a hundred without anything to act on is as many as a loop's p99 hides.
 EMPTY_SHARE = 0.01
-# The queue must have been empty so often: as for the calls of a straggler, and a queue begins empty.
+# The queue must have been empty this often: as for the calls of a straggler, and a queue begins empty.
 LEAST_EMPTY = LEAST_CALLS
 
-# Words of names by which programs say how much waits to be taken,
+# Words in names of gauges that count waiting items,
 _OF_QUEUES = frozenset({"queue", "queues", "depth", "buffer", "buffers", "backlog"})
-# and those by which they say that it is something else about it: how long, how often, what was lost; or a picture.
+# and words in names of other gauges of a queue: how long, how often, what was lost; or a picture.
 _OF_TIMES = frozenset(
     {"age", "ages", "delay", "duration", "latency", "time", "ns", "us", "ms", "s", "sec", "seconds"}
 )
@@ -87,13 +87,13 @@ class StragglerRule:
                 yield Finding(
                     rule=self.name,
                     claim=Claim(blame.saved_ns / context.run_ns) if blame and context.run_ns else None,
-                    path=straggler.chief,
+                    path=straggler.main_path,
                     facts={**_facts(straggler, others), **_facts_of_blame(blame)},
                 )
 
 
 def matters(straggler: Straggler, context: Context) -> bool:
-    """Tell whether a straggler loses so much that it is worth a line."""
+    """Return whether a straggler loses enough to be reported."""
     return straggler.excess_ns >= LEAST_SHARE * context.run_ns
 
 
@@ -132,7 +132,7 @@ def _facts_of_blame(blame: Blame | None) -> Mapping[str, Fact]:
 
 
 class ImbalanceRule:
-    """Work is unevenly shared among those that do the same.
+    """Work is unevenly shared among workers of a role.
 
     Finds each role whose work is unevenly shared, not just by one straggler; see docs/rules/imbalance.md.
     """
@@ -140,12 +140,12 @@ class ImbalanceRule:
     name: ClassVar[str] = "imbalance"
 
     def find(self, context: Context) -> Iterator[Finding]:
-        """Yield a finding for each role, in each run, whose busiest thread has far more to do than the mean."""
+        """Yield a finding for each role, in each run, whose busiest thread is far busier than the mean."""
         for role in context.threads:
             stragglers = {straggler.unit for straggler in context.stragglers[role.name]}
             for workers in equals(role):
                 uneven = imbalance([each for each in whole_lives(workers) if each not in stragglers], context)
-                # Who of an executor's threads takes the next task is nobody's choice.
+                # The program does not choose which of an executor's threads takes the next task.
                 if uneven is not None and _is_uneven(uneven, context.run_ns) and not _is_executor(role):
                     yield self._finding(role, uneven, context.run_ns)
 
@@ -182,7 +182,7 @@ class IdleWorkerRule:
     name: ClassVar[str] = "idle-worker"
 
     def find(self, context: Context) -> Iterator[Finding]:
-        """Yield a finding for each role of which some wait for more than half of their time."""
+        """Yield a finding for each role with workers that wait for more than half of their time."""
         if len(context.names) < 2:  # there is no other to wait for
             return
         waits = [
@@ -235,7 +235,7 @@ def _overlapped(claim: Claim, context: Context) -> Claim:
 
 
 def _longest_wait(role: Role, context: Context) -> Waiting | None:
-    """Return where the idle ones of `role` wait most; None where none of them is idle."""
+    """Return where the idle workers of `role` wait most; None if none is idle."""
     return next(iter(_waits(Role(role.name, tuple(_idle(role, context))), context)), None)
 
 
@@ -245,7 +245,7 @@ def _waits(role: Role, context: Context) -> list[Waiting]:
 
 
 def _explained(waits: Sequence[Waiting], context: Context) -> set[str]:
-    """Return the roles that wait for a straggler, or for others that do: the straggler's finding says so."""
+    """Return the roles that wait for a straggler, directly or not: the straggler's finding reports their waits."""
     slow = [each for some in context.stragglers.values() for each in some if matters(each, context)]
     blamed = {(blame.role, blame.path) for straggler in slow for blame in blames(straggler, context)}
     explained = {wait.role.name for wait in waits if (wait.role.name, wait.path) in blamed}
@@ -272,7 +272,7 @@ def _is_idle(unit: Unit, waited_ns: int, context: Context) -> bool:
 
 
 def _claim(wait: Waiting, context: Context) -> Claim | None:
-    """Return what a main loop waits there in each tick; None of a wait in no main loop."""
+    """Return the time per tick that a main loop waits there; None if the wait is in no main loop."""
     for view in context.main_loops:
         for section in view.sections:
             if view.loop is not None and section.path == wait.path and not section.is_parallel:
@@ -311,7 +311,7 @@ class LockConvoyRule:
 
 
 def _is_convoy(wait: Waiting, context: Context) -> bool:
-    """Whether those who wait there queue for a lock that they hand to one another."""
+    """Return whether the workers that wait there queue for a lock that they pass to one another."""
     peers = _for_peers(wait)
     return (
         wait.count == len(wait.each) >= CONVOY_WORKERS
@@ -323,7 +323,7 @@ def _is_convoy(wait: Waiting, context: Context) -> bool:
 
 
 def _for_peers(wait: Waiting) -> Mapping[str, int]:
-    """Return who of the same role ended these waits by letting a lock go, and how much of them."""
+    """Return the workers of the same role that ended these waits by releasing a lock, and their share of them."""
     ended: dict[str, int] = {}
     for cause in wait.causes:
         if cause.role == wait.role.name and any(map(_LOCKS.search, cause.channels)):
@@ -333,7 +333,7 @@ def _for_peers(wait: Waiting) -> Mapping[str, int]:
 
 
 def _waiting_workers(wait: Waiting, context: Context) -> float:
-    """Return how many of them wait there at any moment, on average."""
+    """Return the mean number of workers that wait there at any moment."""
     lives_ns = _lives_ns(wait, context)
     return wait.count * wait.waited_ns / lives_ns if lives_ns else 0.0
 
@@ -343,7 +343,7 @@ def _lives_ns(wait: Waiting, context: Context) -> int:
 
 
 def _convoy_claim(wait: Waiting, context: Context) -> Claim | None:
-    """Return what each tick would be shorter if nobody waited there; no more than the cores allow."""
+    """Return by how much each tick would be shorter without these waits; no more than the cores allow."""
     claim = _claim(wait, context)
     view = next((view for view in context.main_loops if claim is not None and view.path == claim.path), None)
     if claim is None or view is None:
@@ -398,9 +398,9 @@ class TransportRule:
 
 
 def _served_section(view: LoopView, role: Role) -> SectionView | None:
-    """Return the section in which a loop sends work to a role and waits for it; None where it does not.
+    """Return the section in which a loop sends work to a role and waits for it; None if it does not.
 
-    That is the innermost one around all the loop's waits that the role ended: sending is next to waiting.
+    It is the innermost section around all the loop's waits that the role ended: sending is next to waiting.
     """
     workers, own = set(role.writers), set(view.sections[0].node.by_writer)
     if view.loop is None or workers & own:
@@ -426,7 +426,7 @@ def _is_known(unit: Unit, context: Context) -> bool:
 
 
 class StarvedRule:
-    """A queue is empty when something is to be taken from it.
+    """A queue is empty when its consumer needs an item.
 
     Finds each gauge that is a queue's depth and is 0 too often; see docs/rules/starved.md.
     """
@@ -453,12 +453,12 @@ class StarvedRule:
 
 
 def is_depth(gauge: Gauge) -> bool:
-    """Return whether a gauge's name says that it is how much waits in a queue."""
+    """Return whether a gauge's name is that of a queue's depth."""
     spaced = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", gauge.name)
     words = set(re.findall(r"[a-z]+", spaced.lower()))
     return not words.isdisjoint(_OF_QUEUES) and words.isdisjoint(_OF_OTHERS)
 
 
 def _is_empty(gauge: Gauge) -> bool:
-    # One that was never anything else is of a queue that is not in use.
+    # A gauge that is always 0 is of a queue that is not in use.
     return gauge.zeros >= LEAST_EMPTY and (gauge.zero_share or 0) > EMPTY_SHARE and gauge.max > 0

@@ -1,1 +1,1 @@
-"""Crews: who took part in a run, whether equals did as much, who waited for whom, and what set its length."""
+"""Workers: the processes and threads of a run, imbalance, stragglers, waits, and the critical path."""

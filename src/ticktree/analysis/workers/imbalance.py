@@ -16,14 +16,14 @@ class Imbalance:
     """How unevenly work is shared.
 
     Time lost and its share are those of DeRose, Homer and Johnson (Detecting Application Load Imbalance on High
-    End Massively Parallel Systems, Euro-Par 2007): the others wait while the busiest works on alone, and with
+    End Massively Parallel Systems, Euro-Par 2007): the others wait while the busiest continues alone, and with
     even shares all would end after the mean.
 
     Attributes:
-        units: how many share it.
-        busiest: who has most to do.
-        busiest_ns: how long it works, waits not counted.
-        mean_ns: how long they work on average.
+        units: number of workers that share it.
+        busiest: the worker with the most work.
+        busiest_ns: its busy time.
+        mean_ns: their mean busy time.
     """
 
     units: int
@@ -43,11 +43,11 @@ class Imbalance:
         return min(1.0, self.lost_ns / self.busiest_ns * self.units / (self.units - 1))
 
 
-def imbalance(crew: Sequence[Unit], context: Context) -> Imbalance | None:
-    """Return how unevenly work is shared among `crew`; None where they are fewer than two, or did next to nothing."""
-    if len(crew) < 2:
+def imbalance(units: Sequence[Unit], context: Context) -> Imbalance | None:
+    """Return how unevenly work is shared among `units`; None if there are fewer than two, or almost no work."""
+    if len(units) < 2:
         return None
-    worked = {unit: context.worked_ns(unit) for unit in crew}
+    worked = {unit: context.worked_ns(unit) for unit in units}
     busiest = max(worked, key=lambda unit: worked[unit])
     mean_ns = rounded_ratio(sum(worked.values()), len(worked))
     # Of a mean below half a nanosecond nothing is a multiple.
@@ -56,14 +56,14 @@ def imbalance(crew: Sequence[Unit], context: Context) -> Imbalance | None:
 
 @dataclass(frozen=True, slots=True)
 class Presence:
-    """What a role did with its time.
+    """How a role spent its time.
 
     Attributes:
-        role: whose.
-        in_sections_ns: how long all of them were in any section, added up.
-        waited_ns: what of it they waited.
+        role: the role.
+        in_sections_ns: sum of their times in any section.
+        waited_ns: the part of it spent waiting.
         is_instrumented: whether any of them was in a section that does not wait.
-        imbalance: how unevenly the rest is shared, in the run where it is most so; None where nothing is shared.
+        imbalance: how unevenly the rest is shared, in the run with the largest imbalance; None if nothing is shared.
     """
 
     role: Role
@@ -74,14 +74,14 @@ class Presence:
 
     @property
     def waited_share(self) -> float | None:
-        """What part of their time in sections they waited; None where only their waits are known."""
+        """The share of their time in sections spent waiting; None if only their waits are known."""
         is_known = self.is_instrumented and self.in_sections_ns > 0
         return self.waited_ns / self.in_sections_ns if is_known else None
 
 
 def presence(role: Role, context: Context) -> Presence:
     """Return what the processes or threads of `role` did with their time."""
-    uneven = [each for crew in equals(role) if (each := imbalance(whole_lives(crew), context)) is not None]
+    uneven = [each for units in equals(role) if (each := imbalance(whole_lives(units), context)) is not None]
     return Presence(
         role=role,
         in_sections_ns=sum(map(context.present_ns, role.units)),

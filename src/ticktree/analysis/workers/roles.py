@@ -1,4 +1,4 @@
-"""Roles: who took part in a run, named by what they do; and what each had of a node."""
+"""Roles: the processes and threads of a run, named by what they do, and the part of each in a node."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ticktree.profile import Node, Profile, Share, Writer
 By: TypeAlias = Literal["process", "thread", "role"]
 
 NAMELESS = "process"
-# Who is not in the profile: their file was not there, or not readable.
+# Processes that are not in the profile: their file was missing, or not readable.
 UNKNOWN = "a process that was not read"
 
 _NUMBER = re.compile("[ _:#-]*([0-9]{1,18})$")
@@ -21,19 +21,19 @@ _NUMBER = re.compile("[ _:#-]*([0-9]{1,18})$")
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """A process, a thread, or all of a role, as one.
+    """A process, a thread, or all of a role as one.
 
     Attributes:
-        name: its role, numbered where there are several: `actor 3`; as the program chose it.
-        own_name: what the program calls the process, or the thread; "" where it is of several.
+        name: its role, numbered if there are several: `actor 3`; as the program chose it.
+        own_name: the program's name for the process or thread; "" for several.
         role: what it does.
-        run: the run it belongs to; "" where it is of several.
-        writers: the ids of the writers in it.
-        parent: path of the node it was started under, which is where it is when it is in no section of its own.
-        started_ns: its first sign of life, since the run began; None where that is not known.
+        run: the run that it belongs to; "" for several runs.
+        writers: ids of its writers.
+        parent: path of the node in which it was started, where it is outside its own sections.
+        started_ns: its first sign of life, since the run began; None if unknown.
         last_ns: its last one.
-        members: how many it stands for: more than one where short-lived ones were added up.
-        host: the machine it ran on; "" where the run has only one, or it is of several.
+        members: the number of workers that it represents: more than one if short-lived ones were summed.
+        host: the machine it ran on; "" if the run has only one, or for several.
     """
 
     name: str
@@ -48,7 +48,7 @@ class Unit:
     host: str = ""
 
     def section(self, path: str) -> str:
-        """Return `path`; "" where it is in no section of its own there."""
+        """Return `path`; "" if it is in no section of its own there."""
         return "" if path == self.parent else path
 
     def calls(self, node: Node) -> int:
@@ -56,7 +56,7 @@ class Unit:
         return sum(share.count for share in self._shares(node))
 
     def total_ns(self, node: Node) -> int:
-        """Return how long it was in `node`."""
+        """Return its time in `node`."""
         return sum(share.total_ns for share in self._shares(node))
 
     def _shares(self, node: Node) -> list[Share]:
@@ -64,7 +64,7 @@ class Unit:
 
     @property
     def span_ns(self) -> int | None:
-        """How long it was seen alive; None where that is not known, or it stands for several."""
+        """Time from its first to its last sign of life; None if unknown, or if it represents several."""
         if self.started_ns is None or self.last_ns is None or self.members > 1:
             return None
         return self.last_ns - self.started_ns
@@ -94,7 +94,7 @@ class Role:
 
     @property
     def equals(self) -> tuple[Unit, ...]:
-        """Those of them that can be compared: each stands for one."""
+        """The units that can be compared: each represents one worker."""
         return tuple(unit for unit in self.units if unit.members == 1)
 
 
@@ -116,12 +116,12 @@ def roles(profile: Profile, by: By) -> list[Role]:
 
 
 def unit_of(found: Iterable[Role]) -> dict[str, Unit]:
-    """Return who each writer belongs to, by the writer's id."""
+    """Return the unit of each writer, by the writer's id."""
     return {writer: unit for role in found for unit in role.units for writer in unit.writers}
 
 
 def has_processes(profile: Profile) -> bool:
-    """Tell whether any run in the profile had more than one process."""
+    """Return whether any run in the profile had more than one process."""
     processes: dict[str, set[str]] = {}
     for writer in profile.writers.values():
         processes.setdefault(writer.run, set()).add(writer.process)
@@ -129,7 +129,7 @@ def has_processes(profile: Profile) -> bool:
 
 
 def run_ns(profile: Profile) -> int:
-    """Return how long the run took, or all runs in the profile one after the other; 0 where nothing tells."""
+    """Return the length of the run, or the sum over all runs in the profile; 0 if unknown."""
     spans: dict[str, tuple[int, int]] = {}
     for writer in profile.writers.values():
         if writer.started_ns is not None and writer.last_ns is not None:
@@ -139,7 +139,7 @@ def run_ns(profile: Profile) -> int:
 
 
 def amount(by_writer: Mapping[str, int], unit: Unit) -> int:
-    """Return what a unit has of something that is known by writer."""
+    """Return a unit's part of an amount that is known by writer."""
     return sum(by_writer.get(writer, 0) for writer in unit.writers)
 
 
@@ -162,7 +162,7 @@ def _thread(writer: Writer) -> str:
 def _unit(run: str, writers: list[Writer], by: By) -> Unit:
     """Return some threads as one; a process does what its main thread does."""
     chief = min(writers, key=lambda writer: (not writer.is_main, writer.started_ns or 0, writer.id))
-    is_process = by == "process" or chief.is_main  # of a main thread the name says nothing
+    is_process = by == "process" or chief.is_main  # the name of a main thread is not informative
     role = chief.role or chief.process_name or NAMELESS
     started = [writer.started_ns for writer in writers if writer.started_ns is not None]
     last = [writer.last_ns for writer in writers if writer.last_ns is not None]
@@ -197,13 +197,13 @@ def _order(unit: Unit) -> tuple[object, ...]:
 
 
 def _own_number(unit: Unit) -> int | None:
-    """Return the number at the end of what the program calls it; None where there is none."""
+    """Return the number at the end of the program's name for it; None if there is none."""
     found = _NUMBER.search(unit.own_name)
     return int(found[1]) if found else None
 
 
 def _numbered(units: list[Unit]) -> list[Unit]:
-    """Return `units` with a number each, their own where all have one; who stands for several has all of theirs."""
+    """Return `units` with numbers: their own if all have one; a unit that represents several has all of theirs."""
     if len(units) == 1:
         return units
     own = {_own_number(unit) for unit in units if _NUMBER.sub("", unit.own_name) == unit.role}
@@ -235,14 +235,14 @@ def _as_one(name: str, units: list[Unit]) -> Unit:
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """The least, the middle and the most that anyone had.
+    """Minimum, median and maximum over the units with any time.
 
     Attributes:
-        units: how many had any.
-        min_ns: the least of any.
-        median_ns: half of them had no more.
-        max_ns: the most.
-        slowest: who had it.
+        units: number of units with any.
+        min_ns: the minimum.
+        median_ns: the median.
+        max_ns: the maximum.
+        slowest: the unit with the maximum.
     """
 
     units: int
@@ -253,15 +253,15 @@ class Spread:
 
 
 def amounts(by_writer: Mapping[str, int], units: Sequence[Unit]) -> dict[Unit, int]:
-    """Return what each of `units` had of something known by writer, in their order; who had none is left out."""
+    """Return each unit's part of an amount known by writer, in their order, without units that have none."""
     found = ((unit, [by_writer[writer] for writer in unit.writers if writer in by_writer]) for unit in units)
     return {unit: sum(parts) for unit, parts in found if parts}
 
 
 def spread(had: Mapping[Unit, int]) -> Spread | None:
-    """Return how far apart the amounts are; None where nobody had any.
+    """Return the spread of the amounts; None if there are none.
 
-    Of several that had the most, the one that started first is the slowest.
+    Of several units with the maximum, the one that started first is the slowest.
     """
     if not had:
         return None

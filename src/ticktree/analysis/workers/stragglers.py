@@ -1,4 +1,4 @@
-"""Stragglers: those of equal workers who are slower than the others, or whom the others wait for at collectives."""
+"""Stragglers: workers that are slower than their peers, or for which their peers wait at collectives."""
 
 from __future__ import annotations
 
@@ -23,23 +23,23 @@ BLOCKING = frozenset(
         *("all_to_all", "all_to_all_single"),
     }
 )
-# A rank has come to these before they begin: they only wait for the others.
+# A rank has arrived before these begin: they only wait for the others.
 MEETINGS = BLOCKING | {"DDP all_reduce", "Work.wait"}
-# Its peers must wait so many times as long: what is waited is what is left over of all else, and varies as much.
+# Its peers must wait this many times as long: waits are the rest of all other times, and vary as much.
 LATE_FACTOR = 2.0
 
 
 def is_meeting(node: Node) -> bool:
-    """Tell whether each waits for all others here."""
+    """Return whether each waits for all others here."""
     return node.wait and node.name in MEETINGS and node.clock == HOST
 
 
 def late(waited: Mapping[Unit, int], deviations: float) -> Iterator[tuple[Unit, int]]:
-    """Yield who comes later than the others, and how long those wait.
+    """Yield the units that arrive later than the others, and how long the others wait.
 
     Args:
-        waited: how long each waits a call.
-        deviations: how many times their median deviation from the median the others must wait longer.
+        waited: each unit's wait per call.
+        deviations: by how many of their median deviations from the median the others must wait longer.
     """
     for unit, self_ns in waited.items():
         others = [ns for other, ns in waited.items() if other != unit]
@@ -52,7 +52,7 @@ def late(waited: Mapping[Unit, int], deviations: float) -> Iterator[tuple[Unit, 
 # Equal workers that share a machine differ by some percent. Where all wait for the slowest, one that is 1.2 times
 # as slow costs up to a sixth of the time: from there it is worth a look.
 SLOWER_FACTOR = 1.2
-# With one peer alone nobody knows how much equals differ, so the gap must be plain. 1.5 times the median is what
+# With only one peer, the variation among equals is unknown, so the gap must be plain. 1.5 times the median is what
 # Mantri calls an outlier among equal tasks (Ananthanarayanan et al., Reining in the Outliers in Map-Reduce
 # Clusters, OSDI 2010); twice is beyond that.
 PLAIN_FACTOR = 2.0
@@ -61,9 +61,9 @@ PLAIN_FACTOR = 2.0
 DEVIATIONS = 3 * 1.4826
 # The first call of a worker imports, allocates and compiles; with ten, one such call is no longer the mean.
 LEAST_CALLS = 10
-# Workers that were called equally often, to so much of it, go in step: whoever waits for one waits for all.
+# Workers with equally many calls, to this share, run in step: what waits for one of them waits for all.
 IN_STEP_SHARE = 0.05
-# Somebody is there for as long as the others if it was alive for so much of the longest life.
+# A worker is present for as long as the others if it lived for this share of the longest life.
 WHOLE_LIFE_SHARE = 0.8
 # Parents come before their children, and what is lost in a child is lost in the parent: of two that lose about the
 # same, the parent is where others meet it. In the child it may look like a little more, by chance.
@@ -78,22 +78,22 @@ class Straggler:
     """A worker that is slower than its peers.
 
     Attributes:
-        unit: who.
+        unit: the worker.
         path: of the node where it loses most.
-        chief: of the node at or below `path` that has most of what is lost.
+        main_path: of the node at or below `path` with most of the lost time.
         measure: whether each of its calls takes longer, or all of them together, or it waits less for the others at a
             collective than they for it.
-        peers: how many others do the same.
-        took_ns: how long its mean call took, or all of them; waits are not counted. Of a wait: how long that was.
+        peers: number of its peers.
+        took_ns: its mean call, or all calls, without waits; for a wait, the wait.
         peers_took_ns: the median of the same of its peers.
-        calls: how many it made.
-        peers_calls: the median of how many its peers made.
+        calls: number of its calls.
+        peers_calls: the median of its peers' numbers of calls.
         excess_ns: how much longer all its calls took than as many of its peers', or than all of theirs.
     """
 
     unit: Unit
     path: str
-    chief: str
+    main_path: str
     measure: Measure
     peers: int
     took_ns: int
@@ -109,7 +109,7 @@ class Straggler:
 
     @property
     def is_in_step(self) -> bool:
-        """Whether it was called as often as its peers: who waits for all of them waits for the slowest."""
+        """Whether it has as many calls as its peers: what waits for all of them waits for the slowest."""
         return abs(self.calls - self.peers_calls) <= IN_STEP_SHARE * self.peers_calls
 
 
@@ -121,7 +121,7 @@ def stragglers(role: Role, found: Sequence[SectionView]) -> list[Straggler]:
         found: The sections of the whole tree.
     """
     worst: dict[Unit, tuple[Straggler, SectionView]] = {}
-    for crew in equals(role):
+    for units in equals(role):
         for section in found[1:]:
             if (
                 section.is_in_wait
@@ -129,17 +129,17 @@ def stragglers(role: Role, found: Sequence[SectionView]) -> list[Straggler]:
                 or (section.node.wait and not is_meeting(section.node))
             ):
                 continue
-            for one in _here(section, crew):
+            for one in _here(section, units):
                 if one.unit not in worst or _weight(one) > CLEARLY_MORE * _weight(worst[one.unit][0]):
                     worst[one.unit] = one, section
-    chosen = [replace(one, chief=_chief(one, section, role)) for one, section in worst.values()]
+    chosen = [replace(one, main_path=_main_path(one, section, role)) for one, section in worst.values()]
     return sorted(chosen, key=lambda one: (-one.excess_ns, one.unit.run, one.unit.name))
 
 
-def _here(section: SectionView, crew: Sequence[Unit]) -> list[Straggler]:
+def _here(section: SectionView, units: Sequence[Unit]) -> list[Straggler]:
     if section.node.wait:
-        return list(_late(section, crew))
-    return [*_slow_calls(section, crew), *_long_totals(section, crew)]
+        return list(_late(section, units))
+    return [*_slow_calls(section, units), *_long_totals(section, units)]
 
 
 def busy_ns(unit: Unit, section: SectionView) -> int:
@@ -152,22 +152,22 @@ def equals(role: Role) -> list[list[Unit]]:
     by_run: dict[str, list[Unit]] = {}
     for unit in role.equals:
         by_run.setdefault(unit.run, []).append(unit)
-    return [crew for crew in by_run.values() if len(crew) > 1]
+    return [units for units in by_run.values() if len(units) > 1]
 
 
-def whole_lives(crew: Sequence[Unit]) -> list[Unit]:
-    """Return those who were there for about as long as the one who was there longest."""
-    longest_ns = max((unit.span_ns or 0 for unit in crew), default=0)
-    return [u for u in crew if u.span_ns is None or u.span_ns >= WHOLE_LIFE_SHARE * longest_ns]
+def whole_lives(units: Sequence[Unit]) -> list[Unit]:
+    """Return the units that were present for about as long as the one with the longest life."""
+    longest_ns = max((unit.span_ns or 0 for unit in units), default=0)
+    return [u for u in units if u.span_ns is None or u.span_ns >= WHOLE_LIFE_SHARE * longest_ns]
 
 
 def _weight(one: Straggler) -> float:
-    """Return how well `one` says what is lost: that calls take longer says more than that there is more to do."""
+    """Return the rank of an explanation: longer calls explain more than a larger amount of work."""
     return one.excess_ns if one.measure == "call" else TELLING_SHARE * one.excess_ns
 
 
-def _slow_calls(section: SectionView, crew: Sequence[Unit]) -> Iterator[Straggler]:
-    calls = {unit: unit.calls(section.node) for unit in crew}
+def _slow_calls(section: SectionView, units: Sequence[Unit]) -> Iterator[Straggler]:
+    calls = {unit: unit.calls(section.node) for unit in units}
     took = {
         unit: rounded_ratio(busy_ns(unit, section), number)
         for unit, number in calls.items()
@@ -178,15 +178,15 @@ def _slow_calls(section: SectionView, crew: Sequence[Unit]) -> Iterator[Straggle
         yield _straggler(section, "call", unit, took, usual_ns, calls, excess_ns)
 
 
-def _long_totals(section: SectionView, crew: Sequence[Unit]) -> Iterator[Straggler]:
-    calls = {unit: unit.calls(section.node) for unit in whole_lives(crew)}
+def _long_totals(section: SectionView, units: Sequence[Unit]) -> Iterator[Straggler]:
+    calls = {unit: unit.calls(section.node) for unit in whole_lives(units)}
     took = {unit: busy_ns(unit, section) for unit, number in calls.items() if number}
     for unit, usual_ns in _slow(took):
         yield _straggler(section, "total", unit, took, usual_ns, calls, took[unit] - usual_ns)
 
 
-def _late(section: SectionView, crew: Sequence[Unit]) -> Iterator[Straggler]:
-    calls = {unit: unit.calls(section.node) for unit in crew}
+def _late(section: SectionView, units: Sequence[Unit]) -> Iterator[Straggler]:
+    calls = {unit: unit.calls(section.node) for unit in units}
     most = max(calls.values())
     if min(calls.values()) < max(LEAST_CALLS, (1 - IN_STEP_SHARE) * most):
         return  # not all of them meet there
@@ -208,7 +208,7 @@ def _straggler(
     return Straggler(
         unit=unit,
         path=section.path,
-        chief=section.path,
+        main_path=section.path,
         measure=measure,
         peers=len(took) - 1,
         took_ns=took[unit],
@@ -220,10 +220,10 @@ def _straggler(
 
 
 def _slow(took: Mapping[Unit, int]) -> Iterator[tuple[Unit, int]]:
-    """Yield who took longer than the others by more than they differ, and the others' median."""
+    """Yield the units that took longer than the others by more than these vary, and the others' median."""
     ordered = sorted(took.items(), key=lambda item: item[1])
     values = [ns for _, ns in ordered]
-    # Without the largest the median is the least that it can be: who is below its multiple need not be looked at.
+    # Without the largest, the median is as small as possible: units below its multiple need no check.
     least_ns = _median_without(values, len(values) - 1) if values else 0
     first = bisect_left(values, SLOWER_FACTOR * least_ns)
     for at, (unit, ns) in enumerate(ordered[first:], start=first):
@@ -247,7 +247,7 @@ def _median_without(values: Sequence[int], at: int) -> float:
     return sum(values[section + (section >= at)] for section in middles) / 2
 
 
-def _chief(one: Straggler, section: SectionView, role: Role) -> str:
+def _main_path(one: Straggler, section: SectionView, role: Role) -> str:
     """Return the path of the deepest node that has most of the excess of `one`, found at `section`."""
     if one.measure == "wait":
         return section.path
@@ -255,10 +255,10 @@ def _chief(one: Straggler, section: SectionView, role: Role) -> str:
     while True:
         waiting = [below for below in section.below if not below.node.wait]
         excess = {below.path: (_excess_ns(below, one, peers), below) for below in waiting}
-        most_ns, chief = max(excess.values(), key=lambda found: found[0], default=(0, section))
+        most_ns, main_path = max(excess.values(), key=lambda found: found[0], default=(0, section))
         if most_ns < TELLING_SHARE * one.excess_ns:
             return section.path
-        section = chief
+        section = main_path
 
 
 def _excess_ns(section: SectionView, one: Straggler, peers: Sequence[Unit]) -> int:

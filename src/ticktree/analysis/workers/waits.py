@@ -1,4 +1,4 @@
-"""Waits: who waited where, who let them go on, how much of it is for a straggler, and the critical path."""
+"""Waits: which roles waited where, what woke them, how much of it is for a straggler, and the critical path."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from ticktree.analysis.workers.roles import UNKNOWN, Role, Unit, roles, unit_of
 from ticktree.analysis.workers.stragglers import IN_STEP_SHARE, LEAST_CALLS, Straggler
 from ticktree.profile import Profile, Waker, Wakes
 
-# Threads of libraries that only hand on what others have done, and whose work that was.
+# Threads of libraries that only pass on the work of others, and whose work it was.
 RELAYS = {"_handle_results": "pool worker"}
 
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """Who ended waits, and from where.
+    """What ended waits, and in which section.
 
     Attributes:
-        role: of who did; `UNKNOWN` where nothing is known of them.
-        path: of the section of theirs that was open; "" where none was.
-        channels: through what, in alphabetical order.
-        wakes: how many waits they ended, and how long those were.
-        by: of `wakes`, the waited nanoseconds that each ended, who ended most first.
+        role: of the workers that ended them; `UNKNOWN` if unknown.
+        path: of their section that was open; "" if there was none.
+        channels: the channels used, in alphabetical order.
+        wakes: number and duration of the waits that they ended.
+        by: the waited nanoseconds of `wakes` that each worker ended, the largest first.
     """
 
     role: str
@@ -36,16 +36,15 @@ class Cause:
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """A node in which those of a role waited.
+    """A node in which workers of a role waited.
 
     Attributes:
-        role: whose.
+        role: the role.
         path: of the node.
-        each: who waited there and for how many nanoseconds, the longest first.
-        calls: how often, all of them together.
-        of_ns: how long they were in sections at all; of those without a section but waits, how long they lived;
-            0 where that is not known.
-        causes: who let them go on, the most important first; empty where that was not recorded.
+        each: the workers that waited there and for how many nanoseconds, the longest first.
+        calls: number of waits of all of them together.
+        of_ns: their time in any section; for workers whose only sections are waits, their lifetime; 0 if unknown.
+        causes: what woke them, the most important first; empty if that was not recorded.
     """
 
     role: Role
@@ -62,7 +61,7 @@ class Waiting:
 
     @property
     def waited_ns(self) -> int:
-        """How long all of them waited."""
+        """Waiting time of all of them."""
         return sum(ns for _, ns in self.each)
 
     @property
@@ -72,7 +71,7 @@ class Waiting:
 
     @property
     def known_ns(self) -> int:
-        """How much of `waited_ns` it is known of who ended it."""
+        """The part of `waited_ns` whose wake edges are known."""
         return sum(cause.wakes.waited_ns for cause in self.causes)
 
 
@@ -108,7 +107,7 @@ def _time_ns(units: Iterable[Unit], context: Context) -> int:
 
 
 def _causes(section: SectionView, role: Role, names: Mapping[str, Unit]) -> tuple[Cause, ...]:
-    """Return who ended the waits of `role` at `section` and below it, by role and the node that was open there."""
+    """Return what ended the waits of `role` at `section` and below it, by role and by the node that was open there."""
     waiters, served = set(role.writers), {unit.role for unit in names.values()}
     together: dict[tuple[str, str], list[tuple[str, str, Wakes]]] = {}
     for waker, wakes in section.wakers():
@@ -136,16 +135,16 @@ def _cause(role: str, path: str, each: Sequence[tuple[str, str, Wakes]]) -> Caus
 
 @dataclass(frozen=True, slots=True)
 class Blame:
-    """What others waited for a straggler.
+    """The waits of others for a straggler.
 
     Attributes:
-        role: of those who waited.
-        units: how many they are.
-        path: where they did.
-        waited_ns: how long, whoever for.
-        for_it_ns: how much of it was for the straggler.
-        saved_ns: how much each of them would have been spared, at most, had it been as fast as its peers.
-        is_known: whether signals told, or it follows from how often and how long each of them was where.
+        role: of the workers that waited.
+        units: their number.
+        path: of the node where they waited.
+        waited_ns: their waiting time there, for any reason.
+        for_it_ns: the part of it for the straggler.
+        saved_ns: the most that each of them would have saved if the straggler were as fast as its peers.
+        is_known: whether wake edges show it; otherwise it is inferred from numbers and times of calls.
     """
 
     role: str
@@ -163,11 +162,11 @@ class Blame:
 
 
 def blames(one: Straggler, context: Context) -> list[Blame]:
-    """Return who waited for `one`, others than its like first; nobody where nobody is known to have.
+    """Return the workers that waited for a straggler, other roles first; empty if none are known.
 
-    Where signals tell who ended a wait, they are believed. Elsewhere it is reckoned: workers that are called equally
-    often go in step, and who waits as often as they are called, or once for each of them, waits for the slowest;
-    for as long as that one takes longer than its peers, at most for as long as was waited at all.
+    Wake edges are used where they were recorded. Otherwise the waits are inferred: workers with equally many calls run
+    in step, and a worker that waits as often as they are called, or once for each of them, waits for the slowest, for
+    as long as that one takes longer than its peers, and at most for its whole waiting time.
     """
     everything = [
         each
@@ -201,7 +200,7 @@ def _told(
     one: Straggler,
     wakers: Sequence[tuple[Waker, Wakes]],
 ) -> Iterator[Blame]:
-    """Yield what signals say."""
+    """Yield the waits that wake edges show."""
     waiters = {writer for unit in waited for writer in unit.writers}
     for_it_ns = sum(
         wakes.waited_ns for waker, wakes in wakers if waker.writer in waiters and waker.by in one.unit.writers
@@ -231,26 +230,26 @@ def _reckoned(
 
 
 def _goes_with(calls: int, one: Straggler) -> bool:
-    """Tell whether somebody who waited `calls` times did so once a call of the workers, or once for each of them."""
+    """Return whether `calls` waits are one per call of the workers, or one for each of them."""
     steps = (one.calls, one.calls * (one.peers + 1))
     return calls >= LEAST_CALLS and any(abs(calls - step) <= IN_STEP_SHARE * step for step in steps)
 
 
 @dataclass(frozen=True, slots=True)
 class CriticalStretch:
-    """What of the critical path went through one node of one role.
+    """The part of the critical path in one node of one role.
 
     Without it the run would be shorter by at most `ns`, hence at most `speedup` times as fast (Amdahl, Validity
-    of the single processor approach to achieving large scale computing capabilities, AFIPS 1967). It is a bound
-    and no forecast: once this is shorter, another path may be the longest (Hollingsworth, Critical Path Profiling
+    of the single processor approach to achieving large scale computing capabilities, AFIPS 1967). This is a bound,
+    not a forecast: once this part is shorter, another path may be the longest (Hollingsworth, Critical Path Profiling
     of Message Passing and Shared-Memory Programs, IEEE TPDS 9(10), 1998).
 
     Attributes:
-        role: whose node.
-        path: of the node; "" for what was in no section.
-        ns: how long.
-        share: the same as a part of the whole path.
-        by: how long on each of them, the longest first.
+        role: of the workers.
+        path: of the node; "" outside sections.
+        ns: its length.
+        share: of the whole path.
+        by: the length on each worker, the longest first.
     """
 
     role: str
@@ -261,12 +260,12 @@ class CriticalStretch:
 
     @property
     def speedup(self) -> float | None:
-        """How many times as fast the run could be without it at most; None where nothing would be left of it."""
+        """How many times as fast the run could be without it, at most; None if nothing would be left."""
         return 1 / (1 - self.share) if self.share < 1 else None
 
 
 def critical_path(profile: Profile) -> list[CriticalStretch]:
-    """Return the critical path by role and node, the longest stretch first; empty where none was recorded."""
+    """Return the critical path by role and node, the longest part first; empty if none was recorded."""
     names = unit_of(roles(profile, "thread"))
     whole_ns = sum(profile.critical.values())
     together: dict[tuple[str, str], dict[str, int]] = {}
