@@ -145,5 +145,5 @@ def test_nothing_on_one_side_is_an_error(profiles):
     assert_one_clear_line(profiles.ticktree("compare", "base.json", "missing.json"), "missing.json")
     assert_one_clear_line(
         profiles.ticktree("compare", "base.json", "--base", "base.json", "new.json", "--pairs"),
-        "make no pairs",
+        "--pairs needs as many base runs as new ones",
     )
