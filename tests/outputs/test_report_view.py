@@ -80,6 +80,7 @@ def test_a_loop_without_a_rate_has_one_rate_below_one_per_second_in_seconds():
         ("env", ["250 steps/s", "20 steps"], "A step of env"),
         ("train step", ["250 steps/s", "20 steps"], "A train step"),
         ("iteration", ["250 iterations/s", "20 iterations"], "An iteration"),
+        ("training batch", ["250 batches/s", "20 batches"], "A training batch"),
     ],
 )
 def test_a_loop_that_is_called_after_its_ticks_names_them(name, paces, title):

@@ -20,7 +20,7 @@ LEAST_TICKS = 10
 # A loop holds its target rate if its rate differs by less.
 HELD_SHARE = 0.02
 # A loop with one of these names gives its ticks that name: `iteration` runs at 3.9 iterations/s, not steps/s.
-OWN_NOUNS = frozenset({"iteration", "epoch", "episode", "update", "trial", "step"})
+OWN_NOUNS = frozenset({"batch", "iteration", "epoch", "episode", "update", "trial", "step"})
 
 
 def currency(view: LoopView) -> Currency:

@@ -41,8 +41,11 @@ def count(number: int | None) -> str:
 
 def counted(number: int, noun: str) -> str:
     """Return a number with its noun: 1 loop, 2 loops, 2 switches."""
-    ending = "" if number == 1 else "es" if noun.endswith(("ch", "ss")) else "s"
-    return f"{count(number)} {noun}{ending}"
+    return f"{count(number)} {noun if number == 1 else _plural(noun)}"
+
+
+def _plural(noun: str) -> str:
+    return noun + ("es" if noun.endswith(("ch", "ss")) else "s")
 
 
 def size(number_of_bytes: float) -> str:
@@ -77,7 +80,8 @@ def pace(tick_ns: float | None, noun: str = "step") -> str:
     hz = _SECOND / tick_ns
     if hz < 1:
         return f"{time(tick_ns)}/{noun}"
-    return f"{round(hz):,} {noun}s/s" if 999.5 <= hz < 1e7 else f"{scaled(hz, '').rstrip()} {noun}s/s"
+    number = f"{round(hz):,}" if 999.5 <= hz < 1e7 else scaled(hz, "").rstrip()
+    return f"{number} {_plural(noun)}/s"
 
 
 def shorter(old_ns: float, new_ns: float) -> str:
