@@ -94,20 +94,47 @@ def test_names_given_to_timeit_are_sections_and_its_own_figures_stay(recorded):
     assert recorded.output.splitlines()[-1] == output
 
 
+OWN_SCRIPT = """
+import torch
+from torchrl._utils import timeit
+from torchrl.data import LazyTensorStorage, ReplayBuffer
+from torchrl.envs import GymEnv
+
+def main():
+    torch.manual_seed(0)
+    env = GymEnv("CartPole-v1", device="cpu")
+    buffer = ReplayBuffer(storage=LazyTensorStorage(100), batch_size=8)
+    COLLECT
+    for _ in range(3):
+        with timeit("collecting"):
+            data = take()
+            buffer.extend(data)
+        for _ in range(60):  # more than the steps of others after which an env is no longer the loop's
+            with timeit("sample"):
+                buffer.sample()
+            with timeit("update"):
+                sum(range(100))
+"""
+
+
 @needs_torchrl
-def test_where_batches_are_collected_in_a_section_its_name_begins_ticks(recorded):
-    """As torchrl's own implementations of algorithms do; an optimizer's steps are in that tick."""
-    profile = recorded(
-        TORCHRL.replace(
-            "for data in collector:", "batches = iter(collector)\n    for _ in range(3):"
-        ).replace(
-            'with timeit("a/extend"):',
-            'with timeit("collecting"): data = next(batches)\n        with timeit("a/extend"):',
-        )
-    )
-    assert profile.loops["iteration"].ticks == 2
-    assert profile.root.at("iteration").children["collecting"].count == 3
+def test_the_timeit_around_a_collectors_batch_begins_ticks(recorded):
+    """As in torchrl's own implementations of algorithms."""
+    collector = "collectors.Collector(env, None, frames_per_batch=10, total_frames=30)"
+    script = OWN_SCRIPT.replace("COLLECT", f"take = iter({collector}).__next__")
+    profile = recorded(f"from torchrl import collectors\n{script}")
     assert list(profile.loops) == ["iteration"]
+    assert (
+        profile.loops["iteration"].ticks == 1
+    )  # which name it is, the first batch tells; the last is cut short
+    assert profile.root.at("iteration").children["sample"].count == 120
+
+
+@needs_torchrl
+def test_where_nothing_collects_a_buffers_batches_begin_them(recorded):
+    profile = recorded(OWN_SCRIPT.replace("COLLECT", "data = env.rollout(5); take = lambda: data"))
+    assert list(profile.loops) == ["iteration"]
+    assert profile.root.at("iteration").children["sample"].count == 179
 
 
 @needs_accelerate

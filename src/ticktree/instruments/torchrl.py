@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections import defaultdict
+import threading
 from collections.abc import Callable
-from functools import lru_cache, wraps
+from functools import lru_cache, partial
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -19,8 +19,6 @@ from ticktree.recorder.timed import timed_generator
 if TYPE_CHECKING:
     from ticktree.recorder import Recorder, Section, UnmarkedLoop
 
-# Where nothing else makes ticks, one is from a collector's batch to its next; or from one `timeit` to the next of its
-# name, where the batch is collected in such a section.
 LOOP = "iteration"
 
 # Where base classes are, with the module where older versions (before 0.11) have them.
@@ -39,18 +37,51 @@ _TARGETS = [
 ]
 
 
-class _Name:
-    """Stands for a name whose sections begin ticks."""
+class _Iterations:
+    """Ticks in programs that mark nothing: from one batch to the next.
+
+    Batches come from a collector, or from a buffer where there is none. Where they are taken within a `timeit`, it
+    begins the tick: which one it is, the first batch tells.
+    """
+
+    def __init__(self, ticks: UnmarkedLoop) -> None:
+        self._ticks = ticks
+        self._source = self._name = ""
+        self._open = threading.local()
+
+    def enters(self, name: str) -> None:
+        """A `timeit` begins."""
+        if name == self._name and not self._names():
+            self._ticks.begins(self)
+        self._names().append(name)
+
+    def leaves(self) -> None:
+        """The innermost one ends."""
+        if self._names():
+            self._names().pop()
+
+    def takes_batch(self, source: str) -> None:
+        """A batch is taken from a collector or a buffer."""
+        if not self._source:
+            self._source, self._name = source, next(iter(self._names()), "")
+        if source == self._source and not self._name:
+            self._ticks.begins(self)
+
+    def _names(self) -> list[str]:
+        if not hasattr(self._open, "names"):
+            self._open.names = []
+        names: list[str] = self._open.names
+        return names
 
 
 class _Batch:
-    """The section of a collector's batch; it begins a tick."""
+    """The section of a collector's batch."""
 
-    def __init__(self, section: Section, ticks: UnmarkedLoop, collector: Any) -> None:
-        self._section, self._ticks, self._collector = section, ticks, collector
+    def __init__(self, section: Section, iterations: _Iterations) -> None:
+        self._section, self._iterations = section, iterations
 
     def __enter__(self) -> None:
-        self._ticks.begins(self._collector)
+        self._iterations.takes_batch("collector")
         self._section.__enter__()
 
     def __exit__(self, *error: object) -> None:
@@ -58,19 +89,19 @@ class _Batch:
 
 
 @lru_cache(maxsize=1)
-def _ticks(recorder: Recorder) -> UnmarkedLoop:
-    return unmarked_loop(recorder, LOOP)
+def _iterations(recorder: Recorder) -> _Iterations:
+    return _Iterations(unmarked_loop(recorder, LOOP))
 
 
 def _wrap_timers(patches: Patches, module: ModuleType, recorder: Recorder) -> None:
     """As a context and, because its wrapper enters it, as a decorator."""
     is_compiling = module.torch.compiler.is_compiling
-    ticks, names = _ticks(recorder), defaultdict[str, _Name](_Name)
+    iterations = _iterations(recorder)
 
     def make_enter(enter: Callable[..., Any]) -> Callable[..., Any]:
         def __enter__(self: Any) -> Any:  # noqa: N807 (what it is)
             if not is_compiling():
-                ticks.begins(names[str(self.name)])
+                iterations.enters(str(self.name))
                 recorder.section(str(self.name)).__enter__()
             return enter(self)
 
@@ -83,6 +114,7 @@ def _wrap_timers(patches: Patches, module: ModuleType, recorder: Recorder) -> No
             finally:
                 if not is_compiling():
                     recorder.section(str(self.name)).__exit__(None, None, None)
+                    iterations.leaves()
 
         return __exit__
 
@@ -96,18 +128,12 @@ def _wrap_collectors(patches: Patches, module: ModuleType, recorder: Recorder) -
         return
     collecting = recorder.timed_section("collector next", NO_SITE)
     waiting = recorder.timed_section("collector wait", NO_SITE, wait=True)
-    ticks = _ticks(recorder)
+    iterations = _iterations(recorder)
 
     def make(method: Callable[..., Any], owner: type) -> Callable[..., Any]:
         # These have own processes that collect; the others collect here and now.
         waits = "Multi" in owner.__name__ or "Async" in owner.__name__
-        section = waiting if waits else collecting
-
-        @wraps(method)
-        def iterator(self: Any) -> Any:
-            return timed_generator(method, _Batch(section, ticks, self))(self)
-
-        return iterator
+        return timed_generator(method, _Batch(waiting if waits else collecting, iterations))
 
     patches.wrap_in_subclasses(module, f"{base}.iterator", make)
     for name in ("rollout", "update_policy_weights_"):
@@ -115,11 +141,16 @@ def _wrap_collectors(patches: Patches, module: ModuleType, recorder: Recorder) -
         patches.section(module, f"{base}.{name}", section, subclasses=True, required=False)
 
 
+def _takes_sample(iterations: _Iterations, _buffer: Any) -> None:
+    iterations.takes_batch("buffer")
+
+
 def _wrap_buffers(patches: Patches, module: ModuleType, recorder: Recorder) -> None:
     base, layer = _base_in(module, _BUFFERS), Layer()
     for name in ("add", "extend", "sample") if base else ():
         section = recorder.timed_section(f"buffer {name}", NO_SITE)
-        patches.section(module, f"{base}.{name}", section, layer, subclasses=True)
+        before = partial(_takes_sample, _iterations(recorder)) if name == "sample" else None
+        patches.section(module, f"{base}.{name}", section, layer, before, subclasses=True)
 
 
 def _base_in(module: ModuleType, places: dict[str, str]) -> str | None:
