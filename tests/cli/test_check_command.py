@@ -45,24 +45,24 @@ def profiles(here):
 def held_and_broken(done):
     document = json.loads(done.stdout)
     assert document["schema"] == "ticktree-check/1"
-    return document["held"], document["broken"]
+    return document["pass"], document["fail"]
 
 
 def test_budgets_that_hold_give_status_0_and_a_line_each(profiles):
     profiles.write("pyproject.toml", HELD)
     done = profiles.ticktree("check", "base.json")
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.startswith("all 5 budgets held\n")
-    assert re.search(r"control/act/inference p99 +held +10\.\d ms +<= 15\.0 ms +\+3\d\.\d%", done.stdout)
-    assert re.search(r"queue depth min +held +1 +>= 1 ", done.stdout)
+    assert done.stdout.startswith("all 5 budgets passed\n")
+    assert re.search(r"control/act/inference p99 +pass +10\.\d ms +<= 15\.0 ms +\+3\d\.\d%", done.stdout)
+    assert re.search(r"queue depth min +pass +1 +>= 1 ", done.stdout)
 
 
 def test_a_broken_budget_gives_status_1_and_is_named_with_its_number_and_its_limit(profiles):
     profiles.write("pyproject.toml", HELD)
     done = profiles.ticktree("check", "slow.json")
     assert (done.returncode, done.stderr) == (1, "")
-    assert done.stdout.startswith("3 of 5 budgets broken\n")
-    assert re.search(r"control/act/inference p99 +broken +15\.\d ms +<= 15\.0 ms +-\d\.\d%", done.stdout)
+    assert done.stdout.startswith("3 of 5 budgets failed\n")
+    assert re.search(r"control/act/inference p99 +fail +15\.\d ms +<= 15\.0 ms +-\d\.\d%", done.stdout)
 
 
 def test_what_is_broken_is_named_on_standard_error_where_it_is_written_to_a_file(profiles):
@@ -70,10 +70,10 @@ def test_what_is_broken_is_named_on_standard_error_where_it_is_written_to_a_file
     done = profiles.ticktree("check", "slow.json", "-o", "check.txt")
     assert (done.returncode, done.stdout) == (1, "")
     assert re.search(
-        r"^broken: control/act/inference p99: 15\.\d ms, budget <= 15\.0 ms$", done.stderr, re.MULTILINE
+        r"^fail: control/act/inference p99: 15\.\d ms, budget <= 15\.0 ms$", done.stderr, re.MULTILINE
     )
     assert done.stderr.count("\n") == 3
-    assert "3 of 5 budgets broken" in (profiles.directory / "check.txt").read_text()
+    assert "3 of 5 budgets failed" in (profiles.directory / "check.txt").read_text()
 
 
 def test_budgets_of_the_command_line_are_added_to_the_projects(profiles):
@@ -82,7 +82,7 @@ def test_budgets_of_the_command_line_are_added_to_the_projects(profiles):
     done = profiles.ticktree("check", "base.json", *words)
     assert done.returncode == 1
     assert held_and_broken(done) == (6, 1)
-    assert done.stderr == "broken: queue depth max: 4, budget <= 3\n"
+    assert done.stderr == "fail: queue depth max: 4, budget <= 3\n"
 
 
 def test_another_file_may_hold_the_budgets(profiles):
@@ -109,7 +109,7 @@ def test_a_baseline_is_found_beside_the_file_that_names_it(profiles):
     document = json.loads(slow.stdout)
     assert document["unit"] == "blocks"
     statuses = {budget["path"]: budget["status"] for budget in document["budgets"]}
-    assert statuses["control"] == statuses["control/act/inference"] == "broken"
+    assert statuses["control"] == statuses["control/act/inference"] == "fail"
     again = profiles.ticktree("check", "again.json")
     assert again.returncode == 0
     assert "control slower" in again.stdout
@@ -154,8 +154,8 @@ def test_markdown_is_a_table_that_no_name_breaks_with_the_held_ones_folded(profi
     words = ("--budget", "** mean <= 5 ms", "--format", "markdown")
     done = profiles.ticktree("check", "base.json", *words)
     assert done.returncode == 1
-    assert done.stdout.startswith("# 3 of 4 budgets broken\n")
-    head, rest = done.stdout.split("<details><summary>1 budget held</summary>\n\n")
+    assert done.stdout.startswith("# 3 of 4 budgets failed\n")
+    head, rest = done.stdout.split("<details><summary>1 budget passed</summary>\n\n")
     assert rest.rstrip().endswith("</details>")
     for table in (head, rest):
         rows = [line for line in table.splitlines() if line.startswith("|")]
@@ -170,8 +170,8 @@ def test_the_summary_of_a_step_gets_the_markdown(profiles):
     words = ("check", "base.json", "--budget", "control mean <= 5 ms", "--github")
     done = profiles.ticktree(*words, env={**profiles.env, "GITHUB_STEP_SUMMARY": str(summary)})
     assert done.returncode == 1
-    assert done.stdout.startswith("1 of 1 budget broken\n")
-    assert summary.read_text().startswith("before\n# 1 of 1 budget broken\n")
+    assert done.stdout.startswith("1 of 1 budget failed\n")
+    assert summary.read_text().startswith("before\n# 1 of 1 budget failed\n")
     without = profiles.ticktree(*words)
     assert without.returncode == 2
     assert "$GITHUB_STEP_SUMMARY" in without.stderr

@@ -47,7 +47,7 @@ def profile(names, factor=1.0):
 
 @pytest.fixture(scope="module")
 def checked():
-    """A check of sections with hostile names, some budgets of which are broken and some are held."""
+    """A check of sections with hostile names, some of whose budgets failed and some pass."""
     budgets = ("loop/* mean <= 1 ms", "loop/* mean >= 1 ms", "loop missed <= 1%", "loop slower = 50%")
     base, new = profile(HOSTILE), profile(HOSTILE, 1.01)
     return check([new], Plan(tuple(map(budget_of, budgets)), slower=0.5), [base])
@@ -74,28 +74,28 @@ def shown(name):
 
 def test_markdown_of_a_check_is_tables_whose_cells_say_the_names_literally(checked):
     document = CHECKS["markdown"](checked, [], ViewOptions(all=True)).decode()
-    open_, held = tables(document)
-    assert open_[0][:5] == held[0][:5] == ["budget", "verdict", "measured", "budget", "margin"]
+    failed, passed = tables(document)
+    assert failed[0][:5] == passed[0][:5] == ["budget", "verdict", "measured", "budget", "margin"]
     paths = [result.path for result in checked.results if result.budget.bound.most == 1e6]
-    assert [row[0] for row in open_[1 : 1 + len(HOSTILE)]] == [f"{shown(path)} mean" for path in paths]
-    assert {row[1] for row in open_[1 : 1 + len(HOSTILE)]} == {"broken"}
-    assert {row[1] for row in held[1:]} == {"held"}
-    assert all(len(row) == len(table[0]) for table in (open_, held) for row in table)
+    assert [row[0] for row in failed[1 : 1 + len(HOSTILE)]] == [f"{shown(path)} mean" for path in paths]
+    assert {row[1] for row in failed[1 : 1 + len(HOSTILE)]} == {"fail"}
+    assert {row[1] for row in passed[1:]} == {"pass"}
+    assert all(len(row) == len(table[0]) for table in (failed, passed) for row in table)
 
 
 def test_what_held_is_folded_and_nothing_else(checked):
     document = CHECKS["markdown"](checked, [], ViewOptions()).decode()
     before, _, after = document.partition("<details>")
     assert document.count("<details>") == document.count("\n</details>") == 1
-    assert "| held |" not in before
-    assert "| broken |" not in after
+    assert "| pass |" not in before
+    assert "| fail |" not in after
     assert document.startswith("# ")
 
 
 def test_what_differs_from_the_baselines_runs_comes_first(checked):
     apart = [Difference("command", "a --x", "a --y", False)]
     document = CHECKS["markdown"](checked, apart, ViewOptions()).decode()
-    assert document.index("a --x") < document.index("| broken |")
+    assert document.index("a --x") < document.index("| fail |")
 
 
 @pytest.mark.parametrize("width", [40, 60, 100, 200])
@@ -107,7 +107,7 @@ def test_nothing_is_wider_than_the_terminal(checked, width):
 
 def test_the_json_of_a_check_has_these_fields_and_no_others(checked):
     document = json.loads(CHECKS["json"](checked, [], ViewOptions()))
-    counts = ("broken", "not_measured", "inconclusive", "held")
+    counts = ("fail", "not_measured", "inconclusive", "pass")
     assert list(document) == ["schema", "runs", "unit", *counts, "budgets", "differences"]
     assert sum(document[count] for count in counts) == len(document["budgets"])
     fields = [

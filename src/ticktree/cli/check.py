@@ -75,10 +75,10 @@ def command(
     everything: bool,
     width: int | None,
 ) -> None:
-    """Check the budgets of [tool.ticktree.budgets] in pyproject.toml, and say which are broken.
+    """Check the budgets of [tool.ticktree.budgets] in pyproject.toml, and say which fail.
 
     RUN is a run's directory or name, last, -2, a profile saved as JSON, or nothing: the newest run. Several are
-    repeats of one program: their calls count together. Exit status 1 if a budget is broken, 2 if one could not be
+    repeats of one program: their calls count together. Exit status 1 if a budget fails, 2 if one could not be
     measured.
     """
     plan = _with_options(_plan(config), more, baseline, slower, allow_different)
@@ -143,8 +143,8 @@ def _add_to_step_summary(checked: Checked, apart: Sequence[Difference], view: Vi
 
 
 def _end(checked: Checked, fail_on: Sequence[str], *, is_shown: bool) -> None:
-    """End with the status that says whether all held; name what did not, where nobody was shown."""
-    bad = checked.of("broken") + (checked.of("inconclusive") if "inconclusive" in fail_on else [])
+    """Exit with the status of all budgets; name those that did not pass where no table was printed."""
+    bad = checked.of("fail") + (checked.of("inconclusive") if "inconclusive" in fail_on else [])
     missing = checked.of("not measured")
     if not is_shown:
         for result in (*bad, *missing):

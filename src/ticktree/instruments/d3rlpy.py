@@ -61,7 +61,7 @@ def _fitting(recorder: Recorder, epochs: list[None]) -> Callable[..., Any]:
 
     Args:
         recorder: Of the section.
-        epochs: Has an entry while one is going on.
+        epochs: Has an entry while an epoch runs.
     """
     section = recorder.timed_section("fitter", NO_SITE)
 

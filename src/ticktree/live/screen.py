@@ -167,7 +167,7 @@ def footer(view: LiveView, width: int, watching: bool = True) -> Text:
 
 
 def _label(label: str, view: LiveView) -> str:
-    return "go on" if label == "pause" and view.paused else label
+    return "resume" if label == "pause" and view.paused else label
 
 
 def over(line: Text, start: Text, cells: int) -> Text:
@@ -302,8 +302,8 @@ class _Board:
         own = columns.of_tree(self._span, view.by_process and bool(parties))
         name_cells = max(min(NAME_CELLS, self._width // 2), min(self._needed, self._width // 4))
         for _ in range(2):  # again when the number of hidden ones is known
-            beside = columns.of_parties(self._span, parties[first:], group, rank)
-            table = LiveTable([*own, *beside], self._width, name_cells, self._needed)
+            others = columns.of_parties(self._span, parties[first:], group, rank)
+            table = LiveTable([*own, *others], self._width, name_cells, self._needed)
             shown = sum(column.group == group for column in table.columns)
             group = f"{shown} of {len(parties)} {kind}" if shown < len(parties) else group
         return table

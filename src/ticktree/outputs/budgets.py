@@ -29,13 +29,16 @@ _FORMATS: Mapping[Unit, Callable[[float], str]] = {
 
 
 def verdict(checked: Checked) -> str:
-    """Return what became of all of them, such as "2 of 14 budgets broken, 1 not measured"."""
+    """Return what became of all of them, such as "2 of 14 budgets failed, 1 not measured"."""
     total = len(checked.results)
-    told = [(status, len(checked.of(status))) for status in STATUSES if status != "held"]
-    bad = [f"{number} {formatting.verdict(status)}" for status, number in told if number]
+    numbers = [(status, len(checked.of(status))) for status in STATUSES if status != "pass"]
+    words = {"fail": "failed"}
+    bad = [
+        f"{number} {words.get(status) or formatting.verdict(status)}" for status, number in numbers if number
+    ]
     noun = "budget" if total == 1 else "budgets"
     if not bad:
-        return f"{'the' if total == 1 else f'all {total}'} {noun} held"
+        return f"{'the' if total == 1 else f'all {total}'} {noun} passed"
     first, *rest = bad
     number, _, status = first.partition(" ")
     return ", ".join([f"{number} of {total} {noun} {status}", *rest])
@@ -108,23 +111,21 @@ def parts(checked: Checked, apart: Sequence[Difference], options: ViewOptions) -
         yield different(apart)
     shown = [result for result in checked.results if options.all or _is_telling(result)]
     remark = " ".join(_remarks(checked, len(checked.results) - len(shown)))
-    open_, held = (
-        [result for result in shown if (result.status == "held") is is_held] for is_held in (False, True)
-    )
-    if open_:
-        yield _table(open_, "" if held else remark)
-    if held:
-        folded = f"{formatting.counted(len(held), 'budget')} held"
-        yield _table(held, remark, folded)
+    passed = [result for result in shown if result.status == "pass"]
+    others = [result for result in shown if result.status != "pass"]
+    if others:
+        yield _table(others, "" if passed else remark)
+    if passed:
+        yield _table(passed, remark, folded=f"{formatting.counted(len(passed), 'budget')} passed")
 
 
 def _is_telling(result: Result) -> bool:
     """Not a section of which nothing was asked but that it be no slower than the baseline, and that is none."""
-    return not result.of_everything or result.kind == "loop" or result.status == "broken"
+    return not result.of_everything or result.kind == "loop" or result.status == "fail"
 
 
 def _table(results: Sequence[Result], remark: str, folded: str = "") -> Table:
-    title = "held" if folded else "not held"
+    title = "passed" if folded else "not passed"
     return Table(
         title, "budget", _HEADS, [_entry(result) for result in results], remark=remark, folded=folded
     )

@@ -97,7 +97,7 @@ def when(run: Remembered) -> str:
     """Return when a run began, where it is read."""
     try:
         return time.strftime("%Y-%m-%d %H:%M", time.localtime(run.started_ns / 1e9))
-    except (OverflowError, ValueError, OSError):  # nobody's clock says so, but a file may
+    except (OverflowError, ValueError, OSError):  # no clock has such a value, but a file may
         return formatting.ABSENT
 
 
@@ -177,7 +177,7 @@ def history_remarks(history: History) -> Iterator[str]:
     yield f"A run's value is its {_STATISTICS[history.statistic]}."
     yield f"A shift of less than {formatting.share(history.threshold)} is no change."
     yield f"A change shows after {SHORTEST} runs, where slow ones have come and gone after up to {LONGEST}."
-    yield f"Nothing is said before there are {FEWEST}."
+    yield f"There is no verdict before {FEWEST} runs."
 
 
 def regression(series: Series, trend: Trend, turn: Turn) -> str:

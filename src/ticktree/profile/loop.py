@@ -34,7 +34,7 @@ from ticktree.profile.table import (
 
 
 class _Filed(Mergeable):
-    """Durations that were added up, and filed where each of them is known."""
+    """Summed durations, in the windows where each is known."""
 
     __slots__ = ()
     count: int

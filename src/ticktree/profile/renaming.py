@@ -21,7 +21,7 @@ _NOBODYS: dict[str, Any] = {"by_writer": {}, "wakers": {}}
 def renamed(
     profile: Profile, name: _Name | None, writers: Mapping[str, Writer], run: str | None = None
 ) -> Profile:
-    """Return `profile` with other ids for its writers; what gets the same id is added up.
+    """Return `profile` with other ids for its writers; writers with the same new id are merged.
 
     Args:
         profile: what is renamed.

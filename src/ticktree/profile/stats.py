@@ -29,7 +29,7 @@ def _is_known(stats: Stats) -> bool:
 class Stats(Mergeable):
     """Durations of completed calls. `Stats()` is the identity of `+`.
 
-    Of calls that another program only counted and added up it is not known how long any one took: they have no
+    Of calls that another program only counted and summed it is not known how long any one took: they have no
     minimum, no maximum and no histogram, and neither has what they are merged with.
 
     Attributes:

@@ -28,7 +28,7 @@ class Writer(Mergeable):
         parent: path of the node that was open where it was started; "" where none is known.
         started_ns: first sign of its process's life, since the run began; None where not known.
         last_ns: the last sign of it.
-        members: how many processes were added up in it.
+        members: how many processes it stands for.
         host: the machine it ran on; "" where that is the only one of the run.
     """
 

@@ -110,7 +110,7 @@ class Checking(AbstractContextManager["Checking"]):
         """Stops recording, and checks unless what ran has failed by itself.
 
         Raises:
-            AssertionError: A budget is broken, or was not measured.
+            AssertionError: A budget failed, or was not measured.
             TicktreeError: A budget is about nothing that was recorded, or the baseline cannot be compared.
         """
         __tracebackhide__ = True
@@ -137,7 +137,7 @@ class Checking(AbstractContextManager["Checking"]):
         except TicktreeError:
             self._show()
             raise
-        bad = self.checked.of("broken") + self.checked.of("not measured")
+        bad = self.checked.of("fail") + self.checked.of("not measured")
         if bad or self._config.get_verbosity() > 0:
             self._show(apart)
         if bad:

@@ -46,7 +46,7 @@ def ticktree_check(request: pytest.FixtureRequest) -> Check:
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
-    """Shows the trees of checks that held, where more is to be seen; those of failures pytest shows itself."""
+    """Show the trees of checks that passed, with `-v`; pytest shows those of failures."""
     if terminalreporter.verbosity < 1:
         return
     for report in terminalreporter.getreports("passed"):

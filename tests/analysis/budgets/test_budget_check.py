@@ -17,7 +17,7 @@ def told(results):
 
 def test_a_number_within_its_limit_holds_and_one_beyond_it_is_broken(results):
     found = results("control/act/inference mean <= 11 ms", "control/act/inference mean <= 9 ms")
-    assert [result.status for result in found] == ["held", "broken"]
+    assert [result.status for result in found] == ["pass", "fail"]
     assert found[0].measured == pytest.approx(10 * MS, rel=0.01)
     assert found[0].margin > 0 > found[1].margin
 
@@ -25,7 +25,7 @@ def test_a_number_within_its_limit_holds_and_one_beyond_it_is_broken(results):
 def test_both_ends_of_a_range_are_checked(results):
     ranges = ("8 to 12 ms", "11 to 12 ms", "8 to 9 ms")
     found = results(*(f"inference p50 = {text}" for text in ranges))
-    assert [result.status for result in found] == ["held", "broken", "broken"]
+    assert [result.status for result in found] == ["pass", "fail", "fail"]
 
 
 def test_deadlines_of_a_loop_can_be_budgeted(results):
@@ -45,8 +45,8 @@ def test_deadlines_of_a_loop_can_be_budgeted(results):
         "control hz = 80",
     )
     statuses = [result.status for result in found]
-    assert statuses[:8] == ["held", "broken"] * 4
-    assert statuses[8:] == ["held", "held", "held", "held", "broken"]
+    assert statuses[:8] == ["pass", "fail"] * 4
+    assert statuses[8:] == ["pass", "pass", "pass", "pass", "fail"]
 
 
 def test_percentiles_of_lateness_and_jitter_have_limits_where_each_is_known(run, results):
@@ -71,13 +71,13 @@ def test_percentiles_of_lateness_and_jitter_have_limits_where_each_is_known(run,
             result.status for result in results(*limits, profile=replace(profile, loops={"control": loop}))
         ]
 
-    assert statuses(*each) == ["held", "broken", "held", "held", "held"]
-    assert statuses(*together) == ["not measured"] * 4 + ["held"]
+    assert statuses(*each) == ["pass", "fail", "pass", "pass", "pass"]
+    assert statuses(*together) == ["not measured"] * 4 + ["pass"]
 
 
 def test_rates_come_from_the_work_that_was_declared(results):
     found = results("inference rate >= 4 GB/s", "inference rate >= 6 GB/s", "inference rate = 300 items/s")
-    assert [result.status for result in found] == ["held", "broken", "held"]
+    assert [result.status for result in found] == ["pass", "fail", "pass"]
     assert found[0].measured == pytest.approx(5e9, rel=0.01)
 
 
@@ -92,13 +92,13 @@ def test_gauges_have_limits_on_their_readings(results):
         "queue depth last >= 4",
     )
     assert told(found) == [
-        ("min", "broken"),
-        ("max", "held"),
-        ("p50", "held"),
-        ("zeros", "held"),
-        ("zeros", "broken"),
-        ("readings", "held"),
-        ("last", "held"),
+        ("min", "fail"),
+        ("max", "pass"),
+        ("p50", "pass"),
+        ("zeros", "pass"),
+        ("zeros", "fail"),
+        ("readings", "pass"),
+        ("last", "pass"),
     ]
 
 
@@ -111,9 +111,9 @@ def test_a_share_is_of_the_nearest_loop_above(results):
 
 def test_calls_and_unaccounted_time_have_limits(results):
     assert told(results("send calls >= 200", "send calls <= 199", "control unaccounted <= 10%")) == [
-        ("calls", "held"),
-        ("calls", "broken"),
-        ("unaccounted", "broken"),
+        ("calls", "pass"),
+        ("calls", "fail"),
+        ("unaccounted", "fail"),
     ]
 
 
@@ -157,9 +157,9 @@ def test_memory_that_was_only_looked_at_now_and_then_can_break_its_budget_but_no
         "act memory >= 0.5 GB",
     )
     exact = results(*limits, profile=with_memory(is_exact=True))
-    assert [result.status for result in exact] == ["held", "broken", "held", "held"]
+    assert [result.status for result in exact] == ["pass", "fail", "pass", "pass"]
     rough = results(*limits, profile=with_memory(is_exact=False))
-    assert [result.status for result in rough] == ["inconclusive", "broken", "inconclusive", "held"]
+    assert [result.status for result in rough] == ["inconclusive", "fail", "inconclusive", "pass"]
 
 
 def test_a_percentile_of_few_calls_says_that_it_is_the_longest(run, results):
@@ -204,18 +204,18 @@ def test_the_calls_of_several_runs_count_together(run):
     plan = plan_of({"inference": {"calls": ">= 300"}, "control": {"missed": 35}}, "here")
     both = check([run(seed=1), run(seed=2)], plan)
     assert both.runs == 2
-    assert [(result.measured, result.status) for result in both.results] == [(400, "held"), (40, "broken")]
+    assert [(result.measured, result.status) for result in both.results] == [(400, "pass"), (40, "fail")]
 
 
 def test_the_dictionary_has_every_budget_with_its_numbers(run):
     plan = Plan((budget_of("control missed <= 5%"), budget_of("inference p50 = 1 to 20 ms")))
     document = check([run()], plan).to_dict()
     assert document["schema"] == "ticktree-check/1"
-    assert {key: document[key] for key in ("broken", "not_measured", "inconclusive", "held")} == {
-        "broken": 1,
+    assert {key: document[key] for key in ("fail", "not_measured", "inconclusive", "pass")} == {
+        "fail": 1,
         "not_measured": 0,
         "inconclusive": 0,
-        "held": 1,
+        "pass": 1,
     }
     missed, p50 = document["budgets"]
     assert missed == {
@@ -223,7 +223,7 @@ def test_the_dictionary_has_every_budget_with_its_numbers(run):
         "kind": "loop",
         "measure": "missed",
         "unit": "share",
-        "status": "broken",
+        "status": "fail",
         "measured": 0.1,
         "at_least": None,
         "at_most": 0.05,

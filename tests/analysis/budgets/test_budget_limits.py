@@ -52,7 +52,7 @@ def test_a_limit_says_its_end_or_has_the_one_that_its_measure_suggests(key, valu
         ("mean", "25 parsecs", ["should be a time", "parsecs"]),
         ("mean", True, ["True"]),
         ("mean", None, ["None"]),
-        ("missed", -1, ["a whole number or a part", "-1"]),
+        ("missed", -1, ["a whole number or a share", "-1"]),
         ("calls", 10, ["which end"]),
         ("p50", "200 to 80 ms", ["ends before it begins"]),
         ("rate", "4 GB", ["4 GB/s"]),

@@ -14,9 +14,9 @@ from ticktree.analysis.budgets.subjects import BudgetError, Kind, NotMeasuredErr
 from ticktree.analysis.comparison import ComparisonEntry, Shift, compare
 from ticktree.profile import Profile
 
-Status: TypeAlias = Literal["broken", "not measured", "inconclusive", "held"]
+Status: TypeAlias = Literal["fail", "not measured", "inconclusive", "pass"]
 
-STATUSES: tuple[Status, ...] = ("broken", "not measured", "inconclusive", "held")
+STATUSES: tuple[Status, ...] = ("fail", "not measured", "inconclusive", "pass")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,12 +27,12 @@ class Result:
         budget: which.
         path: of the node or loop, or the gauge's name.
         kind: which of the three that is.
-        status: `held` and `broken` need a number. Without one, it was `not measured`; `inconclusive` is said where
+        status: `pass` and `fail` need a number. Without one, it was `not measured`; `inconclusive` where
             the interval of a comparison leaves room for both.
         measured: the number, in the budget's unit.
         note: what must be known to read it, or why there is no number.
         shift: from the baseline, where it was compared with one.
-        of_everything: whether nobody asked for this one in particular, but for all there is.
+        of_everything: whether the budget is for everything, and not for this subject.
     """
 
     budget: Budget
@@ -146,9 +146,9 @@ def _status(entry: ComparisonEntry | None, allowed: float) -> tuple[Status, str]
     if entry.shift is None:
         return "not measured", "this run has no call of it after warm-up"
     if entry.verdict == "slower" and entry.shift.low > allowed:
-        return "broken", ""
+        return "fail", ""
     if entry.shift.high <= allowed:
-        return "held", ""
+        return "pass", ""
     if not math.isfinite(entry.shift.high):
         return "inconclusive", "too few values for an interval"
     # The interval alone would do, were it the only one.
@@ -207,7 +207,7 @@ def check(runs: Sequence[Profile], plan: Plan, base: Sequence[Profile] = ()) -> 
         TicktreeError: One side of the comparison measured nothing.
     """
     if plan.slower is not None and not base:
-        raise BudgetError("it is said how much slower anything may be, but there is no baseline")
+        raise BudgetError("`slower` needs a baseline, and there is none")
     subjects = Subjects(runs[0].merge(*runs[1:]))
     baseline = Baseline(base, runs) if base else None
     results = [result for budget in plan.budgets for result in _results(budget, subjects, baseline)]
@@ -241,9 +241,9 @@ def _result(budget: Budget, subject: Subject) -> Result:
         return Result(
             budget=budget, path=subject.path, kind=subject.kind, status="not measured", note=str(reason)
         )
-    status: Status = "held" if budget.bound.holds(measured) else "broken"
+    status: Status = "pass" if budget.bound.holds(measured) else "fail"
     note = _thin(budget, subject)
-    if budget.measure.is_floor(subject) and budget.bound.most is not None and status == "held":
+    if budget.measure.is_floor(subject) and budget.bound.most is not None and status == "pass":
         status, note = "inconclusive", "at least so much: it was looked at only when calls began and ended"
     return Result(
         budget=budget, path=subject.path, kind=subject.kind, status=status, measured=measured, note=note

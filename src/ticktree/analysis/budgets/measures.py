@@ -88,7 +88,7 @@ def _calls(subject: Subject, _unit: Unit) -> float:
 
 
 def _share(subject: Subject, _unit: Unit) -> float:
-    """Of the time of the nearest loop above, warm-up included: only there the accounts add up."""
+    """Of the time of the nearest loop above, warm-up included: only there the shares sum to 1."""
     within = subject.within
     if within is None or within.total_ns <= 0:
         raise NotMeasuredError("no time passed in what it is part of")

@@ -1,4 +1,4 @@
-"""Differences: what else is not the same on the two sides, beside what is compared."""
+"""Differences: what else differs between the two sides, besides what is compared."""
 
 from __future__ import annotations
 

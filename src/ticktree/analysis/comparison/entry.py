@@ -45,7 +45,7 @@ Verdict: TypeAlias = Literal[
     "faster", "slower", "no difference", "inconclusive", "only in base", "only in new"
 ]
 
-# Two percent is what nobody would change a program for, and less than two builds of the same code differ by
+# For two percent no one changes a program, and less than two builds of the same code differ by
 # (Mytkowicz et al., "Producing wrong data without doing anything obviously wrong!", 2009).
 THRESHOLD = 0.02
 

@@ -26,7 +26,7 @@ _Lines: TypeAlias = tuple[int, int, int]
 def moved(base: Iterable[Node], new: Iterable[Node]) -> dict[str, str]:
     """Return what nodes of `new` are called in `base`, by their paths, where that is something else.
 
-    Calls of one text in one function are told apart by their order, where there are as many of them in both.
+    Calls of one text in one function are matched by their order, where there are as many of them in both.
 
     Args:
         base: The roots of the trees on that side.

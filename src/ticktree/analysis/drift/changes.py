@@ -55,7 +55,7 @@ def steady_stretches(node: Node) -> list[Stretch]:
     passed = 0
     for index in sorted(windows.counts):
         passed += windows.counts[index]
-        # The last window of the warm-up holds steady calls as well; which, nobody knows.
+        # The last window of the warm-up holds steady calls as well; which ones is not known.
         if passed - windows.counts[index] >= warmup:
             stretches.append(Stretch(index, index, windows.counts[index], windows.totals.get(index, 0)))
     return stretches
@@ -89,7 +89,7 @@ def in_windows(windows: Windows, width_ns: int, first: int, last: int) -> int:
     return sum(ns for index, ns in totals.items() if first <= index <= last)
 
 
-# A smaller change is there in most runs, and nobody would do anything about it.
+# A smaller change is there in most runs, and no one would act on it.
 LEAST_CHANGE = 0.05
 
 Kind: TypeAlias = Literal["trend", "step"]
@@ -124,7 +124,7 @@ class LoopChange:
 
 
 def change_of(node: Node) -> LoopChange | None:
-    """Return how the time of a loop's node changed; None where it did not, or where nobody can tell.
+    """Return how the time of a loop's node changed; None where it did not, or where it cannot be told.
 
     Args:
         node: of a loop of one run, on one thread.

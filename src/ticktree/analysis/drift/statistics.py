@@ -64,7 +64,7 @@ def correlation(around: Sequence[float], lag: int) -> float:
 #
 # The slope is Theil's and Sen's (Sen, "Estimates of the regression coefficient based on Kendall's tau", Journal of the
 # American Statistical Association 63, 1968): the median of the slopes between all pairs. Whether there is one at all
-# is told by the Mann-Kendall test (Mann, "Nonparametric tests against trend", Econometrica 13, 1945), its variance
+# is detected by the Mann-Kendall test (Mann, "Nonparametric tests against trend", Econometrica 13, 1945), its variance
 # corrected for ties, and for autocorrelation as Hamed and Rao do ("A modified Mann-Kendall trend test for
 # autocorrelated data", Journal of Hydrology 204, 1998).
 
@@ -72,16 +72,16 @@ def correlation(around: Sequence[float], lag: int) -> float:
 #
 # The slope is Theil's and Sen's (Sen, "Estimates of the regression coefficient based on Kendall's tau", Journal of the
 # American Statistical Association 63, 1968): the median of the slopes between all pairs. Whether there is one at all
-# is told by the Mann-Kendall test (Mann, "Nonparametric tests against trend", Econometrica 13, 1945), its variance
+# is detected by the Mann-Kendall test (Mann, "Nonparametric tests against trend", Econometrica 13, 1945), its variance
 # corrected for ties, and for autocorrelation as Hamed and Rao do ("A modified Mann-Kendall trend test for
 # autocorrelated data", Journal of Hydrology 204, 1998).
 
-# In a hundred series without a trend one is seen.
+# One in a hundred series without a trend seems to have one.
 LEVEL = 0.01
 # So many independent values the statistic needs to be close to normal; a slow wave of noise has fewer.
 FEWEST_INDEPENDENT = 12
 # Where there are fewer, the rise must be so many times what such noise makes of itself: there are trends so clear that
-# all that is left beside them is their bend.
+# all that is left next to them is their bend.
 CLEAR_ERRORS = 10.0
 # A correlation of ranks counts beyond the 95% limits of white noise.
 _LIMIT = 1.96

@@ -178,7 +178,7 @@ def _check(profile: Profile, views: Sequence[LoopView], view: LoopView, paced: b
 
 
 def _self_ns(profile: Profile) -> dict[str, float]:
-    """What each section took itself, on all threads: its self time, and what it waited for nobody of the run."""
+    """What each section took itself, on all threads: its self time, and its waits that no thread of the run ended."""
     own: dict[str, float] = {}
     for path, _, node in profile.root.walk():
         if path and not node.wait:

@@ -15,7 +15,7 @@ change points are found first and then have to stand a strict test:
     Then the shift must matter: Hodges and Lehmann's, with the rank interval of `comparison.shift` on the values as
     they were measured, outliers and all.
 3.  The level must have held for longer than the bursts that there were (`passing`). One that has not is pulled back to
-    the levels around it, as an outlier is, and everything begins anew: a change beside a burst is found all the same.
+    the levels around it, as an outlier is, and the search starts again: a change next to a burst is still found.
 """
 
 from __future__ import annotations
@@ -175,7 +175,7 @@ def may_begin(values: Values, at: int, spread: float) -> tuple[int, int]:
 _OFF = 7.35
 
 
-# Bursts: runs in a row that were all slow and then no longer were, because somebody else was on the machine.
+# Bursts: runs in a row that were all slow and then no longer were, because other work ran on the machine.
 #
 # Three runs of a burst look as three runs after a slowdown do: no test of values that are independent can tell them
 # apart, however strict. What tells them apart is how long they last. So a level is believed once it has held for
@@ -184,11 +184,11 @@ _OFF = 7.35
 # Schelling, "The distribution of the number of exceedances", Annals of Mathematical Statistics 21(2), 1950). And a
 # level that was left again for the one before it is a burst, unless it held for long.
 
-# Two runs in a row that are slow may both have met somebody else on the machine.
+# Two runs in a row that are slow may both have run next to other work.
 SHORTEST = 3
 # The fewest, once a series had a burst.
 WARY = 4
-# Nobody waits for more: so many runs at another level are a change.
+# No user waits for more: so many runs at another level are a change.
 LONGEST = 6
 
 

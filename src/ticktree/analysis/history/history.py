@@ -115,7 +115,7 @@ class Turn:
             program's, or where commits are not known.
         stands: whether the newest runs are still slower, where it was for the slower; whether it was the last change,
             where for the faster.
-        is_accepted: whether somebody said that it was meant.
+        is_accepted: whether a user accepted it.
         differences: what else is not the same in both runs that may alone have made it.
     """
 
@@ -129,7 +129,7 @@ class Turn:
 
     @property
     def is_regression(self) -> bool:
-        """Whether it made something slower that still is, and nobody meant it."""
+        """Whether something became slower, still is, and no user accepted it."""
         return self.change.is_slower and self.stands and not self.is_accepted
 
     def to_dict(self) -> dict[str, Any]:
@@ -305,7 +305,7 @@ class Commit(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """What is told of a series.
+    """The verdicts on a series.
 
     Attributes:
         series: its runs.
@@ -420,7 +420,7 @@ def _required(nodes: Sequence[str], series: Sequence[Series]) -> list[str]:
     known = {path for one in series for run in one.runs for path in run.measures}
     found = []
     for node in nodes:
-        # A name with a slash is escaped in a path, and as it is where somebody has read it.
+        # A name with a slash is escaped in a path, and as it is where a person reads it.
         likely = [node] if node in known else sorted(path for path in known if paths.plain(path) == node)
         if len(likely) > 1:
             raise TicktreeError(f"{node} stands for several sections; say which: {', '.join(likely)}")

@@ -107,7 +107,7 @@ def _a_tick(node: Node, width_ns: int, loop: Node | None, stretches: Sequence[St
     ticks = sum(each.ticks for each in stretches)
     if loop is not None:
         return sum(each.total_ns for each in stretches) / ticks
-    if node.windows.width_ns > width_ns:  # of which part of a wider window nobody knows
+    if node.windows.width_ns > width_ns:  # which part of a wider window it is, is not known
         return 0.0
     return sum(in_windows(node.windows, width_ns, each.first, each.last) for each in stretches) / ticks
 

@@ -15,7 +15,7 @@ from ticktree.profile import Loop, Node, Profile
 from ticktree.profile import path as paths
 from ticktree.profile.measures import HOST, REMOTE
 
-# What the instrument of torch calls a backward pass that was seen to compute gradients that are cleared before any
+# What the instrument of torch calls a backward pass that computes gradients that are cleared before any
 # step uses them, and the gauge of what part of all numbers in its gradients that are.
 UNUSED_SECTION = "backward with unused gradients"
 UNUSED_GAUGE = "torch/unused gradients"

@@ -84,7 +84,7 @@ class Role:
 
     @property
     def count(self) -> int:
-        """How many there were, those added up as one counted one by one."""
+        """How many there were, merged ones counted one by one."""
         return sum(unit.members for unit in self.units)
 
     @property

@@ -23,9 +23,9 @@ VERDICT_TONES: Mapping[str, Tone] = {
     "loss": "alarm",
     "cannot tell": "faint",
     "estimates disagree": "warning",
-    "broken": "alarm",
+    "fail": "alarm",
     "not measured": "alarm",
-    "held": "good",
+    "pass": "good",
 }
 
 

@@ -30,10 +30,10 @@ if TYPE_CHECKING:
     from ticktree.run.directory import RunFiles
 
 
-# What is done to the profile of a whole run: blank nodes are left out, and crowds of workers are added up.
+# What is done to the profile of a whole run: blank nodes are left out, and crowds of workers are merged.
 #
 # Blank are sections that were entered before a reset only, or never. A crowd: where a run has had hundreds of
-# processes of one role, the short-lived ones are added up as one writer. A column, or a line, for each of five
+# processes of one role, the short-lived ones are merged into one writer. A column, or a line, for each of five
 # thousand workers tells nothing, and takes its place in every file. Those that lived longest are kept apart:
 # stragglers and whole-run workers are among them.
 #
@@ -133,7 +133,7 @@ def merge_crowds(profile: Profile, kept_apart: int = KEPT_APART) -> Profile:
 
 
 def _crowds(writers: Iterable[Writer], kept_apart: int) -> list[tuple[Writer, list[Writer]]]:
-    """What is to be added up: each crowd as one writer, and its members."""
+    """What to merge: each crowd as one writer, and its members."""
     processes: dict[tuple[str, str], list[Writer]] = defaultdict(list)
     for writer in writers:
         processes[writer.run, writer.process].append(writer)
