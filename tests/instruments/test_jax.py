@@ -12,7 +12,9 @@ import pytest
 import ticktree
 from support.findings import findings
 from ticktree.analysis.rules.torch import PHASES, RECOMPILED_GAUGE, RecompilationRule
+from ticktree.analysis.rules.workers import EXECUTOR_ROLES
 from ticktree.instruments import jax as instrument
+from ticktree.instruments.jax import CALLBACKS_ROLE
 
 MS = 1_000_000
 with_jax = pytest.mark.skipif(find_spec("jax") is None, reason="jax is not installed")
@@ -290,12 +292,14 @@ def test_a_scanned_training_loop_has_its_host_calls_below_the_call_that_made_the
     """The shape of purejaxrl: all of the training is one call, and tells of itself by callbacks."""
     profile = recorded(
         """
-    import jax, jax.numpy as jnp
+    import jax, jax.numpy as jnp, threading
+    threads = set()
 
     def make_train(updates):
         def train(weights):
             def update_step(weights, number):
                 def report(number):
+                    threads.add(threading.get_native_id())
                     print(int(number))
                 jax.debug.callback(report, number)
                 return jnp.tanh(weights @ weights), weights.mean()
@@ -305,15 +309,19 @@ def test_a_scanned_training_loop_has_its_host_calls_below_the_call_that_made_the
     def main():
         weights, means = jax.block_until_ready(jax.jit(make_train(20))(jnp.ones((50, 50))))
         jax.effects_barrier()
-        print(means.shape)
+        print(means.shape, len(threads - {threading.get_native_id()}), sep="\\n")
     """,
         "--instrument",
         "jax",
     )
-    assert sorted(recorded.output.split()[:-1], key=int) == [str(number) for number in range(20)]
+    *numbers, _, threads = recorded.output.splitlines()
+    assert sorted(numbers, key=int) == [str(number) for number in range(20)]
     found = rows(profile)
     assert found["callback report"] == 20
     assert found["between callbacks report"] == 19
+    roles = {writer.role for writer in profile.writers.values() if writer.role.startswith(CALLBACKS_ROLE)}
+    assert len(roles) == int(threads)  # though each callback is a new thread to Python
+    assert CALLBACKS_ROLE in EXECUTOR_ROLES
 
 
 @with_jax

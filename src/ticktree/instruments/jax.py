@@ -16,7 +16,6 @@ from collections.abc import Callable
 from copy import copy
 from functools import lru_cache, partial, update_wrapper
 from importlib import import_module
-from itertools import count
 from types import MethodType, ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -49,6 +48,8 @@ SMALL_BYTES, LEAVES_LOOKED_AT = 4096, 8
 # After an execution as short as this the next ones are not timed: looking costs microseconds.
 SHORT_NS, SKIPPED_AFTER_SHORT = 200_000, 31
 
+# analysis/rules/workers.py knows it by name.
+CALLBACKS_ROLE = "jax callbacks"
 _CALLBACKS = {"jax.debug": "callback", "jax.experimental": "io_callback"}
 
 
@@ -277,7 +278,7 @@ class _Jax:
         self.place: Place | None = None
         self.began_ns = 0
         self._compilations: dict[Any, _Compilations] = {}
-        self._threads = count(1)
+        self._threads: dict[int, int] = {}
 
     @property
     def tree(self) -> Any:
@@ -368,9 +369,13 @@ class _Jax:
         return asking
 
     def _meet_thread(self) -> None:
-        """A thread of the runtime's is no worker like the program's main thread, nor like another one of them."""
+        """Give a thread of the runtime a role: no worker like the main thread, nor like another one of them.
+
+        To Python it is a new thread in every callback: one of a role that has ended gives its rows to the next.
+        """
         if not self.thread.known and threading.current_thread() is not threading.main_thread():
-            self.recorder.role(f"jax callbacks {next(self._threads)}")
+            number = self._threads.setdefault(threading.get_native_id(), len(self._threads) + 1)
+            self.recorder.role(f"{CALLBACKS_ROLE} {number}")
         self.thread.known = True
 
 

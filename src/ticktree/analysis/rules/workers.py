@@ -20,6 +20,8 @@ from ticktree.profile import path as paths
 # Nothing is shared out perfectly, and the busiest of many is a little busier by chance alone. At a fifth, one
 # worker in five does nothing that counts.
 UNEVEN_SHARE = 0.2
+# What the program's threads are called that an executor, or the runtime of JAX, chooses for the next task.
+EXECUTOR_ROLES = ("ThreadPoolExecutor", "jax callbacks")
 
 # A worker that waits for more than half of its life waits more than it works: one of them could do the work of two. Of
 # its life, because what it does outside of all sections is no wait.
@@ -166,7 +168,7 @@ class ImbalanceRule:
 
 
 def _is_executor(role: Role) -> bool:
-    return role.name.startswith("ThreadPoolExecutor")
+    return role.name.startswith(EXECUTOR_ROLES)
 
 
 def _is_uneven(uneven: Imbalance, run_ns: int) -> bool:
