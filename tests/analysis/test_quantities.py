@@ -54,5 +54,5 @@ def test_what_is_no_time_is_refused_and_says_what_one_is(value):
 
 @pytest.mark.parametrize("value", [True, "5 ms", -1, float("nan"), float("inf"), "%", None])
 def test_what_is_no_part_is_refused(value):
-    with pytest.raises(ValueError, match="should be a part"):
+    with pytest.raises(ValueError, match="should be a share"):
         part(value)

@@ -135,8 +135,8 @@ def test_the_icicle_tells_the_interval_and_takes_either_sides_width(open_page):
     canvas.focus()
     for key in ("ArrowDown", "ArrowDown"):
         page.keyboard.press(key)
-    assert "between" in page.locator(".said").inner_text()
-    assert "controller.step" in page.locator(".said").inner_text()
+    assert "between" in page.locator(".readout").inner_text()
+    assert "controller.step" in page.locator(".readout").inner_text()
 
 
 def test_hostile_names_are_text(open_page):

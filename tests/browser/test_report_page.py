@@ -346,7 +346,7 @@ def test_the_icicle_is_walked_and_zoomed_by_keys(open_report):
     way = page.locator("#icicle .way button")
     page.locator("canvas.icicle").focus()
     page.keyboard.press("ArrowDown")
-    said = page.locator(".said").inner_text()
+    said = page.locator(".readout").inner_text()
     page.keyboard.press("Enter")
     assert way.count() == 2
     assert said.startswith(way.nth(1).inner_text())

@@ -35,7 +35,7 @@ def opened(open_report, profile, timeline, **screen):
 
 
 def said(page) -> str:
-    return page.locator(".said.call").inner_text()
+    return page.locator(".readout.call").inner_text()
 
 
 def told(timeline, call: int) -> tuple[str, str, str]:

@@ -95,7 +95,7 @@ export function BoxCanvas({ tree, boxes, whole, label, home = 0, zoomed, selecte
         onDblClick={(event) => zoom(at(event))}
         onKeyDown={(event) => steer(event, tree, cursor, zoomed, selected, home)}
       />
-      <p class="describe" aria-live="polite">
+      <p class="readout" aria-live="polite">
         {cursor.value === null && now === home ? "" : describe(cursor.value ?? now)}
       </p>
       <div ref={card} class="card" hidden={cursor.value === null} aria-hidden="true">

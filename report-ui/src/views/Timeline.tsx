@@ -134,12 +134,12 @@ function Said({ view, details }: { state: State; view: TimelineView; details: ()
   const { model, facts } = view;
   const selected = view.selected.value;
   const call = view.hovered.value >= 0 ? view.hovered.value : selected;
-  if (call < 0) return <p class="said hint">A click shows what a call is.</p>;
+  if (call < 0) return <p class="readout hint">A click shows what a call is.</p>;
   const [path, name, recorded] = facts.spots[model.spot[call]!]!;
   const row = model.rows.find(({ from, to }) => call >= from && call < to)!;
   const { process_title: process, title } = facts.tracks[row.track]!;
   return (
-    <p class="said call" aria-live="polite">
+    <p class="readout call" aria-live="polite">
       <b>
         <bdi>{visible(path) || (recorded ? name : "outside all sections")}</bdi>
       </b>
