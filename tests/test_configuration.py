@@ -84,7 +84,7 @@ def test_everything_that_can_be_said_is_heard(project):
         ),
         (
             "[tool.ticktree.score.weights]\ntime = true",
-            '[tool.ticktree.score.weights] time: should be a part such as "5%" or 0.05, not True',
+            '[tool.ticktree.score.weights] time: should be a share such as "5%" or 0.05, not True',
         ),
         (
             "[tool.ticktree.categories]\nenv = 'env'",

@@ -117,7 +117,7 @@ def test_the_ending_of_a_text_is_what_a_terminal_shows(recorded: CommandLine) ->
 def test_categories_of_what_has_none_are_told(recorded: CommandLine) -> None:
     done = recorded.ticktree("report", "--category", "gpu")
     assert done.returncode == 0
-    assert done.stderr.startswith("The newest run is no Chrome trace")
+    assert done.stderr.startswith("The newest run is not a Chrome trace")
 
 
 def test_runs_may_be_named_by_a_pattern_though_their_history_lies_beside_them(here: CommandLine) -> None:

@@ -337,5 +337,5 @@ for number in range(2):
     tree = json.loads(here.ticktree("report", "all.json", "--format", "json").stdout)
     assert "work" in json.dumps(tree)
     assert_one_clear_line(
-        here.ticktree("merge", "m0a.json", "m0b.json"), "m0b.json has a run that m0a.json has too"
+        here.ticktree("merge", "m0a.json", "m0b.json"), "m0b.json has a run that m0a.json also has"
     )

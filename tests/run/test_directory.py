@@ -297,7 +297,7 @@ def test_a_run_finished_while_it_is_being_read_is_read_whole(
 def test_processes_that_go_on_after_the_end_are_a_counted_loss(out: Path) -> None:
     run = RunDirectory.create("x", out)
     process = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
-    write_memory(run, Owner.current().beside(process.pid, start_of(process.pid)))
+    write_memory(run, Owner.current().with_process(process.pid, start_of(process.pid)))
     write_memory(run)
     assert run.finish().losses == {"processes_outlived_run": 1}
     process.communicate(b"\n")

@@ -56,7 +56,7 @@ def _wrap_runner(patches: Patches, module: ModuleType, recorder: Recorder) -> No
 
 INSTRUMENT = Instrument(
     "rsl-rl-lib",
-    tested=">=5.5.0,<5.6",
+    tested=">=5.5.1,<5.6",
     targets=_TARGETS,
     hooks={**dict.fromkeys(_ALGORITHMS, _wrap_algorithm), _RUNNER: _wrap_runner},
 )

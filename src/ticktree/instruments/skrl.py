@@ -96,7 +96,7 @@ def _wrap_trainers(patches: Patches, module: ModuleType, recorder: Recorder) -> 
 
 INSTRUMENT = Instrument(
     "skrl",
-    tested=">=2.1.0,<2.2",
+    tested=">=2.1.1,<2.2",
     targets=_TARGETS,
     hooks={**dict.fromkeys(_AGENTS, _wrap_agents), _TRAINERS: _wrap_trainers},
 )

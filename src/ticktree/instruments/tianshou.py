@@ -84,7 +84,7 @@ def _wrap_algorithms(patches: Patches, module: ModuleType, recorder: Recorder) -
 
 INSTRUMENT = Instrument(
     "tianshou",
-    tested=">=2.0.0,<2.1",
+    tested=">=2.0.1,<2.1",
     targets=_TARGETS,
     hooks={_TRAINER: _wrap_trainer, _COLLECTOR: _wrap_collector, _ALGORITHM: _wrap_algorithms},
 )
