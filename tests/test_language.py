@@ -20,6 +20,13 @@ REPLACED = {
     "unblocked_by": "woken_by",
     "whence": "call site",
 }
+# What only this project wrote, or the passive that hides who does it.
+BANNED = re.compile(
+    r"\b(?:beside|anew|go(?:es|ing)? on|went on|all the same|in vain|(?:is|are|was|were) (?:said|told)|whoever"
+    r"|hangs? under|add(?:s|ed)? up|nobody|somebody)\b",
+    re.IGNORECASE,
+)
+PAGES = [*(SOURCE.parents[1] / "docs").rglob("*.md"), SOURCE.parents[1] / "README.md"]
 FILES = [
     path
     for path in sorted(SOURCE.rglob("*"))
@@ -38,3 +45,10 @@ def test_a_word_that_was_replaced_is_used_no_more(word: str) -> None:
         if found.search(line)
     }
     assert where == {}, f"write {REPLACED[word]!r}"
+
+
+@pytest.mark.parametrize("path", [*FILES, *PAGES], ids=lambda path: str(path.relative_to(SOURCE.parents[1])))
+def test_sentences_are_plain_english(path: Path) -> None:
+    """Sentences go over the ends of lines."""
+    text = re.sub(r"\s*\n\s*(?:[#*]|/\*|\*)?\s*", " ", path.read_text(encoding="utf-8"))
+    assert [text[max(0, match.start() - 40) : match.end() + 40] for match in BANNED.finditer(text)] == []

@@ -193,7 +193,7 @@ class _Spinning:
         self._ready: WeakKeyDictionary[Any, _Call] = WeakKeyDictionary()
 
     def make_wait(self, goes_on: tuple[type[BaseException], ...]) -> Callable[..., Any]:
-        """Make `wait_for_ready_callbacks` a wait; what it raises, unless the executor goes on, ends the loop."""
+        """Make `wait_for_ready_callbacks` a wait; what it raises ends the loop, unless the executor continues."""
 
         def make(wait: Callable[..., Any]) -> Callable[..., Any]:
             def wrapper(executor: Any, *args: Any, **kwargs: Any) -> Any:
@@ -297,7 +297,7 @@ class _Spinning:
         hz = _hz(call.entity)
         if hz is None:
             return True
-        # In a worker of a MultiThreadedExecutor the time between two calls is nobody's: nothing there makes one late.
+        # In a worker of a MultiThreadedExecutor the time between two calls belongs to no callback: nothing there makes one late.
         return call.spinner == threading.get_ident() and self._turns.begin(callback.name, hz)
 
 

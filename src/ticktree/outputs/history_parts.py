@@ -31,8 +31,8 @@ from ticktree.outputs.writing.visible import visible
 from ticktree.profile import path as paths
 from ticktree.profile.remembered import Remembered
 
-# A value this many times further out than the middle of all is wide is drawn at the edge: one run that met somebody
-# else on the machine must not press all others flat.
+# A value this many times further out than the middle of all is wide is drawn at the edge: one run next to other
+# work on the machine must not press all others flat.
 _FAR = 3.0
 _MARGIN = 0.06
 # Of fewer values none is an outlier.

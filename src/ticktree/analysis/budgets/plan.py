@@ -115,7 +115,7 @@ def _range(text: str, units: Sequence[Unit]) -> tuple[Bound, Unit]:
     return Bound(least, most), unit
 
 
-# Twice what two builds of the same code differ by is a slowdown that somebody made.
+# Twice what two builds of the same code differ by is a slowdown that a change made.
 SLOWER = 0.05
 
 _OPTIONS = ("baseline", "slower", "allow_different")

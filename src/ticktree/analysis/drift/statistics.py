@@ -174,7 +174,7 @@ def _sign(value: float) -> int:
 #
 # The stretch is looked for as in circular binary segmentation (Olshen, Venkatraman, Lucito and Wigler, "Circular
 # binary segmentation for the analysis of array-based DNA copy number data", Biostatistics 5(4), 2004): of all
-# stretches the one that differs most from the rest, which may lie in the middle or reach to an end. It is told by
+# stretches the one that differs most from the rest, which may lie in the middle or reach to an end. The test is by
 # ranks, as in Pettitt's test ("A non-parametric approach to the change-point problem", Applied Statistics 28(2),
 # 1979), so that a burst of slow ticks counts as one high rank and not as a level.
 
@@ -182,7 +182,7 @@ def _sign(value: float) -> int:
 #
 # The stretch is looked for as in circular binary segmentation (Olshen, Venkatraman, Lucito and Wigler, "Circular
 # binary segmentation for the analysis of array-based DNA copy number data", Biostatistics 5(4), 2004): of all
-# stretches the one that differs most from the rest, which may lie in the middle or reach to an end. It is told by
+# stretches the one that differs most from the rest, which may lie in the middle or reach to an end. The test is by
 # ranks, as in Pettitt's test ("A non-parametric approach to the change-point problem", Applied Statistics 28(2),
 # 1979), so that a burst of slow ticks counts as one high rank and not as a level.
 

@@ -40,7 +40,7 @@ class Series:
         program: its command line; without arguments where any were taken for the same.
         machine: the facts that it is known by; empty where none is known.
         runs: oldest first, at least one.
-        is_current: whether the program's newest run of all is among them: what is told of others is past.
+        is_current: whether the program's newest run of all is among them: verdicts on others are of the past.
     """
 
     program: str
