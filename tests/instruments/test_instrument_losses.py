@@ -221,7 +221,7 @@ def locked(lock):
 
 
 def test_the_tested_versions_are_those_of_the_locks():
-    """The oldest of venv-oldest, the newest of the environment of `make test`; lerobot, JAX and the frameworks have their own."""
+    """The oldest of venv-oldest, the newest of `make test`; lerobot, JAX and the frameworks have their own locks."""
     oldest, newest = map(locked, ("venv-oldest.txt", "venv.txt"))
     apart = locked("venv-rtc_robot.txt") | locked("venv-jax.txt") | locked("venv-frameworks.txt")
     checked = set()

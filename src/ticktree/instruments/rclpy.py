@@ -297,7 +297,8 @@ class _Spinning:
         hz = _hz(call.entity)
         if hz is None:
             return True
-        # In a worker of a MultiThreadedExecutor the time between two calls belongs to no callback: nothing there makes one late.
+        # In a worker of a MultiThreadedExecutor the time between two calls belongs to no callback: nothing
+        # there makes one late.
         return call.spinner == threading.get_ident() and self._turns.begin(callback.name, hz)
 
 
