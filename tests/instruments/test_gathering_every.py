@@ -11,7 +11,6 @@ import time
 
 import pytest
 
-from ticktree.analysis.registry import findings
 from ticktree.fleet.courier_process import CourierProcess
 from ticktree.fleet.shelf import note_rank
 from ticktree.profile import Profile
@@ -112,7 +111,7 @@ def run_of(folder, rank):
     return RunDirectory.open(path)
 
 
-def test_of_a_rank_that_is_killed_rank_0_has_what_was_gathered_and_the_slow_one_is_named(tmp_path):
+def test_of_a_rank_that_is_killed_rank_0_has_what_was_gathered_and_who_waited_for_it(tmp_path):
     assert ended(tmp_path, KILLED, every=5, within_s=20) == [0, 0, -signal.SIGKILL, 0]
     first = run_of(tmp_path, 0)
     said = (tmp_path / "errors-0").read_text()
@@ -133,8 +132,13 @@ def test_of_a_rank_that_is_killed_rank_0_has_what_was_gathered_and_the_slow_one_
     for words in (said, done.stderr):
         (line,) = [line for line in words.splitlines() if "rank 2 on " in line]
         assert "up to tick " in line
-    (found,) = [found for found in findings(profile) if found.rule == "straggler"]
-    assert found.facts["worker"].startswith("rank 2")
+    # Whether that is enough for a finding depends on how many ticks the others made since the last gathering.
+    waits = {
+        key: share.total_ns / share.count
+        for key, share in profile.root.at("train/all_reduce").by_writer.items()
+    }
+    slow = waits.pop(made["rank 2"])
+    assert slow < min(waits.values()) / 2
     (told,) = first.profile().metadata["gathered"]
     assert "rank 1 on " in told
     assert told.count("at its end") == 2
