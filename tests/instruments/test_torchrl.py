@@ -120,9 +120,10 @@ def main():
 @needs_torchrl
 def test_the_timeit_around_a_collectors_batch_begins_ticks(recorded):
     """As in torchrl's own implementations of algorithms."""
-    collector = "collectors.Collector(env, None, frames_per_batch=10, total_frames=30)"
+    collector = "Collector(env, None, frames_per_batch=10, total_frames=30)"
     script = OWN_SCRIPT.replace("COLLECT", f"take = iter({collector}).__next__")
-    profile = recorded(f"from torchrl import collectors\n{script}")
+    named = 'Collector = getattr(collectors, "Collector", None) or collectors.SyncDataCollector'
+    profile = recorded(f"from torchrl import collectors\n{named}\n{script}")
     assert list(profile.loops) == ["iteration"]
     assert (
         profile.loops["iteration"].ticks == 1
