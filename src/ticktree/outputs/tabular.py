@@ -24,10 +24,11 @@ import numpy as np
 from ticktree.outputs.options import TableName, ViewOptions
 from ticktree.outputs.registry import wanted
 from ticktree.outputs.writing.visible import encodable, literal, visible
-from ticktree.profile import Gauge, Loop, Memory, Node, Profile, Stats, Writer
+from ticktree.profile import Gauge, Loop, Memory, Node, Profile, Stats
 from ticktree.profile import path as paths
 from ticktree.profile.metadata import ordered
 from ticktree.profile.timeline import Column, Lane, Timeline
+from ticktree.profile.writer import by_process
 
 Kind: TypeAlias = Literal["text", "integer", "real", "flag"]
 Cell: TypeAlias = str | int | float | bool | None
@@ -171,21 +172,16 @@ def _gauges(profile: Profile) -> Iterator[Row]:
 
 
 def _processes(profile: Profile) -> Iterator[Row]:
-    found: dict[tuple[str, str], list[Writer]] = {}
-    for key in sorted(profile.writers):
-        writer = profile.writers[key]
-        found.setdefault((writer.run, writer.process), []).append(writer)
-    for (run, process), threads in found.items():
-        chief = min(threads, key=lambda writer: (not writer.is_main, writer.id))
+    for main, threads in by_process(profile.writers[key] for key in sorted(profile.writers)):
         yield {
-            "process": process,
-            "name": chief.process_name or None,
-            "role": chief.role or None,
-            "run": run,
-            "host": chief.host or None,
-            "parent": chief.parent,
+            "process": main.process,
+            "name": main.process_name or None,
+            "role": main.role or None,
+            "run": main.run,
+            "host": main.host or None,
+            "parent": main.parent,
             "threads": len(threads),
-            **_fields(chief, "", ("members", "started_ns", "last_ns")),
+            **_fields(main, "", ("members", "started_ns", "last_ns")),
         }
 
 

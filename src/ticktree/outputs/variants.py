@@ -91,8 +91,8 @@ def apart(runs: Sequence[Variant]) -> list[tuple[str, list[frozenset[Value]]]]:
 _CAN_BE_FREED = ("work", "wait")
 
 
-class Chief(NamedTuple):
-    """What costs a loop, or the run, most."""
+class MainBottleneck(NamedTuple):
+    """What costs the main loop, or the run, most."""
 
     view: LoopView
     one: Bottleneck | None
@@ -103,18 +103,17 @@ class Chief(NamedTuple):
         return None if self.one is None else self.view.name_of(self.one.section)
 
 
-def chief_of_all(context: Context) -> Chief | None:
-    """Return the same of the loop that matters most; None where nothing was recorded."""
-    views = context.main_loops
-    return chief(context, views[0]) if views else None
-
-
-def chief(context: Context, view: LoopView) -> Chief:
-    """Return which of its sections costs a loop most."""
-    for one in context.bottlenecks:
-        if one.view is view and one.saving is not None and kind_of(one) in _CAN_BE_FREED:
-            return Chief(view, one)
-    return Chief(view, None)
+def main_bottleneck(context: Context) -> MainBottleneck | None:
+    """Return which section costs the main loop most; None where nothing was recorded."""
+    view = next(iter(context.main_loops), None)
+    if view is None:
+        return None
+    candidates = (
+        one
+        for one in context.bottlenecks
+        if one.view is view and one.saving is not None and kind_of(one) in _CAN_BE_FREED
+    )
+    return MainBottleneck(view, next(candidates, None))
 
 
 Kind: TypeAlias = Literal["section", "self"]
@@ -238,7 +237,7 @@ def parts(runs: Sequence[Variant], options: ViewOptions) -> Iterator[Part]:
 
 
 def _run(run: Variant) -> Entry:
-    found = chief_of_all(run.context)
+    found = main_bottleneck(run.context)
     if found is None:
         return Entry(run.label, [formatting.ABSENT] * len(_RUNS), "faint")
     loop = found.view.loop
@@ -255,12 +254,12 @@ def _run(run: Variant) -> Entry:
     )
 
 
-def _if_free(chief: Chief) -> str:
+def _if_free(found: MainBottleneck) -> str:
     """Return what the loop, or the run, would be without what costs it most."""
-    ceiling = None if chief.one is None else chief.one.saving
+    ceiling = None if found.one is None else found.one.saving
     if ceiling is None:
         return formatting.ABSENT
-    if chief.view.loop is None:
+    if found.view.loop is None:
         return formatting.ABSENT if ceiling.speedup is None else formatting.factor(ceiling.speedup)
     return formatting.change(formatting.hertz(ceiling.hz), formatting.hertz(ceiling.free_hz))
 
@@ -321,7 +320,7 @@ def _headline_of(run: Variant, options: ViewOptions) -> list[str]:
 def _run_fields(run: Variant) -> dict[str, Any]:
     """Return how fast a run's main loop is, and what costs it most."""
     fields: dict[str, Any] = {"label": run.label, "pace": formatting.ABSENT, "bottleneck": None}
-    found = chief_of_all(run.context)
+    found = main_bottleneck(run.context)
     if found is None:
         return fields
     fields["pace"] = currency.pace(found.view)

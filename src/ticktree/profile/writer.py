@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -58,6 +58,15 @@ class Writer(Mergeable):
                 yield "of the first and the last sign of its life only one is known"
         elif not 0 <= self.started_ns <= self.last_ns:
             yield f"its life, from {self.started_ns} to {self.last_ns} ns, cannot be"
+
+
+def by_process(writers: Iterable[Writer]) -> Iterator[tuple[Writer, list[Writer]]]:
+    """Yield the main thread of each process, else its first by id, and all its threads in their order."""
+    processes: dict[tuple[str, str], list[Writer]] = {}
+    for writer in writers:
+        processes.setdefault((writer.run, writer.process), []).append(writer)
+    for threads in processes.values():
+        yield min(threads, key=lambda thread: (not thread.is_main, thread.id)), threads
 
 
 class CriticalPlace(NamedTuple):

@@ -356,12 +356,7 @@ class QueueMergeRule:
                 is_long = section.total_ns >= MERGE_SHARE * model_ns
                 if not is_long or section.count < LEAST_TICKS or section.share < OF_THE_TICK_SHARE:
                     continue
-                facts: dict[str, Fact] = {
-                    "section": section.path,
-                    "per_call_ns": section.call_ns,
-                    "calls": section.count,
-                    "tick_share": section.share,
-                }
+                facts = _call_facts(section)
                 if model_ns > 0:
                     facts["of_inference_share"] = section.total_ns / model_ns
                 if section.waited_share > 0:
@@ -389,17 +384,22 @@ class BufferCopiesRule:
                 is_long = section.share >= OF_THE_TICK_SHARE and section.count >= LEAST_TICKS
                 if not is_long or not _copies(section) or section.count < EACH_TIME_SHARE * times:
                     continue
-                facts: dict[str, Fact] = {
-                    "section": section.path,
-                    "per_call_ns": section.call_ns,
-                    "calls": section.count,
-                    "tick_share": section.share,
-                }
+                facts = _call_facts(section)
                 copied = _copied_bytes(section)
                 if copied is not None:
                     facts["per_call_bytes"] = copied
                 claim = Claim(section.share, view.path)
                 yield Finding(rule=self.name, claim=claim, path=section.path, facts=facts)
+
+
+def _call_facts(section: SectionView) -> dict[str, Fact]:
+    """Return what a call of a section takes, and the share of the tick that its calls take."""
+    return {
+        "section": section.path,
+        "per_call_ns": section.call_ns,
+        "calls": section.count,
+        "tick_share": section.share,
+    }
 
 
 def _copies(section: SectionView) -> bool:

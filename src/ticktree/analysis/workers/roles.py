@@ -161,9 +161,9 @@ def _thread(writer: Writer) -> str:
 
 def _unit(run: str, writers: list[Writer], by: By) -> Unit:
     """Return some threads as one; a process does what its main thread does."""
-    chief = min(writers, key=lambda writer: (not writer.is_main, writer.started_ns or 0, writer.id))
-    is_process = by == "process" or chief.is_main  # the name of a main thread is not informative
-    role = chief.role or chief.process_name or NAMELESS
+    main = min(writers, key=lambda writer: (not writer.is_main, writer.started_ns or 0, writer.id))
+    is_process = by == "process" or main.is_main  # the name of a main thread is not informative
+    role = main.role or main.process_name or NAMELESS
     started = [writer.started_ns for writer in writers if writer.started_ns is not None]
     last = [writer.last_ns for writer in writers if writer.last_ns is not None]
     return Unit(
@@ -171,12 +171,12 @@ def _unit(run: str, writers: list[Writer], by: By) -> Unit:
         role=role,
         run=run,
         writers=tuple(sorted(writer.id for writer in writers)),
-        own_name=chief.process_name if is_process else chief.thread_name,
-        parent=chief.parent,
+        own_name=main.process_name if is_process else main.thread_name,
+        parent=main.parent,
         started_ns=min(started, default=None),
         last_ns=max(last, default=None),
         members=max(writer.members for writer in writers),
-        host=chief.host,
+        host=main.host,
     )
 
 

@@ -29,7 +29,7 @@ class Launches:
         calls: The sections.
         place: Of each.
         lanes: What the sections' lanes are called in the file.
-        main: For each process its chief lane: what a helper thread launches, such as a backward pass, is done for what
+        main: For each process its main lane: what a helper thread launches, such as a backward pass, is done for what
             that is in.
     """
 

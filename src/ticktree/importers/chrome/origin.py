@@ -99,7 +99,7 @@ _FIRST_NUMBER = 1 << 24  # above all that processes and threads have
 
 
 def writers_of(
-    lanes: Sequence[TraceLane], labels: Sequence[Event], rows: Rows, chief: Collection[int], run_id: str
+    lanes: Sequence[TraceLane], labels: Sequence[Event], rows: Rows, main: Collection[int], run_id: str
 ) -> list[Writer]:
     """Return the writer of each lane.
 
@@ -107,7 +107,7 @@ def writers_of(
         lanes: Where calls were made.
         labels: The events that name processes and threads.
         rows: The calls.
-        chief: The lane of each process in which most of its time went.
+        main: The lane of each process in which most of its time went.
         run_id: What the profile calls the run.
     """
     processes = {lane_of(label).pid: _label(label) for label in labels if label.get("name") == "process_name"}
@@ -126,7 +126,7 @@ def writers_of(
             run=run_id,
             process_name=processes.get(lane.pid) or str(lane.pid),
             thread_name=_cut(threads.get(lane) or str(lane.tid)),
-            is_main=at in chief,
+            is_main=at in main,
             started_ns=lives.get(lane.pid, (None, None))[0],
             last_ns=lives.get(lane.pid, (None, None))[1],
         )

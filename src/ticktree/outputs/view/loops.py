@@ -58,7 +58,7 @@ def _when(tick: WorstTick) -> str:
 def _parts(
     profile: Profile, loop: Loop, tick: WorstTick, options: ViewOptions, names: ShortNames
 ) -> list[str]:
-    parts = [_Part(profile, loop, tick, path, names) for path in _chief_parts(loop, tick)]
+    parts = [_Part(profile, loop, tick, path, names) for path in _slowest_parts(loop, tick)]
     parts.sort(key=lambda part: (-part.excess_ns, part.path))
     return [part.text() for part in (parts if options.all else parts[:PARTS_SHOWN])]
 
@@ -85,19 +85,19 @@ class _Part:
         return text
 
 
-def _chief_parts(loop: Loop, tick: WorstTick) -> Iterator[str]:
+def _slowest_parts(loop: Loop, tick: WorstTick) -> Iterator[str]:
     """Yield the parts directly below the loop, each replaced by the descendant that takes most of it."""
     below: dict[tuple[str, ...], list[str]] = {}
     for path in tick.breakdown:
         below.setdefault(paths.split(path)[:-1], []).append(path)
     for part in below.get(paths.split(loop.path), []):
-        chief = part
+        slowest = part
         while True:
-            longest = max(below.get(paths.split(chief), []), key=tick.breakdown.__getitem__, default=None)
-            if longest is None or tick.breakdown[longest] < FILLED * tick.breakdown[chief]:
+            longest = max(below.get(paths.split(slowest), []), key=tick.breakdown.__getitem__, default=None)
+            if longest is None or tick.breakdown[longest] < FILLED * tick.breakdown[slowest]:
                 break
-            chief = longest
-        yield chief
+            slowest = longest
+        yield slowest
 
 
 def _cause(key: str, amount: int) -> str:

@@ -14,6 +14,7 @@ from ticktree.profile import Node, Profile, SampledStack, Samples, Weight, Write
 from ticktree.profile import path as paths
 from ticktree.profile.codec import collector_paused
 from ticktree.profile.renaming import renamed
+from ticktree.profile.writer import by_process
 from ticktree.run.folded import gather
 from ticktree.run.losses import LOSS, count_without_room, read_instrument_losses
 from ticktree.run.memory import ProcessKey
@@ -134,13 +135,9 @@ def merge_crowds(profile: Profile, kept_apart: int = KEPT_APART) -> Profile:
 
 def _crowds(writers: Iterable[Writer], kept_apart: int) -> list[tuple[Writer, list[Writer]]]:
     """What to merge: each crowd as one writer, and its members."""
-    processes: dict[tuple[str, str], list[Writer]] = defaultdict(list)
-    for writer in writers:
-        processes[writer.run, writer.process].append(writer)
     by_role: dict[tuple[str, str], list[list[Writer]]] = defaultdict(list)
-    for (run, _), threads in processes.items():
-        chief = min(threads, key=lambda thread: (not thread.is_main, thread.id))
-        by_role[run, chief.role or role_of(chief.process_name)].append(threads)
+    for main, threads in by_process(writers):
+        by_role[main.run, main.role or role_of(main.process_name)].append(threads)
     crowds = []
     for alike in by_role.values():
         alike.sort(key=lambda threads: (-max(map(_lived_ns, threads)), threads[0].process))
