@@ -202,7 +202,7 @@ def test_bad_input_is_one_clear_line(profiles):
         "inferense",
         "did you mean 'inference'",
     )
-    assert_one_clear_line(profiles.ticktree("check", "base.json", "--slower", "5"), "no baseline")
+    assert_one_clear_line(profiles.ticktree("check", "base.json", "--slower", "5"), "needs a baseline")
     profiles.write("pyproject.toml", "[tool.ticktree.budgets]\ncontrol = {p99 = 25}\n")
     assert_one_clear_line(
         profiles.ticktree("check", "base.json"), "pyproject.toml: [tool.ticktree.budgets] control.p99: ", "25"

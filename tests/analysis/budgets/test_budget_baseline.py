@@ -74,5 +74,5 @@ def test_a_baseline_of_nothing_is_an_error(run):
 
 
 def test_a_limit_on_a_shift_from_nothing_is_refused(run):
-    with pytest.raises(BudgetError, match="no baseline"):
+    with pytest.raises(BudgetError, match="needs a baseline"):
         check([run()], Plan(slower=0.05))
