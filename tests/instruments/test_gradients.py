@@ -9,7 +9,7 @@ import pytest
 
 import ticktree
 from ticktree.analysis.rules.machine import COMPILED_GAUGE
-from ticktree.analysis.rules.torch import UNUSED_GAUGE, UNUSED_SECTION
+from ticktree.analysis.rules.torch import UNUSED_GAUGE, UNUSED_SECTION, UNUSED_TIME_GAUGE
 from ticktree.instruments import torch
 from ticktree.instruments.torch import flops, gradients
 from ticktree.instruments.torch.gradients import FIRST_CALLS, Gradients
@@ -117,8 +117,8 @@ class Training:
         """In how many passes unused gradients were known of, and what part of all was unused."""
         profile = self.profile()
         node = profile.root.children.get(gradients.SECTION)
-        gauge = profile.gauges.get(gradients.GAUGE)
-        return (node.count if node else 0), (gauge.last if gauge else None)
+        shares = [gauge.last for name, gauge in profile.gauges.items() if name.startswith(gradients.GAUGE)]
+        return (node.count if node else 0), (shares[0] if shares else None)
 
 
 @pytest.fixture(autouse=True)
@@ -365,4 +365,5 @@ def test_an_optimizer_that_is_gone_is_forgotten(training):
 
 def test_the_rules_look_for_what_is_recorded():
     assert (UNUSED_SECTION, UNUSED_GAUGE) == (gradients.SECTION, gradients.GAUGE)
+    assert UNUSED_TIME_GAUGE == gradients.TIME_GAUGE
     assert COMPILED_GAUGE == torch.COMPILED_GAUGE

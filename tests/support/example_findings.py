@@ -349,6 +349,7 @@ EXAMPLES = {
             "train",
             section="train/actor",
             unused_share=0.68,
+            unused_time_share=0.66,
             tick_share=0.38,
         ),
     )

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from ticktree.analysis.rules.torch import UNUSED_GAUGE, UNUSED_SECTION, UnusedGradientsRule
+from ticktree.analysis.rules.torch import UNUSED_GAUGE, UNUSED_SECTION, UNUSED_TIME_GAUGE, UnusedGradientsRule
 
 RULE = UnusedGradientsRule()
 
@@ -23,7 +23,7 @@ def test_a_pass_with_unused_gradients_is_told_with_all_it_takes(program):
     (found,) = program.found(RULE)
     assert found.path == f"train/actor/backward/{UNUSED_SECTION}"
     assert found.severity == "warning"
-    assert found.saving.share == pytest.approx(0.5 * 0.68 * 784 / 1713)  # measured: 0.26, of convolutions
+    assert found.saving.share == pytest.approx(0.5 * 0.68 * 784 / 1713)
     assert found.message == (
         "Freeze the parameters that actor does not update during its backward pass "
         "(requires_grad_(False)): 68% of its gradients are cleared unused, and the pass is 46% of a tick "
@@ -35,12 +35,24 @@ def test_a_loop_that_trains_several_networks_is_told_which_pass_it_is(program):
     for _ in program.ticks(20, "env"):
         program.spend(UNUSED_SECTION, 5, at=("/home/me/td3.py", 301, "train"))
         program.spend("rest", 5)
-    program.gauge(UNUSED_GAUGE, 0.5)
+    program.gauge(f"{UNUSED_GAUGE}td3.py:301", 0.5)
+    program.gauge(f"{UNUSED_GAUGE}td3.py:295", 0.1)  # of another pass
     (found,) = program.found(RULE)
     assert found.message == (
         "Freeze the parameters that the step after the backward pass at td3.py:301 does not update "
         "(requires_grad_(False) during it): 50% of its gradients are cleared unused, and the pass is 50% of a tick "
         "of env"
+    )
+
+
+def test_where_the_time_of_unused_gradients_was_measured_it_is_the_saving(program):
+    train(program)
+    program.gauge(UNUSED_TIME_GAUGE, 0.55)
+    (found,) = program.found(RULE)
+    assert found.saving.share == pytest.approx(0.55 * 784 / 1713)
+    assert (
+        "68% of its gradients are cleared unused and take 55% of its time, and the pass is 46%"
+        in found.message
     )
 
 

@@ -15,14 +15,16 @@ from ticktree.profile import Loop, Node, Profile
 from ticktree.profile import path as paths
 from ticktree.profile.measures import HOST, REMOTE
 
-# What the instrument of torch calls a backward pass that computes gradients that are cleared before any
-# step uses them, and the gauge of what part of all numbers in its gradients that are.
+# What the instrument of torch calls a backward pass that computes gradients that are cleared before any step uses
+# them, and the gauges of what part of all numbers in its gradients that is, and of what part of its time they take:
+# each followed by the line that calls the pass.
 UNUSED_SECTION = "backward with unused gradients"
-UNUSED_GAUGE = "torch/unused gradients"
+UNUSED_GAUGE = "torch/unused gradients/"
+UNUSED_TIME_GAUGE = "torch/time of unused gradients/"
 # The section begins once a pass was caught three times: what is in it is no guess, and as many calls give it a time.
 LEAST_CALLS = 3
-# Of what unused gradients cost, the part that freezing saves: a layer's pass is two products, and the one with respect
-# to its input is still needed. Measured: docs/rules/unused-gradients.md.
+# Where the time of unused gradients was not measured, the part of what they cost that freezing saves: a layer's pass
+# is two products, and the one with respect to its input is still needed.
 WEIGHTS_SHARE = 0.5
 
 # A section that waits for half of its time has its inference done elsewhere: by a server, or another process.
@@ -57,7 +59,7 @@ class UnusedGradientsRule:
 
     def find(self, context: Context) -> Iterator[Finding]:
         """Yield a finding for each such pass that takes a hundredth of its loop."""
-        unused = context.profile.gauges.get(UNUSED_GAUGE)
+        gauges = context.profile.gauges
         for view in context.repeated:
             for section in view.path_sections:
                 if (
@@ -67,18 +69,22 @@ class UnusedGradientsRule:
                 ):
                     continue
                 trained, site = _trained_section(section, view), section.node.call_site
+                line = f"{PurePath(site.file).name}:{site.line}" if site is not None else ""
                 facts: dict[str, Fact] = {
                     # A loop trains more than what one of its passes is for.
                     **({"section": trained} if view.loop is None or trained != view.path else {}),
-                    **({"line": f"{PurePath(site.file).name}:{site.line}"} if site is not None else {}),
+                    **({"line": line} if line else {}),
                     "tick_share": section.share,
                     "per_call_ns": section.call_ns,
                     "calls": section.count,
                 }
-                saved_share = section.share * WEIGHTS_SHARE
-                if unused is not None:
+                saved_share = WEIGHTS_SHARE
+                if unused := gauges.get(UNUSED_GAUGE + line):
                     facts["unused_share"] = unused.last
                     saved_share *= unused.last
+                if measured := gauges.get(UNUSED_TIME_GAUGE + line):
+                    facts["unused_time_share"] = saved_share = measured.last
+                saved_share *= section.share
                 claim = Claim(saved_share, view.path)
                 yield Finding(rule=self.name, claim=claim, path=section.path, facts=facts)
 

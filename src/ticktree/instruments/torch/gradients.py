@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
+from pathlib import PurePath
+from statistics import median
 from types import CodeType, FrameType
 from typing import TYPE_CHECKING, Any, TypeAlias
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, WeakSet
 
 from ticktree.instruments.torch import flops
 from ticktree.instruments.torch.instances import itself
+from ticktree.instruments.torch.node_times import NodeTimes, cpu_roots
 from ticktree.recorder import CallSites, Flag, Layer, OutermostFunction, Redirection
 from ticktree.recorder.site import NO_SITE, Site
 
@@ -18,10 +22,12 @@ if TYPE_CHECKING:
     from ticktree.recorder import Recorder, Section
 
 # The section of a backward pass, and that of one of which it is known that gradients it computes are not used, with
-# the gauge of what part of them. rules/unused_gradients.py looks for the latter two.
+# the gauges of what part of all numbers in them that is, and of what part of the pass's time they take: each followed
+# by the line that calls the pass. analysis/rules/torch.py looks for the latter three.
 PLAIN = "backward"
 SECTION = "backward with unused gradients"
-GAUGE = "torch/unused gradients"
+GAUGE = "torch/unused gradients/"
+TIME_GAUGE = "torch/time of unused gradients/"
 
 # Of so many parameters of an optimizer it is looked whether a pass has written their gradients: passes reach whole
 # networks, and to look at all would cost as much as clearing them.
@@ -37,6 +43,9 @@ MOSTLY_SHARE = 0.5
 # Passes are distinguished by where they are called from: the section, and so many lines.
 FRAMES = 4
 MOST_SITES = 1000
+# Of the passes of a place known to be wasteful the nodes of so many are timed, which takes about two microseconds per
+# node. Their median leaves out one that waited for a core.
+TIMED_PASSES = 5
 
 _State: TypeAlias = tuple[int, int] | None
 # Optimizers, with the states of their gradients before a pass.
@@ -61,9 +70,22 @@ class _Site:
     wasteful: int = 0  # those some of whose gradients were thrown away
     used: int = 0  # numbers in gradients that were stepped with
     unused: int = 0  # and in those that were thrown away
+    steps: WeakSet[_Watched] = field(default_factory=WeakSet)  # optimizers that stepped with what was written
+    clears: WeakSet[_Watched] = field(default_factory=WeakSet)  # and those that threw it away
+    timings: int = 0  # passes whose nodes were timed
+    time_shares: list[float] = field(default_factory=list)  # the part of each that unused gradients took
 
     def is_wasteful(self) -> bool:
         return self.wasteful >= LEAST_TIMES and self.wasteful >= MOSTLY_SHARE * self.calls
+
+    def at(self) -> str:
+        file, number, _ = self.line
+        return f"{PurePath(file).name}:{number}"
+
+    def unused_parameters(self) -> frozenset[int]:
+        """Return the `id` of each parameter that only optimizers have which throw its gradients away."""
+        cleared = (watched.parameters for watched in self.clears)
+        return frozenset().union(*cleared).difference(*(watched.parameters for watched in self.steps))
 
 
 @dataclass(slots=True, eq=False)
@@ -158,6 +180,7 @@ class Gradients:
     def use(self, this: _Pass, watched: _Watched) -> None:
         """Notes that an optimizer stepped with what a pass wrote."""
         this.site.used += this.site.reach[watched]
+        this.site.steps.add(watched)
         for other in self._watched.values():  # what others clear of the same parameters was used
             if other is not watched and this in other.written_by and other.parameters & watched.parameters:
                 other.written_by.remove(this)
@@ -166,19 +189,22 @@ class Gradients:
         """Notes that an optimizer cleared what a pass wrote."""
         site = this.site
         site.unused += site.reach[watched]
+        site.clears.add(watched)
         if not this.is_wasteful:
             this.is_wasteful = True
             site.wasteful += 1
             self._name(site)
         if site.is_wasteful():
-            self._recorder.gauge(GAUGE, site.unused / (site.used + site.unused))
+            self._recorder.gauge(GAUGE + site.at(), site.unused / (site.used + site.unused))
 
     def _backward(self, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
         site, before = self._begin(self._call_sites.number())
-        with self._section_of(site) or self._plain as section:
+        times = self._node_times(site, *args, **kwargs) if before is not None else None
+        with self._section_of(site) or self._plain as section, times or nullcontext():
             result = flops.counted(section, function, *args, **kwargs)
         if site is not None and before is not None:
             self._end(site, before)
+            self._note_times(site, times)
         return result
 
     def _begin(self, call_sites: int) -> tuple[_Site | None, _Before | None]:
@@ -196,6 +222,38 @@ class Gradients:
         except Exception:
             self._fail()
             return None, None
+
+    def _node_times(
+        self, site: _Site | None, tensors: Any = (), *_: Any, inputs: Any = None, **__: Any
+    ) -> NodeTimes | None:
+        """Return what times the nodes of a pass, where it is one of those that are timed.
+
+        Args:
+            site: where the pass is called.
+            tensors: of what it is.
+            inputs: the leaves that it is limited to: nothing is unused then.
+        """
+        if (
+            site is None
+            or inputs is not None
+            or flops.count is not None  # counting takes longer than what is counted
+            or site.timings >= TIMED_PASSES
+            or not site.is_wasteful()
+        ):
+            return None
+        site.timings += 1
+        try:
+            roots = cpu_roots(tensors)
+            return NodeTimes(roots, site.unused_parameters()) if roots else None
+        except Exception:
+            site.timings = TIMED_PASSES
+            return None
+
+    def _note_times(self, site: _Site, times: NodeTimes | None) -> None:
+        share = times.unused_share() if times is not None else None
+        if share is not None:
+            site.time_shares.append(share)
+            self._recorder.gauge(TIME_GAUGE + site.at(), median(site.time_shares))
 
     def _end(self, site: _Site, before: _Before) -> None:
         try:

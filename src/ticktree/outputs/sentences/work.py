@@ -15,6 +15,7 @@ def unused_gradients(facts: FactText) -> str:
     unused = (
         f"{facts['unused_share']} of its gradients" if "unused_share" in facts else "some of its gradients"
     )
+    time = f" and take {facts['unused_time_share']} of its time" if "unused_time_share" in facts else ""
     place = f" at {facts['line']}" if "line" in facts else ""
     which = (
         f"that {facts['section']} does not update during its backward pass{place} (requires_grad_(False))"
@@ -22,8 +23,8 @@ def unused_gradients(facts: FactText) -> str:
         else f"that the step after the backward pass{place} does not update (requires_grad_(False) during it)"
     )
     return (
-        f"Freeze the parameters {which}: {unused} are cleared unused, and the pass is {facts['tick_share']} of "
-        f"{facts.tick}"
+        f"Freeze the parameters {which}: {unused} are cleared unused{time}, and the pass is {facts['tick_share']} "
+        f"of {facts.tick}"
     )
 
 
