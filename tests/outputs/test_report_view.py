@@ -16,6 +16,7 @@ from support.profile_strategies import profiles
 from support.virtual_programs import Program, with_node
 from ticktree.analysis.context import Context
 from ticktree.outputs import OUTPUTS, ViewOptions
+from ticktree.outputs.view import build
 from ticktree.outputs.view.build import COLUMNS, LINES, report_view
 from ticktree.outputs.view.model import ReportView
 from ticktree.outputs.view.sampled import doubts
@@ -295,6 +296,21 @@ def test_any_profile_has_a_view_with_a_value_for_each_cell(profile):
                 assert {len(entry.cells) for entry in table.entries} <= {len(table.heads)}
 
 
+def test_the_headline_names_a_library_that_the_program_imported_and_all_names_what_is_installed():
+    versions = {"version.torch": frozenset({"2.13.0"}), "version.numpy": frozenset({"2.4.6"})}
+
+    def libraries(options: ViewOptions, *gauges: str) -> str:
+        program = steps(("work", 10))
+        for name in gauges:
+            program.recorder.gauge(name, 1)
+        view = view_of(replace(program.profile(), metadata=versions), options)
+        return next((fact.text for fact in view.provenance if fact.key == "libraries"), "")
+
+    assert libraries(PLAIN) == ""
+    assert libraries(PLAIN, "torch/compiled") == libraries(PLAIN, "machine/threads/torch") == "torch 2.13.0"
+    assert libraries(ALL) == "installed: torch 2.13.0, numpy 2.4.6"
+
+
 def test_a_run_that_was_interrupted_says_so():
     def ended(*statuses: int) -> str:
         view = view_of(replace(control(), metadata={"exit_status": frozenset(statuses)}))
@@ -327,6 +343,18 @@ def test_a_report_of_any_profile_fits_a_screen(profile):
     """Loops that miss ticks are never left out: each of them beyond those that there is room for is a line more."""
     missing = sum(1 for loop in profile.loops.values() if loop.missed)
     assert len(shown(profile, width=COLUMNS, run="").splitlines()) <= LINES + missing
+
+
+def test_other_tables_make_room_for_the_tree(monkeypatch):
+    def sizes(lines: int) -> tuple[int, int, int]:
+        monkeypatch.setattr(build, "LINES", lines)
+        (part,) = view_of(training()).parts
+        return len(part.self_times.entries), len(part.dismissed), len(part.tree.entries)
+
+    assert sizes(45) == (6, 3, 11)
+    assert sizes(34) == (6, 3, 8)
+    assert sizes(30) == (6, 0, 7)
+    assert sizes(26) == (4, 0, 5)
 
 
 @pytest.mark.parametrize("make", [training, control, robot])

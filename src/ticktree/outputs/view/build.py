@@ -36,6 +36,9 @@ from ticktree.profile.machine import is_empty, programs_own
 LINES = 45
 COLUMNS = 80
 LEAST_ROWS = 4
+# Self times have fewer rows where the tree would have fewer lines than this.
+ENOUGH_ROWS = 8
+FEW_SELF_TIMES = 3
 # A recommendation is cut off after this many lines, unless `--all` is given.
 TEXT_LINES = 4
 
@@ -176,13 +179,24 @@ def _parts(context: Context, options: ViewOptions, view: ReportView) -> list[Loo
         return [*(_part(flat, each, options) for each in views), *rest]
     parts: list[LoopPart] = []
     for each in views:
-        part = replace(_part(flat, each, options), tree=None)
-        room = tree_room(replace(view, parts=[part]))
-        found, most = _tree(flat, each, options, details=True), room - 1
+        found = _tree(flat, each, options, details=True)
+        for part in _self_times(each, options):
+            room = tree_room(replace(view, parts=[part]))
+            if room >= ENOUGH_ROWS or fits(found, room):
+                break
+        most = room - 1
         while not fits(found, room):
             found, most = _tree(flat, each, options, most), most - 1
         parts.append(replace(part, tree=found))
     return [*parts, *rest]
+
+
+def _self_times(view: LoopView, options: ViewOptions) -> Iterator[LoopPart]:
+    """Yield a loop's part without a tree: with all self times of the first screen, then with less and less of them."""
+    times = self_times(view, options)
+    yield LoopPart(view.path, times, dismissed([view]), None)
+    yield LoopPart(view.path, times, (), None)
+    yield LoopPart(view.path, self_times(view, options, FEW_SELF_TIMES), (), None)
 
 
 def _by_function(context: Context, options: ViewOptions) -> list[LoopPart]:

@@ -20,6 +20,7 @@ from ticktree.outputs.writing import formatting
 from ticktree.outputs.writing.visible import visible
 from ticktree.profile import Profile
 from ticktree.profile.metadata import ordered
+from ticktree.profile.machine import threads
 from ticktree.profile.timeline import BEFORE_THE_TIMELINE, Timeline
 
 
@@ -60,9 +61,9 @@ def lost(profile: Profile, timeline: Timeline) -> dict[str, int]:
 
 
 NOTHING = "Nothing was recorded; `ticktree doctor` shows why."
-# The headline names the first of these libraries that the run has.
+# Of these libraries `--all` names what is installed; the headline names those whose gauges say that the program
+# imported them.
 _LIBRARIES = ("torch", "jax", "tensorflow", "stable-baselines3", "mujoco", "numpy")
-_LIBRARIES_SHOWN = 1
 # Uninformative parts of processor names.
 _NOISE = re.compile(r"\((?:R|TM)\)|\b(?:CPU|Processor|\d+-Core)\b|@.*")
 
@@ -116,7 +117,8 @@ def _facts(context: Context, options: ViewOptions) -> Iterator[tuple[str, str]]:
     yield "machine", _machine(profile)
     yield "gpus", fact(profile, "gpus")
     yield "python", _python(profile)
-    yield "libraries", ", ".join(_libraries(profile, options))
+    libraries = ", ".join(_libraries(profile, options))
+    yield "libraries", f"installed: {libraries}" if options.all and libraries else libraries
     if True in profile.metadata.get("waited_for_devices", ()):
         yield "device_sync", "sections waited for their device: not the program's own schedule"
     for piece in machine_pieces(profile):
@@ -174,12 +176,12 @@ def _python(profile: Profile) -> str:
 
 
 def _libraries(profile: Profile, options: ViewOptions) -> list[str]:
-    found = [
+    imported = {gauge.partition("/")[0] for gauge in profile.gauges} | threads(profile.gauges).keys()
+    return [
         f"{name} {fact(profile, f'version.{name}').partition('+')[0]}"
         for name in _LIBRARIES
-        if f"version.{name}" in profile.metadata
+        if f"version.{name}" in profile.metadata and (options.all or name in imported)
     ]
-    return found if options.all else found[:_LIBRARIES_SHOWN]
 
 
 def fact(profile: Profile, key: str) -> str:

@@ -84,12 +84,18 @@ def by_name_columns(view: LoopView) -> tuple[Column[Named], ...]:
     )
 
 
-def self_times(view: LoopView, options: ViewOptions) -> Table | None:
-    """Return the self time of a mean tick by section name; None if one section has all of it."""
+def self_times(view: LoopView, options: ViewOptions, most: int = SHOWN) -> Table | None:
+    """Return the self time of a mean tick by section name; None if one section has all of it.
+
+    Args:
+        view: the loop, or the run.
+        options: with `all`, every name has a row.
+        most: number of names that have a row of their own otherwise.
+    """
     named = sorted(_named(view), key=lambda row: (-row.self_ns, row.name))
     if len(named) < 2:
         return None
-    kept = named if options.all else [row for row in named[:SHOWN] if row.share >= LEAST_SHARE]
+    kept = named if options.all else [row for row in named[:most] if row.share >= LEAST_SHARE]
     if len(kept) == len(named) - 1:
         kept = named
     columns = shown(by_name_columns(view), kept)
