@@ -20,13 +20,13 @@ HOSTILE = "</title><script>alert(1)</script>`````\x1b[2J\u202e|<img src=x onerro
 
 
 def trend(values: Sequence[float]) -> Trend:
-    return history(days(values)).told[0].trends[0]
+    return history(days(values)).series[0].trends[0]
 
 
 def slowed(path: str = "train", **facts: object) -> History:
     values = [1e6 + 1e4 * (at % 5) for at in range(12)] + [1.5e6 + 1e4 * (at % 4) for at in range(10)]
     found = history(days(values, [A] * 12 + [B] * 10, path, **facts), nodes=[path])
-    return History(found.told, found.statistic, found.threshold, found.nodes, {B: Commit(HOSTILE, 3)})
+    return History(found.series, found.statistic, found.threshold, found.nodes, {B: Commit(HOSTILE, 3)})
 
 
 @pytest.mark.parametrize("form", [form for form in HISTORIES if form not in ("png", "svg")])

@@ -134,9 +134,9 @@ def _runs(out: Path, name: str | None) -> Sequence[Remembered]:
 
 def _name(found: History) -> None:
     for series, trend in found.regressions:
-        for turn in trend.regressions:
-            hint = f"; to accept it: --accept {turn.run.commit[:9]}" if turn.run.commit else ""
-            note(f"regression: {regression(series, trend, turn)}{hint}")
+        for point in trend.regressions:
+            hint = f"; to accept it: --accept {point.run.commit[:9]}" if point.run.commit else ""
+            note(f"regression: {regression(series, trend, point)}{hint}")
 
 
 _NAME = re.compile(r"[0-9a-f]{7,64}")
@@ -152,11 +152,11 @@ def commits_of(found: History, folder: Path) -> dict[str, Commit]:
         folder: Any folder of the repository.
     """
     pairs = {
-        turn.run.commit: turn.last.commit
-        for told in found.told
-        for trend in told.trends
-        for turn in trend.turns
-        if _NAME.fullmatch(turn.run.commit)
+        point.run.commit: point.last.commit
+        for entry in found.series
+        for trend in entry.trends
+        for point in trend.change_points
+        if _NAME.fullmatch(point.run.commit)
     }
     commits = {}
     for commit, before in list(pairs.items())[:_MOST]:

@@ -9,7 +9,7 @@ from html import escape
 from importlib import import_module
 from typing import Any
 
-from ticktree.analysis.history import History, Told, Trend
+from ticktree.analysis.history import History, SeriesTrends, Trend
 from ticktree.outputs import markdown, terminal
 from ticktree.outputs.charts import GREY, INK, Format, drawn
 from ticktree.outputs.comparison import signed
@@ -83,12 +83,12 @@ class _Figure:
 
     def _changes(self) -> Iterator[str]:
         free = 0.0
-        for tone, turn in zip(tones_of(self.trend)[1:], self.trend.turns, strict=True):
-            x = self._left(turn.change.at)
+        for tone, point in zip(tones_of(self.trend)[1:], self.trend.change_points, strict=True):
+            x = self._left(point.change.at)
             yield line("change", x, _PLANE.top - 6, x, _PLANE.y(0))
             label = min(x, _PLANE.x(1) - _LABEL_WIDTH)
             if label >= free:
-                yield f'<g class="{tone}">{text(label, 12, commit(turn.run), name="at")}</g>'
+                yield f'<g class="{tone}">{text(label, 12, commit(point.run), name="at")}</g>'
                 free = label + _LABEL_WIDTH
 
     def _run(self, at: int) -> str:
@@ -110,25 +110,25 @@ class _Figure:
 
 def _html(history: History, options: ViewOptions) -> bytes:
     """Return the page in UTF-8."""
-    shown = [told for told in history.told if options.all or told.series.is_current]
-    title = ", ".join(dict.fromkeys(series_title(told) for told in shown)) or "ticktree"
+    shown = [entry for entry in history.series if options.all or entry.series.is_current]
+    title = ", ".join(dict.fromkeys(series_title(entry) for entry in shown)) or "ticktree"
     said = ("history.json", json.dumps(history.to_dict()).encode())
     return static_page(f"{title}: history", "ticktree history", said, _page(shown, history, options))
 
 
-def _page(shown: Sequence[Told], history: History, options: ViewOptions) -> Iterator[str]:
-    for told in shown:
-        yield from _series(told, history, options)
+def _page(shown: Sequence[SeriesTrends], history: History, options: ViewOptions) -> Iterator[str]:
+    for entry in shown:
+        yield from _series(entry, history, options)
     if not shown:
         yield "<p>No run in the history yet.</p>"
-    elif len(shown) < len(history.told):
-        yield f"<p>{escape(hidden_series(len(history.told) - len(shown)))}</p>"
+    elif len(shown) < len(history.series):
+        yield f"<p>{escape(hidden_series(len(history.series) - len(shown)))}</p>"
 
 
-def _series(told: Told, history: History, options: ViewOptions) -> Iterator[str]:
-    shown = shown_trends(told, history, options.all)
-    machine, *more = map(escape, series_headline(told))
-    yield f"<section><h2>{escape(series_title(told))} <small>{machine}</small></h2>"
+def _series(entry: SeriesTrends, history: History, options: ViewOptions) -> Iterator[str]:
+    shown = shown_trends(entry, history, options.all)
+    machine, *more = map(escape, series_headline(entry))
+    yield f"<section><h2>{escape(series_title(entry))} <small>{machine}</small></h2>"
     yield f"<p>{' · '.join(f'<span>{each}</span>' for each in more)}</p>"
     trends, *changes = trend_tables(shown, history, "")
     yield from html_table(trends, [small(trend) for trend in shown])
@@ -156,18 +156,18 @@ def chart(history: History, options: ViewOptions, form: Format) -> bytes:
         TicktreeError: matplotlib is not installed.
     """
     panels = list(_panels(history, options))
-    shown = sorted(panels, key=lambda panel: not panel[1].turns)[:PANELS]
+    shown = sorted(panels, key=lambda panel: not panel[1].change_points)[:PANELS]
     height = _INCHES_AROUND + _PANEL_HEIGHT * max(1, len(shown))
     return drawn(form, (_WIDTH, height), lambda figure: _draw(figure, shown, len(panels) - len(shown)))
 
 
-def _panels(history: History, options: ViewOptions) -> Iterator[tuple[Told, Trend]]:
-    for told in history.told:
-        if options.all or told.series.is_current:
-            yield from ((told, trend) for trend in shown_trends(told, history, options.all))
+def _panels(history: History, options: ViewOptions) -> Iterator[tuple[SeriesTrends, Trend]]:
+    for entry in history.series:
+        if options.all or entry.series.is_current:
+            yield from ((entry, trend) for trend in shown_trends(entry, history, options.all))
 
 
-def _draw(figure: Any, shown: Sequence[tuple[Told, Trend]], hidden: int) -> None:
+def _draw(figure: Any, shown: Sequence[tuple[SeriesTrends, Trend]], hidden: int) -> None:
     if not shown:
         figure.text(0.5, 0.5, "No run in the history yet", ha="center")
         return
@@ -175,8 +175,8 @@ def _draw(figure: Any, shown: Sequence[tuple[Told, Trend]], hidden: int) -> None
     about = "   ".join(series_headline(shown[0][0])) + (f"   {hidden} more not shown" if hidden else "")
     figure.supxlabel(cut(about, 160), x=0.01, ha="left", fontsize=7.5, color=INK)
     axes = figure.subplots(len(shown), 1, squeeze=False)[:, 0]
-    for axis, (told, trend) in zip(axes, shown, strict=True):
-        _panel(axis, trend, "" if told is shown[0][0] else series_title(told))
+    for axis, (entry, trend) in zip(axes, shown, strict=True):
+        _panel(axis, trend, "" if entry is shown[0][0] else series_title(entry))
 
 
 def _panel(axis: Any, trend: Trend, of: str) -> None:
@@ -202,20 +202,20 @@ def _panel(axis: Any, trend: Trend, of: str) -> None:
     title = f"{cut(visible(trend.path), 60)}: {formatting.verdict(trend.verdict)}" + (
         f"   ({cut(of, 60)})" if of else ""
     )
-    axis.set_title(title, pad=16 if trend.turns else None)  # above the commits
+    axis.set_title(title, pad=16 if trend.change_points else None)  # above the commits
 
 
 def _changes(axis: Any, trend: Trend, top: float, colors: Sequence[str]) -> None:
     """Draw a line for each change, and its commit above it where there is room."""
     count = len(trend.values)
     free = -math.inf
-    for turn, color in zip(trend.turns, colors, strict=True):
-        x = turn.change.at - 0.5
+    for point, color in zip(trend.change_points, colors, strict=True):
+        x = point.change.at - 0.5
         axis.axvline(x, color=GREY, linestyle=":", linewidth=1)
         is_left = x > (1 - _LABEL) * count
         begin = x - _LABEL * count if is_left else x
         if begin >= free:
-            words = f"{commit(turn.run)}  {signed(turn.change.shift.estimate)}"
+            words = f"{commit(point.run)}  {signed(point.change.shift.estimate)}"
             axis.annotate(
                 words,
                 (x, top),

@@ -11,7 +11,16 @@ from statistics import median, quantiles
 
 from rich.cells import cell_len
 
-from ticktree.analysis.history import FEWEST, LONGEST, SHORTEST, History, Series, Told, Trend, Turn
+from ticktree.analysis.history import (
+    FEWEST,
+    LONGEST,
+    SHORTEST,
+    ChangePoint,
+    History,
+    Series,
+    SeriesTrends,
+    Trend,
+)
 from ticktree.outputs.comparison import interval, signed
 from ticktree.outputs.options import ViewOptions
 from ticktree.outputs.writing import formatting
@@ -72,7 +81,7 @@ def scale_of(trend: Trend) -> Scale:
 
 def tones_of(trend: Trend) -> list[Tone]:
     """Return how each stretch of one level is drawn."""
-    return ["plain", *("alarm" if turn.change.is_slower else "good" for turn in trend.turns)]
+    return ["plain", *("alarm" if point.change.is_slower else "good" for point in trend.change_points)]
 
 
 def buckets(values: Sequence[float], most: int) -> list[float]:
@@ -125,9 +134,9 @@ def _machine(series: Series) -> str:
     return ", ".join(filter(None, pieces))
 
 
-def series_headline(told: Told) -> Iterator[str]:
+def series_headline(entry: SeriesTrends) -> Iterator[str]:
     """Yield what must be known of a series before its first number."""
-    series = told.series
+    series = entry.series
     yield _machine(series)
     yield formatting.counted(len(series.runs), "run")
     first, last = when(series.runs[0]), when(series.runs[-1])
@@ -141,14 +150,14 @@ def hidden_series(count: int) -> str:
     return f"{formatting.count(count)} series of machines that were replaced not shown (--all)."
 
 
-def series_title(told: Told) -> str:
+def series_title(entry: SeriesTrends) -> str:
     """Return what a series is of."""
-    return visible(told.series.program) or "a program that is not known"
+    return visible(entry.series.program) or "a program that is not known"
 
 
-def notes_on(turn: Turn, history: History) -> Iterator[str]:
+def notes_on(point: ChangePoint, history: History) -> Iterator[str]:
     """Yield what else is known of a change."""
-    here, before = turn.run.commit, turn.last.commit
+    here, before = point.run.commit, point.last.commit
     known = history.commits.get(here)
     if known is not None and here != before:
         yield visible(known.subject)
@@ -157,19 +166,19 @@ def notes_on(turn: Turn, history: History) -> Iterator[str]:
     if here and here == before:
         yield (
             "changed since the commit, which is that of the run before"
-            if turn.run.is_dirty
+            if point.run.is_dirty
             else "no commit lies between: look at what else was different"
         )
-    others = [_short_commit(suspect) for suspect in turn.suspects if suspect != here]
+    others = [_short_commit(suspect) for suspect in point.suspects if suspect != here]
     if others:
         yield f"or at {', '.join(others[:3])}{' ...' if len(others) > 3 else ''}"
-    for fact in turn.differences:
+    for fact in point.differences:
         old, new = (visible(value) or formatting.ABSENT for value in (fact.base, fact.new))
         yield f"{visible(fact.key)} {old} → {new}"
-    if turn.is_accepted:
+    if point.is_accepted:
         yield "accepted"
-    elif not turn.stands:
-        yield "undone since" if turn.change.is_slower else "not the last"
+    elif not point.stands:
+        yield "undone since" if point.change.is_slower else "not the last"
 
 
 def history_remarks(history: History) -> Iterator[str]:
@@ -180,12 +189,12 @@ def history_remarks(history: History) -> Iterator[str]:
     yield f"There is no verdict before {FEWEST} runs."
 
 
-def regression(series: Series, trend: Trend, turn: Turn) -> str:
+def regression(series: Series, trend: Trend, point: ChangePoint) -> str:
     """Return a regression in one line."""
-    change = turn.change
+    change = point.change
     before, after = (formatting.time(round(ns)) for ns in (change.before, change.after))
-    where = f"at {commit(turn.run)}" if turn.run.commit else f"on {when(turn.run)}"
-    what = f"{visible(trend.path)} {signed(change.shift.estimate)} ({interval(turn.change.shift)}) {where}"
+    where = f"at {commit(point.run)}" if point.run.commit else f"on {when(point.run)}"
+    what = f"{visible(trend.path)} {signed(change.shift.estimate)} ({interval(point.change.shift)}) {where}"
     return f"{what}: {before} → {after}, {visible(series.program)}"
 
 
@@ -247,7 +256,9 @@ class _Canvas:
 
     def below(self) -> Iterator[str]:
         """The commits below the places where they changed it, and the first and the last day."""
-        labels = [(self.columns[turn.change.at], f"^ {commit(turn.run)}") for turn in self.trend.turns]
+        labels = [
+            (self.columns[point.change.at], f"^ {commit(point.run)}") for point in self.trend.change_points
+        ]
         while labels:
             line, left = "", []
             for column, label in labels:
@@ -267,9 +278,9 @@ class _Canvas:
             row = self._row(middle)
             for column in range(self.columns[begin], self.columns[end - 1] + 1):
                 self.cells[row][column] = ("─", tone)
-        for turn in self.trend.turns:
+        for point in self.trend.change_points:
             for row in range(ROWS):
-                self.cells[row][self.columns[turn.change.at]] = ("┊", "faint")
+                self.cells[row][self.columns[point.change.at]] = ("┊", "faint")
         for (begin, end, _), tone in zip(self.trend.stretches, tones, strict=True):
             for at in range(begin, end):
                 ns = self.trend.values[at]
@@ -288,7 +299,7 @@ _TRENDS = (
     Head("now", 0),
     Head("runs", 3),
 )
-_TURNS = (
+_CHANGE_POINTS = (
     Head("commit", 0, words=True),
     Head("when", 3, words=True),
     Head("shift", 0),
@@ -300,41 +311,43 @@ _TURNS = (
 
 def history_parts(history: History, options: ViewOptions) -> Iterator[Part]:
     """Yield what there is to show, top to bottom."""
-    shown = [told for told in history.told if options.all or told.series.is_current]
+    shown = [entry for entry in history.series if options.all or entry.series.is_current]
     if not shown:
         yield Nothing("No run is remembered yet; `ticktree run SCRIPT` makes one.")
         return
-    for told in shown:
-        yield Heading(series_title(told), [*series_headline(told)])
-        yield from _of_series(told, history, options)
-    hidden = len(history.told) - len(shown)
+    for entry in shown:
+        yield Heading(series_title(entry), [*series_headline(entry)])
+        yield from _of_series(entry, history, options)
+    hidden = len(history.series) - len(shown)
     if hidden:
         yield Nothing(hidden_series(hidden))
 
 
-def shown_trends(told: Told, history: History, everything: bool) -> list[Trend]:
+def shown_trends(entry: SeriesTrends, history: History, everything: bool) -> list[Trend]:
     """Return the trends that say something: those asked for, loops, the outermost sections, and what changed."""
     if everything or history.nodes:
-        return list(told.trends)
+        return list(entry.trends)
     return [
-        trend for trend in told.trends if trend.is_loop or trend.turns or len(paths.split(trend.path)) == 1
+        trend
+        for trend in entry.trends
+        if trend.is_loop or trend.change_points or len(paths.split(trend.path)) == 1
     ]
 
 
-def last_turn(trend: Trend) -> Turn | None:
+def last_change_point(trend: Trend) -> ChangePoint | None:
     """Return the change that the verdict is about; None where there is none."""
     if trend.verdict == "faster":
-        return trend.turns[-1]
+        return trend.change_points[-1]
     if trend.verdict == "slower":
-        return [turn for turn in trend.turns if turn.change.is_slower and turn.stands][-1]
+        return [point for point in trend.change_points if point.change.is_slower and point.stands][-1]
     return None
 
 
-def _of_series(told: Told, history: History, options: ViewOptions) -> Iterator[Part]:
-    shown = shown_trends(told, history, options.all)
+def _of_series(entry: SeriesTrends, history: History, options: ViewOptions) -> Iterator[Part]:
+    shown = shown_trends(entry, history, options.all)
     if history.nodes:
         yield from (plot(trend, options.width) for trend in shown)
-    hidden = len(told.trends) - len(shown)
+    hidden = len(entry.trends) - len(shown)
     folded = (
         [f"{formatting.counted(hidden, 'section')} without a change not shown (--all)."] if hidden else []
     )
@@ -344,17 +357,17 @@ def _of_series(told: Told, history: History, options: ViewOptions) -> Iterator[P
 def trend_tables(shown: Sequence[Trend], history: History, remark: str) -> Iterator[Table]:
     """Yield the trends, and where there are any their changes."""
     yield Table("sections", "section", _TRENDS, [_trend(trend) for trend in shown], remark=remark)
-    turns = [_turn(trend, turn, history) for trend in shown for turn in trend.turns]
-    if turns:
-        yield Table("changes", "section", _TURNS, turns)
+    change_points = [_change_point(trend, point, history) for trend in shown for point in trend.change_points]
+    if change_points:
+        yield Table("changes", "section", _CHANGE_POINTS, change_points)
 
 
 def _trend(trend: Trend) -> Entry:
-    turn = last_turn(trend)
+    point = last_change_point(trend)
     shift = (
         (formatting.ABSENT,) * 2
-        if turn is None
-        else (signed(turn.change.shift.estimate), interval(turn.change.shift))
+        if point is None
+        else (signed(point.change.shift.estimate), interval(point.change.shift))
     )
     now = formatting.time(round(trend.stretches[-1][2]))
     cells = (
@@ -369,20 +382,20 @@ def _trend(trend: Trend) -> Entry:
     )
 
 
-def _turn(trend: Trend, turn: Turn, history: History) -> Entry:
-    change = turn.change
+def _change_point(trend: Trend, point: ChangePoint, history: History) -> Entry:
+    change = point.change
     levels = (formatting.time(round(ns)) for ns in (change.before, change.after))
     cells = (
-        commit(turn.run),
-        when(turn.run),
+        commit(point.run),
+        when(point.run),
         signed(change.shift.estimate),
-        interval(turn.change.shift),
+        interval(point.change.shift),
         *levels,
     )
-    return Entry(visible(trend.path), cells, _tone(turn), notes=[*notes_on(turn, history)])
+    return Entry(visible(trend.path), cells, _tone(point), notes=[*notes_on(point, history)])
 
 
-def _tone(turn: Turn) -> Tone:
-    if turn.is_regression:
+def _tone(point: ChangePoint) -> Tone:
+    if point.is_regression:
         return "alarm"
-    return "good" if turn.stands and not turn.change.is_slower else "plain"
+    return "good" if point.stands and not point.change.is_slower else "plain"

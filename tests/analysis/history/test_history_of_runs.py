@@ -20,23 +20,23 @@ def noisy(*levels: float, each: int = 10) -> list[float]:
 
 def test_a_slowdown_is_named_with_its_commit_and_the_one_before():
     found = history(days(noisy(1, 1.3), [A] * 10 + [B] * 10))
-    ((told,),) = [found.told]
-    (trend,) = told.trends
-    (turn,) = trend.turns
+    ((entry,),) = [found.series]
+    (trend,) = entry.trends
+    (point,) = trend.change_points
     assert trend.verdict == "slower"
     assert trend.is_loop
-    assert (turn.last.commit, turn.run.commit) == (A, B)
-    assert turn.suspects == [B]
-    assert turn.change.shift.estimate == pytest.approx(0.3, abs=0.02)
+    assert (point.last.commit, point.run.commit) == (A, B)
+    assert point.suspects == [B]
+    assert point.change.shift.estimate == pytest.approx(0.3, abs=0.02)
     assert [(series.program, trend.path) for series, trend in found.regressions] == [("train.py", "train")]
 
 
 def test_a_new_laptop_is_no_regression():
     slow = [run(20 + at, {"train": ns}, **SERVER) for at, ns in enumerate(noisy(5, each=10))]
     found = history([*days(noisy(1, each=10)), *slow])
-    assert [len(told.series.runs) for told in found.told] == [10, 10]
-    assert [dict(told.series.machine) for told in found.told] == [SERVER, LAPTOP]
-    assert [told.series.is_current for told in found.told] == [True, False]
+    assert [len(entry.series.runs) for entry in found.series] == [10, 10]
+    assert [dict(entry.series.machine) for entry in found.series] == [SERVER, LAPTOP]
+    assert [entry.series.is_current for entry in found.series] == [True, False]
     assert found.regressions == []
 
 
@@ -44,7 +44,7 @@ def test_a_regression_of_a_machine_that_was_replaced_is_past():
     old = days(noisy(1, 2), **SERVER)
     new = [run(30 + at, {"train": ns}) for at, ns in enumerate(noisy(1, each=10))]
     found = history([*old, *new])
-    assert found.told[1].trends[0].verdict == "slower"
+    assert found.series[1].trends[0].verdict == "slower"
     assert found.regressions == []
 
 
@@ -60,18 +60,18 @@ def test_other_arguments_are_another_series_unless_that_is_said():
 def test_runs_come_in_the_order_in_which_they_began():
     runs = days(noisy(1, 1.4))
     random.Random(2).shuffle(runs)
-    (told,) = history(runs).told
-    assert [each.id for each in told.series.runs] == [f"run-{at}" for at in range(20)]
+    (entry,) = history(runs).series
+    assert [each.id for each in entry.series.runs] == [f"run-{at}" for at in range(20)]
 
 
 def test_what_was_undone_is_no_regression_and_what_was_halved_is_one():
     undone = history(days(noisy(1, 1.4, 1)))
-    assert [turn.stands for turn in undone.told[0].trends[0].turns] == [False, True]
-    assert undone.told[0].trends[0].verdict == "faster"
+    assert [point.stands for point in undone.series[0].trends[0].change_points] == [False, True]
+    assert undone.series[0].trends[0].verdict == "faster"
     assert undone.regressions == []
     halved = history(days(noisy(1, 1.4, 1.2)))
-    assert [turn.stands for turn in halved.told[0].trends[0].turns] == [True, True]
-    assert halved.told[0].trends[0].verdict == "slower"
+    assert [point.stands for point in halved.series[0].trends[0].change_points] == [True, True]
+    assert halved.series[0].trends[0].verdict == "slower"
     assert len(halved.regressions) == 1
 
 
@@ -86,9 +86,9 @@ def test_what_else_changed_is_named_where_the_commit_did_not():
     runs += [
         run(10 + at, {"train": ns}, A, **{"version.torch": "2.13.0"}) for at, ns in enumerate(noisy(1.5))
     ]
-    (turn,) = history(runs).told[0].trends[0].turns
-    assert turn.suspects == []
-    assert [(fact.key, fact.base, fact.new) for fact in turn.differences] == [
+    (point,) = history(runs).series[0].trends[0].change_points
+    assert point.suspects == []
+    assert [(fact.key, fact.base, fact.new) for fact in point.differences] == [
         ("version.torch", "2.12.0", "2.13.0")
     ]
 
@@ -97,25 +97,25 @@ def test_where_a_change_cannot_be_placed_all_commits_that_may_have_made_it_are_n
     noise = random.Random(4)
     values = [1e6 * level * noise.uniform(0.85, 1.15) for level in (1, 1.25) for _ in range(25)]
     commits = [f"{at:040x}" for at in range(50)]
-    (turn,) = history(days(values, commits)).told[0].trends[0].turns
-    assert commits[25] in turn.suspects
-    assert len(turn.suspects) > 1
-    assert turn.suspects[0] == turn.run.commit
+    (point,) = history(days(values, commits)).series[0].trends[0].change_points
+    assert commits[25] in point.suspects
+    assert len(point.suspects) > 1
+    assert point.suspects[0] == point.run.commit
 
 
 def test_runs_without_a_section_leave_no_gap_in_its_trend():
     runs = [run(at, {"train": 1e6} if at % 2 else {"train": 1e6, "save": 2e6}) for at in range(20)]
-    (trend,) = history(runs, nodes=["save"]).told[0].trends
+    (trend,) = history(runs, nodes=["save"]).series[0].trends
     assert len(trend.values) == 10
     assert not trend.is_loop
 
 
 def test_a_name_with_a_slash_may_be_written_as_it_is_while_only_one_reads_so():
     runs = [run(at, {"train": 1e6, r"api\/step": 2e6}) for at in range(10)]
-    (trend,) = history(runs, nodes=["api/step"]).told[0].trends
+    (trend,) = history(runs, nodes=["api/step"]).series[0].trends
     assert trend.path == r"api\/step"
     both = [run(at, {"train": 1e6, r"api\/step": 2e6, "api/step": 3e6}) for at in range(10)]
-    (trend,) = history(both, nodes=["api/step"]).told[0].trends
+    (trend,) = history(both, nodes=["api/step"]).series[0].trends
     assert trend.path == "api/step"
     several = [run(at, {r"a\/b/c": 1e6, r"a/b\/c": 2e6}) for at in range(10)]
     with pytest.raises(TicktreeError, match="a/b/c stands for several sections; say which: "):
@@ -128,16 +128,16 @@ def test_a_section_that_never_was_is_said_to_be_none_with_the_one_that_was_proba
 
 
 def test_too_few_runs_and_no_evidence_are_two_answers():
-    assert history(days([1e6] * 5)).told[0].trends[0].verdict == "too few runs"
-    assert history(days(noisy(1))).told[0].trends[0].verdict == "no change"
+    assert history(days([1e6] * 5)).series[0].trends[0].verdict == "too few runs"
+    assert history(days(noisy(1))).series[0].trends[0].verdict == "no change"
     wild = random.Random(3)
     values = [1e6 * wild.uniform(0.6, 1.4) for _ in range(12)]
-    assert history(days(values)).told[0].trends[0].verdict == "inconclusive"
+    assert history(days(values)).series[0].trends[0].verdict == "inconclusive"
 
 
 def test_of_a_section_other_things_than_its_mean_can_be_looked_at():
     runs = days(noisy(1, each=20))
-    assert history(runs, statistic="max").told[0].trends[0].values[0] == pytest.approx(2e6, rel=0.02)
+    assert history(runs, statistic="max").series[0].trends[0].values[0] == pytest.approx(2e6, rel=0.02)
 
 
 def test_small_sections_are_looked_at_only_when_asked_for():
@@ -149,15 +149,15 @@ def test_small_sections_are_looked_at_only_when_asked_for():
         replace(one, measures={**one.measures, "train/log": measure(1e3, share=0.001)})
         for one in days(noisy(1))
     ]
-    assert [trend.path for trend in history(runs).told[0].trends] == ["train"]
-    assert len(history(runs, everything=True).told[0].trends) == 2
-    assert [trend.path for trend in history(runs, nodes=["train/log"]).told[0].trends] == ["train/log"]
+    assert [trend.path for trend in history(runs).series[0].trends] == ["train"]
+    assert len(history(runs, everything=True).series[0].trends) == 2
+    assert [trend.path for trend in history(runs, nodes=["train/log"]).series[0].trends] == ["train/log"]
 
 
 def test_only_the_last_runs_of_each_series_are_looked_at_where_that_is_wished():
-    (told,) = history(days(noisy(1, 1.4, each=20)), last=15).told
-    assert told.series.runs[0].id == "run-25"
-    assert told.trends[0].turns == []
+    (entry,) = history(days(noisy(1, 1.4, each=20)), last=15).series
+    assert entry.series.runs[0].id == "run-25"
+    assert entry.trends[0].change_points == []
 
 
 def test_the_json_has_every_value_stretch_and_change():

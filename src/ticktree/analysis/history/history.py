@@ -104,7 +104,7 @@ Verdict: TypeAlias = Literal["slower", "faster", "no change", "inconclusive", "t
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
+class ChangePoint:
     """A change, and the runs at which it was.
 
     Attributes:
@@ -163,7 +163,7 @@ class Trend:
         is_loop: whether they are ticks of a loop.
         runs: those that have a value, oldest first.
         values: in ns, one a run.
-        turns: where it changed, in order.
+        change_points: where it changed, in order.
         verdict: of the newest runs against those before the last change; of none, whether that can be said.
     """
 
@@ -171,18 +171,18 @@ class Trend:
     is_loop: bool
     runs: Sequence[Remembered]
     values: Sequence[float]
-    turns: Sequence[Turn]
+    change_points: Sequence[ChangePoint]
     verdict: Verdict
 
     @property
-    def regressions(self) -> list[Turn]:
-        """The turns for the slower that still stand and were not meant."""
-        return [turn for turn in self.turns if turn.is_regression]
+    def regressions(self) -> list[ChangePoint]:
+        """The changes for the slower that still stand and were not meant."""
+        return [point for point in self.change_points if point.is_regression]
 
     @property
     def stretches(self) -> list[tuple[int, int, float]]:
         """Where each stretch of one level begins and ends, among the values, and its median."""
-        ends = [0, *(turn.change.at for turn in self.turns), len(self.values)]
+        ends = [0, *(point.change.at for point in self.change_points), len(self.values)]
         return [(begin, end, median(self.values[begin:end])) for begin, end in pairwise(ends)]
 
     def to_dict(self) -> dict[str, Any]:
@@ -198,7 +198,7 @@ class Trend:
                 {"first": self.runs[begin].id, "last": self.runs[end - 1].id, "median_ns": round(middle)}
                 for begin, end, middle in self.stretches
             ],
-            "changes": [turn.to_dict() for turn in self.turns],
+            "changes": [point.to_dict() for point in self.change_points],
         }
 
 
@@ -228,17 +228,17 @@ def trend_of(path: str, runs: Sequence[Remembered], asked: Asked) -> Trend:
     ]
     kept, values = [run for run, _, _ in having], [value for _, value, _ in having]
     found = changes(values, asked.threshold, asked.level)
-    turns = [_turn(change, kept, values, found, asked) for change in found]
+    change_points = [_change_point(change, kept, values, found, asked) for change in found]
     is_loop = any(is_loop for _, _, is_loop in having)
-    return Trend(path, is_loop, kept, values, turns, _verdict(values, turns, asked.threshold))
+    return Trend(path, is_loop, kept, values, change_points, _verdict(values, change_points, asked.threshold))
 
 
-def _turn(
+def _change_point(
     change: Change, runs: Sequence[Remembered], values: Sequence[float], found: Sequence[Change], asked: Asked
-) -> Turn:
+) -> ChangePoint:
     run, last = runs[change.at], runs[change.at - 1]
     commit = run.commit
-    return Turn(
+    return ChangePoint(
         change=change,
         run=run,
         last=last,
@@ -267,12 +267,12 @@ def _stands(change: Change, values: Sequence[float], found: Sequence[Change], th
     return verdict_of(newest, threshold) == "slower"
 
 
-def _verdict(values: Sequence[float], turns: Sequence[Turn], threshold: float) -> Verdict:
+def _verdict(values: Sequence[float], change_points: Sequence[ChangePoint], threshold: float) -> Verdict:
     if len(values) < FEWEST:
         return "too few runs"
-    if any(turn.change.is_slower and turn.stands for turn in turns):
+    if any(point.change.is_slower and point.stands for point in change_points):
         return "slower"
-    if turns and not turns[-1].change.is_slower:
+    if change_points and not change_points[-1].change.is_slower:
         return "faster"
     middle = len(values) // 2
     halves = between(values[:middle], values[middle:])
@@ -304,7 +304,7 @@ class Commit(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class SeriesTrends:
     """The verdicts on a series.
 
     Attributes:
@@ -326,14 +326,14 @@ class History:
     """Everything.
 
     Attributes:
-        told: of each series, the one with the newest run first.
+        series: the trends of each series, the one with the newest run first.
         statistic: of a section's calls in a run.
         threshold: the least shift that matters, as a part of 1.
         nodes: the paths that were asked for; none for what is worth a look.
         commits: what is known of them; filled in by who has the repository.
     """
 
-    told: Sequence[Told]
+    series: Sequence[SeriesTrends]
     statistic: str
     threshold: float
     nodes: Sequence[str] = ()
@@ -342,7 +342,7 @@ class History:
     @property
     def regressions(self) -> list[tuple[Series, Trend]]:
         """Every trend with a regression that stands."""
-        return [(told.series, trend) for told in self.told for trend in told.regressions]
+        return [(entry.series, trend) for entry in self.series for trend in entry.regressions]
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as `history --format json` gives it."""
@@ -352,8 +352,8 @@ class History:
             "threshold_percent": 100 * self.threshold,
             "commits": {commit: known._asdict() for commit, known in self.commits.items()},
             "series": [
-                {**told.series.to_dict(), "trends": [trend.to_dict() for trend in told.trends]}
-                for told in self.told
+                {**entry.series.to_dict(), "trends": [trend.to_dict() for trend in entry.trends]}
+                for entry in self.series
             ],
         }
 
@@ -389,7 +389,7 @@ def history(
     if last is not None:
         series = [replace(one, runs=one.runs[-last:]) for one in series]
     nodes = _required(nodes, series)
-    told = []
+    entry = []
     for one in series:
         wanted = _wanted(one, nodes, statistic, everything)
         # Every trend is one more chance to be wrong: together they are wrong as seldom as one alone would be.
@@ -397,8 +397,8 @@ def history(
         trends = [trend_of(path, one.runs, asked) for path in wanted]
         trends.sort(key=lambda trend: not trend.is_loop)
         if trends or not nodes:
-            told.append(Told(one, trends))
-    return History(told, statistic, threshold, tuple(nodes))
+            entry.append(SeriesTrends(one, trends))
+    return History(entry, statistic, threshold, tuple(nodes))
 
 
 def _wanted(series: Series, nodes: Sequence[str], statistic: str, everything: bool) -> list[str]:

@@ -19,8 +19,8 @@ from ticktree.outputs.view.tables import census
 from ticktree.outputs.writing import formatting
 from ticktree.outputs.writing.visible import visible
 from ticktree.profile import Profile
-from ticktree.profile.metadata import ordered
 from ticktree.profile.machine import threads
+from ticktree.profile.metadata import ordered
 from ticktree.profile.timeline import BEFORE_THE_TIMELINE, Timeline
 
 
