@@ -1,9 +1,9 @@
-"""What `ticktree run --gather-every` costs a job: the ticks of its ranks with and without it, and its couriers.
+"""What `ticktree run --gather-every` costs a job: the ticks of its ranks with and without it, and its gatherers.
 
     python benchmarks/gathering.py [--pairs 6] [--ticks 10000] [--every 100] [--quick]
 
 Two ranks of torch.distributed (gloo, on this machine), each with its own run as on two machines, multiply
-matrices and meet at every tick. With and without are run in turns. A courier is a process next to the ranks: its
+matrices and meet at every tick. With and without are run in turns. A gatherer is a process next to the ranks: its
 processor time and its memory are looked at from outside; shared pages count in proportion.
 """
 
@@ -38,12 +38,12 @@ for _ in ticktree.loop("train", range(int(sys.argv[1]))):
 dist.destroy_process_group()
 """
 LOOK_EVERY_S = 0.2
-COURIER = "ticktree.fleet.courier_process"
+GATHERER = "ticktree.fleet.gatherer_process"
 
 
 @dataclass
-class Courier:
-    """What one courier has used.
+class Gatherer:
+    """What one gatherer has used.
 
     Attributes:
         begun_s: Seconds of processor time until something had come; most of it is importing torch.
@@ -65,8 +65,8 @@ class Courier:
         return (self.used_s - self.begun_s) / max(self.ended_at_s - self.begun_at_s, LOOK_EVERY_S)
 
 
-def job(folder: Path, ticks: int, every: int) -> tuple[list[float], list[Courier]]:
-    """Run the job once, and return the median tick of each rank in ns and what the couriers used."""
+def job(folder: Path, ticks: int, every: int) -> tuple[list[float], list[Gatherer]]:
+    """Run the job once, and return the median tick of each rank in ns and what the gatherers used."""
     with socket.socket() as one:
         one.bind(("127.0.0.1", 0))
         port = one.getsockname()[1]
@@ -84,16 +84,16 @@ def job(folder: Path, ticks: int, every: int) -> tuple[list[float], list[Courier
         command = [sys.executable, "-m", "ticktree", "run", "--quiet", "--no-history"]
         command += ["--gather-every", str(every), "--name", f"rank{rank}", "job.py", str(ticks)]
         runs.append(subprocess.Popen(command, cwd=folder, env=environment))
-    couriers = watched(folder, runs)
+    gatherers = watched(folder, runs)
     if any(run.wait() for run in runs):
         sys.exit("the job failed")
     profiles = [json.loads(path.read_text()) for path in folder.glob("ticktree-runs/*/profile.json")]
-    return [profile["loops"][0]["p50_ns"] for profile in profiles], couriers
+    return [profile["loops"][0]["p50_ns"] for profile in profiles], gatherers
 
 
-def watched(folder: Path, runs: list[subprocess.Popen[bytes]]) -> list[Courier]:
-    """Look at the couriers of some runs until the first of these has ended."""
-    found: dict[psutil.Process, Courier] = {}
+def watched(folder: Path, runs: list[subprocess.Popen[bytes]]) -> list[Gatherer]:
+    """Look at the gatherers of some runs until the first of these has ended."""
+    found: dict[psutil.Process, Gatherer] = {}
     has_come = False
     while all(run.poll() is None for run in runs):
         time.sleep(LOOK_EVERY_S)
@@ -102,18 +102,18 @@ def watched(folder: Path, runs: list[subprocess.Popen[bytes]]) -> list[Courier]:
         for run in runs:
             with suppress(psutil.Error):
                 for child in psutil.Process(run.pid).children():
-                    if COURIER in child.cmdline():
-                        look(child, found.setdefault(child, Courier()), has_come)
+                    if GATHERER in child.cmdline():
+                        look(child, found.setdefault(child, Gatherer()), has_come)
     return list(found.values())
 
 
-def look(process: psutil.Process, courier: Courier, has_come: bool) -> None:
-    """Note what a courier has used by now."""
+def look(process: psutil.Process, gatherer: Gatherer, has_come: bool) -> None:
+    """Note what a gatherer has used by now."""
     times = process.cpu_times()
-    courier.used_s, courier.ended_at_s = times.user + times.system, time.monotonic()
-    courier.peak_bytes = max(courier.peak_bytes, process.memory_full_info().pss)
-    if not has_come or not courier.begun_s:
-        courier.begun_s, courier.begun_at_s = courier.used_s, courier.ended_at_s
+    gatherer.used_s, gatherer.ended_at_s = times.user + times.system, time.monotonic()
+    gatherer.peak_bytes = max(gatherer.peak_bytes, process.memory_full_info().pss)
+    if not has_come or not gatherer.begun_s:
+        gatherer.begun_s, gatherer.begun_at_s = gatherer.used_s, gatherer.ended_at_s
 
 
 def main() -> None:
@@ -123,7 +123,7 @@ def main() -> None:
     parser.add_argument("--every", type=int, default=100)
     parser.add_argument("--quick", action="store_true", help="one pair")
     options = parser.parse_args()
-    ratios, couriers = [], []
+    ratios, gatherers = [], []
     for _ in range(1 if options.quick else options.pairs):
         ticks = []
         for every in (0, options.every):
@@ -132,17 +132,17 @@ def main() -> None:
             ) as scratch:
                 medians, used = job(Path(scratch), options.ticks, every)
                 ticks.append(statistics.fmean(medians))
-                couriers += used
+                gatherers += used
         ratios.append(ticks[1] / ticks[0])
         print(f"median tick {ticks[0] / 1e6:.3f} ms without, {ticks[1] / 1e6:.3f} ms with: {ratios[-1]:.3f}")
     print(f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}")
     print(f"with to without: {statistics.median(ratios):.3f} ({min(ratios):.3f} to {max(ratios):.3f})")
-    if couriers:
+    if gatherers:
         begun, share, peak = (
             statistics.median(each)
-            for each in zip(*((one.begun_s, one.share, one.peak_bytes) for one in couriers), strict=True)
+            for each in zip(*((one.begun_s, one.share, one.peak_bytes) for one in gatherers), strict=True)
         )
-        print(f"a courier: {begun:.1f} s of a core to begin, then {share:.1%} of one; {peak / 1e6:.0f} MB")
+        print(f"a gatherer: {begun:.1f} s of a core to begin, then {share:.1%} of one; {peak / 1e6:.0f} MB")
 
 
 if __name__ == "__main__":

@@ -11,8 +11,8 @@ import time
 
 import pytest
 
-from ticktree.fleet.courier_process import CourierProcess
-from ticktree.fleet.shelf import note_rank
+from ticktree.fleet.gatherer_process import GathererProcess
+from ticktree.fleet.store_slots import note_rank
 from ticktree.profile import Profile
 from ticktree.run.finishing import RunDirectory
 from ticktree.run.job import gathered, is_in_part
@@ -156,10 +156,10 @@ def test_ranks_with_different_numbers_of_ticks_and_none_end_as_they_would(tmp_pa
     assert "up to" not in told
 
 
-def test_a_courier_whose_store_says_nothing_is_not_waited_for(tmp_path, monkeypatch):
+def test_a_gatherer_whose_store_says_nothing_is_not_waited_for(tmp_path, monkeypatch):
     monkeypatch.setenv("TICKTREE_MEMORY_DIR", str(tmp_path))
     run = RunDirectory.create("job", tmp_path / "runs")
-    process = CourierProcess(1)
+    process = GathererProcess(1)
     with socket.socket() as silent:
         silent.bind(("127.0.0.1", 0))
         silent.listen()

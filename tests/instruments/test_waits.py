@@ -136,7 +136,7 @@ def test_a_pools_work_is_on_the_critical_path(recorded, method):
     assert on_path(profile, "work") > 100_000_000
 
 
-def test_futures_and_errands_lead_the_path_to_the_executors_work(recorded):
+def test_futures_and_submitted_calls_lead_the_path_to_the_executors_work(recorded):
     profile = recorded(
         """
         def work():

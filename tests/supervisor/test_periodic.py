@@ -62,6 +62,6 @@ def test_at_the_end_everything_is_ended_whatever_fails():
         raise OSError("gone")
 
     clock = Clock()
-    tasks = PeriodicTasks(Run(clock), PROGRAM, at_end=[fail, lambda: ended.append("courier")], clock=clock)
+    tasks = PeriodicTasks(Run(clock), PROGRAM, at_end=[fail, lambda: ended.append("gatherer")], clock=clock)
     tasks.ended(None)
-    assert ended == ["courier"]
+    assert ended == ["gatherer"]

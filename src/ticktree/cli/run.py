@@ -22,7 +22,7 @@ from ticktree.cli.sampling import RunSampler
 from ticktree.cli.screen import complain
 from ticktree.errors import TicktreeError, reason
 from ticktree.files.trust import NotOwnError
-from ticktree.fleet.courier_process import CourierProcess
+from ticktree.fleet.gatherer_process import GathererProcess
 from ticktree.instruments.remedies import REMEDIES_VARIABLE
 from ticktree.recorder import RUN_VARIABLE, gil
 from ticktree.run.finishing import RunDirectory
@@ -192,9 +192,9 @@ def _tasks(
     more: list[PeriodicTask] = sampler.tasks()
     at_end: list[Callable[[], None]] = [sampler.end]
     if gather_every:
-        courier = CourierProcess(gather_every)
-        more.append(PeriodicTask(partial(courier.begin, run)))
-        at_end.append(courier.end)
+        gatherer = GathererProcess(gather_every)
+        more.append(PeriodicTask(partial(gatherer.begin, run)))
+        at_end.append(gatherer.end)
     if publisher is not None:
         more.append(PeriodicTask(partial(publisher.begin, run)))
     if summary_every_s is not None:

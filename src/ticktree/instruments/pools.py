@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from ticktree.instruments.patches import Patches
 from ticktree.instruments.targets import Instrument
-from ticktree.recorder import Errand, TimedFunction
+from ticktree.recorder import SubmittedCall, TimedFunction
 from ticktree.recorder.hooks import works_here
 from ticktree.recorder.site import site_of
 from ticktree.recorder.wrapping import leaving_no_frames
@@ -179,8 +179,8 @@ def _wrap_threads(patches: Patches, module: ModuleType, recorder: Recorder) -> N
     tasks = Tasks(recorder)
 
     def timed(function: Any) -> Any:
-        if type(function) is Errand:
-            return Errand(tasks.timed(function.function), function.given)
+        if type(function) is SubmittedCall:
+            return SubmittedCall(tasks.timed(function.function), function.given)
         return tasks.timed(function)
 
     def make(submit: Callable[..., Any]) -> Callable[..., Any]:

@@ -358,7 +358,7 @@ _B = TypeVar("_B", bound=Block)
 
 def make_block(section: Section, kind: type[_B], gives: type[Entered], holder: object) -> _B: ...
 
-class Errand:
+class SubmittedCall:
     @property
     def function(self) -> Callable[..., Any]: ...
     @property

@@ -16,7 +16,7 @@ from typing import Any
 from weakref import ref
 
 from ticktree.recorder import later
-from ticktree.recorder._native import Errand, Origin, Recorder, origins
+from ticktree.recorder._native import Origin, Recorder, SubmittedCall, origins
 from ticktree.recorder.imports import when_imported
 from ticktree.recorder.memory_sampling import devices
 from ticktree.recorder.wrapping import wrap
@@ -73,7 +73,7 @@ def _start(start: Callable[..., None], thread: Any, *args: Any, **kwargs: Any) -
 def _submit(submit: Callable[..., Any], executor: Any, /, *args: Any, **kwargs: Any) -> Any:
     given = origins(path=True)
     if args and given and works_here(executor):
-        return submit(executor, Errand(args[0], given), *args[1:], **kwargs)
+        return submit(executor, SubmittedCall(args[0], given), *args[1:], **kwargs)
     return submit(executor, *args, **kwargs)
 
 

@@ -5,7 +5,7 @@
         owner-...                which process made it, should there be no room for run.json (owner.py)
         homeless-...             since when the run's own directory is missing (abandoned.py)
         folding.lock             held by the process that folds finished files (folding.py)
-        rank-NUMBER.json         of which job a process is (fleet/shelf.py)
+        rank-NUMBER.json         of which job a process is (fleet/store_slots.py)
         machine.json             what the machine did, as its supervisor reads it (readings.py)
         samples.json             which code ran, as its supervisor saw it from outside (sampled.py)
         PID-STARTED.tt           one file per process, written by the recorder

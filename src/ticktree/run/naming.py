@@ -19,7 +19,7 @@ NOT_INSTRUMENTED = "not-instrumented"
 MACHINE = "machine.json"
 # Stack samples, until the run is finished (sampled.py).
 SAMPLES = "samples.json"
-# Which rank a process is, as a pattern (fleet/shelf.py).
+# Which rank a process is, as a pattern (fleet/store_slots.py).
 RANK = r"rank-\d+\.json"
 
 

@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from ticktree.fleet.shelf import address_of, connected
+from ticktree.fleet.store_slots import address_of, connected
 from ticktree.run.job import expect, keep
 
 if TYPE_CHECKING:

@@ -135,18 +135,18 @@ static void test_ends(void)
 
 /* -- an executor's worker ---------------------------------------------------------------------------------------------- */
 
-static void *run_errand(void *given)
+static void *run_submitted(void *given)
 {
     worker *me = given;
     tt_pyframe frame = {NULL, 1, 0};
     virtual_state.frame = &frame;
     spawn_of_next = 0;
-    tt_reparented before = tt_errand_begin(me->w->recorder, &me->origin);
+    tt_reparented before = tt_submitted_begin(me->w->recorder, &me->origin);
     CHECK(before.thread && before.thread->base.parent.afar == me->origin.frame);
     tt_enter(&me->w->sections[1]);
     advance(me->w, 5);
     tt_leave(&me->w->sections[1]);
-    tt_errand_end(me->w->recorder, &before);
+    tt_submitted_end(me->w->recorder, &before);
     CHECK(before.thread->slot == before.slot && !before.thread->base.parent.afar);
     end_state();
     look(me->w);
@@ -154,7 +154,7 @@ static void *run_errand(void *given)
     return NULL;
 }
 
-static void test_errands(void)
+static void test_submitted_calls(void)
 {
     world w;
     pthread_t thread;
@@ -163,7 +163,7 @@ static void test_errands(void)
     for (unsigned at = 0; at < 3; at++) {
         worker me = {.w = &w};
         tt_origin_capture(w.recorder, &me.origin);
-        pthread_create(&thread, NULL, run_errand, &me);
+        pthread_create(&thread, NULL, run_submitted, &me);
         pthread_join(thread, NULL);
     }
     tt_leave(&w.sections[0]);
@@ -173,7 +173,7 @@ static void test_errands(void)
     CHECK(a->stats.sum == 15 && a->own == 15); /* another thread's work covers nothing here */
     unsigned trees = 0;
     for (tt_ref ref = w.recorder->header->trees; ref; ref = ((tt_tree *)tt_at(w.recorder, ref))->next) trees++;
-    CHECK(trees == 3); /* the run's, the workers' own, and that of their errands, adopted twice */
+    CHECK(trees == 3); /* the run's, the workers' own, and that of the submitted calls, adopted twice */
     world_close(&w);
 }
 
@@ -227,6 +227,6 @@ void test_forks(void)
     tt_leave(&w.sections[0]);
     check_memory(&w);
     world_close(&w);
-    test_errands();
+    test_submitted_calls();
     test_ends();
 }

@@ -302,29 +302,29 @@ def test_a_recorded_duration_is_no_part_of_the_path(recorder):
     assert critical(recorder) == {"": 10}
 
 
-def test_an_errand_that_was_waited_for_continues_the_path_of_who_gave_it(recorder):
+def test_a_submitted_call_that_was_waited_for_continues_the_path_of_who_gave_it(recorder):
     from concurrent.futures import ThreadPoolExecutor
 
     started, go = threading.Event(), threading.Event()
 
-    def errand():
-        with recorder.section("errand"):
+    def submitted():
+        with recorder.section("submitted"):
             started.set()
             go.wait(60)
-            recorder.wakes("errand done")
+            recorder.wakes("submitted done")
 
     with ThreadPoolExecutor(1) as executor:
         executor.submit(lambda: None).result(60)
         with recorder.section("before"):
             recorder.advance(30)
-            given = executor.submit(errand)
+            given = executor.submit(submitted)
             started.wait(60)
         with recorder.section("wait", wait=True):
             recorder.advance(100)
             go.set()
             given.result(60)
-            recorder.woken_by("errand done")
-    assert critical(recorder) == {"before": 30, "errand": 100}
+            recorder.woken_by("submitted done")
+    assert critical(recorder) == {"before": 30, "submitted": 100}
 
 
 def test_a_thread_that_goes_on_with_an_ended_ones_tree_has_a_path_of_its_own(recorder):

@@ -134,7 +134,7 @@ struct tt_thread {
     uint32_t stacks_made, sweep_at; /* when to look for stacks whose contexts are gone */
     tt_path *path;      /* its critical path; NULL until first needed */
     uint64_t unblocked_ns, unblocked_serial; /* when it was last unblocked, and in which call */
-    uint32_t hushed;    /* inside a wait that is recorded as a whole: what it waits for within is no wait with a row */
+    uint32_t wait_depth; /* recorded waits that the thread is in: what one of them waits for has no row */
     pthread_t self;
     enum tt_clock_kind clock; /* of the recorder, which may be gone when the thread ends */
     int gone;                 /* TT_THREAD_ENDED, TT_RECORDER_GONE: what sets the second of them frees the record */
@@ -471,8 +471,8 @@ void tt_note_fork(tt_recorder *recorder);
 tt_reparented tt_thread_reparent(tt_recorder *recorder, tt_thread *thread, tt_tree_slot *slot, tt_parent parent,
                                  const tt_snapshot *given);
 int tt_thread_restore(tt_recorder *recorder, const tt_reparented *before);
-tt_reparented tt_errand_begin(tt_recorder *recorder, const tt_origin *origin);
-void tt_errand_end(tt_recorder *recorder, const tt_reparented *before);
+tt_reparented tt_submitted_begin(tt_recorder *recorder, const tt_origin *origin);
+void tt_submitted_end(tt_recorder *recorder, const tt_reparented *before);
 void tt_thread_role(tt_recorder *recorder, tt_thread *thread, tt_ref role);
 
 /* -- lifecycle.c -------------------------------------------------------------------------------------------------- */

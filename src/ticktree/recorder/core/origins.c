@@ -54,7 +54,7 @@ int tt_thread_restore(tt_recorder *recorder, const tt_reparented *before)
 }
 
 /* From now on this thread's sections are children of `origin`, in an own tree. */
-tt_reparented tt_errand_begin(tt_recorder *recorder, const tt_origin *origin)
+tt_reparented tt_submitted_begin(tt_recorder *recorder, const tt_origin *origin)
 {
     tt_reparented none = {0};
     if (!recorder->recording || recorder->forked || !origin->node || origin->generation != recorder->generation)
@@ -70,7 +70,7 @@ tt_reparented tt_errand_begin(tt_recorder *recorder, const tt_origin *origin)
     return tt_thread_reparent(recorder, thread, slot, parent, origin->path);
 }
 
-void tt_errand_end(tt_recorder *recorder, const tt_reparented *before) { tt_thread_restore(recorder, before); }
+void tt_submitted_end(tt_recorder *recorder, const tt_reparented *before) { tt_thread_restore(recorder, before); }
 
 /* What this thread does from now on, by the program's own word. A tree with nothing in it takes the role; else the
  * thread goes to a tree of that role, so that what threads of different roles did stays apart. With sections open the

@@ -240,8 +240,8 @@ static void tt_path_begin(tt_recorder *recorder, tt_thread *thread, const tt_sna
     tt_path_switch(recorder, thread, from, slot->tree, slot->root, tt_moment_now(recorder));
 }
 
-/* The thread now writes another tree: its path continues in it. That of an errand continues from the thread that gave it, if that was
- * after the thread last recorded: then it is the errand that it was waiting for. */
+/* The thread now writes another tree: its path continues in it. That of a submitted call continues from the thread that submitted
+ * it, if that was after the thread last recorded: then it is the call that it was waiting for. */
 static void tt_path_move(tt_recorder *recorder, tt_thread *thread, const tt_tree_slot *to, const tt_snapshot *given)
 {
     static tt_snapshot own; /* scratch; the GIL is held */
@@ -254,12 +254,12 @@ static void tt_path_move(tt_recorder *recorder, tt_thread *thread, const tt_tree
     tt_path_switch(recorder, thread, given && given->at_ns > heard_ns ? given : &own, to->tree, to->root, now);
 }
 
-/* The path that led to an origin: for threads and errands, whose own path continues from it. */
+/* The path that led to an origin: for threads and submitted calls, whose own path continues from it. */
 static void tt_origin_capture_path(tt_recorder *recorder, tt_origin *origin)
 {
     if (!origin->thread) return;
     tt_path *path = tt_path_update(recorder, origin->thread, tt_moment_now(recorder));
-    /* Only as long as what it holds: a program may have a hundred thousand errands waiting. */
+    /* Only as long as what it holds: a program may have a hundred thousand submitted calls waiting. */
     if (path) origin->path = malloc(offsetof(tt_snapshot, shares) + path->count * sizeof *path->shares);
     if (path && origin->path) tt_path_take(path, origin->path);
 }

@@ -178,14 +178,14 @@ static int tt_thread_tells(const tt_recorder *recorder)
     return thread && tt_node_at(recorder, thread->slot->root)->first_child;
 }
 
-/* A thread whose waits and signals are a library's own affair: the thread that puts them through signals for it. */
+/* Whether the waits and signals of this thread are a library's own: another thread records the signals for it. */
 static __thread int tt_silent;
 
-/* Whether this thread is inside a wait that is recorded as a whole. */
-static int tt_hushed(const tt_recorder *recorder)
+/* Whether the waits of this thread are not recorded: a recorded wait contains them, or they are a library's own. */
+static int tt_ignores_waits(const tt_recorder *recorder)
 {
     const tt_thread *thread = recorder->forked ? NULL : tt_thread_known(recorder);
-    return tt_silent || (thread && thread->hushed);
+    return tt_silent || (thread && thread->wait_depth);
 }
 
 /* A call that may block begins. It is an own row inside an open section, or on the main thread, but not inside
@@ -202,7 +202,7 @@ static tt_wait tt_wait_enter(tt_section *section, int by_others)
     tt_wait wait = {0, 0, 0};
     if (!recorder->recording || tt_silent) return wait;
     tt_thread *thread = recorder->forked ? NULL : tt_thread_known(recorder);
-    if (thread && thread->hushed) return wait;
+    if (thread && thread->wait_depth) return wait;
     tt_experiment_pay(recorder);
     if (by_others) tt_experiment_away(recorder);
     wait.counts = 1;
@@ -210,7 +210,7 @@ static tt_wait tt_wait_enter(tt_section *section, int by_others)
     if (!thread && !recorder->forked) return wait; /* a helper's: known once another thread woke it */
     tt_here here = {.now = wait.since};
     if (!tt_arrive(recorder, &here)) return wait;
-    here.stack->thread->hushed++;
+    here.stack->thread->wait_depth++;
     tt_frame *around = tt_frame_around(recorder, here.stack, here.pyframe);
     int is_main = here.stack->thread->base.parent.frame != NULL;
     if (around ? around->flags & TT_FRAME_WAITING || !around->node : !is_main) {
@@ -230,7 +230,7 @@ static int tt_is_in_tick(tt_recorder *recorder)
     if (!recorder->recording || recorder->forked || tt_silent) return 0;
     tt_thread *thread = tt_thread_known(recorder);
     tt_here here = {.now = 0};
-    if (!thread || thread->hushed || !tt_arrive(recorder, &here)) return 0;
+    if (!thread || thread->wait_depth || !tt_arrive(recorder, &here)) return 0;
     tt_frame *around = tt_frame_around(recorder, here.stack, here.pyframe);
     int is_tick = around && around->node && around->flags & TT_FRAME_TICK && !(around->flags & TT_FRAME_WAITING);
     tt_stack_rest(here.stack);
@@ -244,12 +244,12 @@ static tt_frame *tt_frame_by_serial(const tt_stack *stack, uint64_t serial)
     return frame;
 }
 
-/* It is over; `channels` NULL: not by anybody's signal, for what was waited for did not come. */
+/* A wait ends; `channels` NULL: without a signal, since what was waited for did not come. */
 static void tt_wait_leave(tt_section *section, tt_wait wait, tt_channels *channels, uint64_t key, uint32_t name_id)
 {
     tt_recorder *recorder = section->recorder;
     tt_thread *thread = tt_thread_known(recorder);
-    if (thread && thread->hushed) thread->hushed--;
+    if (thread && thread->wait_depth) thread->wait_depth--;
     tt_experiment_back(recorder);
     if (!recorder->recording) return;
     tt_message message;

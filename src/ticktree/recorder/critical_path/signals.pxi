@@ -142,7 +142,7 @@ cdef class Channel:
 
     def wakes(self, key):
         """Wakes what waits for this; not inside a wait that is recorded as a whole, and signals as one."""
-        if self.recorder.core.recording and not tt_hushed(self.recorder.core):
+        if self.recorder.core.recording and not tt_ignores_waits(self.recorder.core):
             leave_signal(self.recorder, self.at(key), self.own)
 
     def hash(self, key):

@@ -48,8 +48,8 @@ def origins(bint path=False):
 
 
 @cython.no_gc_clear
-cdef class Errand:
-    """A function to be called on another thread, whose sections then hang where the errand was given."""
+cdef class SubmittedCall:
+    """A function to be called on another thread: its sections are children of the section that submitted it."""
 
     cdef readonly object function
     cdef readonly list given
@@ -59,16 +59,16 @@ cdef class Errand:
         self.given = given
 
     def __call__(self, *args, **kwargs):
-        cdef tt_reparented errands[4]
+        cdef tt_reparented before[4]
         cdef Origin origin
         cdef Py_ssize_t count = min(4, len(self.given))
         cdef Py_ssize_t at
         for at in range(count):
             origin = <Origin>self.given[at]
-            errands[at] = tt_errand_begin(origin.recorder.core, &origin.core)
+            before[at] = tt_submitted_begin(origin.recorder.core, &origin.core)
         try:
             return self.function(*args, **kwargs)
         finally:
             for at in range(count):
                 origin = <Origin>self.given[at]
-                tt_errand_end(origin.recorder.core, &errands[at])
+                tt_submitted_end(origin.recorder.core, &before[at])

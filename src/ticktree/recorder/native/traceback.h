@@ -54,7 +54,7 @@ static int tt_first_entry(PyFrameObject *frame)
     return has_entries ? 0 : PyTraceBack_Here(frame);
 }
 
-/* Set below: what Cython makes of `Loop.__next__` and `Errand.__call__`, which run the program's code. */
+/* Set below: what Cython makes of `Loop.__next__` and `SubmittedCall.__call__`, which run the program's code. */
 static iternextfunc tt_next_inside;
 static ternaryfunc tt_call_inside;
 
@@ -65,19 +65,19 @@ static PyObject *tt_next_outside(PyObject *loop)
     return item;
 }
 
-static PyObject *tt_call_outside(PyObject *errand, PyObject *args, PyObject *names)
+static PyObject *tt_call_outside(PyObject *submitted, PyObject *args, PyObject *names)
 {
-    PyObject *result = tt_call_inside(errand, args, names);
+    PyObject *result = tt_call_inside(submitted, args, names);
     if (!result) tt_drop_raised_entries();
     return result;
 }
 
-static void tt_keep_entries_inside(PyTypeObject *loop, PyTypeObject *errand)
+static void tt_keep_entries_inside(PyTypeObject *loop, PyTypeObject *submitted)
 {
     tt_next_inside = loop->tp_iternext;
     loop->tp_iternext = tt_next_outside;
-    tt_call_inside = errand->tp_call;
-    errand->tp_call = tt_call_outside;
+    tt_call_inside = submitted->tp_call;
+    submitted->tp_call = tt_call_outside;
 }
 
 /* What Cython calls to add an entry for each of its functions. */

@@ -19,4 +19,4 @@ def _prepare_tracebacks():
     Py_INCREF(folder)
     Py_INCREF(own)
     tt_own_folder, tt_own_globals = <PyObject*>folder, <PyObject*>own
-    tt_keep_entries_inside(<PyTypeObject*>Loop, <PyTypeObject*>Errand)
+    tt_keep_entries_inside(<PyTypeObject*>Loop, <PyTypeObject*>SubmittedCall)

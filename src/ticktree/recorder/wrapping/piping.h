@@ -39,7 +39,7 @@ static int tt_piping_signal(const tt_piping *piping, PyObject *end)
 {
     tt_recorder *recorder = piping->section->recorder;
     uint64_t key = 0;
-    if (!recorder->recording || tt_hushed(recorder)) return 1;
+    if (!recorder->recording || tt_ignores_waits(recorder)) return 1;
     if (!tt_piping_key(piping, end, &key)) return 0;
     tt_channels *channels = key ? tt_channels_of_run(recorder) : NULL;
     if (channels) tt_signal(recorder, channels, key);

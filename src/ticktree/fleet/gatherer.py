@@ -15,7 +15,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from ticktree.fleet.shelf import Label, Rank, StoreSlot, connected, fetch, labels, ranks_of
+from ticktree.fleet.store_slots import Label, Rank, StoreSlot, connected, fetch, labels, ranks_of
 from ticktree.profile import Profile
 from ticktree.run.job import SoFar, expect, keep_so_far, note_so_far
 from ticktree.run.reading import reader  # noqa: F401 - now, or the first look would seem to cost what importing does
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 _AGAIN_AFTER_S = 10.0
 
 
-class Courier:
+class RankGatherer:
     """The transport of one run.
 
     Args:
@@ -127,8 +127,8 @@ class _Keeping:
 
     def _keep(self, store: Any, place: int, label: Label, noted: dict[str, SoFar]) -> None:
         before = noted.setdefault(label.run, SoFar(label.host, label.ranks))
-        which = (place, label.turn)
-        if not label.turn or self._kept.get(label.run) == which:
+        which = (place, label.version)
+        if not label.version or self._kept.get(label.run) == which:
             return
         packed = fetch(store, place, label)
         if packed is not None:

@@ -1,8 +1,8 @@
 """Slots of a job's store: where each run but that of rank 0 leaves its part recorded so far.
 
-    ticktree/shelf/runs                 how many runs have a place
-    ticktree/shelf/PLACE                a label, as JSON
-    ticktree/shelf/PLACE/SLOT/PIECE     what it is of, in pieces
+    ticktree/slots/runs                 how many runs have a place
+    ticktree/slots/PLACE                a label, as JSON
+    ticktree/slots/PLACE/SLOT/PIECE     what it is of, in pieces
 
 Two slots in turn, and the label last: a reader meanwhile finds the old one whole, or detects by its digest
 that it is not.
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 PIECE_BYTES = 1 << 18
 # Packed, and of a run; the store holds two of them.
 MOST_BYTES = 1 << 25
-_COUNT = "ticktree/shelf/runs"
+_COUNT = "ticktree/slots/runs"
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class Label:
         host: Its machine.
         ranks: Its ranks.
         ticks: How many ticks it had made, at least.
-        turn: Which it is of those that lay there, from 1; 0: nothing yet.
+        version: The number of the profile in this place, from 1; 0: none yet.
         size: Its bytes; above MOST_BYTES it was too large.
         digest: Of these.
     """
@@ -51,7 +51,7 @@ class Label:
     host: str
     ranks: tuple[int, ...]
     ticks: int = 0
-    turn: int = 0
+    version: int = 0
     size: int = 0
     digest: str = ""
 
@@ -99,8 +99,8 @@ class StoreSlot:
             ticks: How many ticks had been made by then, at least.
         """
         digest = hashlib.sha256(packed).hexdigest()
-        turn = self._label.turn + 1
-        label = replace(self._label, ticks=ticks, turn=turn, size=len(packed), digest=digest)
+        version = self._label.version + 1
+        label = replace(self._label, ticks=ticks, version=version, size=len(packed), digest=digest)
         if not label.is_too_large():
             for key, at in _pieces(self._place, label):
                 store.set(key, packed[at : at + PIECE_BYTES])
@@ -138,13 +138,13 @@ def fetch(store: Any, place: int, label: Label) -> bytes | None:
 
 
 def _key(place: int) -> str:
-    return f"ticktree/shelf/{place}"
+    return f"ticktree/slots/{place}"
 
 
 def _pieces(place: int, label: Label) -> Iterator[tuple[str, int]]:
     """The key of each piece, and where it begins."""
     for number, at in enumerate(range(0, label.size, PIECE_BYTES)):
-        yield f"{_key(place)}/{label.turn % 2}/{number}", at
+        yield f"{_key(place)}/{label.version % 2}/{number}", at
 
 
 # For a store that answers no more: the program's own connection waits for half an hour.

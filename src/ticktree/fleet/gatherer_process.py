@@ -22,7 +22,7 @@ _LONGEST_REST_S = 60.0
 _PATIENCE_S = 1.0
 
 
-class CourierProcess:
+class GathererProcess:
     """A process that carries what a run has recorded every so many ticks.
 
     Args:
@@ -65,17 +65,17 @@ class CourierProcess:
 def main(path: str, every: str) -> None:
     """Be that process."""
     # Slow to import, and the supervisor needs none of it.
-    from ticktree.fleet.courier import Courier
+    from ticktree.fleet.gatherer import RankGatherer
     from ticktree.run.finishing import RunDirectory
 
     os.nice(ONLOOKER - SUPERVISOR)
     run = RunDirectory.join(Path(path))
-    courier = Courier(run, int(every))
+    gatherer = RankGatherer(run, int(every))
     rest_s = EVERY_S
     while not _has_ended(rest_s) and not run.is_finished():
         spent_s = 0.0
         with suppress(Exception):
-            spent_s = courier.look()
+            spent_s = gatherer.look()
         rest_s = min(max(EVERY_S, _REST * spent_s), _LONGEST_REST_S)
 
 

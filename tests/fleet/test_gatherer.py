@@ -13,10 +13,10 @@ from contextlib import suppress
 import pytest
 
 from ticktree.files.owner import start_of
-from ticktree.fleet import courier, shelf
-from ticktree.fleet.courier import Courier
-from ticktree.fleet.courier_process import CourierProcess
-from ticktree.fleet.shelf import Label, StoreSlot, fetch, labels, note_rank, ranks_of
+from ticktree.fleet import gatherer, store_slots
+from ticktree.fleet.gatherer import RankGatherer
+from ticktree.fleet.gatherer_process import GathererProcess
+from ticktree.fleet.store_slots import Label, StoreSlot, fetch, labels, note_rank, ranks_of
 from ticktree.loading import load
 from ticktree.profile import Profile
 from ticktree.run.finishing import RunDirectory
@@ -59,7 +59,7 @@ def runs(tmp_path, monkeypatch):
 def ticks(monkeypatch):
     """How many ticks each run has made, by its id."""
     made = {}
-    monkeypatch.setattr(courier, "most_ticks", lambda run: made.get(run.id, 0))
+    monkeypatch.setattr(gatherer, "most_ticks", lambda run: made.get(run.id, 0))
     return made
 
 
@@ -68,29 +68,29 @@ def label(**known):
 
 
 def of_job(store, runs, *numbers, every=10):
-    """A courier for each run, whose rank has that number."""
+    """A gatherer for each run, whose rank has that number."""
     for run, number in zip(runs, numbers, strict=True):
         note_rank(run, number, 2, "here", 1)
-    found = [Courier(run, every, lambda *_: store) for run in runs]
+    found = [RankGatherer(run, every, lambda *_: store) for run in runs]
     for each in found:
         each.look()  # others might be about to say that they are there
     return found
 
 
 def test_what_is_put_there_in_pieces_is_fetched_whole(monkeypatch):
-    monkeypatch.setattr(shelf, "PIECE_BYTES", 3)
+    monkeypatch.setattr(store_slots, "PIECE_BYTES", 3)
     store = Store()
     place = StoreSlot(store, label())
-    assert [each.turn for _, each in labels(store).items()] == [0]
+    assert [each.version for _, each in labels(store).items()] == [0]
     for packed in (b"0123456789", b"abc", b"012345"):
         place.put(store, packed, 7)
         ((at, found),) = labels(store).items()
         assert fetch(store, at, found) == packed
-    assert (found.ticks, found.turn) == (7, 3)
+    assert (found.ticks, found.version) == (7, 3)
 
 
 def test_what_is_overwritten_while_it_is_fetched_is_not_taken_for_whole(monkeypatch):
-    monkeypatch.setattr(shelf, "PIECE_BYTES", 3)
+    monkeypatch.setattr(store_slots, "PIECE_BYTES", 3)
     store = Store()
     place = StoreSlot(store, label())
     place.put(store, b"aaaaaa", 1)
@@ -102,7 +102,7 @@ def test_what_is_overwritten_while_it_is_fetched_is_not_taken_for_whole(monkeypa
 
 
 def test_what_is_too_large_is_not_put_there_and_said_to_be(monkeypatch):
-    monkeypatch.setattr(shelf, "MOST_BYTES", 5)
+    monkeypatch.setattr(store_slots, "MOST_BYTES", 5)
     store = Store()
     StoreSlot(store, label()).put(store, b"0123456789", 1)
     assert b"0123456789" not in store.kept.values()
@@ -115,7 +115,7 @@ def test_what_is_too_large_is_not_put_there_and_said_to_be(monkeypatch):
 def test_a_label_that_is_none_is_left_alone(text):
     store = Store()
     StoreSlot(store, label())
-    store.set("ticktree/shelf/0", text)
+    store.set("ticktree/slots/0", text)
     assert labels(store) == {}
 
 
@@ -178,14 +178,14 @@ def test_after_a_broken_connection_what_has_come_before_is_as_old_as_it_was(runs
     note_rank(runs[0], 0, 2, "here", 1)
     note_rank(runs[1], 1, 2, "here", 1)
     now_s = [0.0]
-    first, second = (Courier(run, 10, lambda *_: stores[-1], clock=lambda: now_s[0]) for run in runs)
+    first, second = (RankGatherer(run, 10, lambda *_: stores[-1], clock=lambda: now_s[0]) for run in runs)
     for each in (first, second):
         each.look()
     ticks[runs[1].id] = 12
     second.look()
     first.look()
     said = list(how_far(runs[0].path))
-    monkeypatch.setattr(courier.time, "time_ns", lambda: 0)
+    monkeypatch.setattr(gatherer.time, "time_ns", lambda: 0)
 
     class Broken(Store):
         def multi_get(self, keys):
@@ -216,7 +216,7 @@ def test_of_a_run_that_took_two_places_the_later_counts(runs, ticks):
     first, second = of_job(store, runs, 0, 1)
     ticks[runs[1].id] = 40
     second.look()
-    again = Courier(runs[1], 10, lambda *_: store)
+    again = RankGatherer(runs[1], 10, lambda *_: store)
     again.look()
     ticks[runs[1].id] = 60
     again.look()
@@ -231,8 +231,8 @@ def test_a_job_that_is_all_in_one_run_needs_no_store(runs):
 
     for number in range(2):
         note_rank(runs[0], number, 2, "here", 1)
-    courier = Courier(runs[0], 1, connect)
-    assert [courier.look() for _ in range(3)] == [0.0, 0.0, 0.0]
+    gatherer = RankGatherer(runs[0], 1, connect)
+    assert [gatherer.look() for _ in range(3)] == [0.0, 0.0, 0.0]
 
 
 def test_where_nobody_answers_it_is_tried_again_later_and_not_at_every_look(runs):
@@ -243,11 +243,11 @@ def test_where_nobody_answers_it_is_tried_again_later_and_not_at_every_look(runs
         raise OSError("nobody answers")
 
     note_rank(runs[0], 1, 2, "here", 1)
-    courier = Courier(runs[0], 1, connect, clock=lambda: now_s[0])
-    courier.look()
+    gatherer = RankGatherer(runs[0], 1, connect, clock=lambda: now_s[0])
+    gatherer.look()
     for _ in range(25):
         with suppress(OSError):
-            courier.look()
+            gatherer.look()
         now_s[0] += 1.0
     assert tried == [100.0, 110.0, 120.0]
 
@@ -270,7 +270,7 @@ def test_ids_that_are_no_file_names_are_kept_apart_in_one_directory(runs):
 
 
 def test_the_process_ends_when_it_is_told_to(runs):
-    process = CourierProcess(10)
+    process = GathererProcess(10)
     process.end()  # nothing has begun
     process.begin(runs[0])
     pid = process._process.pid
@@ -283,9 +283,9 @@ def test_the_process_ends_when_it_is_told_to(runs):
 SUPERVISOR = """
 import sys, time
 from pathlib import Path
-from ticktree.fleet.courier_process import CourierProcess
+from ticktree.fleet.gatherer_process import GathererProcess
 from ticktree.run.finishing import RunDirectory
-process = CourierProcess(10)
+process = GathererProcess(10)
 process.begin(RunDirectory.open(Path(sys.argv[1])))
 print(process._process.pid, flush=True)
 time.sleep(600)
