@@ -29,7 +29,7 @@ from harness.spread import Spread
 from visual_sac_overhead import interval
 
 ROOT = Path(__file__).parents[1]
-UNMODIFIED = ROOT / "tests" / "instrument" / "programs"
+UNMODIFIED = ROOT / "tests" / "instruments" / "programs"
 WORKLOADS = ROOT / "workloads"
 TARGET_PERCENT = 2.0
 QUICK_SHARE = 4  # a quick look takes that much fewer steps
