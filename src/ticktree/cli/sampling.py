@@ -117,9 +117,12 @@ def first_marks(sampled: Sampled, argv: Sequence[str]) -> dict[str, str]:
         argv: the program's command line.
     """
     # Imported here, because the start of `ticktree run` must not wait for the model.
-    from ticktree.analysis.main_loop import main_loop
     from ticktree.profile import SampledStack
-    from ticktree.profile.samples import SAMPLED_FUNCTION, SAMPLED_LOOP, SAMPLED_LOOP_CODE
+    from ticktree.profile.samples import LEAST_SAMPLES, SAMPLED_FUNCTION, SAMPLED_LOOP, SAMPLED_LOOP_CODE
+
+    if sum(weight.count for weight in sampled.stacks.values()) < LEAST_SAMPLES:
+        return {}  # reports show nothing of so few
+    from ticktree.analysis.main_loop import main_loop
 
     stacks = [
         (SampledStack("", "", stack.state, stack.lines), weight)
