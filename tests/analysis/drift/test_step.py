@@ -8,7 +8,7 @@ from ticktree.analysis.drift.statistics import (
     CRITICAL,
     FEWEST,
     MOST,
-    _surprise,
+    _statistic,
     is_real,
     most_different,
     without,
@@ -70,7 +70,7 @@ def test_the_critical_values_are_exceeded_by_half_a_percent_of_all_orders():
         exceeded = 0
         for _ in range(600):
             dice.shuffle(values)
-            exceeded += _surprise(values) > CRITICAL[count]
+            exceeded += _statistic(values) > CRITICAL[count]
         assert exceeded <= 10  # 3 are expected; more than 10 happen once in 3,000 times
 
 

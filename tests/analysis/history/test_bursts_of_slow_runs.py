@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
-from ticktree.analysis.history.changes import FEWEST, LONGEST, SHORTEST, WARY, changes
+from ticktree.analysis.history.changes import FEWEST, LONGEST, SHORTEST, SHORTEST_AFTER_BURST, changes
 
 
 def steady(seed: int, length: int = 40, spread: float = 0.02) -> np.ndarray:
@@ -24,7 +24,15 @@ def runs_until_found(values: np.ndarray, at: int) -> int:
 
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize(
-    ("burst", "needed"), [(0, SHORTEST), (1, WARY), (2, WARY), (3, WARY), (4, 5), (5, LONGEST)]
+    ("burst", "needed"),
+    [
+        (0, SHORTEST),
+        (1, SHORTEST_AFTER_BURST),
+        (2, SHORTEST_AFTER_BURST),
+        (3, SHORTEST_AFTER_BURST),
+        (4, 5),
+        (5, LONGEST),
+    ],
 )
 def test_a_level_is_believed_once_it_held_for_longer_than_the_bursts_before(seed, burst, needed):
     values = steady(seed)

@@ -11,8 +11,8 @@ from ticktree.analysis.history.changes import (
     FEWEST,
     SHORTEST,
     changes,
+    confidence_set,
     cuts,
-    may_begin,
     noise_of,
     without_outliers,
 )
@@ -154,7 +154,7 @@ def test_noise_is_told_from_a_series_with_changes_and_outliers_in_it():
     logs[::25] += 5
     found = noise_of(logs)
     assert found.spread == pytest.approx(0.05, rel=0.2)
-    assert found.memory < 0.2
+    assert found.autocorrelation < 0.2
 
 
 def test_what_a_run_keeps_of_the_one_before_is_told_from_a_series_with_changes_in_it():
@@ -164,7 +164,7 @@ def test_what_a_run_keeps_of_the_one_before_is_told_from_a_series_with_changes_i
         logs[at] = 0.4 * logs[at - 1] + noise.normal(0, 0.05 * 0.84**0.5)
     logs += np.repeat([0.0, 2.0], 1000)
     found = noise_of(logs)
-    assert found.memory == pytest.approx(0.4, abs=0.12)
+    assert found.autocorrelation == pytest.approx(0.4, abs=0.12)
     assert found.spread == pytest.approx(0.05, rel=0.2)
 
 
@@ -175,9 +175,9 @@ def test_outliers_are_pulled_back_and_a_step_is_left_alone():
 
 def test_the_places_where_a_change_may_have_been_are_one_for_a_step_and_many_for_a_hint():
     step = np.array([0.0] * 10 + [10.0] * 10)
-    assert may_begin(step, 10, 1.0) == (10, 10)
+    assert confidence_set(step, 10, 1.0) == (10, 10)
     noise = np.random.default_rng(5)
     hint = noise.normal(0, 1, 40) + np.repeat([0.0, 1.0], 20)
-    first, last = may_begin(hint, cuts(hint, 0.0, 20)[0], 1.0)
+    first, last = confidence_set(hint, cuts(hint, 0.0, 20)[0], 1.0)
     assert first <= 20 <= last
     assert last - first > 3

@@ -1,1 +1,1 @@
-"""The course of a run: whether a loop was as fast at its end as at its beginning, and if not, since when and where."""
+"""Drift within a run: whether a loop's speed changed, and if so, when and in which section."""

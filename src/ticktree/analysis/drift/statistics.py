@@ -8,12 +8,12 @@ from collections.abc import Sequence
 from statistics import median
 from typing import NamedTuple
 
-# The standard deviation of what is normal, by its median deviation.
+# The ratio of a normal distribution's standard deviation to its median deviation.
 DEVIATIONS = 1.4826
 
 
 def ranks_of(values: Sequence[float]) -> list[float]:
-    """Return the rank of each value, from 1; equal values share the mean of theirs."""
+    """Return the rank of each value, from 1; equal values have the mean of their ranks."""
     order = sorted(range(len(values)), key=values.__getitem__)
     ranks = [0.0] * len(values)
     at = 0
@@ -28,13 +28,13 @@ def ranks_of(values: Sequence[float]) -> list[float]:
 
 
 def autocorrelation_time(values: Sequence[float]) -> float:
-    """Return how many values in a row tell no more than one would; 1 where they are independent.
+    """Return how many successive values carry no more information than one; 1 if they are independent.
 
     The integrated autocorrelation time, by Geyer's initial positive sequence ("Practical Markov chain Monte Carlo",
     Statistical Science 7(4), 1992).
 
     Args:
-        values: in the order of time, without the trend or the step that is asked about.
+        values: in the order of time, without the trend or step that is being tested.
     """
     around = centred(values)
     variance = correlation(around, 0)
@@ -42,8 +42,8 @@ def autocorrelation_time(values: Sequence[float]) -> float:
         return 1.0
     time = -1.0
     for lag in range(0, len(around) - 1, 2):
-        pair = sum(correlation(around, each) for each in (lag, lag + 1)) / variance
-        if pair <= 0:  # from here on there is noise only
+        pair = sum(correlation(around, distance) for distance in (lag, lag + 1)) / variance
+        if pair <= 0:  # the rest is noise
             break
         time += 2 * pair
     return max(1.0, time)
@@ -56,46 +56,38 @@ def centred(values: Sequence[float]) -> list[float]:
 
 
 def correlation(around: Sequence[float], lag: int) -> float:
-    """Return the sum of the products of values around 0 that are `lag` apart; of none, their squares."""
+    """Return the sum of the products of values around 0 that are `lag` apart; for lag 0, of their squares."""
     return sum(a * b for a, b in zip(around, around[lag:], strict=False))
 
 
-# Trend: whether values rise or fall all along, and how steeply.
+# Trend: whether values rise or fall throughout, and how steeply.
 #
 # The slope is Theil's and Sen's (Sen, "Estimates of the regression coefficient based on Kendall's tau", Journal of the
-# American Statistical Association 63, 1968): the median of the slopes between all pairs. Whether there is one at all
-# is detected by the Mann-Kendall test (Mann, "Nonparametric tests against trend", Econometrica 13, 1945), its variance
-# corrected for ties, and for autocorrelation as Hamed and Rao do ("A modified Mann-Kendall trend test for
-# autocorrelated data", Journal of Hydrology 204, 1998).
-
-# Trend: whether values rise or fall all along, and how steeply.
-#
-# The slope is Theil's and Sen's (Sen, "Estimates of the regression coefficient based on Kendall's tau", Journal of the
-# American Statistical Association 63, 1968): the median of the slopes between all pairs. Whether there is one at all
-# is detected by the Mann-Kendall test (Mann, "Nonparametric tests against trend", Econometrica 13, 1945), its variance
-# corrected for ties, and for autocorrelation as Hamed and Rao do ("A modified Mann-Kendall trend test for
-# autocorrelated data", Journal of Hydrology 204, 1998).
+# American Statistical Association 63, 1968): the median of the slopes between all pairs. The Mann-Kendall test (Mann,
+# "Nonparametric tests against trend", Econometrica 13, 1945) detects whether there is one, its variance corrected for
+# ties, and for autocorrelation as by Hamed and Rao ("A modified Mann-Kendall trend test for autocorrelated data",
+# Journal of Hydrology 204, 1998).
 
 # One in a hundred series without a trend seems to have one.
 LEVEL = 0.01
-# So many independent values the statistic needs to be close to normal; a slow wave of noise has fewer.
+# With fewer independent values the statistic is not close to normal; a slow wave of noise has fewer.
 FEWEST_INDEPENDENT = 12
-# Where there are fewer, the rise must be so many times what such noise makes of itself: there are trends so clear that
-# all that is left next to them is their bend.
+# With fewer, the rise must be this many standard errors: some trends are so clear that the only residual is their
+# curvature.
 CLEAR_ERRORS = 10.0
 # A correlation of ranks counts beyond the 95% limits of white noise.
 _LIMIT = 1.96
 
 
 class LinearTrend(NamedTuple):
-    """How values go over time.
+    """A line through values over time.
 
     Attributes:
-        slope: from one value to the next.
-        middle: the line's height over the middle of all.
+        slope: per value.
+        middle: the line's height at the middle value.
         p: how often chance alone gives a trend as clear as this one, in either direction.
-        independent: how many independent values would tell as much.
-        errors: how many standard errors the whole rise is.
+        independent: how many independent values would carry as much information.
+        errors: the whole rise in standard errors.
     """
 
     slope: float
@@ -120,12 +112,12 @@ def trend(values: Sequence[float]) -> LinearTrend:
     line = median(rest)
     correction = _correction(rest)
     score = sum(_sign(later - value) for place, value in enumerate(values) for later in values[place + 1 :])
-    ties = sum(each * (each - 1) * (2 * each + 5) for each in Counter(values).values())
+    ties = sum(tied * (tied - 1) * (2 * tied + 5) for tied in Counter(values).values())
     variance = (count * (count - 1) * (2 * count + 5) - ties) / 18 * correction
-    # A whole step of the score towards 0, as it is not continuous.
+    # The continuity correction: the score moves one step towards 0.
     z = 0.0 if variance <= 0 else max(0, abs(score) - 1) / math.sqrt(variance)
-    # The error of a regression's rise over all of its values, 12 / n being that of evenly spaced ones.
-    deviation = DEVIATIONS * median(abs(each - line) for each in rest)
+    # The error of a regression's rise over all its values; 12 / n is that for evenly spaced ones.
+    deviation = DEVIATIONS * median(abs(value - line) for value in rest)
     error = deviation * math.sqrt(12 * correction / count)
     rise = abs(slope) * (count - 1)
     return LinearTrend(
@@ -147,9 +139,9 @@ def sen_slope(values: Sequence[float]) -> float:
 
 
 def _correction(rest: Sequence[float]) -> float:
-    """Return by how much autocorrelation makes the variance larger, told from the ranks of what is no trend.
+    """Return the factor by which autocorrelation increases the variance, from the ranks of the residuals.
 
-    Hamed and Rao also let negative correlations make it smaller; here that is not believed.
+    In Hamed and Rao, negative correlations can also decrease it; here they cannot.
     """
     count = len(rest)
     ranks = ranks_of(rest)
@@ -162,7 +154,7 @@ def _correction(rest: Sequence[float]) -> float:
         part = correlation(around, lag) / variance
         if abs(part) > _LIMIT / math.sqrt(count):
             extra += (count - lag) * (count - lag - 1) * (count - lag - 2) * part
-    # Where few correlations are significant each for itself, together they may be.
+    # Correlations that are not significant one by one may be so together.
     return max(1 + 2 * extra / (count * (count - 1) * (count - 2)), autocorrelation_time(ranks))
 
 
@@ -170,29 +162,21 @@ def _sign(value: float) -> int:
     return (value > 0) - (value < 0)
 
 
-# Step: a stretch of a run in which a loop's level is another than before and after it, or than before it.
+# Step: a stretch of a run in which a loop's level differs from that before it, and after it if the stretch ends.
 #
-# The stretch is looked for as in circular binary segmentation (Olshen, Venkatraman, Lucito and Wigler, "Circular
-# binary segmentation for the analysis of array-based DNA copy number data", Biostatistics 5(4), 2004): of all
-# stretches the one that differs most from the rest, which may lie in the middle or reach to an end. The test is by
-# ranks, as in Pettitt's test ("A non-parametric approach to the change-point problem", Applied Statistics 28(2),
-# 1979), so that a burst of slow ticks counts as one high rank and not as a level.
+# The search is circular binary segmentation (Olshen, Venkatraman, Lucito and Wigler, "Circular binary segmentation for
+# the analysis of array-based DNA copy number data", Biostatistics 5(4), 2004): of all stretches, in the middle or
+# reaching an end, it takes the one that differs most from the rest. The test uses ranks, as Pettitt's does ("A
+# non-parametric approach to the change-point problem", Applied Statistics 28(2), 1979), so that a burst of slow ticks
+# counts as one high rank and not as a level.
 
-# Step: a stretch of a run in which a loop's level is another than before and after it, or than before it.
-#
-# The stretch is looked for as in circular binary segmentation (Olshen, Venkatraman, Lucito and Wigler, "Circular
-# binary segmentation for the analysis of array-based DNA copy number data", Biostatistics 5(4), 2004): of all
-# stretches the one that differs most from the rest, which may lie in the middle or reach to an end. The test is by
-# ranks, as in Pettitt's test ("A non-parametric approach to the change-point problem", Applied Statistics 28(2),
-# 1979), so that a burst of slow ticks counts as one high rank and not as a level.
-
-# Fewer values cannot be that surprising in any order.
+# In no order do fewer values exceed a critical value.
 FEWEST = 16
 MOST = 32
-# What lasts for less of a run is a burst of slow ticks and no level.
+# One part in this many of a run: a shorter stretch is a burst of slow ticks, not a level.
 LEAST_SHARE = 5
-# What the statistic exceeds in half a percent of all orders of so many values, told from 40,000 random orders each;
-# tests/analysis/drift/test_step.py does it again with fewer.
+# By number of values, what the statistic exceeds in 0.5% of all orders, estimated from 40,000 random orders each;
+# tests/analysis/drift/test_step.py repeats that with fewer.
 CRITICAL: dict[int, float] = {
     16: 3.254,
     17: 3.317,
@@ -212,14 +196,14 @@ CRITICAL: dict[int, float] = {
     31: 3.683,
     32: 3.737,
 }
-# The step must also be so many standard errors, which know of autocorrelation. Chosen by benchmarks/steadiness.py.
+# The least step, in standard errors corrected for autocorrelation. Chosen with benchmarks/steadiness.py.
 LEAST_ERRORS = 8.0
-# So many autocorrelation times each level must last: in less a slow wave of noise looks like a level. Where one lasts
-# for less, the step must be so much larger.
+# The least duration of each level, in autocorrelation times: within less, a slow wave of noise looks like a level. If
+# one is shorter, the step must be larger in proportion.
 LEAST_TIMES = 8.0
-# So many of a level's values are on its side of the middle between both; bursts that follow each other are no level.
+# The least share of a level's values on its side of the midpoint between both levels; successive bursts are no level.
 ALIKE_SHARE = 0.8
-# The error of a median of what is normal, by that of a mean.
+# The ratio of the error of a median to that of a mean, for a normal distribution.
 _MEDIAN_ERROR = 1.2533
 
 
@@ -227,34 +211,34 @@ class LevelStep(NamedTuple):
     """The stretch that differs most from the rest.
 
     Attributes:
-        first: where it begins.
-        end: where it has ended.
-        surprise: how far its mean rank is from the rest's, in standard deviations.
+        first: index of its first value.
+        end: index after its last value.
+        statistic: how far its mean rank is from the rest's, in standard deviations.
     """
 
     first: int
     end: int
-    surprise: float
+    statistic: float
 
 
 def most_different(values: Sequence[float]) -> LevelStep:
-    """Return the stretch of a fifth of all values at least without which the others are most alike.
+    """Return the stretch of at least a fifth of all values that differs most from the others.
 
-    Its surprise is that of the most surprising stretch, by ranks, and its place where the least absolute differences
-    from the two medians are left: ranks lean towards the middle. One that reaches the beginning is given by the rest,
-    so that what comes later is what has changed.
+    Its statistic is the largest of all stretches, by ranks; its position minimizes the absolute differences from the
+    two medians, because ranks are biased towards the middle. If it reaches the beginning, the result is the rest
+    instead, so that the later part is the one that changed.
 
     Args:
         values: in the order of time, from `FEWEST` to `MOST`.
     """
-    surprise = _surprise(values)
+    statistic = _statistic(values)
     places = _places(len(values))
-    left = {place: sum(map(abs, without(values, LevelStep(*place, surprise)))) for place in places}
-    first, end = min(places, key=left.__getitem__)
-    return LevelStep(end, len(values), surprise) if first == 0 else LevelStep(first, end, surprise)
+    residuals = {place: sum(map(abs, without(values, LevelStep(*place, statistic)))) for place in places}
+    first, end = min(places, key=residuals.__getitem__)
+    return LevelStep(end, len(values), statistic) if first == 0 else LevelStep(first, end, statistic)
 
 
-def _surprise(values: Sequence[float]) -> float:
+def _statistic(values: Sequence[float]) -> float:
     """Return how far the mean rank of the most different stretch is from the rest's, in standard deviations."""
     count = len(values)
     variance = count * (count + 1) / 12
@@ -268,7 +252,7 @@ def _surprise(values: Sequence[float]) -> float:
 
 
 def _places(count: int) -> list[tuple[int, int]]:
-    """Return where all stretches begin and end that, as the rest, have a fifth of so many values at least."""
+    """Return where all stretches begin and end that have at least a fifth of `count` values, as does the rest."""
     least = count // LEAST_SHARE
     return [
         (first, end)
@@ -278,21 +262,21 @@ def _places(count: int) -> list[tuple[int, int]]:
 
 
 def is_real(values: Sequence[float], step: LevelStep) -> bool:
-    """Tell whether a step is there: surprising in any order, beyond its error, and all through its stretch.
+    """Return whether a step is significant, larger than its error allows, and present throughout its stretch.
 
     Args:
         values: in the order of time.
-        step: what was found in them.
+        step: their most different stretch.
     """
-    if step.surprise <= CRITICAL[len(values)]:
+    if step.statistic <= CRITICAL[len(values)]:
         return False
     inside, outside = parts(values, step)
     change = median(inside) - median(outside)
     rest = without(values, step)
     deviation = DEVIATIONS * median(map(abs, rest))
-    memory = autocorrelation_time(ranks_of(rest))
-    error = _MEDIAN_ERROR * deviation * math.sqrt(memory * (1 / len(inside) + 1 / len(outside)))
-    short = max(1.0, LEAST_TIMES * memory / min(len(inside), len(outside)))
+    time = autocorrelation_time(ranks_of(rest))
+    error = _MEDIAN_ERROR * deviation * math.sqrt(time * (1 / len(inside) + 1 / len(outside)))
+    short = max(1.0, LEAST_TIMES * time / min(len(inside), len(outside)))
     if abs(change) <= LEAST_ERRORS * short * error:
         return False
     middle = median(outside) + change / 2
@@ -300,7 +284,7 @@ def is_real(values: Sequence[float], step: LevelStep) -> bool:
 
 
 def parts(values: Sequence[float], step: LevelStep) -> tuple[list[float], list[float]]:
-    """Return the values in the step's stretch, and the others."""
+    """Return the values within the step's stretch, and the others."""
     inside = list(values[step.first : step.end])
     return inside, [*values[: step.first], *values[step.end :]]
 

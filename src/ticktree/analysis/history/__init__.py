@@ -1,10 +1,10 @@
-"""History: how a program did over its runs, and with which commit it changed."""
+"""History: how the speed of a program changed over its runs, and with which commit."""
 
 from ticktree.analysis.history.changes import FEWEST, LEVEL, LONGEST, SHORTEST, THRESHOLD, Change, changes
 from ticktree.analysis.history.history import (
-    Asked,
     ChangePoint,
     Commit,
+    Criteria,
     History,
     Series,
     SeriesTrends,
@@ -20,10 +20,10 @@ __all__ = [
     "LONGEST",
     "SHORTEST",
     "THRESHOLD",
-    "Asked",
     "Change",
     "ChangePoint",
     "Commit",
+    "Criteria",
     "History",
     "Series",
     "SeriesTrends",

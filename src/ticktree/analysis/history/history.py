@@ -1,4 +1,4 @@
-"""History: how every section worth a look did in every series of runs of one program on machines that are alike."""
+"""History: the trend of every larger section in every series of runs of one program on similar machines."""
 
 from __future__ import annotations
 
@@ -21,26 +21,26 @@ from ticktree.profile import path as paths
 from ticktree.profile.metadata import Value
 from ticktree.profile.remembered import Remembered
 
-# Series: runs that may be held against one another, in the order in which they began.
+# Series: runs that can be compared, in the order in which they began.
 #
 # A new laptop is no regression, and neither is a larger batch: only runs of one program, with the same arguments, on
-# machines that are alike make a series.
+# similar machines form a series.
 
-# What a machine is known by: what decides how fast it is, and stays as it is when its kernel is updated. The host's
-# name is no part of it: containers and cloud machines get a new one each time.
+# The facts that identify a machine: they determine its speed, and a kernel update does not change them. The host's
+# name is not among them: containers and cloud machines get a new one each time.
 _MACHINE = ("cpu", "cores", "cores_usable", "gpus")
 _COMMAND = "command"
 
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """Runs of one program on machines that are alike.
+    """Runs of one program on similar machines.
 
     Attributes:
-        program: its command line; without arguments where any were taken for the same.
-        machine: the facts that it is known by; empty where none is known.
+        program: its command line; without arguments if they were ignored.
+        machine: the facts that identify it; empty if none is known.
         runs: oldest first, at least one.
-        is_current: whether the program's newest run of all is among them: verdicts on others are of the past.
+        is_current: whether it contains the program's newest run; the verdicts on other series are of the past.
     """
 
     program: str
@@ -49,7 +49,7 @@ class Series:
     is_current: bool = True
 
     def to_dict(self) -> dict[str, Any]:
-        """Return what it is of, as `history --format json` gives it."""
+        """Return its program, machine and runs for `history --format json`."""
         return {
             "program": self.program,
             "machine": dict(self.machine),
@@ -72,18 +72,18 @@ def grouped(runs: Iterable[Remembered], *, any_arguments: bool = False) -> list[
 
     Args:
         runs: in any order.
-        any_arguments: whether a program's arguments make no difference.
+        any_arguments: whether to ignore a program's arguments.
     """
     found: dict[tuple[str, tuple[tuple[str, Value], ...]], list[Remembered]] = {}
     for run in sorted(runs, key=lambda run: (run.started_ns, run.id)):
         found.setdefault((_program(run, any_arguments), tuple(_machine(run).items())), []).append(run)
-    series = [Series(program, dict(machine), each) for (program, machine), each in found.items()]
-    series.sort(key=lambda one: one.runs[-1].started_ns, reverse=True)
+    all_series = [Series(program, dict(machine), members) for (program, machine), members in found.items()]
+    all_series.sort(key=lambda series: series.runs[-1].started_ns, reverse=True)
     programs: set[str] = set()
-    for at, one in enumerate(series):
-        series[at] = replace(one, is_current=one.program not in programs)
-        programs.add(one.program)
-    return series
+    for at, series in enumerate(all_series):
+        all_series[at] = replace(series, is_current=series.program not in programs)
+        programs.add(series.program)
+    return all_series
 
 
 def _machine(run: Remembered) -> dict[str, Value]:
@@ -94,7 +94,7 @@ def _program(run: Remembered, any_arguments: bool) -> str:
     command = str(run.facts.get(_COMMAND, run.facts.get("name", "")))
     if not any_arguments:
         return command
-    with suppress(ValueError):  # it need not be a command line of ours
+    with suppress(ValueError):  # it need not be a command line that ticktree wrote
         words = shlex.split(command)
         return shlex.join(words[:2] if words[:1] == ["-m"] else words[:1])
     return command
@@ -105,18 +105,18 @@ Verdict: TypeAlias = Literal["slower", "faster", "no change", "inconclusive", "t
 
 @dataclass(frozen=True, slots=True)
 class ChangePoint:
-    """A change, and the runs at which it was.
+    """A change, and the runs between which it happened.
 
     Attributes:
-        change: by how much; its places are those of the trend's values.
+        change: the change; its indices are those of the trend's values.
         run: the first on the new level.
-        last: the one before it.
-        suspects: commits at which it may have come in as well, the likeliest first; none where it cannot be the
-            program's, or where commits are not known.
-        stands: whether the newest runs are still slower, where it was for the slower; whether it was the last change,
-            where for the faster.
+        last: the last on the old level.
+        suspects: commits that may have caused it, the likeliest first; empty if the program cannot be the cause, or
+            if commits are not known.
+        stands: for a slowdown, whether the newest runs are still slower; for a speedup, whether it was the last
+            change.
         is_accepted: whether a user accepted it.
-        differences: what else is not the same in both runs that may alone have made it.
+        differences: other facts that differ between the two runs and could alone have caused it.
     """
 
     change: Change
@@ -133,7 +133,7 @@ class ChangePoint:
         return self.change.is_slower and self.stands and not self.is_accepted
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it as `history --format json` gives it."""
+        """Return its fields for `history --format json`."""
         shift = self.change.shift
         return {
             "run": self.run.id,
@@ -156,15 +156,15 @@ class ChangePoint:
 
 @dataclass(frozen=True, slots=True)
 class Trend:
-    """A section's values over the runs that have any.
+    """A section's values over the runs that have one.
 
     Attributes:
         path: of the section.
-        is_loop: whether they are ticks of a loop.
+        is_loop: whether the values are of a loop's ticks.
         runs: those that have a value, oldest first.
-        values: in ns, one a run.
+        values: in ns, one per run.
         change_points: where it changed, in order.
-        verdict: of the newest runs against those before the last change; of none, whether that can be said.
+        verdict: on the newest runs against earlier ones; without a change, whether that much is certain.
     """
 
     path: str
@@ -176,17 +176,17 @@ class Trend:
 
     @property
     def regressions(self) -> list[ChangePoint]:
-        """The changes for the slower that still stand and were not meant."""
+        """The slowdowns that persist and were not accepted."""
         return [point for point in self.change_points if point.is_regression]
 
     @property
     def stretches(self) -> list[tuple[int, int, float]]:
-        """Where each stretch of one level begins and ends, among the values, and its median."""
+        """The begin and end index of each stretch of one level, and its median."""
         ends = [0, *(point.change.at for point in self.change_points), len(self.values)]
         return [(begin, end, median(self.values[begin:end])) for begin, end in pairwise(ends)]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it as `history --format json` gives it."""
+        """Return its fields for `history --format json`."""
         return {
             "path": self.path,
             "kind": "loop" if self.is_loop else "node",
@@ -203,14 +203,14 @@ class Trend:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """How runs are judged.
+class Criteria:
+    """What trends are judged by.
 
     Attributes:
         statistic: of a section's calls in a run, one of `STATISTICS`.
         threshold: the least shift that matters, as a part of 1.
-        level: how probable it may be that a trend without a change shows one.
-        accepted: beginnings of commits whose changes were meant.
+        level: the probability with which a trend without a change may show one.
+        accepted: prefixes of commits whose changes are accepted.
     """
 
     statistic: str
@@ -219,22 +219,28 @@ class Asked:
     accepted: Sequence[str] = ()
 
 
-def trend_of(path: str, runs: Sequence[Remembered], asked: Asked) -> Trend:
-    """Return how a section did over the runs of a series, oldest first; at least one of them must have it."""
+def trend_of(path: str, runs: Sequence[Remembered], criteria: Criteria) -> Trend:
+    """Return the trend of a section over the runs of a series, oldest first; at least one of them must have it."""
     having = [
         (run, value, run.measures[path].is_loop)
         for run in runs
-        if path in run.measures and (value := run.measures[path].value(asked.statistic)) is not None
+        if path in run.measures and (value := run.measures[path].value(criteria.statistic)) is not None
     ]
     kept, values = [run for run, _, _ in having], [value for _, value, _ in having]
-    found = changes(values, asked.threshold, asked.level)
-    change_points = [_change_point(change, kept, values, found, asked) for change in found]
+    found = changes(values, criteria.threshold, criteria.level)
+    change_points = [_change_point(change, kept, values, found, criteria) for change in found]
     is_loop = any(is_loop for _, _, is_loop in having)
-    return Trend(path, is_loop, kept, values, change_points, _verdict(values, change_points, asked.threshold))
+    return Trend(
+        path, is_loop, kept, values, change_points, _verdict(values, change_points, criteria.threshold)
+    )
 
 
 def _change_point(
-    change: Change, runs: Sequence[Remembered], values: Sequence[float], found: Sequence[Change], asked: Asked
+    change: Change,
+    runs: Sequence[Remembered],
+    values: Sequence[float],
+    found: Sequence[Change],
+    criteria: Criteria,
 ) -> ChangePoint:
     run, last = runs[change.at], runs[change.at - 1]
     commit = run.commit
@@ -243,26 +249,26 @@ def _change_point(
         run=run,
         last=last,
         suspects=_suspects(change, runs),
-        stands=_stands(change, values, found, asked.threshold),
-        is_accepted=bool(commit) and any(commit.startswith(start) for start in asked.accepted),
+        stands=_stands(change, values, found, criteria.threshold),
+        is_accepted=bool(commit) and any(commit.startswith(prefix) for prefix in criteria.accepted),
         differences=[fact for fact in differences([_facts(last)], [_facts(run)]) if fact.is_ground],
     )
 
 
 def _suspects(change: Change, runs: Sequence[Remembered]) -> list[str]:
-    """Commits that first ran where the change may have been, the likeliest first."""
+    """Return the commits that first ran within the change's confidence set, the likeliest first."""
     places = sorted(range(change.earliest, change.latest + 1), key=lambda at: (abs(at - change.at), at))
     commits = [runs[at].commit for at in places if runs[at].commit != runs[at - 1].commit]
     return list(dict.fromkeys(filter(None, commits)))
 
 
 def _stands(change: Change, values: Sequence[float], found: Sequence[Change], threshold: float) -> bool:
-    """Whether what it did has not been undone since."""
+    """Return whether no later change has undone this one."""
     if change is found[-1]:
         return True
     if not change.is_slower:
         return False
-    begin = max((each.at for each in found if each.at < change.at), default=0)
+    begin = max((other.at for other in found if other.at < change.at), default=0)
     newest = between(values[begin : change.at], values[found[-1].at :])
     return verdict_of(newest, threshold) == "slower"
 
@@ -285,18 +291,17 @@ def _facts(run: Remembered) -> Profile:
 
 SCHEMA = "ticktree-history/1"
 
-# A section that never took as much of its run is not looked at, unless it is asked for: each one more makes it harder
-# for the others to stand out.
+# Sections that never took this share of a run are skipped unless requested: each further trend makes the test of the
+# others stricter.
 _LEAST_SHARE = 0.01
 
 
 class Commit(NamedTuple):
-    """What the program's repository says of a commit.
+    """A commit in the program's repository.
 
     Attributes:
         subject: the first line of its message.
-        after: how many commits there are from the one that ran before it up to this, itself included; None where that
-            is not known.
+        after: how many commits there are since the one that ran before it, this one included; None if not known.
     """
 
     subject: str
@@ -317,20 +322,20 @@ class SeriesTrends:
 
     @property
     def regressions(self) -> list[Trend]:
-        """The trends with a regression that stands; none of a series that is past."""
+        """The trends with a regression; none if the series is not current."""
         return [trend for trend in self.trends if self.series.is_current and trend.regressions]
 
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """Everything.
+    """The trends of all series.
 
     Attributes:
         series: the trends of each series, the one with the newest run first.
         statistic: of a section's calls in a run.
         threshold: the least shift that matters, as a part of 1.
-        nodes: the paths that were asked for; none for what is worth a look.
-        commits: what is known of them; filled in by who has the repository.
+        nodes: the requested paths; empty for loops and larger sections.
+        commits: by name; filled in by a caller with access to the repository.
     """
 
     series: Sequence[SeriesTrends]
@@ -341,11 +346,11 @@ class History:
 
     @property
     def regressions(self) -> list[tuple[Series, Trend]]:
-        """Every trend with a regression that stands."""
+        """Every trend with a regression, and its series."""
         return [(entry.series, trend) for entry in self.series for trend in entry.regressions]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it as `history --format json` gives it."""
+        """Return the document of `history --format json`."""
         return {
             "schema": SCHEMA,
             "statistic": self.statistic,
@@ -369,39 +374,39 @@ def history(
     everything: bool = False,
     last: int | None = None,
 ) -> History:
-    """Return how the sections of a program did over its runs.
+    """Return the trends of a program's sections over its runs.
 
     Args:
         runs: in any order.
-        nodes: paths of the sections to look at, or what a report shows of one; none for loops and whatever takes a
-            hundredth of a run.
+        nodes: the sections to include, by path or by the text that a report shows; empty for loops and every section
+            that takes a hundredth of a run.
         statistic: which of `STATISTICS` of a section's calls is a run's value.
         threshold: the least shift that matters, as a part of 1.
-        accepted: beginnings of commits whose changes were meant.
-        any_arguments: whether runs of a program with other arguments are the same series.
-        everything: whether to look at every section, however small.
-        last: how many runs of each series to look at, the newest; None for all.
+        accepted: prefixes of commits whose changes are accepted.
+        any_arguments: whether runs with different arguments form one series.
+        everything: whether to include every section, however small.
+        last: how many of the newest runs of each series to include; None for all.
 
     Raises:
-        TicktreeError: A section was asked for that no run has, or by what stands for several.
+        TicktreeError: No run has one of the sections, or its name is ambiguous.
     """
-    series = grouped(runs, any_arguments=any_arguments)
+    all_series = grouped(runs, any_arguments=any_arguments)
     if last is not None:
-        series = [replace(one, runs=one.runs[-last:]) for one in series]
-    nodes = _required(nodes, series)
-    entry = []
-    for one in series:
-        wanted = _wanted(one, nodes, statistic, everything)
-        # Every trend is one more chance to be wrong: together they are wrong as seldom as one alone would be.
-        asked = Asked(statistic, threshold, LEVEL / max(1, len(wanted)), accepted)
-        trends = [trend_of(path, one.runs, asked) for path in wanted]
+        all_series = [replace(series, runs=series.runs[-last:]) for series in all_series]
+    nodes = _required(nodes, all_series)
+    entries = []
+    for series in all_series:
+        selected = _selected(series, nodes, statistic, everything)
+        # Bonferroni's correction: all trends together are wrong no more often than one alone would be.
+        criteria = Criteria(statistic, threshold, LEVEL / max(1, len(selected)), accepted)
+        trends = [trend_of(path, series.runs, criteria) for path in selected]
         trends.sort(key=lambda trend: not trend.is_loop)
         if trends or not nodes:
-            entry.append(SeriesTrends(one, trends))
-    return History(entry, statistic, threshold, tuple(nodes))
+            entries.append(SeriesTrends(series, trends))
+    return History(entries, statistic, threshold, tuple(nodes))
 
 
-def _wanted(series: Series, nodes: Sequence[str], statistic: str, everything: bool) -> list[str]:
+def _selected(series: Series, nodes: Sequence[str], statistic: str, everything: bool) -> list[str]:
     found: dict[str, bool] = {}
     for run in series.runs:
         for path, measure in run.measures.items():
@@ -413,14 +418,14 @@ def _wanted(series: Series, nodes: Sequence[str], statistic: str, everything: bo
     return sorted((path for path, large in found.items() if large), key=paths.split)
 
 
-def _required(nodes: Sequence[str], series: Sequence[Series]) -> list[str]:
-    """Return the paths of the sections that were asked for."""
+def _required(nodes: Sequence[str], all_series: Sequence[Series]) -> list[str]:
+    """Return the paths of the requested sections."""
     if not nodes:
         return []
-    known = {path for one in series for run in one.runs for path in run.measures}
+    known = {path for series in all_series for run in series.runs for path in run.measures}
     found = []
     for node in nodes:
-        # A name with a slash is escaped in a path, and as it is where a person reads it.
+        # A slash in a name is escaped in a path, and plain in a report.
         likely = [node] if node in known else sorted(path for path in known if paths.plain(path) == node)
         if len(likely) > 1:
             raise TicktreeError(f"{node} stands for several sections; say which: {', '.join(likely)}")
