@@ -37,6 +37,8 @@ MARGIN_CORES = 0.25
 QUANTILE = 0.75
 # Less is what a system does for itself.
 LEAST_OTHERS = 0.2
+# Of fewer readings it is not known whether what they are of varied.
+FEWEST_READINGS = 5
 
 
 class Machine:
@@ -92,6 +94,19 @@ def lacks_cores(machine: Machine) -> bool:
 def doubt_of(machine: Machine) -> str:
     """Return why a run lacked cores."""
     return "contended" if is_contended(machine) else "oversubscribed"
+
+
+def others_varied(machine: Machine) -> bool:
+    """Return whether other processes used more of the cores in some of the run's seconds than in others.
+
+    They slow a run down without taking its cores: cores share caches, memory and, as hyperthreads, their units.
+    """
+    others = machine.gauge("others")
+    if others is None or not machine.is_one:
+        return False
+    if others.count < FEWEST_READINGS:
+        return others.max >= LEAST_OTHERS
+    return (machine.at("others", 0.9) or 0.0) - (machine.at("others", 0.1) or 0.0) >= LEAST_OTHERS
 
 
 def is_oversubscribed(machine: Machine) -> bool:

@@ -75,3 +75,24 @@ def test_while_others_take_the_cores_a_change_may_be_theirs(rule):
     )
     assert doubtful.kind == "measurement"
     assert doubtful.message.endswith("so the change may be theirs: measure on an idle machine")
+
+
+@pytest.mark.parametrize(
+    ("others", "kind"),
+    [
+        ([0.0] * 9, "recommendation"),
+        ([1.0] * 9, "recommendation"),  # all the time: then it did not change anything
+        ([0.0] * 6 + [0.9] * 3, "measurement"),
+        ([0.0] * 20 + [0.9], "recommendation"),  # for a twentieth of the run
+        ([0.9], "measurement"),  # it is not known what was before and after
+        ([0.0], "recommendation"),
+    ],
+)
+def test_where_others_were_busier_at_times_a_change_may_be_theirs(others, kind):
+    stepping = {"act": lambda n: (6 if n < 250 else 9) * MS}
+    readings = {"used": [0.9] * len(others), "others": others, "waiting": [0.0] * len(others)}
+    (one,) = findings(watched(loop_of(400, sections(stepping)), **readings), rules=[PhaseChangeRule()])
+    assert one.kind == kind
+    assert one.message.endswith(
+        "; other processes used more cores at times, so the change may be theirs: measure on an idle machine"
+    ) == (kind == "measurement")

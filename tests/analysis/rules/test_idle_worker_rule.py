@@ -7,6 +7,7 @@ import pytest
 from support.example_trainers import LEARNER, MS, S, Trainer, node, straggling_trainer, writer
 from support.example_workers import crew, ids, stepping
 from support.findings import findings
+from support.steady_loops import watched
 from support.virtual_programs import Program, with_node
 from ticktree.analysis.rules.workers import IdleWorkerRule
 from ticktree.profile import Profile, Waker, Wakes
@@ -108,8 +109,7 @@ def test_the_evidence_adds_up():
     assert (one.severity, one.path) == ("info", "recv")
 
 
-@pytest.mark.parametrize("works_ms", [1, 3])
-def test_a_loop_that_waits_for_another_gains_no_more_than_the_two_can_overlap(works_ms):
+def a_loop_and_its_server(works_ms: int) -> Profile:
     program = Program()
     thread = threading.Thread(target=program.work, args=("infer", 1), name="server")
     thread.start()
@@ -121,12 +121,34 @@ def test_a_loop_that_waits_for_another_gains_no_more_than_the_two_can_overlap(wo
     node = profile.root.at("play/recv")
     (waiter,), (server,) = node.by_writer, profile.root.at("infer").by_writer
     wakers = {Waker("replies", waiter, server, "infer"): Wakes(50, node.total_ns, 0)}
-    (finding,) = findings(with_node(profile, "play/recv", wakers=wakers), rules=[IdleWorkerRule()])
+    return with_node(profile, "play/recv", wakers=wakers)
+
+
+@pytest.mark.parametrize("works_ms", [1, 3])
+def test_a_loop_that_waits_for_another_gains_no_more_than_the_two_can_overlap(works_ms):
+    (finding,) = findings(a_loop_and_its_server(works_ms), rules=[IdleWorkerRule()])
     assert finding.kind == "recommendation"
     assert finding.saving.share == pytest.approx(works_ms / 10)
     assert (
         "overlap the two: let MainThread continue with the last result while server works" in finding.message
     )
+
+
+@pytest.mark.parametrize(
+    ("used", "others", "kind", "saving"),
+    [
+        (1.0, 0.0, "recommendation", 0.3),  # of two cores one is free
+        (1.8, 0.0, "recommendation", 0.1),
+        (1.0, 0.8, "recommendation", 1 - 1 / 1.2),
+        (1.95, 0.0, "size", 0.025),
+        (1.0, 1.0, "size", 0.0),
+    ],
+)
+def test_where_no_core_is_free_nothing_can_overlap(used, others, kind, saving):
+    readings = {"used": [used] * 9, "others": [others] * 9, "waiting": [0.0] * 9}
+    profile = watched(a_loop_and_its_server(3), cores=2, **readings)
+    (finding,) = findings(profile, rules=[IdleWorkerRule()])
+    assert (finding.kind, finding.saving.share) == (kind, pytest.approx(saving, abs=0.011))
 
 
 def test_the_sleep_that_holds_a_loops_rate_is_no_idleness():

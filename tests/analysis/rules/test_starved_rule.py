@@ -6,6 +6,7 @@ import pytest
 
 import ticktree
 from support.findings import findings
+from support.virtual_programs import Program
 from ticktree.analysis.rules.workers import StarvedRule
 from ticktree.profile import Profile
 
@@ -51,6 +52,16 @@ def test_a_loop_that_asks_for_its_next_actions_too_late_runs_dry():
     assert one.facts["readings_at_0"] == 148
     assert one.facts["empty_share"] == 148 / 900
     assert one.facts["max_reading"] == 20
+
+
+@pytest.mark.parametrize(("waits_ms", "is_found"), [(8, True), (1, False)])
+def test_a_queue_that_is_always_empty_is_in_use_where_the_loop_waits(waits_ms, is_found):
+    program = Program()
+    for _ in program.loop("train", range(50)):
+        program.recorder.gauge("queue depth", 0)
+        program.work("next batch", waits_ms, wait=True)
+        program.work("update", 3)
+    assert bool(found(program.profile())) == is_found
 
 
 def test_a_loop_that_asks_in_time_does_not():

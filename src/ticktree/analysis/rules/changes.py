@@ -10,7 +10,7 @@ from ticktree.analysis.context import Context
 from ticktree.analysis.drift.changes import Kind, LoopChange, Stretch, change_of, in_windows
 from ticktree.analysis.finding import Claim, Fact, Finding
 from ticktree.analysis.loop_views import counts
-from ticktree.analysis.machine import Machine, doubt_of, lacks_cores
+from ticktree.analysis.machine import Machine, doubt_of, lacks_cores, others_varied
 from ticktree.profile import Loop, Node
 from ticktree.profile import path as paths
 
@@ -139,16 +139,16 @@ class PhaseChangeRule:
 
 
 def _findings(rule: str, context: Context, kind: Kind) -> Iterator[Finding]:
-    # Where the run lacked cores, the change may be for that.
+    # Where the run lacked cores, or others used more of them at times, the change may be due to that.
     machine = Machine(context.profile)
-    is_doubtful = lacks_cores(machine)
+    doubt = doubt_of(machine) if lacks_cores(machine) else "others" if others_varied(machine) else ""
     for changed in changed_loops(context, kind):
         facts = _facts(changed)
-        if is_doubtful:
-            facts["doubt"] = doubt_of(machine)
+        if doubt:
+            facts["doubt"] = doubt
         yield Finding(
             rule=rule,
-            kind="measurement" if is_doubtful else "recommendation",
+            kind="measurement" if doubt else "recommendation",
             claim=Claim(changed.lost_ns / context.run_ns if context.run_ns else 0.0),
             path=changed.cause.path,
             facts=facts,

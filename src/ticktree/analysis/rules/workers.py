@@ -26,6 +26,8 @@ EXECUTOR_ROLES = ("ThreadPoolExecutor", "jax callbacks")
 # A worker that waits for more than half of its life waits more than it works: one of them could do the work of two. Of
 # its life, because what it does outside of all sections is no wait.
 IDLE_SHARE = 0.5
+# To let a loop work while it waits is a change of the program's structure, which less of a tick is not worth.
+LEAST_OVERLAP_SHARE = 0.05
 # It must also wait for so much of the run: a thread that lived for a moment may have waited for all of it.
 LEAST_RUN_SHARE = 0.1
 # What ended its waits is named only if it ended this share of them.
@@ -224,16 +226,22 @@ class IdleWorkerRule:
         is_by_name = context.profile.root.at(wait.path).name in ENDED_BY_NAME
         kind: Kind = "size"
         if claim is not None and (causes or is_by_name) and not is_contended(Machine(context.profile)):
-            kind = "recommendation"
             if not is_by_name:  # then more workers of a DataLoader would save all of it
                 claim = _overlapped(claim, context)
+            kind = "recommendation" if claim.share >= LEAST_OVERLAP_SHARE else "size"
         return Finding(rule=self.name, kind=kind, claim=claim, path=wait.path, facts=facts)
 
 
 def _overlapped(claim: Claim, context: Context) -> Claim:
-    """Return what a loop gains if it works while it waits: no more than it works, for the others have theirs to do."""
-    view = context.view_of(claim.path)
-    return claim if view is None else Claim(min(claim.share, view.share(view.busy_ns)), claim.path)
+    """Return what a loop gains if it works while it waits: no more than it works, and than free cores allow."""
+    view, machine = context.view_of(claim.path), Machine(context.profile)
+    used = machine.typical("used")
+    share = claim.share if view is None else min(claim.share, view.share(view.busy_ns))
+    if used is not None and machine.cores is not None:
+        free = machine.cores - (machine.typical("others") or 0.0)
+        # The same work on all cores that others leave: no tick is shorter.
+        share = min(share, max(0.0, 1 - used / free)) if free > 0 else 0.0
+    return Claim(share, claim.path)
 
 
 def _longest_wait(role: Role, context: Context) -> Waiting | None:
@@ -437,7 +445,13 @@ class StarvedRule:
 
     def find(self, context: Context) -> Iterator[Finding]:
         """Yield a finding for each queue that was empty in more than 1% of the readings, the emptiest first."""
-        empty = [gauge for gauge in context.profile.gauges.values() if is_depth(gauge) and _is_empty(gauge)]
+        # A gauge that is always 0 is of a queue that is not in use, unless the loop waits for it.
+        is_awaited = any(view.busy_ns < (1 - IDLE_SHARE) * view.tick_ns for view in context.main_loops)
+        empty = [
+            gauge
+            for gauge in context.profile.gauges.values()
+            if is_depth(gauge) and _is_empty(gauge) and (gauge.max > 0 or is_awaited)
+        ]
         for gauge in sorted(empty, key=lambda gauge: (-(gauge.zero_share or 0), gauge.name)):
             share = gauge.zero_share or 0.0
             yield Finding(
@@ -462,5 +476,4 @@ def is_depth(gauge: Gauge) -> bool:
 
 
 def _is_empty(gauge: Gauge) -> bool:
-    # A gauge that is always 0 is of a queue that is not in use.
-    return gauge.zeros >= LEAST_EMPTY and (gauge.zero_share or 0) > EMPTY_SHARE and gauge.max > 0
+    return gauge.zeros >= LEAST_EMPTY and (gauge.zero_share or 0) > EMPTY_SHARE

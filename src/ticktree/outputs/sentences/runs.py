@@ -34,6 +34,10 @@ def _doubt(facts: FactText, what: str) -> str:
         return ""
     if facts["doubt"] == "contended":
         return f"; other processes took the run's cores, so {what} may be theirs: measure on an idle machine"
+    if facts["doubt"] == "others":
+        return (
+            f"; other processes used more cores at times, so {what} may be theirs: measure on an idle machine"
+        )
     return f"; the run has more busy threads than cores, so {what} may be due to that"
 
 
