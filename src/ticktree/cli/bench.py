@@ -56,19 +56,19 @@ def command(
     early when the verdict on every loop is certain; that verdict is wrong in at most 5% of trials.
     """
     words = [_words(command_a), _words(command_b)]
-    for given in words:
-        _program(given).check()
-    place = place_for(out, "bench")
+    for command_words in words:
+        _program(command_words).check()
+    folder = make_folder(out, "bench")
     plan = looks(pairs)
     sides: tuple[list[Profile], list[Profile]] = ([], [])
     compared: Comparison | None = None
     for number, side in in_turn(pairs):
         with progress(f"pair {number + 1} of {pairs}: {'AB'[side]}"):
-            sides[side].append(run_program(words[side], place / "ab"[side]))
-        done = min(map(len, sides))
-        if len(sides[0]) != len(sides[1]) or done not in plan:
+            sides[side].append(run_program(words[side], folder / "ab"[side]))
+        complete = min(map(len, sides))
+        if len(sides[0]) != len(sides[1]) or complete not in plan:
             continue
-        compared = compare(*sides, threshold=threshold / 100, paired=True, confidence=plan[done])
+        compared = compare(*sides, threshold=threshold / 100, paired=True, confidence=plan[complete])
         if not all_pairs and _is_certain(compared):
             break
     if compared is None:
@@ -77,7 +77,7 @@ def command(
     show(COMPARISONS[format_name or "terminal"](compared, differences(*sides), view), sys.stdout)
     if len(sides[0]) < pairs and _is_certain(compared):
         note(f"stopped before {pairs} pairs: the verdict on every loop is certain")
-    note(f"{len(sides[0])} pairs kept in {place}")
+    note(f"{len(sides[0])} pairs kept in {folder}")
 
 
 def _words(text: str) -> list[str]:
@@ -96,8 +96,8 @@ def _program(words: Sequence[str]) -> Program:
     return Program.named(target, is_module, tuple(arguments))
 
 
-def place_for(out: Path, command_name: str) -> Path:
-    """Make the folder that keeps the runs of a command.
+def make_folder(out: Path, command_name: str) -> Path:
+    """Make a folder for the runs of a command.
 
     Raises:
         TicktreeError: It cannot be made.
@@ -109,7 +109,7 @@ def place_for(out: Path, command_name: str) -> Path:
 
 
 def in_turn(pairs: int) -> Iterator[tuple[int, int]]:
-    """A B, B A, A B, ...: the number of the pair, and which of the two."""
+    """Yield A B, B A, A B, ...: the index of the pair, and that of the side."""
     for number in range(pairs):
         yield from ((number, side) for side in ((0, 1) if number % 2 == 0 else (1, 0)))
 
@@ -118,16 +118,16 @@ def run_program(
     words: Sequence[str],
     out: Path,
     variables: Mapping[str, str] | None = None,
-    printed: IO[bytes] | None = None,
+    stdout: IO[bytes] | None = None,
     directory: str | None = None,
 ) -> Profile:
-    """Run a program once, and keep its output with the runs.
+    """Run a program once, and append its output to a file next to the run.
 
     Args:
         words: the program and its arguments, as after `ticktree run`.
-        out: where the run is kept.
-        variables: added to this process's environment.
-        printed: where its standard output goes; None for the same file as its standard error.
+        out: the directory of runs.
+        variables: to add to this process's environment.
+        stdout: receives its standard output; None for the same file as its standard error.
         directory: its working directory; None for that of this process.
 
     Raises:
@@ -135,17 +135,17 @@ def run_program(
     """
     flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
     with own_directory(out, make=True) as at, os.fdopen(os.open(_LOG, flags, 0o666, dir_fd=at), "ab") as log:
-        done = subprocess.run(
+        ended = subprocess.run(
             [sys.executable, "-m", "ticktree", "run", "--quiet", "--no-history", "--out", str(out), *words],
             cwd=directory,
             env={**os.environ, **(variables or {})},
             stdin=subprocess.DEVNULL,
-            stdout=log if printed is None else printed,
+            stdout=log if stdout is None else stdout,
             stderr=log,
             check=False,
         )
-    if done.returncode:
-        raise TicktreeError(f"{shlex.join(words)} ended with status {done.returncode}; see {out / _LOG}")
+    if ended.returncode:
+        raise TicktreeError(f"{shlex.join(words)} ended with status {ended.returncode}; see {out / _LOG}")
     return RunDirectory.newest(out).profile()
 
 

@@ -24,7 +24,7 @@ from ticktree.outputs.writing import formatting
 from ticktree.profile import Profile
 from ticktree.run.abandoned import finish_abandoned
 
-# Names the file whose content GitHub Actions shows on a job's page.
+# The variable with the name of the file that GitHub Actions shows on a job's page.
 _STEP_SUMMARY = "GITHUB_STEP_SUMMARY"
 
 
@@ -89,13 +89,13 @@ def command(
     new = [read(None)] if not runs else _repeats(runs)
     base = _repeats([Path(plan.baseline)]) if plan.baseline else []
     comparing.refuse_experiments(base, new)
-    apart = differences(base, new) if base else []
+    facts = differences(base, new) if base else []
     checked = check(new, plan, base)
-    comparing.refuse_unlike(apart, plan.allow_different)
+    comparing.refuse_unlike(facts, plan.allow_different)
     view = replace(view_for(output, width), all=everything)
-    deliver(CHECKS[format_name](checked, apart, view), output)
+    deliver(CHECKS[format_name](checked, facts, view), output)
     if github:
-        _add_to_step_summary(checked, apart, view)
+        _add_to_step_summary(checked, facts, view)
     _end(checked, fail_on, is_shown=output is None and format_name != "json")
 
 
@@ -121,7 +121,7 @@ def _with_options(
 
 
 def _percent(text: str) -> str:
-    """Return `text` with a percent sign: a bare number is a percentage here, as for `compare --threshold`."""
+    """Return `text` with a percent sign: a bare number is a percentage, as for `compare --threshold`."""
     return text if text.rstrip().endswith("%") else f"{text}%"
 
 
@@ -131,13 +131,13 @@ def _repeats(paths: Sequence[Path]) -> list[Profile]:
         return load_repeats(paths)
 
 
-def _add_to_step_summary(checked: Checked, apart: Sequence[Difference], view: ViewOptions) -> None:
+def _add_to_step_summary(checked: Checked, facts: Sequence[Difference], view: ViewOptions) -> None:
     name = os.environ.get(_STEP_SUMMARY)
     if not name:
         raise TicktreeError(f"--github writes to the file that ${_STEP_SUMMARY} names, which is not set")
     try:
         with Path(name).open("ab") as file:
-            file.write(CHECKS["markdown"](checked, apart, view) + b"\n")
+            file.write(CHECKS["markdown"](checked, facts, view) + b"\n")
     except OSError as error:
         raise TicktreeError(f"cannot write {name}: {error.strerror}") from None
 

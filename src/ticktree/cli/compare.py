@@ -74,12 +74,12 @@ def command(
             f"--pairs needs as many base runs as new ones: there are {len(base_runs)} and {len(new_runs)}"
         )
     comparing.refuse_experiments(base_runs, new_runs)
-    apart = differences(base_runs, new_runs)
+    facts = differences(base_runs, new_runs)
     compared = compare(base_runs, new_runs, threshold=threshold / 100, paired=pairs)
-    comparing.refuse_unlike(apart, allow_different)
+    comparing.refuse_unlike(facts, allow_different)
     comparing.refuse_programs(base_runs, new_runs, compared, allow_different)
     view = replace(view_for(output, width), all=everything)
-    deliver(COMPARISONS[format_name or format_of(output, COMPARISONS)](compared, apart, view), output)
+    deliver(COMPARISONS[format_name or format_of(output, COMPARISONS)](compared, facts, view), output)
     if _found(compared, fail_on):
         raise SystemExit(1)
 

@@ -38,15 +38,15 @@ def refuse_experiments(*sides: Sequence[Profile]) -> None:
         raise TicktreeError("a run of `ticktree try` with a remedy is not a run of the unchanged program")
 
 
-def refuse_unlike(apart: Sequence[Difference], allowed: bool) -> None:
+def refuse_unlike(facts: Sequence[Difference], allowed: bool) -> None:
     """Refuse sides with a difference, other than the program, that could explain a verdict; print all differences.
 
     Raises:
         TicktreeError: There is such a difference, and it is not allowed.
     """
-    grounds = [difference for difference in apart if difference.is_ground]
+    grounds = [difference for difference in facts if difference.is_ground]
     if grounds and not allowed:
-        for difference in apart:
+        for difference in facts:
             note(f"{difference.key}: {difference.base or '-'} -> {difference.new or '-'}")
         raise TicktreeError(
             "the sides differ in more than the program (listed above); --allow-different compares them anyway"

@@ -23,7 +23,7 @@ from ticktree.run.directory import DEFAULT_OUT, no_run_in
 
 
 def _commits(context: click.Context, option: click.Parameter, names: tuple[str, ...]) -> tuple[str, ...]:
-    """Refuse what names no commit: the empty string is a prefix of every commit, and would accept all of them."""
+    """Refuse a name that is not a commit's: the empty string, a prefix of every commit, would accept all of them."""
     for name in names:
         if not re.fullmatch(r"[0-9a-fA-F]{4,}", name):
             raise click.BadParameter(f"{name!r} is not the beginning of a commit's name.", context, option)
@@ -112,7 +112,7 @@ def command(
     form = format_name or format_of(output, HISTORIES)
     deliver(HISTORIES[form](found, view), output, binary=form in BINARY)
     if fail_on and found.regressions:
-        _name(found)
+        _print_regressions(found)
         raise SystemExit(1)
 
 
@@ -132,7 +132,7 @@ def _runs(out: Path, name: str | None) -> Sequence[Remembered]:
     return runs
 
 
-def _name(found: History) -> None:
+def _print_regressions(found: History) -> None:
     for series, trend in found.regressions:
         for point in trend.regressions:
             hint = f"; to accept it: --accept {point.run.commit[:9]}" if point.run.commit else ""
@@ -140,16 +140,16 @@ def _name(found: History) -> None:
 
 
 _NAME = re.compile(r"[0-9a-f]{7,64}")
-# Each needs a call of git, which takes milliseconds.
-_MOST = 100
+# The most commits to look up: git takes milliseconds for each.
+_MOST_COMMITS = 100
 
 
 def commits_of(found: History, folder: Path) -> dict[str, Commit]:
-    """Return facts about the commits at which anything changed; empty outside a repository.
+    """Return the commits at which a section changed; empty outside a repository.
 
     Args:
         found: The history.
-        folder: Any folder of the repository.
+        folder: Any folder in the repository.
     """
     pairs = {
         point.run.commit: point.last.commit
@@ -159,7 +159,7 @@ def commits_of(found: History, folder: Path) -> dict[str, Commit]:
         if _NAME.fullmatch(point.run.commit)
     }
     commits = {}
-    for commit, before in list(pairs.items())[:_MOST]:
+    for commit, before in list(pairs.items())[:_MOST_COMMITS]:
         subject = git.ask(folder, "log", "-1", "--format=%s", commit, "--")
         if subject is not None:
             commits[commit] = Commit(subject.strip(), _after(folder, before, commit))

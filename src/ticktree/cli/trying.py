@@ -30,7 +30,7 @@ from ticktree.analysis.experiments.trials import (
 )
 from ticktree.analysis.finding import Finding
 from ticktree.cli import comparing, options
-from ticktree.cli.bench import in_turn, place_for, run_program
+from ticktree.cli.bench import in_turn, make_folder, run_program
 from ticktree.cli.files import deliver, format_of
 from ticktree.cli.runs import RUN
 from ticktree.cli.screen import note, progress, show, view_options
@@ -110,7 +110,7 @@ def command(
     untried = [each.rule for each in found if each.kind == "recommendation" and not remedies_for([each])]
     trials = Trials(program, loop, untried=tuple(dict.fromkeys(untried)))
     if chosen:
-        place = place_for(out, "try")
+        place = make_folder(out, "try")
         trial = _Trying(directory, place, loop, pairs, threshold / 100, tolerance / 100)
         trials = _try_all(trial, trials, chosen)
     form = format_name or format_of(output, TRIALS)

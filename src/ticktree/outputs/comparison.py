@@ -28,7 +28,7 @@ _VERDICT = (
     Head("base", 0),
     Head("new", 0),
 )
-# The rest of a loop is shown below it, side by side, at every width.
+# The other values of a loop are in lines below it, one per side, at every width.
 _OF_LOOPS = (*_VERDICT, Head("ticks", 4))
 _OF_NODES = (
     *_VERDICT,
@@ -52,10 +52,10 @@ UNITS = {
 }
 
 
-def parts(comparison: Comparison, apart: Sequence[Difference], options: ViewOptions) -> Iterator[Part]:
+def parts(comparison: Comparison, facts: Sequence[Difference], options: ViewOptions) -> Iterator[Part]:
     """Yield the parts of the view, top to bottom."""
-    if apart:
-        yield different(apart)
+    if facts:
+        yield different(facts)
     loops = [entry for entry in comparison.entries if entry.kind == "loop"]
     if loops:
         yield Table("loops", "loop", _OF_LOOPS, [_loop(entry) for entry in loops])
@@ -70,9 +70,9 @@ def parts(comparison: Comparison, apart: Sequence[Difference], options: ViewOpti
     yield Table("sections", "section", _OF_NODES, entries, remark=remark)
 
 
-def different(apart: Sequence[Difference]) -> Table:
+def different(facts: Sequence[Difference]) -> Table:
     """Return the other differences between the sides, as a table."""
-    rows = [Entry(visible(fact.key), (_value(fact.base), _value(fact.new)), _of_fact(fact)) for fact in apart]
+    rows = [Entry(visible(fact.key), (_value(fact.base), _value(fact.new)), _of_fact(fact)) for fact in facts]
     return Table("not the same on both sides", "fact", _SIDES, rows)
 
 
@@ -198,8 +198,8 @@ def remarks(comparison: Comparison) -> Iterator[str]:
 def _more(comparison: Comparison) -> Iterator[str]:
     """Yield how many more runs a verdict needs, for loops, or for the outermost sections if there are none."""
     loops = [entry for entry in comparison.entries if entry.kind == "loop"]
-    asked = loops or [entry for entry in comparison.entries if len(paths.split(entry.path)) == 1]
-    unknown = [entry for entry in asked if entry.verdict == "inconclusive"]
+    leading = loops or [entry for entry in comparison.entries if len(paths.split(entry.path)) == 1]
+    unknown = [entry for entry in leading if entry.verdict == "inconclusive"]
     if unknown and comparison.unit != "pairs":
         yield 'A verdict of "cannot tell" needs more runs, or longer ones: ticktree bench measures pairs.'
     for entry in unknown:
@@ -213,18 +213,18 @@ def _more(comparison: Comparison) -> Iterator[str]:
         )
 
 
-# Where it ran: the heading has what the two sides share, the table of differences the rest.
+# Where the runs ran: the heading has the facts that the sides share, the table of differences the others.
 _WHERE = ("host", "cpu", "system", "python")
 
 
-def _page(comparison: Comparison, apart: Sequence[Difference], document: dict[str, Any]) -> bytes:
+def _page(comparison: Comparison, facts: Sequence[Difference], document: dict[str, Any]) -> bytes:
     """Return the page in UTF-8."""
     names = [_names_of(comparison.base), _names_of(comparison.new)]
     words = {
         "title": names[0] if names[0] == names[1] else f"{names[0]} \N{RIGHTWARDS ARROW} {names[1]}",
         "headline": list(_pieces(comparison)),
         "remarks": list(remarks(comparison)),
-        "grounds": [fact.is_ground for fact in apart],
+        "grounds": [fact.is_ground for fact in facts],
     }
     return page("runs", "comparison", json.dumps(document, separators=(",", ":")).encode(), words)
 
@@ -247,25 +247,25 @@ def _pieces(comparison: Comparison) -> Iterator[str]:
             yield f"Python {words}" if key == "python" else words
 
 
-def _markdown(comparison: Comparison, apart: Sequence[Difference], options: ViewOptions) -> bytes:
+def _markdown(comparison: Comparison, facts: Sequence[Difference], options: ViewOptions) -> bytes:
     # The heading identifies the comment among others on a pull request.
-    return markdown.draw([Heading("ticktree compare", ()), *parts(comparison, apart, options)])
+    return markdown.draw([Heading("ticktree compare", ()), *parts(comparison, facts, options)])
 
 
-def _json(comparison: Comparison, apart: Sequence[Difference], _options: ViewOptions) -> bytes:
-    return json.dumps(_document(comparison, apart), indent=1).encode() + b"\n"
+def _json(comparison: Comparison, facts: Sequence[Difference], _options: ViewOptions) -> bytes:
+    return json.dumps(_document(comparison, facts), indent=1).encode() + b"\n"
 
 
-def _html(comparison: Comparison, apart: Sequence[Difference], _options: ViewOptions) -> bytes:
-    return _page(comparison, apart, _document(comparison, apart))
+def _html(comparison: Comparison, facts: Sequence[Difference], _options: ViewOptions) -> bytes:
+    return _page(comparison, facts, _document(comparison, facts))
 
 
-def _document(comparison: Comparison, apart: Sequence[Difference]) -> dict[str, Any]:
-    return {**comparison.to_dict(), "differences": [fact.to_dict() for fact in apart]}
+def _document(comparison: Comparison, facts: Sequence[Difference]) -> dict[str, Any]:
+    return {**comparison.to_dict(), "differences": [fact.to_dict() for fact in facts]}
 
 
 COMPARISONS: dict[str, Callable[[Comparison, Sequence[Difference], ViewOptions], bytes]] = {
-    "terminal": lambda comparison, apart, options: terminal.draw(parts(comparison, apart, options), options),
+    "terminal": lambda comparison, facts, options: terminal.draw(parts(comparison, facts, options), options),
     "markdown": _markdown,
     "json": _json,
     "html": _html,

@@ -1,4 +1,4 @@
-"""Views of a history: for a terminal and as markdown, as a page in which no script runs, and as a picture."""
+"""Views of a history: terminal, markdown, an HTML page without scripts, and pictures."""
 
 from __future__ import annotations
 
@@ -37,18 +37,18 @@ from ticktree.outputs.writing.visible import visible
 
 _PLANE = Plane(height=220, left=72, right=12, top=22, bottom=28)
 _SPARK_WIDTH, _SPARK_HEIGHT = 150, 26
-# A label of a commit is about as wide as this many units; labels that would overlap are only in the table.
+# The approximate width of a commit's label. Labels that would overlap are left out; the table has all.
 _LABEL_WIDTH = 74
 
 
 def figure(trend: Trend) -> str:
-    """Return a trend as an SVG element."""
+    """Return the figure of a trend as an SVG element."""
     about = f"{visible(trend.path)} over {len(trend.values)} runs: {formatting.verdict(trend.verdict)}"
     return _PLANE.svg(about, _Figure(trend, scale_of(trend)).parts())
 
 
 def small(trend: Trend) -> str:
-    """Return a trend as a line without labels."""
+    """Return a sparkline of a trend as an SVG element."""
     scale = scale_of(trend)
     last = max(1, len(trend.values) - 1)
     points = " ".join(
@@ -95,7 +95,7 @@ class _Figure:
         run, ns = self.trend.runs[at], self.trend.values[at]
         words = f"{formatting.time(round(ns))}, {when(run)}, {commit(run)}, {visible(run.folder)}"
         x, y = self._left(at) + self.step / 2, self._y(ns)
-        if self.scale.is_beyond(ns):  # at the edge, pointing beyond it
+        if self.scale.is_beyond(ns):  # a triangle at the edge that points outwards
             tip = -5 if ns > self.scale.high else 5
             corners = f"M{x - 4:.1f} {y:.1f}h8l-4 {tip}z"
             return f'<path class="run" d="{corners}"><title>{escape(words)}</title></path>'
@@ -112,8 +112,8 @@ def _html(history: History, options: ViewOptions) -> bytes:
     """Return the page in UTF-8."""
     shown = [entry for entry in history.series if options.all or entry.series.is_current]
     title = ", ".join(dict.fromkeys(series_title(entry) for entry in shown)) or "ticktree"
-    said = ("history.json", json.dumps(history.to_dict()).encode())
-    return static_page(f"{title}: history", "ticktree history", said, _page(shown, history, options))
+    download = ("history.json", json.dumps(history.to_dict()).encode())
+    return static_page(f"{title}: history", "ticktree history", download, _page(shown, history, options))
 
 
 def _page(shown: Sequence[SeriesTrends], history: History, options: ViewOptions) -> Iterator[str]:
@@ -129,7 +129,7 @@ def _series(entry: SeriesTrends, history: History, options: ViewOptions) -> Iter
     shown = shown_trends(entry, history, options.all)
     machine, *more = map(escape, series_headline(entry))
     yield f"<section><h2>{escape(series_title(entry))} <small>{machine}</small></h2>"
-    yield f"<p>{' · '.join(f'<span>{each}</span>' for each in more)}</p>"
+    yield f"<p>{' · '.join(f'<span>{piece}</span>' for piece in more)}</p>"
     trends, *changes = trend_tables(shown, history, "")
     yield from html_table(trends, [small(trend) for trend in shown])
     for table in changes:
@@ -141,16 +141,16 @@ def _series(entry: SeriesTrends, history: History, options: ViewOptions) -> Iter
     yield f"<p>{escape(' '.join(history_remarks(history)))}</p></section>"
 
 
-# As many as fit on a page.
+# The most that fit on a page.
 PANELS = 6
 _WIDTH, _PANEL_HEIGHT, _INCHES_AROUND = 11.0, 2.1, 0.9
-# Share of a panel's width that a commit and a shift take.
+# The share of a panel's width that the label of a commit and its shift takes.
 _LABEL = 0.15
 _COLORS: dict[Tone, str] = {"plain": INK, "alarm": "#b5480f", "good": "#1558a6"}
 
 
 def chart(history: History, options: ViewOptions, form: Format) -> bytes:
-    """Return the picture as a file of the format `form`.
+    """Return the picture in the format `form`.
 
     Raises:
         TicktreeError: matplotlib is not installed.
@@ -179,7 +179,7 @@ def _draw(figure: Any, shown: Sequence[tuple[SeriesTrends, Trend]], hidden: int)
         _panel(axis, trend, "" if entry is shown[0][0] else series_title(entry))
 
 
-def _panel(axis: Any, trend: Trend, of: str) -> None:
+def _panel(axis: Any, trend: Trend, series: str) -> None:
     scale = scale_of(trend)
     colors = [_COLORS[tone] for tone in tones_of(trend)]
     for (begin, end, middle), color in zip(trend.stretches, colors, strict=True):
@@ -200,13 +200,13 @@ def _panel(axis: Any, trend: Trend, of: str) -> None:
     axis.set_xticks([0, len(trend.values) - 1] if len(trend.values) > 1 else [0])
     axis.set_xticklabels([first, last] if len(trend.values) > 1 else [first])
     title = f"{cut(visible(trend.path), 60)}: {formatting.verdict(trend.verdict)}" + (
-        f"   ({cut(of, 60)})" if of else ""
+        f"   ({cut(series, 60)})" if series else ""
     )
-    axis.set_title(title, pad=16 if trend.change_points else None)  # above the commits
+    axis.set_title(title, pad=16 if trend.change_points else None)  # leave room for the commits
 
 
 def _changes(axis: Any, trend: Trend, top: float, colors: Sequence[str]) -> None:
-    """Draw a line for each change, and its commit above it where there is room."""
+    """Draw a line at each change, labelled with its commit if there is room."""
     count = len(trend.values)
     free = -math.inf
     for point, color in zip(trend.change_points, colors, strict=True):
@@ -244,5 +244,5 @@ HISTORIES: dict[str, Callable[[History, ViewOptions], bytes]] = {
     "png": lambda history, options: chart(history, options, "png"),
     "svg": lambda history, options: chart(history, options, "svg"),
 }
-# Formats that are not text.
+# The formats that are not text.
 BINARY = ("png",)

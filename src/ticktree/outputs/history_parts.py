@@ -1,4 +1,4 @@
-"""What a history shows: of each series its loops, the sections that say something, and where they changed."""
+"""The parts of a history's views: the trends and changes of each series."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ from ticktree.outputs.writing.visible import visible
 from ticktree.profile import path as paths
 from ticktree.profile.remembered import Remembered
 
-# A value this many times further out than the middle of all is wide is drawn at the edge: one run next to other
-# work on the machine must not press all others flat.
+# A value further out than this many times the spread of the middle values is drawn at the edge: one run next to other
+# work on the machine must not compress all others.
 _FAR = 3.0
 _MARGIN = 0.06
-# Of fewer values none is an outlier.
+# Among fewer values there are no outliers.
 _ENOUGH = 8
 
 
@@ -56,16 +56,16 @@ class Scale:
     high: float
 
     def part(self, ns: float) -> float:
-        """Return how far up a value is, from 0 to 1; the edges for what lies beyond."""
+        """Return the height of a value on the axis, from 0 to 1, clipped to them."""
         return min(max((ns - self.low) / (self.high - self.low), 0.0), 1.0)
 
     def is_beyond(self, ns: float) -> bool:
-        """Whether a value does not fit."""
+        """Return whether a value is outside the axis."""
         return not self.low <= ns <= self.high
 
 
 def scale_of(trend: Trend) -> Scale:
-    """Return an axis on which every level of a trend and its values, but for far outliers, have room."""
+    """Return an axis with room for all levels of a trend and for all its values except far outliers."""
     values = trend.values
     low, high = min(values), max(values)
     if len(values) >= _ENOUGH:
@@ -80,12 +80,12 @@ def scale_of(trend: Trend) -> Scale:
 
 
 def tones_of(trend: Trend) -> list[Tone]:
-    """Return how each stretch of one level is drawn."""
+    """Return the tone of each stretch of one level."""
     return ["plain", *("alarm" if point.change.is_slower else "good" for point in trend.change_points)]
 
 
 def buckets(values: Sequence[float], most: int) -> list[float]:
-    """Return at most so many values: medians of neighbours where there are more."""
+    """Return at most `most` values, by replacing neighbours with their median."""
     if len(values) <= most:
         return list(values)
     ends = [math.floor(len(values) * at / most) for at in range(most + 1)]
@@ -103,28 +103,28 @@ _STATISTICS = {
 
 
 def when(run: Remembered) -> str:
-    """Return when a run began, where it is read."""
+    """Return when a run began, in the reader's time zone."""
     try:
         return time.strftime("%Y-%m-%d %H:%M", time.localtime(run.started_ns / 1e9))
-    except (OverflowError, ValueError, OSError):  # no clock has such a value, but a file may
+    except (OverflowError, ValueError, OSError):  # a file may contain a time that no clock has
         return formatting.ABSENT
 
 
 def commit(run: Remembered) -> str:
-    """Return the beginning of a run's commit, with a + where the program had been changed since."""
+    """Return the abbreviated commit of a run, with a + if the program had uncommitted changes."""
     return _short_commit(run.commit) + ("+" if run.is_dirty else "") if run.commit else "no commit"
 
 
 def _short_commit(name: str) -> str:
-    """Return the beginning of a commit's name."""
+    """Return the abbreviated name of a commit."""
     return visible(name[:_COMMIT_CELLS])
 
 
 def _machine(series: Series) -> str:
-    """Return what the runs' machine is known by."""
+    """Return the facts that identify the runs' machine."""
     facts = series.machine
     if not facts:
-        return "a machine that is not known"
+        return "unknown machine"
     cores, usable = facts.get("cores"), facts.get("cores_usable")
     pieces = [visible(str(facts.get("cpu", "")))]
     if cores is not None:
@@ -135,7 +135,7 @@ def _machine(series: Series) -> str:
 
 
 def series_headline(entry: SeriesTrends) -> Iterator[str]:
-    """Yield what must be known of a series before its first number."""
+    """Yield the machine, the number of runs and the dates of a series."""
     series = entry.series
     yield _machine(series)
     yield formatting.counted(len(series.runs), "run")
@@ -146,17 +146,17 @@ def series_headline(entry: SeriesTrends) -> Iterator[str]:
 
 
 def hidden_series(count: int) -> str:
-    """Return that there are series that are not shown."""
+    """Return the remark that `count` series are not shown."""
     return f"{formatting.count(count)} series of machines that were replaced not shown (--all)."
 
 
 def series_title(entry: SeriesTrends) -> str:
-    """Return what a series is of."""
-    return visible(entry.series.program) or "a program that is not known"
+    """Return the program of a series."""
+    return visible(entry.series.program) or "unknown program"
 
 
 def notes_on(point: ChangePoint, history: History) -> Iterator[str]:
-    """Yield what else is known of a change."""
+    """Yield the possible causes of a change, and whether it was accepted or undone."""
     here, before = point.run.commit, point.last.commit
     known = history.commits.get(here)
     if known is not None and here != before:
@@ -165,7 +165,7 @@ def notes_on(point: ChangePoint, history: History) -> Iterator[str]:
             yield f"one of {known.after} commits since {_short_commit(before)}"
     if here and here == before:
         yield (
-            "changed since the commit, which is that of the run before"
+            "uncommitted changes: the previous run was of the same commit"
             if point.run.is_dirty
             else "no commit lies between: look at what else was different"
         )
@@ -182,10 +182,10 @@ def notes_on(point: ChangePoint, history: History) -> Iterator[str]:
 
 
 def history_remarks(history: History) -> Iterator[str]:
-    """Yield what must be known to read the verdicts, in sentences."""
+    """Yield sentences on how to read the verdicts."""
     yield f"A run's value is its {_STATISTICS[history.statistic]}."
     yield f"A shift of less than {formatting.share(history.threshold)} is no change."
-    yield f"A change shows after {SHORTEST} runs, where slow ones have come and gone after up to {LONGEST}."
+    yield f"A change shows after {SHORTEST} runs, or after up to {LONGEST} in a series with bursts of slow runs."
     yield f"There is no verdict before {FEWEST} runs."
 
 
@@ -194,8 +194,10 @@ def regression(series: Series, trend: Trend, point: ChangePoint) -> str:
     change = point.change
     before, after = (formatting.time(round(ns)) for ns in (change.before, change.after))
     where = f"at {commit(point.run)}" if point.run.commit else f"on {when(point.run)}"
-    what = f"{visible(trend.path)} {signed(change.shift.estimate)} ({interval(point.change.shift)}) {where}"
-    return f"{what}: {before} → {after}, {visible(series.program)}"
+    subject = (
+        f"{visible(trend.path)} {signed(change.shift.estimate)} ({interval(point.change.shift)}) {where}"
+    )
+    return f"{subject}: {before} → {after}, {visible(series.program)}"
 
 
 ROWS = 10
@@ -208,14 +210,14 @@ Cell = tuple[str, Tone]
 
 
 def spark(trend: Trend) -> str:
-    """Return a trend in a few characters."""
+    """Return a trend as a sparkline of text."""
     scale = scale_of(trend)
     shown = buckets(trend.values, SPARK_CELLS)
     return "".join(_EIGHTHS[min(7, math.floor(8 * scale.part(value)))] for value in shown)
 
 
 def plot(trend: Trend, width: int) -> Picture:
-    """Return a trend as a picture that is no wider than `width`."""
+    """Return the plot of a trend, at most `width` cells wide."""
     return Picture([*_lines(trend, width)])
 
 
@@ -241,7 +243,7 @@ def _lines(trend: Trend, width: int) -> Iterator[Sequence[Cell]]:
 
 
 class _Canvas:
-    """Cells, a column or more a run; where there are more runs than columns, several runs a column."""
+    """The cells of a plot: one or more columns per run, or several runs per column if columns are scarce."""
 
     def __init__(self, trend: Trend, scale: Scale, room: int) -> None:
         self.trend, self.scale = trend, scale
@@ -255,7 +257,7 @@ class _Canvas:
         yield from self.cells
 
     def below(self) -> Iterator[str]:
-        """The commits below the places where they changed it, and the first and the last day."""
+        """Yield the lines below the plot: the commits of the changes, and the first and last day."""
         labels = [
             (self.columns[point.change.at], f"^ {commit(point.run)}") for point in self.trend.change_points
         ]
@@ -310,21 +312,21 @@ _CHANGE_POINTS = (
 
 
 def history_parts(history: History, options: ViewOptions) -> Iterator[Part]:
-    """Yield what there is to show, top to bottom."""
+    """Yield the parts of the view, top to bottom."""
     shown = [entry for entry in history.series if options.all or entry.series.is_current]
     if not shown:
-        yield Nothing("No run is remembered yet; `ticktree run SCRIPT` makes one.")
+        yield Nothing("No run in the history yet; `ticktree run SCRIPT` adds one.")
         return
     for entry in shown:
         yield Heading(series_title(entry), [*series_headline(entry)])
-        yield from _of_series(entry, history, options)
+        yield from _series_parts(entry, history, options)
     hidden = len(history.series) - len(shown)
     if hidden:
         yield Nothing(hidden_series(hidden))
 
 
 def shown_trends(entry: SeriesTrends, history: History, everything: bool) -> list[Trend]:
-    """Return the trends that say something: those asked for, loops, the outermost sections, and what changed."""
+    """Return the trends to show: the requested ones, or loops, the outermost sections and sections that changed."""
     if everything or history.nodes:
         return list(entry.trends)
     return [
@@ -335,7 +337,7 @@ def shown_trends(entry: SeriesTrends, history: History, everything: bool) -> lis
 
 
 def last_change_point(trend: Trend) -> ChangePoint | None:
-    """Return the change that the verdict is about; None where there is none."""
+    """Return the change behind the verdict; None if the verdict is on no change."""
     if trend.verdict == "faster":
         return trend.change_points[-1]
     if trend.verdict == "slower":
@@ -343,7 +345,7 @@ def last_change_point(trend: Trend) -> ChangePoint | None:
     return None
 
 
-def _of_series(entry: SeriesTrends, history: History, options: ViewOptions) -> Iterator[Part]:
+def _series_parts(entry: SeriesTrends, history: History, options: ViewOptions) -> Iterator[Part]:
     shown = shown_trends(entry, history, options.all)
     if history.nodes:
         yield from (plot(trend, options.width) for trend in shown)
@@ -355,7 +357,7 @@ def _of_series(entry: SeriesTrends, history: History, options: ViewOptions) -> I
 
 
 def trend_tables(shown: Sequence[Trend], history: History, remark: str) -> Iterator[Table]:
-    """Yield the trends, and where there are any their changes."""
+    """Yield the table of the trends, and the table of their changes if there are any."""
     yield Table("sections", "section", _TRENDS, [_trend(trend) for trend in shown], remark=remark)
     change_points = [_change_point(trend, point, history) for trend in shown for point in trend.change_points]
     if change_points:

@@ -1,4 +1,4 @@
-"""Views of several runs side by side: variants of a program, each a column."""
+"""Views of several runs side by side: variants of a program, one per column."""
 
 from __future__ import annotations
 
@@ -34,25 +34,25 @@ from ticktree.profile.stats import rounded_ratio
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """One of the runs."""
+    """One of the runs, with its label."""
 
     label: str
     context: Context
 
     @property
     def profile(self) -> Profile:
-        """What was recorded of it."""
+        """The profile of the run."""
         return self.context.profile
 
 
 def variants(named: Sequence[tuple[str, Profile]], options: ViewOptions) -> list[Variant]:
-    """Return runs as variants, each with a name that tells it from the others."""
-    surveys = [Context(profile, options.settings) for _, profile in named]
-    return [Variant(label, context) for label, context in zip(_labels(named), surveys, strict=True)]
+    """Return runs as variants with distinct labels."""
+    contexts = [Context(profile, options.settings) for _, profile in named]
+    return [Variant(label, context) for label, context in zip(_labels(named), contexts, strict=True)]
 
 
 def _labels(named: Sequence[tuple[str, Profile]]) -> list[str]:
-    """Return the runs' titles where those differ, else the arguments that do, else the names that the user gave."""
+    """Return the runs' titles if they differ, else the arguments if they do, else the names that the user gave."""
     profiles = [profile for _, profile in named]
     titles, arguments = [title(profile) for profile in profiles], _differing_arguments(profiles)
     for names in (titles, arguments, [visible(name) for name, _ in named]):
@@ -67,51 +67,51 @@ def _labels(named: Sequence[tuple[str, Profile]]) -> list[str]:
 
 
 def _differing_arguments(profiles: Sequence[Profile]) -> list[str]:
-    """Return each run's command line from the first word on that differs, with the option that it belongs to."""
+    """Return each run's command line from the first differing word, with the option that it belongs to."""
     commands = [fact(profile, "command").split(" ") for profile in profiles]
-    same = 0
+    shared = 0
     for words in zip(*commands, strict=False):
         if len(set(words)) > 1:
             break
-        same += 1
-    if same and all(command[same - 1].startswith("-") for command in commands):
-        same -= 1
-    return [" ".join(command[same:]) or "(without)" for command in commands]
+        shared += 1
+    if shared and all(command[shared - 1].startswith("-") for command in commands):
+        shared -= 1
+    return [" ".join(command[shared:]) or "(without)" for command in commands]
 
 
-def apart(runs: Sequence[Variant]) -> list[tuple[str, list[frozenset[Value]]]]:
-    """Return each fact that any run has otherwise than the first, what alone may change the times first."""
+def differing_facts(runs: Sequence[Variant]) -> list[tuple[str, list[frozenset[Value]]]]:
+    """Return each fact in which a run differs from the first, those that alone may change the times first."""
     first, *others = (run.profile for run in runs)
-    found = {fact.key: fact.is_ground for other in others for fact in differences([first], [other])}
-    keys = sorted(found, key=lambda key: (not found[key], key))
+    grounds = {fact.key: fact.is_ground for other in others for fact in differences([first], [other])}
+    keys = sorted(grounds, key=lambda key: (not grounds[key], key))
     return [(key, [run.profile.metadata.get(key, frozenset()) for run in runs]) for key in keys]
 
 
-# What a loop could be faster without. Slack is time to spare, and a loop in it is made of sections of its own.
+# The kinds of sections that can limit a loop. Slack is time to spare, and a nested loop has its own sections.
 _CAN_BE_FREED = ("work", "wait")
 
 
 class MainBottleneck(NamedTuple):
-    """What costs the main loop, or the run, most."""
+    """The largest bottleneck of the main loop, or of the run if it has no loop."""
 
     view: LoopView
-    one: Bottleneck | None
+    bottleneck: Bottleneck | None
 
     @property
     def name(self) -> str | None:
-        """What to call it within the loop."""
-        return None if self.one is None else self.view.name_of(self.one.section)
+        """Its name within the loop."""
+        return None if self.bottleneck is None else self.view.name_of(self.bottleneck.section)
 
 
 def main_bottleneck(context: Context) -> MainBottleneck | None:
-    """Return which section costs the main loop most; None where nothing was recorded."""
+    """Return the largest bottleneck of the main loop; None if nothing was recorded."""
     view = next(iter(context.main_loops), None)
     if view is None:
         return None
     candidates = (
-        one
-        for one in context.bottlenecks
-        if one.view is view and one.saving is not None and kind_of(one) in _CAN_BE_FREED
+        bottleneck
+        for bottleneck in context.bottlenecks
+        if bottleneck.view is view and bottleneck.saving is not None and kind_of(bottleneck) in _CAN_BE_FREED
     )
     return MainBottleneck(view, next(candidates, None))
 
@@ -121,15 +121,15 @@ Kind: TypeAlias = Literal["section", "self"]
 
 @dataclass(frozen=True, slots=True)
 class VariantRow:
-    """One line of the trees.
+    """One row of the trees.
 
     Attributes:
-        kind: a section, or what of one's time is in none below it.
+        kind: a section, or the self time of one.
         path: of the section.
-        name: its own; as the program chose it.
-        depth: how many sections it is in.
-        nodes: what it is in each run; None in one that has no such section.
-        parents: what it lies in there.
+        name: its last name, as in the program.
+        depth: the number of its ancestors.
+        nodes: its node in each run; None in a run without such a section.
+        parents: the parents of these nodes.
     """
 
     kind: Kind
@@ -140,7 +140,7 @@ class VariantRow:
     parents: tuple[Node | None, ...]
 
     def mean_ns(self, place: int) -> int | None:
-        """Return what a steady call takes in the run at `place`; of self time, what of each call is in no section."""
+        """Return the mean steady call in the run at index `place`; for a `self` row, the mean self time of a call."""
         node = self.nodes[place]
         if node is None:
             return None
@@ -149,7 +149,7 @@ class VariantRow:
         return node.steady.mean_ns if node.steady.count else None
 
     def share(self, place: int) -> float | None:
-        """Return what part of the time it lies in it is, over the whole run."""
+        """Return its share of its parent's time over the whole run."""
         node, parent = self.nodes[place], self.parents[place]
         if node is None or parent is None or parent.total_ns <= 0:
             return None
@@ -159,10 +159,10 @@ class VariantRow:
 
 
 def rows(profiles: Sequence[Profile]) -> list[VariantRow]:
-    """Return the lines, top to bottom: of each section what took most time in any run first."""
+    """Return the rows, top to bottom; siblings by the most time that each took in any run."""
     roots = tuple(profile.root for profile in profiles)
     found: list[VariantRow] = []
-    # A stack, for trees may be deeper than functions may call themselves.
+    # A stack, because trees may be deeper than Python's recursion limit.
     waiting = list(reversed(_below(roots, paths.ROOT, 0)))
     while waiting:
         row = waiting.pop()
@@ -174,7 +174,7 @@ def rows(profiles: Sequence[Profile]) -> list[VariantRow]:
 
 def _below(nodes: tuple[Node | None, ...], path: str, depth: int) -> list[VariantRow]:
     names = {name for node in nodes if node is not None for name in node.children}
-    lines = [
+    children = [
         VariantRow(
             "section",
             paths.child(path, name),
@@ -185,11 +185,11 @@ def _below(nodes: tuple[Node | None, ...], path: str, depth: int) -> list[Varian
         )
         for name in names
     ]
-    lines.sort(key=lambda row: (-max(node.total_ns for node in row.nodes if node is not None), row.name))
-    if lines and path != paths.ROOT:
-        own = tuple(node if node is not None and node.children else None for node in nodes)
-        lines.append(VariantRow("self", path, "[self]", depth, own, own))
-    return lines
+    children.sort(key=lambda row: (-max(node.total_ns for node in row.nodes if node is not None), row.name))
+    if children and path != paths.ROOT:
+        parents = tuple(node if node is not None and node.children else None for node in nodes)
+        children.append(VariantRow("self", path, "[self]", depth, parents, parents))
+    return children
 
 
 _RUNS = (
@@ -200,22 +200,22 @@ _RUNS = (
     Head("if free", 0),
 )
 _REMARK = (
-    "What a steady call takes; of [self], what of each call. "
-    "What of it is chance is not said here: ticktree compare."
+    "Mean time of a steady call, and in [self] the mean self time. "
+    "Run ticktree compare to tell differences from chance."
 )
 
 
 def parts(runs: Sequence[Variant], options: ViewOptions) -> Iterator[Part]:
-    """Yield what there is to show, top to bottom."""
+    """Yield the parts of the view, top to bottom."""
     yield Heading(f"{formatting.counted(len(runs), 'run')} side by side", [run.label for run in runs])
     yield Table("runs", "run", _RUNS, [_run(run) for run in runs])
     heads = [Head(run.label, 0, words=True) for run in runs]
     facts = [
         Entry(
             visible(key),
-            [", ".join(visible(str(one)) for one in ordered(of)) or formatting.ABSENT for of in each],
+            [", ".join(map(visible, map(str, ordered(values)))) or formatting.ABSENT for values in by_run],
         )
-        for key, each in apart(runs)
+        for key, by_run in differing_facts(runs)
     ]
     if facts:
         yield Table("not the same in all", "fact", heads, facts)
@@ -237,31 +237,31 @@ def parts(runs: Sequence[Variant], options: ViewOptions) -> Iterator[Part]:
 
 
 def _run(run: Variant) -> Entry:
-    found = main_bottleneck(run.context)
-    if found is None:
+    main = main_bottleneck(run.context)
+    if main is None:
         return Entry(run.label, [formatting.ABSENT] * len(_RUNS), "faint")
-    loop = found.view.loop
+    loop = main.view.loop
     return Entry(
         run.label,
         [
             visible(paths.plain(loop.path)) if loop else "the run",
-            formatting.time(round(found.view.tick_ns)),
-            currency.pace(found.view) if loop else formatting.ABSENT,
-            visible(found.name or "") or formatting.ABSENT,
-            _if_free(found),
+            formatting.time(round(main.view.tick_ns)),
+            currency.pace(main.view) if loop else formatting.ABSENT,
+            visible(main.name or "") or formatting.ABSENT,
+            _if_free(main),
         ],
         "alarm" if loop is not None and loop.missed else "plain",
     )
 
 
-def _if_free(found: MainBottleneck) -> str:
-    """Return what the loop, or the run, would be without what costs it most."""
-    ceiling = None if found.one is None else found.one.saving
-    if ceiling is None:
+def _if_free(main: MainBottleneck) -> str:
+    """Return the rate of the loop, or the speedup of the run, without its bottleneck."""
+    saving = None if main.bottleneck is None else main.bottleneck.saving
+    if saving is None:
         return formatting.ABSENT
-    if found.view.loop is None:
-        return formatting.ABSENT if ceiling.speedup is None else formatting.factor(ceiling.speedup)
-    return formatting.change(formatting.hertz(ceiling.hz), formatting.hertz(ceiling.free_hz))
+    if main.view.loop is None:
+        return formatting.ABSENT if saving.speedup is None else formatting.factor(saving.speedup)
+    return formatting.change(formatting.hertz(saving.hz), formatting.hertz(saving.free_hz))
 
 
 def _loop(path: str, runs: Sequence[Variant]) -> Table:
@@ -300,8 +300,8 @@ def _page(runs: Sequence[Variant], options: ViewOptions) -> bytes:
         "rows": [_row_fields(row) for row in rows([run.profile for run in runs])],
     }
     facts = [
-        {"key": visible(key), "of": [", ".join(visible(str(one)) for one in ordered(of)) for of in each]}
-        for key, each in apart(runs)
+        {"key": visible(key), "of": [", ".join(map(visible, map(str, ordered(values)))) for values in by_run]}
+        for key, by_run in differing_facts(runs)
     ]
     words = {
         "title": f"{formatting.counted(len(runs), 'run')} side by side",
@@ -318,16 +318,16 @@ def _headline_of(run: Variant, options: ViewOptions) -> list[str]:
 
 
 def _run_fields(run: Variant) -> dict[str, Any]:
-    """Return how fast a run's main loop is, and what costs it most."""
+    """Return the pace of a run's main loop, and its bottleneck."""
     fields: dict[str, Any] = {"label": run.label, "pace": formatting.ABSENT, "bottleneck": None}
-    found = main_bottleneck(run.context)
-    if found is None:
+    main = main_bottleneck(run.context)
+    if main is None:
         return fields
-    fields["pace"] = currency.pace(found.view)
-    if found.one is not None:
-        noun = currency.noun(found.view)
-        words = f"{formatting.share(found.one.share)} of each {noun}; without it {_if_free(found)}"
-        fields["bottleneck"] = {"name": visible(found.name or ""), "words": words}
+    fields["pace"] = currency.pace(main.view)
+    if main.bottleneck is not None:
+        noun = currency.noun(main.view)
+        words = f"{formatting.share(main.bottleneck.share)} of each {noun}; without it {_if_free(main)}"
+        fields["bottleneck"] = {"name": visible(main.name or ""), "words": words}
     return fields
 
 
@@ -345,7 +345,7 @@ def _loop_fields(path: str, runs: Sequence[Variant]) -> dict[str, Any]:
 
 
 def _spread(loop: Loop | None) -> dict[str, Any] | None:
-    """Return what is drawn of a loop's steady ticks; None where there are none."""
+    """Return the statistics to draw of a loop's steady ticks; None if there are none."""
     if loop is None or not loop.stats.count:
         return None
     fields = {name: getattr(loop.stats, name) for name in ("p50_ns", "p99_ns", "max_ns")}

@@ -59,6 +59,6 @@ def test_two_runs_of_which_only_stretches_are_known_may_differ_as_stretches_do()
 
 
 def test_holm_rejects_one_after_another_until_one_fails():
-    assert welch.stand_out([0.01, 0.04, 0.03, 0.005], 0.05) == [True, False, False, True]
-    assert welch.stand_out([0.02, 0.02, 0.02], 0.05) == [False, False, False]
-    assert welch.stand_out([], 0.05) == []
+    assert welch.holm([0.01, 0.04, 0.03, 0.005], 0.05) == [True, False, False, True]
+    assert welch.holm([0.02, 0.02, 0.02], 0.05) == [False, False, False]
+    assert welch.holm([], 0.05) == []

@@ -1,4 +1,4 @@
-"""Comparing runs: is B faster than A, or can one not tell?"""
+"""Comparison of runs: is B faster than A, or is that uncertain?"""
 
 from ticktree.analysis.comparison.compare import Comparison, compare
 from ticktree.analysis.comparison.differences import Difference, differences

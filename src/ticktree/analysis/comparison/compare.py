@@ -1,4 +1,4 @@
-"""Comparing: two sides, an entry for every node and loop that either has."""
+"""Compare: two sides, with one entry per node and loop that either has."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ SCHEMA = "ticktree-comparison/1"
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Every entry, loops first, then nodes in the order of the tree.
+    """The result of a comparison.
 
     Attributes:
-        entries: one for each loop and node that either side has.
+        entries: one per loop and node that either side has: loops first, then nodes in the order of the tree.
         threshold: the least shift that matters, as a part of 1.
-        unit: what the intervals rest on: runs, pairs of runs, or blocks of one run.
-        base: the runs on that side.
-        new: those on the other.
+        unit: the independent values behind the intervals: runs, pairs of runs, or blocks of one run.
+        base: the runs of the base.
+        new: the new runs.
     """
 
     entries: tuple[ComparisonEntry, ...]
@@ -37,7 +37,7 @@ class Comparison:
     new: About = field(default_factory=About)
 
     def to_dict(self) -> dict[str, Any]:
-        """The comparison as `compare --format json` gives it."""
+        """Return the document of `compare --format json`."""
         return {
             "schema": SCHEMA,
             "threshold_percent": 100 * self.threshold,
@@ -56,44 +56,44 @@ def compare(
     paired: bool = False,
     confidence: float = shift.CONFIDENCE,
 ) -> Comparison:
-    """What is faster, slower, no different, or cannot be told.
+    """Return the verdict on every loop and node.
 
     Args:
         base: Runs to compare with.
         new: Runs to compare.
         threshold: The least shift that matters, as a part of 1.
-        paired: Whether the n-th runs of both sides were measured side by side.
-        confidence: How often an interval holds the true shift, and all alarms together are right.
+        paired: Whether the n-th runs of both sides were measured as a pair.
+        confidence: How often an interval contains the true shift, and how often all alarms together are right.
 
     Raises:
-        TicktreeError: One side measured nothing: that is no comparison, and must not look like "no difference".
+        TicktreeError: One side measured nothing, which must not look like "no difference".
     """
-    old = Side(base)
-    young = Side(new, moved([run.root for run in base], [run.root for run in new]))
-    for side, name in ((old, "base"), (young, "new")):
+    base_side = Side(base)
+    new_side = Side(new, moved([run.root for run in base], [run.root for run in new]))
+    for side, name in ((base_side, "base"), (new_side, "new")):
         if not side.paths:
             raise TicktreeError(f"nothing was measured in {name}: there is nothing to compare")
     unit: Literal["runs", "pairs", "blocks"] = "pairs" if paired else "runs"
     if len(base) == 1 or len(new) == 1:
         unit = "blocks"
-    judge = _Judge(old, young, unit, threshold, confidence)
-    nodes = judge.entries("node", _in_tree_order(old, young))
-    loops = judge.entries("loop", sorted(old.loops | young.loops))
-    entries = tuple(_held_to_account([*loops, *_named(nodes, old, young)], judge))
+    judge = _Judge(base_side, new_side, unit, threshold, confidence)
+    nodes = judge.entries("node", _in_tree_order(base_side, new_side))
+    loops = judge.entries("loop", sorted(base_side.loops | new_side.loops))
+    entries = tuple(_corrected([*loops, *_with_renames(nodes, base_side, new_side)], judge))
     return Comparison(entries, threshold, unit, about(base), about(new))
 
 
 class _Judge:
-    def __init__(self, old: Side, young: Side, unit: str, threshold: float, confidence: float) -> None:
-        self.old, self.young, self.unit, self.threshold = old, young, unit, threshold
+    def __init__(self, base: Side, new: Side, unit: str, threshold: float, confidence: float) -> None:
+        self.base, self.new, self.unit, self.threshold = base, new, unit, threshold
         self.confidence = confidence
-        self._known: dict[str, tuple[list[float], list[float]]] = {}
+        self._cache: dict[str, tuple[list[float], list[float]]] = {}
 
     def entries(self, kind: Literal["node", "loop"], paths: Sequence[str]) -> list[ComparisonEntry]:
         return [self._entry(kind, path) for path in paths]
 
     def p_value(self, path: str) -> float:
-        """How probable the two sides' values were, were there no difference."""
+        """Return how probable the two sides' values are if there is no difference."""
         before, after = self._values(path)
         if not before or not after:  # a run too short for blocks
             return 1.0
@@ -104,7 +104,7 @@ class _Judge:
         return welch.contrast(before, after).p_value
 
     def power(self, path: str, level: float) -> Power | None:
-        """What the pairs could have found, where one section alone may be wrong so often."""
+        """Return what the pairs could have detected, with error rate `level` for this one section."""
         before, after = self._values(path)
         return (
             power_of_pairs(before, after, level)
@@ -113,44 +113,44 @@ class _Judge:
         )
 
     def _entry(self, kind: Literal["node", "loop"], path: str) -> ComparisonEntry:
-        old, young = self._stats(kind, path)
-        rates = self.old.rates(kind, path), self.young.rates(kind, path)
-        if not old.count or not young.count:
-            verdict: Literal["only in new", "only in base"] = "only in new" if young.count else "only in base"
+        base, new = self._stats(kind, path)
+        rates = self.base.rates(kind, path), self.new.rates(kind, path)
+        if not base.count or not new.count:
+            verdict: Literal["only in new", "only in base"] = "only in new" if new.count else "only in base"
             return ComparisonEntry(
-                path=path, kind=kind, verdict=verdict, shift=None, base=old, new=young, rates=rates
+                path=path, kind=kind, verdict=verdict, shift=None, base=base, new=new, rates=rates
             )
         before, after = self._values(path)
-        moved = self._shift(before, after, old, young)
+        shift = self._shift(before, after, base, new)
         return ComparisonEntry(
             path=path,
             kind=kind,
-            verdict=verdict_of(moved, self.threshold),
-            shift=moved,
-            base=old,
-            new=young,
+            verdict=verdict_of(shift, self.threshold),
+            shift=shift,
+            base=base,
+            new=new,
             units=(len(before), len(after)),
             rates=rates,
         )
 
     def _stats(self, kind: Literal["node", "loop"], path: str) -> tuple[Stats, Stats]:
         if kind == "loop":
-            return self.old.loop_stats(path), self.young.loop_stats(path)
-        return self.old.stats(path), self.young.stats(path)
+            return self.base.loop_stats(path), self.new.loop_stats(path)
+        return self.base.stats(path), self.new.stats(path)
 
     def _values(self, path: str) -> tuple[list[float], list[float]]:
-        """Of both sides, worked out once: a loop's ticks are the calls of its node, and the guard asks again."""
-        if path not in self._known:
+        """Return both sides' values; cached, because a loop shares its node's and the correction needs them again."""
+        if path not in self._cache:
             before, after = (
                 side.block_means(path) if self.unit == "blocks" else side.run_means(path)
-                for side in (self.old, self.young)
+                for side in (self.base, self.new)
             )
-            self._known[path] = before, after
-        return self._known[path]
+            self._cache[path] = before, after
+        return self._cache[path]
 
-    def _shift(self, before: list[float], after: list[float], old: Stats, young: Stats) -> Shift:
-        if not before or not after:  # a run too short for blocks: the means are all there is
-            return Shift(young.sum_ns / max(1, old.sum_ns) * old.count / young.count - 1, -1.0, float("inf"))
+    def _shift(self, before: list[float], after: list[float], base: Stats, new: Stats) -> Shift:
+        if not before or not after:  # a run too short for blocks: only the means are known
+            return Shift(new.sum_ns / max(1, base.sum_ns) * base.count / new.count - 1, -1.0, float("inf"))
         if self.unit == "pairs" and len(before) == len(after):
             return shift.within_pairs(before, after, self.confidence)
         if self.unit == "blocks":
@@ -158,37 +158,37 @@ class _Judge:
         return shift.between(before, after, self.confidence)
 
 
-def _in_tree_order(old: Side, young: Side) -> list[str]:
-    """Every path that either side measured, parents before children, children together."""
-    paths = {path for path in old.paths | young.paths if path}
+def _in_tree_order(base: Side, new: Side) -> list[str]:
+    """Return every path that either side measured, parents before children, siblings together."""
+    paths = {path for path in base.paths | new.paths if path}
     return sorted(paths, key=lambda path: path.replace("/", "\0"))
 
 
-def _named(nodes: list[ComparisonEntry], old: Side, young: Side) -> list[ComparisonEntry]:
-    """Marks what vanished under one name and appeared under another."""
-    gone = [entry.path for entry in nodes if entry.verdict == "only in base"]
-    come = [entry.path for entry in nodes if entry.verdict == "only in new"]
-    pairs = renames(gone, come, old.node, young.node)
-    names = {**pairs, **{new: base for base, new in pairs.items()}}
+def _with_renames(nodes: list[ComparisonEntry], base: Side, new: Side) -> list[ComparisonEntry]:
+    """Return the entries, with the new name of nodes that vanished and the old name of nodes that appeared."""
+    removed = [entry.path for entry in nodes if entry.verdict == "only in base"]
+    added = [entry.path for entry in nodes if entry.verdict == "only in new"]
+    pairs = renames(removed, added, base.node, new.node)
+    names = {**pairs, **{after: before for before, after in pairs.items()}}
     return [replace(entry, renamed=names.get(entry.path, "")) for entry in nodes]
 
 
-def _held_to_account(entries: list[ComparisonEntry], judge: _Judge) -> list[ComparisonEntry]:
-    """Takes back what could be chance, among so many entries: all alarms together are wrong in 5% of comparisons.
+def _corrected(entries: list[ComparisonEntry], judge: _Judge) -> list[ComparisonEntry]:
+    """Correct the verdicts for the number of entries: all alarms together are wrong in 5% of comparisons.
 
-    A loop's ticks are the calls of its node: the two entries are one question, and are counted once.
+    A loop's ticks are the calls of its node, so the two entries count as one test.
     """
     paths = list(dict.fromkeys(entry.path for entry in entries if entry.shift is not None))
-    kept = welch.stand_out([judge.p_value(path) for path in paths], 1 - judge.confidence)
-    sound = {path for path, stands in zip(paths, kept, strict=True) if stands}
-    held = [
+    rejections = welch.holm([judge.p_value(path) for path in paths], 1 - judge.confidence)
+    significant = {path for path, rejects in zip(paths, rejections, strict=True) if rejects}
+    corrected = [
         replace(entry, verdict="inconclusive")
-        if entry.verdict in ("faster", "slower") and entry.path not in sound
+        if entry.verdict in ("faster", "slower") and entry.path not in significant
         else entry
         for entry in entries
     ]
     level = (1 - judge.confidence) / max(1, len(paths))
     return [
         replace(entry, power=judge.power(entry.path, level)) if entry.verdict == "inconclusive" else entry
-        for entry in held
+        for entry in corrected
     ]

@@ -1,4 +1,4 @@
-"""Differences: what else differs between the two sides, besides what is compared."""
+"""Differences: what else differs between the two sides, besides the timings."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ticktree.profile import Profile
 from ticktree.profile.machine import threads
 from ticktree.profile.metadata import Value, ordered
 
-# What changes how long anything takes, whatever the program does: unlike in these, two runs say nothing of it.
+# Facts that change durations whatever the program does: runs that differ in them do not compare the program.
 _GROUNDS = (
     "host",
     "system",
@@ -24,9 +24,9 @@ _GROUNDS = (
 )
 _THREADS = "threads."
 _GROUND_PREFIXES = ("version.", "env.", _THREADS)
-# What is of the run itself, or of ticktree: different in any two runs.
+# Facts of the run itself, or of ticktree: they differ between any two runs.
 _OF_THE_RUN = ("name", "started_ns", "unfinished", "times_enabled", "section_cost_ns")
-# What ticktree knows of the machine's ceilings changes when it measures them; the machine does not.
+# ticktree's record of the machine's ceilings changes when it measures them; the machine does not.
 _OF_TICKTREE_PREFIX = "ceiling."
 
 
@@ -35,9 +35,9 @@ class Difference(NamedTuple):
 
     Attributes:
         key: of the profile's metadata.
-        base: its values on that side, as text; "" where it is not known.
-        new: its values on this side.
-        is_ground: whether it alone may make anything faster or slower.
+        base: its values in the base, as text; "" if not known.
+        new: its values in the new runs, likewise.
+        is_ground: whether it alone may make the program faster or slower.
     """
 
     key: str
@@ -46,24 +46,24 @@ class Difference(NamedTuple):
     is_ground: bool
 
     def to_dict(self) -> dict[str, str]:
-        """Return it as `--format json` writes it."""
+        """Return its fields for `--format json`."""
         return {"key": self.key, "base": self.base, "new": self.new}
 
 
 def differences(base: Sequence[Profile], new: Sequence[Profile]) -> list[Difference]:
-    """Every fact that differs, those that may make anything faster or slower first.
+    """Return every fact that differs, those that may make the program faster or slower first.
 
     Args:
-        base: The runs on one side.
-        new: Those on the other.
+        base: The runs of the base.
+        new: The new runs.
     """
-    old, young = _facts(base), _facts(new)
+    before, after = _facts(base), _facts(new)
     found = [
-        Difference(key, _text(old.get(key, set())), _text(young.get(key, set())), _is_ground(key))
-        for key in sorted(old.keys() | young.keys())
-        if not _is_of_the_run(key) and old.get(key) != young.get(key)
-        # A program that was killed did not come to say how many threads it had.
-        if not key.startswith(_THREADS) or (key in old and key in young)
+        Difference(key, _text(before.get(key, set())), _text(after.get(key, set())), _is_ground(key))
+        for key in sorted(before.keys() | after.keys())
+        if not _is_of_the_run(key) and before.get(key) != after.get(key)
+        # A program that was killed did not record its number of threads.
+        if not key.startswith(_THREADS) or (key in before and key in after)
     ]
     return sorted(found, key=lambda difference: not difference.is_ground)
 

@@ -1,4 +1,4 @@
-"""ComparisonEntry: one node or loop, compared: its verdict, and what the runs on both sides are."""
+"""ComparisonEntry: the verdict on one node or loop; About: the runs of one side."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from ticktree.profile.metadata import Metadata, merged, ordered
 
 @dataclass(frozen=True, slots=True)
 class About:
-    """The runs on one side.
+    """The runs of one side.
 
     Attributes:
         runs: how many.
-        metadata: what is known of them, of all together.
+        metadata: of all of them, merged.
     """
 
     runs: int = 0
@@ -28,16 +28,16 @@ class About:
 
     @property
     def names(self) -> list[str]:
-        """What they are called."""
+        """The names of the runs."""
         return [str(name) for name in ordered(self.metadata.get("name", ()))]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it as `compare --format json` gives it."""
+        """Return its fields for `compare --format json`."""
         return {"names": self.names, "runs": self.runs}
 
 
 def about(runs: Sequence[Profile]) -> About:
-    """Return what `runs` are."""
+    """Return the description of `runs`."""
     return About(len(runs), merged(*(run.metadata for run in runs)))
 
 
@@ -45,16 +45,16 @@ Verdict: TypeAlias = Literal[
     "faster", "slower", "no difference", "inconclusive", "only in base", "only in new"
 ]
 
-# For two percent no one changes a program, and less than two builds of the same code differ by
-# (Mytkowicz et al., "Producing wrong data without doing anything obviously wrong!", 2009).
+# No user changes a program for two percent, and two builds of the same code differ by more (Mytkowicz et al.,
+# "Producing wrong data without doing anything obviously wrong!", 2009).
 THRESHOLD = 0.02
 
 
 def verdict_of(shift: Shift, threshold: float = THRESHOLD) -> Verdict:
-    """What a shift of durations says.
+    """Return the verdict on a shift of durations.
 
-    "no difference" needs evidence as "slower" does: an interval that leaves no room for one that matters. A shift that
-    is certain and too small to matter is none either.
+    "no difference" needs evidence just as "slower" does: an interval within the threshold. A shift that is certain but
+    too small to matter is "no difference" as well.
 
     Args:
         shift: From base to new.
@@ -74,20 +74,19 @@ Rates: TypeAlias = Mapping[str, float]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ComparisonEntry:
-    """What the comparison says of one node or loop.
+    """The comparison of one node or loop.
 
     Attributes:
-        path: of the node, or of the loop's.
+        path: of the node, or of the loop's node.
         kind: which of the two.
-        verdict: what the shift says.
-        shift: of a call's mean duration, from base to new. None where one side has no calls.
-        base: its steady calls on that side, over all its runs.
-        new: its steady calls on this side.
-        units: how many independent values each side gave: runs, or blocks of one run.
-        rates: what got done a second on each side: `ticks` of a loop, declared `bytes`, `flops` and `items`.
-        power: what the pairs could have found, where it is inconclusive and they are pairs.
-        renamed: the path of what seems to be the same node under another name, on the other side; "" where there is
-            none.
+        verdict: on the shift.
+        shift: of a call's mean duration, from base to new; None if one side has no calls.
+        base: its steady calls in all base runs.
+        new: its steady calls in all new runs.
+        units: how many independent values each side has: runs, or blocks of one run.
+        rates: per second, for each side: `ticks` of a loop, declared `bytes`, `flops` and `items`.
+        power: what the pairs could have detected; None without pairs, or if the verdict is not inconclusive.
+        renamed: the path on the other side of what seems to be the same node under another name; "" if there is none.
     """
 
     path: str
@@ -102,7 +101,7 @@ class ComparisonEntry:
     renamed: str = ""
 
     def to_dict(self) -> dict[str, Any]:
-        """The entry as `compare --format json` gives it; null where there is no number."""
+        """Return its fields for `compare --format json`; null where there is no number."""
         shift = self.shift
         fields: dict[str, Any] = {
             "path": self.path,
@@ -127,5 +126,5 @@ def _percent(part: float) -> float | None:
 
 
 def _side(stats: Stats, units: int, rates: Rates) -> dict[str, int | float | None]:
-    a_second = {f"{what}_per_s": round(rate, 4) for what, rate in rates.items()}
-    return {"count": stats.count, "min_ns": stats.min_ns, "max_ns": stats.max_ns, "units": units, **a_second}
+    per_s = {f"{what}_per_s": round(rate, 4) for what, rate in rates.items()}
+    return {"count": stats.count, "min_ns": stats.min_ns, "max_ns": stats.max_ns, "units": units, **per_s}

@@ -1,4 +1,4 @@
-"""Matching: which nodes of two runs are the same: calls whose lines moved, and nodes under another name."""
+"""Matching: which nodes of two runs are the same: calls whose lines moved, and renamed nodes."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from ticktree.profile import Node
 from ticktree.profile import path as paths
 from ticktree.profile.short_names import Called
 
-# Moved: calls under focus that are the same in both sides and defined at, or made from, other lines.
+# Moved: calls under focus that are the same on both sides, but defined at, or made from, other lines.
 #
-# The name of such a call has the line of what is called, and that is another one as soon as the file is edited above
-# it: which is what people do between two runs that they compare.
+# The name of such a call contains the line of the called function, which changes with every edit above it in the file:
+# users edit files between the runs that they compare.
 
-# Where a function makes calls of the same text in several places, each says its own.
+# If a function has several calls with the same text, each name has the place of its call.
 _PLACE = re.compile(r" @ L(\d+)(?::(\d+))?$")
 
 _Text: TypeAlias = tuple[str, str, str]
@@ -24,91 +24,91 @@ _Lines: TypeAlias = tuple[int, int, int]
 
 
 def moved(base: Iterable[Node], new: Iterable[Node]) -> dict[str, str]:
-    """Return what nodes of `new` are called in `base`, by their paths, where that is something else.
+    """Return the path in `base` of each node of `new`, by its path in `new`, where the two differ.
 
-    Calls of one text in one function are matched by their order, where there are as many of them in both.
+    Calls with the same text in one function are matched by their order, if both sides have equally many.
 
     Args:
-        base: The roots of the trees on that side.
-        new: Those on the other.
+        base: The roots of the base's trees.
+        new: The roots of the new trees.
     """
-    found: dict[str, str] = {}
+    base_paths: dict[str, str] = {}
     waiting = [("", "", list(base), list(new))]
     while waiting:
-        before, after, olds, news = waiting.pop()
-        old, young = _below(olds), _below(news)
-        same = {ours: theirs for theirs, ours in _pairs(old, young)}
-        for key, ours in young.items():
-            theirs = same.get(key, key)  # what base has not, is below what base has
-            there, here = paths.child(before, theirs), paths.child(after, key)
-            if there != here:
-                found[here] = there
-            waiting.append((there, here, old.get(theirs, []), ours))
-    return found
+        base_parent, new_parent, base_nodes, new_nodes = waiting.pop()
+        base_children, new_children = _children(base_nodes), _children(new_nodes)
+        base_names = {after: before for before, after in _pairs(base_children, new_children)}
+        for name, nodes in new_children.items():
+            base_name = base_names.get(name, name)  # a node that is only in `new` may have a parent in `base`
+            base_path, new_path = paths.child(base_parent, base_name), paths.child(new_parent, name)
+            if base_path != new_path:
+                base_paths[new_path] = base_path
+            waiting.append((base_path, new_path, base_children.get(base_name, []), nodes))
+    return base_paths
 
 
-def _below(nodes: Iterable[Node]) -> dict[str, list[Node]]:
-    below = defaultdict(list)
+def _children(nodes: Iterable[Node]) -> dict[str, list[Node]]:
+    children = defaultdict(list)
     for node in nodes:
-        for key, child in node.children.items():
-            below[key].append(child)
-    return below
+        for name, child in node.children.items():
+            children[name].append(child)
+    return children
 
 
-def _pairs(old: Mapping[str, object], new: Mapping[str, object]) -> Iterator[tuple[str, str]]:
-    before, after = _by_text(old), _by_text(new)
+def _pairs(base: Iterable[str], new: Iterable[str]) -> Iterator[tuple[str, str]]:
+    before, after = _by_text(base), _by_text(new)
     for text in before.keys() & after.keys():
-        theirs, ours = before[text], after[text]
-        if len(theirs) == len(ours):
-            yield from zip(sorted(theirs, key=_lines), sorted(ours, key=_lines), strict=True)
+        base_names, new_names = before[text], after[text]
+        if len(base_names) == len(new_names):
+            yield from zip(sorted(base_names, key=_lines), sorted(new_names, key=_lines), strict=True)
         else:
-            yield from ((key, key) for key in set(theirs) & set(ours))
+            yield from ((name, name) for name in set(base_names) & set(new_names))
 
 
-def _by_text(keys: Iterable[str]) -> dict[_Text, list[str]]:
-    found = defaultdict(list)
-    for key in keys:
-        called = Called.of(key)
+def _by_text(names: Iterable[str]) -> dict[_Text, list[str]]:
+    grouped = defaultdict(list)
+    for name in names:
+        called = Called.of(name)
         text = (
-            (key, "", "")
+            (name, "", "")
             if called is None
             else (_PLACE.sub("", called.expression), called.function, called.file)
         )
-        found[text].append(key)
-    return found
+        grouped[text].append(name)
+    return grouped
 
 
-def _lines(key: str) -> _Lines:
-    called = Called.of(key)
+def _lines(name: str) -> _Lines:
+    called = Called.of(name)
     if called is None:
         return (0, 0, 0)
     place = _PLACE.search(called.expression)
     return (int(place[1]) if place else 0, int(place[2] or 0) if place else 0, called.line)
 
 
-# The same work has the same calls; how long it takes is what may have changed, but hardly by more. Among several that
-# are within that, one that takes about as long is more likely than those that do not.
-_LIKE, _UNLIKE = 1.25, 3.0
+# The same work has the same calls. Its duration may have changed, but hardly by more than the second factor; of
+# several candidates, one within the first factor is the likeliest.
+_LIKELY_FACTOR, _LARGEST_FACTOR = 1.25, 3.0
 
 
 def renames(
-    gone: Sequence[str],
-    come: Sequence[str],
+    removed: Sequence[str],
+    added: Sequence[str],
     base: Callable[[str], Node | None],
     new: Callable[[str], Node | None],
 ) -> dict[str, str]:
-    """What vanished, by path, and what appeared in its place: under the same parent, and like nothing else there.
+    """Return, by its path, each node that vanished and the only similar node that appeared under the same parent.
 
     Args:
-        gone: Paths only in base.
-        come: Paths only in new.
-        base: A node of base by its path.
-        new: A node of new by its path.
+        removed: Paths only in base.
+        added: Paths only in new.
+        base: Returns a node of base by its path.
+        new: Returns a node of new by its path.
     """
-    before, after = _by_parent(gone), _by_parent(come)
+    before, after = _by_parent(removed), _by_parent(added)
     found: dict[str, str] = {}
     for parent in before.keys() & after.keys():
-        for factor in (_LIKE, _UNLIKE):
+        for factor in (_LIKELY_FACTOR, _LARGEST_FACTOR):
             likely = {
                 path: [
                     other
@@ -118,16 +118,16 @@ def renames(
                 for path in before[parent]
                 if path not in found
             }
-            found.update(_only_ones(likely))
+            found.update(_unambiguous(likely))
     return found
 
 
-def _only_ones(likely: Mapping[str, Sequence[str]]) -> dict[str, str]:
-    """Of what may have become which, what can have become but one that nothing else can have become."""
+def _unambiguous(likely: Mapping[str, Sequence[str]]) -> dict[str, str]:
+    """Return the pairs in which each node is the only candidate for the other."""
     return {
         path: others[0]
         for path, others in likely.items()
-        if len(others) == 1 and sum(others[0] in theirs for theirs in likely.values()) == 1
+        if len(others) == 1 and sum(others[0] in candidates for candidates in likely.values()) == 1
     }
 
 

@@ -1,9 +1,9 @@
-"""Shift: by how much one sample is larger than another, with an interval, without assuming how they are distributed.
+"""Shift: by how much one sample is larger than another, with an interval, for any distribution.
 
 The estimate is Hodges and Lehmann's ("Estimates of location based on rank tests", 1963): the median of all
-differences between the two samples. Its interval is read off the same ordered differences where the rank test of
-Mann and Whitney (for pairs: Wilcoxon) would reject. Samples are compared by their logarithms, so that a shift is a
-ratio, the same whichever of the two is called the base, and one wild value moves it no further than any other.
+differences between the two samples. Its interval ends at those of the ordered differences at which the rank test of
+Mann and Whitney (for pairs: Wilcoxon) would reject. Logarithms make the shift a ratio, the same whichever sample is
+the base, and ranks limit the influence of an outlier to that of any other value.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from ticktree.analysis.comparison.welch import Contrast
 
 CONFIDENCE = 0.95
 
-# Above this many values the normal approximation of a rank sum is good to the fourth digit, and exact counting slow.
+# With more values, the normal approximation of a rank sum is correct to four digits, and exact counting is slow.
 _EXACT_UP_TO = 50
 
 
 class Shift(NamedTuple):
-    """A ratio less one, as everywhere here: 0.05 is five percent more.
+    """A ratio less one: 0.05 is five percent more.
 
     Attributes:
         estimate: of the shift.
@@ -39,12 +39,12 @@ class Shift(NamedTuple):
 
 
 def between(base: Sequence[float], new: Sequence[float], confidence: float = CONFIDENCE) -> Shift:
-    """The shift from `base` to `new`, two independent samples.
+    """Return the shift from `base` to `new`, two independent samples.
 
     Args:
         base: Positive values, at least one.
         new: Positive values, at least one.
-        confidence: How often an interval made like this holds the true shift.
+        confidence: How often such an interval contains the true shift.
 
     Raises:
         ValueError: A sample is empty or holds a value that is not positive.
@@ -55,15 +55,15 @@ def between(base: Sequence[float], new: Sequence[float], confidence: float = CON
 
 
 def within_pairs(base: Sequence[float], new: Sequence[float], confidence: float = CONFIDENCE) -> Shift:
-    """The shift from `base` to `new`, where the n-th of both were measured side by side.
+    """Return the shift from `base` to `new`, where the n-th values of both were measured as a pair.
 
     Args:
         base: Positive values, at least one.
         new: As many.
-        confidence: How often an interval made like this holds the true shift.
+        confidence: How often such an interval contains the true shift.
 
     Raises:
-        ValueError: The samples are empty, unlike in length, or hold a value that is not positive.
+        ValueError: The samples are empty, differ in length, or hold a value that is not positive.
     """
     if len(base) != len(new):
         raise ValueError(f"{len(base)} values cannot be paired with {len(new)}")
@@ -74,11 +74,11 @@ def within_pairs(base: Sequence[float], new: Sequence[float], confidence: float 
 
 
 def of_contrast(contrast: Contrast, confidence: float = CONFIDENCE) -> Shift:
-    """The shift where the difference of logarithms and its error are known, by Student's t.
+    """Return the shift of a difference of logarithms with a known error, by Student's t.
 
     Args:
         contrast: From base to new.
-        confidence: How often an interval made like this holds the true shift.
+        confidence: How often such an interval contains the true shift.
     """
     reach = contrast.reach(confidence)
     return Shift(*(math.expm1(contrast.difference + side) for side in (0.0, -reach, reach)))
@@ -92,7 +92,7 @@ def _logs(values: Sequence[float]) -> npt.NDArray[np.float64]:
 
 
 def _read_off(ordered: npt.NDArray[np.float64], cut: int) -> Shift:
-    """The median, and the values `cut` from both ends: those the rank test would not reject. Cut 0: there are none."""
+    """Return the median, and the `cut`-th values from both ends, which the rank test does not reject; none for 0."""
     estimate = math.expm1(float(np.median(ordered)))
     if not cut:
         return Shift(estimate, -1.0, math.inf)
@@ -100,7 +100,7 @@ def _read_off(ordered: npt.NDArray[np.float64], cut: int) -> Shift:
 
 
 def _mann_whitney_cut(base: int, new: int, confidence: float) -> int:
-    """The greatest k such that the k-1 smallest differences may be left out on each side."""
+    """Return the largest k such that the k-1 smallest and largest differences can be left out."""
     if max(base, new) > _EXACT_UP_TO:
         spread = math.sqrt(base * new * (base + new + 1) / 12)
         return max(0, math.floor(base * new / 2 - _normal_quantile(confidence) * spread))
@@ -115,7 +115,7 @@ def _wilcoxon_cut(pairs: int, confidence: float) -> int:
 
 
 def _cut_of(counts: tuple[int, ...], confidence: float) -> int:
-    """How many of the smallest values of a rank statistic have, together, at most half of what confidence leaves."""
+    """Return how many of the smallest values of a rank statistic are together within (1 - confidence) / 2."""
     allowed = (1 - confidence) / 2 * sum(counts)
     cut = below = 0
     while below + counts[cut] <= allowed:
@@ -126,7 +126,7 @@ def _cut_of(counts: tuple[int, ...], confidence: float) -> int:
 
 @lru_cache(maxsize=256)
 def _mann_whitney_counts(base: int, new: int) -> tuple[int, ...]:
-    """In how many of the orders of base + new values exactly u of `new` come before one of `base`, by u.
+    """Return, by u, how many orders of base + new values have u pairs with the new value before that of the base.
 
     The coefficients of the Gaussian binomial: the product of (1 - q^(new + i)) / (1 - q^i) for i = 1 .. base.
     """
@@ -141,7 +141,7 @@ def _mann_whitney_counts(base: int, new: int) -> tuple[int, ...]:
 
 @lru_cache(maxsize=64)
 def _wilcoxon_counts(pairs: int) -> tuple[int, ...]:
-    """How many subsets of 1 .. pairs have each sum."""
+    """Return how many subsets of 1 .. pairs have each sum."""
     counts = [1]
     for rank in range(1, pairs + 1):
         counts = [

@@ -1,4 +1,4 @@
-"""Side: the runs on one side of a comparison, and the values that are compared: means of runs, or of its blocks."""
+"""Side: the runs of one side of a comparison, and its values: means of runs, or of blocks of one run."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from ticktree.profile import Node, Profile, Stats
 
 # Blocks: one run's calls as a few values.
 #
-# Neighbouring ticks resemble each other: a test that takes them for independent finds a difference between two runs of
-# the same program in most trials. So the unit is not the tick but a stretch of the run (batch means), and what a run
-# is known by is how much its stretches scatter. So few of them, and so long, that what lasts for a while is in their
-# scatter; so many that the scatter is known.
+# Neighbouring ticks are correlated: a test that assumes independence finds a difference between two runs of the same
+# program in most trials. So the unit is not the tick but a stretch of the run (batch means), and the scatter of these
+# stretches is the noise of the run. They are few, so that each is long and their scatter includes disturbances that
+# last for a while, but enough to estimate the scatter.
 
 BLOCKS = 12
 
 
 def block_means(node: Node) -> list[float]:
-    """Mean durations, in ns, of equal stretches of a node's steady calls; none where the run was too short for them.
+    """Return the mean durations, in ns, of equal stretches of a node's steady calls; none if the run is too short.
 
     Args:
-        node: Of one run. What was merged from several has no one course over time.
+        node: Of one run: a node merged from several has no single course over time.
     """
     stretches = steady_stretches(node)
     return [block.mean_ns for block in joined(stretches, BLOCKS)] if len(stretches) >= BLOCKS else []
@@ -39,61 +39,61 @@ class Side:
 
     Args:
         runs: Their profiles, at least one.
-        known_as: What nodes are called on the other side, by their paths, where that is something else.
+        aliases: The paths of nodes on the other side, by their paths, where the two differ.
     """
 
-    def __init__(self, runs: Sequence[Profile], known_as: Mapping[str, str] | None = None) -> None:
+    def __init__(self, runs: Sequence[Profile], aliases: Mapping[str, str] | None = None) -> None:
         self.runs = tuple(runs)
-        names = known_as or {}
+        names = aliases or {}
         self._nodes = [{names.get(path, path): node for path, _, node in run.root.walk()} for run in runs]
         self._loops = [{names.get(path, path): loop for path, loop in run.loops.items()} for run in runs]
 
     @cached_property
     def paths(self) -> set[str]:
-        """Every node with steady calls in any run."""
+        """The path of every node with steady calls in any run."""
         return {path for nodes in self._nodes for path, node in nodes.items() if node.steady.count}
 
     @cached_property
     def loops(self) -> set[str]:
-        """Every loop with steady ticks in any run."""
+        """The path of every loop with steady ticks in any run."""
         return {path for loops in self._loops for path, loop in loops.items() if loop.stats.count}
 
     def node(self, path: str) -> Node | None:
-        """The node at a path in the first run that has it."""
+        """Return the node at a path in the first run that has it."""
         return next((nodes[path] for nodes in self._nodes if path in nodes), None)
 
     def stats(self, path: str) -> Stats:
-        """The steady calls of a node over all runs."""
+        """Return the steady calls of a node over all runs."""
         return reduce(add, (nodes[path].steady for nodes in self._nodes if path in nodes), Stats())
 
     def loop_stats(self, path: str) -> Stats:
-        """The steady ticks of a loop over all runs."""
+        """Return the steady ticks of a loop over all runs."""
         return reduce(add, (loops[path].stats for loops in self._loops if path in loops), Stats())
 
     def rates(self, kind: Literal["node", "loop"], path: str) -> dict[str, float]:
-        """What got done a second: of a loop its steady ticks, of a node the work it declared, by what was done.
+        """Return the rates per second: steady ticks of a loop, and the work that the node declared, by unit.
 
-        Work is counted over the whole run, and so is the time it took.
+        Work and its time are those of the whole run.
         """
-        found = [nodes[path] for nodes in self._nodes if path in nodes]
-        spent_ns = sum(node.total_ns for node in found if node.work)
+        members = [nodes[path] for nodes in self._nodes if path in nodes]
+        spent_ns = sum(node.total_ns for node in members if node.work)
         rates = {}
         if kind == "loop":
             stats = self.loop_stats(path)
             if stats.sum_ns:
                 rates["ticks"] = stats.count * _SECOND_NS / stats.sum_ns
-        for what in _WORK:
-            done = sum(getattr(node.work, what) for node in found if node.work)
-            if done and spent_ns > 0:
-                rates[what] = done * _SECOND_NS / spent_ns
+        for unit in _WORK:
+            work = sum(getattr(node.work, unit) for node in members if node.work)
+            if work and spent_ns > 0:
+                rates[unit] = work * _SECOND_NS / spent_ns
         return rates
 
     def run_means(self, path: str) -> list[float]:
-        """A node's mean steady call in each run that has it, in ns; at least 1, for there is no ratio to nothing."""
-        found = (nodes[path].steady for nodes in self._nodes if path in nodes)
-        return [max(1.0, stats.sum_ns / stats.count) for stats in found if stats.count]
+        """Return the mean of a node's steady calls in each run that has it, in ns; at least 1 for ratios."""
+        steady = (nodes[path].steady for nodes in self._nodes if path in nodes)
+        return [max(1.0, stats.sum_ns / stats.count) for stats in steady if stats.count]
 
     def block_means(self, path: str) -> list[float]:
-        """A node's mean duration in each block of each run, in ns."""
-        found = (nodes[path] for nodes in self._nodes if path in nodes)
-        return [max(1.0, mean) for node in found for mean in block_means(node)]
+        """Return the mean duration of a node in each block of each run, in ns; at least 1."""
+        members = (nodes[path] for nodes in self._nodes if path in nodes)
+        return [max(1.0, mean) for node in members for mean in block_means(node)]

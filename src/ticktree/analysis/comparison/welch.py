@@ -1,10 +1,10 @@
-"""How probable two samples would be, were they of the same thing: Welch's test, on logarithms.
+"""Welch's test of two samples, on logarithms, and Holm's correction for many tests.
 
 The rank interval decides whether one entry differs. A comparison has many entries, though, and at 95% each, one in
-twenty differs by chance; ranks of a few runs cannot say that something is improbable enough to stand out among a
-hundred. A t statistic can (Welch, "The generalization of Student's problem when several different population variances
+twenty differs by chance; the p-values of ranks of a few runs cannot be small enough to be significant among a hundred.
+Those of a t statistic can (Welch, "The generalization of Student's problem when several different population variances
 are involved", 1947; Holm, "A simple sequentially rejective multiple test procedure", 1979). For one run per side the
-interval is Student's as well: ranks of its stretches know nothing of what differs from run to run.
+interval is Student's as well: ranks of its stretches contain nothing of the variation between runs.
 """
 
 from __future__ import annotations
@@ -18,25 +18,25 @@ import numpy.typing as npt
 
 _SMALLEST = 1e-300
 
-# What one run per side does not show: by how much two runs of one program differ. Two parts, measured on 320 runs of a
-# numpy loop of 0.3 and 1.6 s on a shared machine of two cores (comparisons of two runs of the same program that said
-# "slower" or "faster" of anything: 16.4% with the stretches alone, 10.4% with half of both, 5.6% with one variance and
-# 3%, 4.5% with these):
-# - where neighbours come and go, a run differs from another as a stretch does from another, for such noise is about as
-#   large over any length of time; twice the variance of a stretch holds for what grows with the time between them.
+# One run per side does not show how much two runs of one program differ. Two estimates, measured on 320 runs of a
+# numpy loop of 0.3 and 1.6 s on a shared machine of two cores (comparisons of two runs of the same program with a
+# verdict "slower" or "faster": 16.4% with the stretches alone, 10.4% with half of both, 5.6% with one variance and 3%,
+# 4.5% with these):
+# - while other programs start and end, runs differ as much as stretches do, because such noise is about as large over
+#   any length of time; the factor two allows for noise that grows with the time between the runs.
 _STRETCH_VARIANCES = 2.0
-# - another start, another placement in memory: of a run's mean, on a quiet machine too (Mytkowicz et al., "Producing
-#   wrong data without doing anything obviously wrong!", 2009, have up to 8% between two environments).
-_FROM_START_TO_START = 0.03
+# - another start and another placement in memory change a run's mean, on a quiet machine too (Mytkowicz et al.,
+#   "Producing wrong data without doing anything obviously wrong!", 2009, report up to 8% between two environments).
+_START_DEVIATION = 0.03
 
 
 class Contrast(NamedTuple):
-    """How far apart two samples are.
+    """The difference of two samples.
 
     Attributes:
         difference: of the means of their logarithms, from base to new.
-        error: its standard error; 0 where nothing scatters.
-        freedom: degrees of freedom of that; 0 where a sample has fewer than two values.
+        error: its standard error; 0 if all values of each sample are equal.
+        freedom: its degrees of freedom; 0 if a sample has fewer than two values.
     """
 
     difference: float
@@ -45,7 +45,7 @@ class Contrast(NamedTuple):
 
     @property
     def p_value(self) -> float:
-        """How probable a difference as large were by chance alone, to both sides; 1 where that is unknown."""
+        """The two-sided p-value; 1 if unknown."""
         if not self.freedom:
             return 1.0
         if self.error <= 0:
@@ -53,7 +53,7 @@ class Contrast(NamedTuple):
         return student_tails(self.difference / self.error, self.freedom)
 
     def reach(self, confidence: float) -> float:
-        """Half of the interval that holds the true difference with this confidence."""
+        """Return half the width of the interval that contains the true difference with this confidence."""
         low, high = 0.0, 1.0
         while student_tails(high, self.freedom) > 1 - confidence:
             high *= 2
@@ -66,17 +66,17 @@ class Contrast(NamedTuple):
 
 
 def contrast(base: Sequence[float], new: Sequence[float]) -> Contrast:
-    """Return how far apart two independent samples of positive values are."""
+    """Return the difference of two independent samples of positive values."""
     return _welch(base, new)
 
 
 def contrast_of_runs(base: Sequence[float], new: Sequence[float]) -> Contrast:
-    """Return how far apart two runs are, of each of which only stretches are known."""
-    return _welch(base, new, _STRETCH_VARIANCES, 2 * _FROM_START_TO_START**2)
+    """Return the difference of two single runs, given the means of their stretches."""
+    return _welch(base, new, _STRETCH_VARIANCES, 2 * _START_DEVIATION**2)
 
 
 def contrast_of_pairs(base: Sequence[float], new: Sequence[float]) -> Contrast:
-    """Return how far apart two samples of positive values are whose n-th were measured side by side."""
+    """Return the difference of two samples of positive values whose n-th were measured as a pair."""
     steps = _logs(new) - _logs(base)
     if len(steps) < 2:
         return Contrast(float(steps.mean()), 0.0, 0.0)
@@ -86,7 +86,7 @@ def contrast_of_pairs(base: Sequence[float], new: Sequence[float]) -> Contrast:
 def _welch(
     base: Sequence[float], new: Sequence[float], variances: float = 0.0, constant: float = 0.0
 ) -> Contrast:
-    """Welch's, with so many variances of a value and a constant added to that of the difference."""
+    """Return Welch's contrast, with `variances` of a value and `constant` added to the variance of the difference."""
     samples = [_logs(values) for values in (base, new)]
     difference = float(samples[1].mean() - samples[0].mean())
     if min(map(len, samples)) < 2:
@@ -94,7 +94,7 @@ def _welch(
     errors = [float(sample.var(ddof=1)) * (variances + 1 / len(sample)) for sample in samples]
     total = sum(errors) + constant
     parts = sum(error**2 / (len(sample) - 1) for error, sample in zip(errors, samples, strict=True))
-    # A constant has no degrees of freedom to lose: more than the values have, it gives none.
+    # The constant has no estimation error, but must not give more degrees of freedom than the values have.
     most = sum(map(len, samples)) - 2
     return Contrast(difference, math.sqrt(total), min(total**2 / parts, most) if parts else most)
 
@@ -103,8 +103,8 @@ def _logs(values: Sequence[float]) -> npt.NDArray[np.float64]:
     return np.log(np.asarray(values, dtype=np.float64))
 
 
-def stand_out(p_values: Sequence[float], level: float) -> list[bool]:
-    """Which of several tests reject, such that any of them does so wrongly with probability `level` at most (Holm).
+def holm(p_values: Sequence[float], level: float) -> list[bool]:
+    """Return which of several tests reject; any false rejection has a probability of at most `level` (Holm).
 
     Args:
         p_values: in any order.
@@ -120,7 +120,7 @@ def stand_out(p_values: Sequence[float], level: float) -> list[bool]:
 
 
 def student_tails(t: float, freedom: float) -> float:
-    """The probability that Student's t is at least as far from 0 as `t`.
+    """Return the probability that Student's t is at least as far from 0 as `t`.
 
     The regularised incomplete beta function I_x(freedom/2, 1/2) at x = freedom / (freedom + t^2), by its continued
     fraction (Abramowitz and Stegun, 26.5.8).
