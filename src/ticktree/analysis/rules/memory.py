@@ -9,7 +9,7 @@ from ticktree.analysis.context import Context
 from ticktree.analysis.finding import Claim, Fact, Finding
 from ticktree.analysis.loops import LEAST_TICKS, NS_PER_SECOND, TELLING_SHARE, LoopView, SectionView
 from ticktree.analysis.tick_causes import FAULT_NS, usual_per_tick
-from ticktree.profile import Gauge, Loop, Memory, Node
+from ticktree.profile import Gauge, Loop, Memory, Node, Profile
 from ticktree.profile.machine import GROWTH, RESIDENT
 
 PAGE_BYTES = 4096
@@ -19,6 +19,8 @@ LEAST_FAULTS = 256
 LEAST_FAULTS_SHARE = 0.05
 # A section is named if it declares this share of the fresh memory as work. Our own choice.
 NAMED_SHARE = 0.5
+# Memory is kept if the run grows by this share of it. Our own choice.
+GROWN_SHARE = 0.5
 
 # Half a minute of readings, in three of four of which memory grew: what fills once, or is given back, does not. All of
 # it our own choice.
@@ -153,7 +155,7 @@ class AllocationRule:
             if faults is None or view.ticks < LEAST_TICKS or faults < LEAST_FAULTS:
                 continue
             share = view.share(faults * FAULT_NS)
-            if share < LEAST_FAULTS_SHARE:
+            if share < LEAST_FAULTS_SHARE or _is_kept(faults * PAGE_BYTES, view, context.profile):
                 continue
             facts: dict[str, Fact] = {
                 "page_faults_per_tick": faults,
@@ -167,6 +169,13 @@ class AllocationRule:
                 facts |= {"section": section.path, "section_bytes_per_s": section.bytes_per_s or 0}
             path = section.path if section is not None else view.path
             yield Finding(rule=self.name, claim=Claim(share, view.path), path=path, facts=facts)
+
+
+def _is_kept(fresh_bytes: float, view: LoopView, profile: Profile) -> bool:
+    """Return whether the run keeps most of what a tick allocates, as a buffer that is filled: it cannot be reused."""
+    growth = profile.gauges.get(GROWTH)
+    grown_bytes = 0.0 if growth is None else (growth.p50 or 0.0) * view.tick_ns / NS_PER_SECOND
+    return grown_bytes >= GROWN_SHARE * fresh_bytes
 
 
 def _likely_section(view: LoopView, faults: float) -> SectionView | None:
