@@ -80,11 +80,11 @@ def command(
     comparing.refuse_programs(base_runs, new_runs, compared, allow_different)
     view = replace(view_for(output, width), all=everything)
     deliver(COMPARISONS[format_name or format_of(output, COMPARISONS)](compared, facts, view), output)
-    if _found(compared, fail_on):
+    if _has_verdict(compared, fail_on):
         raise SystemExit(1)
 
 
-def _found(compared: Comparison, verdicts: Sequence[str]) -> bool:
+def _has_verdict(compared: Comparison, verdicts: Sequence[str]) -> bool:
     """Return whether a verdict is one of these; "inconclusive" counts for loops only: small sections often are."""
     return any(
         entry.verdict in verdicts and (entry.verdict != "inconclusive" or entry.kind == "loop")

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from ticktree.analysis.budgets import STATUSES, Checked, Result, Unit
 from ticktree.analysis.comparison import Difference
 from ticktree.outputs import markdown, terminal
-from ticktree.outputs.comparison import UNITS, different, interval, signed
+from ticktree.outputs.comparison import UNITS, differences_table, interval, signed
 from ticktree.outputs.options import ViewOptions
 from ticktree.outputs.writing import formatting
 from ticktree.outputs.writing.document import VERDICT_TONES, Entry, Head, Heading, Part, Table
@@ -108,7 +108,7 @@ def parts(checked: Checked, apart: Sequence[Difference], options: ViewOptions) -
     together = [f"{checked.runs} runs together"] if checked.runs > 1 else []
     yield Heading(verdict(checked), together)
     if apart:
-        yield different(apart)
+        yield differences_table(apart)
     shown = [result for result in checked.results if options.all or _is_telling(result)]
     remark = " ".join(_remarks(checked, len(checked.results) - len(shown)))
     passed = [result for result in shown if result.status == "pass"]

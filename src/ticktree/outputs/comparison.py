@@ -40,7 +40,7 @@ _OF_NODES = (
 )
 _SIDES = (Head("base", 0, words=True), Head("new", 0, words=True))
 
-_TELLING = ("slower", "faster", "only in base", "only in new")
+_CLEAR = ("slower", "faster", "only in base", "only in new")
 
 _COUNTED = ("ticks", "items")
 _UNITS_OF_WORK = {"bytes": "B/s", "flops": "FLOP/s"}
@@ -55,7 +55,7 @@ UNITS = {
 def parts(comparison: Comparison, facts: Sequence[Difference], options: ViewOptions) -> Iterator[Part]:
     """Yield the parts of the view, top to bottom."""
     if facts:
-        yield different(facts)
+        yield differences_table(facts)
     loops = [entry for entry in comparison.entries if entry.kind == "loop"]
     if loops:
         yield Table("loops", "loop", _OF_LOOPS, [_loop(entry) for entry in loops])
@@ -64,13 +64,13 @@ def parts(comparison: Comparison, facts: Sequence[Difference], options: ViewOpti
         ({}, set()) if options.all else deeper_levels(sorted(paths.split(entry.path) for entry in nodes))
     )
     on_top = [entry for entry in nodes if paths.split(entry.path) not in deeper]
-    shown = nodes if options.all else _telling(on_top)
+    shown = nodes if options.all else _with_results(on_top)
     remark = " ".join([*remarks(comparison), *_not_shown(nodes, on_top, shown)])
     entries = [_node(entry, second.get(paths.split(entry.path), 0)) for entry in shown]
     yield Table("sections", "section", _OF_NODES, entries, remark=remark)
 
 
-def different(facts: Sequence[Difference]) -> Table:
+def differences_table(facts: Sequence[Difference]) -> Table:
     """Return the other differences between the sides, as a table."""
     rows = [Entry(visible(fact.key), (_value(fact.base), _value(fact.new)), _of_fact(fact)) for fact in facts]
     return Table("not the same on both sides", "fact", _SIDES, rows)
@@ -96,12 +96,12 @@ def _of_fact(fact: Difference) -> Tone:
     return "alarm" if fact.is_ground else "plain"
 
 
-def _telling(nodes: Sequence[ComparisonEntry]) -> list[ComparisonEntry]:
+def _with_results(nodes: Sequence[ComparisonEntry]) -> list[ComparisonEntry]:
     """Return the entries with a result, their ancestors, and the outermost ones."""
     shown: set[str] = set()
     for entry in nodes:
         names = paths.split(entry.path)
-        if len(names) == 1 or entry.verdict in _TELLING:
+        if len(names) == 1 or entry.verdict in _CLEAR:
             shown |= {paths.join(names[:depth]) for depth in range(1, len(names) + 1)}
     return [entry for entry in nodes if entry.path in shown]
 
@@ -112,10 +112,10 @@ def _not_shown(
     """Yield what the table leaves out: deeper levels of a recursion, and sections without a result."""
     deeper = len(nodes) - len(on_top)
     if deeper:
-        telling = sum(entry.verdict in _TELLING for entry in nodes) - sum(
-            entry.verdict in _TELLING for entry in on_top
+        clear = sum(entry.verdict in _CLEAR for entry in nodes) - sum(
+            entry.verdict in _CLEAR for entry in on_top
         )
-        of_them = f", {formatting.count(telling)} of them with a clear difference," if telling else ""
+        of_them = f", {formatting.count(clear)} of them with a clear difference," if clear else ""
         yield f"{formatting.counted(deeper, 'section')} deeper in a recursion{of_them} not shown (--all)."
     hidden = len(on_top) - len(shown)
     if hidden:
@@ -137,10 +137,10 @@ def _side(name: str, stats: Stats, rates: Mapping[str, float]) -> list[str]:
         return [f"{name}: no ticks"]
     times = (formatting.time(time) for time in (stats.mean_ns, stats.min_ns, stats.max_ns))
     mean, least, most = times
-    return [f"{name}: mean {mean}", f"min {least}", f"max {most}", *_done(rates)]
+    return [f"{name}: mean {mean}", f"min {least}", f"max {most}", *_rates(rates)]
 
 
-def _done(rates: Mapping[str, float]) -> Iterator[str]:
+def _rates(rates: Mapping[str, float]) -> Iterator[str]:
     for what, rate in rates.items():
         if what in _COUNTED:
             yield f"{formatting.scaled(rate, '').rstrip()} {what}/s"
@@ -157,8 +157,8 @@ def _node(entry: ComparisonEntry, levels: int) -> Entry:
         *_times(entry, "mean_ns", "min_ns", "max_ns"),
         _calls(entry),
     )
-    done = [", ".join(_done(rates)) or formatting.ABSENT for rates in entry.rates]
-    notes = [f"{done[0]} -> {done[1]}"] if any(entry.rates) else []
+    base, new = (", ".join(_rates(rates)) or formatting.ABSENT for rates in entry.rates)
+    notes = [f"{base} -> {new}"] if any(entry.rates) else []
     if levels:
         notes.append(f"and {formatting.counted(levels, 'level')} of recursion in it")
     if entry.renamed:
@@ -192,10 +192,10 @@ def remarks(comparison: Comparison) -> Iterator[str]:
     yield UNITS[comparison.unit]
     yield f"A shift of less than {formatting.share(comparison.threshold)} is not a difference."
     yield "All verdicts together are wrong in at most 5% of comparisons."
-    yield from _more(comparison)
+    yield from _runs_needed(comparison)
 
 
-def _more(comparison: Comparison) -> Iterator[str]:
+def _runs_needed(comparison: Comparison) -> Iterator[str]:
     """Yield how many more runs a verdict needs, for loops, or for the outermost sections if there are none."""
     loops = [entry for entry in comparison.entries if entry.kind == "loop"]
     leading = loops or [entry for entry in comparison.entries if len(paths.split(entry.path)) == 1]
@@ -222,7 +222,7 @@ def _page(comparison: Comparison, facts: Sequence[Difference], document: dict[st
     names = [_names_of(comparison.base), _names_of(comparison.new)]
     words = {
         "title": names[0] if names[0] == names[1] else f"{names[0]} \N{RIGHTWARDS ARROW} {names[1]}",
-        "headline": list(_pieces(comparison)),
+        "headline": list(_headline(comparison)),
         "remarks": list(remarks(comparison)),
         "grounds": [fact.is_ground for fact in facts],
     }
@@ -233,7 +233,7 @@ def _names_of(side: About) -> str:
     return ", ".join(map(visible, side.names)) or "ticktree"
 
 
-def _pieces(comparison: Comparison) -> Iterator[str]:
+def _headline(comparison: Comparison) -> Iterator[str]:
     base, new = comparison.base, comparison.new
     commands = base.metadata.get("command")
     if commands and commands == new.metadata.get("command"):

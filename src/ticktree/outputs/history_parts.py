@@ -157,19 +157,19 @@ def series_title(entry: SeriesTrends) -> str:
 
 def notes_on(point: ChangePoint, history: History) -> Iterator[str]:
     """Yield the possible causes of a change, and whether it was accepted or undone."""
-    here, before = point.run.commit, point.last.commit
-    known = history.commits.get(here)
-    if known is not None and here != before:
-        yield visible(known.subject)
-        if known.after is not None and known.after > 1:
-            yield f"one of {known.after} commits since {_short_commit(before)}"
-    if here and here == before:
+    name, previous = point.run.commit, point.last.commit
+    details = history.commits.get(name)
+    if details is not None and name != previous:
+        yield visible(details.subject)
+        if details.after is not None and details.after > 1:
+            yield f"one of {details.after} commits since {_short_commit(previous)}"
+    if name and name == previous:
         yield (
             "uncommitted changes: the previous run was of the same commit"
             if point.run.is_dirty
             else "no commit lies between: look at what else was different"
         )
-    others = [_short_commit(suspect) for suspect in point.suspects if suspect != here]
+    others = [_short_commit(suspect) for suspect in point.suspects if suspect != name]
     if others:
         yield f"or at {', '.join(others[:3])}{' ...' if len(others) > 3 else ''}"
     for fact in point.differences:

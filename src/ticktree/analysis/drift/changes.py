@@ -55,7 +55,7 @@ def steady_stretches(node: Node) -> list[Stretch]:
     passed = 0
     for index in sorted(windows.counts):
         passed += windows.counts[index]
-        # The last window of the warm-up may contain steady calls too, but not which ones.
+        # The last window of the warm-up may contain steady calls too; which ones is not known.
         if passed - windows.counts[index] >= warmup:
             stretches.append(Stretch(index, index, windows.counts[index], windows.totals.get(index, 0)))
     return stretches

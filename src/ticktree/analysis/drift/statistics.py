@@ -170,7 +170,7 @@ def _sign(value: float) -> int:
 # non-parametric approach to the change-point problem", Applied Statistics 28(2), 1979), so that a burst of slow ticks
 # counts as one high rank and not as a level.
 
-# In no order do fewer values exceed a critical value.
+# Fewer values cannot be significant in any order.
 FEWEST = 16
 MOST = 32
 # One part in this many of a run: a shorter stretch is a burst of slow ticks, not a level.

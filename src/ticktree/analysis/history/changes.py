@@ -223,21 +223,21 @@ def first_burst(values: Values, calm: Values, cuts: Sequence[int], spread: float
         is_newest = end == len(values)
         after = before if is_newest else levels[number + 1]
         if is_newest:
-            away = np.concatenate([values[ends[n] : ends[n + 1]] - levels[n] for n in range(number)])
-            needed = _needed(away if level > before else -away, spread)
+            excess = np.concatenate([values[ends[n] : ends[n + 1]] - levels[n] for n in range(number)])
+            needed = _needed(excess if level > before else -excess, spread)
         else:
-            was_left = abs(after - before) < abs(level - before) / 2
-            needed = LONGEST if was_left else SHORTEST
+            has_returned = abs(after - before) < abs(level - before) / 2
+            needed = LONGEST if has_returned else SHORTEST
         stretch = values[at:end]
-        on_it = np.abs(stretch - level) < np.abs(stretch - before)
-        if np.count_nonzero(on_it) < needed:
+        is_on_level = np.abs(stretch - level) < np.abs(stretch - before)
+        if np.count_nonzero(is_on_level) < needed:
             return Burst(at, end, min(before, after), max(before, after))
     return None
 
 
-def _needed(away: Values, spread: float) -> int:
+def _needed(excess: Values, spread: float) -> int:
     """Return how many runs a level must last, given how far the runs before it were beyond their own levels."""
-    longest = _longest(away > _OUTLIER_SPREADS * spread)
+    longest = _longest(excess > _OUTLIER_SPREADS * spread)
     return min(max(SHORTEST_AFTER_BURST, longest + 1), LONGEST) if longest else SHORTEST
 
 
@@ -323,32 +323,32 @@ class _Elimination:
         self.threshold, self.level = threshold, level
 
     def run(self, weak: Sequence[int]) -> list[Change]:
-        left = self._certain(list(weak))
-        while left:
-            found = [self._change(*three) for three in self._threes(left)]
-            idle = [change for change in found if not self._matters(change)]
-            if not idle:
+        cuts = self._significant(list(weak))
+        while cuts:
+            found = [self._change(*bounds) for bounds in self._bounds(cuts)]
+            negligible = [change for change in found if not self._matters(change)]
+            if not negligible:
                 return found
-            left.remove(min(idle, key=lambda change: abs(change.shift.estimate)).at)
-            left = self._certain(left)
+            cuts.remove(min(negligible, key=lambda change: abs(change.shift.estimate)).at)
+            cuts = self._significant(cuts)
         return []
 
-    def _certain(self, left: list[int]) -> list[int]:
-        while left:
-            p_values = [self._p_value(*three) for three in self._threes(left)]
-            weakest = max(range(len(left)), key=p_values.__getitem__)
+    def _significant(self, cuts: list[int]) -> list[int]:
+        while cuts:
+            p_values = [self._p_value(*bounds) for bounds in self._bounds(cuts)]
+            weakest = max(range(len(cuts)), key=p_values.__getitem__)
             if p_values[weakest] <= self.level:
                 break
-            del left[weakest]
-        return left
+            del cuts[weakest]
+        return cuts
 
-    def _threes(self, left: Sequence[int]) -> Iterator[tuple[int, int, int]]:
+    def _bounds(self, cuts: Sequence[int]) -> Iterator[tuple[int, int, int]]:
         """Return per cut where the stretch before it begins, the cut, and where the stretch after it ends."""
-        ends = [0, *left, len(self.values)]
+        ends = [0, *cuts, len(self.values)]
         return zip(ends, ends[1:], ends[2:], strict=False)
 
     def _p_value(self, begin: int, at: int, end: int) -> float:
-        """Return Student's test of two levels, by least squares of the innovations."""
+        """Return the p-value of Student's test of two levels, by least squares of the innovations."""
         autocorrelation, count = self.noise.autocorrelation, end - begin
         levels = np.zeros((count, 2))
         levels[: at - begin, 0] = levels[at - begin :, 1] = 1.0

@@ -221,17 +221,17 @@ class Criteria:
 
 def trend_of(path: str, runs: Sequence[Remembered], criteria: Criteria) -> Trend:
     """Return the trend of a section over the runs of a series, oldest first; at least one of them must have it."""
-    having = [
+    samples = [
         (run, value, run.measures[path].is_loop)
         for run in runs
         if path in run.measures and (value := run.measures[path].value(criteria.statistic)) is not None
     ]
-    kept, values = [run for run, _, _ in having], [value for _, value, _ in having]
+    measured, values = [run for run, _, _ in samples], [value for _, value, _ in samples]
     found = changes(values, criteria.threshold, criteria.level)
-    change_points = [_change_point(change, kept, values, found, criteria) for change in found]
-    is_loop = any(is_loop for _, _, is_loop in having)
+    change_points = [_change_point(change, measured, values, found, criteria) for change in found]
+    is_loop = any(is_loop for _, _, is_loop in samples)
     return Trend(
-        path, is_loop, kept, values, change_points, _verdict(values, change_points, criteria.threshold)
+        path, is_loop, measured, values, change_points, _verdict(values, change_points, criteria.threshold)
     )
 
 
