@@ -13,7 +13,7 @@ import pytest
 
 from ticktree.analysis.offsets import offset
 from ticktree.analysis.registry import findings
-from ticktree.analysis.workers.stragglers import MEETINGS
+from ticktree.analysis.workers.stragglers import COLLECTIVES
 from ticktree.profile import Profile
 from ticktree.run.finishing import RunDirectory
 
@@ -250,7 +250,7 @@ def test_a_rank_that_dies_dies_as_it_would_and_the_others_meet_what_they_would(j
 def test_the_meetings_that_findings_look_for_are_rows_that_are_made():
     from ticktree.instruments.torch import data_parallel, distributed
 
-    assert {*distributed._COLLECTIVES, data_parallel.GRADIENTS, "Work.wait"} >= MEETINGS
+    assert {*distributed._COLLECTIVES, data_parallel.GRADIENTS, "Work.wait"} >= COLLECTIVES
 
 
 TWO_MACHINES = """

@@ -14,7 +14,7 @@ from ticktree.outputs import OUTPUTS, ViewOptions
 from ticktree.outputs.sentences import with_sentences
 from ticktree.outputs.view.build import RECOMMENDATIONS_SHOWN, report_view
 from ticktree.outputs.view.headline import evidence
-from ticktree.outputs.view.tables import STRETCHES_SHOWN, critical, processes, why_idle
+from ticktree.outputs.view.tables import CRITICAL_SHOWN, critical, processes, why_idle
 from ticktree.profile import CriticalPlace, Profile, Waker, Wakes
 from ticktree.profile.short_names import ShortNames
 
@@ -135,7 +135,7 @@ def test_stretches_beyond_the_longest_are_one_row_unless_all_are_asked_for():
     table = critical(profile, PLAIN)
     assert table is not None
     assert [entry.name for entry in table.entries][-2:] == ["env worker 0 in step 5", "3 shorter"]
-    assert len(table.entries) == STRETCHES_SHOWN + 1
+    assert len(table.entries) == CRITICAL_SHOWN + 1
     whole = critical(profile, ViewOptions(all=True))
     assert whole is not None
     assert len(whole.entries) == 9

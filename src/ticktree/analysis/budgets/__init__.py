@@ -1,4 +1,4 @@
-"""Budgets: what a run may take, and whether it did."""
+"""Budgets: limits on a run's measures, and whether the run keeps them."""
 
 from ticktree.analysis.budgets.check import STATUSES, Checked, Result, Status, check
 from ticktree.analysis.budgets.measures import NAMES

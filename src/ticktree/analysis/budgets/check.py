@@ -1,4 +1,4 @@
-"""Checking: what became of every budget of a plan, also of those against a baseline of earlier runs."""
+"""Check every budget of a plan, including those against a baseline of earlier runs."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ STATUSES: tuple[Status, ...] = ("fail", "not measured", "inconclusive", "pass")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Result:
-    """What became of a budget, at one of the places it is about.
+    """The result of checking a budget on one subject.
 
     Attributes:
-        budget: which.
-        path: of the node or loop, or the gauge's name.
-        kind: which of the three that is.
-        status: `pass` and `fail` need a number. Without one, it was `not measured`; `inconclusive` where
-            the interval of a comparison leaves room for both.
+        budget: the budget.
+        path: path of the node or loop, or the gauge's name.
+        kind: whether the subject is a node, a loop or a gauge.
+        status: `pass` and `fail` need a number. Without one, it is `not measured`; it is `inconclusive` if
+            the interval of a comparison allows both.
         measured: the number, in the budget's unit.
-        note: what must be known to read it, or why there is no number.
-        shift: from the baseline, where it was compared with one.
-        of_everything: whether the budget is for everything, and not for this subject.
+        note: what a reader of the number must know, or why there is no number.
+        shift: shift from the baseline, if it was compared with one.
+        of_everything: whether the budget is for the whole tree and not for this subject.
     """
 
     budget: Budget
@@ -46,16 +46,16 @@ class Result:
 
     @property
     def margin(self) -> float | None:
-        """How far within its limit the number lies, as a part of the limit; None where that says nothing.
+        """How far within its limit the number lies, as a fraction of the limit; None if that has no meaning.
 
-        A shift is itself a part of something: a part of that would be read as one.
+        A shift is itself a fraction: a fraction of it would be mistaken for the shift.
         """
         if self.measured is None or self.shift is not None:
             return None
         return self.budget.bound.margin(self.measured)
 
     def to_dict(self) -> dict[str, Any]:
-        """The result as `check --format json` gives it; null where there is no number."""
+        """Return the result as `check --format json` prints it; null where there is no number."""
         margin, bound = self.margin, self.budget.bound
         fields: dict[str, Any] = {
             "path": self.path,
@@ -79,26 +79,26 @@ class Result:
         return {**fields, "low_percent": low, "high_percent": high}
 
 
-# Of what is as fast as ever, a comparison that asks for a shift of nothing could say nothing.
+# With a threshold of 0, a comparison could reach no verdict on a section that is exactly as fast as before.
 _LEAST_THRESHOLD = 1e-6
 
 
 class Baseline:
-    """Runs to be no slower than.
+    """The earlier runs that the checked runs must not be slower than.
 
     Args:
-        base: Those runs.
-        new: The runs that are checked.
+        base: The earlier runs.
+        new: The checked runs.
     """
 
     def __init__(self, base: Sequence[Profile], new: Sequence[Profile]) -> None:
         self._base, self._new = base, new
-        # As `compare` has it.
+        # The same choice as in `compare`.
         self.unit: Literal["runs", "blocks"] = "blocks" if 1 in (len(base), len(new)) else "runs"
         self._entries = lru_cache(maxsize=None)(self._compared)
 
     def result(self, budget: Budget, subject: Subject) -> Result:
-        """What became of a limit on how much slower `subject` may be."""
+        """Check a limit on how much slower `subject` may be."""
         allowed = budget.bound.most or 0.0
         entry = self._entries(allowed).get((subject.kind, subject.path))
         status, note = _status(entry, allowed)
@@ -114,23 +114,23 @@ class Baseline:
         )
 
     def everything(self, allowed: float, source: str, but: set[str]) -> Iterator[Result]:
-        """What became of the limit on all that both sides have.
+        """Check the limit on every section and loop that both sides have.
 
         Args:
-            allowed: By how much it may be slower.
-            source: Where that stands.
-            but: Paths that have a limit of their own.
+            allowed: By how much they may be slower.
+            source: Where the limit is configured.
+            but: Paths that have their own limit.
         """
         loops = {path for kind, path in self._entries(allowed) if kind == "loop"}
         for (kind, path), entry in self._entries(allowed).items():
-            # A loop's node is the loop: its calls are its ticks.
+            # The calls of a loop's node are the loop's ticks: one result is enough.
             if entry.shift is None or path in but or (kind == "node" and path in loops):
                 continue
             budget = Budget(path, SLOWER_MEASURE, Bound(most=allowed), "share", source)
             yield replace(self.result(budget, Subject(path, entry.kind)), of_everything=True)
 
     def unpaired(self, allowed: float) -> tuple[int, int]:
-        """How many sections only the baseline has, and how many only the run; the limit does not change that."""
+        """Return how many sections only the baseline has, and how many only the run; independent of the limit."""
         verdicts = [entry.verdict for (kind, _), entry in self._entries(allowed).items() if kind == "node"]
         return verdicts.count("only in base"), verdicts.count("only in new")
 
@@ -140,7 +140,7 @@ class Baseline:
 
 
 def _status(entry: ComparisonEntry | None, allowed: float) -> tuple[Status, str]:
-    """Broken is what is certainly slower than it may be: its whole interval lies above the limit."""
+    """Return the status and its note; `fail` only if the whole interval lies above the limit."""
     if entry is None or entry.verdict == "only in new":
         return "not measured", "the baseline has no call of it after warm-up"
     if entry.shift is None:
@@ -151,7 +151,7 @@ def _status(entry: ComparisonEntry | None, allowed: float) -> tuple[Status, str]
         return "pass", ""
     if not math.isfinite(entry.shift.high):
         return "inconclusive", "too few values for an interval"
-    # The interval alone would do, were it the only one.
+    # The interval alone would be enough if this were the only comparison.
     return "inconclusive", "among so many sections it may be chance" if entry.shift.low > allowed else ""
 
 
@@ -162,14 +162,14 @@ _NOUNS: dict[Kind, str] = {"node": "section", "loop": "loop", "gauge": "gauge"}
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """What became of a plan.
+    """The results of checking a plan.
 
     Attributes:
-        results: of every budget, in the order of the plan; those of the baseline last.
-        runs: how many runs were checked.
-        unit: what the intervals of the baseline's shifts rest on; "" where there is no baseline.
-        only_in_base: sections that only the baseline has.
-        only_in_new: sections that only the run has.
+        results: results of every budget, in the order of the plan; those of the baseline last.
+        runs: number of checked runs.
+        unit: what the intervals of the baseline's shifts are computed from; "" if there is no baseline.
+        only_in_base: number of sections that only the baseline has.
+        only_in_new: number of sections that only the run has.
     """
 
     results: tuple[Result, ...]
@@ -179,11 +179,11 @@ class Checked:
     only_in_new: int = 0
 
     def of(self, status: Status) -> list[Result]:
-        """The results of this status."""
+        """Return the results with this status."""
         return [result for result in self.results if result.status == status]
 
     def to_dict(self) -> dict[str, Any]:
-        """What `check --format json` gives."""
+        """Return what `check --format json` prints."""
         counts = {status.replace(" ", "_"): len(self.of(status)) for status in STATUSES}
         return {
             "schema": SCHEMA,
@@ -195,15 +195,15 @@ class Checked:
 
 
 def check(runs: Sequence[Profile], plan: Plan, base: Sequence[Profile] = ()) -> Checked:
-    """Check a plan on runs of one program; of several, all their calls count together.
+    """Check a plan on runs of one program; the calls of several runs count together.
 
     Args:
-        runs: At least one.
+        runs: At least one run.
         plan: The budgets.
-        base: The runs to be no slower than; none where nothing is to be compared.
+        base: The runs that these must not be slower than; empty for no comparison.
 
     Raises:
-        BudgetError: A budget is about nothing that is in the runs.
+        BudgetError: No node, loop or gauge of the runs matches a budget.
         TicktreeError: One side of the comparison measured nothing.
     """
     if plan.slower is not None and not base:
@@ -221,12 +221,12 @@ def check(runs: Sequence[Profile], plan: Plan, base: Sequence[Profile] = ()) -> 
 
 def _results(budget: Budget, subjects: Subjects, baseline: Baseline | None) -> Iterator[Result]:
     try:
-        found = subjects.named(budget.name)
+        named = subjects.named(budget.name)
     except BudgetError as error:
         raise BudgetError(f"{budget.source}: {error}") from None
-    fitting = [subject for subject in found if subject.kind in budget.measure.kinds]
+    fitting = [subject for subject in named if subject.kind in budget.measure.kinds]
     if not fitting:
-        raise BudgetError(f"{budget.source}: {_unfit(budget, found[0])}")
+        raise BudgetError(f"{budget.source}: {_unfit(budget, named[0])}")
     for subject in fitting:
         if baseline is not None and budget.measure is SLOWER_MEASURE:
             yield baseline.result(budget, subject)
@@ -251,7 +251,7 @@ def _result(budget: Budget, subject: Subject) -> Result:
 
 
 def _thin(budget: Budget, subject: Subject) -> str:
-    """What to know of a percentile of so few calls that it is the longest of them."""
+    """Return a note if a percentile is of so few calls that it is the longest of them."""
     if budget.measure.quantile is None:
         return ""
     if subject.gauge is not None:

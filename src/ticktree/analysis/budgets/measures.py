@@ -1,4 +1,4 @@
-"""Measures: the numbers of nodes, loops and gauges that may have a limit, by their keys in a configuration."""
+"""Measures: the numbers of nodes, loops and gauges that can have a limit, by their configuration keys."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from ticktree.analysis.quantities import Unit
 from ticktree.errors import did_you_mean
 from ticktree.profile import Gauge, Jitter, Lateness, Loop, Memory, Node, Stats
 
-# Which end a limit is that does not say: no more than it, no less, or it must say.
-Side: TypeAlias = Literal["most", "least", "said"]
+# What a limit without a sign is: a maximum, a minimum, or an error because the sign is required.
+Side: TypeAlias = Literal["most", "least", "explicit"]
 NODES: frozenset[Kind] = frozenset({"node", "loop"})
 LOOPS: frozenset[Kind] = frozenset({"loop"})
 GAUGES: frozenset[Kind] = frozenset({"gauge"})
@@ -25,15 +25,12 @@ class BudgetMeasure:
 
     Attributes:
         name: the key in the configuration.
-        kinds: of what it is a number.
-        units: what its limits may be in, the likeliest first.
-        side: which end a bare limit is.
-        take: the number of a subject, in one of the units.
-
-    Raises:
-                NotMeasuredError: There is none.
-        quantile: which, where it is one: of a few values one near the end is the end itself.
-        is_floor: whether the number of a subject may in truth be larger, never smaller.
+        kinds: the kinds of subjects that have it.
+        units: the units of its limits, the likeliest first.
+        side: what a limit without a sign is.
+        take: returns the number of a subject in one of the units, or raises NotMeasuredError.
+        quantile: the quantile, if it is one: with few values, a high quantile is the maximum.
+        is_floor: whether the true number of a subject may be larger, never smaller.
     """
 
     name: str
@@ -49,15 +46,15 @@ _SECOND_NS = 10**9
 
 
 def quantile_of_calls(name: str, q: float) -> BudgetMeasure:
-    """The percentile `q` of a node's steady calls."""
+    """Return the measure of the percentile `q` of a node's steady calls."""
     return _duration(name, "most", lambda stats: stats.quantile_ns(q), q)
 
 
 def steady(subject: Subject) -> Stats:
-    """The steady calls of a node, of a loop its ticks.
+    """Return the statistics of a node's steady calls, or of a loop's ticks.
 
     Raises:
-        NotMeasuredError: There are none.
+        NotMeasuredError: No call ended after warm-up.
     """
     stats = subject.loop.stats if subject.loop else _node(subject).steady
     if not stats.count:
@@ -88,7 +85,7 @@ def _calls(subject: Subject, _unit: Unit) -> float:
 
 
 def _share(subject: Subject, _unit: Unit) -> float:
-    """Of the time of the nearest loop above, warm-up included: only there the shares sum to 1."""
+    """Return the share in the time of the nearest loop above, warm-up included: only there shares sum to 1."""
     within = subject.within
     if within is None or within.total_ns <= 0:
         raise NotMeasuredError("no time passed in what it is part of")
@@ -117,13 +114,13 @@ def _device_memory(subject: Subject, _unit: Unit) -> float:
     return _sampled(_node(subject).device_memory, "of a device ").peak_bytes
 
 
-def _is_rough(subject: Subject) -> bool:
-    """Whether memory was only looked at when calls began and ended."""
+def _is_memory_floor(subject: Subject) -> bool:
+    """Return whether memory was only sampled when calls began and ended."""
     memory = _node(subject).memory
     return memory is not None and not memory.is_exact
 
 
-def _is_rough_of_device(subject: Subject) -> bool:
+def _is_device_memory_floor(subject: Subject) -> bool:
     memory = _node(subject).device_memory
     return memory is not None and not memory.is_exact
 
@@ -153,7 +150,7 @@ def _loop(subject: Subject) -> Loop:
 
 
 def _with_rate(subject: Subject) -> Loop:
-    """The loop, where it could miss anything and did tick."""
+    """Return the loop, which must have a target rate and a tick."""
     loop = _loop(subject)
     if not loop.hz:
         raise NotMeasuredError(_NO_RATE)
@@ -201,7 +198,7 @@ def _jitter(subject: Subject) -> Jitter:
 
 
 def quantile_of_ticks(name: str, q: float) -> BudgetMeasure | None:
-    """The percentile `q` of what a name such as "lateness_p99" is of; None where that is nothing here."""
+    """Return the measure of the percentile `q` of lateness or jitter, as in "lateness_p99"; None for other names."""
     of = _SPREADS.get(name.partition("_")[0])
     if of is None:
         return None
@@ -213,7 +210,7 @@ def quantile_of_ticks(name: str, q: float) -> BudgetMeasure | None:
 
 
 def _known(spread: Lateness | Jitter, of: Callable[[Any], int | None]) -> float:
-    """A number of the ticks that were late, or that differed: 0 where none was, which is as measured as any other."""
+    """Return a number of a spread: 0 if no tick was late or no period differed, which is a measurement, too."""
     value = of(spread) if spread.count else 0
     if value is None:
         raise NotMeasuredError("only their sum is known, not each")
@@ -236,8 +233,8 @@ _SPREADS: Mapping[str, Callable[[Subject], Lateness | Jitter]] = {"lateness": _l
 
 
 def quantile_of_gauge(name: str, q: float) -> BudgetMeasure:
-    """The percentile `q` of a gauge's readings."""
-    return _reading(name, "said", lambda gauge: gauge.quantile(q), q)
+    """Return the measure of the percentile `q` of a gauge's readings."""
+    return _reading(name, "explicit", lambda gauge: gauge.quantile(q), q)
 
 
 def _gauge(subject: Subject) -> Gauge:
@@ -274,19 +271,21 @@ def _no_baseline(_subject: Subject, _unit: Unit) -> float:
     raise NotMeasuredError("there is no baseline to compare with")
 
 
-# By how much calls may be slower than the baseline's; the comparison says, not the run alone.
+# By how much calls may be slower than the baseline's; the comparison measures it, not the run alone.
 SLOWER_MEASURE = BudgetMeasure("slower", NODES, ("share",), "most", _no_baseline)
 
 MEASURES = (
     _duration("mean", "most", lambda stats: stats.mean_ns),
     _duration("max", "most", lambda stats: stats.max_ns),
     _duration("min", "least", lambda stats: stats.min_ns),
-    BudgetMeasure("calls", NODES, ("count",), "said", _calls),
+    BudgetMeasure("calls", NODES, ("count",), "explicit", _calls),
     BudgetMeasure("share", NODES, ("share",), "most", _share),
     BudgetMeasure("unaccounted", NODES, ("share",), "most", _unaccounted),
-    BudgetMeasure("memory", NODES, ("bytes",), "most", _memory, is_floor=_is_rough),
-    BudgetMeasure("memory_growth", NODES, ("bytes",), "most", _memory_growth, is_floor=_is_rough),
-    BudgetMeasure("device_memory", NODES, ("bytes",), "most", _device_memory, is_floor=_is_rough_of_device),
+    BudgetMeasure("memory", NODES, ("bytes",), "most", _memory, is_floor=_is_memory_floor),
+    BudgetMeasure("memory_growth", NODES, ("bytes",), "most", _memory_growth, is_floor=_is_memory_floor),
+    BudgetMeasure(
+        "device_memory", NODES, ("bytes",), "most", _device_memory, is_floor=_is_device_memory_floor
+    ),
     BudgetMeasure("rate", NODES, ("bytes/s", "FLOP/s", "items/s"), "least", _rate),
     BudgetMeasure("missed", LOOPS, ("count", "share"), "most", _missed),
     BudgetMeasure("longest_miss_run", LOOPS, ("count",), "most", _longest_miss_run),
@@ -298,7 +297,7 @@ MEASURES = (
     BudgetMeasure("jitter_mean", LOOPS, ("ns",), "most", _mean_jitter),
     _reading("min", "least", lambda gauge: gauge.min),
     _reading("max", "most", lambda gauge: gauge.max),
-    _reading("last", "said", lambda gauge: gauge.last),
+    _reading("last", "explicit", lambda gauge: gauge.last),
     BudgetMeasure("zeros", GAUGES, ("count", "share"), "most", _zeros),
     BudgetMeasure("readings", GAUGES, ("count",), "least", _readings),
     SLOWER_MEASURE,
@@ -314,10 +313,10 @@ NAMES = (
 
 
 def measures(name: str) -> Sequence[BudgetMeasure]:
-    """The measures of a key: of a section, and of a gauge, whose readings have no unit.
+    """Return the measures of a key: of sections, and of gauges, whose readings have no unit.
 
     Raises:
-        ValueError: There is none; says what may have been meant.
+        ValueError: There is none; the message suggests a similar name.
     """
     match = _QUANTILE.fullmatch(name)
     if match:
@@ -326,7 +325,7 @@ def measures(name: str) -> Sequence[BudgetMeasure]:
         if spread is not None:
             return (spread,)
         return quantile_of_calls(name, q), quantile_of_gauge(name, q)
-    found = [measure for measure in MEASURES if measure.name == name]
-    if not found:
+    named = [measure for measure in MEASURES if measure.name == name]
+    if not named:
         raise ValueError(f"there is no measure {name!r}{did_you_mean(name, NAMES)}")
-    return found
+    return named

@@ -1,4 +1,4 @@
-"""Plan: the budgets of a project, each a limit on one measure, as its configuration or a command line has them."""
+"""Plan: the budgets of a project, each a limit on one measure, from its configuration or a command line."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ from ticktree.errors import did_you_mean
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """What a number is allowed to be. Both ends belong to it.
+    """The allowed range of a number, both ends included.
 
     Attributes:
-        least: what it may be at the least; None where there is no such end.
-        most: what it may be at the most; None where there is no such end.
+        least: the minimum; None if there is none.
+        most: the maximum; None if there is none.
     """
 
     least: float | None = None
     most: float | None = None
 
     def holds(self, value: float) -> bool:
-        """Whether `value` lies within."""
+        """Return whether `value` lies within the range."""
         return (self.least is None or value >= self.least) and (self.most is None or value <= self.most)
 
     def margin(self, value: float) -> float | None:
-        """How far within its nearer end a value lies, as a part of that end; negative where it lies outside.
+        """Return how far within the nearer end a value lies, as a fraction of that end; negative outside the range.
 
-        None where that end is 0: nothing is a part of nothing.
+        None if an end is 0, which has no fractions.
         """
         ends = ((self.most, -1), (self.least, 1))
         margins = [sign * (value - end) / abs(end) if end else None for end, sign in ends if end is not None]
@@ -41,7 +41,7 @@ class Bound:
 
 
 _RANGE = " to "
-# Of a comparison only one end can be asked: that it is faster is a verdict of its own.
+# The measure whose limit can only be a maximum.
 _ONE_SIDED = "slower"
 
 
@@ -50,11 +50,11 @@ class Budget:
     """A limit.
 
     Attributes:
-        name: what it is about, as it was written: a path, a pattern, the end of a path, a gauge.
-        measure: the number that has the limit.
+        name: the subject as configured: a path, a pattern, the end of a path, or a gauge.
+        measure: the measure that has the limit.
         bound: the limit.
-        unit: what it is in.
-        source: where it stands, for messages.
+        unit: the unit of the limit.
+        source: where it is configured, for messages.
     """
 
     name: str
@@ -65,16 +65,16 @@ class Budget:
 
 
 def budget(name: str, key: str, value: object, source: str) -> Budget:
-    """Return the budget that is written as `name = {key = value}`.
+    """Return the budget configured as `name = {key = value}`.
 
     Args:
-        name: What it is about.
+        name: The subject.
         key: The measure.
-        value: "25 ms", "<= 25 ms", ">= 29", "80 ms to 200 ms", 3.
-        source: Where it stands.
+        value: Such as "25 ms", "<= 25 ms", ">= 29", "80 ms to 200 ms" or 3.
+        source: Where it is configured.
 
     Raises:
-        ValueError: There is no such measure, or the value is no limit on it.
+        ValueError: There is no such measure, or the value is not a limit on it.
     """
     reasons: list[str] = []
     for measure in measures(key):
@@ -95,14 +95,14 @@ def _bound(value: object, measure: BudgetMeasure) -> tuple[Bound, Unit]:
         return _range(text, measure.units)
     sign = text[:2] if text[:2] in ("<=", ">=") else ""
     limit, unit = amount(text[2:].strip() if sign else value, measure.units)
-    if not sign and measure.side == "said":
+    if not sign and measure.side == "explicit":
         raise ValueError(f'should say which end it is: "<= {value}" or ">= {value}"')
     is_least = sign == ">=" or (not sign and measure.side == "least")
     return Bound(least=limit) if is_least else Bound(most=limit), unit
 
 
 def _range(text: str, units: Sequence[Unit]) -> tuple[Bound, Unit]:
-    """Both ends; the first may leave its unit to the second, as in "80 to 200 ms"."""
+    """Return the bound with both ends; the first may omit its unit, as in "80 to 200 ms"."""
     low, _, high = (part.strip() for part in text.partition(_RANGE))
     most, unit = amount(high, units)
     suffix = high.lstrip("+-.0123456789eE_")
@@ -115,7 +115,7 @@ def _range(text: str, units: Sequence[Unit]) -> tuple[Bound, Unit]:
     return Bound(least, most), unit
 
 
-# Twice what two builds of the same code differ by is a slowdown that a change made.
+# Twice the difference between two builds of the same code: a larger slowdown comes from the change.
 SLOWER = 0.05
 
 _OPTIONS = ("baseline", "slower", "allow_different")
@@ -126,13 +126,13 @@ _WRITTEN = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What to check.
+    """The budgets to check, and the baseline.
 
     Attributes:
-        budgets: every limit.
-        baseline: the file or run to be no slower than, as written; "" for none.
-        slower: by how much anything may be slower than it, as a part of 1; None where that was not said.
-        allow_different: whether a baseline of another machine or other libraries will do.
+        budgets: the limits.
+        baseline: the file or run to compare with, as configured; "" for none.
+        slower: by how much any section may be slower than the baseline, as a fraction; None if not configured.
+        allow_different: whether to accept a baseline of another machine or with other libraries.
     """
 
     budgets: tuple[Budget, ...] = ()
@@ -147,14 +147,14 @@ class Plan:
 
 
 def plan_of(table: Mapping[str, Any], source: str) -> Plan:
-    """Return the plan that a table of the configuration holds.
+    """Return the plan in a table of the configuration.
 
     Args:
-        table: Names with a table of limits each; and, not being tables, the options of the baseline.
-        source: Where it stands, for messages.
+        table: One table of limits per name; values that are not tables are options of the baseline.
+        source: Where the table is, for messages.
 
     Raises:
-        BudgetError: Something in it is no budget.
+        BudgetError: An entry is not a valid budget or option.
     """
     budgets: list[Budget] = []
     options: dict[str, Any] = {}
@@ -170,10 +170,10 @@ def plan_of(table: Mapping[str, Any], source: str) -> Plan:
 
 
 def budget_of(text: str) -> Budget:
-    """Return the budget written as "control/act p99 <= 25 ms".
+    """Return the budget of a text such as "control/act p99 <= 25 ms".
 
     Raises:
-        BudgetError: It is none.
+        BudgetError: The text is not a budget.
     """
     source = f"--budget {text!r:.80}"
     match = _WRITTEN.fullmatch(text.strip())
@@ -186,10 +186,10 @@ def budget_of(text: str) -> Budget:
 
 
 def slower_of(value: object, source: str) -> float:
-    """Return a part such as "5%".
+    """Return the fraction that a value such as "5%" states.
 
     Raises:
-        BudgetError: It is none.
+        BudgetError: The value is not a fraction.
     """
     try:
         return part(value)
@@ -201,8 +201,8 @@ def _budgets(name: str, limits: Mapping[str, Any], source: str) -> Iterator[Budg
     if not limits:
         raise BudgetError(f"{source}: has no limit")
     for key, value in limits.items():
-        for one in value if isinstance(value, list) else [value]:
-            yield _checked(name, key, one, f"{source}.{_quoted(key)}")
+        for limit in value if isinstance(value, list) else [value]:
+            yield _checked(name, key, limit, f"{source}.{_quoted(key)}")
 
 
 def _checked(name: str, key: str, value: object, source: str) -> Budget:
@@ -223,5 +223,5 @@ def _option(name: str, value: object, source: str) -> object:
 
 
 def _quoted(key: str) -> str:
-    """A key as TOML would have it."""
+    """Return a key in TOML notation."""
     return key if re.fullmatch(r"[A-Za-z0-9_-]+", key) else f'"{key}"'

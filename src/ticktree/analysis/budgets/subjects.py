@@ -1,4 +1,4 @@
-"""Subjects: what a budget may be about, a node, a loop or a gauge of a profile; and the errors of budgets."""
+"""Subjects of budgets: a node, a loop or a gauge of a profile; and the errors of budgets."""
 
 from __future__ import annotations
 
@@ -15,33 +15,33 @@ from ticktree.profile.short_names import ShortNames
 
 
 class BudgetError(TicktreeError, ValueError):
-    """A budget that says nothing that could be checked; always one line, naming where it stands."""
+    """A budget that cannot be checked; the message is one line and names where the budget is configured."""
 
 
 class NotMeasuredError(Exception):
-    """A number that this run does not hold; its text says why."""
+    """This run does not contain a number; the message says why."""
 
 
 Kind: TypeAlias = Literal["node", "loop", "gauge"]
 
-# A gauge may bear the name of a section.
+# A gauge may have the same name as a section.
 GAUGE_PREFIX = "gauge:"
 _SHOWN = 3
-# Stands at the end of each name of a path that patterns are matched with.
+# Ends each name of a path for pattern matching.
 _END = "\0"
 
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """Something with numbers.
+    """A node, loop or gauge that a budget can limit.
 
     Attributes:
-        path: of the node or loop, or the gauge's name.
-        kind: which of the three.
-        node: the node, of a loop its own.
+        path: path of the node or loop, or the gauge's name.
+        kind: which of the three it is.
+        node: the node, for a loop the loop's node.
         loop: the loop.
         gauge: the gauge.
-        within: the node of the nearest loop above; the root where there is none.
+        within: the node of the nearest loop above; the root if there is none.
     """
 
     path: str
@@ -53,16 +53,16 @@ class Subject:
 
 
 class Subjects:
-    """All that a budget on a profile can be about."""
+    """All subjects in a profile."""
 
     def __init__(self, profile: Profile) -> None:
         self._profile = profile
 
     def named(self, name: str) -> Sequence[Subject]:
-        """What `name` stands for: a path, a pattern with `*`, the end of one path, or a gauge.
+        """Return the subjects of `name`: a path, a pattern with `*`, the end of one path, or a gauge.
 
         Raises:
-            BudgetError: Nothing is called that, or it is the end of several paths.
+            BudgetError: There is none, or it is the end of several paths.
         """
         if name.startswith(GAUGE_PREFIX):
             gauge = name[len(GAUGE_PREFIX) :]
@@ -79,19 +79,19 @@ class Subjects:
     def _places(self) -> dict[str, Subject]:
         """The loops and nodes by path, in the order of the tree, parents before their children."""
         root = self._profile.root
-        found: dict[str, Subject] = {}
-        waiting = [("", root, root)]
-        while waiting:
-            path, node, within = waiting.pop()
+        subjects: dict[str, Subject] = {}
+        pending = [("", root, root)]
+        while pending:
+            path, node, within = pending.pop()
             loop = self._profile.loops.get(path)
             if path:
-                found[path] = Subject(path, "loop" if loop else "node", node, loop, within=within)
+                subjects[path] = Subject(path, "loop" if loop else "node", node, loop, within=within)
             below = [
                 (paths.child(path, name), child, node if loop else within)
                 for name, child in node.children.items()
             ]
-            waiting.extend(reversed(below))
-        return found
+            pending.extend(reversed(below))
+        return subjects
 
     @cached_property
     def _gauges(self) -> dict[str, Subject]:
@@ -99,7 +99,7 @@ class Subjects:
 
     @cached_property
     def _shown(self) -> dict[str, str]:
-        """By path, how the report shows it: calls in focus have short names there."""
+        """The path as the report shows it, by path: focused calls have short names there."""
         short = ShortNames(self._profile.root)
         return {path: short.joined(paths.split(path)) for path in self._places}
 
@@ -139,7 +139,7 @@ class Subjects:
 
 
 def _expression(pattern: str) -> re.Pattern[str]:
-    """A pattern of names: `*` is any part of one name, `**` any number of names."""
+    """Return the regular expression of a path pattern: `*` is any part of one name, `**` any number of names."""
     try:
         names = paths.split(pattern)
     except ValueError:

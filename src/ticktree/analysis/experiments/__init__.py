@@ -1,4 +1,4 @@
-"""What if: how much shorter a loop's ticks become if a section takes less time, measured in one run."""
+"""Experiments: how much shorter a loop's ticks become if a section takes less time, measured in one run."""
 
 from ticktree.analysis.experiments.blocks import FASTER, NOTHING, SLOWER, Block, Intervention, plans
 from ticktree.analysis.experiments.choosing import Choice, NoExperimentError, choose, contended, deadline

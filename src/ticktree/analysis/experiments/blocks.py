@@ -1,4 +1,4 @@
-"""Blocks of ticks: what is done in each, and what was measured."""
+"""Blocks of ticks: the intervention in each block, and its measurements."""
 
 from __future__ import annotations
 
@@ -7,34 +7,34 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-# As the recorder knows them.
+# The recorder's numbers for them.
 NOTHING, FASTER, SLOWER = range(3)
 
-Intervention = tuple[int, int, int]  # which of these, the number of the section, and by how many percent
+Intervention = tuple[int, int, int]  # one of these, the number of the section, the percentage
 
-# One block in four is left as it is, as in Coz (Curtsinger and Berger, SOSP 2015).
+# One block in four has no intervention, as in Coz (Curtsinger and Berger, SOSP 2015).
 _UNTOUCHED = 4
-# A section is made this much slower: so little that a loop stays the loop it is, so much that it can be seen.
+# How much slower a section is made: small enough not to change how the loop behaves, large enough to measure.
 SLOWER_PERCENT = 50
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Some ticks of the loop in which one thing was done, without the first, in which the program settled.
+    """Consecutive ticks of the loop under one intervention, without the first ones, in which the program settled.
 
     Attributes:
-        intervention: nothing, or a section made faster or slower.
+        intervention: `NOTHING`, `FASTER` or `SLOWER`.
         target: the number of the section.
-        percent: how much faster or slower.
-        ticks: how many ticks.
-        began_ns: when they began.
-        ended_ns: when they ended.
-        owed_ns: how long all other threads were delayed in place of the section that was made faster.
+        percent: how much faster or slower the section was made.
+        ticks: number of ticks.
+        began_ns: when the first tick began.
+        ended_ns: when the last tick ended.
+        owed_ns: how long all other threads were delayed to make the section appear faster.
         delayed_ns: how long the section that was made slower was delayed.
-        forgiven_ns: what was owed and never paid: then the block says nothing.
-        half_ns: how long the first half of the ticks took.
-        half_owed_ns: what of `owed_ns` belongs to them.
-        spent_ns: what each section took, on all threads.
+        forgiven_ns: delay that was owed and never paid; if there is any, the block is not valid.
+        half_ns: duration of the first half of the ticks.
+        half_owed_ns: the part of `owed_ns` in the first half.
+        spent_ns: time in each section, on all threads.
     """
 
     intervention: int
@@ -52,22 +52,22 @@ class Block:
 
     @property
     def what(self) -> Intervention:
-        """What was done in it."""
+        """The intervention, the number of its section, and its percentage."""
         return self.intervention, self.target, self.percent
 
     @property
     def tick_ns(self) -> float:
-        """The mean tick, as it would have been had the section really been faster: without the delays."""
+        """The mean tick without the delays: its duration if the section had really been faster."""
         return (self.ended_ns - self.began_ns - self.owed_ns) / self.ticks
 
     @property
     def is_valid(self) -> bool:
-        """Whether it says anything."""
+        """Whether the block can be used: every delay was paid."""
         return not self.forgiven_ns and self.tick_ns > 0
 
     @property
     def drift(self) -> float | None:
-        """The logarithm of how much longer the ticks of its second half were; None where that is not known."""
+        """The logarithm of the ratio of the mean ticks, second half to first half; None if unknown."""
         first = self.half_ns - self.half_owed_ns
         second = self.ended_ns - self.began_ns - self.owed_ns - first
         halves = self.ticks // 2, self.ticks - self.ticks // 2
@@ -77,24 +77,24 @@ class Block:
 
 
 def plans(targets: int, speedups: Sequence[int], blocks: int, seed: int) -> list[Intervention]:
-    """Return what to do in each of so many blocks, in random order.
+    """Return one intervention per block, in random order.
 
-    Round after round, in each of which everything is done once, so that a run that ends early has some of all.
-    Whatever is done in a fixed order may be in step with what the program does.
+    They come in rounds that contain each intervention once, so that a run that ends early has blocks of all of them.
+    The order is random because a fixed one may coincide with a period of the program.
 
     Args:
-        targets: how many sections there are.
-        speedups: by how many percent they are made faster.
-        blocks: how many blocks to plan.
-        seed: of the order.
+        targets: number of sections.
+        speedups: by how many percent the sections are made faster.
+        blocks: number of blocks to plan.
+        seed: seed of the random order.
     """
     shuffled = random.Random(seed)
-    each: list[Intervention] = [(FASTER, at, percent) for at in range(targets) for percent in speedups]
-    each += [(SLOWER, at, SLOWER_PERCENT) for at in range(targets)]
-    untouched: list[Intervention] = [(NOTHING, 0, 0)] * -(-len(each) // (_UNTOUCHED - 1))
+    changes: list[Intervention] = [(FASTER, at, percent) for at in range(targets) for percent in speedups]
+    changes += [(SLOWER, at, SLOWER_PERCENT) for at in range(targets)]
+    untouched: list[Intervention] = [(NOTHING, 0, 0)] * -(-len(changes) // (_UNTOUCHED - 1))
     planned: list[Intervention] = []
     while len(planned) < blocks:
-        some = each + untouched
-        shuffled.shuffle(some)
-        planned += some
+        one_round = changes + untouched
+        shuffled.shuffle(one_round)
+        planned += one_round
     return planned[:blocks]

@@ -1,4 +1,4 @@
-"""Which loop to measure and which sections to try, and where no experiment is needed."""
+"""Choose the loop to measure and the sections to try, and detect programs that need no experiment."""
 
 from __future__ import annotations
 
@@ -12,29 +12,29 @@ from ticktree.profile import Node, Profile
 from ticktree.profile import path as paths
 from ticktree.profile.measures import HOST
 
-# Of the sections that set the loop's length, and of those that do not.
+# How many sections to try on the critical path, and how many off it.
 ON_PATH, OFF_PATH = 5, 5
-# Threads that work for less than this part of the loop's time, and waits of less, are nothing that runs concurrently.
+# Threads that work for a smaller part of the loop's time, and shorter waits, do not count as concurrent work.
 ALONE_SHARE = 0.02
-# A loop that sleeps for so much of its tick may do so to hold a rate: then it gains nothing whatever becomes faster.
+# A loop that sleeps for more of its tick may do so to hold a rate: then no faster section makes its ticks shorter.
 SLACK_SHARE = 0.05
-# Of programs whose threads queued for a lock, predictions were up to 9 points off (benchmarks/whatif.py, convoy).
+# Predictions for programs whose threads queued for a lock were up to 9 points off (benchmarks/whatif.py, convoy).
 LOCK_SHARE = 0.05
 
 
 class NoExperimentError(TicktreeError):
-    """No experiment with this program can answer the question; it says why."""
+    """No experiment with this program can answer the question; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """What to try.
+    """The loop to measure and the sections to try.
 
     Attributes:
         loop: path of the loop whose ticks are measured.
-        tick_ns: its mean tick.
+        tick_ns: the loop's mean tick.
         sections: paths of the sections.
-        shares: what part of the tick each takes on its thread; where nothing runs concurrently, of the loop's.
+        shares: the part of the tick that each section takes on its thread; for a sequential program, on the loop's.
         is_sequential: whether nothing runs concurrently with the loop: then Amdahl's law is exact.
     """
 
@@ -48,48 +48,48 @@ class Choice:
 def choose(
     profile: Profile, wanted: Sequence[str] = (), loop: str | None = None, paced: bool = False
 ) -> Choice | None:
-    """Return what to try; None where too little is recorded yet.
+    """Return the loop and the sections to try; None if too little is recorded so far.
 
     Args:
-        profile: of the program so far.
-        wanted: sections by path, or by a name that only one has; none for those with the most self time.
-        loop: the loop, by path or name; None for the one that a report leads with.
-        paced: whether loops with a rate may be delayed.
+        profile: the profile of the program so far.
+        wanted: sections by path or unique name; empty for those with the most self time.
+        loop: the loop, by path or name; None for the main loop.
+        paced: whether loops with a target rate may be delayed.
 
     Raises:
-        NoExperimentError: A section or the loop is ambiguous, or this program is none for experiments.
+        NoExperimentError: A section or the loop is ambiguous, or experiments do not work with this program.
     """
     views = loop_views(profile, lambda _: None)
     view = _loop(views, loop)
     if view is None:
         return None
     _check(profile, views, view, paced)
-    own = _self_ns(profile)
-    sections = [_section(profile, word) for word in wanted] if wanted else _largest(profile, view, own)
+    self_ns = _self_ns(profile)
+    sections = [_section(profile, name) for name in wanted] if wanted else _largest(profile, view, self_ns)
     if not all(sections):
         return None
-    found = [section for section in sections if section]
-    if view.path in found:
+    chosen = [section for section in sections if section]
+    if view.path in chosen:
         raise NoExperimentError(f"{view.path} is the loop that is measured: name a section of it")
-    # Of all ticks, those of the warm-up included: self times are of the whole run, too.
+    # All ticks, warm-up included, because the self times are those of the whole run.
     loop_ns = profile.root.at(view.path).total_ns
-    shares = {path: _total(own, path) / loop_ns for path in found} if loop_ns else {}
+    shares = {path: _total(self_ns, path) / loop_ns for path in chosen} if loop_ns else {}
     is_sequential = _is_sequential(profile, view)
-    if is_sequential:  # what runs before or after the loop takes nothing of its ticks
+    if is_sequential:  # sections that run before or after the loop take no part of its ticks
         steady = {section.path: section.share for section in view.sections}
         shares = {
             path: steady.get(path, share) if paths.is_below(path, view.path) else 0.0
             for path, share in shares.items()
         }
-        found = [path for path in found if wanted or shares.get(path)]
-    return Choice(view.path, view.tick_ns, found, shares, is_sequential)
+        chosen = [path for path in chosen if wanted or shares.get(path)]
+    return Choice(view.path, view.tick_ns, chosen, shares, is_sequential)
 
 
 def contended(profile: Profile, loop: str) -> str:
-    """Return a sentence where the loop waits much for a lock: who gets it next changes with the lengths.
+    """Return a warning if the loop waits long for a lock: the order of its holders changes with their durations.
 
     Args:
-        profile: of the whole run.
+        profile: the profile of the whole run.
         loop: path of the loop.
     """
     top = profile.root.at(loop)
@@ -110,23 +110,23 @@ def contended(profile: Profile, loop: str) -> str:
 def deadline(
     profile: Profile, wanted: Sequence[str] = (), loop: str | None = None
 ) -> tuple[LoopView, list[str]] | None:
-    """Return a loop that has a rate, and the sections whose share in its missed ticks can be counted.
+    """Return a loop with a target rate, and the sections whose part in its missed ticks can be counted.
 
     Args:
-        profile: of the whole run.
-        wanted: sections by path, or by a name that only one has; none for those with the most self time.
-        loop: the loop, by path or name; None for the first that has a rate.
+        profile: the profile of the whole run.
+        wanted: sections by path or unique name; empty for those with the most self time.
+        loop: the loop, by path or name; None for the first with a target rate.
 
     Returns:
-        None where there is no such loop or section.
+        None if there is no such loop or section.
     """
     views = [view for view in loop_views(profile, lambda _: None) if view.loop and view.loop.budget_ns]
     view = _loop(views, loop)
     if view is None:
         return None
     inside = {section.path for section in view.path_sections if not section.is_wait}
-    words = wanted or [path for path in _largest(profile, view, _self_ns(profile)) if path in inside]
-    sections = [path for path in (_section(profile, word) for word in words if word) if path in inside]
+    names = wanted or [path for path in _largest(profile, view, _self_ns(profile)) if path in inside]
+    sections = [path for path in (_section(profile, name) for name in names if name) if path in inside]
     return (view, [path for path in sections if path]) if sections else None
 
 
@@ -134,32 +134,32 @@ def _loop(views: Sequence[LoopView], wanted: str | None) -> LoopView | None:
     loops = [view for view in views if view.loop is not None]
     if wanted is None:
         return loops[0] if loops else None
-    found = [view for view in loops if wanted in (view.path, paths.split(view.path)[-1])]
-    if len(found) > 1:
+    named = [view for view in loops if wanted in (view.path, paths.split(view.path)[-1])]
+    if len(named) > 1:
         raise NoExperimentError(
-            f"{wanted} is the name of {len(found)} loops: {_listed(view.path for view in found)}"
+            f"{wanted} is the name of {len(named)} loops: {_listed(view.path for view in named)}"
         )
-    return found[0] if found else None
+    return named[0] if named else None
 
 
-def _section(profile: Profile, word: str) -> str | None:
-    known = {path: node for path, _, node in profile.root.walk() if path}
-    if word in known:
-        return word
-    found = [path for path, node in known.items() if node.name == word]
-    if len(found) > 1:
+def _section(profile: Profile, name: str) -> str | None:
+    nodes = {path: node for path, _, node in profile.root.walk() if path}
+    if name in nodes:
+        return name
+    named = [path for path, node in nodes.items() if node.name == name]
+    if len(named) > 1:
         raise NoExperimentError(
-            f"{word} is the name of {len(found)} sections: name one by its path: {_listed(found)}"
+            f"{name} is the name of {len(named)} sections: name one by its path: {_listed(named)}"
         )
-    return found[0] if found else None
+    return named[0] if named else None
 
 
-def _listed(found: Iterable[str]) -> str:
-    return ", ".join(sorted(found))
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(sorted(names))
 
 
 def _check(profile: Profile, views: Sequence[LoopView], view: LoopView, paced: bool) -> None:
-    rated = [each.path for each in views if each.loop is not None and each.loop.hz]
+    rated = [other.path for other in views if other.loop is not None and other.loop.hz]
     if rated and not paced:
         raise NoExperimentError(
             f"the loop {rated[0]} has a rate to hold, and delays may reach the device that it drives: give --yes if "
@@ -178,50 +178,50 @@ def _check(profile: Profile, views: Sequence[LoopView], view: LoopView, paced: b
 
 
 def _self_ns(profile: Profile) -> dict[str, float]:
-    """What each section took itself, on all threads: its self time, and its waits that no thread of the run ended."""
-    own: dict[str, float] = {}
+    """Return each section's self time on all threads, plus the waits in it that no thread of the run ended."""
+    self_ns: dict[str, float] = {}
     for path, _, node in profile.root.walk():
         if path and not node.wait:
             outside = sum(
                 child.total_ns for child in node.children.values() if child.wait and not child.wakers
             )
-            own[path] = node.self_ns + outside
-    return own
+            self_ns[path] = node.self_ns + outside
+    return self_ns
 
 
-def _total(own: dict[str, float], path: str) -> float:
-    """Of a section, all that is below it too."""
-    return sum(ns for each, ns in own.items() if each == path or each.startswith(path + "/"))
+def _total(self_ns: dict[str, float], path: str) -> float:
+    """Return the time of a section and of all sections below it."""
+    return sum(ns for other, ns in self_ns.items() if other == path or other.startswith(path + "/"))
 
 
-def _largest(profile: Profile, view: LoopView, own: dict[str, float]) -> list[str | None]:
+def _largest(profile: Profile, view: LoopView, self_ns: dict[str, float]) -> list[str | None]:
     on_path = {section.path for section in view.path_sections} | {
         place.path for place in profile.critical if profile.critical[place] > 0
     }
     ordered = sorted(
-        (path for path in own if path != view.path and own[path] > 0), key=lambda path: -own[path]
+        (path for path in self_ns if path != view.path and self_ns[path] > 0), key=lambda path: -self_ns[path]
     )
     least_ns = ALONE_SHARE * view.tick_ns * view.ticks
-    worth = [path for path in ordered if own[path] >= least_ns]
-    on = [path for path in worth if path in on_path][:ON_PATH]
-    return [*on, *[path for path in worth if path not in on_path][:OFF_PATH]]
+    large = [path for path in ordered if self_ns[path] >= least_ns]
+    on = [path for path in large if path in on_path][:ON_PATH]
+    return [*on, *[path for path in large if path not in on_path][:OFF_PATH]]
 
 
 def _is_sequential(profile: Profile, view: LoopView) -> bool:
-    """Whether no other thread of the run works, and the loop waits for none, nor sleeps to hold a rate."""
+    """Return whether no other thread works, and the loop neither waits for one nor sleeps to hold a rate."""
     whole_ns = view.tick_ns * view.ticks
     if view.slack_ns > SLACK_SHARE * view.tick_ns:
         return False
-    ours = {writer for writer, share in profile.root.at(view.path).by_writer.items() if share.count}
-    beside_ns = waits_ns = 0.0
+    own_writers = {writer for writer, share in profile.root.at(view.path).by_writer.items() if share.count}
+    concurrent_ns = waits_ns = 0.0
     for node in _nodes(profile):
         for writer, share in node.by_writer.items():
-            if not node.wait and writer not in ours:
-                beside_ns += share.self_ns
+            if not node.wait and writer not in own_writers:
+                concurrent_ns += share.self_ns
     for section in view.sections:
         if section.node.wait and section.name != "time.sleep":
             waits_ns += section.self_ns * view.ticks
-    return len(ours) == 1 and beside_ns < ALONE_SHARE * whole_ns and waits_ns < ALONE_SHARE * whole_ns
+    return len(own_writers) == 1 and max(concurrent_ns, waits_ns) < ALONE_SHARE * whole_ns
 
 
 def _nodes(profile: Profile) -> Iterable[Node]:

@@ -1,4 +1,4 @@
-"""How many ticks a loop with a rate would miss if a section took less time: counted on recorded ticks."""
+"""How many ticks a loop with a target rate would miss if a section took less time, counted on recorded ticks."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ Times: TypeAlias = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class PredictedMisses:
-    """How many ticks are missed if a section is so much faster.
+    """How many ticks are missed if a section is faster.
 
     Attributes:
-        path: of the section.
-        speedup_percent: how much faster it is.
-        ticks: how many ticks were recorded.
+        path: path of the section.
+        speedup_percent: how much faster the section is.
+        ticks: number of recorded ticks.
         missed: how many of them were busy past the budget.
-        predicted_missed: how many would be.
+        predicted_missed: how many would be with the faster section.
     """
 
     path: str
@@ -44,16 +44,16 @@ def predicted_misses(
 ) -> list[PredictedMisses]:
     """Return, for each section and speed-up, how many of a loop's ticks would be busy past the budget.
 
-    A tick's busy time is its duration less the waits in it; of a section, its calls on the loop's thread count,
-    without the waits in them. What other threads do meanwhile, and what the loop waits for, is taken as it was.
+    A tick's busy time is its duration less the waits in it. A section's time is that of its calls on the loop's
+    thread, less the waits in them. Other threads, and what the loop waits for, are assumed unchanged.
 
     Args:
-        timeline: calls one by one.
+        timeline: the recorded calls.
         loop: path of the loop.
         budget_ns: time that a tick may take.
-        sections: paths.
+        sections: paths of the sections.
         speedups: in percent.
-        warmup_ticks: so many first ones of each thread are left out.
+        warmup_ticks: number of first ticks of each thread to leave out.
     """
     busy, spent = _busy_ns(timeline, loop, sections, warmup_ticks)
     missed = int(np.count_nonzero(busy > budget_ns))
@@ -73,7 +73,7 @@ def predicted_misses(
 def _busy_ns(
     timeline: Timeline, loop: str, sections: Sequence[str], warmup_ticks: int
 ) -> tuple[Times, list[Times]]:
-    """The busy time of each tick of a loop, and of each section what it took in each."""
+    """Return the busy time of each tick of a loop, and for each section its time in each tick."""
     waits = {spot.path for spot in timeline.spots if spot.wait and paths.is_below(spot.path, loop)}
     waits = {path for path in waits if not any(paths.is_below(path, other) for other in waits)}
     is_tick = np.array([spot.tick and spot.path == loop for spot in timeline.spots], bool)
@@ -89,14 +89,14 @@ def _busy_ns(
             inside = {wait for wait in waits if wait == path or paths.is_below(wait, path)}
             whole = _within(timeline, calls, ticks, {path})
             spent[at].append(whole - _within(timeline, calls, ticks, inside))
-    return np.concatenate(busy), [np.concatenate(some) for some in spent]
+    return np.concatenate(busy), [np.concatenate(parts) for parts in spent]
 
 
 def _within(timeline: Timeline, calls: Column, ticks: Column, wanted: Collection[str]) -> Times:
-    """What calls of the wanted nodes took in each of the ticks of a lane."""
+    """Return the time of calls of the wanted nodes in each tick of a lane."""
     is_wanted = np.array([spot.path in wanted and not spot.recorded for spot in timeline.spots], bool)
     chosen = calls[is_wanted[timeline.spot[calls]]]
-    place = np.searchsorted(timeline.start_ns[ticks], timeline.start_ns[chosen], side="right") - 1
-    is_inside = (place >= 0) & (timeline.end_ns[chosen] <= timeline.end_ns[ticks][place])
-    took = timeline.duration_ns[chosen][is_inside].astype(np.float64)
-    return np.bincount(place[is_inside], took, minlength=len(ticks)).astype(np.float64)
+    index = np.searchsorted(timeline.start_ns[ticks], timeline.start_ns[chosen], side="right") - 1
+    is_inside = (index >= 0) & (timeline.end_ns[chosen] <= timeline.end_ns[ticks][index])
+    durations = timeline.duration_ns[chosen][is_inside].astype(np.float64)
+    return np.bincount(index[is_inside], durations, minlength=len(ticks)).astype(np.float64)

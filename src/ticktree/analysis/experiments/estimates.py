@@ -1,4 +1,4 @@
-"""What the blocks say: how much shorter the tick is if a section is faster, with an interval, and Amdahl's bound."""
+"""Estimates from blocks: how much shorter the tick is if a section is faster, with an interval and Amdahl's bound."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from ticktree.analysis.comparison.shift import Shift, between
 from ticktree.analysis.experiments.blocks import FASTER, NOTHING, SLOWER, SLOWER_PERCENT, Block, Intervention
 from ticktree.analysis.experiments.deadlines import PredictedMisses
 
-# Of fewer blocks the rank test has no interval of 95% at all.
+# With fewer blocks the rank test has no 95% interval.
 _LEAST_BLOCKS = 4
-# What the pauses themselves cost, in points: so much were predictions of pipelines whose answer is known too low
-# (benchmarks/whatif.py), where nothing else could explain it.
+# What the pauses themselves cost, in points: predictions of pipelines with a known answer were too low by this much
+# (benchmarks/whatif.py), and nothing else explained it.
 _COST = 0.5
-# The second half of a block that settled before it began takes as long as the first.
+# If the program settled before a block began, the block's halves differ by no more than this.
 _SETTLED = 0.05
-# Where nothing is done, half of the blocks lie as close together as this, or the program is not the same in all.
+# The quartiles of the untouched blocks' ticks may differ by this much; otherwise the program changes between blocks.
 _STEADY = 0.2
 
 GAIN, NO_GAIN, LOSS, UNKNOWN, DISAGREE, EXACT = (
@@ -33,18 +33,18 @@ GAIN, NO_GAIN, LOSS, UNKNOWN, DISAGREE, EXACT = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prediction:
-    """How much shorter the loop's ticks are if a section is so much faster.
+    """How much shorter the loop's ticks are if a section is faster.
 
     Attributes:
-        path: of the section.
-        speedup_percent: how much faster it is.
-        gain_percent: how much shorter the tick is; None where there are no blocks.
-        low_percent: lower end of the interval that holds the gain in 95% of runs; None where there is none.
+        path: path of the section.
+        speedup_percent: how much faster the section is.
+        gain_percent: how much shorter the tick is; None if there are no blocks.
+        low_percent: lower end of the interval that holds the gain in 95% of runs; None if there is no interval.
         high_percent: its upper end.
         amdahl_percent: what Amdahl's law gives if the whole program waits for the section.
-        verdict: `gain`, `no gain`, `loss`, `cannot tell` where the interval holds both 0 and Amdahl's bound,
-            `estimates disagree` where the section's delay says less than its speed-up, `exact` where nothing runs
-            concurrently and Amdahl's law holds.
+        verdict: `gain`, `no gain`, `loss`, `cannot tell` if the interval holds both 0 and Amdahl's bound,
+            `estimates disagree` if delaying the section costs less than its speed-up seems to gain, `exact` if
+            nothing runs concurrently and Amdahl's law holds.
     """
 
     path: str
@@ -61,12 +61,12 @@ class Slope:
     """How much longer the loop's ticks are if a section takes longer: the second experiment, which needs no pauses.
 
     Attributes:
-        path: of the section.
-        slower_percent: how much longer it took.
+        path: path of the section.
+        slower_percent: how much longer the section took.
         loss_percent: how much longer the tick was.
-        low_percent: lower end of its interval.
-        high_percent: upper end of its interval.
-        critical: of each millisecond more in the section, how much more the tick took; None where it is not known.
+        low_percent: lower end of the interval of the loss.
+        high_percent: upper end of the interval of the loss.
+        critical: milliseconds added to the tick per millisecond added to the section; None if unknown.
     """
 
     path: str
@@ -79,16 +79,16 @@ class Slope:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Experiments:
-    """What a run's experiments say.
+    """The results of a run's experiments.
 
     Attributes:
         loop: path of the loop whose ticks are measured.
-        tick_ns: its mean tick where nothing is done.
-        blocks: how many blocks say something.
+        tick_ns: the loop's mean tick without an intervention.
+        blocks: number of valid blocks.
         predictions: by section, then by speed-up.
         slopes: by path.
-        notes: what a reader must know of them, a sentence each.
-        misses: of a loop with a rate, how many ticks it would miss.
+        notes: what a reader must know, one sentence each.
+        misses: for a loop with a target rate, how many ticks it would miss.
     """
 
     loop: str
@@ -108,15 +108,15 @@ def estimate(
     notes: Sequence[str] = (),
     doubts: Sequence[str] = (),
 ) -> Experiments:
-    """Return what the blocks of a run say of its sections.
+    """Return the predictions that the blocks of a run support.
 
     Args:
         loop: path of the loop.
-        paths: of the sections, in the order of their numbers.
-        speedups: in percent, as they were tried.
-        blocks: all that were measured.
+        paths: paths of the sections, in the order of their numbers.
+        speedups: the speed-ups tried, in percent.
+        blocks: all measured blocks.
         notes: what else a reader must know.
-        doubts: why nothing can be told, if so.
+        doubts: reasons why no prediction can be trusted; empty if there are none.
     """
     valid = [block for block in blocks if block.is_valid]
     ticks = _levelled(valid)
@@ -134,28 +134,28 @@ def estimate(
         for percent in speedups
     ]
     tick_ns = median(block.tick_ns for block in untouched) if untouched else 0.0
-    more = [*doubts, *_unsettled(valid, base)]
-    if more:
-        predictions = [replace(each, verdict=UNKNOWN) for each in predictions]
+    doubts = [*doubts, *_unsettled(valid, base)]
+    if doubts:
+        predictions = [replace(prediction, verdict=UNKNOWN) for prediction in predictions]
     return Experiments(
         loop=loop,
         tick_ns=tick_ns,
         blocks=len(valid),
         predictions=predictions,
         slopes=slopes,
-        notes=(*notes, *more),
+        notes=(*notes, *doubts),
     )
 
 
 def exact(
     loop: str, tick_ns: float, shares: Mapping[str, float], speedups: Sequence[int], notes: Sequence[str]
 ) -> Experiments:
-    """Return what Amdahl's law says of a program in which nothing runs concurrently with the loop.
+    """Return the predictions of Amdahl's law for a program in which nothing runs concurrently with the loop.
 
     Args:
         loop: path of the loop.
-        tick_ns: its mean tick.
-        shares: what part of the tick each section takes, by its path.
+        tick_ns: the loop's mean tick.
+        shares: the part of the tick that each section takes, by path.
         speedups: in percent.
         notes: what a reader must know.
     """
@@ -180,7 +180,7 @@ def exact(
 
 
 def _levelled(blocks: Sequence[Block]) -> dict[Intervention, list[float]]:
-    """The mean ticks of the blocks, by what was done, without the trend of those in which nothing was.
+    """Return the mean ticks of the blocks by intervention, without the trend of the untouched blocks.
 
     The trend is the median of the slopes between all pairs of blocks (Theil 1950, Sen 1968), of the ticks' logarithms.
     """
@@ -195,15 +195,15 @@ def _levelled(blocks: Sequence[Block]) -> dict[Intervention, list[float]]:
     ]
     trend = median(slopes) if len(base) >= 2 * _LEAST_BLOCKS else 0.0
     middle = median(begin for begin, _ in base) if base else 0.0
-    found: dict[Intervention, list[float]] = {}
+    ticks: dict[Intervention, list[float]] = {}
     for block in blocks:
         level = math.exp(-trend * (block.began_ns / 1e9 - middle))
-        found.setdefault(block.what, []).append(block.tick_ns * level)
-    return found
+        ticks.setdefault(block.what, []).append(block.tick_ns * level)
+    return ticks
 
 
 def _shares(untouched: Sequence[Block], targets: int) -> list[float]:
-    """What part of the tick each section takes on all threads together."""
+    """Return the part of the tick that each section takes on all threads together."""
     whole = sum(block.ended_ns - block.began_ns for block in untouched)
     return [sum(block.spent_ns[at] for block in untouched) / whole if whole else 0.0 for at in range(targets)]
 
@@ -268,18 +268,17 @@ def _verdict(low: float, high: float, bound: float, percent: int, slope: Slope |
 
 
 def _unsettled(blocks: Sequence[Block], base: Sequence[float]) -> list[str]:
-    """A sentence where the blocks began before the program had settled: then nothing can be told."""
+    """Return a doubt if blocks began before the program had settled."""
     drifts: dict[Intervention, list[float]] = {}
     for block in blocks:
         if block.drift is not None:
             drifts.setdefault(block.what, []).append(block.drift)
     usual = median(drifts.get((NOTHING, 0, 0), [0.0]))
-    found = [
-        what
-        for what, some in drifts.items()
-        if what[0] == FASTER and len(some) >= _LEAST_BLOCKS and abs(median(some) - usual) > _SETTLED
-    ]
-    if not found and not _is_uneven(base):
+    drifting = any(
+        what[0] == FASTER and len(values) >= _LEAST_BLOCKS and abs(median(values) - usual) > _SETTLED
+        for what, values in drifts.items()
+    )
+    if not drifting and not _is_uneven(base):
         return []
     return [
         "The program had not settled when some blocks began, as if queues were filling or being emptied, or its ticks "

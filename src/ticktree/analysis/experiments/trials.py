@@ -1,4 +1,4 @@
-"""Remedies that can be applied to a program from outside, and what trying one says."""
+"""Remedies that can be applied to a program from outside, and the results of trying them."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from ticktree.analysis.finding import WARNING_SHARE, Finding
 from ticktree.profile import Profile
 from ticktree.profile.machine import programs_own
 
-# So many pairs that all of them agreeing is certain enough for an interval of 95%: a chance of 2 in 2^6.
+# The chance that 6 pairs all agree is 2 in 2^6: small enough for a 95% interval.
 LEAST_PAIRS = 6
-# A remedy that has saved nothing in so many pairs is left: what it would save with more is not worth the time.
+# A remedy that has saved nothing in this many pairs is given up: what more pairs might show is not worth the time.
 GIVE_UP_PAIRS = 3
-# How far a result may be from what it was, as a part of it: threads add floating-point numbers in another order.
+# Relative tolerance of results: threads add floating-point numbers in another order.
 TOLERANCE = 1e-3
 
-# Gauges of what instruments see: they say how the program works, not what comes of it.
+# Prefixes of the gauges that instruments record: they measure how the program works, not its results.
 _INSTRUMENTS = ("torch/", "machine/")
 _NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
 
@@ -32,12 +32,12 @@ class Remedy:
     """A change of a program that needs no edit of it.
 
     Attributes:
-        name: what it is called on the command line.
+        name: its name on the command line.
         rules: the rules whose findings it answers.
         environment: the variables that it sets.
-        is_patch: whether the program's process changes something itself (`instruments/remedies.py`, by the same name).
-        lines: what keeps it, as lines of the program; where there are none, it is the environment.
-        topic: a word that the finding's path or facts must have; "" where any finding of the rules will do.
+        is_patch: whether code in the program's process applies it (`instruments/remedies.py`, under the same name).
+        lines: the lines of the program that make it permanent; if there are none, the environment does.
+        topic: text that the finding's path or facts must contain; "" for any finding of the rules.
     """
 
     name: str
@@ -48,9 +48,9 @@ class Remedy:
     topic: str = ""
 
 
-# Every library of threads has a variable of its own; OpenMP's is torch's too.
+# Each threading library has its own variable; torch uses OpenMP's.
 _ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
-# What glibc gives back to the kernel is zeroed, page by page, when it is asked for again (mallopt(3)).
+# The kernel zeroes memory that glibc gave back, page by page, when glibc allocates it again (mallopt(3)).
 _KEEP_MEMORY = {"MALLOC_MMAP_THRESHOLD_": "4294967296", "MALLOC_TRIM_THRESHOLD_": "4294967296"}
 
 REMEDIES: Sequence[Remedy] = (
@@ -91,24 +91,24 @@ REMEDIES: Sequence[Remedy] = (
 )
 
 
-def remedies_for(found: Iterable[Finding]) -> dict[str, tuple[Remedy, Finding]]:
-    """Return by name the remedies of findings, each with the first finding that it answers.
+def remedies_for(findings: Iterable[Finding]) -> dict[str, tuple[Remedy, Finding]]:
+    """Return the remedies of findings by name, each with the first finding that it answers.
 
     Args:
-        found: in the order of what they save. Sections that are merely large count from a tenth of the tick on.
+        findings: in the order of their savings. Sections that are merely large count from a tenth of the tick on.
     """
     chosen: dict[str, tuple[Remedy, Finding]] = {}
-    for finding in found:
+    for finding in findings:
         if finding.kind == "measurement" or (finding.kind == "size" and finding.saved_share < WARNING_SHARE):
             continue
-        words = [finding.path, *map(str, finding.facts.values())]
+        texts = [finding.path, *map(str, finding.facts.values())]
         for remedy in REMEDIES:
-            if finding.rule in remedy.rules and any(remedy.topic in word for word in words):
+            if finding.rule in remedy.rules and any(remedy.topic in text for text in texts):
                 chosen.setdefault(remedy.name, (remedy, finding))
     return chosen
 
 
-# -- whether the program does the same ---------------------------------------------------------------------------
+# -- whether the results are the same ----------------------------------------------------------------------------
 
 State: TypeAlias = Literal["unchanged", "within tolerance", "changed", "not comparable"]
 
@@ -118,9 +118,9 @@ class Results:
     """Whether a program's results are the same under a remedy.
 
     Attributes:
-        state: what came of comparing them.
+        state: the outcome of the comparison.
         numbers: how many numbers of the output and gauges were compared: those that runs without a remedy agree on.
-        reason: which result changed, or why nothing could be compared; "" otherwise.
+        reason: the result that changed, or why no result could be compared; "" otherwise.
     """
 
     state: State
@@ -130,14 +130,14 @@ class Results:
 
 @dataclass(frozen=True, slots=True)
 class ProgramOutput:
-    """What a run printed to its standard output, and the last readings of the gauges that the program reports."""
+    """What a run printed to its standard output, and the last readings of the program's own gauges."""
 
     text: str
     gauges: Mapping[str, float]
 
     @classmethod
     def of(cls, text: str, profile: Profile) -> ProgramOutput:
-        """Return that of a run."""
+        """Return the output of a run, given its text and profile."""
         own = programs_own(profile.gauges)
         kept = {name: gauge.last for name, gauge in sorted(own.items()) if not name.startswith(_INSTRUMENTS)}
         return cls(text, kept)
@@ -147,11 +147,11 @@ class ProgramOutput:
         return [float(word) for word in _NUMBER.findall(self.text)] + list(self.gauges.values())
 
     def form(self) -> tuple[str, tuple[str, ...]]:
-        """Return all but the numbers: what runs must have in common to be compared."""
+        """Return everything except the numbers: comparable runs have the same form."""
         return _NUMBER.sub("#", self.text), tuple(self.gauges)
 
     def place(self, index: int) -> str:
-        """Return where a number stands: its line, or the name of its gauge."""
+        """Return the position of a number: its line, or the name of its gauge."""
         for number, line in enumerate(self.text.splitlines(), 1):
             index -= len(_NUMBER.findall(line))
             if index < 0:
@@ -162,14 +162,14 @@ class ProgramOutput:
 def compare_results(
     base: Sequence[ProgramOutput], new: Sequence[ProgramOutput], tolerance: float = TOLERANCE
 ) -> Results:
-    """Return whether `new` runs of a program have the results of the `base` runs.
+    """Return whether `new` runs of a program have the same results as the `base` runs.
 
-    Numbers that differ between base runs, such as times, are no results.
+    Numbers that differ between base runs, such as times, do not count as results.
 
     Args:
-        base: of runs without the remedy, two at least.
-        new: of runs with it.
-        tolerance: how far a number may be from the base's, as a part of it.
+        base: outputs of runs without the remedy, at least two.
+        new: outputs of runs with it.
+        tolerance: the largest relative difference from the base's number.
     """
     forms = {each.form() for each in base}
     if len(forms) > 1:
@@ -196,23 +196,23 @@ def compare_results(
     return Results("within tolerance" if furthest else "unchanged", len(stable))
 
 
-# -- what it gains -----------------------------------------------------------------------------------------------
+# -- the gain ----------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """What came of trying one remedy, or two together.
+    """The result of trying one remedy, or two together.
 
     Attributes:
-        remedies: their names.
+        remedies: names of the remedies.
         rules: the rules whose findings they answer.
-        pairs: how many pairs of runs, one without and one with them, were compared.
-        base_ns: mean steady tick without them; None where no pair was complete.
+        pairs: number of compared pairs of runs, one without and one with the remedies.
+        base_ns: mean steady tick without them; None if no pair was complete.
         new_ns: the same with them.
-        shift: of the tick's duration, from base to new; None where no pair was complete.
-        verdict: what it says of the tick's duration.
+        shift: shift of the tick's duration from base to new; None if no pair was complete.
+        verdict: the verdict on the tick's duration.
         results: whether the program's results are the same.
-        failure: why there is no verdict; "" where there is one.
+        failure: why there is no verdict; "" if there is one.
     """
 
     remedies: tuple[str, ...]
@@ -227,20 +227,20 @@ class Trial:
 
     @property
     def is_verified(self) -> bool:
-        """Whether ticks are shorter and results the same."""
+        """Whether the ticks are shorter and the results the same."""
         return self.verdict == "faster" and self.results.state in ("unchanged", "within tolerance")
 
 
 @dataclass(frozen=True, slots=True)
 class Trials:
-    """What `ticktree try` found.
+    """The results of `ticktree try`.
 
     Attributes:
-        program: its command line.
+        program: the program's command line.
         loop: path of the loop whose ticks are compared.
-        trials: of each remedy, in the order in which they were tried.
-        winner: the best of them measured again in fresh pairs; None where none was verified.
-        both: the two best together, against none; None where there are no two.
+        trials: one per remedy, in the order of the trials.
+        winner: the best remedy, measured again in fresh pairs; None if none was verified.
+        both: the two best together, against no remedy; None if there are not two.
         untried: names of the rules whose recommendations have no remedy that can be applied from outside.
     """
 
@@ -253,7 +253,7 @@ class Trials:
 
     @property
     def kept(self) -> Trial | None:
-        """The trial whose remedies are worth keeping: two together only where that is better than the best alone."""
+        """The trial whose remedies are worth keeping: two together only if they are better than the best alone."""
         if self.winner is None or not self.winner.is_verified:
             return None
         if self.both is not None and self.both.is_verified and _estimate(self.both) < _estimate(self.winner):
@@ -266,8 +266,8 @@ def _estimate(trial: Trial) -> float:
 
 
 def best_of(trials: Sequence[Trial], number: int) -> list[Trial]:
-    """Return the verified trials that gain most, at most `number` of them."""
-    return sorted((each for each in trials if each.is_verified), key=_estimate)[:number]
+    """Return the `number` verified trials with the largest gains, or all if there are fewer."""
+    return sorted((trial for trial in trials if trial.is_verified), key=_estimate)[:number]
 
 
 def tick_shift(
@@ -277,17 +277,17 @@ def tick_shift(
     threshold: float,
     confidence: float = CONFIDENCE,
 ) -> tuple[float, float, Shift, Verdict]:
-    """Return the mean steady tick of `base` and `new` runs in ns, how far it shifted, and what that says.
+    """Return the mean steady tick of the `base` and of the `new` runs in ns, its shift, and the verdict.
 
     Args:
-        base: runs without a remedy.
-        new: as many with it, the n-th of both measured one after the other.
+        base: runs without the remedy.
+        new: as many runs with it; the n-th runs of both are a pair, measured one after the other.
         loop: path of the loop.
-        threshold: the least shift that matters, as a part of 1.
-        confidence: how often the interval holds the true shift.
+        threshold: the smallest shift that matters, as a fraction.
+        confidence: the confidence level of the interval.
 
     Raises:
-        ValueError: a run has no steady tick of the loop.
+        ValueError: A run has no steady tick of the loop.
     """
     before, after = (Side(runs).run_means(loop) for runs in (base, new))
     shift = within_pairs(before, after, confidence)

@@ -1,4 +1,4 @@
-"""Imbalance: how unevenly work is shared among equals, and what those of a role did with their time."""
+"""Imbalance: how unevenly equal workers share their work, and how the workers of a role spent their time."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from ticktree.profile.stats import rounded_ratio
 
 @dataclass(frozen=True, slots=True)
 class Imbalance:
-    """How unevenly work is shared.
+    """How unevenly workers share their work.
 
     Time lost and its share are those of DeRose, Homer and Johnson (Detecting Application Load Imbalance on High
     End Massively Parallel Systems, Euro-Par 2007): the others wait while the busiest continues alone, and with
     even shares all would end after the mean.
 
     Attributes:
-        units: number of workers that share it.
+        units: number of workers that share the work.
         busiest: the worker with the most work.
         busiest_ns: its busy time.
-        mean_ns: their mean busy time.
+        mean_ns: mean busy time of the workers.
     """
 
     units: int
@@ -33,37 +33,37 @@ class Imbalance:
 
     @property
     def lost_ns(self) -> int:
-        """How much sooner all would be done, had all as much to do."""
+        """How much sooner all would finish with equal work."""
         return self.busiest_ns - self.mean_ns
 
     @property
     def share(self) -> float:
-        """What part of their time is lost: 0 where all have as much to do, 1 where one has everything."""
-        # The mean is a whole number: of few nanoseconds, what is lost may look like a little more than all.
+        """The part of their time that is lost: 0 if all have equal work, 1 if one has all of it."""
+        # The mean is a whole number: of few nanoseconds, slightly more than all may seem lost.
         return min(1.0, self.lost_ns / self.busiest_ns * self.units / (self.units - 1))
 
 
 def imbalance(units: Sequence[Unit], context: Context) -> Imbalance | None:
-    """Return how unevenly work is shared among `units`; None if there are fewer than two, or almost no work."""
+    """Return how unevenly `units` share their work; None if there are fewer than two, or almost no work."""
     if len(units) < 2:
         return None
-    worked = {unit: context.worked_ns(unit) for unit in units}
-    busiest = max(worked, key=lambda unit: worked[unit])
-    mean_ns = rounded_ratio(sum(worked.values()), len(worked))
-    # Of a mean below half a nanosecond nothing is a multiple.
-    return Imbalance(len(worked), busiest, worked[busiest], mean_ns) if mean_ns else None
+    busy = {unit: context.worked_ns(unit) for unit in units}
+    busiest = max(busy, key=lambda unit: busy[unit])
+    mean_ns = rounded_ratio(sum(busy.values()), len(busy))
+    # A mean below half a nanosecond rounds to 0, and no ratio to it exists.
+    return Imbalance(len(busy), busiest, busy[busiest], mean_ns) if mean_ns else None
 
 
 @dataclass(frozen=True, slots=True)
 class Presence:
-    """How a role spent its time.
+    """How the workers of a role spent their time.
 
     Attributes:
         role: the role.
         in_sections_ns: sum of their times in any section.
         waited_ns: the part of it spent waiting.
-        is_instrumented: whether any of them was in a section that does not wait.
-        imbalance: how unevenly the rest is shared, in the run with the largest imbalance; None if nothing is shared.
+        is_instrumented: whether any of them was in a section that is not a wait.
+        imbalance: how unevenly they share the rest, in the run with the largest imbalance; None without equals.
     """
 
     role: Role
@@ -74,18 +74,18 @@ class Presence:
 
     @property
     def waited_share(self) -> float | None:
-        """The share of their time in sections spent waiting; None if only their waits are known."""
+        """The share of their time in sections that they spent waiting; None if only their waits are known."""
         is_known = self.is_instrumented and self.in_sections_ns > 0
         return self.waited_ns / self.in_sections_ns if is_known else None
 
 
 def presence(role: Role, context: Context) -> Presence:
-    """Return what the processes or threads of `role` did with their time."""
-    uneven = [each for units in equals(role) if (each := imbalance(whole_lives(units), context)) is not None]
+    """Return how the processes or threads of `role` spent their time."""
+    shared = [imbalance(whole_lives(units), context) for units in equals(role)]
     return Presence(
         role=role,
         in_sections_ns=sum(map(context.present_ns, role.units)),
         waited_ns=sum(map(context.waited_ns, role.units)),
         is_instrumented=any(map(context.is_instrumented, role.units)),
-        imbalance=max(uneven, key=lambda each: each.share, default=None),
+        imbalance=max(filter(None, shared), key=lambda found: found.share, default=None),
     )

@@ -1,4 +1,4 @@
-"""Roles: the processes and threads of a run, named by what they do, and the part of each in a node."""
+"""Roles: the processes and threads of a run, named by what they do, and their parts in a node."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ticktree.profile import Node, Profile, Share, Writer
 By: TypeAlias = Literal["process", "thread", "role"]
 
 NAMELESS = "process"
-# Processes that are not in the profile: their file was missing, or not readable.
+# Processes that are not in the profile: their file was missing or unreadable.
 UNKNOWN = "a process that was not read"
 
 _NUMBER = re.compile("[ _:#-]*([0-9]{1,18})$")
@@ -21,7 +21,7 @@ _NUMBER = re.compile("[ _:#-]*([0-9]{1,18})$")
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """A process, a thread, or all of a role as one.
+    """A process, a thread, or a whole role as one.
 
     Attributes:
         name: its role, numbered if there are several: `actor 3`; as the program chose it.
@@ -29,10 +29,10 @@ class Unit:
         role: what it does.
         run: the run that it belongs to; "" for several runs.
         writers: ids of its writers.
-        parent: path of the node in which it was started, where it is outside its own sections.
+        parent: path of the node in which it was started, where it is while outside its own sections.
         started_ns: its first sign of life, since the run began; None if unknown.
-        last_ns: its last one.
-        members: the number of workers that it represents: more than one if short-lived ones were summed.
+        last_ns: its last sign of life; None if unknown.
+        members: number of workers that it represents: more than one if short-lived ones were summed.
         host: the machine it ran on; "" if the run has only one, or for several.
     """
 
@@ -48,15 +48,15 @@ class Unit:
     host: str = ""
 
     def section(self, path: str) -> str:
-        """Return `path`; "" if it is in no section of its own there."""
+        """Return `path`; "" if the unit is outside its own sections there."""
         return "" if path == self.parent else path
 
     def calls(self, node: Node) -> int:
-        """Return how many of its calls have ended in `node`."""
+        """Return how many calls of `node` the unit has completed."""
         return sum(share.count for share in self._shares(node))
 
     def total_ns(self, node: Node) -> int:
-        """Return its time in `node`."""
+        """Return the unit's time in `node`."""
         return sum(share.total_ns for share in self._shares(node))
 
     def _shares(self, node: Node) -> list[Share]:
@@ -64,7 +64,7 @@ class Unit:
 
     @property
     def span_ns(self) -> int | None:
-        """Time from its first to its last sign of life; None if unknown, or if it represents several."""
+        """Time from the first to the last sign of life; None if unknown, or if the unit represents several workers."""
         if self.started_ns is None or self.last_ns is None or self.members > 1:
             return None
         return self.last_ns - self.started_ns
@@ -72,11 +72,11 @@ class Unit:
 
 @dataclass(frozen=True, slots=True)
 class Role:
-    """Those that do the same.
+    """Processes or threads that do the same.
 
     Attributes:
         name: what they do.
-        units: in the order of their start.
+        units: the workers in the order of their start.
     """
 
     name: str
@@ -84,24 +84,24 @@ class Role:
 
     @property
     def count(self) -> int:
-        """How many there were, merged ones counted one by one."""
+        """Number of workers, summed ones counted individually."""
         return sum(unit.members for unit in self.units)
 
     @property
     def writers(self) -> tuple[str, ...]:
-        """The ids of all their writers."""
+        """The ids of all writers."""
         return tuple(writer for unit in self.units for writer in unit.writers)
 
     @property
     def equals(self) -> tuple[Unit, ...]:
-        """The units that can be compared: each represents one worker."""
+        """The units that represent one worker each, which can be compared."""
         return tuple(unit for unit in self.units if unit.members == 1)
 
 
 def roles(profile: Profile, by: By) -> list[Role]:
-    """Return the processes or threads of a run by role: the role that started first is the first.
+    """Return the processes or threads of a run by role, in the order in which the roles started.
 
-    By "role", each has one unit, which is all of its threads.
+    By "role", each role has one unit: all of its threads.
     """
     groups: dict[str, list[Unit]] = {}
     for unit in sorted(_nameless(profile, by), key=_age):
@@ -115,9 +115,9 @@ def roles(profile: Profile, by: By) -> list[Role]:
     ]
 
 
-def unit_of(found: Iterable[Role]) -> dict[str, Unit]:
+def unit_of(all_roles: Iterable[Role]) -> dict[str, Unit]:
     """Return the unit of each writer, by the writer's id."""
-    return {writer: unit for role in found for unit in role.units for writer in unit.writers}
+    return {writer: unit for role in all_roles for unit in role.units for writer in unit.writers}
 
 
 def has_processes(profile: Profile) -> bool:
@@ -139,28 +139,27 @@ def run_ns(profile: Profile) -> int:
 
 
 def amount(by_writer: Mapping[str, int], unit: Unit) -> int:
-    """Return a unit's part of an amount that is known by writer."""
+    """Return a unit's part of an amount given by writer."""
     return sum(by_writer.get(writer, 0) for writer in unit.writers)
 
 
 def _nameless(profile: Profile, by: By) -> list[Unit]:
     """Return every process, or every thread, named by its role alone."""
-    together: dict[tuple[str, str], list[Writer]] = {}
+    groups: dict[tuple[str, str], list[Writer]] = {}
     for writer in profile.writers.values():
-        together.setdefault((writer.run, writer.process if by == "process" else _thread(writer)), []).append(
-            writer
-        )
-    return [_unit(run, writers, by) for (run, _), writers in together.items()]
+        key = (writer.run, writer.process if by == "process" else _thread(writer))
+        groups.setdefault(key, []).append(writer)
+    return [_unit(run, writers, by) for (run, _), writers in groups.items()]
 
 
 def _thread(writer: Writer) -> str:
-    """Return what the writers of one thread share: an executor's thread has one for each place that gave it work."""
+    """Return the key of a writer's thread: an executor's thread has one writer per node that submitted work to it."""
     name = writer.thread_name
     return "/".join((writer.process, writer.role, name)) if name and not writer.is_main else writer.id
 
 
 def _unit(run: str, writers: list[Writer], by: By) -> Unit:
-    """Return some threads as one; a process does what its main thread does."""
+    """Return some threads as one unit; the role of a process is that of its main thread."""
     main = min(writers, key=lambda writer: (not writer.is_main, writer.started_ns or 0, writer.id))
     is_process = by == "process" or main.is_main  # the name of a main thread is not informative
     role = main.role or main.process_name or NAMELESS
@@ -181,29 +180,29 @@ def _unit(run: str, writers: list[Writer], by: By) -> Unit:
 
 
 def _age(unit: Unit) -> tuple[object, ...]:
-    """Return what units are ordered by: their start, then the numbers in their ids, which count up."""
+    """Return the sort key of units: their start, then the numbers in their ids, which increase."""
     started_ns = unit.started_ns
     ids = [int(number) for number in re.findall("[0-9]{1,18}", unit.writers[0])]
     return (unit.run, started_ns is None, started_ns or 0, ids, unit.writers)
 
 
 def _order(unit: Unit) -> tuple[object, ...]:
-    """Return what those of one role are ordered by: the numbers that the program gave them, then their start.
+    """Return the sort key of units of one role: the numbers that the program gave them, then their start.
 
-    Processes that are started together show up in any order.
+    Processes that the program starts together appear in any order.
     """
     number = _own_number(unit)
     return (unit.run, number is None, number or 0, _age(unit))
 
 
 def _own_number(unit: Unit) -> int | None:
-    """Return the number at the end of the program's name for it; None if there is none."""
-    found = _NUMBER.search(unit.own_name)
-    return int(found[1]) if found else None
+    """Return the number at the end of the program's name for a unit; None if there is none."""
+    match = _NUMBER.search(unit.own_name)
+    return int(match[1]) if match else None
 
 
 def _numbered(units: list[Unit]) -> list[Unit]:
-    """Return `units` with numbers: their own if all have one; a unit that represents several has all of theirs."""
+    """Return `units` with numbers: the program's if all have one, else a count; a unit of several has a range."""
     if len(units) == 1:
         return units
     own = {_own_number(unit) for unit in units if _NUMBER.sub("", unit.own_name) == unit.role}
@@ -235,10 +234,10 @@ def _as_one(name: str, units: list[Unit]) -> Unit:
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """Minimum, median and maximum over the units with any time.
+    """Minimum, median and maximum over the units with any amount.
 
     Attributes:
-        units: number of units with any.
+        units: number of units with any amount.
         min_ns: the minimum.
         median_ns: the median.
         max_ns: the maximum.
@@ -253,17 +252,20 @@ class Spread:
 
 
 def amounts(by_writer: Mapping[str, int], units: Sequence[Unit]) -> dict[Unit, int]:
-    """Return each unit's part of an amount known by writer, in their order, without units that have none."""
-    found = ((unit, [by_writer[writer] for writer in unit.writers if writer in by_writer]) for unit in units)
-    return {unit: sum(parts) for unit, parts in found if parts}
+    """Return each unit's part of an amount given by writer, in their order, without units that have none."""
+    by_unit = (
+        (unit, [by_writer[writer] for writer in unit.writers if writer in by_writer]) for unit in units
+    )
+    return {unit: sum(parts) for unit, parts in by_unit if parts}
 
 
-def spread(had: Mapping[Unit, int]) -> Spread | None:
+def spread(by_unit: Mapping[Unit, int]) -> Spread | None:
     """Return the spread of the amounts; None if there are none.
 
-    Of several units with the maximum, the one that started first is the slowest.
+    If several units have the maximum, the one that started first is the slowest.
     """
-    if not had:
+    if not by_unit:
         return None
-    slowest = max(had, key=lambda unit: had[unit])
-    return Spread(len(had), min(had.values()), round(median(had.values())), had[slowest], slowest)
+    slowest = max(by_unit, key=lambda unit: by_unit[unit])
+    amounts_ns = by_unit.values()
+    return Spread(len(by_unit), min(amounts_ns), round(median(amounts_ns)), by_unit[slowest], slowest)

@@ -14,7 +14,7 @@ from ticktree.profile import Node
 from ticktree.profile.measures import HOST
 from ticktree.profile.stats import rounded_ratio
 
-# Of all ranks, as instruments/torch calls its rows. At others, as a broadcast, not everybody waits for everybody.
+# Collectives at which every rank waits for all others, by their names in instruments/torch. Not so in a broadcast.
 BLOCKING = frozenset(
     {
         *("all_reduce", "all_reduce_coalesced", "barrier", "monitored_barrier"),
@@ -23,50 +23,50 @@ BLOCKING = frozenset(
         *("all_to_all", "all_to_all_single"),
     }
 )
-# A rank has arrived before these begin: they only wait for the others.
-MEETINGS = BLOCKING | {"DDP all_reduce", "Work.wait"}
-# Its peers must wait this many times as long: waits are the rest of all other times, and vary as much.
+# A rank has arrived before these begin: in them it only waits for the others.
+COLLECTIVES = BLOCKING | {"DDP all_reduce", "Work.wait"}
+# A straggler's peers must wait this many times as long: waits vary as much as all other times together.
 LATE_FACTOR = 2.0
 
 
-def is_meeting(node: Node) -> bool:
-    """Return whether each waits for all others here."""
-    return node.wait and node.name in MEETINGS and node.clock == HOST
+def is_collective(node: Node) -> bool:
+    """Return whether every worker waits for all others in `node`."""
+    return node.wait and node.name in COLLECTIVES and node.clock == HOST
 
 
 def late(waited: Mapping[Unit, int], deviations: float) -> Iterator[tuple[Unit, int]]:
     """Yield the units that arrive later than the others, and how long the others wait.
 
     Args:
-        waited: each unit's wait per call.
-        deviations: by how many of their median deviations from the median the others must wait longer.
+        waited: each unit's wait per call in ns.
+        deviations: by how many of their median absolute deviations the others must wait longer.
     """
-    for unit, self_ns in waited.items():
+    for unit, own_ns in waited.items():
         others = [ns for other, ns in waited.items() if other != unit]
         usual_ns = median(others) if others else 0
         apart_ns = deviations * median(abs(ns - usual_ns) for ns in others) if len(others) > 1 else 0.0
-        if usual_ns > 0 and usual_ns >= LATE_FACTOR * self_ns and usual_ns - self_ns > apart_ns:
+        if usual_ns > 0 and usual_ns >= LATE_FACTOR * own_ns and usual_ns - own_ns > apart_ns:
             yield unit, round(usual_ns)
 
 
-# Equal workers that share a machine differ by some percent. Where all wait for the slowest, one that is 1.2 times
-# as slow costs up to a sixth of the time: from there it is worth a look.
+# Equal workers that share a machine differ by some percent. If all wait for the slowest, a worker that is 1.2 times
+# as slow costs up to a sixth of the time: enough to report.
 SLOWER_FACTOR = 1.2
-# With only one peer, the variation among equals is unknown, so the gap must be plain. 1.5 times the median is what
-# Mantri calls an outlier among equal tasks (Ananthanarayanan et al., Reining in the Outliers in Map-Reduce
-# Clusters, OSDI 2010); twice is beyond that.
+# With only one peer, the variation among equals is unknown, so the gap must be plain. Mantri calls a task that takes
+# 1.5 times the median an outlier (Ananthanarayanan et al., Reining in the Outliers in Map-Reduce Clusters, OSDI
+# 2010); twice is beyond that.
 PLAIN_FACTOR = 2.0
-# Peers differ as well: three of their standard deviations, told from the median of their deviations from the
-# median (times 1.4826, which is right for normal ones), because a second straggler must not hide the first.
+# Peers vary, too: three standard deviations, estimated from the median absolute deviation (times 1.4826, which is
+# right for normal distributions), because a second straggler must not hide the first.
 DEVIATIONS = 3 * 1.4826
-# The first call of a worker imports, allocates and compiles; with ten, one such call is no longer the mean.
+# The first call of a worker imports, allocates and compiles; with ten calls it no longer dominates the mean.
 LEAST_CALLS = 10
-# Workers with equally many calls, to this share, run in step: what waits for one of them waits for all.
+# Workers whose numbers of calls differ by at most this share run in step: a wait for one of them is for all.
 IN_STEP_SHARE = 0.05
 # A worker is present for as long as the others if it lived for this share of the longest life.
 WHOLE_LIFE_SHARE = 0.8
-# Parents come before their children, and what is lost in a child is lost in the parent: of two that lose about the
-# same, the parent is where others meet it. In the child it may look like a little more, by chance.
+# Parents come before their children, and time lost in a child is lost in the parent: if both lose about the same,
+# the parent is reported. By chance, the child may seem to lose slightly more.
 CLEARLY_MORE = 1.1
 
 
@@ -79,13 +79,13 @@ class Straggler:
 
     Attributes:
         unit: the worker.
-        path: of the node where it loses most.
-        main_path: of the node at or below `path` with most of the lost time.
-        measure: whether each of its calls takes longer, or all of them together, or it waits less for the others at a
-            collective than they for it.
+        path: path of the node where it loses most.
+        main_path: path of the node at or below `path` with most of the lost time.
+        measure: `call` if each of its calls takes longer, `total` if all of them together do, `wait` if it waits less
+            for the others at a collective than they wait for it.
         peers: number of its peers.
-        took_ns: its mean call, or all calls, without waits; for a wait, the wait.
-        peers_took_ns: the median of the same of its peers.
+        took_ns: its mean call, or all calls, without waits; for `wait`, its mean wait.
+        peers_took_ns: the median of the same over its peers.
         calls: number of its calls.
         peers_calls: the median of its peers' numbers of calls.
         excess_ns: how much longer all its calls took than as many of its peers', or than all of theirs.
@@ -104,29 +104,29 @@ class Straggler:
 
     @property
     def factor(self) -> float:
-        """How many times as long as its peers it took."""
+        """How many times as long as its peers the worker took."""
         return self.took_ns / self.peers_took_ns
 
     @property
     def is_in_step(self) -> bool:
-        """Whether it has as many calls as its peers: what waits for all of them waits for the slowest."""
+        """Whether the worker has as many calls as its peers: a wait for all of them is for the slowest."""
         return abs(self.calls - self.peers_calls) <= IN_STEP_SHARE * self.peers_calls
 
 
-def stragglers(role: Role, found: Sequence[SectionView]) -> list[Straggler]:
-    """Return the stragglers of `role`, the one that loses most first; each once, where it loses most.
+def stragglers(role: Role, sections: Sequence[SectionView]) -> list[Straggler]:
+    """Return the stragglers of `role`, largest loss first; each once, where it loses most.
 
     Args:
-        role: One of the processes or of the threads.
-        found: The sections of the whole tree.
+        role: A role of processes or of threads.
+        sections: The sections of the whole tree.
     """
     worst: dict[Unit, tuple[Straggler, SectionView]] = {}
     for units in equals(role):
-        for section in found[1:]:
+        for section in sections[1:]:
             if (
                 section.is_in_wait
                 or section.is_remote
-                or (section.node.wait and not is_meeting(section.node))
+                or (section.node.wait and not is_collective(section.node))
             ):
                 continue
             for one in _here(section, units):
@@ -143,12 +143,12 @@ def _here(section: SectionView, units: Sequence[Unit]) -> list[Straggler]:
 
 
 def busy_ns(unit: Unit, section: SectionView) -> int:
-    """Return how long `unit` worked in a section; 0 where its tasks waited at once for longer than it was there."""
+    """Return how long `unit` worked in a section; 0 if its tasks' concurrent waits exceed its time there."""
     return max(0, unit.total_ns(section.node) - amount(section.waited_ns, unit))
 
 
 def equals(role: Role) -> list[list[Unit]]:
-    """Return those of `role` that can be compared with one another: the equals of each run, two or more."""
+    """Return the groups of workers of `role` that can be compared: the equals of each run, two or more."""
     by_run: dict[str, list[Unit]] = {}
     for unit in role.equals:
         by_run.setdefault(unit.run, []).append(unit)
@@ -162,7 +162,7 @@ def whole_lives(units: Sequence[Unit]) -> list[Unit]:
 
 
 def _weight(one: Straggler) -> float:
-    """Return the rank of an explanation: longer calls explain more than a larger amount of work."""
+    """Return the weight of a straggler: longer calls explain more than more work does."""
     return one.excess_ns if one.measure == "call" else TELLING_SHARE * one.excess_ns
 
 
@@ -189,7 +189,7 @@ def _late(section: SectionView, units: Sequence[Unit]) -> Iterator[Straggler]:
     calls = {unit: unit.calls(section.node) for unit in units}
     most = max(calls.values())
     if min(calls.values()) < max(LEAST_CALLS, (1 - IN_STEP_SHARE) * most):
-        return  # not all of them meet there
+        return  # not all of them take part
     waited = {unit: rounded_ratio(unit.total_ns(section.node), number) for unit, number in calls.items()}
     for unit, usual_ns in late(waited, DEVIATIONS):
         excess_ns = (usual_ns - waited[unit]) * calls[unit]
@@ -220,10 +220,10 @@ def _straggler(
 
 
 def _slow(took: Mapping[Unit, int]) -> Iterator[tuple[Unit, int]]:
-    """Yield the units that took longer than the others by more than these vary, and the others' median."""
+    """Yield the units that took longer than the others by more than these vary, with the others' median."""
     ordered = sorted(took.items(), key=lambda item: item[1])
     values = [ns for _, ns in ordered]
-    # Without the largest, the median is as small as possible: units below its multiple need no check.
+    # The median is smallest without the largest value: units below its multiple need no check.
     least_ns = _median_without(values, len(values) - 1) if values else 0
     first = bisect_left(values, SLOWER_FACTOR * least_ns)
     for at, (unit, ns) in enumerate(ordered[first:], start=first):
@@ -239,7 +239,7 @@ def _slow(took: Mapping[Unit, int]) -> Iterator[tuple[Unit, int]]:
 
 
 def _median_without(values: Sequence[int], at: int) -> float:
-    """Return the median of sorted `values` but the one `at`: for each of a thousand, without sorting again."""
+    """Return the median of sorted `values` without the one `at`, without sorting again for each of a thousand."""
     rest = len(values) - 1
     if not rest:
         return 0.0
@@ -248,21 +248,20 @@ def _median_without(values: Sequence[int], at: int) -> float:
 
 
 def _main_path(one: Straggler, section: SectionView, role: Role) -> str:
-    """Return the path of the deepest node that has most of the excess of `one`, found at `section`."""
+    """Return the path of the deepest node at or below `section` that has most of the excess of `one`."""
     if one.measure == "wait":
         return section.path
     peers = [unit for unit in role.equals if unit.run == one.unit.run and unit != one.unit]
     while True:
-        waiting = [below for below in section.below if not below.node.wait]
-        excess = {below.path: (_excess_ns(below, one, peers), below) for below in waiting}
-        most_ns, main_path = max(excess.values(), key=lambda found: found[0], default=(0, section))
+        excess = [(_excess_ns(below, one, peers), below) for below in section.below if not below.node.wait]
+        most_ns, largest = max(excess, key=lambda item: item[0], default=(0, section))
         if most_ns < TELLING_SHARE * one.excess_ns:
             return section.path
-        section = main_path
+        section = largest
 
 
 def _excess_ns(section: SectionView, one: Straggler, peers: Sequence[Unit]) -> int:
-    """Return how much longer `one` was at `section` than its peers, for as many calls of where it straggles."""
+    """Return how much longer `one` was in `section` than its peers, for as many calls of its straggling node."""
     usual_ns = median(busy_ns(peer, section) for peer in peers)
     if one.measure == "call" and one.peers_calls:
         usual_ns = usual_ns * one.calls / one.peers_calls

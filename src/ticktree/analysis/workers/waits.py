@@ -1,4 +1,4 @@
-"""Waits: which roles waited where, what woke them, how much of it is for a straggler, and the critical path."""
+"""Waits: which roles waited where, what woke them, how much of it was for a straggler, and the critical path."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from ticktree.analysis.workers.roles import UNKNOWN, Role, Unit, roles, unit_of
 from ticktree.analysis.workers.stragglers import IN_STEP_SHARE, LEAST_CALLS, Straggler
 from ticktree.profile import Profile, Waker, Wakes
 
-# Threads of libraries that only pass on the work of others, and whose work it was.
+# Library threads that only relay results, and the role that did the work.
 RELAYS = {"_handle_results": "pool worker"}
 
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """What ended waits, and in which section.
+    """The role and the section that ended waits.
 
     Attributes:
-        role: of the workers that ended them; `UNKNOWN` if unknown.
-        path: of their section that was open; "" if there was none.
+        role: role of the workers that ended the waits; `UNKNOWN` if unknown.
+        path: path of their open section; "" if there was none.
         channels: the channels used, in alphabetical order.
         wakes: number and duration of the waits that they ended.
-        by: the waited nanoseconds of `wakes` that each worker ended, the largest first.
+        by: the waited nanoseconds of `wakes` per worker, the largest first.
     """
 
     role: str
@@ -40,11 +40,11 @@ class Waiting:
 
     Attributes:
         role: the role.
-        path: of the node.
-        each: the workers that waited there and for how many nanoseconds, the longest first.
+        path: path of the node.
+        each: the workers that waited there with their waits in nanoseconds, the longest first.
         calls: number of waits of all of them together.
         of_ns: their time in any section; for workers whose only sections are waits, their lifetime; 0 if unknown.
-        causes: what woke them, the most important first; empty if that was not recorded.
+        causes: what woke them, the most important first; empty if no wake edge was recorded.
     """
 
     role: Role
@@ -56,7 +56,7 @@ class Waiting:
 
     @property
     def count(self) -> int:
-        """How many waited there."""
+        """Number of workers that waited there."""
         return sum(unit.members for unit, _ in self.each)
 
     @property
@@ -66,7 +66,7 @@ class Waiting:
 
     @property
     def share(self) -> float | None:
-        """What part of their time they waited here."""
+        """The part of their time that they waited here; None if unknown."""
         return self.waited_ns / self.of_ns if self.of_ns > 0 else None
 
     @property
@@ -76,16 +76,16 @@ class Waiting:
 
 
 def waitings(context: Context) -> list[Waiting]:
-    """Return every wait of every role, the one that took the largest part of its role's time first."""
+    """Return every wait of every role, the largest part of its role's time first."""
     waits = [waiting for role in context.threads for waiting in waitings_of(role, context)]
-    return sorted(waits, key=lambda one: (-(one.share or 0.0), one.role.name, one.path))
+    return sorted(waits, key=lambda wait: (-(wait.share or 0.0), wait.role.name, wait.path))
 
 
 def waitings_of(role: Role, context: Context) -> list[Waiting]:
-    """Return every wait of `role`, which may be a part of one, the longest first; waits within waits are in it."""
+    """Return every wait of `role`, or of a part of a role, the longest first; nested waits count to the outer one."""
     sections = (section for section in context.run.sections if section.node.wait and not section.is_in_wait)
     waits = [_waiting(section, role, context) for section in sections]
-    return sorted((one for one in waits if one.waited_ns), key=lambda one: (-one.waited_ns, one.path))
+    return sorted((wait for wait in waits if wait.waited_ns), key=lambda wait: (-wait.waited_ns, wait.path))
 
 
 def _waiting(section: SectionView, role: Role, context: Context) -> Waiting:
@@ -101,15 +101,15 @@ def _waiting(section: SectionView, role: Role, context: Context) -> Waiting:
 
 
 def _time_ns(units: Iterable[Unit], context: Context) -> int:
-    """Return how long units were in sections, or, without a section but waits, how long they lived; 0: not known."""
+    """Return the units' time in sections, or their lifetime if their only sections are waits; 0 if unknown."""
     known = [context.present_ns(unit) if context.is_instrumented(unit) else unit.span_ns for unit in units]
     return sum(ns for ns in known if ns is not None) if None not in known else 0
 
 
 def _causes(section: SectionView, role: Role, names: Mapping[str, Unit]) -> tuple[Cause, ...]:
-    """Return what ended the waits of `role` at `section` and below it, by role and by the node that was open there."""
+    """Return what ended the waits of `role` at `section` and below, by role and by open node."""
     waiters, served = set(role.writers), {unit.role for unit in names.values()}
-    together: dict[tuple[str, str], list[tuple[str, str, Wakes]]] = {}
+    groups: dict[tuple[str, str], list[tuple[str, str, Wakes]]] = {}
     for waker, wakes in section.wakers():
         if waker.writer in waiters:
             unit = names.get(waker.by)
@@ -117,30 +117,30 @@ def _causes(section: SectionView, role: Role, names: Mapping[str, Unit]) -> tupl
             name = unit.name if unit else UNKNOWN
             if key[0] in RELAYS and RELAYS[key[0]] in served:
                 key, name = (RELAYS[key[0]], ""), RELAYS[key[0]]
-            together.setdefault(key, []).append((name, waker.channel, wakes))
-    causes = [_cause(by, path, each) for (by, path), each in together.items()]
-    return tuple(sorted(causes, key=lambda one: (-one.wakes.waited_ns, one.role, one.path)))
+            groups.setdefault(key, []).append((name, waker.channel, wakes))
+    causes = [_cause(by, path, edges) for (by, path), edges in groups.items()]
+    return tuple(sorted(causes, key=lambda cause: (-cause.wakes.waited_ns, cause.role, cause.path)))
 
 
-def _cause(role: str, path: str, each: Sequence[tuple[str, str, Wakes]]) -> Cause:
+def _cause(role: str, path: str, edges: Sequence[tuple[str, str, Wakes]]) -> Cause:
     wakes = Wakes(0, 0, 0)
     by: dict[str, int] = {}
-    for name, _, part in each:
+    for name, _, part in edges:
         wakes += part
         by[name] = by.get(name, 0) + part.waited_ns
-    channels = sorted({channel for _, channel, _ in each})
+    channels = sorted({channel for _, channel, _ in edges})
     ranked = sorted(by.items(), key=lambda item: (-item[1], item[0]))
     return Cause(role, path, tuple(channels), wakes, tuple(ranked))
 
 
 @dataclass(frozen=True, slots=True)
 class Blame:
-    """The waits of others for a straggler.
+    """The waits of other workers for a straggler.
 
     Attributes:
-        role: of the workers that waited.
+        role: role of the workers that waited.
         units: their number.
-        path: of the node where they waited.
+        path: path of the node where they waited.
         waited_ns: their waiting time there, for any reason.
         for_it_ns: the part of it for the straggler.
         saved_ns: the most that each of them would have saved if the straggler were as fast as its peers.
@@ -157,7 +157,7 @@ class Blame:
 
     @property
     def share(self) -> float:
-        """What part of the waiting was for the straggler."""
+        """The part of the waiting time that was for the straggler."""
         return self.for_it_ns / self.waited_ns
 
 
@@ -165,17 +165,17 @@ def blames(one: Straggler, context: Context) -> list[Blame]:
     """Return the workers that waited for a straggler, other roles first; empty if none are known.
 
     Wake edges are used where they were recorded. Otherwise the waits are inferred: workers with equally many calls run
-    in step, and a worker that waits as often as they are called, or once for each of them, waits for the slowest, for
-    as long as that one takes longer than its peers, and at most for its whole waiting time.
+    in step, and a worker that waits once per call, or once per call of each of them, waits for the slowest, for as
+    long as the slowest takes longer than its peers, and at most for its whole waiting time.
     """
-    everything = [
-        each
+    every = [
+        blame
         for section in context.run.sections
         for role in context.threads
-        for each in _at(section, role, one)
+        for blame in _at(section, role, one)
     ]
     return sorted(
-        everything, key=lambda each: (each.role == one.unit.role, -each.for_it_ns, each.path, each.role)
+        every, key=lambda blame: (blame.role == one.unit.role, -blame.for_it_ns, blame.path, blame.role)
     )
 
 
@@ -188,12 +188,12 @@ def _at(section: SectionView, role: Role, one: Straggler) -> Iterator[Blame]:
         return
     wakers = section.wakers()
     if wakers:
-        yield from _told(section, role, waited, one, wakers)
+        yield from _recorded(section, role, waited, one, wakers)
     elif one.is_in_step:
-        yield from _reckoned(section, role, waited, one)
+        yield from _inferred(section, role, waited, one)
 
 
-def _told(
+def _recorded(
     section: SectionView,
     role: Role,
     waited: Mapping[Unit, int],
@@ -211,32 +211,32 @@ def _told(
         yield Blame(role.name, len(waited), section.path, whole_ns, for_it_ns, saved_ns, is_known=True)
 
 
-def _reckoned(
+def _inferred(
     section: SectionView, role: Role, waited: Mapping[Unit, int], one: Straggler
 ) -> Iterator[Blame]:
-    """Yield what follows from going in step."""
-    in_step = {unit: ns for unit, ns in waited.items() if _goes_with(unit.calls(section.node), one)}
+    """Yield the waits of workers that run in step with the straggler's role."""
+    in_step = {unit: ns for unit, ns in waited.items() if _is_in_step(unit.calls(section.node), one)}
     if in_step:
-        spared = [min(ns, one.excess_ns) for ns in in_step.values()]
+        saved = [min(ns, one.excess_ns) for ns in in_step.values()]
         yield Blame(
             role=role.name,
             units=len(in_step),
             path=section.path,
             waited_ns=sum(in_step.values()),
-            for_it_ns=sum(spared),
-            saved_ns=min(spared),
+            for_it_ns=sum(saved),
+            saved_ns=min(saved),
             is_known=False,
         )
 
 
-def _goes_with(calls: int, one: Straggler) -> bool:
-    """Return whether `calls` waits are one per call of the workers, or one for each of them."""
+def _is_in_step(calls: int, one: Straggler) -> bool:
+    """Return whether `calls` waits are one per step of the workers, or one per step and worker."""
     steps = (one.calls, one.calls * (one.peers + 1))
     return calls >= LEAST_CALLS and any(abs(calls - step) <= IN_STEP_SHARE * step for step in steps)
 
 
 @dataclass(frozen=True, slots=True)
-class CriticalStretch:
+class CriticalShare:
     """The part of the critical path in one node of one role.
 
     Without it the run would be shorter by at most `ns`, hence at most `speedup` times as fast (Amdahl, Validity
@@ -245,11 +245,11 @@ class CriticalStretch:
     of Message Passing and Shared-Memory Programs, IEEE TPDS 9(10), 1998).
 
     Attributes:
-        role: of the workers.
-        path: of the node; "" outside sections.
-        ns: its length.
-        share: of the whole path.
-        by: the length on each worker, the longest first.
+        role: role of the workers.
+        path: path of the node; "" outside sections.
+        ns: its duration.
+        share: its share of the whole critical path.
+        by: the duration on each worker, the longest first.
     """
 
     role: str
@@ -260,26 +260,26 @@ class CriticalStretch:
 
     @property
     def speedup(self) -> float | None:
-        """How many times as fast the run could be without it, at most; None if nothing would be left."""
+        """How many times as fast the run could be without this part, at most; None if no time would be left."""
         return 1 / (1 - self.share) if self.share < 1 else None
 
 
-def critical_path(profile: Profile) -> list[CriticalStretch]:
+def critical_path(profile: Profile) -> list[CriticalShare]:
     """Return the critical path by role and node, the longest part first; empty if none was recorded."""
     names = unit_of(roles(profile, "thread"))
     whole_ns = sum(profile.critical.values())
-    together: dict[tuple[str, str], dict[str, int]] = {}
+    groups: dict[tuple[str, str], dict[str, int]] = {}
     for place, ns in profile.critical.items():
         unit = names.get(place.writer)
         key = (unit.role, unit.section(place.path)) if unit else (UNKNOWN, place.path)
-        by = together.setdefault(key, {})
+        by = groups.setdefault(key, {})
         name = unit.name if unit else UNKNOWN
         by[name] = by.get(name, 0) + ns
-    stretches = [_stretch(role, path, by, whole_ns) for (role, path), by in together.items()]
-    return sorted(stretches, key=lambda one: (-one.ns, one.role, one.path))
+    shares = [_critical_share(role, path, by, whole_ns) for (role, path), by in groups.items()]
+    return sorted(shares, key=lambda part: (-part.ns, part.role, part.path))
 
 
-def _stretch(role: str, path: str, by: dict[str, int], whole_ns: int) -> CriticalStretch:
+def _critical_share(role: str, path: str, by: dict[str, int], whole_ns: int) -> CriticalShare:
     ns = sum(by.values())
     ranked = sorted(by.items(), key=lambda item: (-item[1], item[0]))
-    return CriticalStretch(role, path, ns, ns / whole_ns if whole_ns else 0.0, tuple(ranked))
+    return CriticalShare(role, path, ns, ns / whole_ns if whole_ns else 0.0, tuple(ranked))

@@ -13,7 +13,7 @@ from ticktree.analysis.bottlenecks import CategoryShare
 from ticktree.analysis.context import Context
 from ticktree.analysis.workers.imbalance import Presence, presence
 from ticktree.analysis.workers.roles import By, Role, roles
-from ticktree.analysis.workers.waits import Cause, CriticalStretch, Waiting, critical_path, waitings
+from ticktree.analysis.workers.waits import Cause, CriticalShare, Waiting, critical_path, waitings
 from ticktree.outputs.options import ViewOptions
 from ticktree.outputs.writing import formatting
 from ticktree.outputs.writing.document import Entry, Head, Table, Value
@@ -166,7 +166,7 @@ CATEGORIES: tuple[Column[CategoryShare], ...] = (
     ),
 )
 
-CRITICAL: tuple[Column[CriticalStretch], ...] = (
+CRITICAL: tuple[Column[CriticalShare], ...] = (
     Column("share", "share", "share", 0, lambda one: one.share, "Share of the run's length."),
     Column("time", "time", "ns", 0, lambda one: one.ns, "The most by which the run could be shorter."),
     Column(
@@ -191,7 +191,7 @@ def gauges(profile: Profile) -> Table:
     return Table("gauges", "gauge", [column.head for column in GAUGES], entries)
 
 
-STRETCHES_SHOWN = 6
+CRITICAL_SHOWN = 6
 # A worker with this share of its role's time on the critical path is named.
 NAMED_SHARE = 0.5
 # A worker with this share is named alone.
@@ -205,9 +205,9 @@ def critical(profile: Profile, options: ViewOptions) -> Table | None:
     path = critical_path(profile)
     if not path:
         return None
-    shown = path if options.all or len(path) == STRETCHES_SHOWN + 1 else path[:STRETCHES_SHOWN]
+    shown = path if options.all or len(path) == CRITICAL_SHOWN + 1 else path[:CRITICAL_SHOWN]
     names = ShortNames(profile.root)
-    entries = [_stretch(stretch, names) for stretch in shown]
+    entries = [_critical_entry(one, names) for one in shown]
     rest = path[len(shown) :]
     if rest:
         share, ns = sum(one.share for one in rest), sum(one.ns for one in rest)
@@ -216,7 +216,7 @@ def critical(profile: Profile, options: ViewOptions) -> Table | None:
     return Table("critical path", "critical path", heads, entries, bar_rank=_BAR_RANK, remark=BOUND)
 
 
-def _stretch(one: CriticalStretch, names: ShortNames) -> Entry:
+def _critical_entry(one: CriticalShare, names: ShortNames) -> Entry:
     name, most_ns = one.by[0]
     is_alone = len(one.by) == 1 or most_ns >= ALONE_SHARE * one.ns
     notes = []
