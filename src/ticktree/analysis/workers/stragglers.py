@@ -41,11 +41,11 @@ def late(waited: Mapping[Unit, int], deviations: float) -> Iterator[tuple[Unit, 
         waited: each unit's wait per call in ns.
         deviations: by how many of their median absolute deviations the others must wait longer.
     """
-    for unit, own_ns in waited.items():
+    for unit, wait_ns in waited.items():
         others = [ns for other, ns in waited.items() if other != unit]
         usual_ns = median(others) if others else 0
         apart_ns = deviations * median(abs(ns - usual_ns) for ns in others) if len(others) > 1 else 0.0
-        if usual_ns > 0 and usual_ns >= LATE_FACTOR * own_ns and usual_ns - own_ns > apart_ns:
+        if usual_ns > 0 and usual_ns >= LATE_FACTOR * wait_ns and usual_ns - wait_ns > apart_ns:
             yield unit, round(usual_ns)
 
 
