@@ -1,4 +1,4 @@
-"""A run on a cluster: each machine's part is recorded there, and gathered while the run continues."""
+"""A run on a Ray cluster: each machine records its own part, and a gatherer collects them while the run continues."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ from ticktree.run.parts import keep_part
 
 
 def word_of(run: RunDirectory, parent: str, environment: Mapping[str, str]) -> dict[str, Any]:
-    """What a run's workers are to know: plain values.
+    """Return what a run's workers must know, as plain values.
 
     Args:
         run: The run.
-        parent: The node in it that is the parent of workers on its own machine.
-        environment: What is recorded, and how.
+        parent: The run's node that is the parent of workers on the run's own machine.
+        environment: The environment variables that configure recording.
     """
     return {
         "run": str(run.path),
@@ -47,7 +47,7 @@ def word_of(run: RunDirectory, parent: str, environment: Mapping[str, str]) -> d
 
 
 def reached(word: Mapping[str, Any]) -> RunDirectory | None:
-    """The run itself, where this process may write into its memory: on its machine, and on the same tmpfs."""
+    """Return the run if this process can write into its memory, on its machine and the same tmpfs; else None."""
     try:
         run = RunDirectory.join(Path(word["run"]))
     except TicktreeError:
@@ -56,45 +56,45 @@ def reached(word: Mapping[str, Any]) -> RunDirectory | None:
     return run if mine and not run.is_finished() and run.memory_dir.parent.parent in memory_bases() else None
 
 
-# A node's part of a run: an own run on that machine, found by all workers of the run there.
+# A node's part of a run: a separate run on that machine, which all workers of the run there find.
 #
-# TMP/ticktree-cluster-UID/lock             held while a part is looked for or made
+# TMP/ticktree-cluster-UID/lock             held while a process looks for a part or makes it
 # TMP/ticktree-cluster-UID/RUN-ID.NODE      a link to the part's directory
 
 _DIGITS = 16
 
 
 def find_part(word: Mapping[str, Any], node: str) -> RunDirectory | None:
-    """The part of a run that is recorded on a node; None where it has not begun.
+    """Return the part of a run that a node records; None if it has not begun.
 
     Args:
-        word: The run's.
+        word: The result of `word_of`.
         node: The node's id.
 
     Raises:
-        TicktreeError: It is not this user's.
+        TicktreeError: The part belongs to another user.
     """
     link = _link(word, node)
     return RunDirectory.join(link.resolve()) if link.is_symlink() else None
 
 
 def join_part(word: Mapping[str, Any], node: str, elapsed_ns: Callable[[], int]) -> RunDirectory:
-    """The same, begun if it is not.
+    """Return the part of a run that a node records, and begin it if necessary.
 
     Args:
-        word: The run's.
+        word: The result of `word_of`.
         node: The node's id.
-        elapsed_ns: Returns for how long the run has lasted, by its own machine's clock.
+        elapsed_ns: Returns how long the run has lasted, by its own machine's clock.
 
     Raises:
-        TicktreeError: There is no place for it.
+        TicktreeError: The part's directory cannot be made.
     """
     with _locked():
         return find_part(word, node) or _begun(word, node, elapsed_ns)
 
 
 def end_part(word: Mapping[str, Any], node: str, part: RunDirectory) -> None:
-    """Gives back all that a part has on its machine: workers that still run there record no longer."""
+    """Remove a part's memory and directory: workers that still run on its machine stop recording."""
     remove_memory(part.memory_dir)
     shutil.rmtree(part.path, ignore_errors=True)
     with suppress(OSError):
@@ -105,10 +105,10 @@ def _begun(word: Mapping[str, Any], node: str, elapsed_ns: Callable[[], int]) ->
     part = RunDirectory.create(str(word["name"]), _folder(), argv=(), supervised=True)
     began_ns = int(word["began_ns"])
     if word["boot"] != boot_id():
-        # Clocks of two machines have nothing in common; how long ago something was, they agree on. It is late by as
-        # long as the answer took at most.
+        # Clocks of two machines are unrelated, but their durations agree. The begin is late by at most the time that
+        # the answer took.
         began_ns = max(1, time.clock_gettime_ns(time.CLOCK_MONOTONIC) - elapsed_ns())
-    # While the node's own process lives, which started this one, its workers may.
+    # The owner is the node's own process, which started this one: workers end before it does.
     starter = os.getppid()
     owner = Owner.current()._replace(pid=starter, started=start_of(starter) or 0)
     part.manifest = part.manifest._replace(began_ns=began_ns, owner=owner)
@@ -146,17 +146,16 @@ def _locked() -> Iterator[None]:
         os.close(fd)
 
 
-# A loss until the node's last message: a report of the run before that, or without it, shows this loss.
+# Part of every profile before the node's last: reports of the run until then, or without it, show this loss.
 NOTHING_YET = Profile(losses={"ray_nodes_not_read_to_their_end": 1})
 
 
 class Collected(NamedTuple):
-    """What a node hands over.
+    """A node's answer to the gatherer.
 
     Attributes:
-        profile: Of all that was recorded there since the run began, as compressed JSON; None where that is nothing
-            new, or nothing at all.
-        is_here: Whether the run itself lies here: then there is nothing to hand over.
+        profile: The profile of the node's part since the run began, as compressed JSON; None if there is nothing new.
+        is_here: Whether the node is the run's own machine: then there is no part.
     """
 
     profile: bytes | None = None
@@ -164,10 +163,10 @@ class Collected(NamedTuple):
 
 
 class Collector:
-    """An actor on one node.
+    """An actor that reads the part of one node.
 
     Args:
-        word: The run's.
+        word: The result of `word_of`.
         node: The node's id.
     """
 
@@ -178,7 +177,7 @@ class Collector:
         self._last = b""
 
     def collect(self) -> Collected:
-        """What there is by now."""
+        """Return the part's profile so far, if it has changed."""
         if self._is_here:
             return Collected(is_here=True)
         part = self._part()
@@ -192,7 +191,7 @@ class Collector:
         return Collected(packed)
 
     def finish(self) -> Collected:
-        """The last word; from here on nothing is recorded on this node."""
+        """Return the part's last profile, and end recording on this node."""
         part = None if self._is_here else self._part()
         if part is None:
             return Collected(is_here=self._is_here)
@@ -203,7 +202,7 @@ class Collector:
     def _part(self) -> RunDirectory | None:
         try:
             part = find_part(self._word, self._node)
-        except TicktreeError:  # it has been removed
+        except TicktreeError:  # the part has been removed
             return None
         return None if part is None or part.is_finished() else part
 
@@ -216,22 +215,22 @@ EVERY_S = 2.0
 # Reading takes time from the programs on the node: at most a twentieth of one core.
 _REST = 20
 _NAMESPACE = "ticktree"
-# At most: from the last that a node handed over until it was found not to answer.
+# An upper bound: from the last profile of a node until the gatherer noticed that it does not answer.
 _NOT_COLLECTED = "ray_milliseconds_not_collected"
 
 
 @dataclass
 class _Node:
-    """What is known of one node.
+    """The gatherer's state of one node.
 
     Attributes:
-        collector: Its collector's handle; None where it is to be made.
-        pending: The request that it has not answered yet.
-        requested_s: When that was.
+        collector: Handle of the node's collector; None until it is started.
+        pending: The unanswered request.
+        requested_s: When the request was sent.
         due_s: When the next request is due.
-        profile: The last that it handed over.
-        handed_over_s: When that was; until then, when the node was found.
-        is_done: Whether nothing more is expected of it.
+        profile: The node's last profile.
+        handed_over_s: When it was requested; before the first, when the node was found.
+        is_done: Whether no more profiles are expected.
     """
 
     handed_over_s: float
@@ -244,11 +243,11 @@ class _Node:
 
 
 class Gatherer:
-    """An actor on the run's own machine.
+    """An actor on the run's own machine that gathers the parts of all nodes.
 
     Args:
-        word: The run's.
-        own: The id of the node that it is on.
+        word: The result of `word_of`.
+        own: The id of the actor's own node.
     """
 
     def __init__(self, word: Mapping[str, Any], own: str) -> None:
@@ -258,17 +257,17 @@ class Gatherer:
         self._nodes: dict[str, _Node] = {}
         self._ends = threading.Event()
         self._lock = threading.Lock()
-        threading.Thread(target=self._go_on, daemon=True).start()
+        threading.Thread(target=self._gather, daemon=True).start()
 
     def elapsed_ns(self) -> int:
-        """For how long the run has lasted."""
+        """Return how long the run has lasted."""
         return time.clock_gettime_ns(time.CLOCK_MONOTONIC) - self._run.manifest.began_ns
 
     def finish(self, within_s: float) -> None:
-        """Gathers the last parts of all nodes; of a node that does not answer in time the previous one stays.
+        """Gather the last parts of all nodes; if a node does not answer in time, its previous part stays.
 
         Args:
-            within_s: In how many seconds.
+            within_s: The timeout in seconds.
         """
         self._ends.set()
         with self._lock:
@@ -276,25 +275,25 @@ class Gatherer:
             for node in self._nodes.values():
                 node.pending = None  # the last part contains it
             while (left_s := until - time.monotonic()) > 0 and not all(
-                each.is_done for each in self._nodes.values()
+                node.is_done for node in self._nodes.values()
             ):
-                self._look()
-                self._ask_for_last_words()
+                self._update_nodes()
+                self._request_last()
                 self._take_answers(left_s, last=True)
             for name, node in self._nodes.items():
                 if not node.is_done:
                     self._give_up(name, node)
 
-    def _go_on(self) -> None:
+    def _gather(self) -> None:
         while not self._ends.wait(EVERY_S):
-            with self._lock, suppress(Exception):  # what cannot be had now may be had the next time
+            with self._lock, suppress(Exception):  # the next round may succeed
                 if not self._ends.is_set():
-                    self._look()
-                    self._ask()
+                    self._update_nodes()
+                    self._request()
                     self._take_answers(0.0)
 
-    def _look(self) -> None:
-        """Sees which nodes there are."""
+    def _update_nodes(self) -> None:
+        """Start collectors on new nodes, and give up nodes that have died."""
         import ray
 
         now_s = time.monotonic()
@@ -307,7 +306,7 @@ class Gatherer:
             if name not in alive and not node.is_done:
                 self._give_up(name, node, {"ray_nodes_died": 1})
 
-    def _ask(self) -> None:
+    def _request(self) -> None:
         for node in self._nodes.values():
             now_s = time.monotonic()
             if (
@@ -318,13 +317,13 @@ class Gatherer:
             ):
                 node.pending, node.requested_s = node.collector.collect.remote(), now_s
 
-    def _ask_for_last_words(self) -> None:
+    def _request_last(self) -> None:
         for node in self._nodes.values():
             if node.collector is not None and node.pending is None and not node.is_done:
                 node.pending, node.requested_s = node.collector.finish.remote(), time.monotonic()
 
     def _take_answers(self, within_s: float, *, last: bool = False) -> None:
-        """Keeps what has come."""
+        """Keep the answers that have arrived."""
         import ray
 
         waiting = {
@@ -332,35 +331,35 @@ class Gatherer:
         }
         if not waiting:
             return
-        # A while at a time: a node that has died does not answer, and is found out by looking.
+        # At most a second at a time: a node that has died does not answer, and only `_update_nodes` notices it.
         ready, _ = ray.wait(list(waiting), num_returns=len(waiting), timeout=min(within_s, 1.0))
         for ref in ready:
             name, node = waiting[ref]
             node.pending = None
             try:
-                found = Collected(*ray.get(ref))
-            except Exception:  # it died: its node may have, or it alone, and then the next one reads the same
+                collected = Collected(*ray.get(ref))
+            except Exception:  # the collector died, alone or with its node; a new one reads the same part
                 node.collector = None
                 continue
-            self._keep(name, node, found, last=last)
+            self._keep(name, node, collected, last=last)
 
-    def _keep(self, name: str, node: _Node, found: Collected, *, last: bool) -> None:
-        if last and found.profile is None and node.profile is not None:
-            self._give_up(name, node)  # its memory is gone: it is about to die, or was removed
+    def _keep(self, name: str, node: _Node, collected: Collected, *, last: bool) -> None:
+        if last and collected.profile is None and node.profile is not None:
+            self._give_up(name, node)  # the part's memory is gone: the node is about to die, or was removed
             return
         now_s = time.monotonic()
         node.due_s = (
             now_s + max(EVERY_S, _REST * min(now_s - node.requested_s, 1.0)) if node.profile else now_s
         )
-        # Up to the request; what was recorded between it and the answer may be in it or not.
+        # Records between the request and the answer may or may not be in the profile.
         node.handed_over_s = node.requested_s
-        node.is_done = last or found.is_here
-        if found.profile is not None:
-            node.profile = found.profile
-            keep_part(self._run, name[:_DIGITS], zlib.decompress(found.profile))
+        node.is_done = last or collected.is_here
+        if collected.profile is not None:
+            node.profile = collected.profile
+            keep_part(self._run, name[:_DIGITS], zlib.decompress(collected.profile))
 
     def _give_up(self, name: str, node: _Node, why: Mapping[str, int] = MappingProxyType({})) -> None:
-        """Nothing more will come from a node: what it had not handed over is lost, and counted."""
+        """Expect no more from a node: the records since its last profile are lost, and counted."""
         node.is_done, node.pending = True, None
         kept = Profile.from_json(zlib.decompress(node.profile)) if node.profile else NOTHING_YET
         lost = {**why, _NOT_COLLECTED: round(1e3 * (time.monotonic() - node.handed_over_s))}
@@ -368,21 +367,21 @@ class Gatherer:
 
 
 def gatherer_name(word: Mapping[str, Any]) -> str:
-    """What a run's gatherer is called among Ray's actors."""
+    """Return the name of a run's gatherer among Ray's actors."""
     return f"gatherer of {word['id']}"
 
 
 def start_gatherer(ray: Any, word: Mapping[str, Any]) -> Any:
-    """Starts it on the node that this process is on, and returns its handle."""
+    """Start the gatherer on this process's node, and return its handle."""
     own = ray.get_runtime_context().get_node_id()
     return _start(ray, Gatherer, own, gatherer_name(word)).remote(dict(word), own)
 
 
 def elapsed_by_gatherer(word: Mapping[str, Any]) -> int:
-    """For how long the run has lasted, requested from any node of its cluster.
+    """Return how long the run has lasted, on any node of its cluster.
 
     Raises:
-        Exception: No node answers.
+        Exception: The gatherer does not answer.
     """
     import ray
 
@@ -392,7 +391,7 @@ def elapsed_by_gatherer(word: Mapping[str, Any]) -> int:
 
 
 def _start(ray: Any, kind: type, node: str, name: str | None = None) -> Any:
-    """An actor on one node, that takes none of what programs ask for there."""
+    """Return an actor class bound to one node, whose actor takes none of the resources that programs request."""
     from ray.util.scheduling_strategies import (
         NodeAffinitySchedulingStrategy,
     )

@@ -1,8 +1,8 @@
-"""The store transport: during a job, it carries the profiles of its other machines to the run of rank 0.
+"""The store transport: during a job, it carries the profiles of other machines to the run of rank 0.
 
-A process next to each machine's supervisor, and no part of the program: it reads the run's memory files from
-outside, and has its own connection to the store that the job has anyway. No rank ever waits for it, calls it
-or takes part in anything for it; killing it, or its getting stuck, does not affect the job.
+It is a process next to each machine's supervisor, and not part of the program: it reads the run's memory files from
+outside, and has its own connection to the job's existing store. No rank waits for it, calls it or cooperates with it;
+if it is killed or hangs, the job is not affected.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from typing import TYPE_CHECKING, Any
 from ticktree.fleet.store_slots import Label, Rank, StoreSlot, connected, fetch, labels, ranks_of
 from ticktree.profile import Profile
 from ticktree.run.job import SoFar, expect, keep_so_far, note_so_far
-from ticktree.run.reading import reader  # noqa: F401 - now, or the first look would seem to cost what importing does
+from ticktree.run.reading import reader  # noqa: F401 - now, or importing would count as the cost of the first look
 from ticktree.run.reading.image import DamagedError, Image
 
 if TYPE_CHECKING:
     from ticktree.run.finishing import RunDirectory
 
-# Where the store does not answer, as after the death of rank 0.
+# The pause if the store does not answer, as after the death of rank 0.
 _AGAIN_AFTER_S = 10.0
 
 
@@ -32,11 +32,11 @@ class RankGatherer:
     """The transport of one run.
 
     Args:
-        run: Its run.
-        every: After how many ticks to carry what was recorded so far.
-        connect: Makes a connection to the job's store.
-        clock: Seconds that never go back.
-        cost: Seconds of processor time that this process has used.
+        run: The run.
+        every: Number of ticks between two uploads of the profile so far.
+        connect: Connects to the job's store.
+        clock: A monotonic clock in seconds.
+        cost: Returns the CPU time of this process in seconds.
     """
 
     def __init__(
@@ -58,16 +58,16 @@ class RankGatherer:
         self._not_before_s = 0.0
 
     def look(self) -> float:
-        """Do what is to be done by now.
+        """Upload this run's profile if it is due, or on rank 0 keep the new profiles of others.
 
         Returns:
-            Seconds of processor time that it took; to import torch and to connect, which comes once, is not counted.
+            CPU time that it took in seconds; importing torch and connecting, which happen once, do not count.
 
         Raises:
-            Exception: The store does not answer, or a file cannot be read or written; the next look may do better.
+            Exception: The store does not answer, or a file cannot be read or written; the next call may succeed.
         """
         ranks = ranks_of(self._run)
-        if ranks != self._ranks:  # and others may be about to say that they are there
+        if ranks != self._ranks:  # more ranks may be about to register
             self._ranks, self._rounds, self._store, self._not_before_s = ranks, None, None, 0.0
             return 0.0
         if not ranks or len(ranks) == ranks[0].ranks or self._clock() < self._not_before_s:
@@ -100,7 +100,7 @@ class _Carrying:
     def go(self, store: Any) -> None:
         if self._place is None:
             self._place = StoreSlot(store, Label(self._run.id, platform.node(), self._ranks))
-        # First, so that the profile has as many at least.
+        # Count first, so that the profile has at least as many ticks.
         ticks = most_ticks(self._run)
         if 0 <= ticks - self._carried < self._every:  # fewer than before: recording was reset
             return
@@ -142,9 +142,9 @@ class _Keeping:
 
 
 def most_ticks(run: RunDirectory) -> int:
-    """The ticks, those of warm-up among them, of the loop that has made the most in any process of a run."""
+    """Return the largest number of ticks of any loop in any process of a run, warm-up included."""
     most = 0
     for path in run.memory_files():
-        with suppress(DamagedError):  # or gone, or not begun
+        with suppress(DamagedError):  # also missing, or not begun
             most = max(most, *(loop.ticks for _, loop in Image.of_file(path).loops()), 0)
     return most

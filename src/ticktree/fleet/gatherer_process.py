@@ -1,4 +1,4 @@
-"""The store transport's process: started by the supervisor, it ends with it."""
+"""The store transport's process: the supervisor starts it, and it ends with the supervisor."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ if TYPE_CHECKING:
     from ticktree.run.finishing import RunDirectory
 
 EVERY_S = 1.0
-# Reading takes time from the program where all cores are busy: at most a twentieth of one core.
+# If all cores are busy, reading takes time from the program: at most a twentieth of one core.
 _REST = 19
 _LONGEST_REST_S = 60.0
 _PATIENCE_S = 1.0
 
 
 class GathererProcess:
-    """A process that carries what a run has recorded every so many ticks.
+    """A process that uploads a run's profile every few ticks.
 
     Args:
-        every: How many.
+        every: Number of ticks between two uploads.
     """
 
     def __init__(self, every: int) -> None:
@@ -34,23 +34,23 @@ class GathererProcess:
         self._process: subprocess.Popen[bytes] | None = None
 
     def begin(self, run: RunDirectory) -> None:
-        """Start it.
+        """Start the process.
 
         Raises:
-            OSError: It cannot be started.
+            OSError: The process cannot be started.
         """
         self._process = subprocess.Popen(
             [sys.executable, "-m", __name__, str(run.path), str(self._every)],
-            stdin=subprocess.PIPE,  # it ends when this does, and so with us, however we end
+            stdin=subprocess.PIPE,  # the process ends when this closes, so with us, however we end
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
-            cwd=run.path,  # where no module of the program's can be taken for one of ours
+            cwd=run.path,  # where no module of the program can shadow one of ours
             env=environment(),
-            start_new_session=True,  # what the keyboard sends is the program's
+            start_new_session=True,  # signals of the keyboard are for the program
         )
 
     def end(self) -> None:
-        """See that it is over: what it is at is given up."""
+        """End the process; an upload in progress is abandoned."""
         process = self._process
         if process is None or process.stdin is None:
             return
@@ -63,8 +63,8 @@ class GathererProcess:
 
 
 def main(path: str, every: str) -> None:
-    """Be that process."""
-    # Slow to import, and the supervisor needs none of it.
+    """Run as that process."""
+    # Slow to import, and the supervisor does not need them.
     from ticktree.fleet.gatherer import RankGatherer
     from ticktree.run.finishing import RunDirectory
 
@@ -80,7 +80,7 @@ def main(path: str, every: str) -> None:
 
 
 def _has_ended(within_s: float) -> bool:
-    """Whether the supervisor is gone, or is within so many seconds."""
+    """Return whether the supervisor has ended, or ends within a timeout."""
     ready, _, _ = select.select([sys.stdin], [], [], within_s)
     return bool(ready)
 

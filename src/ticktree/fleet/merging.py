@@ -1,4 +1,4 @@
-"""Merging the runs of a job: in this process, or on a Ray cluster."""
+"""Merge the runs of a job in this process or on a Ray cluster."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from ticktree.errors import TicktreeError
 from ticktree.loading import load
 from ticktree.run.merging import Job, Part, joined, part_of
 
-# So many are held at once. What is merged so far is gone through again for each such batch.
+# Number of sources in memory at once. Each batch is merged with the result so far.
 _BATCH = 64
-# Of how many sources, or parts, a task makes one. A task costs about a millisecond and reading a profile of 200 nodes
-# some ten: most of the work is reading and merging. 10,000 sources are three levels.
+# How many sources, or parts, a task merges. A task costs about a millisecond and reading a profile of 200 nodes
+# some ten: most of the work is reading and merging. 10,000 sources make three levels.
 FAN_IN = 32
 
 
@@ -27,9 +27,9 @@ def _in_this_process(sources: Sequence[Path], job: Job) -> Part:
 def _on_ray(sources: Sequence[Path], job: Job) -> Part:
     """Merge as a tree: each task merges a few dozen sources, or parts.
 
-    Only leaves read files, so every node must see them under the same paths. A part goes from task to task through
-    Ray's object store, and never through this process until it is the whole. Starts Ray on this machine where
-    RAY_ADDRESS names no cluster.
+    Only leaves read files, so every node must see the files under the same paths. Parts travel between tasks through
+    Ray's object store; only the final one reaches this process. Starts Ray on this machine if RAY_ADDRESS does not
+    name a cluster.
     """
     ray = _ray()
     started = not ray.is_initialized()
@@ -37,17 +37,17 @@ def _on_ray(sources: Sequence[Path], job: Job) -> Part:
         ray.init(log_to_driver=False, include_dashboard=False)
     try:
         read, merge = ray.remote(_read), ray.remote(_merged)
-        whole = [source.absolute() for source in sources]
-        parts = [read.remote(some, job) for some in _groups(whole)]
+        paths = [source.absolute() for source in sources]
+        parts = [read.remote(group, job) for group in _groups(paths)]
         while len(parts) > 1:
-            parts = [merge.remote(*some) for some in _groups(parts)]
-        found: Part = ray.get(parts[0]) if parts else Part()
+            parts = [merge.remote(*group) for group in _groups(parts)]
+        whole: Part = ray.get(parts[0]) if parts else Part()
     except ray.exceptions.RayError as error:
         raise TicktreeError(f"Ray cannot merge: {str(error).strip().splitlines()[-1]}") from None
     finally:
         if started:
             ray.shutdown()
-    return found
+    return whole
 
 
 def _read(sources: Sequence[Path], job: Job) -> Part:
@@ -70,6 +70,6 @@ def _ray() -> Any:
     return ray
 
 
-# By the name that `--engine` takes. Each reads all sources and merges them, `part_of` each and `joined` in any
-# grouping; it raises TicktreeError where it cannot work here.
+# The engines by their names after `--engine`. Each reads every source with `part_of` and merges with `joined` in any
+# grouping; it raises TicktreeError if it cannot work here.
 ENGINES: Mapping[str, Callable[[Sequence[Path], Job], Part]] = {"process": _in_this_process, "ray": _on_ray}

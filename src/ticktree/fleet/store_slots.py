@@ -1,11 +1,11 @@
-"""Slots of a job's store: where each run but that of rank 0 leaves its part recorded so far.
+"""Slots in a job's store: each run except that of rank 0 puts its profile so far there.
 
-    ticktree/slots/runs                 how many runs have a place
-    ticktree/slots/PLACE                a label, as JSON
-    ticktree/slots/PLACE/SLOT/PIECE     what it is of, in pieces
+    ticktree/slots/runs                 the number of runs with a place
+    ticktree/slots/PLACE                the label of a place, as JSON
+    ticktree/slots/PLACE/SLOT/PIECE     the profile of a place, in pieces
 
-Two slots in turn, and the label last: a reader meanwhile finds the old one whole, or detects by its digest
-that it is not.
+A place alternates between two slots, and writes the label last: a concurrent reader finds the old profile whole, or
+detects by its digest that it is not.
 """
 
 from __future__ import annotations
@@ -26,25 +26,25 @@ from ticktree.files.guarded import MOST_OF_FACTS, FileError, json_in, read_bytes
 if TYPE_CHECKING:
     from ticktree.run.finishing import RunDirectory
 
-# The store does one thing at a time, and a job's ranks use it too.
+# The store handles one request at a time, and a job's ranks use it too.
 PIECE_BYTES = 1 << 18
-# Packed, and of a run; the store holds two of them.
+# The largest compressed profile of a run; the store holds two of them.
 MOST_BYTES = 1 << 25
 _COUNT = "ticktree/slots/runs"
 
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """What lies in a place.
+    """The label of a place: which profile of which run it holds.
 
     Attributes:
         run: The id of the run.
-        host: Its machine.
-        ranks: Its ranks.
-        ticks: How many ticks it had made, at least.
-        version: The number of the profile in this place, from 1; 0: none yet.
-        size: Its bytes; above MOST_BYTES it was too large.
-        digest: Of these.
+        host: The run's machine.
+        ranks: The run's ranks.
+        ticks: Number of ticks in the profile, at least.
+        version: The number of the profile in this place, from 1; 0 if there is none yet.
+        size: The profile's size in bytes; above MOST_BYTES it is too large, and not in the place.
+        digest: The profile's SHA-256.
     """
 
     run: str
@@ -57,10 +57,10 @@ class Label:
 
     @classmethod
     def read(cls, text: bytes) -> Label:
-        """Return what another machine has written.
+        """Return the label that another machine has written.
 
         Raises:
-            ValueError: It is no label.
+            ValueError: The text is not a label.
         """
         fields = json.loads(text)
         try:
@@ -73,16 +73,16 @@ class Label:
         return label
 
     def is_too_large(self) -> bool:
-        """Whether there was more than a slot takes."""
+        """Return whether the profile is too large for a slot."""
         return self.size > MOST_BYTES
 
 
 class StoreSlot:
-    """A run's place, taken on a store and kept also where the connection to it is another.
+    """A run's place in a store; it stays valid across connections.
 
     Args:
-        store: The job's, or one like it.
-        label: What is to be known of the run before anything lies there.
+        store: The job's store, or one with the same methods.
+        label: The run's label before there is a profile.
     """
 
     def __init__(self, store: Any, label: Label) -> None:
@@ -91,12 +91,12 @@ class StoreSlot:
         store.set(_key(self._place), json.dumps(asdict(label)))
 
     def put(self, store: Any, packed: bytes, ticks: int) -> None:
-        """Leave there what was recorded so far, in place of what was there before.
+        """Replace the profile in the place.
 
         Args:
-            store: The same, by whatever connection.
-            packed: The profile.
-            ticks: How many ticks had been made by then, at least.
+            store: The same store, by any connection.
+            packed: The compressed profile.
+            ticks: Number of ticks in the profile, at least.
         """
         digest = hashlib.sha256(packed).hexdigest()
         version = self._label.version + 1
@@ -109,12 +109,12 @@ class StoreSlot:
 
 
 def labels(store: Any) -> Mapping[int, Label]:
-    """What lies where at this moment, of each run in the place that it took last.
+    """Return the labels of all places by place; for each run only the place that it took last.
 
     Args:
-        store: The job's, or one like it.
+        store: The job's store, or one with the same methods.
     """
-    # One is counted a moment before it has its label.
+    # A place is counted a moment before it has its label.
     keys = {place: _key(place) for place in range(store.add(_COUNT, 0))}
     if keys and not store.check(list(keys.values())):
         keys = {place: key for place, key in keys.items() if store.check([key])}
@@ -127,7 +127,7 @@ def labels(store: Any) -> Mapping[int, Label]:
 
 
 def fetch(store: Any, place: int, label: Label) -> bytes | None:
-    """Return what a label is of; None where another has just been put in its place, or it was too large."""
+    """Return the profile of a label; None if it has just been replaced, or was too large."""
     if label.is_too_large():
         return None
     keys = [key for key, _ in _pieces(place, label)]
@@ -142,23 +142,23 @@ def _key(place: int) -> str:
 
 
 def _pieces(place: int, label: Label) -> Iterator[tuple[str, int]]:
-    """The key of each piece, and where it begins."""
+    """Yield the key of each piece, and its offset."""
     for number, at in enumerate(range(0, label.size, PIECE_BYTES)):
         yield f"{_key(place)}/{label.version % 2}/{number}", at
 
 
-# For a store that answers no more: the program's own connection waits for half an hour.
+# The timeout for a store that does not answer; the program's own connection waits for half an hour.
 _PATIENCE_S = 3.0
 
 
 def address_of(store: Any) -> tuple[str, int]:
-    """Where a job's store answers.
+    """Return the host and port of a job's store.
 
     Args:
-        store: As torch.distributed has it, wrapped in others that put a prefix before its keys.
+        store: The store of torch.distributed, possibly wrapped in others that prefix its keys.
 
     Raises:
-        AttributeError: It is none that others could connect to, as a file.
+        AttributeError: The store does not accept connections, as a file store.
     """
     while not isinstance(store, _kind()):
         store = store.underlying_store
@@ -166,7 +166,7 @@ def address_of(store: Any) -> tuple[str, int]:
 
 
 def connected(host: str, port: int) -> Any:
-    """A connection, which gives up soon.
+    """Return a connection with a short timeout.
 
     Raises:
         Exception: The store does not answer.
@@ -179,26 +179,26 @@ def _kind() -> Any:
     return import_module("torch.distributed").TCPStore
 
 
-# That of torchrun: it restarts all ranks where one has died, and may number them otherwise.
+# Set by torchrun, which restarts all ranks if one has died, and may renumber them.
 _ATTEMPT_VARIABLE = "TORCHELASTIC_RESTART_COUNT"
 
 
-# Ranks: what the ranks of a run record about their job, for its transport.
+# What the ranks of a run record about their job, for the transport:
 #
 #     MEMORY/rank-NUMBER.json
 #
-# Written once by each, as it joins the job: on tmpfs, so that no rank waits for a disk.
+# Each rank writes one file when it joins the job: on tmpfs, so that no rank waits for a disk.
 
 
 class Rank(NamedTuple):
     """One rank of a job.
 
     Attributes:
-        number: Which.
-        ranks: How many the job has.
-        host: Where the job's store answers.
-        port: And at which port.
-        attempt: Which of the job's starts it is of.
+        number: The rank's number.
+        ranks: Number of ranks of the job.
+        host: Host of the job's store.
+        port: Port of the job's store.
+        attempt: The number of the job's start that the rank belongs to.
     """
 
     number: int
@@ -209,20 +209,20 @@ class Rank(NamedTuple):
 
 
 def note_rank(run: RunDirectory, number: int, ranks: int, host: str, port: int) -> None:
-    """Say which rank this process is.
+    """Record which rank this process is.
 
     Raises:
-        OSError: There is no room for it.
+        OSError: There is no room for the file.
     """
     rank = Rank(number, ranks, host, port, os.environ.get(_ATTEMPT_VARIABLE, ""))
     write_atomically(run.memory_dir / f"rank-{number}.json", json.dumps(rank).encode(), follow=False)
 
 
 def ranks_of(run: RunDirectory) -> tuple[Rank, ...]:
-    """The ranks that have recorded it, those of the newest start, by their numbers."""
+    """Return the recorded ranks of the job's newest start, by number."""
     found = []
     for path in run.memory_dir.glob("rank-*.json"):
-        # Not there any more: the run was finished.
+        # The files may be gone: the run was finished.
         with suppress(OSError, FileError, ValueError, TypeError):
             found.append((path.stat().st_mtime_ns, Rank(*json_in(read_bytes(path, MOST_OF_FACTS)))))
     newest = max(found)[1].attempt if found else ""

@@ -1,7 +1,7 @@
 """The profiled program's own session: from `enable()` to its run on disk.
 
-Everything here runs inside a user's program, so nothing here may stop it: an error is printed once,
-and recording continues in private memory or not at all. What is slow to import is imported when it is needed.
+This code runs inside a user's program and must not stop it: it prints an error once, and recording continues in
+private memory or not at all. It imports slow modules only when they are needed.
 """
 
 from __future__ import annotations

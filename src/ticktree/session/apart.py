@@ -1,4 +1,4 @@
-"""A recorder apart from the program's own."""
+"""A recorder that is separate from the program's own."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 
 
 class Recorder(native.Recorder):
-    """A recorder apart from the program's own, in private memory: for tests and libraries. It records at once.
+    """A recorder separate from the program's own, in private memory, for tests and libraries. It records at once.
 
     Args:
-        virtual_clock: Time stands still but for `advance(ns)`.
-        timeline: Of how many completed calls to keep start and end, the last ones.
+        virtual_clock: Whether time advances only by `advance(ns)`.
+        timeline: How many completed calls to keep with start and end; the last ones are kept.
     """
 
     def __init__(self, *, virtual_clock: bool = False, timeline: int = 0) -> None:  # noqa: ARG002 - taken by __cinit__
@@ -39,28 +39,28 @@ class Recorder(native.Recorder):
         cpu: bool = False,
         device: str | None = None,
     ) -> Any:
-        """Makes a function a section of this recorder; see `ticktree.timed`."""
+        """Make a function a section of this recorder; see `ticktree.timed`."""
         return native.timed(self, target, name=name, wait=wait, memory=memory, cpu=cpu, device=device)
 
     def enable(self) -> None:
-        """Starts or continues recording."""
+        """Start or continue recording."""
         super().enable()
         native.install(self)
 
     def disable(self) -> None:
-        """Stops recording; what is open is left at this moment, without counting as completed."""
+        """Stop recording; calls that are open end now, and do not count as completed."""
         native.poll()
         super().disable()
         native.uninstall(self)
 
     def snapshot(self) -> Profile:
-        """What has been recorded so far, as a profile."""
+        """Return the profile of everything recorded so far."""
         return profile_of(self, self._id)
 
     def timeline(self) -> Timeline | None:
-        """The completed calls one by one, as far as they are kept; None where none were requested."""
+        """Return the completed calls that are kept; None if no timeline was requested."""
         return timeline_of(self)
 
     def summary(self) -> None:
-        """Prints the tree to standard error."""
+        """Print the tree to standard error."""
         print_profile(self.snapshot())

@@ -1,4 +1,4 @@
-"""Recording that others ask for: from the first line on, in an interpreter started for it, or in one that runs."""
+"""Recording on request from outside: from the interpreter's start under `ticktree run`, or in a running program."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ from ticktree.recorder.imports import await_nothing
 from ticktree.session.session import current
 from ticktree.session.showing import say
 
-# Of a core, for the thread that samples.
+# The most of a core that the sampling thread may take.
 _MOST_SHARE = 0.01
 
 
 def arm() -> None:
-    """Called by ticktree.pth as the interpreter starts under `ticktree run`; never raises.
+    """Begin to record under `ticktree run`; ticktree.pth calls it when the interpreter starts. Never raises.
 
-    The interpreter reads a .pth file once for each name of its folder, in a venv twice or more: only the first counts.
+    The interpreter reads a .pth file once per name of its folder, in a venv twice or more: only the first call counts.
     """
     if current.armed:
         return
@@ -39,13 +39,12 @@ def arm() -> None:
     try:
         from ticktree.run.finishing import RunDirectory
 
-        # The variable is for this process: it passes its own to those that it starts.
+        # The variable is for this process only: it passes another value to its children.
         parent = os.environ.pop(PARENT_VARIABLE, None)
         run = RunDirectory.join(Path(os.environ[RUN_VARIABLE]))
         if run.is_finished():
-            del os.environ[
-                RUN_VARIABLE
-            ]  # finished before this process or its parent: its own run is a new one
+            # Finished before this process or its parent began: it records into a new run, if at all.
+            del os.environ[RUN_VARIABLE]
         else:
             if os.environ.get(MEMORY_VARIABLE):
                 current.recorder.measure_all()
@@ -64,23 +63,23 @@ def _record_by_itself() -> None:
     from ticktree.instruments import install_from_environment
     from ticktree.instruments.remedies import apply_from_environment
 
-    apply_from_environment()  # first: sections are around what is changed
+    apply_from_environment()  # first, so that sections wrap the changed functions
     install_from_environment()
     try:
         begin_focus_from_environment(current.recorder)
-    except TicktreeError as error:  # all else is recorded
+    except TicktreeError as error:  # everything else is recorded
         say(str(error))
 
 
 def _sample_by_itself(folder: Path, hz: float) -> None:
-    """Sample this process on a thread of its own, and those that are forked from it on theirs."""
+    """Sample this process, and those forked from it, each on its own thread."""
     from ticktree.files.owner import Owner
     from ticktree.supervisor.sampler._remote import sample_self
 
     def begin() -> None:
         owner = Owner.current()
         name = f"{owner.pid}-{owner.started}"
-        programs = 1 + len(list(folder.glob(f"{name}-*.ring")))  # that it has been, this one included
+        programs = 1 + len(list(folder.glob(f"{name}-*.ring")))  # that the process has run, this one included
         memory = folder / (f"{name}.tt" if programs == 1 else f"{name}-{programs}.tt")
         ring = os.fsencode(folder / f"{name}-{programs}.ring")
         seed = int.from_bytes(os.urandom(8), "little")
@@ -92,19 +91,19 @@ def _sample_by_itself(folder: Path, hz: float) -> None:
 
 
 def attach(run: str, libraries: str, is_new: bool) -> None:
-    """Begin to record in a program that runs: what `ticktree attach` has it do.
+    """Begin to record in a running program; `ticktree attach` has the program call it.
 
     Args:
         run: the run's directory.
-        libraries: what to instrument, as the environment of a program has it that was started for recording.
-        is_new: whether nothing of ticktree was imported before.
+        libraries: what to instrument, in the format of the environment variable.
+        is_new: whether no module of ticktree was imported before.
 
     Raises:
-        TicktreeError: It records already, or may not.
+        TicktreeError: The program records already, or recording is turned off.
     """
     from ticktree.run.finishing import RunDirectory
 
-    if _attached:  # by one that was killed before it could detach
+    if _attached:  # by a `ticktree attach` that was killed before it could detach
         detach()
     current.attach(RunDirectory.join(Path(run)))
     _attached[:] = is_new, os.environ.get(INSTRUMENT_VARIABLE)
@@ -113,7 +112,7 @@ def attach(run: str, libraries: str, is_new: bool) -> None:
 
 
 def detach() -> None:
-    """Take all of it back but the modules, which stay imported."""
+    """Undo `attach`, except for the imported modules."""
     from ticktree.instruments import uninstall
 
     is_new, libraries = _attached
@@ -128,4 +127,4 @@ def detach() -> None:
         await_nothing()
 
 
-_attached: list[Any] = []  # while it is: whether ticktree came with it, and what the variable said before
+_attached: list[Any] = []  # while attached: `is_new`, and the previous value of the variable

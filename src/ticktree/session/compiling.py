@@ -1,6 +1,6 @@
-"""What of ticktree is in code that torch.compile compiles: the compiler looks through it, recorded or not.
+"""Make ticktree's sections transparent to torch.compile, whether recording is on or not.
 
-A program keeps its sections when it is not recorded. They must not break its graphs then.
+A program keeps its sections when it is not recorded, and they must not break its graphs.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from ticktree.recorder.imports import when_imported
 
 
 def hide_from_compiler() -> None:
-    """As soon as the compiler is imported, which a program that compiles nothing never does."""
+    """Register sections with the compiler when it is imported; programs that do not compile never import it."""
     when_imported("torch._dynamo", _see_through)
 
 

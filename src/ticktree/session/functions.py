@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 
 
 def enable(*, timeline: bool | int = False, quiet: bool = False) -> None:
-    """Starts or continues recording. The run is kept in ./ticktree-runs/ when the program ends.
+    """Start or continue recording. The run is kept in ./ticktree-runs/ when the program ends.
 
-    The program's last line on standard error then says where, and how to see it.
+    The program's last line on standard error then names the run and the command that shows it.
 
     Args:
-        timeline: Of how many completed calls of each process to keep start and end, the last ones; True for as many
-            as are kept by default. They are what `ticktree export --to perfetto` shows.
+        timeline: How many completed calls per process to keep with start and end, the last ones; True for the default
+            number. `ticktree export --to perfetto` shows them.
         quiet: Do not print that line.
 
     Raises:
@@ -34,33 +34,33 @@ def enable(*, timeline: bool | int = False, quiet: bool = False) -> None:
 
 
 def disable() -> None:
-    """Stops recording; what is open is left at this moment, without counting as completed."""
+    """Stop recording; calls that are open end now, and do not count as completed."""
     current.disable()
 
 
 def snapshot() -> Profile:
-    """What this process has recorded so far, as a profile; empty if it never recorded."""
+    """Return the profile of everything this process has recorded so far; empty if it never recorded."""
     return current.snapshot()
 
 
 def summary() -> None:
-    """Prints the tree to standard error."""
+    """Print the tree to standard error."""
     print_profile(current.snapshot())
 
 
 def focus(*names: str, depth: int = DEPTH, c_functions: bool = False, warmup: int | None = None) -> None:
-    """Records every call of the functions named and the calls below them, by call site; starts recording if need be.
+    """Record every call of the named functions and the calls below them by call site; start recording if necessary.
 
-    Processes that are started from here look at the same functions.
+    Processes that this one starts focus on the same functions.
 
     Args:
-        names: `package.module.Class.method`, or of the program itself `Class.method`; none: nothing is any more.
-        depth: How many levels of calls below them.
+        names: `package.module.Class.method`, or `Class.method` for the program's own; without names, end the focus.
+        depth: How many levels of calls below them to record.
         c_functions: Record calls of C functions there too.
-        warmup: First calls of each function whose statistics are set aside; None: as many as are unlike the rest.
+        warmup: How many first calls of each function are set aside; None for as many as differ from the rest.
 
     Raises:
-        TicktreeError: It cannot be: says why.
+        TicktreeError: The focus is not possible; the message says why.
     """
     for variable in FOCUS_VARIABLES:
         os.environ.pop(variable, None)
@@ -105,37 +105,37 @@ def timed(
     cpu: bool = False,
     device: str | None = None,
 ) -> Any:
-    """Makes a function a section: `@ticktree.timed`, or `@ticktree.timed("name", memory=True)`.
+    """Make a function a section: `@ticktree.timed`, or `@ticktree.timed("name", memory=True)`.
 
-    Plain functions and methods are timed from call to return, coroutines from entry to exit with what they
+    Plain functions and methods are timed from call to return, coroutines from entry to exit including what they
     await, generators only while they run: each resumption is one call. Name, signature and docstring are kept.
 
     Args:
         target: The function, or a name for it instead of its qualified name.
-        name: The same name, where it is not the first argument.
+        name: The name, if it is not the first argument.
         wait: The function waits rather than works.
-        memory: Sample the memory that a call needs, of the process and of devices.
+        memory: Sample the memory that a call needs in the process and on devices.
         cpu: Sample CPU time.
-        device: A device whose time is to be measured, too; see `section`.
+        device: A device whose time to measure, too; see `section`.
 
     Raises:
-        TypeError: If what is decorated is not a function, or the name is not a str.
-        ValueError: If there is no such device.
+        TypeError: The decorated object is not a function, or the name is not a str.
+        ValueError: There is no such device.
     """
     return native.timed(current.recorder, target, name=name, wait=wait, memory=memory, cpu=cpu, device=device)
 
 
 def instrument(*names: str) -> None:
-    """Record what known libraries do, without an edit of the program, in this process and in those that it starts.
+    """Record known libraries without an edit of the program, in this process and in those that it starts.
 
-    Before a library is imported or after: it is wrapped when it is there.
+    A library can be imported before or after: ticktree wraps it once it is imported.
 
     Args:
         names: As after `--instrument` of `ticktree run`: names of libraries, `default` for those that are not on
-            demand, `-NAME` to leave one out; commas may stand between. Without any, the default ones.
+            demand, `-NAME` to leave one out; a name may be a comma-separated list. Without names, the default ones.
 
     Raises:
-        TicktreeError: One of them is not known.
+        TicktreeError: A name is not known.
     """
     from ticktree.instruments import install
 
@@ -143,13 +143,13 @@ def instrument(*names: str) -> None:
 
 
 def uninstrument(*names: str) -> None:
-    """Put back what known libraries were wrapped with: by `instrument`, or by `ticktree run`.
+    """Remove the wrappers of `instrument` or `ticktree run` from known libraries.
 
     Args:
-        names: Which; without any, all.
+        names: Names of libraries; without names, all.
 
     Raises:
-        TicktreeError: One of them is not known.
+        TicktreeError: A name is not known.
     """
     from ticktree.instruments import uninstall
 
@@ -157,7 +157,7 @@ def uninstrument(*names: str) -> None:
 
 
 def instrumented() -> tuple[str, ...]:
-    """Return the names of the libraries that are recorded in this process, or will be when they are imported."""
+    """Return the names of the libraries that are recorded in this process, or will be once they are imported."""
     from ticktree.instruments import installed
 
     return installed()

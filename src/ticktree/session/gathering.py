@@ -1,10 +1,10 @@
-"""Gathering: the profiles of a job's other machines, over its own store, as its ranks leave it.
+"""Gather the profiles of a job's other machines through the job's own store when its ranks end.
 
-Of each run one rank, the one with the lowest number, puts what was recorded of it into the store; rank 0 waits a while
-and keeps what has come next to its own run, for `ticktree merge`. Why a store and no collective: a collective
-needs every rank, in the same order; one that has died, or has gone another way, would hold up the end of all
-others for half an hour. Here only rank 0 waits, for some seconds, and what does not come in time is on its
-own machine's disk.
+In each run, the rank with the lowest number puts the run's profile into the store; rank 0 waits a while and keeps
+the profiles that arrive next to its own run, for `ticktree merge`. It uses the store and not a collective because
+a collective needs every rank, in the same order: a rank that has died or taken another path would delay the end of
+all others by half an hour. Here only rank 0 waits, for some seconds, and a profile that is late is on its own
+machine's disk.
 """
 
 from __future__ import annotations
@@ -23,25 +23,25 @@ from ticktree.run.job import expect, keep
 if TYPE_CHECKING:
     from ticktree.run.finishing import RunDirectory
 
-# How many seconds rank 0 waits at its end for those of others; 0 gathers nothing.
+# How many seconds rank 0 waits at its end for the other profiles; 0 turns gathering off.
 WITHIN_VARIABLE = "TICKTREE_GATHER_WITHIN"
 _WITHIN_S = 10.0
 _LOOK_EVERY_S = 0.05
 
 
 def gather(run: RunDirectory, store: Any, rank: int, runs: Sequence[str]) -> None:
-    """Put this run's profile into the job's store, or on rank 0 keep those of the others.
+    """Put this run's profile into the job's store, or on rank 0 keep the others' profiles.
 
     Args:
-        run: This rank's.
-        store: The job's, as torch.distributed has it.
+        run: This rank's run.
+        store: The job's store, from torch.distributed.
         rank: This rank's number.
-        runs: What tells the run of each rank from others.
+        runs: A unique name of the run of each rank.
     """
     within_s = _within_s()
     if within_s <= 0:
         return
-    others = [each for each in dict.fromkeys(runs) if each != runs[0]]
+    others = [other for other in dict.fromkeys(runs) if other != runs[0]]
     if rank == 0:
         expect(run, len(others))
         _keep(run, connected(*address_of(store)), others, within_s)
@@ -56,7 +56,7 @@ def _keep(run: RunDirectory, store: Any, others: Sequence[str], within_s: float)
     while missing and time.monotonic() < deadline:
         for other in [other for other in missing if store.check([_key(other)])]:
             missing.remove(other)
-            # What ranks say of their run ends with its memory directory, which is called by its id.
+            # The name of a run ends with its memory directory, which is named by the run's id.
             keep(run, other.rpartition("/")[2], store.get(_key(other)))
         if missing:
             time.sleep(_LOOK_EVERY_S)

@@ -1,4 +1,4 @@
-"""Where a process writes, and how much it may claim there."""
+"""The memory file of a process, and how much memory it may claim."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from ticktree.session.showing import say
 if TYPE_CHECKING:
     from ticktree.run.finishing import RunDirectory
 
-# Other users of this tmpfs, data loaders above all, need it too.
+# A run claims at most a quarter of the tmpfs: its other users, data loaders above all, need it too.
 _CLAIM = 4
-# Each process that begins looks at every file: with more, that takes longer than to have them folded.
+# Each process that begins looks at every file: with more files, that takes longer than folding them.
 _CROWD = 256
 
-# Who writes: pid, start, boot id, and which of the programs that the process has run.
+# Who writes: pid, start, boot id, and the number of the program among those that the process has run.
 Identity: TypeAlias = tuple[int, int, str, int]
 
 
 def file_in(run: RunDirectory) -> tuple[Path, int, Identity]:
-    """Where this process writes, how much it may claim there, and who it is."""
+    """Return this process's memory file, how much it may claim there, and the process's identity."""
     from ticktree.files.owner import Owner
 
     owner = Owner.current()
@@ -38,14 +38,14 @@ def file_in(run: RunDirectory) -> tuple[Path, int, Identity]:
     limit = max(0, share - claimed)
     path = run.memory_dir / f"{owner.pid}-{owner.started}.tt"
     incarnation = 1
-    while path.exists():  # this process was another program before (exec), whose records stay
+    while path.exists():  # this process ran another program before (exec), whose records stay
         incarnation += 1
         path = run.memory_dir / f"{owner.pid}-{owner.started}-{incarnation}.tt"
     return path, limit, (owner.pid, owner.started, owner.boot_id, incarnation)
 
 
 def file_of_child(run: RunDirectory) -> tuple[Path | None, int, Identity]:
-    """The same for a process forked from this one; no file where the run is over."""
+    """Return the same for a process forked from this one; no file if the run is over."""
     try:
         return file_in(run)
     except FileNotFoundError:  # the run is over: the child outlived it, and its records are lost
@@ -56,11 +56,11 @@ def file_of_child(run: RunDirectory) -> tuple[Path | None, int, Identity]:
 
 
 def be_without_room(run: RunDirectory, file: Path | None = None) -> None:
-    """Notes that this process has no memory file, and may end without keeping what it records.
+    """Note that this process has no memory file, and may end without keeping what it records.
 
     Args:
         run: The run.
-        file: Where the file would be, if that is known.
+        file: The path that the file would have, if known.
     """
     from ticktree.run.losses import note_without_room
 
@@ -71,7 +71,7 @@ def be_without_room(run: RunDirectory, file: Path | None = None) -> None:
 
 
 def no_file() -> tuple[None, int, Identity]:
-    """For a process that records in private memory, only for itself."""
+    """Return the result of `file_in` for a process that records in private memory, only for itself."""
     return None, 0, (os.getpid(), 0, "", 1)
 
 
@@ -82,15 +82,15 @@ def _size(file: Path) -> int:
         return 0
 
 
-# 24 bytes each: 12 MB per process, of memory that others need as well.
+# 24 bytes each: 12 MB per process, of memory that other processes need as well.
 DEFAULT_EVENTS = 500_000
 
 
 def events_of(timeline: bool | int) -> int:
-    """The number of events that `timeline=` requests; True requests the default.
+    """Return the number of events that `timeline=` requests; True requests the default.
 
     Raises:
-        TicktreeError: It is less than none.
+        TicktreeError: The number is negative.
     """
     if timeline is True:
         return DEFAULT_EVENTS
@@ -100,7 +100,7 @@ def events_of(timeline: bool | int) -> int:
 
 
 def events_of_environment() -> int:
-    """How many TICKTREE_TIMELINE asks for: a number; 1 or any word for the default, 0 or nothing for none."""
+    """Return the number in TICKTREE_TIMELINE; 1 or any word requests the default, 0 or nothing none."""
     word = os.environ.get(TIMELINE_VARIABLE, "").strip()
     if word.isascii() and word.isdigit():
         return DEFAULT_EVENTS if int(word) == 1 else int(word)

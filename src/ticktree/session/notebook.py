@@ -1,8 +1,8 @@
-"""`%load_ext ticktree`: what IPython needs to record a cell that begins with `%%ticktree`, and to show its report.
+"""`%load_ext ticktree`: the IPython extension that records a cell that begins with `%%ticktree`, and shows its report.
 
-The line is taken out of the cell before IPython compiles it, and recording begins and ends where IPython says that the
-cell does. So the cell is run by IPython as every other, with its result, its output, its exceptions and `await`: a
-magic that ran it would have to imitate all that. IPython itself is never imported: it is the caller.
+The extension removes the line before IPython compiles the cell, and records between IPython's events for the cell's
+begin and end. So IPython runs the cell like every other, with its result, its output, its exceptions and `await`: a
+magic that ran the cell would have to imitate all that. IPython itself is never imported: it is the caller.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ NOTHING = (
 
 
 def load_ipython_extension(shell: Any) -> None:
-    """Record cells that begin with `%%ticktree`; what they do with known libraries is recorded without an edit."""
+    """Record cells that begin with `%%ticktree`, and instrument known libraries in them."""
     if _extension(shell) is None:
         instrument("default", "-waits")  # the kernel waits for its own threads, within every cell
         Extension(shell).load()
 
 
 def unload_ipython_extension(shell: Any) -> None:
-    """Record no cell any more."""
+    """Stop recording cells."""
     extension = _extension(shell)
     if extension is not None:
         extension.unload()
@@ -44,38 +44,38 @@ def _extension(shell: Any) -> Extension | None:
 
 
 class Extension:
-    """What is registered with IPython.
+    """The callbacks that are registered with IPython.
 
     Args:
-        shell: IPython's.
+        shell: IPython's shell.
     """
 
-    # A terminal asks it not whether a cell is complete: to IPython a magic is, once an empty line follows.
+    # Keeps a terminal from using it to check whether a cell is complete: a magic is, once an empty line follows.
     has_side_effects = True
 
     def __init__(self, shell: Any) -> None:
         self._shell = shell
-        self._depth = 0  # a cell may run others
+        self._depth = 0  # a cell may run other cells
         self._is_recording = False
         self._was_recording = False
         self._before: Profile | None = None
 
     def load(self) -> None:
-        """Register all of it."""
+        """Register the callbacks."""
         self._shell.input_transformers_cleanup.insert(0, self)
         self._shell.events.register("pre_run_cell", self.begin)
         self._shell.events.register("post_run_cell", self.end)
         self._shell.register_magic_function(self.misplaced, "cell", MAGIC.removeprefix("%%"))
 
     def unload(self) -> None:
-        """Take all of it away."""
+        """Unregister the callbacks."""
         self._shell.input_transformers_cleanup.remove(self)
         self._shell.events.unregister("pre_run_cell", self.begin)
         self._shell.events.unregister("post_run_cell", self.end)
         self._shell.magics_manager.magics["cell"].pop(MAGIC.removeprefix("%%"), None)
 
     def __call__(self, lines: list[str]) -> list[str]:
-        """Return a cell's lines as IPython is to compile them: without the magic in the first."""
+        """Return a cell's lines for IPython to compile: without the magic in the first."""
         if self._depth or not _is_marked("".join(lines)):
             return lines
         return lines[next(at for at, line in enumerate(lines) if line.strip()) + 1 :]
@@ -85,7 +85,7 @@ class Extension:
         raise TicktreeError(f"{MAGIC} must be the cell's first line, and nothing may follow it there")
 
     def begin(self, info: Any) -> None:
-        """Record, if the cell asks for it."""
+        """Begin to record if the cell begins with the magic."""
         self._depth += 1
         if self._depth == 1 and _is_marked(info.raw_cell):
             try:
@@ -94,8 +94,8 @@ class Extension:
                 say(f"cannot record this cell: {reason(error)}")
 
     def end(self, result: Any) -> None:
-        """Show what the cell did, if it was recorded."""
-        if not result.info.raw_cell.strip():  # of these IPython tells the end only
+        """Show the cell's report if it was recorded."""
+        if not result.info.raw_cell.strip():  # IPython sends no begin event for empty cells
             return
         self._depth = max(0, self._depth - 1)
         if self._depth == 0 and self._is_recording:
@@ -106,7 +106,7 @@ class Extension:
 
     def _begin(self) -> None:
         self._was_recording = current.recorder.recording
-        # A run that is being recorded continues, and the cell is the difference afterwards.
+        # A run that is being recorded continues; the cell's profile is the difference.
         self._before = current.snapshot() if current.run else None
         self._is_recording = True
         if current.run:
@@ -142,5 +142,5 @@ def _since(before: Profile, profile: Profile) -> Profile:
 
     try:
         return difference(before, profile)
-    except NotLaterError:  # the cell reset the recording: what is there is of the cell
+    except NotLaterError:  # the cell reset the recording: the profile is the cell's
         return profile

@@ -1,4 +1,4 @@
-"""A worker of Ray's, which its job tells to record into the job's run."""
+"""A Ray worker that records into its job's run."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ if TYPE_CHECKING:
 
 
 def begin(word: Mapping[str, Any]) -> bool:
-    """Called as a worker starts: what it is called to do will be recorded from its first call on.
+    """Set up recording in a starting worker: its calls are recorded from the first one on.
 
     Args:
-        word: What `word_of` made, in the driver.
+        word: The result of `word_of` in the driver.
 
     Returns:
-        Whether it takes out what calls carry; never raises.
+        Whether the worker removes the data that calls carry. Never raises.
     """
     if OFF_FOR_GOOD:
         return False
@@ -43,19 +43,19 @@ class _Worker:
         self._has_begun = False
 
     def is_ready(self, kind: str) -> bool:
-        """Whether what is called now is to be recorded.
+        """Return whether to record the current call.
 
         Args:
-            kind: The class of the actor that this is; "" where it is none.
+            kind: The actor class of this worker; "" if it is not an actor.
         """
         if not self._has_begun:
             self._has_begun = True
             try:
                 self._begin(kind)
-            except Exception:  # there is no place for it here: the call continues, and is not recorded
+            except Exception:  # the call continues, and is not recorded
                 self._run = None
         if self._run is not None and self._run.is_finished():
-            # The job is over, and this is an actor that outlives it.
+            # The job is over, and this actor outlives it.
             self._run = None
             current.disable()
         return self._run is not None and current.recorder.recording
@@ -72,12 +72,12 @@ class _Worker:
         parent = str(self._word["parent"])
         if run is None:
             run, parent = self._part()
-            # The calls one by one stay where they are.
+            # A timeline would stay on this machine.
             os.environ.pop(TIMELINE_VARIABLE, None)
         current.armed = True
         if os.environ.get(MEMORY_VARIABLE):
             current.recorder.measure_all()
-        os.environ.pop(RUN_VARIABLE, None)  # empty, where Ray was started by a program that is recorded
+        os.environ.pop(RUN_VARIABLE, None)  # empty if a recorded program started Ray
         current.enable(run, parent)
         name = ray.get_runtime_context().get_actor_name() if kind else None
         current.recorder.name_process(name or kind or TASKS)
@@ -87,7 +87,7 @@ class _Worker:
         self._run = run
 
     def _part(self) -> tuple[RunDirectory, str]:
-        """This node's part of the run, and the parent of its processes: none."""
+        """Return this node's part of the run, and the parent of its processes: the part's root."""
         import ray
 
         from ticktree.fleet.cluster import elapsed_by_gatherer, join_part

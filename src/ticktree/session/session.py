@@ -30,12 +30,12 @@ if TYPE_CHECKING:
     from ticktree.profile import Profile
     from ticktree.run.finishing import RunDirectory
 
-# What a program may spend at its end on what others left.
+# How long a program may take at its end to finish runs that other processes left behind.
 _SWEEP_WITHIN_S = 0.25
 
-_NOBODY = ""  # instead of a parent: that of the first process of a run
+_NO_PARENT = ""  # instead of a parent, for the first process of a run
 
-# As the profile has it; what it is made of is imported only where there is something to show.
+# The gauge's name in the profile, whose modules are imported only when there is a profile to show.
 _THREADS_OF_TORCH = "machine/threads/torch"
 
 
@@ -66,13 +66,13 @@ class Session:
         timeline: bool | int = False,
         quiet: bool = False,
     ) -> None:
-        """Starts or continues recording.
+        """Start or continue recording.
 
         Args:
             run: The run to record into; by default a new one, which this process finishes when it ends.
             parent: The parent node of this process, as its parent process named it.
-            timeline: How many completed calls to keep one by one; True for as many as are kept by default.
-            quiet: Say nothing when the run is saved.
+            timeline: How many completed calls to keep; True for the default number.
+            quiet: Print no line when the run is saved.
 
         Raises:
             TicktreeError: `timeline` is below 0.
@@ -82,30 +82,30 @@ class Session:
             self._quiet = self._quiet or quiet
             try:
                 self._start(run, parent, events)
-            except Exception as error:  # without memory or descriptors for it: the program continues
+            except Exception as error:  # no memory or descriptors: the program continues
                 if not self._is_unable:
                     say(f"cannot record: {reason(error)}")
                 self._is_unable = True
 
     def attach(self, run: RunDirectory) -> None:
-        """Starts recording at once, in a program that was not started for it.
+        """Start recording at once in a running program that was not started for it.
 
         Args:
             run: The run to record into, which another process finishes.
 
         Raises:
-            TicktreeError: It records already, or may not.
+            TicktreeError: The program records already, or recording is turned off.
         """
-        # The program may have been interrupted anywhere, in here too.
+        # The program may have been interrupted anywhere, even in this method.
         if OFF_FOR_GOOD or self._pid or self.recorder.recording or not self._lock.acquire(blocking=False):
             raise TicktreeError("it records itself, or is kept from it")
         try:
-            self._start(run, _NOBODY, 0)
+            self._start(run, _NO_PARENT, 0)
         finally:
             self._lock.release()
 
     def leave(self) -> None:
-        """Ends recording, and takes back all that it has put into this process: another run may begin later."""
+        """End recording, and undo all changes to this process: another run may begin later."""
         native.settle()
         if self._is_first:
             _note_threads(self.recorder)
@@ -121,7 +121,7 @@ class Session:
         self._is_open = self._is_first = self._unsaved = self._is_unable = False
 
     def _start(self, run: RunDirectory | None, parent: str | None, timeline: int) -> None:
-        self._ask_for_timeline(timeline)
+        self._request_timeline(timeline)
         if OFF_FOR_GOOD or (self.recorder.recording and self._pid):
             return
         if not self._pid:
@@ -131,16 +131,16 @@ class Session:
         native.install(self.recorder)
         self._lead_children()
 
-    def _ask_for_timeline(self, events: int) -> None:
+    def _request_timeline(self, events: int) -> None:
         self._timeline = self._timeline or events or events_of_environment()
         if events and self._is_open and not OFF_FOR_GOOD:
             self.recorder.open(timeline=events)
 
     def enable_unsaved(self) -> None:
-        """Starts recording in private memory, without a run, unless anybody has started it before.
+        """Start recording in private memory, without a run, unless recording was started before.
 
-        For libraries that need the recorder for what they show themselves: nothing is written anywhere. A later
-        `enable` makes a run of it, which then holds what was recorded before as well.
+        For libraries that use the recorder for their own output: no file is written. A later `enable` makes a run
+        of it, which then includes what was recorded before.
         """
         with self._lock:
             if not (OFF_FOR_GOOD or self._pid or self._unsaved):
@@ -150,7 +150,7 @@ class Session:
                 native.install(self.recorder)
 
     def resume(self) -> None:
-        """Starts or continues recording, in private memory unless there is a run."""
+        """Start or continue recording, in private memory unless there is a run."""
         self.enable_unsaved()
         with self._lock:
             if not (OFF_FOR_GOOD or self.recorder.recording):
@@ -158,15 +158,15 @@ class Session:
                 native.install(self.recorder)
 
     def begin_afresh(self) -> None:
-        """Records from nothing on: what was recorded before is forgotten, what is open begins now.
+        """Discard all records and start recording again; calls that are open begin now.
 
-        For tests, which record one part of a process's life after another. In private memory, unless there is a run.
+        For tests, which record several parts of a process's life. In private memory, unless there is a run.
         """
         self.resume()
         self.recorder.reset()
 
     def disable(self) -> None:
-        """Stops recording; what is open is left at this moment, without counting as completed."""
+        """Stop recording; calls that are open end now, and do not count as completed."""
         native.poll()
         self.recorder.disable()
         native.uninstall(self.recorder)
@@ -175,11 +175,11 @@ class Session:
             os.environ.pop(self._announced.pop(), None)
 
     def _lead_children(self) -> None:
-        """Processes that are started from now on record into the same run."""
+        """Have processes that are started from now on record into the same run."""
         if self.run is None:
             return
         native.lead_children(self.recorder, str(self.run.path))
-        # For those that are started past us: through a shell, by other libraries.
+        # For those whose start ticktree does not intercept: through a shell, or by other libraries.
         self._announce(RUN_VARIABLE, str(self.run.path))
         if self._timeline:
             self._announce(TIMELINE_VARIABLE, str(self._timeline))
@@ -190,13 +190,13 @@ class Session:
             self._announced.append(variable)
 
     def snapshot(self) -> Profile:
-        """What this process has recorded so far."""
+        """Return the profile of everything this process has recorded so far."""
         return profile_of(self.recorder, self.run.id if self.run else self._id)
 
     def _begin(self, run: RunDirectory | None, parent: str | None) -> None:
         self._pid = os.getpid()
         atexit.register(self._finish)
-        # Its workers end by os._exit: for them this is the end of the program.
+        # Workers of multiprocessing end by os._exit: for them this is the end of the program.
         self._waiting += [
             when_imported("multiprocessing.util", self._await_end),
             when_imported("ticktree.instruments.losses", self._await_instrument_losses),
@@ -206,9 +206,9 @@ class Session:
             self.recorder.name_process(_program_name())
             self._quiet = self._quiet or run is not None  # the process that began the run prints where it is
             self.run = run or _new_run()
-            # Its owner may be a program that this process ran before (exec): then it is up to us.
+            # The owner may be a program that this process ran before (exec): then we finish the run.
             self._finishes = not self.run.manifest.supervised and _owns(self.run)
-            if run is not None and parent != _NOBODY and self._is_child(run, parent):
+            if run is not None and parent != _NO_PARENT and self._is_child(run, parent):
                 self._begin_later(run)
                 return
             self._is_first = True
@@ -218,14 +218,14 @@ class Session:
             self.recorder.open(timeline=self._timeline)
             self._is_open = True
             say(f"{reason(error)}; recording in private memory, nothing will be saved")
-        with suppress(MemoryError):  # then what a section costs is not subtracted
+        with suppress(MemoryError):  # then the cost of sections is not subtracted
             self.recorder.set_costs(*native.calibrate())
 
     def _is_child(self, run: RunDirectory, parent: str | None) -> bool:
-        """Whether others of the run came before this process; if so, where it hangs is noted."""
+        """Return whether other processes of the run began before this one; if so, set this process's parent."""
         from ticktree.run.lineage import parent_of_process
 
-        with suppress(ValueError):  # the environment may say anything
+        with suppress(ValueError):  # the environment may contain anything
             if parent:
                 self.recorder.child_of(parent)
                 return True
@@ -235,8 +235,8 @@ class Session:
         return parent is not None
 
     def _begin_later(self, run: RunDirectory) -> None:
-        """Many a process records nothing, fork servers above all: those leave no file."""
-        # Now, not in the way of the first section; and processes forked from this one need not.
+        """Open the memory file with the first record: many processes, such as fork servers, record nothing."""
+        # Now, so that it does not delay the first section, and processes forked from this one skip it.
         costs = native.calibrate()
 
         def opening() -> None:
@@ -245,7 +245,7 @@ class Session:
             except (OSError, TicktreeError, MemoryError) as error:
                 if not isinstance(error, (FileNotFoundError, TicktreeError)):
                     be_without_room(run)
-                self.run = None  # it is over, and was outlived: what is recorded from now on is lost
+                self.run = None  # it is over: what this process records from now on is lost
                 self.recorder.open(timeline=self._timeline)
                 self._is_open = True
             self.recorder.set_costs(*costs)
@@ -263,14 +263,14 @@ class Session:
 
         try:
             open_at(path)
-        except OSError:  # not even for a name
+        except OSError:  # no room even for a file name
             open_at(None)
         self._is_open = True
         self.recorder.child_file = lambda: file_of_child(run)
         self.recorder.without_room = lambda file: be_without_room(run, file)
         if self.recorder.is_private and not self._unsaved:
             be_without_room(run, path)
-            if self._is_first:  # of others the run tells how many there were
+            if self._is_first:  # the run counts the others
                 say(
                     f"no room in {run.memory_dir}; recording in private memory, "
                     "saved only if the program ends normally"
@@ -282,11 +282,11 @@ class Session:
         )
 
     def _await_instrument_losses(self, losses: Any) -> None:
-        aloud = losses.report
+        print_loss = losses.report
 
         def note(loss: Any) -> None:
             if self.run is None:
-                aloud(loss)
+                print_loss(loss)
                 return
             from ticktree.run.losses import note_instrument_loss
 
@@ -311,16 +311,16 @@ class Session:
         peers.leaving.append(leave)
 
     def _finish(self) -> None:
-        """At the program's end: what it recorded is whole now."""
+        """Save the run at the program's end."""
         try:
             self._end()
-        except Exception as error:  # whatever it is, the program is over and did nothing wrong
+        except Exception as error:  # the program is over and did nothing wrong
             say(f"what was recorded is not saved: {reason(error)}")
 
     def _end(self) -> None:
         native.settle()
         if os.getpid() != self._pid:
-            self._fold()  # a forked child that ends in good order: the run is its parent's
+            self._fold()  # a forked child that ends normally: the run is its parent's
             return
         if self._is_first:
             _note_threads(self.recorder)
@@ -351,10 +351,10 @@ class Session:
             self._fold()
 
     def _fold(self) -> None:
-        """Gives back the memory of siblings that have ended, where there are many and no supervisor does it."""
+        """Free the memory of siblings that have ended, if there are many and no supervisor does it."""
         if self.run is None:
             return
-        with suppress(Exception):  # a later process may succeed, and the run is complete either way
+        with suppress(Exception):  # a later process may succeed; the run is complete either way
             if not self.run.is_supervised():
                 from ticktree.run.folding import fold_if_many
 
@@ -367,9 +367,9 @@ def _new_run() -> RunDirectory:
 
     script = Path(sys.argv[0] if sys.argv and sys.argv[0] else "python").stem
     run = RunDirectory.create(script)
-    elsewhere = other_root(run.memory_dir)
-    if elsewhere:
-        say(elsewhere)
+    warning = other_root(run.memory_dir)
+    if warning:
+        say(warning)
     return run
 
 
@@ -392,12 +392,12 @@ def _describe(run: RunDirectory) -> None:
 
 
 def _note_threads(recorder: native.Recorder) -> None:
-    """How many threads do the work of an operation: two runs that differ in it are of unlike machines, as it were.
+    """Record the number of torch's threads: runs that differ in it compare like runs on different machines.
 
-    The program may set it in itself, so that only the program knows, and only of what it has imported.
+    The program may set it, so only the program knows it, and only if it has imported torch.
     """
     torch = sys.modules.get("torch")
-    with suppress(Exception):  # it is another's module, at the end of another's program
+    with suppress(Exception):  # neither the module nor the ending program is ours
         if torch is not None:
             recorder.gauge(_THREADS_OF_TORCH, torch.get_num_threads())
 
@@ -408,5 +408,5 @@ def _sweep() -> None:
     finish_abandoned(_SWEEP_WITHIN_S)
 
 
-# The program's own: what the public functions act on.
+# The program's session, which the public functions use.
 current = Session()

@@ -1,4 +1,4 @@
-"""What ticktree prints in the recorded program about its recording."""
+"""Profiles of a recorder, and what ticktree prints in the recorded program."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 
 def profile_of(recorder: Recorder, run_id: str) -> Profile:
-    """What a recorder holds at this moment, as a profile."""
+    """Return the profile of what a recorder holds now."""
     poll()
-    data = recorder.image()  # first: what is imported below is not the program's time
+    data = recorder.image()  # before the imports below, whose time is not the program's
     from ticktree.profile import Profile
     from ticktree.run.reading.image import Image
     from ticktree.run.reading.reader import read_images
@@ -32,12 +32,12 @@ def profile_of(recorder: Recorder, run_id: str) -> Profile:
 
 
 def new_id(kind: str) -> str:
-    """What the recording of one recorder without a run is called: unlike every other's, so that profiles merge."""
+    """Return a unique id for the records of a recorder without a run, so that profiles merge."""
     return f"{kind}-{os.urandom(6).hex()}"
 
 
 def timeline_of(recorder: Recorder) -> Timeline | None:
-    """The calls that a recorder keeps one by one; None where it keeps none."""
+    """Return the calls that a recorder keeps; None if it keeps none."""
     data = recorder.image()
     from ticktree.run.timeline import timeline_of_image
 
@@ -45,7 +45,7 @@ def timeline_of(recorder: Recorder) -> Timeline | None:
 
 
 def print_profile(profile: Profile) -> None:
-    """Prints the tree to standard error."""
+    """Print the tree to standard error."""
     from ticktree.outputs import print_summary
 
     print_summary(profile, sys.stderr)
@@ -63,12 +63,12 @@ def _text(profile: Profile) -> str:
     return text(profile)
 
 
-# A notebook shows a profile wherever it comes from; what draws it is imported when there is something to draw.
+# A notebook shows any profile; the modules that draw it are imported when there is one.
 DRAWN_BY.update({"html": _html, "text": _text})
 
 
 def say(text: str) -> None:
-    """Prints one line that the program's author must know; without a standard error it prints nothing."""
+    """Print one line that the program's author must know; do nothing without a standard error."""
     if sys.stderr is not None:  # else it would go to standard output
         with suppress(OSError, ValueError):
             print(f"ticktree: {one_line(text)}", file=sys.stderr)

@@ -1,4 +1,4 @@
-"""StepTimer: the habit of noting the time after each part of a step, with running means."""
+"""StepTimer: time the parts of a step by a mark after each part, and keep running means."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from ticktree.session.session import current
 class StepTimer:
     """Times the parts of a step, and keeps the mean of each over all steps but the first ones.
 
-    It replaces a list of time stamps and the differences between them. Where ticktree records, the step is a section
-    and its parts are sections in it, with percentiles and all else; the means are there in any case.
+    It replaces a list of time stamps and the differences between them. While ticktree records, the step is a section
+    and its parts are sections in it, with percentiles and everything else; the means are available in any case.
 
     Args:
-        name: Of the step.
+        name: Name of the step.
         parts: Names of its parts, in order; those without one are numbered from 1.
         after: How many first steps the means leave out.
     """
@@ -32,7 +32,7 @@ class StepTimer:
         self._stamps: list[int] = []
 
     def start(self) -> None:
-        """Begin a step. One that is still open is given up: it has no place in the means."""
+        """Begin a step. One that is still open is discarded, and not part of the means."""
         if self._stamps:
             self._leave()
         self._section.__enter__()
@@ -68,12 +68,12 @@ class StepTimer:
 
     @property
     def steps(self) -> int:
-        """How many steps ended, the first ones included."""
+        """Number of steps that ended, the first ones included."""
         return self._steps
 
     @property
     def means(self) -> dict[str, float]:
-        """The mean of each part in seconds, over the steps that had it; empty before there are any."""
+        """The mean of each part in seconds, over the steps that had it; empty before the first such step."""
         pairs = zip(self._sums, self._counts, strict=True)
         return {self._name(at): total / count / 1e9 for at, (total, count) in enumerate(pairs)}
 

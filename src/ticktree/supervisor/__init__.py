@@ -1,1 +1,1 @@
-"""The process behind `ticktree run`: it starts the program, and records what the program need not."""
+"""The supervisor, the process behind `ticktree run`: it starts the program, and records what it can from outside."""

@@ -19,14 +19,14 @@ if TYPE_CHECKING:
     from ticktree.supervisor.watch import Watch
 
 FOLD_EVERY_S = 30.0
-# For processes that have ended and left their files: a look at a directory.
+# How often to look for the files of ended processes: it lists one directory.
 LOOK_EVERY_S = 2.0
-# Of what the machine does; a run of a minute has enough readings to tell a bad second from a bad machine.
+# How often to read the machine: a run of a minute has enough readings to tell a bad second from a bad machine.
 SAMPLE_EVERY_S = 1.0
-# Reading takes time from the program where all cores are busy: at most a fifth of one core.
+# If all cores are busy, tasks take time from the program: at most a fifth of one core.
 REST_PER_TASK = 4
 # Reading how busy the cores are must not make them busy: at most a tenth of one, in CPU time. A reading takes
-# less than a thousandth, and is not put off where it took long because all cores were busy: then it is needed
+# less than a thousandth. One that took long only because all cores were busy is not delayed: then it is needed
 # most.
 REST_PER_SAMPLE = 9
 
@@ -36,11 +36,11 @@ class PeriodicTask:
     """Something to do at intervals.
 
     Attributes:
-        do: does it.
-        every_s: the interval; infinite for once.
+        do: the function to call.
+        every_s: the interval; infinite to run once.
         due_s: when it is due next, in seconds after the start.
-        rest: how many times as long as it took it rests at least.
-        cost: the clock that measures how long it took; None for the supervisor's own.
+        rest: the shortest pause after a call, in multiples of the call's cost.
+        cost: the clock that measures the cost; None for the supervisor's own.
     """
 
     do: Callable[[], None]
@@ -51,14 +51,14 @@ class PeriodicTask:
 
 
 class PeriodicTasks:
-    """Reads the machine, collects the run's facts once, saves what was recorded, and runs other tasks.
+    """The tasks of a run: read the machine, collect the run's facts once, save the records, and any others.
 
     Args:
-        run: where the program is recorded.
-        program: what runs.
-        more: what else to do.
-        at_end: what to do when the program has ended.
-        clock: seconds that never go back.
+        run: the run that the program records into.
+        program: the program.
+        more: other tasks.
+        at_end: functions to call when the program has ended.
+        clock: a monotonic clock in seconds.
     """
 
     def __init__(
@@ -85,12 +85,12 @@ class PeriodicTasks:
         ]
 
     def __call__(self) -> float:
-        """Do what is due, and return in how many seconds something will be again."""
+        """Do the tasks that are due, and return the seconds until the next is."""
         for task in self._tasks:
             began_s = self._now_s()
             if task.due_s <= began_s:
-                # Whatever fails here, a mistake of ours included, the program continues. What cannot be
-                # saved now may be at the end; if it still cannot be then, that is reported.
+                # The program continues whatever fails here, even because of a bug in ticktree. If a save
+                # fails, the one at the end may succeed; if that fails, too, it is reported.
                 cost = task.cost or self._clock
                 before_s = cost()
                 with suppress(Exception):
@@ -100,10 +100,10 @@ class PeriodicTasks:
         return max(0.0, min(task.due_s for task in self._tasks) - self._now_s())
 
     def ended(self, used: resource.struct_rusage) -> None:
-        """Note what the program has used, now that it has ended.
+        """Record the resources that the ended program used.
 
         Args:
-            used: Of it and of the children it waited for.
+            used: Resources of the program and of the children it waited for.
         """
         for end in self._at_end:
             with suppress(Exception):
@@ -128,7 +128,7 @@ class PeriodicTasks:
             self._watch.prepare()
 
     def _describe(self) -> None:
-        from ticktree.run.facts import describe_program  # slow to import, and now the program runs
+        from ticktree.run.facts import describe_program  # slow to import; by now the program runs
 
         self._run.describe(describe_program(self._program.argv, self._program.folder))
 

@@ -1,4 +1,4 @@
-"""The program to run: what the command line names, and how plain Python would run it."""
+"""The program to run: parse what the command line names, and build plain Python's command for it."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ class Program(NamedTuple):
 
     Attributes:
         target: A script, a directory or zip file with a `__main__`, `-` (standard input), or a module.
-        is_module: Whether it is a module, to be run as `python -m` does.
-        arguments: What the program finds in `sys.argv[1:]`.
+        is_module: Whether the target is a module, to be run as `python -m` does.
+        arguments: The program's `sys.argv[1:]`.
     """
 
     target: str
@@ -30,12 +30,12 @@ class Program(NamedTuple):
 
     @classmethod
     def named(cls, target: str, is_module: bool, arguments: tuple[str, ...]) -> Program:
-        """The program that a user names: a file, or else a command of this interpreter's, such as `torchrun`.
+        """Return the program that a user names: a file, or else a command of this environment, such as `torchrun`.
 
-        Commands of other environments are not looked for: this interpreter lacks what they import.
+        Commands of other environments are ignored: this interpreter lacks the packages that they import.
 
         Raises:
-            TicktreeError: It is an interpreter that does not run us, or one with flags.
+            TicktreeError: The target is another interpreter than ours, or one with flags.
         """
         if not is_module and is_interpreter(target):
             return cls._after_interpreter(target, arguments)
@@ -49,7 +49,7 @@ class Program(NamedTuple):
 
     @classmethod
     def _after_interpreter(cls, word: str, arguments: tuple[str, ...]) -> Program:
-        """The program of `python SCRIPT`: users of other tools name the interpreter, too."""
+        """Return the program of `python SCRIPT`: users of other tools name the interpreter, too."""
         words = arguments[1:] if arguments[:1] == ("-m",) else arguments
         rest = shlex.join(arguments) or "SCRIPT"
         if words[:1] and words[0].startswith("-") and words[0] != "-":
@@ -64,45 +64,45 @@ class Program(NamedTuple):
 
     @property
     def name(self) -> str:
-        """What to call its runs."""
+        """The name of the program's runs."""
         if self.is_module:
             return self.target
         path = Path(self.target).absolute()
-        # Half the projects call their entry main.py; its directory says more.
+        # Many projects call their entry main.py; the name of its directory is more specific.
         return path.parent.name if path.stem in ("main", "__main__") else path.stem
 
     @property
     def argv(self) -> tuple[str, ...]:
-        """As it would follow the word `python`."""
+        """The words that would follow `python` on a command line."""
         return ("-m", self.target, *self.arguments) if self.is_module else (self.target, *self.arguments)
 
     @property
     def folder(self) -> Path:
-        """The directory its source is likely to be versioned in."""
+        """The directory that is likely to be under version control."""
         if self.target == "-":
             return Path.cwd()
         if not self.is_module:
             script = Path(self.target)
             return script if script.is_dir() else script.parent
-        # Only the package's location is looked up: importing it here would run its code.
+        # Look up only the package's location: importing it here would run its code.
         spec = PathFinder.find_spec(self.target.partition(".")[0], [str(Path.cwd()), *sys.path])
         return Path(spec.origin).parent if spec and spec.origin else Path.cwd()
 
     def command(self) -> list[str]:
-        """The command that runs it with the interpreter, and the interpreter's flags, that run us.
+        """Return the command that runs the program with our interpreter and its flags.
 
         Raises:
-            TicktreeError: The interpreter does not know where it lies.
+            TicktreeError: The interpreter does not know its own path.
         """
         if not sys.executable:
             raise TicktreeError("this Python does not know its own path (sys.executable is empty)")
         return [sys.executable, *interpreter_flags(sys.orig_argv), *self.argv]
 
     def check(self) -> None:
-        """See that Python will find something to run; whether it is Python, Python itself says best.
+        """Check that Python will find the target; errors in its code are left to Python to report.
 
         Raises:
-            TicktreeError: It will not.
+            TicktreeError: Python would not find it.
         """
         if self.is_module or self.target == "-":
             return
@@ -110,7 +110,7 @@ class Program(NamedTuple):
         try:
             is_folder = stat.S_ISDIR(os.stat(self.target).st_mode)  # noqa: PTH116 - a Path takes "" for "."
         except (OSError, ValueError):
-            # Of a command it is not known whether a script was meant.
+            # A word without a separator may be meant as a command or as a script.
             is_word = self.target and os.sep not in self.target and not self.target.endswith(".py")
             nor = ", nor a Python command of that name in this environment" if is_word else ""
             raise TicktreeError(f"{self.target}: there is no such script{nor}") from None
@@ -121,24 +121,24 @@ class Program(NamedTuple):
 
 
 def is_interpreter(word: str) -> bool:
-    """Whether a word names a Python, and no file here that may be a program."""
+    """Return whether a word names a Python interpreter, and not a file here that may be a program."""
     is_name = re.fullmatch(r"python(3(\.\d+)?)?", Path(word).name) is not None
     return is_name and not Path(word).is_dir() and (os.sep in word or not os.path.lexists(word))
 
 
 def _runs_us(word: str) -> bool:
-    """Whether this name of a Python means the one that runs us, in the same environment."""
+    """Return whether the name of an interpreter means the one that runs us, in the same environment."""
     import shutil  # not in a profiled program, which may have a module of that name
 
     found = shutil.which(word)
     if found is None:
         return os.sep not in word
-    there, ours = Path(found).absolute(), Path(sys.executable)  # links tell one environment from another
+    there, ours = Path(found).absolute(), Path(sys.executable)  # environments differ in their links
     return there.parent == ours.parent and there.samefile(ours)
 
 
 def _is_python(script: Path) -> bool:
-    """Whether a file begins as installers write commands: some by way of a shell, where the path is long."""
+    """Return whether a file begins as installers write commands: if the path is long, some start it via a shell."""
     try:
         with script.open("rb") as file:
             head = file.read(1024)
@@ -148,7 +148,7 @@ def _is_python(script: Path) -> bool:
 
 
 def name_of_command(orig_argv: Sequence[str]) -> str:
-    """What to call the program of an interpreter's command line; "python" where it has no name.
+    """Return the name of the program in an interpreter's command line; "python" if it has none.
 
     Args:
         orig_argv: Like `sys.orig_argv`.
@@ -161,7 +161,7 @@ def name_of_command(orig_argv: Sequence[str]) -> str:
 
 
 def interpreter_flags(orig_argv: Sequence[str]) -> list[str]:
-    """The flags in an interpreter's command line: all before the script or `-m MODULE`, as they were typed.
+    """Return the flags in an interpreter's command line: all words before the script or `-m MODULE`, as typed.
 
     Args:
         orig_argv: Like `sys.orig_argv`: the interpreter, its flags, what it runs, that program's arguments.
@@ -170,7 +170,7 @@ def interpreter_flags(orig_argv: Sequence[str]) -> list[str]:
 
 
 def _split(orig_argv: Sequence[str]) -> tuple[list[str], list[str]]:
-    """A command line's flags, and the rest of its words from the one that says what is run."""
+    """Split a command line into the interpreter's flags and the words from the script, `-m` or `-c` on."""
     flags: list[str] = []
     rest = list(orig_argv[1:])
     while rest:
@@ -178,7 +178,7 @@ def _split(orig_argv: Sequence[str]) -> tuple[list[str], list[str]]:
         if word.startswith("--") and word != "--":
             taken = 2 if word == "--check-hash-based-pycs" else 1
         else:
-            # A cluster of letters; W and X take the rest of it or the next word, c and m begin what is run.
+            # A cluster of letters; W and X take the rest of it or the next word, c and m begin the program.
             match = re.fullmatch(r"-([^cmWX-]*)(?:([WX])(.*)|([cm]).*)?", word, re.DOTALL)
             if match is None or word == "-":
                 break
@@ -187,6 +187,6 @@ def _split(orig_argv: Sequence[str]) -> tuple[list[str], list[str]]:
                 flags += [f"-{letters}"] if letters else []
                 break
             taken = 2 if valued and not value else 1
-        flags += [*rest, ""][:taken]  # where the last word is missing, it is as if it were empty
+        flags += [*rest, ""][:taken]  # a missing last word counts as empty
         rest = rest[taken:]
     return flags, rest

@@ -1,8 +1,8 @@
-"""Running a program so that neither it nor the process that started us notices the supervisor between them.
+"""Run a program so that neither it nor the process that started us notices the supervisor between them.
 
-The program gets its own process group, as a shell would give it, and the terminal with it. From then
-on we do what a shell does for a job, in both directions: signals sent to us go to the program, and when the
-program stops, continues or ends, so do we. Nothing here uses a thread, so that the fork below is safe.
+The program gets its own process group, as from a shell, and the terminal with it. Then the supervisor does what a
+shell does for a job: it forwards signals to the program, and when the program stops, continues or ends, so does
+the supervisor. This module uses no thread, so that the fork below is safe.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from ticktree.errors import TicktreeError
 from ticktree.run.helper_process import SUPERVISOR
 from ticktree.supervisor.terminal import SignalInbox, Terminal, in_a_pipeline
 
-# What the keyboard and the window send to everybody in the foreground.
+# Signals that the keyboard and the window send to every process in the foreground.
 _FROM_THE_TERMINAL = {signal.SIGINT, signal.SIGQUIT, signal.SIGTSTP, signal.SIGWINCH}
 _PR_SET_PDEATHSIG = 1
 
@@ -32,25 +32,25 @@ def supervise(
     ended: Callable[[resource.struct_rusage], None] = lambda _: None,
     started: Callable[[int], None] = lambda _: None,
 ) -> int:
-    """Run a program to its end.
+    """Run a program until it ends, and return its status.
 
-    Our standard input and output are the program's from then on: what it closes is closed.
+    Our standard input and output become the program's: when it closes them, they are closed.
 
     Args:
         command: The program and its arguments.
-        environment: All of its environment.
+        environment: Its whole environment.
         tasks: Called once the program has started, and again after as many seconds as it returns.
-        ended: Called once the program has ended, with what it and the children it waited for have used.
+        ended: Called once the program has ended, with the resources that it and the children it waited for used.
         started: Called with the program's pid as soon as it has started, while our priority is still the program's.
 
     Returns:
-        How the program ended, as `os.waitpid` has it.
+        The program's status, as `os.waitpid` returns it.
 
     Raises:
-        TicktreeError: It cannot be started.
+        TicktreeError: The program cannot be started.
     """
-    # The others of a pipeline are in our group and would lose the terminal with us: there the program gets it
-    # when it first asks for it.
+    # The other processes of a pipeline are in our group and would lose the terminal with us: there the program gets
+    # it when it first needs it.
     at_once = not in_a_pipeline()
     _keep_standard_streams_free()
     with closing(SignalInbox()) as inbox, closing(Terminal()) as terminal:
@@ -75,7 +75,7 @@ def end_like(status: int) -> NoReturn:
         status: What `supervise` returned.
 
     Raises:
-        SystemExit: Always, if no signal did it.
+        SystemExit: Always, unless a signal has ended this process.
     """
     code = os.waitstatus_to_exitcode(status)
     if code < 0:
@@ -83,7 +83,7 @@ def end_like(status: int) -> NoReturn:
         with suppress(OSError):  # SIGKILL has no handler to reset.
             signal.signal(-code, signal.SIG_DFL)
         os.kill(os.getpid(), -code)
-        code = 128 - code  # As a shell would say it, should the signal not have killed us.
+        code = 128 - code  # As a shell reports it, if the signal has not killed us.
     raise SystemExit(code)
 
 
@@ -95,25 +95,25 @@ def _start(
 
     def prepare() -> None:
         os.setpgid(0, 0)
-        # Here and not in the parent, or the program could read from the terminal before it may.
+        # Here and not in the parent, or the program could read from the terminal before it is allowed to.
         if terminal is not None:
             terminal.give(os.getpid())
-        # We catch them; a program is to find them as our parent left them, and may well catch them itself.
+        # We catch them; the program must find them as our parent left them, and may catch them itself.
         for number in ignored:
             signal.signal(number, signal.SIG_IGN)
         die_with_parent()
         if os.getppid() != parent:
             os._exit(1)
 
-    # A signal that reaches the child before it has become the program is not lost: it still writes to our
-    # inbox, and we pass it on. All descriptors that were meant to be inherited are.
+    # A signal that reaches the child before it has become the program is not lost: the child still writes it to
+    # our inbox, and we forward it. The program inherits all inheritable descriptors.
     process = subprocess.Popen(command, env=environment, close_fds=False, preexec_fn=prepare)
-    process.returncode = 0  # We wait for it ourselves, and for its stops too; subprocess need not.
+    process.returncode = 0  # We wait for its end and its stops ourselves; subprocess must not.
     return process.pid
 
 
 def _parent_death_signal() -> Callable[[], None]:
-    """What a child calls to die with us on SIGKILL, which cannot be passed on; on Linux only."""
+    """Return the function that a child calls to die with us on SIGKILL, which we cannot forward; on Linux only."""
     try:
         import ctypes
 
@@ -125,15 +125,15 @@ def _parent_death_signal() -> Callable[[], None]:
 
 
 def _keep_standard_streams_free() -> None:
-    """See that nothing of ours gets the number of a closed standard stream; the program finds it closed."""
+    """Keep our descriptors off the numbers of closed standard streams; the program finds those closed."""
     while (fd := os.open(os.devnull, os.O_RDWR)) < 3:
         pass
     os.close(fd)
 
 
 def _step_back() -> None:
-    """Leave the stage to the program."""
-    os.nice(SUPERVISOR)  # We share the cores with what is being measured.
+    """Lower our priority, and release the program's standard input and output."""
+    os.nice(SUPERVISOR)  # We share the cores with the measured program.
     # A reader of the program's output waits for its end, not for ours.
     null = os.open(os.devnull, os.O_RDWR)
     os.dup2(null, 0)
@@ -142,7 +142,7 @@ def _step_back() -> None:
 
 
 def _leave_no_core() -> None:
-    """The program's own core file is worth keeping, ours would overwrite it."""
+    """Disable our core file: it would overwrite the program's."""
     with suppress(OSError, ValueError):
         resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
 
@@ -162,7 +162,7 @@ class _Job:
             if time.monotonic() >= due:
                 due = tasks() + time.monotonic()
             for number in self._inbox.wait(max(0.0, due - time.monotonic())):
-                self._pass_on(number)
+                self._forward(number)
             pid, status, used = os.wait4(self._pid, os.WNOHANG | os.WUNTRACED)
             if pid and os.WIFSTOPPED(status):
                 self._stop_too(os.WSTOPSIG(status))
@@ -174,13 +174,13 @@ class _Job:
         if self._terminal.holder() == self._pid:
             self._terminal.give(os.getpgrp())
 
-    def _pass_on(self, number: int) -> None:
+    def _forward(self, number: int) -> None:
         if number == signal.SIGCHLD:
             return
         if number == signal.SIGCONT:
-            self._go_on(self._wants_terminal)
-        # While our group has the terminal we hear the keyboard in the program's place, and the keyboard
-        # speaks to all of a group. Everything else was sent to one process.
+            self._continue(self._wants_terminal)
+        # While our group has the terminal we get the keyboard's signals in the program's place, and the keyboard
+        # signals a whole group. All other signals were sent to one process.
         elif number in _FROM_THE_TERMINAL and self._terminal.is_ours():
             self._signal_group(number)
         else:
@@ -188,27 +188,27 @@ class _Job:
                 os.kill(self._pid, number)
 
     def _stop_too(self, number: int) -> None:
-        """The program has stopped: stop too, so that our shell notices, and later see that it continues."""
+        """Stop because the program has stopped, so that our shell notices; then let it continue with us."""
         if number in (signal.SIGTTIN, signal.SIGTTOU) and self._terminal.is_ours():
-            # It wants the terminal that a pipeline left with our group.
-            self._go_on(with_terminal=True)
+            # It needs the terminal, which our group still holds because of a pipeline.
+            self._continue(with_terminal=True)
             return
         had_terminal = self._terminal.holder() == self._pid
         if number == signal.SIGSTOP and not had_terminal:
-            return  # The signal was sent to this process only, and SIGCONT will be, too.
+            return  # The signal was sent to the program only, and so will SIGCONT be.
         self.hand_back_terminal()
-        # SIGSTOP would hold us even where no shell can continue us; SIGTSTP is then ignored by the kernel.
+        # SIGSTOP would stop us even if no shell can continue us; the kernel then ignores SIGTSTP.
         own = signal.SIGTSTP if number == signal.SIGSTOP else number
         # The keyboard would have stopped our whole group, in which a script or make may be waiting for us.
-        # Where that is so, SIGTSTP would not have stopped the program without us either. For want of a
-        # terminal it stays stopped: continued, it would only ask again.
+        # If so, SIGTSTP would not have stopped the program without us either. A program that stopped because it
+        # lacks the terminal stays stopped: continued, it would only stop again.
         if self._stop(own, whole_group=had_terminal) or number == signal.SIGTSTP:
-            self._go_on(with_terminal=had_terminal)
+            self._continue(with_terminal=had_terminal)
 
     def _stop(self, number: int, whole_group: bool) -> bool:
-        """Stop by a signal until a SIGCONT; whether one came."""
-        # The others of the group may stop, and be continued with us, before we have stopped. A SIGCONT that
-        # comes once the signal is pending takes it away; one that came before is in the inbox.
+        """Stop by a signal until a SIGCONT, and return whether one arrived."""
+        # The others of the group may stop, and continue with us, before we have stopped. A SIGCONT that
+        # arrives while the signal is pending cancels it; an earlier one is in the inbox.
         mask = signal.pthread_sigmask(signal.SIG_BLOCK, [number])
         before = signal.signal(number, signal.SIG_DFL)
         os.kill(0 if whole_group else os.getpid(), number)
@@ -219,7 +219,7 @@ class _Job:
         signal.signal(number, before)
         return self._inbox.take(signal.SIGCONT) or continued
 
-    def _go_on(self, with_terminal: bool) -> None:
+    def _continue(self, with_terminal: bool) -> None:
         if with_terminal and self._terminal.is_ours():
             self._terminal.give(self._pid)
         self._signal_group(signal.SIGCONT)

@@ -1,4 +1,4 @@
-"""The controlling terminal, and signals: what the keyboard and the shell want of the program."""
+"""The controlling terminal and signals: the requests of the keyboard and the shell to the program."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any
 
 
 class Terminal:
-    """The terminal we were started from; where there is none, every method works and does nothing."""
+    """The terminal we were started from; if there is none, every method works and does nothing."""
 
     def __init__(self) -> None:
         try:
@@ -22,12 +22,12 @@ class Terminal:
             self._fd = None
 
     def close(self) -> None:
-        """Close our descriptor of it; it stays with the process group that it was given to."""
+        """Close our descriptor; the process group in the foreground keeps the terminal."""
         if self._fd is not None:
             os.close(self._fd)
 
     def holder(self) -> int | None:
-        """The process group in the foreground: it may read, and Ctrl-C goes to it."""
+        """Return the process group in the foreground, which may read and gets Ctrl-C; None without a terminal."""
         if self._fd is None:
             return None
         try:
@@ -36,14 +36,14 @@ class Terminal:
             return None
 
     def is_ours(self) -> bool:
-        """Whether this process's own group is in the foreground."""
+        """Return whether our own process group is in the foreground."""
         return self.holder() == os.getpgrp()
 
     def give(self, group: int) -> bool:
-        """Put a process group into the foreground; whether that was possible."""
+        """Put a process group into the foreground, and return whether that was possible."""
         if self._fd is None:
             return False
-        # To a process in the background this call means SIGTTOU, which stops it, unless it is blocked.
+        # Unless it is blocked, a process in the background gets SIGTTOU for this call, which stops it.
         before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTTOU])
         try:
             os.tcsetpgrp(self._fd, group)
@@ -55,7 +55,7 @@ class Terminal:
 
 
 def in_a_pipeline() -> bool:
-    """Whether a standard stream is a pipe: its other end may be in our group and need the terminal."""
+    """Return whether a standard stream is a pipe, whose other end may be in our group and need the terminal."""
     return any(_is_pipe(fd) for fd in (0, 1, 2))
 
 
@@ -66,8 +66,8 @@ def _is_pipe(fd: int) -> bool:
         return False
 
 
-# Not caught: what cannot be; what our own faults, limits and timers raise; and what the terminal says to a
-# process in the background, which must stop us like any other.
+# Not caught: signals that cannot be; those that our own faults, limits and timers raise; and those by which the
+# terminal stops a process in the background, which must stop us like any other.
 _OWN_AFFAIRS = {
     signal.SIGKILL,
     signal.SIGSTOP,
@@ -90,13 +90,13 @@ _Handler = Callable[[int, "FrameType | None"], Any] | int | None
 
 
 class SignalInbox:
-    """While it is open, every signal that can be caught becomes a number to read.
+    """Collects every signal that can be caught, as a number, while it is open.
 
-    Python writes each signal's number to a pipe at the moment it arrives, so one that comes just before
-    `wait` wakes it, and none is lost between two looks.
+    Python writes each signal's number to a pipe the moment it arrives, so one that arrives just before
+    `wait` wakes it, and none is lost between two calls.
 
     Attributes:
-        ignored: The signals we were started with ignored, as SIGHUP is under nohup.
+        ignored: The signals that were ignored when we were started, as SIGHUP is under nohup.
     """
 
     def __init__(self) -> None:
@@ -111,7 +111,7 @@ class SignalInbox:
         self.ignored = [number for number, was in self._previous.items() if was is signal.SIG_IGN]
 
     def close(self) -> None:
-        """Let signals do again what they did before."""
+        """Restore the previous signal handlers."""
         for number, handler in self._previous.items():
             signal.signal(number, signal.SIG_DFL if handler is None else handler)
         signal.set_wakeup_fd(self._previous_fd)
@@ -119,7 +119,7 @@ class SignalInbox:
         os.close(self._write_fd)
 
     def wait(self, timeout_s: float) -> list[int]:
-        """The signals that came since the last call, in their order; waits for one at most `timeout_s`."""
+        """Return the signals since the last call, in order; if there are none, wait up to `timeout_s` for one."""
         if not self._waiting:
             select.select([self._read_fd], [], [], timeout_s)
         self._fetch()
@@ -127,11 +127,11 @@ class SignalInbox:
         return arrived
 
     def take(self, number: int) -> bool:
-        """Whether a signal has come; it is taken out, the others stay for `wait`."""
+        """Return whether a signal has arrived, and remove it; the others stay for `wait`."""
         self._fetch()
-        came = number in self._waiting
+        arrived = number in self._waiting
         self._waiting = [other for other in self._waiting if other != number]
-        return came
+        return arrived
 
     def _fetch(self) -> None:
         with suppress(BlockingIOError):
@@ -139,4 +139,4 @@ class SignalInbox:
 
 
 def _to_the_pipe_only(number: int, frame: FrameType | None) -> None:
-    """Python writes to the pipe only for signals that have a handler."""
+    """Do nothing: Python writes to the pipe only for signals that have a handler."""

@@ -1,4 +1,4 @@
-"""Watching the machine while a program runs: readings become gauges, which are kept with the run."""
+"""Watch the machine while a program runs: readings become gauges, which are kept with the run."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ if TYPE_CHECKING:
     from ticktree.machine.gpus import Gpus
     from ticktree.profile import Gauge
 
-# A last interval shorter than this says little, and nothing about a whole second.
+# A last interval shorter than this is not representative of a whole second.
 LEAST_S = 0.2
-# To save readings costs more than to take one: a killed supervisor loses at most a few seconds of them.
+# Readings between two saves: a save costs more than a reading; a killed supervisor loses at most a few seconds.
 KEEP_EVERY = 5
 
 
 class Watch:
-    """Takes readings, and keeps what they tell.
+    """Takes readings of the machine, and keeps them as gauges.
 
     Args:
         folder: the run's memory directory.
-        writer: the process that takes the readings.
-        system: where they are taken.
-        gpus: where those of GPUs are.
+        writer: id of the process that takes the readings.
+        system: the system to read.
+        gpus: the GPUs to read.
     """
 
     def __init__(
@@ -43,31 +43,31 @@ class Watch:
         self._until_kept = 0
 
     def sample(self) -> None:
-        """Take a reading; from the second one on it is known what the machine did since the one before."""
-        self._go_on(self._system.read())
+        """Take a reading; from the second one on, gauges cover the time since the one before."""
+        self._add(self._system.read())
 
     def prepare(self) -> None:
-        """Import what the second reading needs: slow, and not to be taken for what a reading takes."""
+        """Import what the second reading needs: it is slow, and must not count as the cost of a reading."""
         require_room()
         import ticktree.machine.gpus
         import ticktree.machine.readings
-        import ticktree.run.readings  # noqa: F401 - and those above: imported, and used later
+        import ticktree.run.readings  # noqa: F401 - as those above, used later
 
     def end(self, used_ns: int) -> None:
         """Take the last reading, once the program has ended.
 
         Args:
-            used_ns: CPU time of the program and its children, as the system says at their end.
+            used_ns: CPU time of the program and its children, from the system at their end.
         """
         if self._last is None:
             return
         last = self._system.read_at_end(used_ns)
-        # Of a run that was too short for any other reading a rough one is better than none.
+        # For a run that was too short for any other reading, a rough one is better than none.
         if not self._gauges or last.at_ns - self._last.at_ns >= LEAST_S * NS:
-            self._go_on(last)
+            self._add(last)
         self._keep()
 
-    def _go_on(self, reading: Reading) -> None:
+    def _add(self, reading: Reading) -> None:
         before, self._last = self._last, reading
         if before is not None:
             self._note(before, reading)
@@ -83,13 +83,13 @@ class Watch:
         self._gpus = self._gpus or Gpus()
         now_ns = time.time_ns()
         for name, value in {**between(before, reading), **self._gpus.read()}.items():
-            one = gauge_of(name, value, now_ns, self._writer)
-            self._gauges[name] = self._gauges[name] + one if name in self._gauges else one
+            gauge = gauge_of(name, value, now_ns, self._writer)
+            self._gauges[name] = self._gauges[name] + gauge if name in self._gauges else gauge
 
     def _keep(self) -> None:
         from ticktree.run.readings import keep
 
         if self._gauges:
-            with suppress(OSError):  # a full tmpfs: what is missing now may be kept with the next
+            with suppress(OSError):  # a full tmpfs: the next save may succeed
                 keep(self._folder, self._gauges)
                 self._until_kept = KEEP_EVERY

@@ -1,4 +1,4 @@
-"""Where in another process the interpreter's own data lie: where they lie here, moved by as much as the file is."""
+"""Addresses of the interpreter's data in another process: our own, shifted by the difference of the mappings."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from ticktree.supervisor.sampler._remote import own_addresses
 
 
 class OtherInterpreterError(Exception):
-    """The process does not run the interpreter that we run, or none yet."""
+    """The process does not run the same interpreter as we do, or has not loaded it yet."""
 
 
 class Addresses(NamedTuple):
     """Addresses in one process.
 
     Attributes:
-        runtime: of `_PyRuntime`.
-        code_type: of `PyCode_Type`.
+        runtime: address of `_PyRuntime`.
+        code_type: address of `PyCode_Type`.
     """
 
     runtime: int
@@ -24,10 +24,10 @@ class Addresses(NamedTuple):
 
 
 def addresses_in(pid: int) -> Addresses:
-    """The addresses in a process.
+    """Return the addresses in a process.
 
     Raises:
-        OtherInterpreterError: It does not run the interpreter that we run; it may be about to.
+        OtherInterpreterError: It does not run the same interpreter as we do; it may be about to.
         OSError: Its memory map cannot be read.
     """
     runtime, code_type = own_addresses()
@@ -41,9 +41,9 @@ def addresses_in(pid: int) -> Addresses:
 
 
 def _mappings(process: str) -> list[tuple[int, int, str]]:
-    """What is mapped where: begin, end, and which file by device and inode.
+    """Return the mappings of a process: begin, end, and the file by device and inode.
 
-    What a file leaves to be zero lies behind it, in memory of no file; it counts as the file's.
+    A file's zeroed data follow its mapping in anonymous memory; they count as the file's.
     """
     found: list[tuple[int, int, str]] = []
     with open(f"/proc/{process}/maps", encoding="utf-8", errors="replace") as file:  # noqa: PTH123 - no file of ours

@@ -13,7 +13,7 @@ class CodeLines:
     """The lines of one code object.
 
     Args:
-        first_line: of the code object.
+        first_line: first line of the code object.
         table: its `co_linetable`.
     """
 
@@ -24,13 +24,13 @@ class CodeLines:
         self._lines = [line for _, line in entries]
 
     def at(self, offset: int) -> int:
-        """The line of the instruction at an offset in bytes; the first one where it has none."""
-        place = bisect_right(self._begins, offset) - 1
-        return (self._lines[place] if place >= 0 else None) or self._first_line
+        """Return the line of the instruction at an offset in bytes; the first line if it has none."""
+        index = bisect_right(self._begins, offset) - 1
+        return (self._lines[index] if index >= 0 else None) or self._first_line
 
 
 def _entries(first_line: int, table: bytes) -> Iterator[tuple[int, int | None]]:
-    """Where each range of instructions begins, and its line."""
+    """Yield the begin and the line of each range of instructions."""
     line, offset, at = first_line, 0, 0
     while at < len(table):
         head = table[at]

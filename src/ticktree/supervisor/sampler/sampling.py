@@ -1,4 +1,4 @@
-"""Sampling a run: which processes are sampled, when, and what becomes of the samples."""
+"""Sample a run: find its processes, adapt the rate, and keep the samples."""
 
 from __future__ import annotations
 
@@ -25,26 +25,26 @@ if TYPE_CHECKING:
     from ticktree.supervisor.sampler._remote import Code
 
 USUAL_HZ = 100.0
-# Of a core, for the samples themselves.
+# The most of a core that samples may take.
 MOST_SHARE = 0.01
-# Where samples were not requested and sections explain most of the time, sampling only checks that it stays
-# so: so often, and every so many seconds.
+# If samples were not requested and sections explain most of the time, sampling only checks that this stays true: at
+# this rate, and with a decision every few seconds.
 _WATCHING_HZ = 2.0
 _JUDGE_EVERY_S = 5.0
 _WORTH_IT = 0.5  # of the main thread's time, outside all sections
-# And of its time in sections, in ticks but in none of their sections: where ticks are an env's or an optimizer's steps
-# this is all the code of the program itself, and often the longest row of its loop.
+# The same for the self time of ticks, of its time in sections: if ticks are an env's or an optimizer's steps, this is
+# all of the program's own code, and often the longest row of its loop.
 _WORTH_IT_IN_TICKS = 0.25
 
 _HEAD = struct.Struct("=IIQIIII")
 _KEY = struct.Struct("=IIII")
 _KEY_AT = 16
-_MOST_STACKS = 100_000  # that differ: some 100 MB
+_MOST_STACKS = 100_000  # different stacks: some 100 MB
 _LOOKS_AT_START, _BETWEEN_LOOKS_S = 20, 0.002
 _START_OF_STACK = 25  # among the fields of /proc/PID/stat that follow the program's name
 _NOT_RECORDING = 2**32 - 1  # instead of a node
-# What a process that samples itself shares (sampler.h, `tt_shared`): bytes written and read, looks, late ones, what
-# they took, and what was dropped by cause. The ring lies behind it.
+# The shared header of a process that samples itself (sampler.h, `tt_shared`): bytes written and read, samples taken,
+# late ones, their CPU time, and the drops by cause. The ring follows it.
 _SHARED = struct.Struct("=9Q56x")
 _READ_AT = 8
 _RING_BYTES = 1 << 18
@@ -52,17 +52,17 @@ _CODE = struct.Struct("=IIiIIIII")
 _CODE_RECORD = 2**32 - 1  # instead of a process
 _ENCODINGS = {1: "latin-1", 2: "utf-16-le", 4: "utf-32-le"}
 _OWN_PACKAGE = os.fspath(Path(__file__).parents[2]) + os.sep
-# What lies between a line and the module that it imports or runs.
+# Frames between a line and the module that it imports or runs.
 _MACHINERY = ("<frozen importlib", "<frozen runpy>", "<frozen zipimport>")
 
 
 class _Record(NamedTuple):
-    """What the native module writes of one stack (sampler.h, `tt_stack_record`).
+    """The native module's record of one stack (sampler.h, `tt_stack_record`).
 
     Attributes:
-        process: what it calls the process.
-        weight_ns: the time it represents.
-        key: the rest, the same for like ones.
+        process: the native module's number of the process.
+        weight_ns: the time that the stack represents.
+        key: the remaining bytes, equal for equal stacks.
     """
 
     process: int
@@ -71,7 +71,7 @@ class _Record(NamedTuple):
 
 
 class _Program(NamedTuple):
-    """What a process runs: where its stack begins, and which of its programs it is, from 1."""
+    """A program of a process: the begin of its stack, and its number among the process's programs, from 1."""
 
     program: str
     incarnation: int
@@ -80,15 +80,14 @@ class _Program(NamedTuple):
 class Sampling:
     """Samples the processes of a run while it continues.
 
-    Nothing slow is imported before the program has started.
+    It imports slow modules only after the program has started.
 
     Args:
         folder: the run's memory directory.
-        hz: how often at most; None for 100 times per second, and only where there would be no answer
-            otherwise.
-        seed: of the random intervals; None for one of the system's.
-        is_attached: whether the program was not started by us: then what it does counts though it does not record.
-        is_inside: whether its processes sample themselves.
+        hz: the highest rate; None for 100 times per second, and only while sections do not explain most of the time.
+        seed: seed of the random intervals; None for one from the system.
+        is_attached: whether the program was not started by us: then samples count even while it does not record.
+        is_inside: whether the processes sample themselves.
     """
 
     def __init__(
@@ -119,14 +118,14 @@ class Sampling:
         self._drops: tuple[int, ...] = ()
         self._without_room = 0
         self._looks = self._late = self._cpu_ns = 0
-        self._main_ns: Counter[int] = Counter()  # of the main thread since it was last judged, by node
+        self._main_ns: Counter[int] = Counter()  # of the main thread since the last `_judge`, by node
         self.refused = ""
 
     def begin(self, pid: int) -> None:
-        """Begin to sample a program that was just started, at the priority that the calling thread has now.
+        """Begin to sample a program that has just started, at the priority of the calling thread.
 
         Raises:
-            OSError: There is no thread to be had.
+            OSError: No thread can be started.
         """
         started = start_of(pid)
         if started is None:
@@ -135,7 +134,7 @@ class Sampling:
         if self._is_inside:
             return
         self._native.start()
-        # That it is started is known a moment before its memory is mapped.
+        # The process is known a moment before its memory is mapped.
         for _ in range(_LOOKS_AT_START):
             self.look()
             if self._first in self._known:
@@ -143,11 +142,11 @@ class Sampling:
             time.sleep(_BETWEEN_LOOKS_S)
 
     def is_alive(self) -> bool:
-        """Whether the program that was begun with still runs."""
+        """Return whether the program passed to `begin` still runs."""
         return self._first is not None and start_of(self._first.pid) == self._first.start
 
     def look(self) -> None:
-        """Take what was sampled since the last time, and find processes of the run that are not sampled yet."""
+        """Take the samples since the last call, and find processes of the run that are not sampled yet."""
         self._take()
         if not self._is_requested:
             self._judge()
@@ -158,7 +157,7 @@ class Sampling:
             started, program = start_of(pid), _program_of(pid)
             if started is None:
                 continue
-            # Where the stack begins tells one program of a process from another that it runs later.
+            # The begin of the stack distinguishes the programs that a process runs one after another.
             last = self._programs.get((pid, started))
             if last is None or last.program == program:
                 incarnation = last.incarnation if last else 1
@@ -168,10 +167,10 @@ class Sampling:
             self._add(ProcessKey(pid, started, incarnation))
 
     def keep(self) -> Sampled | None:
-        """Keep all that was sampled with the run.
+        """Keep all samples with the run.
 
         Returns:
-            All of it; None where it is nothing.
+            All samples; None if there are none.
         """
         self._take()
         if not self._weights and not any(self._drops):
@@ -180,12 +179,12 @@ class Sampling:
         from ticktree.run.sampled import keep_samples
 
         sampled = self._sampled()
-        with suppress(OSError):  # a full tmpfs: what is missing now may be kept the next time
+        with suppress(OSError):  # a full tmpfs: the next call may succeed
             keep_samples(self._folder, sampled)
         return sampled
 
     def end(self) -> Sampled | None:
-        """Stop, keep the rest, and return all of it; None where it is nothing."""
+        """Stop, keep the remaining samples, and return all of them; None if there are none."""
         self._native.stop()
         return self.keep()
 
@@ -203,7 +202,7 @@ class Sampling:
             return
         path = os.fsencode(self._folder / f"{process}.tt")
         serial = self._native.add(process.pid, path, *addresses)
-        self._known.add(process)  # where there is no room for it, it is not tried again
+        self._known.add(process)  # if there is no room for it, do not try again
         if serial:
             self._processes[serial] = process
 
@@ -249,7 +248,7 @@ class Sampling:
                 self._main_ns[node] += record.weight_ns
 
     def _judge(self) -> None:
-        """Sample less where sections tell where most of the time goes."""
+        """Sample less if sections explain most of the time."""
         all_ns = self._main_ns.total()
         if all_ns < _JUDGE_EVERY_S * 1e9:
             return
@@ -260,7 +259,7 @@ class Sampling:
         self._main_ns.clear()
 
     def _is_loop(self, node: int) -> bool:
-        """Whether calls of a node of the first process are ticks."""
+        """Return whether the calls of a node of the first process are ticks."""
         from ticktree.run.reading import layout
 
         at = node * layout.LINE + layout.offset_of(layout.Node, "ticks")
@@ -288,7 +287,7 @@ class Sampling:
         from ticktree.profile.samples import STATES, CodeLine
         from ticktree.run.sampled import ThreadSample
 
-        thread, node, does, depth = _KEY.unpack_from(key)
+        thread, node, state, depth = _KEY.unpack_from(key)
         known = self._rings[serial].codes if serial in self._rings else self._codes
         numbers = struct.unpack_from(f"={2 * depth}I", key, _KEY.size)
         lines = tuple(
@@ -299,10 +298,11 @@ class Sampling:
         process = self._processes[serial]
         if node == _NOT_RECORDING:
             node = 0
-        return ThreadSample(process, node, "" if node else self._apart(process, thread), STATES[does], lines)
+        outside = "" if node else self._label_outside(process, thread)
+        return ThreadSample(process, node, outside, STATES[state], lines)
 
-    def _apart(self, process: ProcessKey, thread: int) -> str:
-        """What to call time outside all sections: only that of the run's first thread is in an account."""
+    def _label_outside(self, process: ProcessKey, thread: int) -> str:
+        """Return the label of time outside all sections; "" for the run's first thread, whose self time has it."""
         if process != self._first:
             return "other processes"
         return "" if thread == process.pid else "other threads"
@@ -318,8 +318,8 @@ class _Ring:
     """The samples of a process that samples itself.
 
     Args:
-        path: of the file that it shares.
-        serial: what its records are to call it.
+        path: path of the file that the process shares.
+        serial: the number that the returned records use for the process.
     """
 
     def __init__(self, path: Path, serial: int) -> None:
@@ -332,7 +332,7 @@ class _Ring:
         self.drops: tuple[int, ...] = (0,) * 4
 
     def take(self) -> bytes:
-        """Return its records since the last time, and note the code objects among them."""
+        """Return the process's records since the last call, and add their code objects to `codes`."""
         memory = self._memory
         if memory is None:
             return b""
@@ -345,7 +345,7 @@ class _Ring:
         return b"".join(self._without_codes(data))
 
     def close(self) -> None:
-        """It has ended, and all it saw was taken: give the memory back."""
+        """Free the memory of a process that has ended and whose records were taken."""
         if self._memory is not None:
             self._memory.close()
             self._memory = None
@@ -384,11 +384,11 @@ def _program_of(pid: int) -> str:
 
 
 def _descendants(pid: int) -> Iterator[int]:
-    """The processes that a process has started, and those that these have."""
+    """Yield the children of a process, their children, and so on."""
     waiting = [pid]
     while waiting:
         for children in Path(f"/proc/{waiting.pop()}/task").glob("*/children"):
             with suppress(OSError):
-                found = [int(word) for word in children.read_text().split()]
-                waiting += found
-                yield from found
+                pids = [int(word) for word in children.read_text().split()]
+                waiting += pids
+                yield from pids
