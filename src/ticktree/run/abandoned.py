@@ -1,8 +1,8 @@
-"""Finishing what others left: runs whose processes all died before one of them could finish it.
+"""Finish abandoned runs: those whose processes all died before one of them could finish the run.
 
 They are found by their memory, not by their directories: wherever a run is kept, its records occupy
-this machine's memory until they are saved. Memory that a living process may still own is left alone, and so
-is memory of another user, or of processes that are not visible from here (containers that share a tmpfs).
+this machine's memory until they are saved. Memory that a living process may still own stays, and so does
+memory of another user, or of processes that are not visible from here (containers that share a tmpfs).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from ticktree.run.memory import (
 
 # The directory of a run may have been moved, or be on a disk that is not mounted at the moment.
 _KEPT_WITHOUT_RUN_S = 24 * 3600.0
-# Making a memory directory takes a millisecond; one without anything in it may be in the making.
+# Making a memory directory takes a millisecond; an empty one may still be in the making.
 _MADE_WITHIN_S = 3600.0
 
 
@@ -36,10 +36,10 @@ def finish_abandoned(within_s: float = 3600.0) -> list[RunDirectory]:
     """Finish every run of this user on this machine that no process writes to any more, and sweep the rest.
 
     Args:
-        within_s: Begin with no further run after so many seconds: a program that ends has its own affairs.
+        within_s: Begin no further run after this many seconds: an ending program must not be delayed.
 
     Returns:
-        The runs that were finished now. One that cannot be stays as it is, and says why when it is read.
+        The runs that were finished now. A run that cannot be finished stays as it is; reading it reports why.
     """
     until = time.monotonic() + within_s
     finished = []
@@ -48,7 +48,7 @@ def finish_abandoned(within_s: float = 3600.0) -> list[RunDirectory]:
             break
         try:
             run = _finish(memory)
-        except Exception:  # a damaged run must not fail the command that our caller carries out
+        except Exception:  # a damaged run must not fail the caller's command
             continue
         if run is not None:
             finished.append(run)
@@ -65,7 +65,7 @@ def _finish(memory: Path) -> RunDirectory | None:
     manifest = read_manifest(memory)
     path = Path(manifest.directory)
     if not (path / MANIFEST_NAME).exists():
-        if _nobody_writes(memory, manifest.owner):
+        if _has_no_writer(memory, manifest.owner):
             _sweep_without_run(memory, path)
         return None
     require_own(path)
@@ -77,7 +77,7 @@ def _finish(memory: Path) -> RunDirectory | None:
 
 
 def _remove_the_rest(memory: Path) -> None:
-    """Remove what is left of a run whose finishing process was killed."""
+    """Remove the remains of a run whose finishing process was killed."""
     try:
         manifest = read_manifest(memory)
         run = RunDirectory.open(Path(manifest.directory))
@@ -88,13 +88,13 @@ def _remove_the_rest(memory: Path) -> None:
 
 
 def _sweep_nameless(memory: Path) -> None:
-    """Remove memory that does not name its run: its maker was killed at once, or found no room."""
+    """Remove memory that does not name its run: its maker was killed immediately, or found no room."""
     owner = owner_of(memory)
     if owner is None:
-        # Empty but for what we know nothing of; rmdir removes it only if it is empty.
+        # It contains at most files of others; rmdir removes it only if it is empty.
         if time.time() - memory.stat().st_mtime > _MADE_WITHIN_S:
             memory.rmdir()
-    elif _nobody_writes(memory, owner):
+    elif _has_no_writer(memory, owner):
         if memory_files(memory):  # its run's own run.json may still lead here
             _sweep_homeless(memory)
         else:
@@ -102,21 +102,21 @@ def _sweep_nameless(memory: Path) -> None:
 
 
 def _sweep_without_run(memory: Path, path: Path) -> None:
-    if path.is_dir() and not memory_files(memory) and remove_unmade(path):  # its maker was killed on the way
+    if path.is_dir() and not memory_files(memory) and remove_unmade(path):  # its maker was killed meanwhile
         remove_memory(memory)
     else:
         _sweep_homeless(memory)
 
 
-def _nobody_writes(memory: Path, owner: Owner) -> bool:
+def _has_no_writer(memory: Path, owner: Owner) -> bool:
     writers = {(owner.pid, owner.started), *map(writer_of, memory_files(memory))}
     return dead_among(owner, writers) == writers
 
 
 def _sweep_homeless(memory: Path) -> None:
-    """Remove memory whose run's directory has been gone for a day.
+    """Remove memory whose run's directory has been missing for a day.
 
-    A day in which the machine ran: the wall clock may be set, and tmpfs is empty after a restart anyway.
+    A day of the machine's uptime: the wall clock may be set, and tmpfs is empty after a restart anyway.
     """
     now_s, boot = since_boot_s(), boot_id()
     since = homeless_since(memory)

@@ -1,16 +1,16 @@
 """The directory of a run.
 
     ticktree-runs/YYYYMMDD-HHMMSS-NAME/
-        run.json        what run this is (manifest.py)
-        profile.json    the profile: of the whole run once it is finished, until then of its last fold to disk
-        timeline/       the calls one by one, if requested (timeline.py)
-        folded.json     until then: what was recorded by processes that have ended (folding.py)
-        parts/      until then: what other machines have handed over (parts.py)
+        run.json        the facts of the run (manifest.py)
+        profile.json    the profile: of the whole run once it is finished, before that of its last save to disk
+        timeline/       the individual calls, if requested (timeline.py)
+        folded.json     until the run is finished: the records of processes that have ended (folding.py)
+        parts/          until the run is finished: the profiles from other machines (parts.py)
 
-While the program runs, what it records lies in memory files (memory.py). The memory directory is the run's
-state as well: a run that has one is unfinished, one that has none is finished, and the two cannot disagree.
+While the program runs, its records are in memory files (memory.py). The memory directory is the run's
+state as well: a run that has one is unfinished, one without is finished, and the two cannot disagree.
 
-A profiled program imports this module when it starts: nothing slow is imported here before it is needed.
+A profiled program imports this module when it starts: it imports slow modules only when they are needed.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 from ticktree.errors import TicktreeError
 from ticktree.files.atomic import write_atomically
@@ -40,9 +40,6 @@ from ticktree.run.manifest import MANIFEST_NAME, Manifest
 from ticktree.run.memory import create_memory, memory_files, remove_memory, require_memory, writer_of
 from ticktree.run.naming import clean_name, make_unique
 
-if TYPE_CHECKING:
-    pass
-
 DEFAULT_OUT = Path("ticktree-runs")
 PROFILE = "profile.json"
 
@@ -51,8 +48,8 @@ class RunFiles:
     """The directory of one run and its memory files.
 
     Attributes:
-        path: Its directory, absolute.
-        manifest: What it says about itself.
+        path: The absolute path of the directory.
+        manifest: The facts in its `run.json`.
     """
 
     def __init__(self, path: Path, manifest: Manifest) -> None:
@@ -71,8 +68,8 @@ class RunFiles:
         """Make the directories of a new run, owned by this process.
 
         Args:
-            name: What to call it; characters that are a nuisance in file names are replaced.
-            out: Where runs are kept; made if it is missing.
+            name: The run's name; characters that cause trouble in file names are replaced.
+            out: The directory of runs; made if it is missing.
             argv: The program's command line; by default this process's own.
             supervised: Whether this process supervises the program instead of being it.
 
@@ -111,7 +108,7 @@ class RunFiles:
         )
         run = cls(path, manifest)
         try:
-            # The memory first: a process that finds a run must find that its memory belongs to it.
+            # The memory first: a process that finds a run must find that the memory belongs to it.
             run._copy_manifest()
             with own_directory(path) as at:
                 if names_in(at):
@@ -124,10 +121,10 @@ class RunFiles:
 
     @classmethod
     def open(cls, path: Path) -> Self:
-        """The run kept in `path`.
+        """Return the run in `path`.
 
         Raises:
-            TicktreeError: There is none, or its `run.json` cannot be understood.
+            TicktreeError: There is none, or its `run.json` is not valid.
         """
         path = Path(path).absolute()
         try:
@@ -139,14 +136,14 @@ class RunFiles:
 
     @classmethod
     def join(cls, path: Path) -> Self:
-        """The run kept in `path`, to record into it, after checks that it is a run of this user.
+        """Return the run in `path`, to record into it, after checks that it is a run of this user.
 
         Raises:
-            TicktreeError: There is none, or not surely one of this user's.
+            TicktreeError: There is none, or it may belong to another user.
         """
         path = Path(path).absolute()
-        for mine in (path, path / MANIFEST_NAME):
-            require_own(mine)
+        for required in (path, path / MANIFEST_NAME):
+            require_own(required)
         run = cls.open(path)
         if run.is_finished():
             return run
@@ -159,12 +156,12 @@ class RunFiles:
 
     @classmethod
     def list(cls, out: Path = DEFAULT_OUT) -> Sequence[Self]:
-        """The runs kept in `out`, oldest first; what is no run, or a damaged one, is passed over."""
+        """Return the runs in `out`, oldest first, without damaged ones."""
         return cls.list_all(out)[0]
 
     @classmethod
     def list_all(cls, out: Path = DEFAULT_OUT) -> tuple[Sequence[Self], Mapping[Path, FileError]]:
-        """The runs kept in `out`, oldest first, and the damaged ones, each with what is wrong with its `run.json`."""
+        """Return the runs in `out`, oldest first, and the damaged ones with the error of their `run.json`."""
         runs: list[Self] = []
         damaged: dict[Path, FileError] = {}
         with suppress(OSError):
@@ -179,7 +176,7 @@ class RunFiles:
 
     @classmethod
     def newest(cls, out: Path = DEFAULT_OUT) -> Self:
-        """The run in `out` that was started last.
+        """Return the run in `out` that was started last.
 
         Raises:
             TicktreeError: There is none.
@@ -191,23 +188,23 @@ class RunFiles:
 
     @property
     def id(self) -> str:
-        """What tells it from every other run of every machine."""
+        """The run's id, unique among all runs of all machines."""
         return self.manifest.id
 
     @property
     def memory_dir(self) -> Path:
-        """Where its processes write their memory files; gone once the run is finished."""
+        """The directory of the memory files; missing once the run is finished."""
         return Path(self.manifest.memory)
 
     def memory_files(self) -> Sequence[Path]:
-        """The memory files its processes have made so far, one each; none once the run is finished.
+        """Return the memory files so far, one per process; none once the run is finished.
 
-        Some may be on disk: what a process recorded in private memory and kept at its end.
+        Some may be on disk: those of processes that recorded in private memory and saved it at their end.
         """
         return [*memory_files(self.memory_dir), *memory_files(self.path)]
 
     def keep_image(self, name: str, image: bytes) -> None:
-        """Keep what a process recorded in private memory, at its end, among the memory files.
+        """Save the records of a process in private memory, at its end, among the memory files.
 
         Raises:
             OSError: The directory cannot be written.
@@ -215,18 +212,18 @@ class RunFiles:
         self.write(name, image)
 
     def is_finished(self) -> bool:
-        """Whether its profile is on disk for good: it has no memory left, or none that we may read."""
+        """Return whether the profile on disk is final: the run has no memory left, or none that we may read."""
         return not os.access(self.memory_dir, os.R_OK | os.X_OK)
 
     def is_live(self) -> bool:
-        """Whether a process that may write to it still runs: its owner or one of the recorded processes."""
+        """Return whether a process that may write to the run is alive: its owner or a recorded process."""
         if self.is_finished():
             return False
         writers = (self.manifest.owner.with_process(*writer_of(file)) for file in self.memory_files())
         return self.manifest.owner.is_alive() or any(writer.is_alive() for writer in writers)
 
     def is_supervised(self) -> bool:
-        """Whether a supervisor is still alive, which folds and finishes it."""
+        """Return whether a live supervisor folds and finishes the run."""
         return self.manifest.supervised and self.manifest.owner.is_alive()
 
     def describe(self, metadata: Mapping[str, str | int | float | bool]) -> None:
@@ -239,12 +236,12 @@ class RunFiles:
         self._write_manifest()
 
     def put_back(self) -> bool:
-        """Make the directory again if the program has deleted it; return whether that was so.
+        """Make the directory again if the program has deleted it, and return whether it had.
 
-        What is recorded is in memory still, and so is what kind of run it is.
+        The records and the run's facts are still in memory.
 
         Raises:
-            OSError: It cannot be made.
+            OSError: The directory cannot be made.
         """
         if (self.path / MANIFEST_NAME).exists():
             return False
@@ -253,10 +250,10 @@ class RunFiles:
         return True
 
     def note_end(self, exit_status: int) -> None:
-        """Note that the supervised program has just ended.
+        """Record that the supervised program has just ended.
 
         Args:
-            exit_status: How, as Python has it: negative for a signal.
+            exit_status: Its exit status, as in Python: negative for a signal.
 
         Raises:
             OSError: The directory cannot be written.
@@ -266,27 +263,27 @@ class RunFiles:
         self.describe({"exit_status": exit_status})
 
     def write(self, name: str, data: bytes, *, folder: str = "", durable: bool = False) -> None:
-        """Make a file of its directory, or of a folder there, in one step: the old one, or this one, is found.
+        """Write a file in the run's directory, or a folder there, atomically: readers find the old or the new one.
 
         Args:
-            name: Of the file.
-            data: All that is in it.
-            folder: Of its directory, which is made if it is missing.
+            name: Name of the file.
+            data: The file's content.
+            folder: Folder in the run's directory; made if it is missing.
             durable: Whether it survives a crash of the machine.
 
         Raises:
-            OSError: The directory or the disk does not allow it.
-            TicktreeError: Another directory is in the place of this one, or another user's.
+            OSError: The file cannot be written.
+            TicktreeError: The run's directory was replaced by another run's or another user's.
         """
         with self.opened(folder, make=True) as at:
             write_atomically(Path(name), data, durable=durable, follow=False, dir_fd=at)
 
     def remove(self, names: Iterable[str], folder: str = "") -> None:
-        """Delete files of its directory, or of a folder there; some may be gone already.
+        """Delete files of the run's directory, or of a folder there; missing files are ignored.
 
         Raises:
-            OSError: The directory does not allow it, or there is no such folder.
-            TicktreeError: Another directory is in the place of this one, or another user's.
+            OSError: A file cannot be deleted, or there is no such folder.
+            TicktreeError: The run's directory was replaced by another run's or another user's.
         """
         with self.opened(folder) as at:
             for name in names:
@@ -294,11 +291,11 @@ class RunFiles:
 
     @contextmanager
     def opened(self, folder: str = "", *, make: bool = False) -> Iterator[int]:
-        """Its directory, or a folder in it, for calls that take a `dir_fd`; it stays this one when renamed.
+        """Open the run's directory, or a folder in it, for calls that take a `dir_fd`; a rename does not affect it.
 
         Raises:
-            OSError: There is none.
-            TicktreeError: Another directory is in the place of this one, or another user's.
+            OSError: There is no such directory.
+            TicktreeError: The run's directory was replaced by another run's or another user's.
         """
         with own_directory(self.path) as at:
             if not self._is_in(at):
@@ -310,7 +307,7 @@ class RunFiles:
                 yield at
 
     def _is_in(self, at: int) -> bool:
-        """Whether a directory is this run's, or a new one in its place, in which nothing can be overwritten."""
+        """Return whether a directory is this run's, or a new empty one in its place."""
         try:
             return read_manifest(Path(), dir_fd=at).id == self.id
         except MissingFileError:
@@ -323,20 +320,20 @@ class RunFiles:
         self._copy_manifest()
 
     def _copy_manifest(self) -> None:
-        """For a process that finds the memory without the run."""
+        """Copy `run.json` to memory, for a process that finds the memory without the run."""
         with suppress(OSError):  # a full tmpfs must not cost the run
             write_atomically(self.memory_dir / MANIFEST_NAME, self.manifest.to_json().encode(), follow=False)
 
 
 def read_manifest(folder: Path, dir_fd: int | None = None) -> Manifest:
-    """What the `run.json` in a directory says.
+    """Return the manifest in a directory's `run.json`.
 
     Args:
         folder: The directory.
-        dir_fd: The directory that `folder` starts from; a link is then not followed.
+        dir_fd: The directory that `folder` is relative to; links are then not followed.
 
     Raises:
-        FileError: It cannot be read, or says what cannot be.
+        FileError: The file cannot be read, or is not valid.
     """
     path = folder / MANIFEST_NAME
     content = read_bytes(path, MOST_OF_FACTS, follow=dir_fd is None, dir_fd=dir_fd)
@@ -345,22 +342,22 @@ def read_manifest(folder: Path, dir_fd: int | None = None) -> Manifest:
 
 
 def no_run_in(out: Path, name: str | None = None) -> str:
-    """The message for a user who looks for runs where there are none.
+    """Return the message for a user who looks for runs where there are none.
 
     Args:
-        out: Where.
-        name: What they would be called; None for any.
+        out: The directory of runs.
+        name: The name of the runs; None for any.
     """
     called = "" if name is None else f" called {name}"
-    # Our own directory is made by the first run; another one was likely mistyped.
+    # The first run makes the default directory; another one was probably mistyped.
     gone = "" if Path(out) == DEFAULT_OUT or Path(out).is_dir() else ", which is no directory"
     return f"no run{called} in {out} yet{gone}; `ticktree run SCRIPT` makes one"
 
 
 def remove_unmade(path: Path) -> bool:
-    """Remove the directory of a run that never held a `run.json`; return whether it is gone now.
+    """Remove the directory of a run that never had a `run.json`, and return whether it is gone.
 
-    Nothing is removed from a directory that holds anything but the temporary file of a killed process.
+    A directory that contains anything but the temporary files of killed processes stays as it is.
     """
     with suppress(OSError, TicktreeError), own_directory(path) as at:
         if all(name.startswith(f".{MANIFEST_NAME}.") for name in names_in(at)):
@@ -372,7 +369,7 @@ def remove_unmade(path: Path) -> bool:
 
 
 def unlink_at(name: str, at: int) -> None:
-    """Delete a file of an opened directory; one that is already gone is no error."""
+    """Delete a file of an opened directory, if it exists."""
     with suppress(FileNotFoundError):
         os.unlink(name, dir_fd=at)
 

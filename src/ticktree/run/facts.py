@@ -16,7 +16,7 @@ from ticktree.machine import git, processor
 from ticktree.machine.ceilings import ceiling_facts
 from ticktree.recorder import OFF_VARIABLE
 
-# Whose versions change what a loop costs.
+# Packages whose versions change the cost of a loop.
 _PACKAGES = (
     *("ticktree", "numpy", "scipy", "numba", "torch", "torchvision", "jax", "jaxlib", "tensorflow"),
     *("gymnasium", "gym", "pettingzoo", "mujoco", "dm-control", "pybullet", "isaacsim", "pygame"),
@@ -27,7 +27,7 @@ _PACKAGES = (
     *("opencv-python", "opencv-python-headless", "pillow", "av", "pygame-ce"),
 )
 
-# What decides how many threads do the work, on which devices, and how they wait.
+# Variables that determine the number of threads, their devices, and how they wait.
 _VARIABLES = re.compile(
     r"(OMP|GOMP|KMP|MKL|OPENBLAS|NUMEXPR|VECLIB|BLIS|NUMBA)_.*"
     r"|(CUDA|HIP|ROCR)_VISIBLE_DEVICES|CUDA_LAUNCH_BLOCKING|PYTORCH_.*ALLOC_CONF|TORCH_.*THREADS|XLA_FLAGS"
@@ -39,11 +39,11 @@ Value = str | int | float | bool
 
 
 def describe_program(argv: Sequence[str] | None = None, folder: Path | None = None) -> dict[str, Value]:
-    """What can be found out from outside the program, or inside it once it has ended.
+    """Return the facts that are available outside the program, or inside it once it has ended.
 
     Args:
         argv: The program's command line; by default this process's own.
-        folder: Where its source is; its commit is recorded.
+        folder: The directory of its source, whose commit is recorded.
     """
     argv = sys.argv if argv is None else argv
     folder = Path(argv[0] if argv else "").absolute().parent if folder is None else folder
@@ -75,7 +75,7 @@ def _python(argv: Sequence[str]) -> Iterator[tuple[str, Value]]:
 
 
 def _version(folder: Path) -> Iterator[tuple[str, Value]]:
-    """The commit of the program's source, and whether it has been changed since."""
+    """Yield the commit of the program's source, and whether the source differs from it."""
     commit = git.ask(folder, "rev-parse", "HEAD")
     if commit is None:
         return

@@ -1,6 +1,6 @@
-"""What becomes of a run: its profile at any time, its saving, and its end.
+"""The profile of a run at any time, how it is saved, and how the run is finished.
 
-A profiled program imports this module when it starts: nothing slow is imported here before it is needed.
+A profiled program imports this module when it starts: it imports slow modules only when they are needed.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from ticktree.profile import Profile
     from ticktree.profile.timeline import Timeline
 
-# What was folded, what was kept of private memory, and what was being written when its writer was killed.
+# Folded records, images of private memory, and temporary files of killed writers.
 _PASSING = r"folded\.json|without-room|not-instrumented|\d+-\d+(-\d+)?\.tt|\..+\.(?P<writer>\d+)\.tmp"
 
 
@@ -32,19 +32,19 @@ class RunDirectory(RunFiles):
     """One run on disk."""
 
     def profile(self) -> Profile:
-        """What was recorded: up to this moment while the program runs, else all of it.
+        """Return the run's profile: while the program runs, up to this moment.
 
         Raises:
-            TicktreeError: Nothing of it is left, or what is left cannot be read.
+            TicktreeError: No records are left, or they cannot be read.
         """
         live = self._read_memory()
         return self._read_saved() if live is None else live
 
     def fold(self) -> None:
-        """Save what has been recorded so far: memory does not survive the machine.
+        """Save the profile so far: memory does not survive a stop of the machine.
 
         Raises:
-            TicktreeError: What was recorded cannot be read.
+            TicktreeError: The records cannot be read.
             OSError: The profile cannot be written.
         """
         live = self._read_memory()
@@ -52,19 +52,19 @@ class RunDirectory(RunFiles):
             self._save(_annotated(live, {"unfinished": True}))
 
     def finish(self, left: int | None = None) -> Profile:
-        """Save the whole run's profile, give its memory back, and return the profile.
+        """Save the whole run's profile, free its memory, and return the profile.
 
-        A run that has been finished already stays as it is.
+        A run that is already finished stays as it is.
 
         Args:
-            left: a process that continues, and no longer records.
+            left: pid of a process that continues and has stopped recording.
 
         Raises:
-            TicktreeError: What was recorded cannot be read.
+            TicktreeError: The records cannot be read.
             OSError: The profile cannot be written; the memory files are kept.
         """
         if not self.is_finished():
-            require_memory(self.memory_dir)  # which is deleted then
+            require_memory(self.memory_dir)  # it is deleted below
         whole = self._read_memory()
         if whole is None:
             return self._read_saved()
@@ -76,34 +76,34 @@ class RunDirectory(RunFiles):
         return whole
 
     def tidy(self) -> None:
-        """Delete from a finished run's directory what is in its profile, and what was being written by the killed."""
+        """Delete files from a finished run's directory that its profile includes, and those of killed writers."""
         with self.opened() as at:
             for name in names_in(at):
                 match = re.fullmatch(_PASSING, name)
-                # Two may finish a run at the same time, and the other be still writing.
+                # Two processes may finish a run at the same time, and the other may still be writing.
                 if match and (match["writer"] is None or start_of(int(match["writer"])) is None):
                     unlink_at(name, at)
         forget_parts(self)
 
     def timeline(self) -> Timeline | None:
-        """The calls one by one, as far as they are kept; None where the run recorded no timeline.
+        """Return the individual calls that are kept; None if the run recorded no timeline.
 
         Raises:
-            TicktreeError: It cannot be read.
+            TicktreeError: The timeline cannot be read.
         """
         from ticktree.run.timeline import read_timeline
 
         return read_timeline(self)
 
     def _read_memory(self) -> Profile | None:
-        """The profile in the memory files; None if the run is finished, by whomever and be it this moment."""
+        """Return the profile in the memory files; None if the run is finished, even at this moment."""
         if self.is_finished():
             return None
         require_room()
         from ticktree.run.reading.reader import read_run
 
         profile = read_run(self)
-        # It is moved aside before its first file is deleted: if it is still there, no file was missing.
+        # Memory is moved aside before its first file is deleted: if it is still there, no file was missing.
         return None if self.is_finished() else _annotated(profile, self.manifest.metadata)
 
     def _read_saved(self) -> Profile:
@@ -126,7 +126,7 @@ class RunDirectory(RunFiles):
         return keep_timeline(self)
 
     def _outliving(self, left: int | None) -> int:
-        """How many recorded processes continue, whose further records will be lost."""
+        """Return how many recorded processes continue; their further records will be lost."""
         writers = {writer_of(file) for file in self.memory_files()}
         return sum(pid not in (os.getpid(), left) and start_of(pid) == started for pid, started in writers)
 

@@ -1,10 +1,10 @@
-"""What has been folded of a run: the profile of processes whose memory files are there no more.
+"""The folded part of a run: the profile of processes whose memory files have been deleted.
 
     ticktree-runs/RUN/folded.json
 
-It exists while the run continues, from the first fold until the run is finished. A file that it names counts
-as gone, whether it has been deleted already or not. Of each process it keeps where its nodes are: children
-that it started may still begin to record, as children of these nodes.
+It exists from the first fold until the run is finished. A memory file that it names counts as deleted, whether it
+is yet or not. It keeps the locations of each process's nodes: children that the process started may still begin to
+record, as children of these nodes.
 
 History of the format
     ticktree-folded/1  the first.
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 FORMAT = "ticktree-folded/1"
 _MOST_BYTES = 1 << 30
 
-# What tells one version of the file from the next, which is another file under the same name.
+# Identifies a version of the file; the next version is another file under the same name.
 Version = tuple[int, int, int]
 
 
@@ -44,12 +44,12 @@ class Folded:
     """The folded part of a run.
 
     Attributes:
-        profile: Of all its processes together, without wake edges: they are known of the whole run only.
-        files: Whose file each was, by the file's name.
-        places: Where each node is, by process and reference.
+        profile: The profile of all its processes, without wake edges, which only the whole run can place.
+        files: The process of each file, by the file's name.
+        places: The location of each node, by process and reference.
         loose: Wake edges.
-        longest: The critical path that was found so far.
-        version: Of the file it was read from; None where there is none.
+        longest: The longest critical path so far.
+        version: Version of the file it was read from; None if there is none.
     """
 
     profile: Profile = field(default_factory=Profile)
@@ -60,7 +60,7 @@ class Folded:
     version: Version | None = None
 
     def with_more(self, profile: Profile, loose: Sequence[Loose], longest: Longest) -> Folded:
-        """This and what files more say."""
+        """Return this with the profile, wake edges and critical path of more files."""
         return replace(
             self,
             profile=self.profile + profile,
@@ -69,43 +69,43 @@ class Folded:
         )
 
     def with_files(self, files: Mapping[str, ProcessKey], places: NodeLocations) -> Folded:
-        """This, naming some files more."""
+        """Return this with more files and the locations of their nodes."""
         more = {writer: places[writer] for writer in files.values()}
         return replace(self, files={**self.files, **files}, places={**self.places, **more})
 
     def to_text(self) -> str:
-        """The text of `folded.json`; workers of one kind lay out their nodes alike, which is written once."""
+        """Return the text of `folded.json`; workers of one kind have the same layout of nodes, written once."""
         at_path: dict[str, int] = {}
         at_layout: dict[tuple[int, ...], int] = {}
         files = []
         for name, process in self.files.items():
-            laid = tuple(
+            layout = tuple(
                 number
                 for ref, spot in self.places[process].items()
                 for number in (ref, at_path.setdefault(spot.path, len(at_path)), spot.tree)
             )
-            files.append([name, *process, at_layout.setdefault(laid, len(at_layout))])
+            files.append([name, *process, at_layout.setdefault(layout, len(at_layout))])
         fields = {
             "format": FORMAT,
             "files": files,
             "paths": list(at_path),
-            "layouts": [list(laid) for laid in at_layout],
+            "layouts": [list(layout) for layout in at_layout],
             "loose": [[path, writer, *_flat(edge)] for path, writer, edge in self.loose],
             "longest": [
                 self.longest.writer,
                 [[*place.process, place.node, ns] for place, ns in self.longest.shares.items()],
             ],
-            # As a text in the text: trees are deeper than json can write.
+            # As a string: trees may be deeper than json can write.
             "profile": self.profile.to_json(),
         }
         return json.dumps(fields, separators=(",", ":")) + "\n"
 
     @classmethod
     def from_text(cls, text: str, version: Version | None = None) -> Folded:
-        """Reads what `to_text` wrote.
+        """Return the folded part in a text that `to_text` wrote.
 
         Raises:
-            FileError: It is nothing that could have been written.
+            FileError: The text is not valid.
         """
         with understood(FOLDED):
             fields: dict[str, Any] = json_in(text)
@@ -115,9 +115,9 @@ class Folded:
             layouts = [
                 {
                     int(ref): NodeLocation(paths[at], int(tree))
-                    for ref, at, tree in zip(laid[0::3], laid[1::3], laid[2::3], strict=True)
+                    for ref, at, tree in zip(layout[0::3], layout[1::3], layout[2::3], strict=True)
                 }
-                for laid in fields["layouts"]
+                for layout in fields["layouts"]
             ]
             files = {str(name): _process(numbers) for name, *numbers, _ in fields["files"]}
             places = {_process(numbers): layouts[at] for _, *numbers, at in fields["files"]}
@@ -133,14 +133,14 @@ class Folded:
 
 
 def read_folded(folder: Path, known: Folded | None = None) -> Folded:
-    """What has been folded of the run kept in `folder`; nothing, where there is no such file.
+    """Return the folded part of the run in `folder`; an empty one if there is no file.
 
     Args:
         folder: The run's directory.
-        known: What it was when it was last read: given back, if it is still that.
+        known: The result of the last call: returned if the file has not changed.
 
     Raises:
-        FileError: The file cannot be read, or is nothing that could have been written.
+        FileError: The file cannot be read, or is not valid.
     """
     path = folder / FOLDED
     try:
@@ -174,13 +174,13 @@ def _process(numbers: list[Any]) -> ProcessKey:
 
 @dataclass
 class Gathered:
-    """A run's parts; nothing is in two of them, and nothing in none.
+    """The records of a run, each in exactly one of these parts.
 
     Attributes:
-        images: The memory files that could be read, by path.
-        errors: What is wrong with those that could not.
-        folded: All that has been folded.
-        unbegun: Files in which nothing has been written yet.
+        images: The readable memory files, by path.
+        errors: The errors of the others.
+        folded: The folded part.
+        unbegun: Files without any record yet.
     """
 
     images: dict[Path, Image] = field(default_factory=dict)
@@ -189,7 +189,7 @@ class Gathered:
     unbegun: list[Path] = field(default_factory=list)
 
     def leave_out_folded(self) -> None:
-        """Drops what was read of files that have been folded since: their processes had ended, it is the same."""
+        """Drop the images of files that have been folded since: the records of ended processes are the same."""
         names = self.folded.files
         self.images = {path: image for path, image in self.images.items() if path.name not in names}
         self.errors = {path: error for path, error in self.errors.items() if path.name not in names}
@@ -197,10 +197,10 @@ class Gathered:
 
 
 def gather(run: RunFiles, read: Callable[[Path], Image] = Image.of_file) -> Gathered:
-    """Reads a run's files while its processes write to them, and others may fold them.
+    """Read a run's files while its processes write to them, and others may fold them.
 
-    A file is deleted only after `folded.json` names it. So what was found is whole if that is the same before
-    and after; where it is not, what it names by now is left out of what was read.
+    A file is deleted only after `folded.json` names it. So the result is complete if `folded.json` is the same before
+    and after; if it is not, the files that it names by now are left out of the images.
 
     Args:
         run: The run.
@@ -222,7 +222,7 @@ def gather(run: RunFiles, read: Callable[[Path], Image] = Image.of_file) -> Gath
         try:
             found.images[path] = read(path)
         except GoneError:
-            continue  # folded meanwhile, or the run was finished
+            continue  # it was folded meanwhile, or the run was finished
         except UnbegunError:
             found.unbegun.append(path)
         except DamagedError as error:

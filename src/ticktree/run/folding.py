@@ -1,8 +1,8 @@
-"""Folding: memory files whose processes have ended become part of the run on disk, and their memory is given back.
+"""Folding: memory files whose processes have ended become part of the run on disk, and their memory is freed.
 
-Any process may fold, and be killed while it does: `folded.json` is replaced in one step, only then are the
-files that it names deleted, and the next folder deletes those that are left. A lock keeps folders from each
-other; readers need none (gathering.py).
+Any process may fold, and be killed while it does: it replaces `folded.json` atomically, only then deletes the
+files that it names, and the next folding process deletes those that are left. A lock keeps folding processes from
+each other; readers do not need it (`gather` in folded.py).
 """
 
 from __future__ import annotations
@@ -27,20 +27,20 @@ if TYPE_CHECKING:
     from ticktree.run.reading.joining import Joining
     from ticktree.run.reading.tree import NodeLocations
 
-# Fewer are left to lie: reading them takes less than folding does.
+# Fewer files are not folded: reading them takes less time than folding does.
 MANY_FILES = 64
 MANY_BYTES = 16 << 20
 
 
 def fold_if_many(run: RunFiles) -> int:
-    """Folds a run's finished files if they are many or large; a look at the directory, if they are not.
+    """Fold a run's finished files if they are many or large; otherwise only list the directory.
 
     Returns:
-        How many files were folded.
+        The number of folded files.
 
     Raises:
-        TicktreeError: What was recorded cannot be read; nothing has changed.
-        OSError: What was folded cannot be written; nothing has changed.
+        TicktreeError: The records cannot be read; no file has changed.
+        OSError: The folded part cannot be written; no file has changed.
     """
     files = memory_files(run.memory_dir)
     if not _are_many(files) or not _are_many(_finished(run, files)):
@@ -49,14 +49,14 @@ def fold_if_many(run: RunFiles) -> int:
 
 
 def fold_finished(run: RunFiles) -> int:
-    """Folds the files of all processes of a run that have ended, unless another process does so now.
+    """Fold the files of all processes of a run that have ended, unless another process is folding.
 
     Returns:
-        How many files were folded.
+        The number of folded files.
 
     Raises:
-        TicktreeError: What was recorded cannot be read; nothing has changed.
-        OSError: What was folded cannot be written; nothing has changed.
+        TicktreeError: The records cannot be read; no file has changed.
+        OSError: The folded part cannot be written; no file has changed.
     """
     with _lock(run.memory_dir) as is_ours:
         return _fold(run) if is_ours else 0
@@ -64,22 +64,22 @@ def fold_finished(run: RunFiles) -> int:
 
 def _fold(run: RunFiles) -> int:
     require_room()
-    from ticktree.profile import Profile  # from here on it is slow
+    from ticktree.profile import Profile  # slow imports
     from ticktree.run.folded import gather
     from ticktree.run.timeline import keep_timeline
 
     ended = set(_finished(run, run.memory_files()))
     found = gather(run)
     if run.path / FOLDED in found.errors:
-        # Replaced by another, what it held would be lost without a word.
+        # Replacing it would silently lose its records.
         raise found.errors[run.path / FOLDED]
     _delete(run, [path for path in run.memory_files() if path.name in found.folded.files])
-    # Processes that ended before they began to record have left nothing but their files.
+    # Processes that ended before they began to record have left empty files.
     _delete(run, [path for path in found.unbegun if path in ended])
     ready, places = _placed(run, found, ended)
     profile, joining = _joined(run, ready.values(), places)
     if joining.errors:
-        # Damaged files stay as they are; reading the run reports them.
+        # Damaged files stay; reading the run reports them.
         for path, image in ready.items():
             if _joined(run, [image], places)[1].errors:
                 del found.images[path]
@@ -92,13 +92,13 @@ def _fold(run: RunFiles) -> int:
     more = more.with_files({path.name: image.writer for path, image in ready.items()}, places)
     run.write(FOLDED, more.to_text().encode(), durable=True)
     _delete(run, ready)
-    if run.is_finished():  # meanwhile, with all that was there
+    if run.is_finished():  # it was finished meanwhile, with all records
         run.remove([FOLDED])
     return len(ready)
 
 
 def _placed(run: RunFiles, found: Gathered, ended: set[Path]) -> tuple[dict[Path, Image], NodeLocations]:
-    """The files of the ended whose place in the tree is settled, and where the nodes of all are that have theirs."""
+    """Return the files of ended processes with a settled place in the tree, and the locations of all settled nodes."""
     from ticktree.run.reading.image import DamagedError
     from ticktree.run.reading.tree import NodeLocations, parents_first
 
@@ -106,7 +106,7 @@ def _placed(run: RunFiles, found: Gathered, ended: set[Path]) -> tuple[dict[Path
     paths = {id(image): path for path, image in found.images.items()}
     ready = {}
     for image in parents_first(found.images.values()):
-        if _has_its_place(run, image, places):
+        if _is_settled(run, image, places):
             with suppress(DamagedError):
                 places.add(image)
                 ready[paths[id(image)]] = image
@@ -114,7 +114,7 @@ def _placed(run: RunFiles, found: Gathered, ended: set[Path]) -> tuple[dict[Path
 
 
 def _joined(run: RunFiles, images: Iterable[Image], places: NodeLocations) -> tuple[Profile, Joining]:
-    """The profile of some files, and what is left over of them or wrong with them."""
+    """Return the profile of some files, and the `Joining` with their leftovers and errors."""
     from ticktree.run.reading.joining import Joining
 
     joining = Joining(run.id, places)
@@ -123,10 +123,10 @@ def _joined(run: RunFiles, images: Iterable[Image], places: NodeLocations) -> tu
     return joining.profile(is_whole=False), joining
 
 
-def _has_its_place(run: RunFiles, image: Image, places: NodeLocations) -> bool:
-    """Whether it is settled where a process hangs: under a node that is known, or under none.
+def _is_settled(run: RunFiles, image: Image, places: NodeLocations) -> bool:
+    """Return whether a process's place in the tree is settled: its parent is known, or will never be.
 
-    A parent that is alive may yet leave its own file, if it records in private memory; one whose file is there and
+    A live parent that records in private memory may still leave its own file; a parent whose file exists but is
     not known could not be read.
     """
     if not image.parent.pid or image.parent in places:
@@ -149,13 +149,13 @@ def _size(file: Path) -> int:
 
 
 def _finished(run: RunFiles, files: Sequence[Path]) -> list[Path]:
-    """Those of `files` whose processes have ended, as far as is visible from here."""
+    """Return those of `files` whose processes have ended, as far as is visible from here."""
     dead = dead_among(run.manifest.owner, {writer_of(file) for file in files})
     return [file for file in files if writer_of(file) in dead]
 
 
 def _delete(run: RunFiles, files: Collection[Path]) -> None:
-    """Deletes memory files: most lie on tmpfs, where no other user may rename, some in the run's folder."""
+    """Delete memory files: most are on tmpfs, where no other user may rename, some in the run's directory."""
     on_disk = [file.name for file in files if file.parent == run.path]
     if on_disk:
         run.remove(on_disk)
@@ -166,10 +166,10 @@ def _delete(run: RunFiles, files: Collection[Path]) -> None:
 
 @contextmanager
 def _lock(memory: Path) -> Iterator[bool]:
-    """Whether no other process folds this run; does not wait for one that does."""
+    """Yield whether this process holds the run's folding lock; do not wait for it."""
     try:
         fd = open_lock(memory)
-    except OSError:  # no memory left to fold, or no room for one more name
+    except OSError:  # the memory was removed, or there is no room for one more name
         yield False
         return
     try:
@@ -180,7 +180,7 @@ def _lock(memory: Path) -> Iterator[bool]:
             return
         yield True
     finally:
-        # Taken back by name: a child forked meanwhile has the descriptor too.
+        # Unlock explicitly: a child forked meanwhile has the descriptor too.
         with suppress(OSError):
             fcntl.flock(fd, fcntl.LOCK_UN)
         os.close(fd)

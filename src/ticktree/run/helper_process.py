@@ -1,9 +1,9 @@
-"""Processes that ticktree starts next to the program; of them, the one that folds.
+"""Processes that ticktree starts next to the program, and the one among them that folds.
 
-Programs may end their children without ending Python: by `os._exit`, or by a signal. Under `ticktree run` the
-supervisor folds, and a process that ends well folds for the others. Where neither happens, memory files pile up: then
-a process that begins to record starts this one. It is no child of the program's, so that the program neither waits for
-it nor learns of its end, and it holds none of the program's files.
+Programs may end their children by `os._exit` or a signal, which skips Python's exit handlers. Under `ticktree run` the
+supervisor folds, and a process that ends normally folds for the others. Otherwise memory files accumulate: then a
+process that begins to record starts this one. It is not a child of the program, so that the program neither waits for
+it nor notices its end, and it has none of the program's files open.
 """
 
 from __future__ import annotations
@@ -23,21 +23,21 @@ from ticktree.run.memory import LOCK_NAME, open_lock
 if TYPE_CHECKING:
     from ticktree.run.directory import RunFiles
 
-# How far what is ours stands back behind the program, where both want the same core: `os.nice`. The supervisor ends
-# the run as soon as the program is over.
+# How much lower than the program's our priorities are (`os.nice`). The supervisor finishes the run as soon as the
+# program has ended.
 SUPERVISOR = 5
-# What only reads a run: no user waits for a single read.
+# For processes that only read a run: no user waits for a single read.
 ONLOOKER = 10
-# As often as a supervisor looks.
+# The interval at which a supervisor looks for finished files.
 _EVERY_S = 2.0
-# The shell goes at once, and what it has started is the system's child.
+# The shell ends immediately, and init adopts the process that it started.
 _ORPHAN = '"$@" &'
 
 
 def environment() -> dict[str, str]:
-    """The environment of a process of ours: the program's, so that the same libraries are found.
+    """Return the environment of a helper process: the program's, so that it finds the same libraries.
 
-    It uses no device, needs no threads, and is not recorded.
+    The helper uses no device and one thread, and is not recorded.
     """
     paths = os.environ.get("PYTHONPATH", "").split(os.pathsep)
     whole = {"PYTHONPATH": os.pathsep.join(str(Path(path).absolute()) for path in paths if path)}
@@ -46,9 +46,9 @@ def environment() -> dict[str, str]:
 
 
 def fold_aside(run: RunFiles) -> None:
-    """Start a process that folds, unless the run has a supervisor or one was started a moment ago.
+    """Start a folding process, unless the run has a supervisor or one was started a moment ago.
 
-    If it cannot be started, the program continues, and the files stay until another process folds them.
+    If it cannot be started, the files stay until another process folds them.
     """
     with suppress(Exception):
         if not run.is_supervised() and _is_time(run.memory_dir):
@@ -56,7 +56,7 @@ def fold_aside(run: RunFiles) -> None:
 
 
 def _is_time(memory: Path) -> bool:
-    """Whether none was started a moment ago: the lock's time of change tells."""
+    """Return whether no folding process was started a moment ago, by the lock's modification time."""
     with suppress(FileNotFoundError):
         if abs(time.time() - (memory / LOCK_NAME).stat().st_mtime) < _EVERY_S:
             return False
@@ -69,13 +69,13 @@ def _is_time(memory: Path) -> bool:
 
 
 def _start(run: Path) -> None:
-    # Not `os.posix_spawn` and not `subprocess`, whose calls are recorded and led into the run.
+    # Not `os.posix_spawn` or `subprocess`: ticktree records their calls, and their children join the run.
     from posix import posix_spawn
 
     words = ["sh", "-c", _ORPHAN, "sh", sys.executable, "-P", "-m", __name__, os.fspath(run)]
     null = [(os.POSIX_SPAWN_OPEN, fd, os.devnull, os.O_RDWR, 0) for fd in range(3)]
     ours = [(os.POSIX_SPAWN_CLOSE, int(fd)) for fd in os.listdir("/proc/self/fd") if int(fd) > 2]  # noqa: PTH208
-    with _end_untold():
+    with _child_signal_blocked():
         shell = posix_spawn(
             "/bin/sh", words, environment(), file_actions=[*null, *ours], setsigmask=(), setpgroup=0
         )
@@ -83,8 +83,8 @@ def _start(run: Path) -> None:
 
 
 @contextmanager
-def _end_untold() -> Iterator[None]:
-    """Keeps from the program's handler that a child has ended."""
+def _child_signal_blocked() -> Iterator[None]:
+    """Keep the SIGCHLD of a child from the program's handler."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGCHLD])
     try:
         yield
@@ -95,12 +95,12 @@ def _end_untold() -> Iterator[None]:
 
 
 def main(path: str) -> None:
-    """Be that process."""
+    """Run as that process."""
     from ticktree.run.directory import RunFiles
     from ticktree.run.folding import fold_if_many
 
     os.nice(ONLOOKER)
-    with suppress(Exception):  # there is no reader for an error, and the run is complete either way
+    with suppress(Exception):  # an error would have no reader, and the run is complete either way
         fold_if_many(RunFiles.join(Path(path)))
 
 

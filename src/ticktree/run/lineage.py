@@ -1,8 +1,8 @@
-"""Who started this process, as far as that can be found out.
+"""Which process started this one, as far as it can be determined.
 
-A parent names itself to its child where it can (recorder/children.py): text of the form
-`PID-START-INCARNATION:NODE`. Where it did not, as through a shell whose start ticktree did not see, the
-nearest ancestor that records is the parent, and the node is not known: 0.
+A parent names itself to its child if it can (recorder/children.py): text of the form
+`PID-START-INCARNATION:NODE`. If it did not, as through a shell whose start ticktree did not record, the
+nearest ancestor that records is the parent, and its node is unknown: 0.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ _MOST_ANCESTORS = 64
 
 
 def parent_of_process(run: RunFiles) -> str | None:
-    """The parent node of this process, if its parent did not name it; None for the run's first process."""
+    """Return the parent node of a process whose parent did not name it; None for the run's first process."""
     owner = run.manifest.owner
     before = _latest_program(run, os.getpid())
-    if before:  # this process was another program before (exec)
+    if before:  # this process ran another program before (exec)
         return f"{before}:0"
     pid = os.getppid()
     if run.manifest.supervised and _is(owner, pid):
@@ -40,7 +40,7 @@ def _is(owner: Owner, pid: int) -> bool:
 
 
 def _latest_program(run: RunFiles, pid: int) -> str | None:
-    """PID-START-INCARNATION of what a process runs now, if that is recorded."""
+    """Return PID-START-INCARNATION of a process's current program, if it is recorded."""
     start = start_of(pid)
     incarnation = 0
     names = (f"{pid}-{start}.tt", *(f"{pid}-{start}-{at}.tt" for at in range(2, _MOST_ANCESTORS)))

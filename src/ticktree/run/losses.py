@@ -1,6 +1,6 @@
-"""What of a run is not recorded: libraries that could not be instrumented, and processes without a memory file.
+"""Losses of a run: libraries that could not be instrumented, and processes without a memory file.
 
-Libraries that could not be instrumented as expected, as the processes of a run have met it:
+Processes note each library that could not be instrumented as expected:
 
     ticktree-runs/RUN/not-instrumented     one line of JSON per process and module of a library
 
@@ -26,54 +26,54 @@ if TYPE_CHECKING:
 _NOT_INSTRUMENTED = "modules_not_instrumented"
 # Begins the metadata's key for a library; its values are sentences.
 _FACT = "not_instrumented."
-# Most that are read: a run imports a few dozen libraries.
+# The most lines to read: a run imports a few dozen libraries.
 _MOST = 1000
 
 
 def note_instrument_loss(run: RunFiles, library: str, sentence: str) -> None:
-    """Note that something of a library is not recorded.
+    """Note that part of a library is not recorded.
 
     Args:
         run: The run.
         library: Its name, as after `--instrument`.
-        sentence: What and why, in one line.
+        sentence: One line that says what is not recorded and why.
 
     Raises:
-        OSError: The directory does not allow it.
-        TicktreeError: The run's directory is not this run's any more.
+        OSError: The file cannot be written.
+        TicktreeError: The run's directory was replaced.
     """
     line = f"{json.dumps([library, sentence])}\n".encode()
     flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
     with run.opened() as at:
         fd = os.open(NOT_INSTRUMENTED, flags, 0o666, dir_fd=at)
         with os.fdopen(fd, "r+b", buffering=0) as file:
-            if line not in file.read(MOST_OF_FACTS):  # a thousand workers import the same
+            if line not in file.read(MOST_OF_FACTS):  # a thousand workers import the same library
                 file.write(line)
 
 
 def read_instrument_losses(run: RunFiles) -> Profile:
-    """Return what was noted, as losses and metadata."""
+    """Return the noted losses as a profile with losses and metadata."""
     from ticktree.profile import Profile
 
     try:
         content = read_bytes(run.path / NOT_INSTRUMENTED, MOST_OF_FACTS, follow=False)
     except FileError:
         return Profile()
-    found: dict[str, set[str]] = {}
+    facts: dict[str, set[str]] = {}
     for line in dict.fromkeys(content.decode(errors="replace").splitlines()[:_MOST]):
         try:
             library, sentence = json.loads(line)
         except ValueError:
             continue
-        found.setdefault(f"{_FACT}{library}", set()).add(str(sentence))
+        facts.setdefault(f"{_FACT}{library}", set()).add(str(sentence))
     return Profile(
-        metadata={key: frozenset(sentences) for key, sentences in found.items()},
-        losses={_NOT_INSTRUMENTED: sum(map(len, found.values()))} if found else {},
+        metadata={key: frozenset(sentences) for key, sentences in facts.items()},
+        losses={_NOT_INSTRUMENTED: sum(map(len, facts.values()))} if facts else {},
     )
 
 
 def instrument_losses(profile: Profile) -> Sequence[str]:
-    """Return a sentence for each module that is not instrumented, sorted by library."""
+    """Return one sentence per module that is not instrumented, sorted by library."""
     return [
         str(sentence)
         for key, sentences in sorted(profile.metadata.items())
@@ -83,7 +83,7 @@ def instrument_losses(profile: Profile) -> Sequence[str]:
 
 
 def summarize_instrument_losses(profile: Profile) -> Sequence[str]:
-    """Return the lines that are printed when the program ends: one per library."""
+    """Return the lines to print when the program ends, one per library."""
     lines = []
     for key, sentences in sorted(profile.metadata.items()):
         if key.startswith(_FACT):
@@ -93,12 +93,12 @@ def summarize_instrument_losses(profile: Profile) -> Sequence[str]:
     return lines
 
 
-# Processes that found no room for a memory file: unless they keep what they recorded at their end, it is lost.
+# Processes that found no room for a memory file: unless they save their records at their end, these are lost.
 #
-#     ticktree-runs/RUN/without-room     a line a process: what its memory file would be called
+#     ticktree-runs/RUN/without-room     one line per process: the name that its memory file would have
 #
-# On disk, because there is no memory; written to as such a process begins to record, because it may end in any way. A
-# process that ends well keeps its file under that name in the run's directory, and is no longer lost.
+# On disk, because there is no memory; written when such a process begins to record, because it may end in any way. A
+# process that ends normally saves its file under that name in the run's directory, and no longer counts as lost.
 
 LOSS = "processes_without_room"
 
@@ -108,11 +108,11 @@ def note_without_room(run: RunFiles, name: str) -> None:
 
     Args:
         run: The run.
-        name: What the file would be called.
+        name: The name that the file would have.
 
     Raises:
-        OSError: There is no room for that either.
-        TicktreeError: The run's directory is not this run's any more.
+        OSError: The disk has no room either.
+        TicktreeError: The run's directory was replaced.
     """
     flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
     with run.opened() as at:
@@ -124,11 +124,11 @@ def note_without_room(run: RunFiles, name: str) -> None:
 
 
 def count_without_room(run: RunFiles, known: Container[str]) -> int:
-    """How many processes of a run found no room, and have kept nothing of what they recorded.
+    """Return how many processes of a run found no room and have not saved their records.
 
     Args:
         run: The run.
-        known: The names of the memory files that there are, or have been folded.
+        known: The names of the memory files that exist or have been folded.
     """
     try:
         content = read_bytes(run.path / WITHOUT_ROOM, MOST_OF_FACTS, follow=False)
@@ -138,7 +138,7 @@ def count_without_room(run: RunFiles, known: Container[str]) -> int:
 
 
 def say_without_room(run: RunFiles, profile: Profile) -> str | None:
-    """The message, once per run, about processes that found no room; None where all did."""
+    """Return the message, once per run, about processes that found no room; None if there are none."""
     count = profile.losses.get(LOSS, 0)
     if not count:
         return None

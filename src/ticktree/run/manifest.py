@@ -1,4 +1,4 @@
-"""What a run says about itself in its `run.json`.
+"""The manifest of a run: the facts in its `run.json`.
 
 History of the format
     ticktree-run/1  the first.
@@ -22,18 +22,17 @@ class Manifest(NamedTuple):
     """The facts of a run that are known when it starts.
 
     Attributes:
-        id: Unique among all runs of all machines; a merged profile tells repeats apart by it.
-        started_ns: Wall-clock nanoseconds since 1970 when it was created.
+        id: Unique among all runs of all machines; a merged profile distinguishes its runs by it.
+        started_ns: Wall-clock nanoseconds since 1970 when the run was created.
         began_ns: The same instant on CLOCK_MONOTONIC; windows and worst ticks count from it.
         argv: The program's command line, script or `-m` first.
-        cwd: Where it was started.
-        directory: The run's own directory when it was created; its memory is led back to it by this.
+        cwd: The working directory in which it was started.
+        directory: The run's directory when it was created, for processes that find only the memory.
         owner: The process that finishes the run: its supervisor, or the program itself.
         supervised: Whether the owner is a supervisor.
         memory: The directory of its memory files, while it has them.
-        metadata: What was found out about machine and program.
-        program_ended_ns: CLOCK_MONOTONIC when the supervised program had ended; 0 before, or if it had no
-            supervisor.
+        metadata: Facts about machine and program.
+        program_ended_ns: CLOCK_MONOTONIC when the supervised program had ended; 0 before, or without a supervisor.
     """
 
     id: str
@@ -49,7 +48,7 @@ class Manifest(NamedTuple):
     program_ended_ns: int = 0
 
     def to_json(self) -> str:
-        """The text of `run.json`."""
+        """Return the text of `run.json`."""
         fields = {"format": FORMAT, **self._asdict(), "owner": self.owner._asdict()}
         return json.dumps(fields, indent=1) + "\n"
 
@@ -58,7 +57,7 @@ class Manifest(NamedTuple):
         """Read a `run.json`; fields of later minor versions are ignored.
 
         Raises:
-            TicktreeError: The text is not the manifest of a run, or of a version unknown here.
+            TicktreeError: The text is not the manifest of a run, or has an unknown version.
         """
         try:
             data = json_in(text)
@@ -97,7 +96,7 @@ _OWNER_KINDS: dict[str, type] = {"pid": int, "started": int, "boot_id": str, "na
 
 def _field(data: dict[str, Any], name: str, kind: type) -> Any:
     value = data.get(name)
-    # A bool is an int to isinstance, and no field is either.
+    # isinstance takes a bool for an int, and no field may be either.
     if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
         raise TicktreeError(f"{name!r} is missing or not of type {kind.__name__}")
     if kind is int and not -_MOST <= data[name] < _MOST:

@@ -1,22 +1,21 @@
-"""Where a run's memory files live: an own directory on tmpfs, private to one user.
+"""The memory directory of a run: its memory files, on tmpfs, private to one user.
 
     /dev/shm/ticktree-UID/RUN-ID/
-        run.json                 what run this is (manifest.py), if the directory is found without the run
-        owner-...                which process made it, should there be no room for run.json (owner.py)
-        homeless-...             since when the run's own directory is missing (abandoned.py)
+        run.json                 the facts of the run (manifest.py), for processes that find only this directory
+        owner-...                the process that made it, in case run.json finds no room (owner.py)
+        homeless-...             the time since which the run's own directory is missing (abandoned.py)
         folding.lock             held by the process that folds finished files (folding.py)
-        rank-NUMBER.json         of which job a process is (fleet/store_slots.py)
-        machine.json             what the machine did, as its supervisor reads it (readings.py)
-        samples.json             which code ran, as its supervisor saw it from outside (sampled.py)
+        rank-NUMBER.json         the job of a process (fleet/store_slots.py)
+        machine.json             readings of the machine by the supervisor (readings.py)
+        samples.json             stack samples by the supervisor (sampled.py)
         PID-STARTED.tt           one file per process, written by the recorder
         experiments.ttx          what `ticktree whatif` makes faster now (experiments/ledger.h)
-        channels.ttc             signals between processes, left where all of them find them (critical_path/channel.h)
+        channels.ttc             signals between processes (critical_path/channel.h)
 
 Not on a disk, because the kernel write-protects dirty pages of disk files when it writes them back, and the
-next store to such a page stalls the program that is being measured. tmpfs is memory: what lies here must be
-removed.
+next store to such a page stalls the measured program. tmpfs is memory: files here must be removed.
 
-Where another user has made `ticktree-UID` first, it is `ticktree-UID-` and eight random digits instead.
+If another user has made `ticktree-UID` first, the name is `ticktree-UID-` and eight random digits instead.
 """
 
 from __future__ import annotations
@@ -35,12 +34,12 @@ from ticktree.run.manifest import MANIFEST_NAME
 from ticktree.run.naming import MACHINE, RANK, SAMPLES
 
 LOCK_NAME = "folding.lock"
-# As text: few of the processes that import this look at any file.
+# As text: few of the processes that import this module match any file.
 _FILE_NAME = r"(\d+)-(\d+)(?:-\d+)?\.tt"
 _OWNER_NAME = r"owner-(\d+)-(\d+)-(\d+)-([0-9a-f-]*)"
-# Signals between processes; with a number: a table that was being made when its process died.
-# Since when: so long after the machine's boot, and which boot.
+# Seconds since the machine's boot, and the boot's id.
 _HOMELESS_NAME = r"homeless-(\d+)-([0-9a-f-]*)"
+# Signals between processes; with a number: a table whose process died while it made the table.
 _CHANNELS = r"channels\.ttc(\.\d+)?|experiments\.ttx"
 # Stacks from a process that samples itself.
 _RING = r"\d+-\d+-\d+\.ring"
@@ -53,16 +52,16 @@ _SHARED = Path("/dev/shm")
 
 
 def create_memory(run_id: str) -> Path:
-    """Make the memory directory of a new run: in the first of `memory_bases` that takes it.
+    """Make the memory directory of a new run, in the first of `memory_bases` that allows it.
 
     Raises:
-        TicktreeError: There is no place for it.
+        TicktreeError: None does.
     """
     failures: list[TicktreeError] = []
     for base in memory_bases():
         try:
             require_base(base)
-            return _made(_private_root(base), run_id)
+            return _make(_private_root(base), run_id)
         except OSError as error:
             failures.append(TicktreeError(f"no place for memory files in {base}: {error.strerror}"))
         except TicktreeError as error:
@@ -71,9 +70,9 @@ def create_memory(run_id: str) -> Path:
 
 
 def _private_root(base: Path) -> Path:
-    """Makes this user's directory in a base, unless it is there.
+    """Return this user's directory in a base, and make it if necessary.
 
-    Another user may have made one in our name, to stop us: then it has a name that could not be foreseen.
+    Another user may have made one in our name, to stop us: then ours has an unpredictable name.
     """
     root = usual_root(base)
     with suppress(FileExistsError):
@@ -87,24 +86,24 @@ def _private_root(base: Path) -> Path:
     return root
 
 
-def _made(root: Path, run_id: str) -> Path:
+def _make(root: Path, run_id: str) -> Path:
     directory = root / run_id
     directory.mkdir(mode=0o700)
     try:
         _mark(directory, Owner.current())
-    except OSError:  # room for no more than a directory
+    except OSError:  # there was room only for a directory
         directory.rmdir()
         raise
     return directory
 
 
 def usual_root(base: Path) -> Path:
-    """This user's directory in a base, where no other user has made one of that name."""
+    """Return this user's directory in a base, unless another user has made one of that name."""
     return base / f"ticktree-{os.geteuid()}"
 
 
 def other_root(directory: Path) -> str | None:
-    """Why a memory directory does not lie in the usual one of its base; None where it does."""
+    """Return why a memory directory is not in the usual one of its base; None if it is."""
     usual = usual_root(directory.parent.parent)
     if directory.parent == usual:
         return None
@@ -112,10 +111,10 @@ def other_root(directory: Path) -> str | None:
 
 
 def require_memory(directory: Path) -> None:
-    """Refuse a named directory of memory files that is not one of ours.
+    """Raise unless a directory is this user's memory directory.
 
     Raises:
-        TicktreeError: It says why.
+        TicktreeError: It is not; the message says why.
     """
     require_base(directory.parent.parent)
     if not _is_root_name(directory.parent.name):
@@ -129,7 +128,7 @@ def _is_root_name(name: str) -> bool:
 
 
 def _roots(base: Path) -> Iterator[Path]:
-    """The directories of this user, and of no other, in a base."""
+    """Yield the private directories of this user in a base."""
     try:
         names = sorted(filter(_is_root_name, os.listdir(base)))  # noqa: PTH208 - /tmp may hold a hundred thousand
     except OSError:
@@ -138,7 +137,7 @@ def _roots(base: Path) -> Iterator[Path]:
 
 
 def is_private(root: Path) -> bool:
-    """Whether a directory is this user's, and no other user may enter it."""
+    """Return whether a directory is this user's, and no other user may enter it."""
     try:
         require_private(root)
     except (OSError, TicktreeError):
@@ -147,7 +146,7 @@ def is_private(root: Path) -> bool:
 
 
 def memory_files(directory: Path) -> list[Path]:
-    """The memory files in a run's memory directory, in the order of their names."""
+    """Return the memory files in a run's memory directory, in the order of their names."""
     try:
         return sorted(path for path in directory.iterdir() if re.fullmatch(_FILE_NAME, path.name))
     except FileNotFoundError:
@@ -155,21 +154,21 @@ def memory_files(directory: Path) -> list[Path]:
 
 
 def open_lock(directory: Path) -> int:
-    """Open the file that a folding process locks, and make it if needed; the caller closes the descriptor.
+    """Open the file that a folding process locks, and make it if necessary; the caller closes the descriptor.
 
     Raises:
-        OSError: There is no memory to fold any more, or no room for one more name.
+        OSError: The memory directory was removed, or has no room for one more name.
     """
     return os.open(directory / LOCK_NAME, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
 
 
 class ProcessKey(NamedTuple):
-    """One program that one process runs: what a memory file is written by.
+    """One program that one process runs: the writer of a memory file.
 
     Attributes:
         pid: The process.
-        start: When it was started, as in `Owner.started`.
-        incarnation: Which of the programs that it has run, from 1.
+        start: When the process was started, as in `Owner.started`.
+        incarnation: The number of the program among those that the process has run, from 1.
     """
 
     pid: int
@@ -177,19 +176,19 @@ class ProcessKey(NamedTuple):
     incarnation: int
 
     def __str__(self) -> str:
-        """As memory files are named, and processes in profiles."""
+        """Return the name of the memory file without its suffix, which is also the process's id in profiles."""
         again = f"-{self.incarnation}" if self.incarnation > 1 else ""
         return f"{self.pid}-{self.start}{again}"
 
 
 def process_of(file: Path) -> ProcessKey:
-    """The process that writes a memory file, by the file's name."""
+    """Return the process that writes a memory file, by the file's name."""
     pid, start, *again = map(int, file.stem.split("-"))
     return ProcessKey(pid, start, *again or (1,))
 
 
 def writer_of(file: Path) -> tuple[int, int]:
-    """The pid and start (as `Owner.started`) of the process that writes a memory file."""
+    """Return the pid and start (as `Owner.started`) of the process that writes a memory file."""
     match = re.fullmatch(_FILE_NAME, file.name)
     if match is None:
         raise TicktreeError(f"{file.name} is not the name of a memory file")
@@ -197,7 +196,7 @@ def writer_of(file: Path) -> tuple[int, int]:
 
 
 def owner_of(directory: Path) -> Owner | None:
-    """Who made a memory directory, as far as its own mark says."""
+    """Return the process that made a memory directory, by the mark in it; None without a mark."""
     for path in directory.iterdir():
         match = re.fullmatch(_OWNER_NAME, path.name)
         if match:
@@ -206,10 +205,10 @@ def owner_of(directory: Path) -> Owner | None:
 
 
 def remove_memory(directory: Path) -> None:
-    """Give a run's memory back.
+    """Free a run's memory.
 
-    It is moved aside first, in one step: a reader of its files can see afterwards that some may have been
-    missing. Only what belongs there is deleted: a damaged `run.json` must not make us delete other things.
+    It is first moved aside, atomically: a reader of its files can detect afterwards that some may have been
+    missing. Only known files are deleted: a damaged `run.json` must not make us delete others.
     """
     aside = directory
     if not is_aside(directory):
@@ -218,7 +217,7 @@ def remove_memory(directory: Path) -> None:
         except FileNotFoundError:  # another process finished the run at the same time
             return
     with suppress(FileNotFoundError):
-        # run.json last: while it is there, it can be found out what this was.
+        # run.json last: it identifies the run until the end.
         for path in [*filter(_belongs, list(aside.iterdir())), aside / MANIFEST_NAME]:
             path.unlink(missing_ok=True)
     with suppress(OSError):
@@ -226,7 +225,7 @@ def remove_memory(directory: Path) -> None:
 
 
 def all_memory() -> Iterator[Path]:
-    """Every memory directory of this user on this machine; also those half removed, which `is_aside` tells."""
+    """Yield every memory directory of this user on this machine, including partly removed ones (`is_aside`)."""
     for base in {*memory_bases(), _SHARED, _temporary()}:
         for root in _roots(base):
             with suppress(OSError):
@@ -234,12 +233,12 @@ def all_memory() -> Iterator[Path]:
 
 
 def is_aside(directory: Path) -> bool:
-    """Whether a memory directory is that of a finished run, and was to be removed."""
+    """Return whether a memory directory belongs to a finished run and was being removed."""
     return directory.name.endswith(_FINISHED)
 
 
 def memory_bases() -> Iterator[Path]:
-    """Where memory directories are made: TICKTREE_MEMORY_DIR, else /dev/shm, or else among temporary files."""
+    """Yield where to make memory directories: TICKTREE_MEMORY_DIR, else /dev/shm, else the temporary directory."""
     named = os.environ.get("TICKTREE_MEMORY_DIR")
     if named:
         yield Path(named).absolute()
@@ -250,7 +249,7 @@ def memory_bases() -> Iterator[Path]:
 
 
 def homeless_since(directory: Path) -> tuple[int, str] | None:
-    """When a directory was found to be without its run: seconds after a boot, and the boot's id; None for never."""
+    """Return when a directory was marked as without its run: seconds since a boot, and its id; None if not marked."""
     for path in directory.iterdir():
         match = re.fullmatch(_HOMELESS_NAME, path.name)
         if match:
@@ -259,7 +258,7 @@ def homeless_since(directory: Path) -> tuple[int, str] | None:
 
 
 def mark_homeless(directory: Path, since_boot_s: int, boot: str) -> None:
-    """Notes that a directory is without its run, in a name: there is room for that even on a full tmpfs."""
+    """Mark a directory as without its run by a file name, for which even a full tmpfs has room."""
     for path in directory.iterdir():
         if re.fullmatch(_HOMELESS_NAME, path.name):
             path.unlink(missing_ok=True)
@@ -267,13 +266,13 @@ def mark_homeless(directory: Path, since_boot_s: int, boot: str) -> None:
 
 
 def _temporary() -> Path:
-    import tempfile  # Slow to import, and hardly ever wanted.
+    import tempfile  # slow to import, and rarely needed
 
     return Path(tempfile.gettempdir())
 
 
 def _mark(directory: Path, owner: Owner) -> None:
-    """Records the maker of a directory in a file name, for which there is room even on a full tmpfs."""
+    """Record the maker of a directory in a file name, for which even a full tmpfs has room."""
     name = f"owner-{owner.pid}-{owner.started}-{owner.namespace}-{owner.boot_id}"
     os.close(os.open(directory / name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
 

@@ -1,4 +1,4 @@
-"""Merging: any number of runs as parts of one job, so that any number can be added to any other."""
+"""Merge any number of runs as parts of one job, in any grouping."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ class Job:
     """One execution of a program on several machines: merged, its runs are one run.
 
     Attributes:
-        id: what this run is called.
-        keeps_writers: whether it is kept whose each part is: with it, a profile grows with every process.
+        id: the id of the merged run.
+        keeps_writers: whether to keep each writer's part: then the profile grows with every process.
     """
 
     id: str
@@ -32,20 +32,20 @@ class Job:
 
     @classmethod
     def of(cls, sources: Sequence[Path], name: str | None = None, *, keeps_writers: bool = True) -> Job:
-        """Return a job that is called the same whenever the same is merged, whatever the order.
+        """Return a job whose id depends on its sources, but not on their order.
 
         Args:
-            sources: what is merged.
-            name: what to call it; None for "job".
+            sources: the sources to merge.
+            name: prefix of the id; None for "job".
             keeps_writers: see `Job`.
         """
-        every = "\0".join(sorted(str(source.absolute()) for source in sources))
-        digest = hashlib.sha256(every.encode(errors="surrogateescape")).hexdigest()
+        names = "\0".join(sorted(str(source.absolute()) for source in sources))
+        digest = hashlib.sha256(names.encode(errors="surrogateescape")).hexdigest()
         return cls(f"{name or 'job'}-{digest[:_DIGITS]}", keeps_writers)
 
 
-# Between a process's own id and the tag of the run it is of: processes of two machines may have the same number and
-# start, as containers that are started together do.
+# Separates a process's id from the tag of its run: processes of two machines may have the same pid and start, as in
+# containers that are started together.
 _AT = "@"
 _TAG_DIGITS = 16
 
@@ -55,11 +55,11 @@ class Part:
     """Some runs of a job, merged.
 
     Attributes:
-        profile: of all of them.
-        sources: how many were read.
-        runs: what tells each run from every other, and the source that it was first met in.
-        again: sources in which a run was met again, each with where it had been met before.
-        programs: how many sources are of each program; those that do not say are not among them.
+        profile: the merged profile.
+        sources: number of sources read.
+        runs: the first source of each run, by the run's tag.
+        again: pairs of a source with a repeated run, and the run's first source.
+        programs: number of sources per program; sources with an unknown program are not counted.
         failed: sources that could not be read, each with the reason.
     """
 
@@ -71,18 +71,18 @@ class Part:
     failed: frozenset[tuple[str, str]] = frozenset()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # The profile as JSON: trees may be deeper than pickle can go.
+        # The profile as JSON: trees may be deeper than pickle's recursion limit.
         fields = (self.sources, dict(self.runs), self.again, dict(self.programs), self.failed)
         return _unpickled, (self.profile.to_json(), *fields)
 
 
 def part_of(source: Path, job: Job, read: Callable[[Path], Profile]) -> Part:
-    """Return what one source says, as a part of `job`; where it cannot be read, that and nothing else.
+    """Return one source as a part of `job`; if it cannot be read, a part with only the failure.
 
     Args:
-        source: a run's directory, a saved profile, or whatever else `ticktree report` reads.
-        job: what it is a part of.
-        read: reads it.
+        source: a run's directory, a saved profile, or anything else that `ticktree report` reads.
+        job: the job.
+        read: reads the source.
     """
     try:
         profile = read(source)
@@ -98,7 +98,7 @@ def part_of(source: Path, job: Job, read: Callable[[Path], Profile]) -> Part:
 
 
 def joined(parts: Iterable[Part]) -> Part:
-    """Return some parts as one; without any, what adds nothing."""
+    """Return the merged part of `parts`; an empty part if there are none."""
     every = list(parts)
     runs: dict[str, str] = {}
     again: set[tuple[str, str]] = set()
@@ -136,13 +136,13 @@ def _as_part(profile: Profile, job: Job) -> Profile:
 
 
 def _tagged(writer: Writer) -> str:
-    """The id of a writer, with the tag of its run; one that has been merged before has it."""
+    """Return the id of a writer with the tag of its run, which merged writers already have."""
     process, slash, tree = writer.id.partition("/")
     return writer.id if _AT in process else f"{process}{_AT}{_tag(writer.run)}{slash}{tree}"
 
 
 def _tags(profile: Profile) -> set[str]:
-    """The tags of the runs that a profile is of, as far as it says."""
+    """Return the tags of a profile's runs, as far as they are known."""
     if not profile.writers:
         return {_tag(run) for _, _, node in profile.root.walk() for run in node.per_run}
     return {_tagged(writer).partition("/")[0].partition(_AT)[2] for writer in profile.writers.values()}
@@ -153,9 +153,9 @@ def _tag(run: str) -> str:
 
 
 def program_of(profile: Profile) -> str:
-    """Return the script's name or the module of a profile's command; "" where it has none, or several.
+    """Return the script's name or the module in a profile's command; "" if there is none, or several.
 
-    Arguments and directories may differ from machine to machine, and the program be the same.
+    Arguments and directories may differ between machines although the program is the same.
     """
     commands = profile.metadata.get("command", frozenset())
     names = {_program(str(command)) for command in commands}
@@ -165,7 +165,7 @@ def program_of(profile: Profile) -> str:
 def _program(command: str) -> str:
     try:
         words = shlex.split(command)
-    except ValueError:  # no command that we wrote
+    except ValueError:  # not written by ticktree
         return command
     if words[:1] == ["-m"]:
         return " ".join(words[:2])
@@ -173,7 +173,7 @@ def _program(command: str) -> str:
 
 
 def read_saved(path: Path) -> Profile:
-    """Return the profile in a file of ticktree's own.
+    """Return the profile in a file in ticktree's format.
 
     Raises:
         TicktreeError: The file cannot be read or is not a valid profile.

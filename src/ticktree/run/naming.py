@@ -1,4 +1,4 @@
-"""The names of runs, of their directories, and of what more than one module finds in these."""
+"""The names of runs, of their directories, and of files in these that several modules use."""
 
 from __future__ import annotations
 
@@ -9,36 +9,36 @@ from pathlib import Path
 
 from ticktree.files.trust import any_directory
 
-# What processes left that have ended, until the run is finished (folded.py).
+# The records of ended processes, until the run is finished (folded.py).
 FOLDED = "folded.json"
-# Which processes found no room for a memory file (without_room.py).
+# Processes that found no room for a memory file (losses.py).
 WITHOUT_ROOM = "without-room"
-# Which libraries could not be instrumented as expected (instrument_losses.py).
+# Libraries that could not be instrumented as expected (losses.py).
 NOT_INSTRUMENTED = "not-instrumented"
-# What the machine did, until the run is finished (machine/ceilings.py).
+# Readings of the machine, until the run is finished (readings.py).
 MACHINE = "machine.json"
 # Stack samples, until the run is finished (sampled.py).
 SAMPLES = "samples.json"
-# Which rank a process is, as a pattern (fleet/store_slots.py).
+# A pattern of the files that record a process's rank (fleet/store_slots.py).
 RANK = r"rank-\d+\.json"
 
 
 def clean_name(name: str, longest: int | None = 64) -> str:
-    """`name` with what is a nuisance in file names replaced; never empty, never longer than `longest`."""
+    """Return `name` with troublesome characters replaced for file names; never empty or longer than `longest`."""
     return re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-.")[:longest] or "run"
 
 
 def make_unique(out: Path, name: str) -> Path:
-    """Make a directory in `out` that was not there, called `name` or, if that is taken, `name`-2 and so on.
+    """Make and return a new directory in `out`, called `name` or, if that is taken, `name`-2 and so on.
 
     Raises:
         OSError: It cannot be made.
-        NotOwnError: `out` is a link of another user's, or behind one.
+        NotOwnError: `out` is another user's link, or below one.
     """
     is_new = not out.exists()
     with any_directory(out, make=True) as at:
         if is_new:
-            # What is measured is not what is versioned; and it would make every later run's tree look changed.
+            # Runs do not belong under version control, and would make the tree of every later run look changed.
             with suppress(FileExistsError):
                 flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
                 with os.fdopen(os.open(".gitignore", flags, 0o666, dir_fd=at), "wb") as file:
@@ -55,8 +55,8 @@ def make_unique(out: Path, name: str) -> Path:
 
 
 def as_typed(path: Path) -> str:
-    """Return a path as the user would type it from here."""
-    import shlex  # here, because a profiled program that starts needs no path for its user
+    """Return a path as the user would type it in the current directory."""
+    import shlex  # here, because a starting program does not need it
 
     try:
         relative = os.path.relpath(path)

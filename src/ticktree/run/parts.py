@@ -1,8 +1,8 @@
-"""Parts of a run that other machines recorded, handed over while it continues.
+"""Parts of a run that other machines recorded and sent while the run continues.
 
-    ticktree-runs/RUN/parts/NAME.json     a profile, of all that NAME has handed over so far
+    ticktree-runs/RUN/parts/NAME.json     the profile of part NAME so far
 
-Each is replaced as a whole, so that nothing counts twice, and deleted once it is in the run's profile.
+Each is replaced as a whole, so that no call counts twice, and deleted once it is in the run's profile.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ FOLDER = "parts"
 
 
 def keep_part(run: RunFiles, name: str, profile: bytes) -> None:
-    """Makes `profile` all that is known of one part; nothing once the run is finished.
+    """Replace the profile of one part; do nothing once the run is finished.
 
     Args:
         run: The run.
-        name: Of the part: a file's.
-        profile: As JSON.
+        name: The part's name, which becomes a file name.
+        profile: The profile as JSON.
 
     Raises:
         OSError: The directory cannot be written.
@@ -37,7 +37,7 @@ def keep_part(run: RunFiles, name: str, profile: bytes) -> None:
 
 
 def read_parts(run: RunFiles) -> Profile:
-    """All parts together, as parts of the run; one that cannot be read is a loss."""
+    """Return the merged profile of all parts; a part that cannot be read is a loss."""
     from ticktree.profile import Profile
 
     paths = sorted((run.path / FOLDER).glob("*.json"))
@@ -51,8 +51,8 @@ def read_parts(run: RunFiles) -> Profile:
 
 
 def forget_parts(run: RunFiles) -> None:
-    """Deletes the parts."""
-    with suppress(OSError), run.opened() as at:  # another may finish the run at the same time
+    """Delete the parts."""
+    with suppress(OSError), run.opened() as at:  # another process may finish the run at the same time
         with run.opened(FOLDER) as folder:
             for name in names_in(folder):
                 os.unlink(name, dir_fd=folder)

@@ -1,9 +1,9 @@
-"""Where readings of the machine are kept while a run continues.
+"""The file with readings of the machine while a run continues.
 
-    MEMORY DIRECTORY/machine.json    the gauges so far; replaced in one step every few readings
+    MEMORY DIRECTORY/machine.json    the gauges so far; replaced atomically every few readings
 
-It lies next to the memory files, on tmpfs, and is deleted with them: every reader of the run finds it,
-whether its supervisor is alive or killed, and writing it stalls no process.
+It is next to the memory files, on tmpfs, and is deleted with them: every reader of the run finds it,
+whether the supervisor is alive or was killed, and writing it does not stall any process.
 
 History of the format
     ticktree-machine/1  the first.
@@ -29,7 +29,7 @@ _MOST_BYTES = 1 << 20
 
 
 def keep(folder: Path, gauges: Mapping[str, Gauge]) -> None:
-    """Keep these readings in place of those before.
+    """Keep these readings in place of the previous ones.
 
     Args:
         folder: the run's memory directory.
@@ -43,10 +43,10 @@ def keep(folder: Path, gauges: Mapping[str, Gauge]) -> None:
 
 
 def kept(folder: Path) -> dict[str, Gauge]:
-    """The readings kept in `folder`, by name; none where none were taken.
+    """Return the gauges kept in `folder`, by name; empty if there are none.
 
     Raises:
-        FileError: What is there is nothing that could have been written.
+        FileError: The file is not valid.
     """
     try:
         data = read_bytes(folder / MACHINE, _MOST_BYTES, follow=False)

@@ -1,7 +1,7 @@
-"""Whether there is room for numpy, without which no run can be read.
+"""Check that there is memory for numpy, which reading a run needs.
 
-Where there is none its linear algebra calls exit(1), from within the import: nothing can catch that. A program whose
-memory is limited (`ulimit -v`) would end with another status than its own.
+Without it, numpy's linear algebra library calls exit(1) during the import, which cannot be caught. A program with
+limited memory (`ulimit -v`) would end with a wrong status.
 """
 
 from __future__ import annotations
@@ -11,16 +11,16 @@ import sys
 
 from ticktree.errors import TicktreeError
 
-# Measured with numpy 2.3, one thread: 84 MB of addresses. Each thread more takes 40: a stack, and a buffer.
+# Measured with numpy 2.3, one thread: 84 MB of addresses. Each further thread takes 40: a stack, and a buffer.
 _ALONE = 64 << 20
 _PER_THREAD = 40 << 20
 
 
 def require_room() -> None:
-    """Refuse to import numpy where this process cannot have the memory that numpy takes.
+    """Raise if this process cannot allocate the memory that importing numpy takes.
 
     Raises:
-        TicktreeError: It cannot.
+        TicktreeError: There is not enough memory.
     """
     if "numpy" in sys.modules:
         return

@@ -1,9 +1,9 @@
-"""Where stack samples are kept while a run continues.
+"""The file with stack samples while a run continues.
 
-    MEMORY DIRECTORY/samples.json    all so far; replaced in one step every few seconds
+    MEMORY DIRECTORY/samples.json    all samples so far; replaced atomically every few seconds
 
-A sample names its node as the memory file does, by process and reference: which path that is, is only known when the
-run is read.
+A sample names its node as the memory file does, by process and reference: the path is known only when the run is
+read.
 
 History of the format
     ticktree-samples/1  the first.
@@ -30,14 +30,14 @@ _COUNTS = ("late", "looks", "cpu_ns")
 
 
 class ThreadSample(NamedTuple):
-    """The state of a thread at the moment of a sample.
+    """A thread's state at the moment of a sample.
 
     Attributes:
-        process: whose it is.
-        node: the reference of the section that it had open; 0 for none.
-        thread: what to call its time outside all sections where that is in no account; empty where it is.
+        process: the thread's process.
+        node: the reference of its open section; 0 for none.
+        thread: the label of its time outside all sections; empty if the tree includes that time as self time.
         state: one of `STATES`.
-        lines: from the call that has the section open, to the innermost.
+        lines: code lines from the call with the open section to the innermost.
     """
 
     process: ProcessKey
@@ -52,12 +52,12 @@ class Sampled:
     """All samples of a run.
 
     Attributes:
-        stacks: how often each occurred.
-        dropped: by cause.
-        late: how many looks came late.
-        looks: how many there were.
-        cpu_ns: what they took.
-        is_requested: whether the user requested them: else they count only where there is no other answer.
+        stacks: the weight of each state.
+        dropped: number of dropped samples by cause.
+        late: number of late rounds of sampling.
+        looks: number of rounds of sampling.
+        cpu_ns: CPU time of sampling.
+        is_requested: whether the user requested samples: otherwise they count only if sections explain too little.
     """
 
     stacks: Mapping[ThreadSample, Weight] = field(default_factory=dict)
@@ -69,11 +69,11 @@ class Sampled:
 
 
 def keep_samples(folder: Path, sampled: Sampled) -> None:
-    """Keep these samples in place of those before.
+    """Keep these samples in place of the previous ones.
 
     Args:
         folder: the run's memory directory.
-        sampled: all so far.
+        sampled: all samples so far.
 
     Raises:
         OSError: There is no room, or the run has been finished.
@@ -105,10 +105,10 @@ def keep_samples(folder: Path, sampled: Sampled) -> None:
 
 
 def kept_samples(folder: Path) -> Sampled:
-    """The samples kept in `folder`; none where none were taken.
+    """Return the samples kept in `folder`; empty if there are none.
 
     Raises:
-        FileError: What is there is nothing that could have been written.
+        FileError: The file is not valid.
     """
     try:
         data = read_bytes(folder / SAMPLES, _MOST_BYTES, follow=False)

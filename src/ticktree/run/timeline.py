@@ -1,14 +1,14 @@
-"""The timeline of a run: from its memory files, and from what was kept of those that are there no more.
+"""The timeline of a run: from its memory files, and from the saved timelines of deleted ones.
 
     ticktree-runs/RUN/timeline/PID-STARTED.npz
 
-One file of columns per process. It is written before the memory file is deleted, and counts only once that is gone:
+One file of columns per process. It is written before the memory file is deleted, and counts only once that is deleted:
 a process killed in between leaves both, and no call is read twice. A file is a compressed numpy archive that
-any program with numpy opens:
+any program can open with numpy:
 
     start_ns     nanoseconds from one call's start to the next's; the first since the run began
-    duration_ns  of each call
-    spot, lane   what was called, and where: indices into `about`
+    duration_ns  duration of each call
+    spot, lane   node and thread of each call: indices into `about`
     about        JSON in UTF-8: format, spots, lanes, overwritten, clocks, began_wall_ns
 
 History of the format
@@ -44,17 +44,17 @@ if TYPE_CHECKING:
 
 FORMAT = "ticktree-timeline/1"
 _COLUMNS = ("start_ns", "duration_ns", "spot", "lane")
-# Of one column: eight bytes for each of more events than a ring can hold.
+# The largest column: eight bytes for each of more events than a ring can hold.
 _MOST_BYTES = 1 << 26
-# Of zlib: the next levels save a tenth, for twice the time or more.
+# The level of zlib: the next ones save a tenth, for twice the time or more.
 _LEVEL = 1
 
 
 def columns_of(timeline: Timeline, room: int) -> tuple[bytes, bool]:
-    """The bytes of a timeline's file; where they are more than `room`, of one that says only how many calls it had.
+    """Return the file of a timeline; if it is larger than `room`, one that contains only the number of its calls.
 
     Returns:
-        The bytes, and whether there was room for its calls.
+        The bytes, and whether there was room for the calls.
     """
     data = _packed(timeline)
     if len(data) <= room:
@@ -67,10 +67,10 @@ def columns_of(timeline: Timeline, room: int) -> tuple[bytes, bool]:
 
 
 def read_columns(path: Path) -> Timeline:
-    """Reads the file of a timeline.
+    """Return the timeline in a file.
 
     Raises:
-        FileError: It is nothing that could have been written, or cannot be read.
+        FileError: The file is not valid, or cannot be read.
     """
     with opened(path, MOST_OF_DATA) as file, understood(path):
         timeline = _unpacked(_arrays(file))
@@ -105,21 +105,21 @@ def _packed(timeline: Timeline) -> bytes:
 
 
 def _narrow(column: NDArray[np.int64]) -> NDArray[Any]:
-    """The column in no more bytes than its largest value needs; none is negative."""
+    """Return a column of non-negative values in the smallest sufficient type."""
     return column.astype(np.min_scalar_type(int(column.max(initial=0))))
 
 
 def _arrays(file: Any) -> Mapping[str, NDArray[Any]]:
-    found = {}
+    arrays = {}
     with zipfile.ZipFile(file) as archive:
         for name in ("about", *_COLUMNS):
             if archive.getinfo(f"{name}.npy").file_size > _MOST_BYTES:
                 raise ValueError(f"{name} is larger than any that we write")
             with archive.open(f"{name}.npy") as member:
-                found[name] = np.lib.format.read_array(member, allow_pickle=False)
-            if found[name].ndim != 1 or found[name].dtype.kind != "u":
+                array = arrays[name] = np.lib.format.read_array(member, allow_pickle=False)
+            if array.ndim != 1 or array.dtype.kind != "u":
                 raise ValueError(f"{name} is no column of whole numbers")
-    return found
+    return arrays
 
 
 def _unpacked(arrays: Mapping[str, NDArray[Any]]) -> Timeline:
@@ -152,25 +152,25 @@ def _spot(path: Any, wait: Any, tick: Any, recorded: Any) -> CalledNode:
 
 
 TIMELINE = "timeline"
-# What the files of one run may take together; of processes past it only the number of calls is kept.
+# The most that the files of one run may take; for further processes only the number of calls is kept.
 MOST_BYTES = 1 << 30
 
 
 def read_timeline(run: RunFiles) -> Timeline | None:
-    """What a run's timeline holds at this moment; None where none was recorded.
+    """Return a run's timeline so far; None if none was recorded.
 
     Raises:
-        DamagedError: A file of it says what cannot be.
+        DamagedError: A file is not valid.
     """
     parts = list(timeline_parts(run))
     return together(parts) if parts else None
 
 
 def timeline_parts(run: RunFiles) -> Iterator[Timeline]:
-    """The same process by process, each read on demand: together they may be larger than memory.
+    """Yield the timeline of each process, read on demand: together they may be larger than memory.
 
     Raises:
-        DamagedError: A file of it says what cannot be.
+        DamagedError: A file is not valid.
     """
     live = {} if run.is_finished() else _in_memory(run)
     yield from live.values()
@@ -178,11 +178,11 @@ def timeline_parts(run: RunFiles) -> Iterator[Timeline]:
 
 
 def keep_timeline(run: RunFiles, only: set[Path] | None = None) -> dict[str, int]:
-    """Writes the timelines of memory files to disk, which are about to be deleted.
+    """Write the timelines of memory files that are about to be deleted to disk.
 
     Args:
         run: The run.
-        only: Of which files; None for all.
+        only: The files; None for all.
 
     Returns:
         The calls for which there was no room, as a profile's losses.
@@ -201,7 +201,7 @@ def keep_timeline(run: RunFiles, only: set[Path] | None = None) -> dict[str, int
 
 
 def timeline_of_image(data: bytes) -> Timeline | None:
-    """The timeline in the bytes of one memory file; None where it has none."""
+    """Return the timeline in the bytes of one memory file; None if it has none."""
     image, events, places = Image(data), events_in(data), NodeLocations()
     places.add(image)
     return None if events is None else _timeline(image, events, places)
@@ -212,28 +212,28 @@ def _kept(run: RunFiles) -> list[Path]:
 
 
 def _in_memory(run: RunFiles, names: set[str] | None = None) -> dict[str, Timeline]:
-    """The timelines in memory files, by the names of these; damaged files are left out, and counted elsewhere."""
+    """Return the timelines in memory files by the files' names, without damaged ones, which the reader counts."""
     events: dict[Path, Events] = {}
     for path in run.memory_files():
         if names is None or path.stem in names:
             with suppress(DamagedError):
-                found = events_of_file(path)
-                if found is not None:
-                    events[path] = found
+                recorded = events_of_file(path)
+                if recorded is not None:
+                    events[path] = recorded
     if not events:
         return {}
-    # Read after its events: the nodes and lanes that they name are in the image.
+    # Images are read after events, so that they contain the nodes and lanes of the events.
     gathered = gather(run)
     places = NodeLocations(gathered.folded.places)
     paths = {id(image): path for path, image in gathered.images.items()}
-    found_parts = {}
+    timelines = {}
     for image in parents_first(gathered.images.values()):
         path = paths[id(image)]
         with suppress(DamagedError):
             places.add(image)
             if path in events:
-                found_parts[path.stem] = _timeline(image, events[path], places)
-    return found_parts
+                timelines[path.stem] = _timeline(image, events[path], places)
+    return timelines
 
 
 def _timeline(image: Image, events: Events, places: NodeLocations) -> Timeline:
@@ -241,11 +241,11 @@ def _timeline(image: Image, events: Events, places: NodeLocations) -> Timeline:
     lanes, at_lane = _lanes(image)
     spots, at_spot = _spots(image, places)
     rows = events.rows
-    # Beyond the records that there are: a damaged file. Those calls are counted among the lost.
+    # Calls of a damaged file may refer to missing records. They count as lost.
     lane, spot = _looked_up(rows["lane"], at_lane), _looked_up(rows["node"], at_spot)
     good = (lane >= 0) & (spot >= 0) & (rows["start"] <= rows["end"])
     start = clock.moments_ns(rows["start"][good])
-    # In ticks a call may end 2^63 after it began, which no subtraction survives: a damaged file's.
+    # A call in a damaged file may end 2^63 ticks after it began, which overflows: the result is clipped at 0.
     duration = np.maximum(clock.moments_ns(rows["end"][good]) - start, 0)
     spot, lane = spot[good], lane[good]
     order = in_order(start, spot, spots)
@@ -263,7 +263,7 @@ def _timeline(image: Image, events: Events, places: NodeLocations) -> Timeline:
 
 
 def _looked_up(refs: np.ndarray[tuple[int], np.dtype[np.uint32]], table: dict[int, int]) -> np.ndarray:
-    """For each reference its index in a table; -1 where it has none."""
+    """Return the index of each reference in a table; -1 if it has none."""
     known = np.array(sorted(table), np.int64)
     places = np.array([table[ref] for ref in known.tolist()], np.int64)
     at = np.searchsorted(known, refs)

@@ -1,4 +1,4 @@
-"""Accounts of a memory file: its clock, who wrote it, and what is still open, left virtually."""
+"""The clock and the writers of a memory file, and its accounts with every open call ended virtually."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from ticktree.run.reading import layout
 from ticktree.run.reading.image import Image
 from ticktree.run.reading.layout import NodeFlag
 
-# Closer than this, two anchors say less than the scale measured when the recorder was made.
+# Two anchors closer than this are less accurate than the scale measured when the recorder was made.
 _FAR_ENOUGH_NS = 10_000_000
 _FAR_NS = 1 << 61
 
 
 class Clock:
-    """Converts one file's ticks, exactly and in integers.
+    """Converts one file's clock ticks to nanoseconds, exactly and in integers.
 
     Args:
         header: The file's header, with its anchors.
@@ -35,58 +35,57 @@ class Clock:
         elapsed_ns, elapsed = last.monotonic_ns - first.monotonic_ns, last.ticks - first.ticks
         if header.clock_kind and elapsed_ns > _FAR_ENOUGH_NS and elapsed > 0:
             near = (elapsed_ns << 32) // elapsed
-            # A write may have fallen between the two: what differs by a thousandth is no clock's drift.
+            # The process may have been between two writes: clocks do not drift by a thousandth.
             if abs(near - header.ns_per_tick) * 1000 < header.ns_per_tick:
                 self._ns, self._ticks = elapsed_ns, elapsed
         self._first_ticks: int = first.ticks
         self._began_before_ns: int = max(0, first.monotonic_ns - header.run_began_ns)
 
     def ns(self, ticks: int) -> int:
-        """A duration, in nanoseconds, rounded; negative ones too."""
+        """Return a duration in nanoseconds, rounded; it may be negative."""
         return (2 * ticks * self._ns + self._ticks) // (2 * self._ticks)
 
     def since_began_ns(self, ticks: int) -> int:
-        """A moment, in nanoseconds since the run began."""
+        """Return a moment in nanoseconds since the run began."""
         return max(0, self._began_before_ns + self.ns(ticks - self._first_ticks))
 
     def moments_ns(self, ticks: NDArray[np.uint64]) -> NDArray[np.int64]:
-        """Moments, in nanoseconds since the run began; of two, the later one is never before the other."""
-        since = (ticks - np.uint64(self._first_ticks)).view(
-            np.int64
-        )  # modulo 2^64, so that earlier ones are negative
+        """Return moments in nanoseconds since the run began, in the same order as their ticks."""
+        # Modulo 2^64, so that earlier ones are negative.
+        since = (ticks - np.uint64(self._first_ticks)).view(np.int64)
         if self._ns == self._ticks:
             ns = since
         else:
             # Exact to a nanosecond within a hundred days; rounding keeps the order.
             exact = since.astype(np.longdouble) * self._ns / self._ticks
             ns = np.rint(np.clip(exact, -_FAR_NS, _FAR_NS)).astype(np.int64)
-        # A damaged file's moments may be any: they are far away, and still in order.
-        found: NDArray[np.int64] = np.maximum(
+        # A damaged file may contain any moments: they become far away, and stay in order.
+        moments: NDArray[np.int64] = np.maximum(
             np.clip(ns, -_FAR_NS, _FAR_NS) + min(self._began_before_ns, _FAR_NS), 0
         )
-        return found
+        return moments
 
 
 def writer_id(image: Image, tree: int) -> str:
-    """What profiles call the writer of a tree."""
+    """Return the id of a tree's writer in profiles."""
     return f"{image.writer}/{tree}"
 
 
 def main_tree(trees: Iterable[tuple[int, layout.Record]]) -> int:
-    """The tree of the main thread, among all in the order they were made; 0 where there is none.
+    """Return the tree of the main thread, given all in the order they were made; 0 if there is none.
 
-    Threads started nowhere known share the run's root; the first of them is the one that began to record.
+    Threads with an unknown start share the run's root; the first of them is the one that began to record.
     """
     return next((ref for ref, tree in trees if not tree.spawn_node), 0)
 
 
 class WritersReader:
-    """Reads who wrote an image.
+    """Reads the writers of an image.
 
     Args:
         image: The file.
         clock: Its clock.
-        run_id: What the profile calls this run.
+        run_id: The run's id in the profile.
     """
 
     def __init__(self, image: Image, clock: Clock, run_id: str) -> None:
@@ -99,7 +98,7 @@ class WritersReader:
         self._main = main_tree(self._trees.items())
 
     def writers(self, parents: Mapping[int, str]) -> list[Writer]:
-        """Every writer, also those that recorded nothing.
+        """Return every writer, including those without a call.
 
         Args:
             parents: For each tree, the path of its parent node.
@@ -107,7 +106,7 @@ class WritersReader:
         return [self._writer(ref, parent) for ref, parent in parents.items()]
 
     def _writer(self, ref: int, parent: str) -> Writer:
-        tree = self._trees.get(ref)  # linked after its root: a process may have died between the two
+        tree = self._trees.get(ref)  # linked after its root: the process may have died in between
         thread_name = tree.thread_name.decode("utf-8", "ignore") if tree else ""
         return Writer(
             id=writer_id(self._image, ref),
@@ -122,15 +121,15 @@ class WritersReader:
         )
 
     def _role(self, ref: int, own: int, thread_name: str) -> str:
-        """By the program's own word; else by the thread's name, of the main thread by its process's."""
+        """Return the role that the program declared; else that of the thread's name, or the main thread's process."""
         role = own or (self._image.header.role if ref == self._main else 0)
         if role:
             return self._image.text(role)
         return role_of(self._process_name or thread_name if ref == self._main else thread_name)
 
 
-# "actor-3", "env_worker_12", "actor 3", "actor[3]", "Worker<AsyncVectorEnv>-3", "SpawnPoolWorker-1:2": what ends the
-# name, with what parts it from the rest. One number only: that of "ThreadPoolExecutor-0_3" is a thread's, the one
+# "actor-3", "env_worker_12", "actor 3", "actor[3]", "Worker<AsyncVectorEnv>-3", "SpawnPoolWorker-1:2": the number at
+# the end, with its separator. Only one number: the last one of "ThreadPoolExecutor-0_3" is the thread's, the one
 # before it the executor's.
 _NUMBER = re.compile(r"[\s_\-.:#]*[\[(]?#?\d+(?::\d+)*[\])]?")
 _GLUED = re.compile(r"[^\W\d_]{3,}\d+")  # "actor3" is one of several; "td3" is an algorithm
@@ -139,7 +138,7 @@ _THREAD = re.compile(r"Thread-\d+ \((?P<target>.+)\)")
 
 
 def role_of(name: str) -> str:
-    """The role that a name implies; the name itself where it is only a number."""
+    """Return the role that a name implies; the name itself if it is only a number."""
     thread = _THREAD.fullmatch(name)
     if thread is not None:
         return thread["target"]
@@ -153,12 +152,12 @@ def role_of(name: str) -> str:
 
 @dataclass
 class Accounts:
-    """What leaving every open call at one moment adds to the nodes, in ticks, by node reference.
+    """What ending every open call at one moment adds to the nodes, in clock ticks, by node reference.
 
     Attributes:
-        own: To a node's self time.
-        concurrent: To its concurrent time, signed.
-        ages: How long each open call of a node has been running.
+        own: Added to a node's self time.
+        concurrent: Added to its concurrent time, signed.
+        ages: The durations so far of a node's open calls.
     """
 
     own: dict[int, int] = field(default_factory=lambda: defaultdict(int))
@@ -167,15 +166,15 @@ class Accounts:
 
 
 def leave_virtually(image: Image) -> Accounts:
-    """Leaves every open call of an image at the moment it was taken; calls are not counted by it.
+    """Return what ending every open call of an image, at the moment it was taken, adds to times but not to calls.
 
-    A dead process says no more than when it last looked at the clock; what it entered after that is taken to
-    have begun at the end.
+    The file of a dead process ends when the process last read the clock; calls that it entered later are assumed to
+    have begun at that moment.
     """
     frames = image.open_frames()
     now = max([image.header.last.ticks, *(max(frame.start, frame.cover_start) for frame in frames.values())])
     accounts = Accounts()
-    # Children are younger than what they are in: the youngest first.
+    # Children are younger than their parents: the youngest first.
     for frame in sorted(frames.values(), key=lambda frame: -frame.serial):
         if frame.node:
             _leave(frame, frames.get(frame.parent), now, accounts)
@@ -188,14 +187,14 @@ def _leave(frame: layout.Record, parent: layout.Record | None, now: int, account
         covered = now - frame.cover_start
         frame.covered += covered
         accounts.concurrent[frame.last_child] -= covered
-    stood_for = 0
+    covering = 0
     if parent is not None and parent.serial == frame.parent_serial and parent.active:
         parent.active -= 1
         if not parent.active:
-            stood_for = now - parent.cover_start
-            parent.covered += stood_for
+            covering = now - parent.cover_start
+            parent.covered += covering
     accounts.own[frame.node] += duration - frame.covered
-    accounts.concurrent[frame.node] += duration - stood_for
+    accounts.concurrent[frame.node] += duration - covering
     accounts.ages[frame.node].append(duration)
 
 
@@ -203,13 +202,13 @@ _IS_ROOT, _IN_NS = int(NodeFlag.ROOT), int(NodeFlag.NS)  # plain numbers: this i
 
 
 class Tally(NamedTuple):
-    """What was booked at a node by one moment, open calls left virtually. In clock ticks, or in nanoseconds.
+    """A node's totals at one moment, with open calls ended virtually, in clock ticks or nanoseconds.
 
     Attributes:
-        calls: that completed.
+        calls: number of completed calls.
         own: the node's self time.
-        concurrent: of its total, what does not count against its parent; signed.
-        open: calls that have not ended.
+        concurrent: the part of its total time that does not count as its parent's; signed.
+        open: number of open calls.
     """
 
     calls: int = 0
@@ -218,7 +217,7 @@ class Tally(NamedTuple):
     open: int = 0
 
     def since(self, before: Tally) -> Tally:
-        """What was added after `before`; all of it, where the recorder was reset in between."""
+        """Return the increase since `before`; everything if the recorder was reset in between."""
         if self.calls < before.calls or self.own < before.own:
             return self
         return Tally(
@@ -227,12 +226,12 @@ class Tally(NamedTuple):
 
 
 class NodePosition(NamedTuple):
-    """Where a node is.
+    """The position of a node in its tree.
 
     Attributes:
-        name: of the section; "" of a tree's root.
-        parent: the node above it; of a tree's root the node its thread was started under, 0 where none is known.
-        tree: whose thread's it is.
+        name: name of the section; "" for a tree's root.
+        parent: the parent node; for a tree's root the node in which its thread was started, 0 if unknown.
+        tree: the tree of its thread.
         is_root: whether it is a tree's root.
         in_ns: whether its tally is in nanoseconds.
     """
@@ -251,11 +250,11 @@ class Tallies:
         data: The image, as `Recorder.image` gives it.
 
     Attributes:
-        places: Every node, parents before their children.
-        at: The tally of each.
-        threads: Which thread wrote each tree last, by the system's number for it.
+        places: The position of each node, parents before their children.
+        at: The tally of each node.
+        threads: The system's id of the last thread that wrote each tree.
         began: When the recorder began, in clock ticks.
-        now: When the image was taken.
+        now: When the image was taken, in clock ticks.
     """
 
     def __init__(self, data: bytes) -> None:
@@ -279,5 +278,5 @@ class Tallies:
         self._clock = Clock(image.header)
 
     def ns(self, ticks: int) -> int:
-        """A duration in nanoseconds."""
+        """Return a duration in nanoseconds."""
         return self._clock.ns(ticks)

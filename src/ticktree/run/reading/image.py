@@ -1,7 +1,7 @@
 """A memory file's bytes, and the records in them.
 
-A file may be live, its process dead in the middle of a write, cut short or overwritten with anything: nothing
-read from it is believed before it was checked to lie within it.
+A file may be in use, its process may have died in the middle of a write, and it may be truncated or overwritten with
+anything: every reference is checked to be within the file before it is followed.
 """
 
 from __future__ import annotations
@@ -22,31 +22,31 @@ from ticktree.run.memory import ProcessKey
 from ticktree.run.reading import layout
 from ticktree.run.reading.layout import Record, copy_of, offset_of
 
-# A process makes new records now and then, and hardly any after a while.
+# A process rarely makes new records after a while.
 _MOST_COPIES = 20
 MOST_BYTES = 1 << 31  # of a file; 32 times as many as a recorder reserves
 _WORD = struct.Struct("<I")
 
 
-# Of a memory file: it says what cannot be; it is not there any more, for it has been folded, or its run finished.
+# A memory file is not valid; it no longer exists, because it was folded or its run finished.
 DamagedError = FileError
 GoneError = MissingFileError
 
 
 class UnbegunError(DamagedError):
-    """A memory file in which nothing has been written yet."""
+    """A memory file without any record yet."""
 
 
 class Image:
     """One process's memory file at one moment.
 
     Args:
-        data: Its bytes.
-        origin: What to call it in an error.
-        unsettled: References of records that their process was writing while they were copied.
+        data: The file's bytes.
+        origin: The file's name in errors.
+        unsettled: References of records that the process was writing while they were copied.
 
     Raises:
-        DamagedError: These are not the bytes of a memory file, or of a version unknown here.
+        DamagedError: The bytes are not those of a memory file, or have an unknown version.
     """
 
     def __init__(
@@ -61,7 +61,7 @@ class Image:
             raise self.damaged("it is cut short")
         self.header = layout.Header.from_buffer_copy(data)
         if self.header.magic != layout.MAGIC:
-            raise self._not_one()
+            raise self._no_magic()
         if self.header.format != layout.FORMAT:
             why = f"its format is {self.header.format}, not {layout.FORMAT}: another version of ticktree wrote it"
             raise DamagedError(self.origin, why)
@@ -76,10 +76,10 @@ class Image:
 
     @classmethod
     def of_file(cls, path: Path) -> Image:
-        """Copies a file that its process may be writing.
+        """Copy a file that its process may be writing.
 
         Raises:
-            DamagedError: It is not a memory file, or cannot be read.
+            DamagedError: The file is not a memory file, or cannot be read.
         """
         with opened(path, MOST_BYTES) as file, understood(path):
             quiet = _quiet_bytes(file.fileno())
@@ -99,100 +99,100 @@ class Image:
 
     @property
     def writer(self) -> ProcessKey:
-        """Who writes it."""
+        """The process that writes the file."""
         header = self.header
         return ProcessKey(header.pid, header.process_start, header.incarnation or 1)
 
     @property
     def parent(self) -> ProcessKey:
-        """Who started its process; its pid is 0 where there is no parent, or none known."""
+        """The process that started the writer; its pid is 0 if there is none, or it is unknown."""
         header = self.header
         return ProcessKey(header.parent_pid, header.parent_start, header.parent_incarnation or 1)
 
-    def go_on_to(self, monotonic_ns: int) -> None:
-        """Takes the image to be of this moment of CLOCK_MONOTONIC: its process lives, and just did not say so."""
+    def advance_to(self, monotonic_ns: int) -> None:
+        """Set the image's moment to a later one of CLOCK_MONOTONIC, at which its process was still alive."""
         last = self.header.last
         if self.header.clock_kind and monotonic_ns > last.monotonic_ns:
             ticks = ((monotonic_ns - last.monotonic_ns) << 32) // self.header.ns_per_tick
             self.header.last = layout.Anchor(last.ticks + ticks, monotonic_ns, last.wall_ns)
 
-    def _not_one(self) -> DamagedError:
-        """The error for a file without the mark that is written last when one is begun."""
+    def _no_magic(self) -> DamagedError:
+        """Return the error for a file without the magic number, which a process writes last when it begins a file."""
         if self.header.magic == 0 and self.header.format == layout.FORMAT and not self.header.nodes:
             return UnbegunError(self.origin, "it has only just been begun")
         return self.damaged("it is not one")
 
     def damaged(self, why: str) -> DamagedError:
-        """The error that says what is wrong with this file."""
+        """Return an error that says what is wrong with this file."""
         return DamagedError(self.origin, f"it is damaged: {why}")
 
     def nodes(self) -> list[tuple[int, Record]]:
-        """Every node with its reference, parents before their children."""
+        """Return every node with its reference, parents before their children."""
         return self._chain(self.header.nodes, layout.Node)
 
     def frames(self) -> list[tuple[int, Record]]:
-        """Every frame with its reference; those with serial 0 are free."""
+        """Return every frame with its reference; those with serial 0 are free."""
         return self._chain(self.header.frames, layout.Frame)
 
     def trees(self) -> list[tuple[int, Record]]:
-        """Every tree with its reference."""
+        """Return every tree with its reference."""
         return self._chain(self.header.trees, layout.Tree)
 
     def loops(self) -> list[tuple[int, Record]]:
-        """Every loop with its reference."""
+        """Return every loop with its reference."""
         return self._chain(self.header.loops, layout.Loop)
 
     def gauges(self) -> list[tuple[int, Record]]:
-        """Every gauge with its reference."""
+        """Return every gauge with its reference."""
         return self._chain(self.header.gauges, layout.Gauge)
 
     def edges(self) -> list[tuple[int, Record]]:
-        """Every edge with its reference."""
+        """Return every edge with its reference."""
         return self._chain(self.header.edges, layout.Edge)
 
     def footprints(self) -> list[tuple[int, Record]]:
-        """Every footprint with its reference."""
+        """Return every footprint with its reference."""
         return self._chain(self.header.footprints, layout.Footprint)
 
     def lanes(self) -> list[tuple[int, Record]]:
-        """Every lane of the timeline with its reference."""
+        """Return every lane of the timeline with its reference."""
         return self._chain(self.header.lanes, layout.Lane)
 
     def path(self, ref: int) -> Record:
-        """The critical path stored at a reference."""
+        """Return the critical path stored at a reference."""
         return layout.Path.from_buffer_copy(self.data, self._offset(ref, ctypes.sizeof(layout.Path)))
 
     def loop_sums(self, ref: int) -> Record:
-        """The sums of a loop's ticks, stored at a reference."""
+        """Return the sums of a loop's ticks, stored at a reference."""
         return layout.LoopSums.from_buffer_copy(self.data, self._offset(ref, ctypes.sizeof(layout.LoopSums)))
 
     def missed_rows(self, ref: int) -> Iterator[Record]:
-        """What nodes took in missed ticks, from the table at a reference and those after it."""
+        """Yield the time of nodes in missed ticks, from the table at a reference and the following ones."""
         while ref:
             offset = self._offset(ref, ctypes.sizeof(layout.MissedRows))
             table = layout.MissedRows.from_buffer_copy(self.data, offset)
             yield from (row for row in table.rows if row.node)
-            if 0 < table.next <= ref:  # each was made when the one before was full
+            if 0 < table.next <= ref:  # each table was made when the one before was full
                 raise self._circle()
             ref = table.next
 
     def refs(self, newest: int, kind: type[Record]) -> list[int]:
-        """Where the records of a chain lie, oldest first; to read them all at once with `records`."""
-        found = []
+        """Return the references of a chain's records, oldest first, for `records`."""
+        refs = []
         size, next_at = ctypes.sizeof(kind), offset_of(kind, "next")
         ref = newest
         while ref:
             offset = self._offset(ref, size)
-            found.append(ref)
+            refs.append(ref)
             (following,) = _WORD.unpack_from(self.data, offset + next_at)
             if following >= ref:
                 raise self._circle()
             ref = following
-        found.reverse()
-        return found
+        refs.reverse()
+        return refs
 
     def records(self, refs: ArrayLike, kind: np.dtype[np.void]) -> NDArray[np.void]:
-        """A copy of the records at some references, as an array."""
+        """Return a copy of the records at some references, as an array."""
         lines = np.asarray(refs, np.int64)
         if not len(lines):
             return np.empty(0, kind)
@@ -203,16 +203,16 @@ class Image:
         return everywhere[lines]
 
     def open_frames(self) -> dict[int, Record]:
-        """Every frame of an open call, by its reference."""
+        """Return every frame of an open call, by its reference."""
         serial_at = offset_of(layout.Frame, "serial")
-        found = {}
+        frames = {}
         for ref in self.refs(self.header.frames, layout.Frame):
             if any(self.data[ref * layout.LINE + serial_at : ref * layout.LINE + serial_at + 8]):
-                found[ref] = layout.Frame.from_buffer_copy(self.data, ref * layout.LINE)
-        return found
+                frames[ref] = layout.Frame.from_buffer_copy(self.data, ref * layout.LINE)
+        return frames
 
     def text(self, ref: int) -> str:
-        """The text stored at a reference."""
+        """Return the text stored at a reference."""
         offset = self._offset(ref, 4)
         (length,) = struct.unpack_from("<I", self.data, offset)
         if length > 4096 or offset + 4 + length > self.header.used_bytes:
@@ -220,7 +220,7 @@ class Image:
         return bytes(self.data[offset + 4 : offset + 4 + length]).decode("utf-8", "replace")
 
     def octave(self, ref: int) -> list[int]:
-        """The counts of one octave of a histogram."""
+        """Return the counts of one octave of a histogram."""
         offset = self._offset(ref, layout.OCTAVE_BYTES)
         counts: list[int] = self._words[offset // 8 : offset // 8 + layout.SUB_BUCKETS].tolist()
         return counts
@@ -239,9 +239,7 @@ class Image:
         return self.damaged("a chain of records leads in a circle")
 
     def _chain(self, newest: int, kind: type[Record]) -> list[tuple[int, Record]]:
-        found = list(self._follow(newest, kind))
-        found.reverse()
-        return found
+        return list(self._follow(newest, kind))[::-1]
 
     def _follow(self, ref: int, kind: type[Record]) -> Iterator[tuple[int, Record]]:
         size = ctypes.sizeof(kind)
@@ -249,14 +247,14 @@ class Image:
         while ref:
             record = kind.from_buffer_copy(self.data, self._offset(ref, size))
             yield ref, record
-            # Records are linked newest first and laid down in order: a chain only ever leads back.
+            # Records are allocated in order and linked newest first: a chain only leads back.
             if record.next >= ref:
                 raise self._circle()
             ref = record.next
 
 
 def _quiet_bytes(fd: int) -> bytes | None:
-    """The content of a file that no process records into, in one piece; None where one may."""
+    """Return the content of a file that no process records into, read at once; None if one may."""
     size = ctypes.sizeof(layout.Header)
     before = os.pread(fd, size, 0)
     if len(before) < size:
@@ -265,5 +263,5 @@ def _quiet_bytes(fd: int) -> bytes | None:
     if header.magic != layout.MAGIC or header.flags & layout.HeaderFlag.RECORDING:
         return None
     data = os.pread(fd, min(header.used_bytes, os.fstat(fd).st_size), 0)
-    # It may have begun to record again, and written all sorts of things, only to stop before this second look.
+    # The process may have recorded and stopped again in between: then the header differs.
     return data if len(data) == header.used_bytes and os.pread(fd, size, 0) == before else None

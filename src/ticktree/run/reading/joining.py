@@ -1,4 +1,4 @@
-"""Joining the memory files of a run one after another, so that few need to be held at once."""
+"""Join the memory files of a run one by one, so that few are in memory at the same time."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ Part = TypeVar("Part", bound=Mergeable)
 
 
 class Joining:
-    """Puts together one tree of several processes, each a child of the node open where it was started.
+    """Builds one tree of several processes, each a child of the node that was open when it was started.
 
     Args:
-        run_id: What the profile calls this run.
-        known: Where the nodes of processes are whose files are there no more.
+        run_id: The run's id in the profile.
+        known: The locations of nodes of processes whose files have been deleted.
 
     Attributes:
-        files: How many files have become part of it.
-        errors: What is wrong with those that were left out.
+        files: Number of files in the tree.
+        errors: The errors of files that were left out.
     """
 
     def __init__(self, run_id: str, known: NodeLocations | None = None) -> None:
@@ -50,31 +50,32 @@ class Joining:
         self._timeline_calls = 0
 
     def add(self, image: Image) -> None:
-        """Takes one process's file; a child's is set aside until its parent's has come."""
+        """Add one process's file; a child's waits until its parent's has been added."""
         if image.parent.pid and image.parent not in self._places and image.parent not in self._known:
             self._waiting.setdefault(image.parent, []).append(image)
         else:
             self._take(image)
 
     def take(self, loose: Iterable[Loose], longest: Longest) -> None:
-        """Takes what was left over when other files of the run were folded."""
+        """Add what was left over when other files of the run were folded."""
         self._wakes.take(loose, longest)
 
     @property
     def left_over(self) -> tuple[Sequence[Loose], Longest]:
-        """What only the whole run can place; after `profile(is_whole=False)`."""
+        """Wake edges and the critical path, which only the whole run can place; after `profile(is_whole=False)`."""
         return self._wakes.loose, self._wakes.longest
 
     def profile(self, *, is_whole: bool = True) -> Profile:
-        """The profile of all files; those that were left out are a loss.
+        """Return the profile of all files; those that were left out are a loss.
 
         Args:
-            is_whole: Whether these are all of the run. Else what may name processes of the rest is left over.
+            is_whole: Whether these are all files of the run. If not, records that may name other processes are left
+                over.
         """
         to_come = {image.writer for images in self._waiting.values() for image in images}
         for parent in [parent for parent in self._waiting if parent not in to_come]:
             self._take_children_of(parent)
-        while self._waiting:  # they name each other as parents
+        while self._waiting:  # files that name each other as parents
             self._take_children_of(next(iter(self._waiting)))
         self._wakes.file(is_whole=is_whole)
         losses = sums_of([self._losses, self._wakes.losses() if is_whole else {}])
@@ -92,7 +93,7 @@ class Joining:
         )
 
     def path_of(self, process: ProcessKey, node: int) -> str:
-        """The path of a node of a process; where that is not known, of the process's parent node."""
+        """Return the path of a node of a process; if it is unknown, that of the process's parent node."""
         places = self._places.get(process)
         if places is None:
             return self._known.path(process, node)
@@ -103,7 +104,7 @@ class Joining:
             self._take(image)
 
     def _take(self, image: Image) -> None:
-        """Makes a file part of the tree, and then those that waited for it."""
+        """Add a file to the tree, and then those that waited for it."""
         ready = [image]
         while ready:
             image = ready.pop()
@@ -118,7 +119,7 @@ class Joining:
                 )
             except DamagedError as error:
                 self.errors.append(error)
-                self._places.setdefault(image.writer, {})  # its children wait no more
+                self._places.setdefault(image.writer, {})  # its children stop waiting
             else:
                 self._places[image.writer] = {0: above, **reader.grow()}
                 self._wakes.add(image.writer, reader, self._places[image.writer])
@@ -126,9 +127,9 @@ class Joining:
             ready.extend(self._waiting.pop(image.writer, ()))
 
     def _above(self, image: Image) -> Branch:
-        """The branch that a process's root belongs to.
+        """Return the branch that a process's root belongs to.
 
-        Where the parent is known and the node is not, the child hangs where its parent does: at its node 0.
+        If the parent is known and the node is not, the child goes where its parent is: at the parent's node 0.
         """
         parent, node = image.parent, image.header.parent_node
         if parent in self._places:
@@ -159,12 +160,12 @@ UNKNOWN_WAKERS = "wakes_by_unknown_processes"
 
 
 class Loose(NamedTuple):
-    """Waits of a node that were ended by a process of which there is no file: none yet, or none at all.
+    """Waits of a node that a process ended whose file is missing, so far or for good.
 
     Attributes:
-        path: Of the node that waited.
-        writer: Whose it was.
-        edge: What is known of them.
+        path: Path of the node that waited.
+        writer: Its writer.
+        edge: The recorded edge.
     """
 
     path: str
@@ -173,37 +174,37 @@ class Loose(NamedTuple):
 
 
 class Longest(NamedTuple):
-    """The critical path of the run's first process, or of that of several that ended last.
+    """The critical path of the run's first process; of several first processes, the one that ended last.
 
     Attributes:
-        writer: Its main thread.
-        shares: Nanoseconds by place, which need not be known yet.
+        writer: The process's main thread.
+        shares: Nanoseconds by node, whose location may still be unknown.
     """
 
     writer: str = ""
     shares: Mapping[NodeAddress, int] = {}
 
     def or_longer(self, other: Longest) -> Longest:
-        """Of several first processes, as of repeats, the one that ended last set the length."""
+        """Return the longer of two: among several first processes, as in repeats, the one that ended last."""
         return max(self, other, key=lambda path: (sum(path.shares.values()), path.writer))
 
 
 class _Spot(NamedTuple):
-    """A node's place in the tree of the run, and whose it is there."""
+    """A node's branch in the tree of the run, and its writer."""
 
     branch: Branch
     writer: str
 
 
 class WakesTally:
-    """Edges and critical paths, kept until all files are known that they name.
+    """Edges and critical paths, kept until the files that they name are known.
 
     Args:
-        root: Of the tree.
-        known: Where the nodes of processes are whose files are there no more.
+        root: Root of the tree.
+        known: The locations of nodes of processes whose files have been deleted.
 
     Attributes:
-        loose: Waits that were ended by processes of which there is no file; after `file`.
+        loose: Waits ended by processes without a file; after `file`.
         longest: The critical path.
     """
 
@@ -216,12 +217,12 @@ class WakesTally:
         self._edges: list[tuple[_Spot, Edge]] = []
 
     def add(self, process: ProcessKey, reader: ImageReader, branches: Mapping[int, Branch]) -> None:
-        """Takes what one file says.
+        """Add the edges and the critical path of one file.
 
         Args:
-            process: Whose file it is.
-            reader: The file, part of the tree by now.
-            branches: Where its nodes are in that.
+            process: The file's process.
+            reader: The reader of the file, which is already in the tree.
+            branches: The branches of its nodes.
         """
         spots = {ref: _Spot(branches[ref], writer) for ref, writer in reader.writer_ids.items()}
         self._spots[process] = spots
@@ -231,15 +232,15 @@ class WakesTally:
             self.longest = self.longest.or_longer(Longest(main, reader.critical))
 
     def take(self, loose: Iterable[Loose], longest: Longest) -> None:
-        """Takes what was left over when files were folded."""
+        """Add what was left over when files were folded."""
         self._edges.extend((_Spot(self._root.at(path), writer), edge) for path, writer, edge in loose)
         self.longest = self.longest.or_longer(longest)
 
     def file(self, *, is_whole: bool) -> None:
-        """Files every edge under the node that waited.
+        """Add every edge to the node that waited.
 
         Args:
-            is_whole: Whether these are all files of the run. Else those of this part are left loose.
+            is_whole: Whether these are all files of the run. If not, all edges stay loose.
         """
         for waiting, edge in self._edges:
             by = self._spot(edge.by) if is_whole else None
@@ -251,12 +252,12 @@ class WakesTally:
         self._edges.clear()
 
     def losses(self) -> dict[str, int]:
-        """Waits that were ended by processes of which there is no file."""
+        """Return the number of waits ended by processes without a file."""
         count = sum(loose.edge.waits for loose in self.loose)
         return {UNKNOWN_WAKERS: count} if count else {}
 
     def critical(self) -> dict[CriticalPlace, int]:
-        """The critical path of the run; what went through places that are not known is its end's own."""
+        """Return the critical path of the run; time in unknown nodes counts as that of the thread at its end."""
         path: dict[CriticalPlace, int] = {}
         for place, ns in self.longest.shares.items():
             spot = self._spot(place)

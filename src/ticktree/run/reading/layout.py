@@ -1,6 +1,6 @@
-"""The records of a memory file, as the native module describes those that it writes; and copying one in use.
+"""The records of a memory file, from the native module's description, and how to copy a file in use.
 
-A reader reads what its own build has written: the header holds a checksum of the layout (core/description.h).
+A reader reads only files of its own build: the header contains a checksum of the layout (core/description.h).
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _NUMBERS = {
 
 
 class Record(ctypes.LittleEndianStructure):
-    """A record; its fields are those of the C struct that a reader may know."""
+    """A record; its fields are the public ones of the C struct."""
 
     if TYPE_CHECKING:
 
@@ -49,21 +49,21 @@ class Record(ctypes.LittleEndianStructure):
 
 
 def _record_types() -> dict[str, type[Record]]:
-    found: dict[str, type[Record]] = {}
+    types: dict[str, type[Record]] = {}
     for name, (size, fields) in _RECORDS.items():
         members: list[tuple[str, Any]] = []
         end = 0
         in_order = sorted(fields, key=itemgetter(2))
         for member, kind, offset, length in (*in_order, ("", "S1", size, 0)):
-            if offset > end:  # private to the process that writes, or reserved
+            if offset > end:  # private to the writing process, or reserved
                 members.append((f"_{end}", ctypes.c_char * (offset - end)))
-            item: Any = _NUMBERS.get(kind) or found[kind]
+            item: Any = _NUMBERS.get(kind) or types[kind]
             count = length // ctypes.sizeof(item)
             if member:
                 members.append((member, item if count == 1 else item * count))
             end = offset + length
-        found[name] = type(name, (Record,), {"_fields_": members})
-    return found
+        types[name] = type(name, (Record,), {"_fields_": members})
+    return types
 
 
 _TYPES = _record_types()
@@ -75,7 +75,7 @@ WorstTick = _TYPES["worst_tick"]
 
 
 def offset_of(kind: type[Record], field: str) -> int:
-    """Where a field is in its record."""
+    """Return the offset of a field in its record."""
     offset: int = getattr(kind, field).offset
     return offset
 
@@ -91,7 +91,7 @@ NodeFlag = _flags("NodeFlag", "NODE_")
 HeaderFlag = _flags("HeaderFlag", "HEADER_")
 
 _IN_GRAPH, _GRAPH = int(NodeFlag.IN_GRAPH), "calls were captured into a graph, which runs as a whole"
-# Why requested device time is missing: the first of these that is among a node's flags.
+# Why requested device time is missing: the reason of the first of these flags that a node has.
 _LACKS = (
     (int(NodeFlag.ONLY_HOST), "work on the CPU is done when the call returns: the host's time is its time"),
     (int(NodeFlag.NO_LIBRARY), "nothing that uses such a device was imported"),
@@ -104,15 +104,15 @@ _DEVICE, _DEVICE_KNOWN = int(NodeFlag.DEVICE), int(NodeFlag.DEVICE_KNOWN)
 
 
 def clock_of(flags: int) -> Clock:
-    """What the time of a node with these flags was measured with."""
+    """Return the clock that measured a node with these flags."""
     return DEVICE if flags & _ON_DEVICE else REMOTE if flags & _REMOTE else HOST
 
 
 def device_lack_of(flags: int) -> str | None:
-    """Why device time is missing, by a node's flags; None where it is there, or was not requested."""
+    """Return why a node's device time is missing, by its flags; None if it is known, or was not requested."""
     if not flags & _DEVICE:
         return None
-    if flags & _DEVICE_KNOWN:  # of most calls: what was not there yet is by now
+    if flags & _DEVICE_KNOWN:  # it is known for most calls, and earlier reasons no longer apply
         return _GRAPH if flags & _IN_GRAPH else None
     for flag, reason in _LACKS:
         if flags & flag:
@@ -120,12 +120,11 @@ def device_lack_of(flags: int) -> str | None:
     return "no device clock was in use"
 
 
-# A copy takes a fraction of a microsecond; but a writer may be stopped in the middle of a write, for as long as the
-# system lets others run.
+# A copy takes a fraction of a microsecond, but the system may preempt a writer in the middle of a write.
 _TRIES = 1000
 _PAUSE_S = 0.002
 _PATIENCE = 50
-# What a process may add to its file while it is copied, without that everything must be copied again.
+# How much a process may add to its file during a copy before everything must be copied again.
 _ROOM = 1 << 16
 
 _OCTAVES_AT, _WINDOWS_AT = offset_of(Node, "octaves"), offset_of(Node, "windows")
@@ -140,9 +139,9 @@ class Copy:
 
     Attributes:
         data: The bytes.
-        is_whole: Whether the file did not grow meanwhile; else it is to be copied again.
-        unsettled: References of records that were written again and again while they were copied, or that may refer
-            to records younger than the copy: what they say of one call may be there in part.
+        is_whole: Whether the copy includes all records; if not, copy again.
+        unsettled: References of records that every copy interrupted in a write, or that may refer to records younger
+            than the copy: they may contain only part of a call.
     """
 
     data: bytearray
@@ -151,8 +150,8 @@ class Copy:
 
 
 def copy_of(memory: mmap.mmap) -> Copy:
-    """Copies a memory file: each record with a sequence number again and again until no write fell into its copy."""
-    # The header first: a record that it leads to was whole before, whatever the order in which a processor reads.
+    """Copy a memory file; repeat each record with a sequence number until no write interrupted its copy."""
+    # The header first: records that it refers to were complete before, in whatever order the processor reads.
     head = bytearray(ctypes.sizeof(Header))
     copy_settled(memory, head, offset_of(Header, "anchor_sequence"), [(0, len(head))], _TRIES)
     used = Header.from_buffer_copy(head).used_bytes
@@ -162,7 +161,7 @@ def copy_of(memory: mmap.mmap) -> Copy:
     header = Header.from_buffer_copy(copy.data)
     if header.magic != MAGIC:
         return copy
-    # Before the nodes: these may then have later marks, never earlier ones.
+    # Before the nodes, whose marks may then be later, never earlier.
     _settle_paths(memory, copy.data, _chain(copy.data, header.trees, Tree))
     loops = _chain(copy.data, header.loops, Loop)
     _settle_nodes(memory, copy, _chain(copy.data, header.nodes, Node))
@@ -176,7 +175,7 @@ def copy_of(memory: mmap.mmap) -> Copy:
         # A worst tick's breakdown may name a node that is not in the copied chain.
         copy.unsettled.update(loops)
     copy.is_whole = now.used_bytes <= len(copy.data)
-    # Else it says what cannot be, and is to be found out.
+    # Otherwise the header is not valid, and must be reported as such.
     if header.used_bytes <= now.used_bytes <= len(copy.data):
         at = offset_of(Header, "used_bytes")
         copy.data[at : at + 8] = now.used_bytes.to_bytes(8, "little")
@@ -184,7 +183,7 @@ def copy_of(memory: mmap.mmap) -> Copy:
 
 
 def _without_events(memory: memoryview) -> bytearray:
-    """The memory, but for the events of its timeline: most of it by far, and read by themselves (events.py)."""
+    """Return a copy without the events of the timeline: by far the most bytes, read separately (records.py)."""
     ring = Header.from_buffer_copy(memory).ring * LINE
     if not 0 < ring <= len(memory) - ctypes.sizeof(Ring):
         return bytearray(memory)
@@ -197,7 +196,7 @@ def _without_events(memory: memoryview) -> bytearray:
 
 
 def _chain(data: bytearray, newest: int, kind: type[Record]) -> list[int]:
-    """The references of a chain's records, as far as they lie within the copy."""
+    """Return the references of a chain's records, as far as they are within the copy."""
     refs = []
     ref, size, next_at = newest, ctypes.sizeof(kind), offset_of(kind, "next")
     while ref and ref * LINE + size <= len(data):
@@ -211,7 +210,7 @@ def _chain(data: bytearray, newest: int, kind: type[Record]) -> list[int]:
 
 
 def _settle_paths(memory: mmap.mmap, data: bytearray, trees: list[int]) -> None:
-    """Copies the critical paths of threads, each by itself."""
+    """Copy the critical path of each thread."""
     size = ctypes.sizeof(Path)
     for ref in trees:
         at = Tree.from_buffer_copy(data, ref * LINE).path * LINE
@@ -220,24 +219,24 @@ def _settle_paths(memory: mmap.mmap, data: bytearray, trees: list[int]) -> None:
 
 
 def _settle_nodes(memory: mmap.mmap, copy: Copy, refs: list[int]) -> None:
-    """Copies nodes with their histograms: nearly all at the first try, of which all is prepared at once."""
+    """Copy nodes with their histograms: first all at once, which succeeds for nearly all, then one by one."""
     size = ctypes.sizeof(Node)
     for ref, parts in zip(refs, _octaves_of(copy.data, refs), strict=True):
         at = ref * LINE
         parts.insert(0, (at, at + size))
-        had = copy.data[at + _OCTAVES_AT : at + _WINDOWS_AT]
+        before = copy.data[at + _OCTAVES_AT : at + _WINDOWS_AT]
         settled = copy_settled(memory, copy.data, at, parts, _TRIES)
-        has = copy.data[at + _OCTAVES_AT : at + _WINDOWS_AT]
-        # Else it was stopped in the middle of a write, or has grown an octave since.
-        if not (settled and had == has) and not _settle(memory, copy.data, at, Node):
+        after = copy.data[at + _OCTAVES_AT : at + _WINDOWS_AT]
+        # Otherwise its writer was preempted in the middle of a write, or has added an octave since.
+        if not (settled and before == after) and not _settle(memory, copy.data, at, Node):
             copy.unsettled.add(ref)
 
 
 def _octaves_of(data: bytearray, refs: Sequence[int]) -> list[_Parts]:
-    """Where the octaves of nodes lie, one list per node."""
-    found: list[_Parts] = [[] for _ in refs]
+    """Return the byte ranges of the octaves of nodes, one list per node."""
+    ranges: list[_Parts] = [[] for _ in refs]
     if not refs:
-        return found
+        return ranges
     begins = np.array(refs, np.int64) * LINE + _OCTAVES_AT
     width = _WINDOWS_AT - _OCTAVES_AT
     octaves = np.frombuffer(data, np.uint8)[begins[:, None] + np.arange(width)].view("<u4")
@@ -245,8 +244,8 @@ def _octaves_of(data: bytearray, refs: Sequence[int]) -> list[_Parts]:
     starts = octaves[owners, columns].astype(np.int64) * LINE
     for owner, start in zip(owners.tolist(), starts.tolist(), strict=True):
         if start + OCTAVE_BYTES <= len(data):
-            found[owner].append((start, start + OCTAVE_BYTES))
-    return found
+            ranges[owner].append((start, start + OCTAVE_BYTES))
+    return ranges
 
 
 def _settle_all(memory: mmap.mmap, copy: Copy, refs: list[int], kind: type[Record]) -> None:
@@ -254,12 +253,12 @@ def _settle_all(memory: mmap.mmap, copy: Copy, refs: list[int], kind: type[Recor
 
 
 def _settle(memory: mmap.mmap, data: bytearray, at: int, kind: type[Record]) -> bool:
-    """Copies one record with its histogram; False where no copy was free of writes."""
+    """Copy one record with its histogram; return False if writes interrupted every copy."""
     parts = [(at, at + ctypes.sizeof(kind))]
     for _ in range(_PATIENCE):
         settled = copy_settled(memory, data, at, parts, _TRIES)
         known, parts = parts, _parts(data, at, kind)
-        if settled and parts == known:  # else it has grown an octave since
+        if settled and parts == known:  # otherwise the writer has added an octave since
             return True
         if not settled:
             time.sleep(_PAUSE_S)
@@ -267,23 +266,23 @@ def _settle(memory: mmap.mmap, data: bytearray, at: int, kind: type[Record]) -> 
 
 
 def _parts(data: bytearray, at: int, kind: type[Record]) -> _Parts:
-    """Where a record, its octaves and what else is its own lie."""
+    """Return the byte ranges of a record, its octaves and its tables."""
     record = kind.from_buffer_copy(data, at)
-    found: list[_Part] = []
+    ranges: list[_Part] = []
     refs: set[int] = set()
     if isinstance(record, Node):
         refs = {*record.octaves, *record.warmup_octaves}
     elif isinstance(record, Gauge):
         refs = {octave.counts for octave in record.octaves}
     elif isinstance(record, Loop):
-        found = list(_sums_parts(data, record.sums))
+        ranges = list(_sums_parts(data, record.sums))
     offsets = (ref * LINE for ref in refs - {0})
-    found += [(octave, octave + OCTAVE_BYTES) for octave in offsets]
-    return [(at, at + ctypes.sizeof(kind)), *sorted(part for part in found if part[1] <= len(data))]
+    ranges += [(octave, octave + OCTAVE_BYTES) for octave in offsets]
+    return [(at, at + ctypes.sizeof(kind)), *sorted(part for part in ranges if part[1] <= len(data))]
 
 
 def _sums_parts(data: bytearray, ref: int) -> Iterator[_Part]:
-    """Where the sums of a loop lie, with their octaves and tables."""
+    """Yield the byte ranges of a loop's sums, with their octaves and tables."""
     at, size = ref * LINE, ctypes.sizeof(LoopSums)
     if not ref or at + size > len(data):
         return

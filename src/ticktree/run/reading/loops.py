@@ -27,11 +27,11 @@ class LoopsReader:
         image: The file.
         clock: Its clock.
         nodes: Its nodes.
-        paths: The path of each, in the order of its parts.
-        long_enough: How long a tick must be, by its loop's path, to be worth keeping.
+        paths: The path of each node, in the order of the parts.
+        long_enough: The shortest duration of a tick to keep, by the loop's path.
 
     Raises:
-        DamagedError: From any method, where the file says what cannot be.
+        DamagedError: From any method, if the file is not valid.
     """
 
     def __init__(
@@ -49,7 +49,7 @@ class LoopsReader:
         self._long_enough = long_enough
 
     def loops(self) -> list[Loop]:
-        """Every loop; several threads' loops of one path are apart."""
+        """Return every loop; loops of several threads with the same path are separate."""
         return [self._loop(ref, record) for ref, record in self._image.loops()]
 
     def _loop(self, ref: int, record: layout.Record) -> Loop:
@@ -96,31 +96,31 @@ class LoopsReader:
         )
 
     def _breakdown(self, rows: Iterable[tuple[int, int]]) -> dict[str, int]:
-        """Nanoseconds by path; a recorded duration's node and a section's may have the same."""
-        found: dict[str, int] = {}
+        """Return nanoseconds by path; the node of a recorded duration and that of a section may share a path."""
+        breakdown: dict[str, int] = {}
         for ref, ticks in rows:
             if ref not in self._nodes.index:
                 raise self._image.damaged("a loop's missed ticks name no node")
             path = self._paths[self._nodes.index[ref]]
-            found[path] = found.get(path, 0) + self._clock.ns(ticks)
-        return found
+            breakdown[path] = breakdown.get(path, 0) + self._clock.ns(ticks)
+        return breakdown
 
     def _first_ticks(self, record: layout.Record, writer: str) -> FirstTicks | None:
         durations = tuple(self._clock.ns(ticks) for ticks in record.first[: record.first_count])
         return FirstTicks(record.first_wall_ns, writer, durations) if durations else None
 
     def _ticks(self, record: layout.Record, *, torn: bool) -> list[tuple[layout.Record, Rows]]:
-        """The worst ticks and their breakdowns: the place of each node, and its clock ticks."""
-        found = []
+        """Return the worst ticks and their breakdowns: the index of each node, and its clock ticks."""
+        worst = []
         for tick in record.worst[: record.worst_count]:
             begin = layout.offset_of(layout.WorstTick, "rows")
             rows = memoryview(tick).cast("B")[begin : begin + _ROW.size * min(tick.row_count, _MOST_ROWS)]
             pairs = [(self._nodes.index.get(ref, -1), ticks) for ref, ticks in _ROW.iter_unpack(rows)]
             if all(place >= 0 for place, _ in pairs):
-                found.append((tick, pairs))
+                worst.append((tick, pairs))
             elif not torn:
                 raise self._image.damaged("a tick's breakdown names no node")
-        return found
+        return worst
 
     def _worst(self, tick: layout.Record, rows: Rows, writer: str) -> WorstTick:
         causes = {"gc_ns": self._clock.ns(tick.gc_ticks)}
@@ -136,19 +136,19 @@ class LoopsReader:
         )
 
 
-# More than a process does in a year; and so few that no sum of them overflows.
+# More ticks than a process makes in a year; small enough that no sum overflows.
 _MOST = 1 << 48
 
 
 @dataclass(frozen=True)
 class Sums:
-    """What is known of a loop's ticks in addition to its record; None and empty where not known of all ticks.
+    """The sums of a loop's ticks in addition to its record; None or empty if they do not cover all ticks.
 
     Attributes:
-        waited, missed: Clock ticks, waited and in missed ticks.
+        waited, missed: Clock ticks waited, and in missed ticks.
         causes, missed_causes: As in `Loop`.
         breakdown: Clock ticks in missed ticks, by the reference of the node.
-        late, steps: How late missed ticks were; by how much neighbouring ticks differ.
+        late, steps: Lateness of missed ticks; differences of neighbouring ticks.
     """
 
     waited: int | None = None
@@ -163,18 +163,18 @@ class Sums:
 def sums_of(
     image: Image, record: layout.Record, ticks: int, missed: int, ns: Callable[[int], int], *, torn: bool
 ) -> Sums:
-    """Reads what a loop's record names; nothing of a loop in an older file, where it names nothing.
+    """Return the sums that a loop's record refers to; empty ones if an older file has none.
 
     Args:
         image: The file.
         record: The loop.
-        ticks: Its ticks after warm-up.
-        missed: Its missed ticks.
-        ns: Converts clock ticks.
-        torn: Whether of the record parts of one tick may be there and others not: then sums are not believed.
+        ticks: Number of its ticks after warm-up.
+        missed: Number of its missed ticks.
+        ns: Converts clock ticks to nanoseconds.
+        torn: Whether the record may contain only part of a tick: then the sums are not used.
 
     Raises:
-        DamagedError: The file says what cannot be.
+        DamagedError: The file is not valid.
     """
     if not record.sums:
         return Sums()
@@ -197,7 +197,7 @@ def sums_of(
 
 
 def _causes(causes: layout.Record, most: int, ns: Callable[[int], int]) -> Causes | None:
-    """Return them, if they are of some of so many ticks."""
+    """Return the causes if they cover between 1 and `most` ticks; else None."""
     if not 0 < causes.ticks <= most:
         return None
     return Causes(
@@ -211,12 +211,12 @@ def _causes(causes: layout.Record, most: int, ns: Callable[[int], int]) -> Cause
 
 
 def _histogram(image: Image, octaves: Iterable[int], count: int) -> Histogram:
-    """Return the histogram; an empty one where it does not hold so many values."""
+    """Return the histogram; an empty one if it does not contain `count` values."""
     buckets = dict(_buckets(image, octaves))
     if max(buckets.values(), default=0) > _MOST:
         raise image.damaged("a histogram holds more ticks than there can be")
-    found = Histogram(buckets)
-    return found if found.count == count else Histogram()
+    histogram = Histogram(buckets)
+    return histogram if histogram.count == count else Histogram()
 
 
 def _buckets(image: Image, octaves: Iterable[int]) -> Iterator[tuple[int, int]]:
@@ -231,10 +231,10 @@ _OCTAVES_OF_FLOATS = range(-1074, 1024)
 
 
 def gauges_of(image: Image) -> list[Gauge]:
-    """Every gauge that has a reading.
+    """Return every gauge that has a reading.
 
     Raises:
-        DamagedError: One says what cannot be.
+        DamagedError: A gauge is not valid.
     """
     return [_gauge(image, ref, record) for ref, record in image.gauges() if record.count]
 
@@ -242,7 +242,7 @@ def gauges_of(image: Image) -> list[Gauge]:
 def _gauge(image: Image, ref: int, record: layout.Record) -> Gauge:
     positive, negative = _gauge_buckets(image, record, 1), _gauge_buckets(image, record, -1)
     count, low, high = record.count, record.minimum, record.maximum
-    if record.sequence % 2 or ref in image.unsettled:  # parts of one reading may be there and others not
+    if record.sequence % 2 or ref in image.unsettled:  # it may contain only part of a reading
         count = max(count, positive.count + negative.count + record.zeros)
         low, high = min(low, record.last), max(high, record.last)
     return Gauge(

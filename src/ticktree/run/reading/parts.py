@@ -1,4 +1,4 @@
-"""Parts: what each node of one memory file says, in nanoseconds."""
+"""Parts: the records of one memory file's nodes, in nanoseconds."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ticktree.run.reading.image import Image
 from ticktree.run.reading.layout import NodeFlag, Record, clock_of, device_lack_of
 from ticktree.run.reading.table import Footprint, NodeRow, Pairs, footprints_of, node_table
 
-# As plain numbers: what an enumeration takes to combine its members is more than the rest of a node's record takes.
+# As plain numbers: combining members of an enumeration takes longer than the rest of a node's record.
 _NS, _ROOT, _PHASED = int(NodeFlag.NS), int(NodeFlag.ROOT), int(NodeFlag.PHASED)
 _LOOP = int(NodeFlag.LOOP)
 _MANY_SITES, _DEVICE, _WAIT = int(NodeFlag.MANY_SITES), int(NodeFlag.DEVICE), int(NodeFlag.WAIT)
@@ -24,15 +24,15 @@ _OTHER_SITES = CallSite("", 0, "")
 
 
 def is_warming_up(loop: Record) -> bool:
-    """Whether all ticks of a loop were set aside as warm-up: then they are all that is known of it.
+    """Return whether all ticks of a loop were set aside as warm-up: then no others are known.
 
-    Of a loop with a rate the misses of these ticks are forgotten; there they stay warm-up, and no miss is made up.
+    A loop with a rate does not keep the misses of these ticks; there they stay warm-up, so that no miss is invented.
     """
     return 0 < loop.ticks <= loop.warmup_ticks and not loop.hz
 
 
 class PhaseCalls(NamedTuple):
-    """Completed calls of one phase, as `Stats` holds them; of its histogram, how many it holds."""
+    """Completed calls of one phase, as in `Stats`, and the number of calls in their histogram."""
 
     completed: int
     sum_ns: int
@@ -41,7 +41,7 @@ class PhaseCalls(NamedTuple):
     filed: int
 
     def joined(self, other: PhaseCalls) -> PhaseCalls:
-        """Those of both phases, as of one."""
+        """Return the calls of both phases as of one."""
         if self.min_ns is None or self.max_ns is None or other.min_ns is None or other.max_ns is None:
             return other if self.min_ns is None else self
         return PhaseCalls(
@@ -53,7 +53,7 @@ class PhaseCalls(NamedTuple):
         )
 
     def may_be(self) -> bool:
-        """Whether these could be so: the rules of `Stats.problems`."""
+        """Return whether the numbers are valid by the rules of `Stats.problems`."""
         if self.min_ns is None or self.max_ns is None:
             return self.completed == 0
         return (
@@ -69,23 +69,23 @@ _NO_CALLS = PhaseCalls(0, 0, None, None, 0)
 
 @dataclass(slots=True)
 class NodePart:
-    """One node's record, with the fields of `Node`: parts of one place merge to one.
+    """One node's record, with the fields of `Node`; parts of one path merge to one.
 
     Attributes:
         row: The record.
-        above: Index of its parent part; -1 for the root of a tree with no known start.
-        tree: Reference of the tree it belongs to.
-        depth: How many nodes are above it in this file.
-        is_root: Whether it is a tree's root, which represents the node that its thread was started under.
-        name: Of the section; "" for a root.
+        above: Index of its parent part; -1 for the root of a tree with an unknown start.
+        tree: Reference of its tree.
+        depth: Number of nodes above it in this file.
+        is_root: Whether it is a tree's root, which represents the node in which its thread was started.
+        name: Name of the section; "" for a root.
         self_ns, concurrent_ns, recorder_ns, open, call_sites: As in `Node`.
-        steady_calls, warm_calls: Completed calls, warm-up apart.
-        is_joined: Whether the calls set aside as warm-up are among the steady ones, for the loop has no others.
+        steady_calls, warm_calls: Completed calls after and during warm-up.
+        is_joined: Whether the calls set aside as warm-up count as steady ones because the loop has no others.
         is_in_steady: Whether it is in a loop that has a warm-up and is past it.
         window_counts, window_totals: Its windows.
         windows_known: Whether all its calls are in them.
-        footprint: What its calls needed of memory, where that is known in full.
-        total_ns: Self time and the children's, of its own tree.
+        footprint: The memory that its calls needed, if fully known.
+        total_ns: Self time and the children's in its own tree.
     """
 
     row: NodeRow
@@ -131,7 +131,7 @@ class NodePart:
 
     @property
     def warmup(self) -> Stats | None:
-        """Those of the warm-up."""
+        """Completed calls during warm-up."""
         return Stats(*self.warm_calls[:4]) if self.is_phased else None
 
     @property
@@ -142,18 +142,18 @@ class NodePart:
 
     @property
     def wait(self) -> bool:
-        """Whether it waits, rather than works."""
+        """Whether the node is a wait."""
         return bool(self.row.flags & _WAIT)
 
     @property
     def raised(self) -> int:
-        """Calls that an exception ended; one that was caught in a write may know of more than have ended."""
+        """Calls that an exception ended; a record copied during a write may count more than have ended."""
         raised: int = self.row.raised
         return min(raised, self.count)
 
     @property
     def work(self) -> Work | None:
-        """The work that it declared."""
+        """The work that the section declared."""
         row = self.row
         if row.work_bytes or row.work_flops or row.work_items:
             return Work(row.work_bytes, row.work_flops, row.work_items)
@@ -161,13 +161,13 @@ class NodePart:
 
     @property
     def cpu(self) -> Cpu | None:
-        """Its CPU time."""
+        """The node's CPU time."""
         row = self.row
         return Cpu(row.cpu_samples, row.cpu_ns, row.cpu_wall) if row.cpu_samples else None
 
     @property
     def memory(self) -> Memory | None:
-        """Its resident memory; without a footprint, as far as it was read when calls began and ended."""
+        """The node's resident memory; without a footprint, from readings at the begin and end of calls."""
         row = self.row
         if self.footprint.resident is not None or not row.memory_samples:
             return self.footprint.resident
@@ -175,19 +175,19 @@ class NodePart:
 
     @property
     def device_memory(self) -> Memory | None:
-        """Its memory of devices."""
+        """The node's memory on devices."""
         return self.footprint.device
 
     @property
     def device(self) -> str | None:
-        """Why its device time is missing, where it was requested."""
+        """Why requested device time is missing."""
         return device_lack_of(self.row.flags)
 
     def may_be(self) -> bool:
-        """Whether these could be so: the rules of `Node.problems` that its making does not already keep."""
+        """Return whether the fields are valid by the rules of `Node.problems` that the reader does not ensure."""
         if not (self.steady_calls.may_be() and self.warm_calls.may_be()) or self.depth > MAX_DEPTH:
             return False
-        if self.warm_calls.completed and not self.is_phased:  # calls that would be counted nowhere
+        if self.warm_calls.completed and not self.is_phased:  # calls that no phase would count
             return False
         if not self.window_counts:
             return not self.window_totals
@@ -204,16 +204,16 @@ class PartsReader:
     Args:
         image: The file.
         clock: Its clock.
-        accounts: What leaving its open calls adds.
+        accounts: What ending its open calls adds.
 
     Attributes:
         parts: One per node, parents before their children.
-        index: Where the part of each node is, by its reference.
-        histograms: Of their calls.
-        torn: Nodes caught in a write whose counts had to be taken from their histograms.
+        index: Index of each node's part, by the node's reference.
+        histograms: Histograms of the calls.
+        torn: Number of nodes copied during a write whose counts are taken from their histograms.
 
     Raises:
-        DamagedError: The file says what cannot be.
+        DamagedError: The file is not valid.
     """
 
     def __init__(self, image: Image, clock: Clock, accounts: Accounts) -> None:
@@ -234,11 +234,11 @@ class PartsReader:
         self._total()
 
     def is_torn(self, ref: int, sequence: int) -> bool:
-        """Whether of the record there parts of one call may be there and others not."""
+        """Return whether the record at `ref` may contain only part of a call."""
         return bool(sequence & 1) or ref in self._image.unsettled
 
     def stats(self, place: int) -> Stats:
-        """The completed calls of the node at `place` after its warm-up."""
+        """Return the completed calls of the node at `place` after its warm-up."""
         calls = self.parts[place].steady_calls
         if not calls.completed:
             return Stats()
@@ -248,7 +248,7 @@ class PartsReader:
         return Stats(calls.completed, calls.sum_ns, calls.min_ns, calls.max_ns, histogram)
 
     def _calls_below(self) -> dict[int, int]:
-        """How many calls each node's children made: what they cost unseen is in its self time."""
+        """Return the number of calls of each node's children, whose unmeasured cost is in its self time."""
         calls: dict[int, int] = {}
         for row in self._table.rows:
             if not row.flags & (_ROOT | _NS):
@@ -302,7 +302,7 @@ class PartsReader:
         return above
 
     def _is_joined(self, ref: int, row: NodeRow, above: int, *, is_root: bool) -> tuple[bool, bool]:
-        """Whether the phases of a node are one, and whether it is in the steady phase of a loop of this tree."""
+        """Return whether a node's phases are joined, and whether it is in the steady phase of a loop of this tree."""
         if is_root:
             return False, False
         around = self.parts[above]
@@ -341,7 +341,7 @@ class PartsReader:
     def _mended(
         self, row: NodeRow, count: int, total: int, minimum: int, maximum: int, filed: int
     ) -> PhaseCalls:
-        """A phase of a node caught in a write, put right by its histogram."""
+        """Return a phase of a node copied during a write, corrected by its histogram."""
         if filed != count and row.sequence & 1:
             self.torn += 1
         calls = self._calls(row, filed, total, minimum, maximum, filed)
@@ -371,7 +371,7 @@ class PartsReader:
         if not row.site_file or not count:
             return {}
         site = CallSite(self._text(row.site_file), row.site_line, self._text(row.site_function))
-        # Past the first only the fact is kept that there were others: an empty place stands for them.
+        # The record keeps the first site, and whether there were others: an empty site represents them.
         others = {_OTHER_SITES: 1} if row.flags & _MANY_SITES else {}
         return {site: count, **others}
 
@@ -385,11 +385,10 @@ class PartsReader:
         return self._names[ref]
 
     def _total(self) -> None:
-        """Derives totals from the leaves up, and which part of them is concurrent.
+        """Compute totals from the leaves up, and their concurrent parts.
 
-        What is wholly concurrent in ticks is wholly concurrent in nanoseconds too, though self times are
-        rounded one by one: else a thread's nodes would give their parents a few nanoseconds that belong to no
-        worker.
+        A total that is wholly concurrent in ticks is so in nanoseconds, too, although self times are rounded one by
+        one: otherwise a thread's nodes would give their parents a few nanoseconds that belong to no worker.
         """
         concurrent = self._accounts.concurrent
         raw = [part.row.own + self._accounts.own.get(ref, 0) for ref, part in self._each()]

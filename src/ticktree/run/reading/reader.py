@@ -1,4 +1,4 @@
-"""From memory files to a profile."""
+"""Read memory files into a profile."""
 
 from __future__ import annotations
 
@@ -31,23 +31,23 @@ if TYPE_CHECKING:
     from ticktree.run.directory import RunFiles
 
 
-# What is done to the profile of a whole run: blank nodes are left out, and crowds of workers are merged.
+# Changes to the profile of a whole run: leave out blank nodes, merge crowds of workers, and add samples.
 #
-# Blank are sections that were entered before a reset only, or never. A crowd: where a run has had hundreds of
-# processes of one role, the short-lived ones are merged into one writer. A column, or a line, for each of five
-# thousand workers tells nothing, and takes its place in every file. Those that lived longest are kept apart:
-# stragglers and whole-run workers are among them.
+# A blank node is a section that was only entered before a reset, or never. A crowd: if a run has had hundreds of
+# processes of one role, the short-lived ones are merged into one writer. One column or line per worker of five
+# thousand is of no use, and takes space in every file. The longest-lived ones stay separate: stragglers and
+# workers of the whole run are among them.
 #
-# What was sampled of the run's nodes is added here, too: a sample names a node by the file it was in.
+# Samples are added here because a sample names a node by the file it was in.
 
 
 def without_blanks(profile: Profile) -> Profile:
-    """The profile without nodes that have no call, completed or open, no time and nothing below them.
+    """Return the profile without nodes that have no completed or open call, no time and no children.
 
-    Their loops go with them, and so do the threads that were started in them.
+    Their loops and the threads that were started in them are left out, too.
 
     Args:
-        profile: Of a whole run: what is blank in one process's file need not be in another's.
+        profile: Profile of a whole run: a node that is blank in one process's file may not be in another's.
     """
     begun = {path for path, loop in profile.loops.items() if loop.ticks or loop.incomplete}
     finished: dict[str, Node] = {}
@@ -64,7 +64,7 @@ def without_blanks(profile: Profile) -> Profile:
         profile,
         root=root,
         loops={path: loop for path, loop in profile.loops.items() if root.find(path) is not None},
-        writers={key: each for key, each in profile.writers.items() if root.find(each.parent) is not None},
+        writers={key: own for key, own in profile.writers.items() if root.find(own.parent) is not None},
     )
 
 
@@ -74,20 +74,20 @@ def _is_blank(node: Node) -> bool:
 
 # Self time as a share of the run's time: above it, sections do not explain most of the time.
 _UNKNOWN_SHARE = 0.5
-# The same for self time of ticks, as a share of the time in sections: so much of a loop is no detail.
+# The same for self time of ticks, as a share of the time in sections: a larger part of a loop is no detail.
 _UNKNOWN_IN_TICKS = 0.25
 
 
 def with_samples(profile: Profile, sampled: Sampled, path_of: Callable[[ProcessKey, int], str]) -> Profile:
-    """The profile with what was sampled of its nodes' self time.
+    """Return the profile with the samples of its nodes' self time.
 
-    Samples that were not requested are left out where sections explain most of the time: they were taken in
-    case that they did not, and less often since they did.
+    Samples that were not requested are left out if sections explain most of the time: they were taken in case
+    sections did not, and then at a lower rate.
 
     Args:
-        profile: Of a whole run.
-        sampled: What was sampled.
-        path_of: Gives a node's path, by its process and reference.
+        profile: Profile of a whole run.
+        sampled: The samples.
+        path_of: Returns a node's path by its process and reference.
     """
     root = profile.root
     works = any(not node.wait for _, _, node in root.walk() if node is not root)
@@ -115,11 +115,11 @@ KEPT_APART = 256
 
 
 def merge_crowds(profile: Profile, kept_apart: int = KEPT_APART) -> Profile:
-    """The profile with at most so many processes of one role kept apart; all sums stay as they are.
+    """Return the profile with at most `kept_apart` separate processes per role; no sum changes.
 
     Args:
-        profile: Of a whole run: what is merged here cannot be separated again.
-        kept_apart: How many processes of a role, those that lived longest.
+        profile: Profile of a whole run: merged processes cannot be separated again.
+        kept_apart: How many processes of a role stay separate: those that lived longest.
     """
     crowds = _crowds(profile.writers.values(), kept_apart)
     if not crowds:
@@ -134,7 +134,7 @@ def merge_crowds(profile: Profile, kept_apart: int = KEPT_APART) -> Profile:
 
 
 def _crowds(writers: Iterable[Writer], kept_apart: int) -> list[tuple[Writer, list[Writer]]]:
-    """What to merge: each crowd as one writer, and its members."""
+    """Return each crowd as one writer, with its members."""
     by_role: dict[tuple[str, str], list[list[Writer]]] = defaultdict(list)
     for main, threads in by_process(writers):
         by_role[main.run, main.role or role_of(main.process_name)].append(threads)
@@ -166,12 +166,12 @@ def _lived_ns(writer: Writer) -> int:
 
 
 def read_run(run: RunFiles) -> Profile:
-    """What the processes of a run have recorded so far, each file as it is at this moment.
+    """Return the profile of a run so far, from its files as they are now.
 
-    A file that is damaged costs its own contents, and is counted as a loss, as long as another is whole.
+    A damaged file is left out and counted as a loss, as long as another one is valid.
 
     Raises:
-        DamagedError: No file could be read; it says what is wrong with the first.
+        DamagedError: No file could be read; the error is that of the first.
     """
     found = gather(run, lambda path: _image_of(path, run))
     folded = found.folded
@@ -192,7 +192,7 @@ def read_run(run: RunFiles) -> Profile:
 
 
 def _machine(run: RunFiles) -> Profile:
-    """What the machine did meanwhile, where a supervisor watched it."""
+    """Return the readings of the machine, if a supervisor took any."""
     try:
         return Profile(gauges=kept(run.memory_dir))
     except DamagedError:
@@ -200,7 +200,7 @@ def _machine(run: RunFiles) -> Profile:
 
 
 def _sampled(run: RunFiles) -> Sampled:
-    """What code ran meanwhile, where samples were taken."""
+    """Return the stack samples, if any were taken."""
     try:
         return kept_samples(run.memory_dir)
     except DamagedError:
@@ -214,20 +214,20 @@ def _image_of(path: Path, run: RunFiles) -> Image:
     writer = image.writer
     process = run.manifest.owner.with_process(writer.pid, writer.start)
     replaced = path.with_name(f"{writer._replace(incarnation=writer.incarnation + 1)}.tt").exists()
-    # A process looks at its clock when it ends a call, at times minutes apart; a dead one never will again, nor one
-    # that runs another program now. When the run's first process died, its supervisor knows.
+    # A process reads its clock when it ends a call, which may be minutes apart; a dead process does not any more, and
+    # neither does one that runs another program now. The supervisor knows when the run's first process died.
     if not replaced and process.is_alive():
-        image.go_on_to(time.clock_gettime_ns(time.CLOCK_MONOTONIC))
+        image.advance_to(time.clock_gettime_ns(time.CLOCK_MONOTONIC))
     elif not replaced and not image.parent.pid:
-        image.go_on_to(run.manifest.program_ended_ns)
+        image.advance_to(run.manifest.program_ended_ns)
     return image
 
 
 def read_file(path: Path) -> Profile:
-    """The profile of one memory file.
+    """Return the profile of one memory file.
 
     Raises:
-        DamagedError: It is not one, or what it says cannot be.
+        DamagedError: The file is not a valid memory file.
     """
     errors: list[DamagedError] = []
     profile = read_images([Image.of_file(path)], os.fspath(path.name), errors)
@@ -237,12 +237,12 @@ def read_file(path: Path) -> Profile:
 
 
 def read_images(images: Iterable[Image], run_id: str, errors: list[DamagedError]) -> Profile:
-    """One tree of several processes, each a child of the node that was open where it was started.
+    """Return the profile of several processes, each a child of the node that was open when it was started.
 
     Args:
-        images: One per process.
-        run_id: What the profile calls this run.
-        errors: Files found damaged are added to it, and left out.
+        images: One image per process.
+        run_id: The run's id in the profile.
+        errors: The errors of damaged files, which are left out, are added to it.
     """
     joining = Joining(run_id)
     joining.errors.extend(errors)

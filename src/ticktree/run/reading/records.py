@@ -1,4 +1,4 @@
-"""One memory file's records as parts of a profile."""
+"""Read one memory file's records as parts of a profile."""
 
 from __future__ import annotations
 
@@ -29,17 +29,17 @@ from ticktree.run.reading.tree import Branch
 EVENT = np.dtype(layout.Event)
 _RING_BYTES = ctypes.sizeof(layout.Ring)
 _HEADER_BYTES = ctypes.sizeof(layout.Header)
-# Of events in a process's life: a million a second for nine years.
+# The most events of a process: a million per second for nine years.
 _MOST = 1 << 48
 
 
 @dataclass(frozen=True, eq=False)
 class Events:
-    """What a ring held at one moment.
+    """The content of a timeline's ring at one moment.
 
     Attributes:
         rows: The events, oldest first: start, end, node, lane.
-        overwritten: How many there had been before them.
+        overwritten: Number of earlier events, which were overwritten.
     """
 
     rows: NDArray[np.void]
@@ -47,27 +47,27 @@ class Events:
 
 
 def events_of_file(path: Path) -> Events | None:
-    """Copies the events of a file that its process may be writing; None where it keeps none.
+    """Copy the events of a file that its process may be writing; None if it keeps none.
 
-    To be called before the rest of the file is copied: what events refer to is then there.
+    Call it before you copy the rest of the file: then the copy contains the records that events refer to.
 
     Raises:
-        DamagedError: The file says what cannot be.
+        DamagedError: The file is not valid.
     """
     try:
         with opened(path, MOST_BYTES) as file:
-            # Most files have no timeline: their first bytes tell.
+            # Most files have no timeline, by their first bytes.
             head = file.read(_HEADER_BYTES)
             if len(head) < _HEADER_BYTES or not _ring_of(head):
                 return None
             with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as memory:
                 return events_in(memory, str(path))
     except MissingFileError:
-        return None  # folded meanwhile, which keeps them
+        return None  # folded meanwhile: folding keeps the events
 
 
 def events_in(memory: bytes | bytearray | mmap.mmap, origin: str = "memory file") -> Events | None:
-    """The same of a file's bytes, which may be changing."""
+    """Copy the events of a file's bytes, which may be changing; None if it keeps none."""
     at = _ring_of(memory[:_HEADER_BYTES]) if len(memory) >= _HEADER_BYTES else 0
     if not at:
         return None
@@ -84,27 +84,27 @@ def events_in(memory: bytes | bytearray | mmap.mmap, origin: str = "memory file"
     after = _ring(memory, at)
     if not (before.forgotten <= before.done <= after.begun < _MOST):
         raise DamagedError(origin, "it is damaged: its timeline's numbers cannot be")
-    # What was begun meanwhile may lie, in part, over the oldest of those that were done before.
+    # Events begun meanwhile may have partly overwritten the oldest ones.
     first = max(before.forgotten, after.begun - capacity, 0)
-    last = max(before.done, first)  # while they were copied, all may have been written over
+    last = max(before.done, first)  # all may have been overwritten during the copy
     slots = np.arange(first, last, dtype=np.int64) % capacity
     rows = np.frombuffer(data, EVENT)[slots]
     return Events(rows, max(0, first - before.forgotten))
 
 
 def counts_in(image: Image) -> tuple[int, int]:
-    """How many calls an image's timeline recorded, and how many of them were overwritten; 0 where it has none."""
+    """Return how many calls an image's timeline recorded, and how many of them were overwritten; 0 without one."""
     at = image.header.ring * layout.LINE
     if not 0 < at <= len(image.data) - _RING_BYTES:
         return 0, 0
     ring = layout.Ring.from_buffer_copy(image.data, at)
-    # Its numbers were copied one after the other, and it may have been reset in between.
+    # The numbers were copied one after the other, and the ring may have been reset in between.
     calls = max(0, ring.done - ring.forgotten) if ring.done < _MOST else 0
     return calls, max(0, calls - ring.capacity)
 
 
 def _ring(memory: bytes | bytearray | mmap.mmap, at: int) -> layout.Record:
-    """A copy of the ring's numbers, no later and no earlier than now: `copy_settled` has the barriers for it."""
+    """Return a copy of the ring's numbers at this moment: `copy_settled` has the memory barriers for it."""
     head = bytearray(_RING_BYTES)
     with memoryview(memory) as whole, whole[at : at + _RING_BYTES] as part:
         copy_settled(part, head, 0, [(0, _RING_BYTES)], 1)
@@ -118,24 +118,24 @@ def _ring_of(head: bytes | bytearray) -> int:
 
 
 class ImageReader:
-    """Reads one image: all that may be wrong with it is found before anything of it reaches a tree.
+    """Reads one image, and checks all of it before any of it reaches a tree.
 
     Args:
         image: The file.
-        run_id: What the profile calls this run.
+        run_id: The run's id in the profile.
         above: The branch that the process's root belongs to.
         is_child: Whether that is a node of another process. The root's self time is then not counted, and all
             time of the sections under it is concurrent to their parent node.
-        long_enough: How long a tick must be, by its loop's path, to be among the worst there are.
+        long_enough: The shortest duration of a tick among the worst, by the loop's path.
 
     Attributes:
-        loops, gauges, writers, facts, losses, timeline_calls: What the file holds in addition to its nodes.
-        edges: The wake edges that its nodes waited for.
-        critical: Of a process that no other started, the critical path that led to its last moment.
-        writer_ids: Whose each node is, by reference.
+        loops, gauges, writers, facts, losses, timeline_calls: The content of the file besides its nodes.
+        edges: The wake edges that ended its nodes' waits.
+        critical: For a process that no other started, the critical path to its last moment.
+        writer_ids: The writer of each node, by the node's reference.
 
     Raises:
-        DamagedError: The file says what cannot be.
+        DamagedError: The file is not valid.
     """
 
     def __init__(
@@ -171,10 +171,10 @@ class ImageReader:
         self._check()
 
     def grow(self) -> dict[int, Branch]:
-        """Adds this file's nodes below the parent branch.
+        """Add this file's nodes below the parent branch.
 
         Returns:
-            Where each node went, by reference.
+            The branch of each node, by reference.
         """
         return self._grow(self._above, is_child=self._is_child)
 
@@ -202,7 +202,7 @@ class ImageReader:
         self._nodes.histograms.add_to(above.histograms, np.array(slots, np.int64))
 
     def _share_out(self, places: Sequence[Branch], *, is_child: bool) -> None:
-        """Tells each place what of it is whose."""
+        """Add each writer's share to its branches."""
         for part, place, writer in zip(self._parts, places, self.writer_ids.values(), strict=True):
             if part.is_root and (is_child or not (part.count or part.total_ns or part.self_ns)):
                 continue
@@ -211,7 +211,7 @@ class ImageReader:
                 self._pass_up(part, writer, places)
 
     def _pass_up(self, root: NodePart, writer: str, places: Sequence[Branch]) -> None:
-        """Counts what a thread covered of its tree's parent node as its own further up, too."""
+        """Add the time that a thread covered of its tree's parent node to its shares further up, too."""
         at = root.above
         while at >= 0 and self._parts[at].is_root:  # each represents the node above it
             at = self._parts[at].above
@@ -223,24 +223,24 @@ class ImageReader:
             at = part.above
 
     def _paths_below(self, above: str) -> list[str]:
-        found: list[str] = []
+        below: list[str] = []
         for part in self._parts:
-            path = found[part.above] if part.above >= 0 else above
-            found.append(path if part.is_root else paths.child(path, key_of(part.name, part.clock)))
-        return found
+            path = below[part.above] if part.above >= 0 else above
+            below.append(path if part.is_root else paths.child(path, key_of(part.name, part.clock)))
+        return below
 
     def _parents(self) -> dict[int, str]:
-        """For each tree, the path of its parent node."""
+        """Return the path of the parent node of each tree."""
         return {part.tree: path for part, path in zip(self._parts, self._paths, strict=True) if part.is_root}
 
     def _check(self) -> None:
-        """A damaged file may hold valid references and impossible values: none may reach the other files."""
-        every: list[Loop | Gauge | Writer] = [*self.loops, *self.gauges, *self.writers]
-        problems = (problem for one in every for problem in one.problems())
+        """Raise if the file contains invalid values behind valid references: they must not reach the other files."""
+        items: list[Loop | Gauge | Writer] = [*self.loops, *self.gauges, *self.writers]
+        problems = (problem for item in items for problem in item.problems())
         problem = next(problems, None)
         if problem is None and all(map(NodePart.may_be, self._parts)):
             return
-        # Now that something is wrong, it may take its time to say what.
+        # The full check is slow, but the file is known to be damaged.
         alone = Branch(self._above.name, "")
         self._grow(alone, is_child=False)
         try:

@@ -1,6 +1,6 @@
-"""Wake edges, and the critical path that led to a thread's last moment, as one memory file has them.
+"""Wake edges, and the critical path to a thread's last moment, in one memory file.
 
-`recorder/critical_path/` keeps them.
+`recorder/critical_path/` records them.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ class NodeAddress(NamedTuple):
     """A node of any process of the run.
 
     Attributes:
-        process: Whose memory file it is in.
+        process: The process of its memory file.
         node: Its reference there.
     """
 
@@ -29,15 +29,15 @@ class NodeAddress(NamedTuple):
 
 
 class Edge(NamedTuple):
-    """Waits of one node that ended by signals from one other, through one channel.
+    """Waits of one node that signals of another one ended, through one channel.
 
     Attributes:
         node: The reference of the node that waited, in this file.
-        channel: The name that was signalled.
-        by: What was open where it was signalled.
-        waits: How many.
-        waited_ns: For how long they were blocked.
-        handover_ns: Of that, from the signal until the wait was over.
+        channel: The signalled name.
+        by: The node that was open when it was signalled.
+        waits: Number of waits.
+        waited_ns: Their duration.
+        handover_ns: The part of it from the signal until the end of the wait.
     """
 
     node: int
@@ -49,16 +49,16 @@ class Edge(NamedTuple):
 
 
 def edges_of(image: Image) -> list[Edge]:
-    """Every edge of a memory file.
+    """Return every edge of a memory file.
 
     Raises:
-        DamagedError: The file says what cannot be.
+        DamagedError: The file is not valid.
     """
     return [_edge(image, record) for _, record in image.edges() if record.count]
 
 
 def _edge(image: Image, record: layout.Record) -> Edge:
-    # One that was caught in the middle of a write may know more of its hand-over than of its wait.
+    # A record copied during a write may have a longer hand-over than wait.
     handover_ns = min(record.handover_ns, record.waited_ns)
     return Edge(
         node=record.node,
@@ -71,23 +71,22 @@ def _edge(image: Image, record: layout.Record) -> Edge:
 
 
 def place(record: layout.Record, node: int) -> NodeAddress:
-    """The node that a record names together with its process."""
+    """Return the node that a record names, with its process."""
     return NodeAddress(ProcessKey(record.pid, record.start, record.incarnation or 1), node)
 
 
-# What is left of places that were too small, or too many, to be kept apart.
+# The node for shares that were too small, or too many, to stay separate.
 ELSEWHERE = NodeAddress(ProcessKey(0, 0, 1), 0)
 
 
 def critical_path(image: Image) -> Mapping[NodeAddress, int]:
-    """How the time since the run began was spent along the path to the last moment of a process's main thread.
+    """Return the critical path from the run's begin to the last moment of a process's main thread.
 
     Returns:
-        Nanoseconds by node; they sum to that moment. Empty where the thread neither woke another nor was
-        woken.
+        Nanoseconds by node; they sum to that moment. Empty if the thread neither woke another nor was woken.
 
     Raises:
-        DamagedError: The file says what cannot be.
+        DamagedError: The file is not valid.
     """
     trees = image.trees()
     main = next(((ref, tree) for ref, tree in trees if not tree.spawn_node), None)
@@ -110,7 +109,7 @@ def critical_path(image: Image) -> Mapping[NodeAddress, int]:
 
 
 def _since(image: Image, path: layout.Record, root: NodeAddress) -> dict[NodeAddress, int]:
-    """What has passed since the path was last brought up to date: a node's own growth, and the root's rest."""
+    """Return the shares since the last update of the path: each node's growth, and the rest for the root."""
     frames = [frame for _, frame in image.frames() if frame.serial and frame.node]
     clock, last = Clock(image.header), image.header.last
     now = max([last.ticks, path.mark_ticks, *(frame.start for frame in frames)])
@@ -126,7 +125,7 @@ def _since(image: Image, path: layout.Record, root: NodeAddress) -> dict[NodeAdd
 
 
 def _growths(image: Image, tree: int, frames: list[layout.Record], now: int) -> dict[int, int]:
-    """Self time, in clock ticks, of each node of a tree since it was marked, that of open calls included."""
+    """Return each node's self time in clock ticks since it was marked, open calls included."""
     nodes = {
         ref: node
         for ref, node in image.nodes()
@@ -141,9 +140,9 @@ def _growths(image: Image, tree: int, frames: list[layout.Record], now: int) -> 
 
 
 def _level(shares: dict[NodeAddress, int], root: NodeAddress, total_ns: int) -> None:
-    """Makes shares sum to a total: what they lack goes to the root.
+    """Make shares sum to a total by adding the difference to the root.
 
-    They do, unless the process was stopped, or copied, in the middle of bringing them up to date.
+    They already do, unless the process was stopped or copied during an update.
     """
     known_ns = sum(shares.values())
     if known_ns > total_ns:

@@ -1,4 +1,4 @@
-"""A memory file's nodes, all read at once: one by one they would take most of the time that a large run takes."""
+"""Read all nodes of a memory file at once: one by one, they would take most of the time of a large run."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ticktree.run.reading.image import Image
 Pairs = list[tuple[int, int]]
 
 
-# A row of a `NodeTable`: all single numbers of `tt_node` by their names; those of its statistics as `stats_count` and
+# A row of a `NodeTable`: all scalar fields of `tt_node` by name; those of its statistics as in `stats_count` and
 # `warmup_count`.
 NodeRow: TypeAlias = Any
 
@@ -27,11 +27,11 @@ class NodeTable(NamedTuple):
     """Every node of a file, parents before their children.
 
     Attributes:
-        refs: Where each lies.
-        rows: The single numbers of each node.
-        histograms: Those of their calls.
-        window_counts: Pairs of window and calls.
-        window_totals: Pairs of window and ticks.
+        refs: Reference of each node.
+        rows: Scalar fields of each node.
+        histograms: Histograms of the calls.
+        window_counts: Pairs of window and number of calls, per node.
+        window_totals: Pairs of window and clock ticks, per node.
     """
 
     refs: list[int]
@@ -42,10 +42,10 @@ class NodeTable(NamedTuple):
 
 
 def node_table(image: Image) -> NodeTable:
-    """Reads the nodes of an image.
+    """Return the nodes of an image.
 
     Raises:
-        DamagedError: They or their histograms lead out of the file, or in a circle.
+        DamagedError: References of nodes or histograms lead out of the file, or in a circle.
     """
     refs = image.refs(image.header.nodes, layout.Node)
     records = image.records(refs, _NODE)
@@ -60,20 +60,20 @@ def node_table(image: Image) -> NodeTable:
 
 
 def _sparse(table: NDArray[np.uint64]) -> list[Pairs]:
-    """The pairs of column and number that are not 0, one list per row."""
+    """Return the pairs of column and value that are not 0, one list per row."""
     rows, columns = np.nonzero(table)
     return _split(rows, len(table), columns, table[rows, columns])
 
 
 def _split(owners: NDArray[Any], count: int, keys: NDArray[Any], values: NDArray[Any]) -> list[Pairs]:
-    """Pairs of key and value, a list for each of `count` owners, in whose order they come."""
+    """Return pairs of key and value, sorted by owner, as one list per owner of `count`."""
     pairs = list(zip(keys.tolist(), values.tolist(), strict=True))
     ends = np.searchsorted(owners, np.arange(count + 1)).tolist()
     return [pairs[begin:end] for begin, end in pairwise(ends)]
 
 
 def _columns(kind: type[layout.Record], prefix: str = "", begin: int = 0) -> Iterator[tuple[str, Any, int]]:
-    """Name, type and offset of each field, those of statistics one by one."""
+    """Yield name, type and offset of each field, with the fields of statistics flattened."""
     for name, of in kind._fields_:  # type: ignore[misc]  # none is a bit field
         offset = begin + layout.offset_of(kind, name)
         if of is layout.Stats:
@@ -96,23 +96,23 @@ _ROW: Any = NamedTuple(  # type: ignore[misc]  # its fields are the native modul
 
 Counts = NDArray[np.uint64]
 
-# More calls of one duration than a process makes in a year; and so few that no sum of them overflows.
+# More calls of one duration than a process makes in a year; small enough that no sum overflows.
 _MOST_CALLS = 1 << 48
 _OCTAVE = np.dtype([("counts", "<u8", (layout.SUB_BUCKETS,))])
 
 
 class Histograms:
-    """The histograms of a file's nodes, two of each: of its calls, and of its warm-up's.
+    """The histograms of a file's nodes, two per node: of its calls, and of those of the warm-up.
 
     Args:
         image: The file.
-        octaves: The references of each node's octaves, those of its warm-up behind the others.
+        octaves: The references of each node's octaves, those of the warm-up last.
 
     Attributes:
-        filed: How many calls each histogram holds; that of the warm-up of the node at `place` is at `2 * place + 1`.
+        filed: Number of calls per histogram; that of the warm-up of the node at `place` is at `2 * place + 1`.
 
     Raises:
-        DamagedError: They lead out of the file, or hold more calls than there can be.
+        DamagedError: References lead out of the file, or a histogram has more calls than possible.
     """
 
     def __init__(self, image: Image, octaves: NDArray[np.uint32]) -> None:
@@ -128,12 +128,12 @@ class Histograms:
         self.filed: list[int] = sums.tolist()
 
     def buckets(self, place: int) -> dict[int, int]:
-        """One histogram, as a profile holds it."""
+        """Return one histogram's buckets, as in a profile."""
         rows = np.flatnonzero(self._owners == place)
         return _buckets(self._octaves[rows], self._counts[rows])
 
     def add_to(self, sums: HistogramSums, slots: NDArray[np.int64]) -> None:
-        """Adds each histogram to the sum in its slot, which several may share; none where the slot is -1."""
+        """Add each histogram to the sum in its slot, which several may share; skip those with slot -1."""
         targets = slots[self._owners]
         wanted = targets >= 0
         sums.add(targets[wanted], self._octaves[wanted], self._counts[wanted])
@@ -148,7 +148,7 @@ class HistogramSums:
         self._rows = 0
 
     def add(self, slots: NDArray[np.int64], octaves: NDArray[np.int64], counts: Counts) -> None:
-        """Adds octaves of histograms to those in some slots."""
+        """Add octaves of histograms to the sums in some slots."""
         if not len(slots):
             return
         places = slots * layout.OCTAVES + octaves
@@ -160,13 +160,13 @@ class HistogramSums:
             np.add.at(self._counts, rows, counts)
 
     def buckets(self, slot: int) -> dict[int, int]:
-        """The sum in a slot, as a profile holds it."""
+        """Return the buckets of the sum in a slot, as in a profile."""
         rows = self._row_of[slot * layout.OCTAVES : (slot + 1) * layout.OCTAVES]
         octaves = np.flatnonzero(rows >= 0)
         return _buckets(octaves, self._counts[rows[octaves]])
 
     def _make(self, places: NDArray[np.int64]) -> None:
-        """Makes room for octaves that have none yet."""
+        """Make room for octaves that have none yet."""
         beyond = int(places.max()) + 1 - len(self._row_of)
         if beyond > 0:
             more = np.full(max(beyond, len(self._row_of)), -1, np.int32)
@@ -184,18 +184,18 @@ class HistogramSums:
 
 
 def _buckets(octaves: NDArray[np.int64], counts: Counts) -> dict[int, int]:
-    """A histogram, as a profile holds it, from its octaves in ascending order."""
+    """Return a histogram's buckets, as in a profile, from its octaves in ascending order."""
     rows, subs = np.nonzero(counts)
     buckets = octaves[rows] * layout.SUB_BUCKETS + subs
     return dict(zip(buckets.tolist(), counts[rows, subs].tolist(), strict=True))
 
 
 class Footprint(NamedTuple):
-    """What the calls of one node needed.
+    """The memory that the calls of one node needed.
 
     Attributes:
-        resident: Of the process's own memory.
-        device: Of devices' memory.
+        resident: The process's own memory.
+        device: The devices' memory.
     """
 
     resident: Memory | None = None
@@ -203,22 +203,22 @@ class Footprint(NamedTuple):
 
 
 def footprints_of(image: Image) -> Mapping[int, Footprint]:
-    """Those of a memory file, by the reference of their node.
+    """Return the footprints of a memory file, by the reference of their node.
 
     Raises:
-        DamagedError: The file says what cannot be.
+        DamagedError: The file is not valid.
     """
-    found: dict[int, Footprint] = {}
+    footprints: dict[int, Footprint] = {}
     for _, record in image.footprints():
         if not record.samples:
             continue
-        so_far = found.get(record.node, Footprint())
+        so_far = footprints.get(record.node, Footprint())
         if record.device:
             memory = _memory(record, frozenset({image.text(record.device)}))
-            found[record.node] = so_far._replace(device=_both(so_far.device, memory))
+            footprints[record.node] = so_far._replace(device=_both(so_far.device, memory))
         else:
-            found[record.node] = so_far._replace(resident=_memory(record, frozenset()))
-    return found
+            footprints[record.node] = so_far._replace(resident=_memory(record, frozenset()))
+    return footprints
 
 
 def _memory(record: layout.Record, devices: frozenset[str]) -> Memory:
@@ -226,15 +226,15 @@ def _memory(record: layout.Record, devices: frozenset[str]) -> Memory:
         samples=record.samples,
         change_bytes=record.change,
         peak_bytes=record.peak,
-        # One that was caught in the middle of a write may know of a growth and not yet of its peak.
+        # A record copied during a write may have a growth and not yet its peak.
         growth_bytes=min(record.growth, record.peak),
         is_exact=record.peak >= record.peak_bound and record.growth >= record.growth_bound,
         devices=devices,
     )
 
 
-def _both(one: Memory | None, other: Memory) -> Memory:
-    """What the same calls needed of several devices; the number of calls stays the same."""
-    if one is None:
-        return other
-    return replace(one + other, samples=max(one.samples, other.samples))
+def _both(first: Memory | None, second: Memory) -> Memory:
+    """Return the memory that the same calls needed on several devices; the number of calls stays the same."""
+    if first is None:
+        return second
+    return replace(first + second, samples=max(first.samples, second.samples))

@@ -1,4 +1,4 @@
-"""The tree of a run: where its processes' nodes are in it, and how it is put together under one root."""
+"""The tree of a run: the locations of its processes' nodes, and how they are joined under one root."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from ticktree.run.reading.table import HistogramSums
 
 
 class NodeLocation(NamedTuple):
-    """Where a node is.
+    """The location of a node in the run.
 
     Attributes:
-        path: Its path.
-        tree: The reference of its tree: which thread of its process writes it.
+        path: The node's path.
+        tree: The reference of its tree, which identifies the thread that writes it.
     """
 
     path: str
@@ -31,13 +31,13 @@ class NodeLocation(NamedTuple):
 
 
 class NodeLocations:
-    """The spots of nodes, by process and reference.
+    """The locations of nodes, by process and reference.
 
-    A node's spot is settled when the node is made: it may be taken from a live process's file, and is still right
-    when the process has gone.
+    A node's location never changes: it may be read from a live process's file, and is still right after the
+    process has ended.
 
     Args:
-        known: Those of processes whose files are there no more.
+        known: The locations of processes whose files have been deleted.
     """
 
     def __init__(self, known: Mapping[ProcessKey, Mapping[int, NodeLocation]] | None = None) -> None:
@@ -50,36 +50,36 @@ class NodeLocations:
         return self._known[process]
 
     def path(self, process: ProcessKey, node: int) -> str:
-        """A node's path; the root's where either is unknown."""
+        """Return a node's path; the root's if the node or its process is unknown."""
         spot = self._known.get(process, {}).get(node)
         return spot.path if spot else paths.ROOT
 
     def spot(self, process: ProcessKey, node: int) -> NodeLocation | None:
-        """Where a node is, if it is known."""
+        """Return a node's location; None if unknown."""
         return self._known.get(process, {}).get(node) if node else None
 
     def add(self, image: Image) -> None:
-        """Notes where the nodes of one file are; if the parent process's are unknown, it counts as missing.
+        """Add the nodes of one file; below the root if the parent process's are unknown.
 
         Raises:
-            DamagedError: The file says what cannot be.
+            DamagedError: The file is not valid.
         """
         above = NodeLocation(self.path(image.parent, image.header.parent_node), 0)
-        found = {0: above}  # the place of a child of which only the parent is known
+        locations = {0: above}  # for children whose parent node is unknown
         for ref, node in image.nodes():
-            if node.parent not in found:
+            if node.parent not in locations:
                 raise image.damaged("a node has no parent")
-            parent = found[node.parent]
+            parent = locations[node.parent]
             if node.flags & NodeFlag.ROOT:
-                found[ref] = NodeLocation(parent.path, node.tree)
+                locations[ref] = NodeLocation(parent.path, node.tree)
             else:
                 key = key_of(image.text(node.name), clock_of(node.flags))
-                found[ref] = NodeLocation(paths.child(parent.path, key), parent.tree)
-        self._known[image.writer] = found
+                locations[ref] = NodeLocation(paths.child(parent.path, key), parent.tree)
+        self._known[image.writer] = locations
 
 
 def parents_first(images: Iterable[Image]) -> Iterator[Image]:
-    """The images in such an order that none comes before its parent's; those that are in a circle are left out."""
+    """Yield the images, parents before their children; those in a circle are left out."""
     waiting = list(images)
     while waiting:
         to_come = {image.writer for image in waiting}
@@ -91,26 +91,25 @@ def parents_first(images: Iterable[Image]) -> Iterator[Image]:
         waiting = [image for image in waiting if id(image) not in done]
 
 
-# So many parts of one place are kept one by one: a run may have thousands of processes.
+# The number of parts of one branch before they are merged: a run may have thousands of processes.
 _MERGED_AT = 64
 
 
 class Branch:
-    """A place in the tree, and the sum of every record of it.
+    """A node of the run's tree, and the sum of its records.
 
     Args:
-        name: Of the section.
-        path: From the root.
-        above: Its parent; None for the root.
-        clock: What its time was measured with.
-        run_id: What the profile calls the run; of the root, all others have the same.
+        name: Name of the section.
+        path: Path from the root.
+        above: The parent; None for the root.
+        clock: The clock that measured its time.
+        run_id: The run's id in the profile; only for the root, all others inherit it.
 
     Attributes:
-        children: By name, and clock where it is not the host's.
-        parts: What was recorded here, without histograms; many are merged at times.
-        histograms: Those of the whole tree.
-        slot: Index of the histogram of the calls here after warm-up; the next one has the calls of the
-            warm-up.
+        children: By name, and clock if it is not the host's.
+        parts: The records without histograms; merged when there are many.
+        histograms: Histograms of the whole tree.
+        slot: Index of the histogram of its calls after warm-up; the next index has those of the warm-up.
     """
 
     __slots__ = (
@@ -143,37 +142,37 @@ class Branch:
         self.histograms: HistogramSums = above.histograms if above else HistogramSums()
 
     def child(self, name: str, clock: Clock = HOST) -> Branch:
-        """The branch of this name and clock below this one, made at need."""
+        """Return the child with this name and clock, made if necessary."""
         key = key_of(name, clock)
         if key not in self.children:
             self.children[key] = Branch(name, paths.child(self.path, key), self, clock)
         return self.children[key]
 
     def at(self, path: str) -> Branch:
-        """The branch at a path below this one, made at need."""
+        """Return the branch at a path below this one, made if necessary."""
         branch = self
         for key in paths.split(path):
             branch = branch.child(*named_by(key))
         return branch
 
     def add(self, part: NodePart) -> None:
-        """Adds one record, without histograms."""
+        """Add one record, without histograms."""
         self.parts.append(part)
         if len(self.parts) >= _MERGED_AT:
             self.parts = [Node(**self._merged({}))]
 
     def add_share(self, writer: str, count: int, total_ns: int, self_ns: int) -> None:
-        """Adds what of it is one writer's."""
+        """Add to one writer's share."""
         share = self._shares.setdefault(writer, [0, 0, 0])
         for at, amount in enumerate((count, total_ns, self_ns)):
             share[at] += amount
 
     def add_wakes(self, waker: Waker, wakes: Wakes) -> None:
-        """Adds waits that one waker ended."""
+        """Add waits that one waker ended."""
         self._wakers[waker] = self._wakers[waker] + wakes if waker in self._wakers else wakes
 
     def to_node(self) -> Node:
-        """The finished tree from here on."""
+        """Return this branch and all below it as a node."""
         finished: dict[str, Node] = {}
         for branch in reversed(list(self._walk())):
             children = {key: finished.pop(child.path) for key, child in branch.children.items()}
@@ -190,7 +189,7 @@ class Branch:
         return replace(node, per_run={self.run_id: (node.count, node.stats.sum_ns)}) if node.count else node
 
     def _merged(self, children: Mapping[str, Node], **given: Any) -> dict[str, Any]:
-        """The fields of a node with these children, less those that are kept apart."""
+        """Return the fields of a node with these children, without those that the branch sums separately."""
         own = {"name": self.name, "clock": self.clock, "children": children}
         apart: dict[str, Any] = {"by_writer": {}, "wakers": {}, "per_run": {}}
         given = {**own, **apart, **given}
