@@ -62,6 +62,16 @@ class Context:
         return main_loops(self.loops)
 
     @cached_property
+    def startup_ns(self) -> int | None:
+        """The time from the start of the program to the first tick of its first main loop; None if it is unknown."""
+        starts = [value for value in self.profile.metadata.get("started_ns", ()) if isinstance(value, int)]
+        loop = next((view.loop for view in self.main_loops if view.loop is not None), None)
+        if len(starts) != 1 or loop is None or loop.first_ticks is None:
+            return None
+        took_ns = loop.first_ticks.started_wall_ns - starts[0]
+        return took_ns if took_ns > 0 else None
+
+    @cached_property
     def all_loops(self) -> Sequence[Loop]:
         """Every loop in the same order; those without steady ticks last, by path."""
         shown = [view.loop for view in self.loops if view.loop is not None]

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
 
 import pytest
 
@@ -10,7 +11,7 @@ from support.findings import findings
 from support.steady_loops import watched
 from support.virtual_programs import Program, with_node
 from ticktree.analysis.rules.workers import IdleWorkerRule
-from ticktree.profile import Profile, Waker, Wakes
+from ticktree.profile import FirstTicks, Profile, Waker, Wakes
 
 
 def said(profile: Profile) -> list[str]:
@@ -109,8 +110,9 @@ def test_the_evidence_adds_up():
     assert (one.severity, one.path) == ("info", "recv")
 
 
-def a_loop_and_its_server(works_ms: int) -> Profile:
+def a_loop_and_its_server(works_ms: int, startup_ms: int = 0) -> Profile:
     program = Program()
+    program.work("imports", startup_ms)
     thread = threading.Thread(target=program.work, args=("infer", 1), name="server")
     thread.start()
     thread.join()
@@ -149,6 +151,24 @@ def test_where_no_core_is_free_nothing_can_overlap(used, others, kind, saving):
     profile = watched(a_loop_and_its_server(3), cores=2, **readings)
     (finding,) = findings(profile, rules=[IdleWorkerRule()])
     assert (finding.kind, finding.saving.share) == (kind, pytest.approx(saving, abs=0.011))
+
+
+@pytest.mark.parametrize("startup_is_known", [True, False])
+def test_the_start_up_of_the_thread_that_runs_the_main_loop_is_not_counted(startup_is_known):
+    profile, began_ns = a_loop_and_its_server(4, startup_ms=2000), 1_783_160_000_000_000_000
+    if startup_is_known:
+        first = FirstTicks(began_ns + 2 * S, "1/1", (10 * MS,))
+        loops = {"play": replace(profile.loops["play"], first_ticks=first)}
+        profile = replace(profile, loops=loops, metadata={"started_ns": frozenset({began_ns})})
+    waits = [finding.message for finding in findings(profile, rules=[IdleWorkerRule()])]
+    assert waits == (
+        [
+            "MainThread waits 60% of its time, most of it in recv: 100% of that for server in infer; overlap the "
+            "two: let MainThread continue with the last result while server works"
+        ]
+        if startup_is_known
+        else []
+    )
 
 
 def test_the_sleep_that_holds_a_loops_rate_is_no_idleness():

@@ -204,7 +204,7 @@ class IdleWorkerRule:
 
     def _finding(self, role: Role, idle: Mapping[Unit, int], wait: Waiting, context: Context) -> Finding:
         claim = _claim(wait, context)
-        lives_ns = sum(context.life_ns(unit) for unit in idle)
+        lives_ns = sum(_time_ns(unit, context) for unit in idle)
         facts: dict[str, Fact] = {
             "role": role.name,
             "workers": role.count,
@@ -278,7 +278,15 @@ def _idle(role: Role, context: Context) -> dict[Unit, int]:
 
 def _is_idle(unit: Unit, waited_ns: int, context: Context) -> bool:
     is_long = waited_ns >= LEAST_RUN_SHARE * context.run_ns * unit.members
-    return is_long and waited_ns > IDLE_SHARE * context.life_ns(unit) > 0
+    return is_long and waited_ns > IDLE_SHARE * _time_ns(unit, context) > 0
+
+
+def _time_ns(unit: Unit, context: Context) -> int:
+    """Return how long a unit lived; of one that runs the main loop, without the start-up before its first tick."""
+    view = next(iter(context.main_loops), None)
+    is_main = view is not None and not view.sections[0].node.by_writer.keys().isdisjoint(unit.writers)
+    life_ns = context.life_ns(unit)
+    return life_ns - min(life_ns, context.startup_ns or 0) if is_main else life_ns
 
 
 def _claim(wait: Waiting, context: Context) -> Claim | None:

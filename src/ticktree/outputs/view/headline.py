@@ -212,10 +212,7 @@ def is_doubt(finding: Finding) -> bool:
 
 def startup(context: Context) -> str:
     """Return the time until the first tick of the main loop; "" if it is unknown."""
-    starts = [value for value in context.profile.metadata.get("started_ns", ()) if isinstance(value, int)]
-    views = [view for view in context.main_loops if view.loop is not None]
-    first = views[0].loop.first_ticks if views and views[0].loop else None
-    if len(starts) != 1 or first is None or first.started_wall_ns <= starts[0]:
+    if context.startup_ns is None:
         return ""
-    took_ns = first.started_wall_ns - starts[0]
-    return f"start-up {formatting.time(took_ns)} until the first tick of {visible(views[0].name)}"
+    view = next(view for view in context.main_loops if view.loop is not None)
+    return f"start-up {formatting.time(context.startup_ns)} until the first tick of {visible(view.name)}"
