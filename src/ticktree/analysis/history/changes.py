@@ -302,9 +302,8 @@ def changes(values: Sequence[float], threshold: float = THRESHOLD, level: float 
     noise = noise_of(logs)
     calm = without_outliers(logs, noise.spread)
     penalty = _WEAK_PENALTY * noise.autocorrelation_time * noise.spread**2
-    for _ in (
-        values
-    ):  # each round removes one burst: a handful of rounds, even if the series is nothing but bursts
+    # Each round removes one burst: a handful of rounds, even if the series is nothing but bursts.
+    for _ in values:
         found = _Elimination(values, calm, noise, threshold, level).run(cuts(calm, penalty, SHORTEST))
         burst = first_burst(logs, calm, [change.at for change in found], noise.spread)
         if burst is None:
