@@ -158,7 +158,7 @@ print("went on")
 def test_a_program_that_is_recorded_already_is_sampled_only(tmp_path: Path) -> None:
     for process in running(tmp_path, "import ticktree; ticktree.enable(quiet=True)\n" + PROGRAM):
         done = attach(tmp_path, "--seconds", "1", str(process.pid))
-        assert "sampled only, without the recorder: it records itself" in done.stderr
+        assert "sampled only, without the recorder: it already records" in done.stderr
 
 
 def test_it_ends_with_the_program(program: subprocess.Popen[str], tmp_path: Path) -> None:

@@ -350,8 +350,8 @@ def no_run_in(out: Path, name: str | None = None) -> str:
     """
     called = "" if name is None else f" called {name}"
     # The first run makes the default directory; another one was probably mistyped.
-    gone = "" if Path(out) == DEFAULT_OUT or Path(out).is_dir() else ", which is no directory"
-    return f"no run{called} in {out} yet{gone}; `ticktree run SCRIPT` makes one"
+    hint = "" if Path(out) == DEFAULT_OUT or Path(out).is_dir() else ", which is no directory"
+    return f"no run{called} in {out} yet{hint}; `ticktree run SCRIPT` makes one"
 
 
 def remove_unmade(path: Path) -> bool:

@@ -63,7 +63,7 @@ def _gauges(value: Any) -> dict[str, Gauge]:
     gauges: dict[str, Gauge] = GAUGES.read(fields, "gauges")
     for name, gauge in gauges.items():
         if not is_of_machine(name):
-            fields.fail("it holds something that is no reading of a machine")
+            fields.fail("it contains a gauge that is not a reading of the machine")
         for problem in gauge.problems():
             fields.fail(problem)
     return gauges

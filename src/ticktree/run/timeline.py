@@ -118,7 +118,7 @@ def _arrays(file: Any) -> Mapping[str, NDArray[Any]]:
             with archive.open(f"{name}.npy") as member:
                 array = arrays[name] = np.lib.format.read_array(member, allow_pickle=False)
             if array.ndim != 1 or array.dtype.kind != "u":
-                raise ValueError(f"{name} is no column of whole numbers")
+                raise ValueError(f"{name} is not a column of whole numbers")
     return arrays
 
 

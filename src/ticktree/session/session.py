@@ -98,7 +98,7 @@ class Session:
         """
         # The program may have been interrupted anywhere, even in this method.
         if OFF_FOR_GOOD or self._pid or self.recorder.recording or not self._lock.acquire(blocking=False):
-            raise TicktreeError("it records itself, or is kept from it")
+            raise TicktreeError("it already records, or recording is turned off")
         try:
             self._start(run, _NO_PARENT, 0)
         finally:
@@ -345,7 +345,7 @@ class Session:
                 if not self._quiet:
                     say(f"the run is saved, see it with: ticktree report {as_typed(self.run.path)}")
                 _sweep()
-        except Exception as error:  # likewise
+        except Exception as error:  # as in `_finish`
             say(f"the run in {self.run.path} is not saved: {reason(error)}")
         if not self._finishes:
             self._fold()

@@ -164,7 +164,7 @@ def test_memory_that_was_only_looked_at_now_and_then_can_break_its_budget_but_no
 
 def test_a_percentile_of_few_calls_says_that_it_is_the_longest(run, results):
     few, many = (results("inference p99 <= 1 s", profile=run(ticks=ticks))[0] for ticks in (20, 200))
-    assert few.note == "of 20 the longest"
+    assert few.note == "the longest of 20"
     assert many.note == ""
 
 

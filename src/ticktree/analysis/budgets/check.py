@@ -244,7 +244,7 @@ def _result(budget: Budget, subject: Subject) -> Result:
     status: Status = "pass" if budget.bound.holds(measured) else "fail"
     note = _thin(budget, subject)
     if budget.measure.is_floor(subject) and budget.bound.most is not None and status == "pass":
-        status, note = "inconclusive", "at least so much: it was looked at only when calls began and ended"
+        status, note = "inconclusive", "a lower bound: memory was only sampled when calls began and ended"
     return Result(
         budget=budget, path=subject.path, kind=subject.kind, status=status, measured=measured, note=note
     )
@@ -261,7 +261,7 @@ def _thin(budget: Budget, subject: Subject) -> str:
         count = stats.count if stats else 0
     thin = count * (1 - budget.measure.quantile) < 1
     what = "largest" if subject.gauge else "longest"
-    return f"of {count} the {what}" if thin and count else ""
+    return f"the {what} of {count}" if thin and count else ""
 
 
 def _unfit(budget: Budget, subject: Subject) -> str:

@@ -127,7 +127,7 @@ def _is_device_memory_floor(subject: Subject) -> bool:
 
 def _sampled(memory: Memory | None, of: str = "") -> Memory:
     if memory is None:
-        raise NotMeasuredError(f"memory {of}was not sampled: section(..., memory=True) does")
+        raise NotMeasuredError(f"memory {of}was not sampled: use section(..., memory=True)")
     return memory
 
 
@@ -136,11 +136,11 @@ def _rate(subject: Subject, unit: Unit) -> float:
     kind = {"bytes/s": "bytes", "FLOP/s": "flops", "items/s": "items"}[unit]
     done: int = getattr(node.work, kind) if node.work else 0
     if not done or node.total_ns <= 0:
-        raise NotMeasuredError(f"it never said how many {kind} it did: section.work({kind}=...) does")
+        raise NotMeasuredError(f"it declared no {kind}: use section.work({kind}=...)")
     return done * _SECOND_NS / node.total_ns
 
 
-_NO_RATE = "no rate was asked for: loop(..., hz=...) does"
+_NO_RATE = "it has no target rate: use loop(..., hz=...)"
 
 
 def _loop(subject: Subject) -> Loop:
@@ -179,7 +179,7 @@ def _incomplete(subject: Subject, _unit: Unit) -> float:
 def _hz(subject: Subject, _unit: Unit) -> float:
     hz = _loop(subject).achieved_hz
     if hz is None:
-        raise NotMeasuredError("no tick ended, or none where the next began")
+        raise NotMeasuredError("no tick ended, or none began as another ended")
     return hz
 
 
@@ -249,7 +249,7 @@ def _reading(
     def take(subject: Subject, _unit: Unit) -> float:
         value = of(_gauge(subject))
         if value is None:
-            raise NotMeasuredError("no reading is filed")
+            raise NotMeasuredError("it has no reading")
         return value
 
     return BudgetMeasure(name, GAUGES, ("number",), side, take, q)

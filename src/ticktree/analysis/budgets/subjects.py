@@ -110,10 +110,10 @@ class Subjects:
             shown = shown or [path for path, words in self._shown.items() if words.endswith(f"/{name}")]
             found = [self._places[path] for path in shown]
         if len(found) > 1:
-            some = ", ".join(subject.path for subject in found[:_SHOWN])
+            first = ", ".join(subject.path for subject in found[:_SHOWN])
             more = f" and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
             raise BudgetError(
-                f"{name!r} is the end of several paths: {some}{more}; say more of it, or **/{name}"
+                f"{name!r} is the end of several paths: {first}{more}; give more of the path, or **/{name}"
             )
         return found
 

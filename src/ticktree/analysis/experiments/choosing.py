@@ -102,8 +102,8 @@ def contended(profile: Profile, loop: str) -> str:
     if waited_ns <= LOCK_SHARE * top.total_ns:
         return ""
     return (
-        f"{loop} waits for a lock for {100 * waited_ns / top.total_ns:.0f}% of its time: in which order threads get "
-        "it changes with how long they hold it, and with that the gain"
+        f"{loop} waits for a lock for {100 * waited_ns / top.total_ns:.0f}% of its time: the order in which threads "
+        "get it depends on how long they hold it, and so does the gain"
     )
 
 
@@ -163,17 +163,17 @@ def _check(profile: Profile, views: Sequence[LoopView], view: LoopView, paced: b
     if rated and not paced:
         raise NoExperimentError(
             f"the loop {rated[0]} has a rate to hold, and delays may reach the device that it drives: give --yes if "
-            "nothing can come to harm"
+            "no device can come to harm"
         )
     if view.loop and view.loop.hz and not view.misses:
         raise NoExperimentError(
-            f"the loop {view.path} holds its rate: what becomes faster gives it headroom and no rate, which "
-            "`ticktree report` shows"
+            f"the loop {view.path} holds its rate: a faster section gives it headroom, which `ticktree report` shows, "
+            "and no higher rate"
         )
     for path, _, node in profile.root.walk():
         if node.clock != HOST:
             raise NoExperimentError(
-                f"a device or another program works at {path}: its work cannot be delayed, so that nothing can be told"
+                f"{path} runs on a device or in another program, which experiments cannot delay"
             )
 
 

@@ -263,7 +263,7 @@ def _gauge_buckets(image: Image, record: layout.Record, sign: int) -> Histogram:
     buckets: dict[int, int] = {}
     for octave in record.octaves[: record.octave_count]:
         if octave.sign not in (1, -1) or octave.octave not in _OCTAVES_OF_FLOATS:
-            raise image.damaged("a gauge's values are none that there are")
+            raise image.damaged("a gauge has impossible values")
         if octave.sign == sign:
             first = octave.octave * layout.SUB_BUCKETS
             counts = enumerate(image.octave(octave.counts))

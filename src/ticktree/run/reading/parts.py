@@ -121,7 +121,7 @@ class NodePart:
 
     @property
     def clock(self) -> WhoseClock:
-        """What its time was measured with."""
+        """The clock that measured its time."""
         return clock_of(self.row.flags)
 
     @property
