@@ -220,10 +220,10 @@ def note_rank(run: RunDirectory, number: int, ranks: int, host: str, port: int) 
 
 def ranks_of(run: RunDirectory) -> tuple[Rank, ...]:
     """Return the recorded ranks of the job's newest start, by number."""
-    found = []
+    ranks = []
     for path in run.memory_dir.glob("rank-*.json"):
         # The files may be gone: the run was finished.
         with suppress(OSError, FileError, ValueError, TypeError):
-            found.append((path.stat().st_mtime_ns, Rank(*json_in(read_bytes(path, MOST_OF_FACTS)))))
-    newest = max(found)[1].attempt if found else ""
-    return tuple(sorted(rank for _, rank in found if rank.attempt == newest))
+            ranks.append((path.stat().st_mtime_ns, Rank(*json_in(read_bytes(path, MOST_OF_FACTS)))))
+    newest = max(ranks)[1].attempt if ranks else ""
+    return tuple(sorted(rank for _, rank in ranks if rank.attempt == newest))

@@ -206,28 +206,28 @@ def gather(run: RunFiles, read: Callable[[Path], Image] = Image.of_file) -> Gath
         run: The run.
         read: Reads one file.
     """
-    found = Gathered()
+    gathered = Gathered()
 
     def look() -> Folded:
         try:
-            return read_folded(run.path, found.folded)
+            return read_folded(run.path, gathered.folded)
         except DamagedError as error:
-            found.errors[run.path / FOLDED] = error
-            return found.folded
+            gathered.errors[run.path / FOLDED] = error
+            return gathered.folded
 
-    found.folded = look()
+    gathered.folded = look()
     for path in run.memory_files():
-        if path.name in found.folded.files:
+        if path.name in gathered.folded.files:
             continue
         try:
-            found.images[path] = read(path)
+            gathered.images[path] = read(path)
         except GoneError:
             continue  # it was folded meanwhile, or the run was finished
         except UnbegunError:
-            found.unbegun.append(path)
+            gathered.unbegun.append(path)
         except DamagedError as error:
-            found.errors[path] = error
-    while (now := look()) is not found.folded:
-        found.folded = now
-    found.leave_out_folded()
-    return found
+            gathered.errors[path] = error
+    while (now := look()) is not gathered.folded:
+        gathered.folded = now
+    gathered.leave_out_folded()
+    return gathered

@@ -69,26 +69,26 @@ def _fold(run: RunFiles) -> int:
     from ticktree.run.timeline import keep_timeline
 
     ended = set(_finished(run, run.memory_files()))
-    found = gather(run)
-    if run.path / FOLDED in found.errors:
+    gathered = gather(run)
+    if run.path / FOLDED in gathered.errors:
         # Replacing it would silently lose its records.
-        raise found.errors[run.path / FOLDED]
-    _delete(run, [path for path in run.memory_files() if path.name in found.folded.files])
+        raise gathered.errors[run.path / FOLDED]
+    _delete(run, [path for path in run.memory_files() if path.name in gathered.folded.files])
     # Processes that ended before they began to record have left empty files.
-    _delete(run, [path for path in found.unbegun if path in ended])
-    ready, places = _placed(run, found, ended)
+    _delete(run, [path for path in gathered.unbegun if path in ended])
+    ready, places = _placed(run, gathered, ended)
     profile, joining = _joined(run, ready.values(), places)
     if joining.errors:
         # Damaged files stay; reading the run reports them.
         for path, image in ready.items():
             if _joined(run, [image], places)[1].errors:
-                del found.images[path]
-        ready, places = _placed(run, found, ended)
+                del gathered.images[path]
+        ready, places = _placed(run, gathered, ended)
         profile, joining = _joined(run, ready.values(), places)
     if not ready:
         return 0
     profile += Profile(losses=keep_timeline(run, only=set(ready)))
-    more = found.folded.with_more(profile, *joining.left_over)
+    more = gathered.folded.with_more(profile, *joining.left_over)
     more = more.with_files({path.name: image.writer for path, image in ready.items()}, places)
     run.write(FOLDED, more.to_text().encode(), durable=True)
     _delete(run, ready)
@@ -97,15 +97,15 @@ def _fold(run: RunFiles) -> int:
     return len(ready)
 
 
-def _placed(run: RunFiles, found: Gathered, ended: set[Path]) -> tuple[dict[Path, Image], NodeLocations]:
+def _placed(run: RunFiles, gathered: Gathered, ended: set[Path]) -> tuple[dict[Path, Image], NodeLocations]:
     """Return the files of ended processes with a settled place in the tree, and the locations of all settled nodes."""
     from ticktree.run.reading.image import DamagedError
     from ticktree.run.reading.tree import NodeLocations, parents_first
 
-    places = NodeLocations(found.folded.places)
-    paths = {id(image): path for path, image in found.images.items()}
+    places = NodeLocations(gathered.folded.places)
+    paths = {id(image): path for path, image in gathered.images.items()}
     ready = {}
-    for image in parents_first(found.images.values()):
+    for image in parents_first(gathered.images.values()):
         if _is_settled(run, image, places):
             with suppress(DamagedError):
                 places.add(image)

@@ -40,7 +40,7 @@ def unload_ipython_extension(shell: Any) -> None:
 
 
 def _extension(shell: Any) -> Extension | None:
-    return next((each for each in shell.input_transformers_cleanup if isinstance(each, Extension)), None)
+    return next((item for item in shell.input_transformers_cleanup if isinstance(item, Extension)), None)
 
 
 class Extension:

@@ -130,10 +130,10 @@ def _runs_us(word: str) -> bool:
     """Return whether the name of an interpreter means the one that runs us, in the same environment."""
     import shutil  # not in a profiled program, which may have a module of that name
 
-    found = shutil.which(word)
-    if found is None:
+    command = shutil.which(word)
+    if command is None:
         return os.sep not in word
-    there, ours = Path(found).absolute(), Path(sys.executable)  # environments differ in their links
+    there, ours = Path(command).absolute(), Path(sys.executable)  # environments differ in their links
     return there.parent == ours.parent and there.samefile(ours)
 
 

@@ -104,18 +104,18 @@ class Subjects:
         return {path: short.joined(paths.split(path)) for path in self._places}
 
     def _ending_in(self, name: str) -> list[Subject]:
-        found = [subject for path, subject in self._places.items() if path.endswith(f"/{name}")]
-        if not found:
+        matches = [subject for path, subject in self._places.items() if path.endswith(f"/{name}")]
+        if not matches:
             shown = [path for path, words in self._shown.items() if words == name]
             shown = shown or [path for path, words in self._shown.items() if words.endswith(f"/{name}")]
-            found = [self._places[path] for path in shown]
-        if len(found) > 1:
-            first = ", ".join(subject.path for subject in found[:_SHOWN])
-            more = f" and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
+            matches = [self._places[path] for path in shown]
+        if len(matches) > 1:
+            first = ", ".join(subject.path for subject in matches[:_SHOWN])
+            more = f" and {len(matches) - _SHOWN} more" if len(matches) > _SHOWN else ""
             raise BudgetError(
                 f"{name!r} is the end of several paths: {first}{more}; give more of the path, or **/{name}"
             )
-        return found
+        return matches
 
     def _places_like(self, pattern: str) -> list[Subject]:
         like = _expression(pattern)

@@ -171,26 +171,26 @@ def compare_results(
         new: outputs of runs with it.
         tolerance: the largest relative difference from the base's number.
     """
-    forms = {each.form() for each in base}
+    forms = {output.form() for output in base}
     if len(forms) > 1:
         return Results(
             "not comparable", reason="it prints different words from run to run, without any remedy"
         )
-    if any(each.form() not in forms for each in new):
+    if any(output.form() not in forms for output in new):
         return Results("changed", reason="it prints other words")
-    first, *others = (each.numbers() for each in base)
+    first, *others = (output.numbers() for output in base)
     stable = [at for at, value in enumerate(first) if all(numbers[at] == value for numbers in others)]
     if not stable:
         return Results(
             "not comparable", reason="it prints no number that is the same in two runs: set its seed"
         )
     furthest = 0.0
-    for each in new:
-        numbers = each.numbers()
+    for output in new:
+        numbers = output.numbers()
         for at in stable:
             apart = abs(numbers[at] - first[at])
             if not apart <= tolerance * abs(first[at]):
-                reason = f"{each.place(at)}: {first[at]:.6g} became {numbers[at]:.6g}"
+                reason = f"{output.place(at)}: {first[at]:.6g} became {numbers[at]:.6g}"
                 return Results("changed", len(stable), reason)
             furthest = max(furthest, apart)
     return Results("within tolerance" if furthest else "unchanged", len(stable))

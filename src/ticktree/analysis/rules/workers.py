@@ -271,7 +271,7 @@ def _idle(role: Role, context: Context) -> dict[Unit, int]:
     waited: dict[Unit, int] = {}
     for wait in _waits(role, context):
         if wait.calls >= LEAST_CALLS * wait.count:
-            for unit, ns in wait.each:
+            for unit, ns in wait.by_unit:
                 waited[unit] = waited.get(unit, 0) + ns
     return {unit: waited[unit] for unit in role.units if _is_idle(unit, waited.get(unit, 0), context)}
 
@@ -332,7 +332,7 @@ def _is_convoy(wait: Waiting, context: Context) -> bool:
     """Return whether the workers that wait there queue for a lock that they pass to one another."""
     peers = _for_peers(wait)
     return (
-        wait.count == len(wait.each) >= CONVOY_WORKERS
+        wait.count == len(wait.by_unit) >= CONVOY_WORKERS
         and wait.calls >= LEAST_CALLS * wait.count
         and len(peers) >= wait.count - 1  # else there are several locks
         and sum(peers.values()) >= CONVOY_KNOWN_SHARE * wait.waited_ns
@@ -357,7 +357,7 @@ def _waiting_workers(wait: Waiting, context: Context) -> float:
 
 
 def _lives_ns(wait: Waiting, context: Context) -> int:
-    return sum(context.life_ns(unit) for unit, _ in wait.each)
+    return sum(context.life_ns(unit) for unit, _ in wait.by_unit)
 
 
 def _convoy_claim(wait: Waiting, context: Context) -> Claim | None:
@@ -366,7 +366,7 @@ def _convoy_claim(wait: Waiting, context: Context) -> Claim | None:
     view = next((view for view in context.main_loops if claim is not None and view.path == claim.path), None)
     if claim is None or view is None:
         return None
-    processes = {writer.partition("/")[0] for unit, _ in wait.each for writer in unit.writers}
+    processes = {writer.partition("/")[0] for unit, _ in wait.by_unit for writer in unit.writers}
     cores = min(Machine(context.profile).cores or 1, len(processes))  # threads of one share an interpreter
     free_ns = view.busy_ns * max(1.0, wait.count / cores)
     return Claim(min(claim.share, view.share(max(0.0, view.tick_ns - free_ns))), claim.path)

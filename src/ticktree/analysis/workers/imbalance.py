@@ -87,5 +87,5 @@ def presence(role: Role, context: Context) -> Presence:
         in_sections_ns=sum(map(context.present_ns, role.units)),
         waited_ns=sum(map(context.waited_ns, role.units)),
         is_instrumented=any(map(context.is_instrumented, role.units)),
-        imbalance=max(filter(None, shared), key=lambda found: found.share, default=None),
+        imbalance=max(filter(None, shared), key=lambda one: one.share, default=None),
     )

@@ -41,7 +41,7 @@ class Waiting:
     Attributes:
         role: the role.
         path: path of the node.
-        each: the workers that waited there with their waits in nanoseconds, the longest first.
+        by_unit: the workers that waited there with their waits in nanoseconds, the longest first.
         calls: number of waits of all of them together.
         of_ns: their time in any section; for workers whose only sections are waits, their lifetime; 0 if unknown.
         causes: what woke them, the most important first; empty if no wake edge was recorded.
@@ -49,7 +49,7 @@ class Waiting:
 
     role: Role
     path: str
-    each: tuple[tuple[Unit, int], ...]
+    by_unit: tuple[tuple[Unit, int], ...]
     calls: int
     of_ns: int
     causes: tuple[Cause, ...]
@@ -57,12 +57,12 @@ class Waiting:
     @property
     def count(self) -> int:
         """Number of workers that waited there."""
-        return sum(unit.members for unit, _ in self.each)
+        return sum(unit.members for unit, _ in self.by_unit)
 
     @property
     def waited_ns(self) -> int:
         """Waiting time of all of them."""
-        return sum(ns for _, ns in self.each)
+        return sum(ns for _, ns in self.by_unit)
 
     @property
     def share(self) -> float | None:
@@ -93,7 +93,7 @@ def _waiting(section: SectionView, role: Role, context: Context) -> Waiting:
     return Waiting(
         role=role,
         path=section.path,
-        each=tuple(sorted(waited.items(), key=lambda item: (-item[1], item[0].name))),
+        by_unit=tuple(sorted(waited.items(), key=lambda item: (-item[1], item[0].name))),
         calls=sum(unit.calls(section.node) for unit in waited),
         of_ns=_time_ns(waited, context),
         causes=_causes(section, role, context.names) if waited else (),

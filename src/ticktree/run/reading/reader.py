@@ -173,18 +173,18 @@ def read_run(run: RunFiles) -> Profile:
     Raises:
         DamagedError: No file could be read; the error is that of the first.
     """
-    found = gather(run, lambda path: _image_of(path, run))
-    folded = found.folded
+    gathered = gather(run, lambda path: _image_of(path, run))
+    folded = gathered.folded
     joining = Joining(run.id, NodeLocations(folded.places))
     joining.take(folded.loose, folded.longest)
-    joining.errors.extend(found.errors.values())
+    joining.errors.extend(gathered.errors.values())
     with collector_paused():
-        for image in found.images.values():
+        for image in gathered.images.values():
             joining.add(image)
         whole = joining.profile()
     if joining.errors and not (joining.files or folded.files):
         raise joining.errors[0]
-    known = {*(path.name for path in (*found.images, *found.errors)), *folded.files}
+    known = {*(path.name for path in (*gathered.images, *gathered.errors)), *folded.files}
     without_room = count_without_room(run, known)
     lost = Profile(losses={LOSS: without_room} if without_room else {})
     merged = whole.merge(folded.profile, _machine(run), read_parts(run), lost, read_instrument_losses(run))

@@ -45,13 +45,13 @@ def _mappings(process: str) -> list[tuple[int, int, str]]:
 
     A file's zeroed data follow its mapping in anonymous memory; they count as the file's.
     """
-    found: list[tuple[int, int, str]] = []
+    mappings: list[tuple[int, int, str]] = []
     with open(f"/proc/{process}/maps", encoding="utf-8", errors="replace") as file:  # noqa: PTH123 - no file of ours
         for line in file:
             place, _, _, device, inode = line.split()[:5]
             begin, end = (int(number, 16) for number in place.split("-"))
             name = f"{device} {inode}"
-            if inode == "0" and found and found[-1][1] == begin:
-                name = found[-1][2]
-            found.append((begin, end, name))
-    return found
+            if inode == "0" and mappings and mappings[-1][1] == begin:
+                name = mappings[-1][2]
+            mappings.append((begin, end, name))
+    return mappings
