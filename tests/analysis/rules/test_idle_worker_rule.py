@@ -110,10 +110,10 @@ def test_the_evidence_adds_up():
     assert (one.severity, one.path) == ("info", "recv")
 
 
-def a_loop_and_its_server(works_ms: int, startup_ms: int = 0) -> Profile:
+def a_loop_and_its_server(works_ms: int, startup_ms: int = 0, infer_ms: int = 1) -> Profile:
     program = Program()
     program.work("imports", startup_ms)
-    thread = threading.Thread(target=program.work, args=("infer", 1), name="server")
+    thread = threading.Thread(target=program.work, args=("infer", infer_ms), name="server")
     thread.start()
     thread.join()
     for _ in program.loop("play", range(50)):
@@ -151,6 +151,12 @@ def test_where_no_core_is_free_nothing_can_overlap(used, others, kind, saving):
     profile = watched(a_loop_and_its_server(3), cores=2, **readings)
     (finding,) = findings(profile, rules=[IdleWorkerRule()])
     assert (finding.kind, finding.saving.share) == (kind, pytest.approx(saving, abs=0.011))
+
+
+@pytest.mark.parametrize(("infer_ms", "kind", "saving"), [(400, "recommendation", 0.2), (490, "size", 0.02)])
+def test_a_worker_that_is_busy_all_the_time_cannot_do_more_meanwhile(infer_ms, kind, saving):
+    (finding,) = findings(a_loop_and_its_server(3, infer_ms=infer_ms), rules=[IdleWorkerRule()])
+    assert (finding.kind, finding.saving.share) == (kind, pytest.approx(saving))
 
 
 @pytest.mark.parametrize("startup_is_known", [True, False])

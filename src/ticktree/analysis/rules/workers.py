@@ -227,16 +227,23 @@ class IdleWorkerRule:
         kind: Kind = "size"
         if claim is not None and (causes or is_by_name) and not is_contended(Machine(context.profile)):
             if not is_by_name:  # then more workers of a DataLoader would save all of it
-                claim = _overlapped(claim, context)
+                claim = _overlapped(claim, wait, context)
             kind = "recommendation" if claim.share >= LEAST_OVERLAP_SHARE else "size"
         return Finding(rule=self.name, kind=kind, claim=claim, path=wait.path, facts=facts)
 
 
-def _overlapped(claim: Claim, context: Context) -> Claim:
-    """Return what a loop gains if it works while it waits: no more than it works, and than free cores allow."""
+def _overlapped(claim: Claim, wait: Waiting, context: Context) -> Claim:
+    """Return what a loop gains if it works while it waits.
+
+    That is no more than it works, than the busiest of the workers it waits for is free, and than free cores allow.
+    """
     view, machine = context.view_of(claim.path), Machine(context.profile)
-    used = machine.typical("used")
-    share = claim.share if view is None else min(claim.share, view.share(view.busy_ns))
+    used, share = machine.typical("used"), claim.share
+    if view is not None:
+        took_ns = view.sections[0].node.total_ns
+        workers = {context.names.get(name) for cause in wait.causes for name, _ in cause.by}
+        worked_ns = max((context.worked_ns(unit) / unit.members for unit in workers if unit), default=0)
+        share = min(share, view.share(view.busy_ns), max(0.0, 1 - worked_ns / took_ns))
     if used is not None and machine.cores is not None:
         free = machine.cores - (machine.typical("others") or 0.0)
         # The same work on all cores that others leave: no tick is shorter.
