@@ -153,19 +153,25 @@ def test_where_no_core_is_free_nothing_can_overlap(used, others, kind, saving):
     assert (finding.kind, finding.saving.share) == (kind, pytest.approx(saving, abs=0.011))
 
 
+def with_start_up(profile: Profile, startup_ms: int) -> Profile:
+    began_ns = 1_783_160_000_000_000_000
+    first = FirstTicks(began_ns + startup_ms * MS, "1/1", (10 * MS,))
+    loops = {"play": replace(profile.loops["play"], first_ticks=first)}
+    return replace(profile, loops=loops, metadata={"started_ns": frozenset({began_ns})})
+
+
 @pytest.mark.parametrize(("infer_ms", "kind", "saving"), [(400, "recommendation", 0.2), (490, "size", 0.02)])
 def test_a_worker_that_is_busy_all_the_time_cannot_do_more_meanwhile(infer_ms, kind, saving):
-    (finding,) = findings(a_loop_and_its_server(3, infer_ms=infer_ms), rules=[IdleWorkerRule()])
+    profile = with_start_up(a_loop_and_its_server(3, infer_ms=infer_ms), infer_ms)
+    (finding,) = findings(profile, rules=[IdleWorkerRule()])
     assert (finding.kind, finding.saving.share) == (kind, pytest.approx(saving))
 
 
 @pytest.mark.parametrize("startup_is_known", [True, False])
 def test_the_start_up_of_the_thread_that_runs_the_main_loop_is_not_counted(startup_is_known):
-    profile, began_ns = a_loop_and_its_server(4, startup_ms=2000), 1_783_160_000_000_000_000
+    profile = a_loop_and_its_server(4, startup_ms=2000)
     if startup_is_known:
-        first = FirstTicks(began_ns + 2 * S, "1/1", (10 * MS,))
-        loops = {"play": replace(profile.loops["play"], first_ticks=first)}
-        profile = replace(profile, loops=loops, metadata={"started_ns": frozenset({began_ns})})
+        profile = with_start_up(profile, 2000)
     waits = [finding.message for finding in findings(profile, rules=[IdleWorkerRule()])]
     assert waits == (
         [

@@ -241,8 +241,9 @@ def _overlapped(claim: Claim, wait: Waiting, context: Context) -> Claim:
     used, share = machine.typical("used"), claim.share
     if view is not None:
         took_ns = view.sections[0].node.total_ns
-        workers = {context.names.get(name) for cause in wait.causes for name, _ in cause.by}
-        worked_ns = max((context.worked_ns(unit) / unit.members for unit in workers if unit), default=0)
+        names = {name for cause in wait.causes for name, _ in cause.by}
+        workers = [unit for unit in context.names.values() if unit.name in names]
+        worked_ns = max((context.worked_ns(unit) / unit.members for unit in workers), default=0)
         share = min(share, view.share(view.busy_ns), max(0.0, 1 - worked_ns / took_ns))
     if used is not None and machine.cores is not None:
         free = machine.cores - (machine.typical("others") or 0.0)
