@@ -43,8 +43,8 @@ MOSTLY_SHARE = 0.5
 # Passes are distinguished by where they are called from: the section, and so many lines.
 FRAMES = 4
 MOST_SITES = 1000
-# Of the passes of a place known to be wasteful the nodes of so many are timed, which takes about two microseconds per
-# node. Their median leaves out one that waited for a core.
+# Of the passes of a place known to be wasteful the nodes of so many are timed, which takes five to eight microseconds
+# per node. Their median leaves out one that waited for a core.
 TIMED_PASSES = 5
 
 _State: TypeAlias = tuple[int, int] | None

@@ -12,7 +12,7 @@ from typing import Any
 # A node with an input whose gradient is used and one whose gradient is not, as a layer's whose weights are frozen,
 # computes two products instead of one.
 ONE_OF_TWO = 0.5
-# To walk a graph takes about a microsecond per node. A layer has three to ten.
+# To walk a graph and hook its nodes takes four to six microseconds per node. A layer has three to ten nodes.
 MOST_NODES = 20_000
 
 
