@@ -168,7 +168,7 @@ def test_runs_side_by_side_show_two_levels_of_a_recursion_whose_parts_add_up():
     runs = variants([("a", profile_of(search(100))), ("b", profile_of(search(3)))], ViewOptions())
     text = VARIANTS["terminal"](runs, ViewOptions(width=120)).decode()
     table = text[text.index("sections ") :].splitlines()[1:6]
-    assert [line.split()[0] for line in table] == ["search", "search", "expand", "[self]", "What"]
+    assert [line.split()[0] for line in table] == ["search", "search", "expand", "[self]", "Mean"]
     assert table[1].split()[1:5] == ["297", "ms", "6.00", "ms"]
     assert table[1].endswith("and 98 levels of recursion in it")
     everything = VARIANTS["terminal"](runs, ViewOptions(width=120, all=True)).decode()

@@ -87,7 +87,7 @@ def test_missed(ticktree_check):
 """
     )
     done.assert_outcomes(failed=1)
-    done.stdout.fnmatch_lines(["E*not measured: control missed: no rate*"])
+    done.stdout.fnmatch_lines(["E*not measured: control missed: it has no target rate*"])
 
 
 def test_without_an_argument_the_budgets_are_the_projects(outcome, pytester):

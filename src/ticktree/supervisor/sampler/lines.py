@@ -9,8 +9,15 @@ _UNIT = 2  # bytes of an instruction
 _NO_LOCATION, _LONG, _NO_COLUMNS, _ONE_LINE = 15, 14, 13, (10, 11, 12)
 
 
+# A line is a C int.
+_LIMIT = 1 << 31
+
+
 class CodeLines:
     """The lines of one code object.
+
+    All are the first line if the table is not valid: it may have been read after the code object was freed, and its
+    memory used for something else.
 
     Args:
         first_line: first line of the code object.
@@ -19,6 +26,8 @@ class CodeLines:
 
     def __init__(self, first_line: int, table: bytes) -> None:
         entries = list(_entries(first_line, table))
+        if any(line is not None and not -_LIMIT <= line < _LIMIT for _, line in entries):
+            entries = []
         self._first_line = first_line
         self._begins = [begin for begin, _ in entries]
         self._lines = [line for _, line in entries]
