@@ -26,13 +26,17 @@ def touch(memory: mmap.mmap) -> None:
         memory[page * 4096] = 1
 
 
-def test_fresh_memory_in_every_tick_is_told(program):
+def allocate_in_every_tick(program) -> None:
     for _ in program.ticks(20):
         with program.inside("resize", bytes=PAGES * 4096):
             memory = fresh()
             touch(memory)
             program.recorder.advance(5_000_000)
             memory.close()
+
+
+def test_fresh_memory_in_every_tick_is_told(program):
+    allocate_in_every_tick(program)
     (found,) = program.found(RULE)
     assert found.path == "control/resize"
     assert found.facts["page_faults_per_tick"] >= PAGES
@@ -45,12 +49,7 @@ def test_fresh_memory_in_every_tick_is_told(program):
 
 @pytest.mark.parametrize(("kept_share", "is_found"), [(1.0, False), (0.1, True)])
 def test_memory_that_the_run_keeps_cannot_be_used_again(program, kept_share, is_found):
-    for _ in program.ticks(20):
-        with program.inside("append", bytes=PAGES * 4096):
-            memory = fresh()
-            touch(memory)
-            program.recorder.advance(5_000_000)
-            memory.close()
+    allocate_in_every_tick(program)
     for _ in range(3):
         program.gauge("machine/growth", kept_share * PAGES * 4096 / 5e-3)
     assert bool(program.found(RULE)) == is_found

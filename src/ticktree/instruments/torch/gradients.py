@@ -203,8 +203,7 @@ class Gradients:
         with self._section_of(site) or self._plain as section, times or nullcontext():
             result = flops.counted(section, function, *args, **kwargs)
         if site is not None and before is not None:
-            self._end(site, before)
-            self._note_times(site, times)
+            self._end(site, before, times)
         return result
 
     def _begin(self, call_sites: int) -> tuple[_Site | None, _Before | None]:
@@ -249,15 +248,13 @@ class Gradients:
             site.timings = TIMED_PASSES
             return None
 
-    def _note_times(self, site: _Site, times: NodeTimes | None) -> None:
-        share = times.unused_share() if times is not None else None
-        if share is not None:
-            site.time_shares.append(share)
-            self._recorder.gauge(TIME_GAUGE + site.at(), median(site.time_shares))
-
-    def _end(self, site: _Site, before: _Before) -> None:
+    def _end(self, site: _Site, before: _Before, times: NodeTimes | None) -> None:
         try:
             site.calls += 1
+            share = times.unused_share() if times is not None else None
+            if share is not None:
+                site.time_shares.append(share)
+                self._recorder.gauge(TIME_GAUGE + site.at(), median(site.time_shares))
             this = _Pass(site)
             stepping = self.stepping.within
             for optimizer, watched, states in before:
