@@ -137,10 +137,8 @@ def test_every_rule_has_a_sentence_a_page_and_a_line_in_the_index():
     assert set(_TEMPLATES) == set(NAMES)
     assert {path.stem for path in DOCS.glob("*.md")} == {*NAMES, "README", "writing-your-own"}
     index = (DOCS / "README.md").read_text(encoding="utf-8")
-    rows = dict(re.findall(r"^\| \[[\w-]+\]\(([\w-]+)\.md\) \|(.+)\|$", index, re.MULTILINE))
-    assert set(rows) == set(NAMES)
-    assert all(row.strip() for row in rows.values())
-    assert {row.count(" | ") for row in rows.values()} == {0}  # what it finds
+    lines = dict(re.findall(r"^- \[[\w-]+\]\(([\w-]+)\.md\): (.+)$", index, re.MULTILINE))  # what it finds
+    assert set(lines) == set(NAMES)
 
 
 @settings(max_examples=60)
