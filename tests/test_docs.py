@@ -272,12 +272,10 @@ def test_the_page_of_the_command_line_has_every_option_of_a_command_and_no_other
 ) -> None:
     page = (DOCS / "command-line.md").read_text(encoding="utf-8")
     section = page.partition(f"\n## ticktree {command}\n")[2].partition("\n## ")[0]
-    table = [line for line in section.splitlines() if line.startswith("| `-")]
     described = {
         option
-        for line in table
-        for code in re.findall(r"`(-[^`]*)`", line.partition(" | ")[0])
-        for option in OPTION.findall(code)
+        for codes in re.findall(r"^- ((?:`-[^`]*`(?:, )?)+):", section, re.MULTILINE)
+        for option in OPTION.findall(codes)
     }
     # Every command has them: the page says so once.
     assert described == options_in_help(help_of[command]) - {"-h", "--help"}
