@@ -326,7 +326,7 @@ def test_the_page_of_the_api_has_every_public_name() -> None:
 
 def test_every_loss_is_explained() -> None:
     page = (DOCS / "concepts.md").read_text(encoding="utf-8")
-    rows = set(re.findall(r"^\| `(\w+)` \|", page.partition("\n## Losses\n")[2], re.MULTILINE))
+    rows = set(re.findall(r"^- `(\w+)`: ", page.partition("\n## Losses\n")[2], re.MULTILINE))
     assert rows == {*LOSSES, *READERS_LOSSES}
 
 

@@ -152,12 +152,11 @@ def test_every_documented_column_is_there_and_every_column_is_documented(databas
     page = (Path(__file__).parents[2] / "docs" / "query.md").read_text()
     for (table,) in rows(database, "show tables"):
         section = page.partition(f"\n## {table}\n")[2].partition("\n## ")[0]
-        lines = re.findall(r"^\| `.*", section, re.MULTILINE)
-        cells = [line.split(" | ")[0] for line in lines]
-        cells += re.findall(
-            rf"^\| `{table}` \| .* \| (.*) \|$", page, re.MULTILINE
-        )  # of a table with one line
-        documented = [name for cell in cells for name in re.findall(r"`([a-z]\w*)`", cell)]
+        lines = re.findall(r"^- .*(?:\n  .*)*", section, re.MULTILINE)
+        names = [line.partition(": ")[0] for line in lines]
+        # of a table with one line
+        names += re.findall(rf"^- `{table}`, [^:]*: (.*(?:\n  .*)*)", page, re.MULTILINE)
+        documented = [name for line in names for name in re.findall(r"`([a-z]\w*)`", line)]
         columns = [row[0] for row in rows(database, f"describe {table}")]
         assert sorted(documented) == sorted(columns), table
 
