@@ -5,7 +5,7 @@
 
 int tt_own_memory = -1;
 
-#define ROOM (2 * TT_CHUNK_WINDOW)
+#define ROOM (2 * TT_CHUNK_BYTES)
 
 static _Alignas(4096) unsigned char room[ROOM];
 
@@ -29,11 +29,10 @@ static uint64_t any_address(uint64_t *state)
 __attribute__((visibility("default"))) int read_garbage(uint64_t seed, int rounds)
 {
     static tt_sampled_stack stack;
-    static tt_thread_moment thread;
     static PyThreadState state;
     int read = 0;
     for (int round = 0; round < rounds; round++) {
-        tt_stack_guess guess = {0};
+        tt_known_chunks known = {.count = 0};
         for (size_t at = 0; at + sizeof(tt_pyframe) < ROOM; at += 8 * (1 + random_number(&seed) % 16)) {
             tt_pyframe *frame = (tt_pyframe *)(room + at);
             frame->previous = (tt_pyframe *)(uintptr_t)any_address(&seed);
@@ -41,8 +40,12 @@ __attribute__((visibility("default"))) int read_garbage(uint64_t seed, int round
         }
         memset(&state, 0, sizeof state);
         state.datastack_chunk = (_PyStackChunk *)room;
-        state.datastack_limit = (PyObject **)(room + ROOM);
-        state.datastack_top = (PyObject **)(room + random_number(&seed) % (ROOM + 1));
+        uint64_t limit = random_number(&seed) % (ROOM + 1);
+        state.datastack_limit = (PyObject **)(room + limit);
+        state.datastack_top = (PyObject **)(room + random_number(&seed) % (limit + 1));
+        _PyStackChunk *chunk = (_PyStackChunk *)room;
+        chunk->previous = (_PyStackChunk *)(uintptr_t)any_address(&seed);
+        chunk->size = random_number(&seed) % 2 ? random_number(&seed) : random_number(&seed) % ROOM;
         tt_pyframe *current = (tt_pyframe *)(uintptr_t)any_address(&seed);
 #if PY_VERSION_HEX < 0x030D0000
         static _PyCFrame cframe;
@@ -51,7 +54,7 @@ __attribute__((visibility("default"))) int read_garbage(uint64_t seed, int round
 #else
         state.current_frame = current;
 #endif
-        read += tt_read_stack(getpid(), (uint64_t)(uintptr_t)&state, &guess, &thread, &stack) && stack.count;
+        read += tt_read_stack(getpid(), (uint64_t)(uintptr_t)&state, &known, &stack) && stack.count;
     }
     return read;
 }

@@ -138,53 +138,79 @@ static size_t tt_frame_words(const PyCodeObject *code)
 #endif
 }
 
-/* Calls lie one behind the other: each begins where the one that called it ends. A stack of which parts are older than
- * others does not look so. */
-static int tt_frames_fit(const tt_sampled_frame *frames, const PyCodeObject *bodies, uint32_t count)
+/* A chunk of frames begins with a page, its header, and a word that stays free in the first one. */
+#define TT_CHUNK_HEAD (offsetof(_PyStackChunk, data) + sizeof(PyObject *))
+
+/* Calls lie one behind the other: each begins where the one that called it ends, or another chunk. A stack of which parts
+ * are older than others does not look so. Returns the number of the innermost frame from which on outwards all fit. */
+static uint32_t tt_first_that_fits(const tt_sampled_frame *frames, const PyCodeObject *bodies, const uint32_t *body_of,
+                                   uint32_t count)
 {
-    uint32_t callee = count;
+    uint32_t first = 0, callee = count;
     for (uint32_t at = 0; at < count; at++) { /* innermost first */
         if (!frames[at].in_chunk) continue;
-        if (callee < count && frames[at].address + 8 * tt_frame_words(&bodies[at]) != frames[callee].address) return 0;
+        if (callee < count && frames[at].address + 8 * tt_frame_words(&bodies[body_of[at]]) != frames[callee].address &&
+            frames[callee].address % TT_PAGE > TT_CHUNK_HEAD)
+            first = at;
         callee = at;
     }
-    return 1;
+    return first;
 }
 
-int tt_name_frames(tt_codes *codes, int pid, uint64_t code_type, const tt_sampled_frame *frames, uint32_t count,
-                   uint32_t *numbers, uint32_t *offsets)
+/* Numbers the code objects of frames, each once: a recursion has hundreds of frames of one. Returns how many there are. */
+static uint32_t tt_distinct_codes(const tt_sampled_frame *frames, uint32_t count, uint64_t *addresses, uint32_t *body_of)
+{
+    uint32_t distinct = 0;
+    for (uint32_t at = 0; at < count; at++) {
+        uint32_t body = 0;
+        while (body < distinct && addresses[body] != frames[at].code) body++;
+        if (body == distinct) addresses[distinct++] = frames[at].code;
+        body_of[at] = body;
+    }
+    return distinct;
+}
+
+uint32_t tt_name_frames(tt_codes *codes, int pid, uint64_t code_type, const tt_sampled_frame *frames, uint32_t count,
+                        uint32_t *numbers, uint32_t *offsets)
 {
     static __thread PyCodeObject bodies[TT_FRAMES_KEPT];
     static __thread PyASCIIObject names[TT_FRAMES_KEPT], files[TT_FRAMES_KEPT];
     static __thread tt_batch batch;
+    uint64_t addresses[TT_FRAMES_KEPT];
+    uint32_t body_of[TT_FRAMES_KEPT], number_of[TT_FRAMES_KEPT];
+    uint32_t distinct = tt_distinct_codes(frames, count, addresses, body_of);
     batch.count = 0, batch.bytes = 0;
-    for (uint32_t at = 0; at < count; at++)
-        tt_batch_add(&batch, frames[at].code, &bodies[at], offsetof(PyCodeObject, co_code_adaptive));
+    for (uint32_t at = 0; at < distinct; at++)
+        tt_batch_add(&batch, addresses[at], &bodies[at], offsetof(PyCodeObject, co_code_adaptive));
     if (!tt_batch_read(&batch, pid)) return 0;
-    for (uint32_t at = 0; at < count; at++)
+    for (uint32_t at = 0; at < distinct; at++)
         if ((uint64_t)(uintptr_t)Py_TYPE(&bodies[at]) != code_type) return 0;
-    if (!tt_frames_fit(frames, bodies, count)) return 0;
+    uint32_t first = tt_first_that_fits(frames, bodies, body_of, count);
+    if (first && count - first < TT_FRAMES_OUTER) return 0;
     batch.count = 0, batch.bytes = 0;
-    for (uint32_t at = 0; at < count; at++) {
+    for (uint32_t at = 0; at < distinct; at++) {
         tt_batch_add(&batch, (uint64_t)(uintptr_t)bodies[at].co_qualname, &names[at], sizeof names[at]);
         tt_batch_add(&batch, (uint64_t)(uintptr_t)bodies[at].co_filename, &files[at], sizeof files[at]);
     }
     if (!tt_batch_read(&batch, pid)) return 0;
     if (!codes->room && !tt_codes_grow(codes)) return 0;
-    for (uint32_t at = 0; at < count; at++) {
-        uint32_t number = codes->slots[tt_code_slot(codes, frames[at].code)];
+    for (uint32_t at = 0; at < distinct; at++) {
+        uint32_t number = codes->slots[tt_code_slot(codes, addresses[at])];
         const tt_code *known = number ? codes->items[number - 1] : NULL;
         int is_same = known && known->first_line == bodies[at].co_firstlineno &&
                       known->table_address == (uint64_t)(uintptr_t)bodies[at].co_linetable &&
                       tt_same_text(&known->name, pid, (uint64_t)(uintptr_t)bodies[at].co_qualname, &names[at]) &&
                       tt_same_text(&known->file, pid, (uint64_t)(uintptr_t)bodies[at].co_filename, &files[at]);
-        if (!is_same) number = tt_code_new(codes, pid, frames[at].code, &bodies[at], &names[at], &files[at]);
+        if (!is_same) number = tt_code_new(codes, pid, addresses[at], &bodies[at], &names[at], &files[at]);
         if (!number) return 0;
-        numbers[at] = number - 1;
-        uint64_t begin = frames[at].code + offsetof(PyCodeObject, co_code_adaptive);
-        uint64_t bytes = sizeof(_Py_CODEUNIT) * (uint64_t)Py_SIZE(&bodies[at]);
-        uint64_t offset = frames[at].instruction - begin; /* before the first instruction: as if it ran */
-        offsets[at] = offset < bytes ? (uint32_t)offset : 0;
+        number_of[at] = number - 1;
     }
-    return 1;
+    for (uint32_t at = first; at < count; at++) {
+        numbers[at - first] = number_of[body_of[at]];
+        uint64_t begin = frames[at].code + offsetof(PyCodeObject, co_code_adaptive);
+        uint64_t bytes = sizeof(_Py_CODEUNIT) * (uint64_t)Py_SIZE(&bodies[body_of[at]]);
+        uint64_t offset = frames[at].instruction - begin; /* before the first instruction: as if it ran */
+        offsets[at - first] = offset < bytes ? (uint32_t)offset : 0;
+    }
+    return count - first;
 }

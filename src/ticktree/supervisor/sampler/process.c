@@ -203,11 +203,12 @@ static int tt_name_and_emit(tt_sampler *sampler, const tt_sampled_process *proce
         outer = TT_FRAMES_OUTER;
         inner = TT_FRAMES_KEPT - outer;
     }
-    if (!tt_name_frames(&sampler->codes, process->pid, process->code_type, frames, inner, codes, offsets)) return 0;
-    if (outer && !tt_name_frames(&sampler->codes, process->pid, process->code_type, frames + above - outer, outer,
-                                 codes + inner, offsets + inner))
+    uint32_t named = tt_name_frames(&sampler->codes, process->pid, process->code_type, frames, inner, codes, offsets);
+    if (inner && !named) return 0;
+    if (outer && tt_name_frames(&sampler->codes, process->pid, process->code_type, frames + above - outer, outer,
+                                codes + named, offsets + named) < outer)
         return 0;
-    record->depth = inner + outer;
+    record->depth = named + outer;
     tt_emit(sampler, record, codes, offsets);
     return 1;
 }
@@ -217,13 +218,12 @@ static enum tt_drop tt_try_thread(tt_sampler *sampler, tt_sampled_process *proce
                                   uint64_t weight_ns)
 {
     static __thread tt_open_sections found[TT_STACKS_LOOKED_AT + 2];
-    tt_thread_moment moment;
     tt_stack_record record = {.process = process->serial, .weight_ns = weight_ns, .thread_id = (uint32_t)thread->thread_id};
     int count = 0;
     record.does = tt_what_it_does(process, thread);
     if (!process->is_recording) {
         record.node = TT_NOT_RECORDING;
-        if (!tt_read_stack(process->pid, thread->state, &thread->guess, &moment, &sampler->stack)) return TT_DROP_TORN;
+        if (!tt_read_stack(process->pid, thread->state, &thread->chunks, &sampler->stack)) return TT_DROP_TORN;
         return tt_name_and_emit(sampler, process, &record, sampler->stack.count) ? TT_DROP_COUNT : TT_DROP_TORN;
     }
     if (thread->writer) {
@@ -233,7 +233,7 @@ static enum tt_drop tt_try_thread(tt_sampler *sampler, tt_sampled_process *proce
         count = tt_sections_of(process->pid, thread, (uint64_t)(uintptr_t)context, found);
         if (count < 0) return TT_DROP_UNREADABLE;
     }
-    if (!tt_read_stack(process->pid, thread->state, &thread->guess, &moment, &sampler->stack)) return TT_DROP_TORN;
+    if (!tt_read_stack(process->pid, thread->state, &thread->chunks, &sampler->stack)) return TT_DROP_TORN;
     if (!sampler->stack.count) return TT_DROP_COUNT; /* it runs no Python code yet, or no more */
     if (!count) return tt_name_and_emit(sampler, process, &record, sampler->stack.count) ? TT_DROP_COUNT : TT_DROP_TORN;
     for (int at = 0; at < count; at++) {

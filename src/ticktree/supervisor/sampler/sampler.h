@@ -76,7 +76,9 @@ typedef struct { /* those of all processes; the number of each is its index */
 #define TT_FRAMES_WALKED 4096u
 #define TT_FRAMES_KEPT 128u
 #define TT_FRAMES_OUTER 32u /* kept of a deeper stack: so many at the bottom, and the rest at the top */
-#define TT_CHUNK_WINDOW 65536u
+#define TT_CHUNK_BYTES 131072u
+#define TT_CHUNKS_COPIED 6u /* of 16 KiB, but for calls with very many variables */
+#define TT_PAGE 4096u
 
 typedef struct {
     uint64_t address, code, instruction;
@@ -88,22 +90,24 @@ typedef struct { /* innermost first */
     uint32_t count;
 } tt_sampled_stack;
 
-typedef struct { /* what was right when this thread was last looked at */
-    uint64_t cframe, chunk;
-} tt_stack_guess;
-
 typedef struct {
-    PyThreadState state;
-    uint64_t current;
-} tt_thread_moment;
+    uint64_t at, size;
+} tt_known_chunk;
 
-/* Reads a thread's state and its frames at one moment, as nearly as can be. 0: it changed while it was read. */
-int tt_read_stack(int pid, uint64_t thread_state, tt_stack_guess *guess, tt_thread_moment *thread, tt_sampled_stack *stack);
+typedef struct { /* where a thread's frames have been, the oldest first */
+    tt_known_chunk chunks[TT_CHUNKS_COPIED];
+    uint32_t count;
+} tt_known_chunks;
 
-/* Names the frames of a stack: the number of each frame's code, and the offset of its instruction there. 0: the frames do
- * not fit each other, or one is of no code. */
-int tt_name_frames(tt_codes *codes, int pid, uint64_t code_type, const tt_sampled_frame *frames, uint32_t count,
-                   uint32_t *code_numbers, uint32_t *offsets);
+/* Reads a thread's frames at one moment, as nearly as can be. 0: they changed while they were read. */
+int tt_read_stack(int pid, uint64_t thread_state, tt_known_chunks *known, tt_sampled_stack *stack);
+
+/* Names the frames of a stack: the number of each frame's code, and the offset of its instruction there. Returns how many
+ * it has named: of a deep stack whose inner frames do not fit the others, only those others. To try again until all fit
+ * would take longer the deeper the stack is, and so would favour moments in which the program calls little. 0: the frames
+ * do not fit each other, or one is of no code. */
+uint32_t tt_name_frames(tt_codes *codes, int pid, uint64_t code_type, const tt_sampled_frame *frames, uint32_t count,
+                        uint32_t *numbers, uint32_t *offsets);
 
 /* -- processes --------------------------------------------------------------------------------------------------- */
 
@@ -119,8 +123,8 @@ enum tt_drop { /* in the order of `DROPS` in samples.py */
 
 typedef struct { /* what is known of a thread from sample to sample */
     uint64_t state;     /* its address; 0: free */
+    tt_known_chunks chunks;
     uint64_t thread_id;
-    tt_stack_guess guess;
     int does_fd;        /* what it waits for, as the kernel says */
     uint64_t writer;    /* the address of its tt_thread; 0: it has none */
     tt_ref tree;
