@@ -24,6 +24,7 @@ from ticktree.analysis.loops import Saving
 from ticktree.analysis.rules.changes import DriftRule, PhaseChangeRule
 from ticktree.analysis.rules.copies import CopiedTwiceRule, ListOfArraysRule
 from ticktree.analysis.rules.deadlines import FixedSleepRule, MissedDeadlineRule, SpikesRule, TooFewTicksRule
+from ticktree.analysis.rules.locks import LockConvoyRule
 from ticktree.analysis.rules.machine import ContendedRule, OversubscribedRule, ThrottledRule
 from ticktree.analysis.rules.memory import (
     AllocationRule,
@@ -51,7 +52,6 @@ from ticktree.analysis.rules.work import ImpossibleRateRule, SlowRateRule
 from ticktree.analysis.rules.workers import (
     IdleWorkerRule,
     ImbalanceRule,
-    LockConvoyRule,
     StarvedRule,
     StragglerRule,
     TransportRule,

@@ -250,9 +250,9 @@ def _wait(sampling: Sampling, seconds: float | None) -> None:
 
 
 def _facts(sampled: Sampled, argv: list[str]) -> dict[str, str]:
-    from ticktree.cli.sampling import first_marks
+    from ticktree.cli.sampling import facts_of
 
-    return {"command": " ".join(argv), **first_marks(sampled, argv)}
+    return {"command": " ".join(argv), **facts_of(sampled, argv)}
 
 
 def _profile(sampled: Sampled, took_ns: int) -> Profile:

@@ -79,14 +79,14 @@ class RunSampler:
             self._sampling.keep()
 
     def end(self) -> None:
-        """Stop, now that the program has ended, and note what to mark in it while its source is available."""
+        """Stop, now that the program has ended, and note what its source says of the samples while it is available."""
         if self._sampling is None:
             return
         sampled = self._sampling.end()
         self._cost_ns = sampled.cpu_ns if sampled is not None and self._is_inside else 0
         if sampled is not None:
             with suppress(OSError):  # a full disk
-                self._run.describe(first_marks(sampled, self._run.manifest.argv))
+                self._run.describe(facts_of(sampled, self._run.manifest.argv))
 
     def say(self, *, is_empty: bool) -> None:
         """Print what sampling cost the program, or why it was not sampled if that leaves the user without an answer.
@@ -109,8 +109,8 @@ _LEAST_SHARE = 0.2
 _AS_MUCH = 0.9
 
 
-def first_marks(sampled: Sampled, argv: Sequence[str]) -> dict[str, str]:
-    """Return facts on what to mark in a program: its main loop, and a function for --focus.
+def facts_of(sampled: Sampled, argv: Sequence[str]) -> dict[str, str]:
+    """Return what the source says of a program's samples: what to mark, a function for --focus, and lines that lock.
 
     Args:
         sampled: the samples of the run.
@@ -118,11 +118,17 @@ def first_marks(sampled: Sampled, argv: Sequence[str]) -> dict[str, str]:
     """
     # Imported here, because the start of `ticktree run` must not wait for the model.
     from ticktree.profile import SampledStack
-    from ticktree.profile.samples import LEAST_SAMPLES, SAMPLED_FUNCTION, SAMPLED_LOOP, SAMPLED_LOOP_CODE
+    from ticktree.profile.samples import (
+        LEAST_SAMPLES,
+        SAMPLED_FUNCTION,
+        SAMPLED_LOCKS,
+        SAMPLED_LOOP,
+        SAMPLED_LOOP_CODE,
+    )
 
     if sum(weight.count for weight in sampled.stacks.values()) < LEAST_SAMPLES:
         return {}  # reports show nothing of so few
-    from ticktree.analysis.main_loop import main_loop
+    from ticktree.analysis.sampled_source import lock_lines, main_loop
 
     stacks = [
         (SampledStack("", "", stack.state, stack.lines), weight)
@@ -137,6 +143,9 @@ def first_marks(sampled: Sampled, argv: Sequence[str]) -> dict[str, str]:
     function = _function(stacks, set(functions_of(list(argv))))
     if function is not None:
         facts[SAMPLED_FUNCTION] = function
+    locks = lock_lines((stack for stack, _ in stacks), _own_source)
+    if locks:
+        facts[SAMPLED_LOCKS] = "\n".join(f"{file}:{line}" for file, line in sorted(locks))
     return facts
 
 

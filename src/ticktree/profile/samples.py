@@ -26,10 +26,14 @@ DROPS = (
 # Fewer tell nothing: a share of 50% may be 30% or 70% then.
 LEAST_SAMPLES = 20
 _LIMIT = 2**63
-# Facts of a run, found by samples: the loop that it spends its time in, how to mark it, and a function worth a focus.
+# A larger share of late samples makes the shares of waits doubtful.
+LATE_SHARE = 0.05
+# Facts of a run, found by samples: the loop that it spends its time in, how to mark it, a function worth a focus, and
+# the lines of the program, as FILE:NUMBER each, that take a lock and wait for it.
 SAMPLED_LOOP = "sampled.loop"
 SAMPLED_LOOP_CODE = "sampled.loop_code"
 SAMPLED_FUNCTION = "sampled.function"
+SAMPLED_LOCKS = "sampled.locks"
 
 
 class CodeLine(NamedTuple):
@@ -144,6 +148,11 @@ class Samples(Mergeable):
     late: int = stored(add, WHOLE, least=0, default=0)
     looks: int = stored(add, WHOLE, least=0, default=0)
     cpu_ns: int = stored(add, WHOLE, least=0, default=0)
+
+    @property
+    def is_late(self) -> bool:
+        """Whether so many were late that they show too many waits."""
+        return self.late > LATE_SHARE * self.looks > 0
 
     @property
     def count(self) -> int:

@@ -3,14 +3,19 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from dataclasses import replace
 
 import pytest
 
+from support.example_samples import sampled, stack
 from support.example_trainers import LEARNER, MS, S, node, writer
 from support.example_workers import crew, ids, stepping
 from support.findings import findings
-from ticktree.analysis.rules.workers import IdleWorkerRule, LockConvoyRule
-from ticktree.profile import Profile, Waker, Wakes
+from support.virtual_programs import Program
+from ticktree.analysis.rules.locks import LockConvoyRule
+from ticktree.analysis.rules.workers import IdleWorkerRule
+from ticktree.profile import CodeLine, Profile, Waker, Wakes
+from ticktree.profile.samples import SAMPLED_LOCKS
 from ticktree.run.finishing import RunDirectory
 
 PROGRAM = """
@@ -96,3 +101,84 @@ def test_processes_that_share_a_lock(tmp_path, inside, outside, rules):
     subprocess.run(command, cwd=tmp_path, env=environment, check=True, timeout=400)
     profile = RunDirectory.newest(tmp_path / "ticktree-runs").profile()
     assert [one.rule for one in found(profile)] == rules
+
+
+LOCK = CodeLine("store", "train.py", 7)
+ELSEWHERE = CodeLine("store", "train.py", 8)
+
+
+def sampled_waits(counts, *, late=0, locks="other.py:3\ntrain.py:7") -> Profile:
+    """A loop that spends 8 of its 10 ms in `store`, sampled."""
+    profile = Program()
+    for _ in profile.loop("train", range(50)):
+        profile.work("learn", 2)
+        profile.work("store", 8)
+    samples = sampled(
+        {stack("train/store", line, state=state): n for (line, state), n in counts.items()}, late=late
+    )
+    facts = {SAMPLED_LOCKS: frozenset([locks])} if locks else {}
+    return replace(profile.profile(), samples=samples, metadata=facts)
+
+
+def test_a_loop_that_waits_for_a_lock_of_threads_is_found_by_samples():
+    (one,) = found(sampled_waits({(LOCK, "lock"): 90, (ELSEWHERE, "running"): 10}))
+    assert one.message == (
+        "Hold the lock of train.py:7 for less time: train waits for it there 7.20 ms per tick, 90% of store [sampled]"
+    )
+    assert (one.path, one.severity) == ("train/store", "critical")
+    assert one.saving is not None
+    assert one.saving.share == pytest.approx(0.72)
+
+
+@pytest.mark.parametrize(
+    "profile",
+    [
+        sampled_waits({(LOCK, "running"): 90, (ELSEWHERE, "running"): 10}),
+        sampled_waits(
+            {(ELSEWHERE, "lock"): 90, (LOCK, "running"): 10}
+        ),  # a futex that is no lock of the program
+        sampled_waits({(LOCK, "lock"): 90}, locks=""),
+        sampled_waits({(LOCK, "lock"): 90}, late=20),  # all cores were busy
+        sampled_waits({(LOCK, "lock"): 10}),  # chance
+        sampled_waits({(LOCK, "lock"): 10, (ELSEWHERE, "running"): 90}),
+    ],
+    ids=["works", "no lock", "unknown source", "late samples", "few samples", "little"],
+)
+def test_samples_that_show_no_long_wait_for_a_lock_give_no_finding(profile):
+    assert found(profile) == []
+
+
+THREADS = """
+import threading, time
+import ticktree
+
+lock, stop = threading.Lock(), threading.Event()
+
+def work():
+    while not stop.is_set():
+        with lock:
+            time.sleep(0.005)
+
+threads = [threading.Thread(target=work, daemon=True) for _ in range(3)]
+for thread in threads:
+    thread.start()
+for tick in ticktree.loop("train", range(100)):
+    with ticktree.section("store"):
+        with lock:
+            time.sleep(0.001)
+stop.set()
+for thread in threads:
+    thread.join()
+"""
+
+
+def test_threads_that_share_a_lock(tmp_path):
+    (tmp_path / "program.py").write_text(THREADS)
+    command = [sys.executable, "-m", "ticktree", "run", "--quiet", "program.py"]
+    subprocess.run(command, cwd=tmp_path, check=True, timeout=400)
+    profile = RunDirectory.newest(tmp_path / "ticktree-runs").profile()
+    assert profile.samples is not None
+    if not profile.samples.is_late:  # else all cores were busy, and no finding is right
+        assert [(one.rule, one.path, one.facts["line"]) for one in found(profile)] == [
+            ("lock-convoy", "train/store", "program.py:17")
+        ]

@@ -10,10 +10,11 @@ from ticktree.analysis.context import Context
 from ticktree.analysis.finding import LEAST_SHARE, Claim, Fact, Finding, Kind, severity_of
 from ticktree.analysis.loops import LoopView, SectionView
 from ticktree.analysis.machine import Machine, is_contended
+from ticktree.analysis.rules.locks import is_convoy
 from ticktree.analysis.workers.imbalance import Imbalance, imbalance
 from ticktree.analysis.workers.roles import Role, Unit
 from ticktree.analysis.workers.stragglers import LEAST_CALLS, Straggler, equals, whole_lives
-from ticktree.analysis.workers.waits import Blame, Waiting, blames, waitings_of
+from ticktree.analysis.workers.waits import Blame, Waiting, blames, claim_of, outer_waits
 from ticktree.profile import Gauge
 from ticktree.profile import path as paths
 
@@ -26,8 +27,10 @@ EXECUTOR_ROLES = ("ThreadPoolExecutor", "jax callbacks")
 # A worker that waits for more than half of its life waits more than it works: one of them could do the work of two. Of
 # its life, because what it does outside of all sections is no wait.
 IDLE_SHARE = 0.5
-# To let a loop work while it waits is a change of the program's structure, which less of a tick is not worth.
-LEAST_OVERLAP_SHARE = 0.05
+# To let a loop work while it waits is a change of the program's structure, which less of a tick is not worth: cores
+# that share their caches and execution units do less each when both are busy. Two equal workers of a loop on two such
+# cores were promised 19% of a tick, and the loop gained 8%.
+LEAST_OVERLAP_SHARE = 0.25
 # It must also wait for so much of the run: a thread that lived for a moment may have waited for all of it.
 LEAST_RUN_SHARE = 0.1
 # What ended its waits is named only if it ended this share of them.
@@ -35,14 +38,6 @@ NAMED_SHARE = 0.1
 
 # What ends these waits follows from their names, as instruments give them.
 ENDED_BY_NAME = frozenset({"DataLoader wait"})
-
-# Of n workers that share a lock all but one wait while one holds it, if they do nothing else; if each does as much
-# outside it as inside, all but two. Two workers are not a queue. Our own choice.
-CONVOY_WORKERS = 3
-CONVOY_OUTSIDE = 2
-# Their peers ended this share of these waits.
-CONVOY_KNOWN_SHARE = 0.5
-_LOCKS = re.compile(r"(?:^|[\W_])lock(?:$|[\W_])", re.IGNORECASE)
 
 # Workers of which the loop waits for less than half of the time that ended its waits do not serve this loop alone.
 SERVES_SHARE = 0.5
@@ -194,7 +189,7 @@ class IdleWorkerRule:
         ]
         served = [finding.path for finding in TransportRule().find(context)]
         explained = _explained([wait for _, wait in waits], context) | {
-            role.name for role, wait in waits if _is_convoy(wait, context)
+            role.name for role, wait in waits if is_convoy(wait, context)
         }
         for role, wait in waits:
             if role.name not in explained and not any(
@@ -203,7 +198,7 @@ class IdleWorkerRule:
                 yield self._finding(role, _idle(role, context), wait, context)
 
     def _finding(self, role: Role, idle: Mapping[Unit, int], wait: Waiting, context: Context) -> Finding:
-        claim = _claim(wait, context)
+        claim = claim_of(wait, context)
         lives_ns = sum(_time_ns(unit, context) for unit in idle)
         facts: dict[str, Fact] = {
             "role": role.name,
@@ -254,12 +249,7 @@ def _overlapped(claim: Claim, wait: Waiting, context: Context) -> Claim:
 
 def _longest_wait(role: Role, context: Context) -> Waiting | None:
     """Return where the idle workers of `role` wait most; None if none is idle."""
-    return next(iter(_waits(Role(role.name, tuple(_idle(role, context))), context)), None)
-
-
-def _waits(role: Role, context: Context) -> list[Waiting]:
-    """Return the waits of `role`, the longest first; a loop that sleeps to hold its rate waits for no other."""
-    return [wait for wait in waitings_of(role, context) if wait.path not in context.slack]
+    return next(iter(outer_waits(Role(role.name, tuple(_idle(role, context))), context)), None)
 
 
 def _explained(waits: Sequence[Waiting], context: Context) -> set[str]:
@@ -277,7 +267,7 @@ def _explained(waits: Sequence[Waiting], context: Context) -> set[str]:
 def _idle(role: Role, context: Context) -> dict[Unit, int]:
     """Return those of `role` that wait for more than half of their time, and for how long, in their order."""
     waited: dict[Unit, int] = {}
-    for wait in _waits(role, context):
+    for wait in outer_waits(role, context):
         if wait.calls >= LEAST_CALLS * wait.count:
             for unit, ns in wait.by_unit:
                 waited[unit] = waited.get(unit, 0) + ns
@@ -295,89 +285,6 @@ def _time_ns(unit: Unit, context: Context) -> int:
     is_main = view is not None and not view.sections[0].node.by_writer.keys().isdisjoint(unit.writers)
     life_ns = context.life_ns(unit)
     return life_ns - min(life_ns, context.startup_ns or 0) if is_main else life_ns
-
-
-def _claim(wait: Waiting, context: Context) -> Claim | None:
-    """Return the time per tick that a main loop waits there; None if the wait is in no main loop."""
-    for view in context.main_loops:
-        for section in view.sections:
-            if view.loop is not None and section.path == wait.path and not section.is_parallel:
-                return Claim(section.total_ns / view.tick_ns, view.path)
-    return None
-
-
-class LockConvoyRule:
-    """Workers queue for one lock, because they do little outside it.
-
-    Finds each wait for a lock in which all but two of a role's workers are at any moment; see
-    docs/rules/lock-convoy.md.
-    """
-
-    name: ClassVar[str] = "lock-convoy"
-
-    def find(self, context: Context) -> Iterator[Finding]:
-        """Yield a finding for each such wait, the longest of each role first."""
-        for role in context.threads:
-            for wait in _waits(role, context):
-                if _is_convoy(wait, context):
-                    yield Finding(
-                        rule=self.name,
-                        severity=severity_of(wait.waited_ns / _lives_ns(wait, context)),
-                        claim=_convoy_claim(wait, context),
-                        path=wait.path,
-                        facts={
-                            "role": role.name,
-                            "workers": wait.count,
-                            "waiting_workers": _waiting_workers(wait, context),
-                            "waits": wait.calls,
-                            "waited_ns": wait.waited_ns,
-                            "for_peers_share": min(1.0, sum(_for_peers(wait).values()) / wait.waited_ns),
-                        },
-                    )
-
-
-def _is_convoy(wait: Waiting, context: Context) -> bool:
-    """Return whether the workers that wait there queue for a lock that they pass to one another."""
-    peers = _for_peers(wait)
-    return (
-        wait.count == len(wait.by_unit) >= CONVOY_WORKERS
-        and wait.calls >= LEAST_CALLS * wait.count
-        and len(peers) >= wait.count - 1  # else there are several locks
-        and sum(peers.values()) >= CONVOY_KNOWN_SHARE * wait.waited_ns
-        and _waiting_workers(wait, context) >= wait.count - CONVOY_OUTSIDE
-    )
-
-
-def _for_peers(wait: Waiting) -> Mapping[str, int]:
-    """Return the workers of the same role that ended these waits by releasing a lock, and their share of them."""
-    ended: dict[str, int] = {}
-    for cause in wait.causes:
-        if cause.role == wait.role.name and any(map(_LOCKS.search, cause.channels)):
-            for name, ns in cause.by:
-                ended[name] = ended.get(name, 0) + ns
-    return ended
-
-
-def _waiting_workers(wait: Waiting, context: Context) -> float:
-    """Return the mean number of workers that wait there at any moment."""
-    lives_ns = _lives_ns(wait, context)
-    return wait.count * wait.waited_ns / lives_ns if lives_ns else 0.0
-
-
-def _lives_ns(wait: Waiting, context: Context) -> int:
-    return sum(context.life_ns(unit) for unit, _ in wait.by_unit)
-
-
-def _convoy_claim(wait: Waiting, context: Context) -> Claim | None:
-    """Return by how much each tick would be shorter without these waits; no more than the cores allow."""
-    claim = _claim(wait, context)
-    view = next((view for view in context.main_loops if claim is not None and view.path == claim.path), None)
-    if claim is None or view is None:
-        return None
-    processes = {writer.partition("/")[0] for unit, _ in wait.by_unit for writer in unit.writers}
-    cores = min(Machine(context.profile).cores or 1, len(processes))  # threads of one share an interpreter
-    free_ns = view.busy_ns * max(1.0, wait.count / cores)
-    return Claim(min(claim.share, view.share(max(0.0, view.tick_ns - free_ns))), claim.path)
 
 
 class TransportRule:

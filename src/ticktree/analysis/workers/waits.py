@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from ticktree.analysis.context import Context
+from ticktree.analysis.finding import Claim
 from ticktree.analysis.loops import SectionView
 from ticktree.analysis.workers.roles import UNKNOWN, Role, Unit, roles, unit_of
 from ticktree.analysis.workers.stragglers import IN_STEP_SHARE, LEAST_CALLS, Straggler
@@ -86,6 +87,20 @@ def waitings_of(role: Role, context: Context) -> list[Waiting]:
     sections = (section for section in context.run.sections if section.node.wait and not section.is_in_wait)
     waits = [_waiting(section, role, context) for section in sections]
     return sorted((wait for wait in waits if wait.waited_ns), key=lambda wait: (-wait.waited_ns, wait.path))
+
+
+def outer_waits(role: Role, context: Context) -> list[Waiting]:
+    """Return the waits of `role`, the longest first; a loop that sleeps to hold its rate waits for no other."""
+    return [wait for wait in waitings_of(role, context) if wait.path not in context.slack]
+
+
+def claim_of(wait: Waiting, context: Context) -> Claim | None:
+    """Return the time per tick that a main loop waits there; None if the wait is in no main loop."""
+    for view in context.main_loops:
+        for section in view.sections:
+            if view.loop is not None and section.path == wait.path and not section.is_parallel:
+                return Claim(section.total_ns / view.tick_ns, view.path)
+    return None
 
 
 def _waiting(section: SectionView, role: Role, context: Context) -> Waiting:

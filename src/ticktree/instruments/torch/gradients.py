@@ -223,18 +223,20 @@ class Gradients:
             return None, None
 
     def _node_times(
-        self, site: _Site | None, tensors: Any = (), *_: Any, inputs: Any = None, **__: Any
+        self, site: _Site | None, tensors: Any = (), *more: Any, inputs: Any = None, **_: Any
     ) -> NodeTimes | None:
         """Return what times the nodes of a pass, where it is one of those that are timed.
 
         Args:
             site: where the pass is called.
             tensors: of what it is.
+            more: further arguments by position; where there are more than three, `inputs` may be among them.
             inputs: the leaves that it is limited to: nothing is unused then.
         """
         if (
             site is None
             or inputs is not None
+            or len(more) > 3
             or flops.count is not None  # counting takes longer than what is counted
             or site.timings >= TIMED_PASSES
             or not site.is_wasteful()

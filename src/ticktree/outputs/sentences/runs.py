@@ -151,6 +151,11 @@ def idle_worker(facts: FactText) -> str:
 
 
 def lock_convoy(facts: FactText) -> str:
+    if "line" in facts:
+        return (
+            f"Hold the lock of {facts['line']} for less time: {facts.loop} waits for it there "
+            f"{facts['waited_per_tick_ns']} per tick, {facts['waited_share']} of {facts.name} [sampled]"
+        )
     return (
         f"Do less while the lock of {facts.name} is held, or give each worker its own lock: of "
         f"{facts['workers']} × {facts['role']}, {facts.number('waiting_workers'):.1f} wait for it at any moment, "

@@ -137,9 +137,11 @@ def parts_of(view: ReportView) -> Iterator[Part]:
         yield Lines([[_warning(each)] for each in view.warnings], "warning", mark="!  ", is_apart=False)
     if view.nothing:
         yield Nothing(view.nothing)
-    if view.recommendations:
-        more = f"{formatting.counted(view.more, 'more finding')}" if view.more else ""
-        yield Listing("Recommendations", [_item(each) for each in view.recommendations], more)
+    more = f"{formatting.counted(view.more, 'more finding')}" if view.more else ""
+    for title, is_size in (("Recommendations", False), ("Large sections", True)):
+        items = [_item(each) for each in view.recommendations if (each.kind == "size") is is_size]
+        if items:
+            yield Listing(title, items, "" if is_size else more)
     if view.loops is not None:
         yield view.loops
     for part in view.parts:

@@ -13,7 +13,13 @@ from ticktree.outputs.writing.document import Entry, Table, Tone
 from ticktree.outputs.writing.grid import cut, guides
 from ticktree.outputs.writing.visible import visible
 from ticktree.profile import Profile
-from ticktree.profile.samples import LEAST_SAMPLES, SAMPLED_FUNCTION, SAMPLED_LOOP, SAMPLED_LOOP_CODE
+from ticktree.profile.samples import (
+    LATE_SHARE,
+    LEAST_SAMPLES,
+    SAMPLED_FUNCTION,
+    SAMPLED_LOOP,
+    SAMPLED_LOOP_CODE,
+)
 
 MARK = "[sampled]"
 # The mark of functions below a [self] row.
@@ -24,8 +30,6 @@ LEAST_SHARE = 0.01
 NAME_CELLS = 44
 # A state with a smaller share of a function's time is not mentioned.
 _LEAST_STATE = 0.1
-# A larger share of late samples makes the shares of waits doubtful.
-_LATE = 0.05
 _BAR_RANK = 3
 _PACKAGES = ("site-packages/", "dist-packages/")
 # Notes on a thread's states; running code needs none.
@@ -195,12 +199,12 @@ def doubts(profile: Profile) -> Sequence[str]:
     if samples is None or samples.count < LEAST_SAMPLES:
         return ()
     found = []
-    if samples.late > _LATE * samples.looks > 0:
+    if samples.is_late:
         share = formatting.share(samples.late / samples.looks)
         found.append(
             f"{share} of the samples came late because all cores were busy: they show too many waits"
         )
     dropped = sum(samples.dropped.values())
-    if dropped > _LATE * samples.looks:
+    if dropped > LATE_SHARE * samples.looks:
         found.append(f"{formatting.counted(dropped, 'sample')} dropped: the stack changed while it was read")
     return found

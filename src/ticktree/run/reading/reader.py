@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -76,13 +76,18 @@ def _is_blank(node: Node) -> bool:
 _UNKNOWN_SHARE = 0.5
 # The same for self time of ticks, as a share of the time in sections: a larger part of a loop is no detail.
 _UNKNOWN_IN_TICKS = 0.25
+# A section that was not marked as a wait and is one for most of its self time is no explanation, if it has this share
+# of the run's time.
+_BLOCKED_SHARE = 0.5
+_BLOCKED_RUN_SHARE = 0.1
+_BLOCKED_STATES = frozenset({"lock", "io", "blocked"})
 
 
 def with_samples(profile: Profile, sampled: Sampled, path_of: Callable[[ProcessKey, int], str]) -> Profile:
     """Return the profile with the samples of its nodes' self time.
 
-    Samples that were not requested are left out if sections explain most of the time: they were taken in case
-    sections did not, and then at a lower rate.
+    Samples that were not requested are left out if sections explain most of the time, but for sections that wait and
+    are not marked so: they were taken in case sections did not, and then at a lower rate.
 
     Args:
         profile: Profile of a whole run.
@@ -97,7 +102,7 @@ def with_samples(profile: Profile, sampled: Sampled, path_of: Callable[[ProcessK
         and root.self_ns <= _UNKNOWN_SHARE * root.total_ns
         and ticks_ns <= _UNKNOWN_IN_TICKS * (root.total_ns - root.self_ns)
     )
-    if not (sampled.stacks or sampled.dropped) or (is_explained and not sampled.is_requested):
+    if not (sampled.stacks or sampled.dropped):
         return profile
     known = {path for path, _, _ in root.walk()}
     stacks: dict[SampledStack, Weight] = {}
@@ -106,9 +111,26 @@ def with_samples(profile: Profile, sampled: Sampled, path_of: Callable[[ProcessK
         if path in known:
             stack = SampledStack(path, sample.thread, sample.state, sample.lines)
             stacks[stack] = stacks[stack] + weight if stack in stacks else weight
-    return replace(
-        profile, samples=Samples(stacks, sampled.dropped, sampled.late, sampled.looks, sampled.cpu_ns)
-    )
+    samples = Samples(stacks, sampled.dropped, sampled.late, sampled.looks, sampled.cpu_ns)
+    if is_explained and not sampled.is_requested:
+        blocked = set(_blocked(samples, root))
+        if not blocked:
+            return profile
+        samples = replace(
+            samples, stacks={stack: weight for stack, weight in stacks.items() if stack.path in blocked}
+        )
+    return replace(profile, samples=samples)
+
+
+def _blocked(samples: Samples, root: Node) -> Iterator[str]:
+    """Yield the paths of sections that wait for most of their self time, and are not marked as waits."""
+    for path, stacks in samples.by_path().items():
+        node = root.at(path)
+        all_ns = sum(weight.ns for weight in stacks.values())
+        waited_ns = sum(weight.ns for stack, weight in stacks.items() if stack.state in _BLOCKED_STATES)
+        is_large = node.self_ns >= _BLOCKED_RUN_SHARE * root.total_ns
+        if path and is_large and not node.wait and waited_ns > _BLOCKED_SHARE * all_ns:
+            yield path
 
 
 KEPT_APART = 256

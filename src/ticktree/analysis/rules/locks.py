@@ -1,0 +1,138 @@
+"""The rule about locks: workers that queue for one, and loops that wait for one."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from pathlib import PurePath
+from typing import ClassVar
+
+from ticktree.analysis.context import Context
+from ticktree.analysis.finding import WARNING_SHARE, Claim, Finding, severity_of
+from ticktree.analysis.machine import Machine
+from ticktree.analysis.sampled import innermost, interval, sampled_times
+from ticktree.analysis.workers.stragglers import LEAST_CALLS
+from ticktree.analysis.workers.waits import Waiting, claim_of, outer_waits
+from ticktree.profile.samples import LEAST_SAMPLES, SAMPLED_LOCKS
+
+# Of n workers that share a lock all but one wait while one holds it, if they do nothing else; if each does as much
+# outside it as inside, all but two. Two workers are not a queue. Our own choice.
+CONVOY_WORKERS = 3
+CONVOY_OUTSIDE = 2
+# Their peers ended this share of these waits.
+CONVOY_KNOWN_SHARE = 0.5
+# A part of a tick that is worth the work of holding a lock for less. Our own choice.
+LEAST_LOCKED_SHARE = WARNING_SHARE
+_LOCKS = re.compile(r"(?:^|[\W_])lock(?:$|[\W_])", re.IGNORECASE)
+
+
+class LockConvoyRule:
+    """Workers queue for one lock, because they do little outside it, or a loop waits for a lock in its ticks.
+
+    Finds each wait for a lock in which all but two of a role's workers are at any moment, and each section in which
+    samples of a main loop show such waits; see docs/rules/lock-convoy.md.
+    """
+
+    name: ClassVar[str] = "lock-convoy"
+
+    def find(self, context: Context) -> Iterator[Finding]:
+        """Yield a finding for each such section, and for each such wait, the longest of each role first."""
+        yield from _waits_in_samples(context)
+        for role in context.threads:
+            for wait in outer_waits(role, context):
+                if is_convoy(wait, context):
+                    yield Finding(
+                        rule=self.name,
+                        severity=severity_of(wait.waited_ns / _lives_ns(wait, context)),
+                        claim=_convoy_claim(wait, context),
+                        path=wait.path,
+                        facts={
+                            "role": role.name,
+                            "workers": wait.count,
+                            "waiting_workers": _waiting_workers(wait, context),
+                            "waits": wait.calls,
+                            "waited_ns": wait.waited_ns,
+                            "for_peers_share": min(1.0, sum(_for_peers(wait).values()) / wait.waited_ns),
+                        },
+                    )
+
+
+def _waits_in_samples(context: Context) -> Iterator[Finding]:
+    """Yield a finding for each section of a main loop whose self time is a wait for a `threading.Lock`.
+
+    Such a lock cannot be wrapped: samples show that the thread waits, and the program's source that it is for a lock.
+    """
+    samples, facts = context.profile.samples, context.profile.metadata.get(SAMPLED_LOCKS, ())
+    if samples is None or samples.is_late or not facts:
+        return
+    locks = {line for fact in facts for line in str(fact).splitlines()}
+    times = sampled_times(context.profile)
+    for view in context.main_loops:
+        for section in view.sections:
+            sampled = times.get(section.path)
+            if view.loop is None or sampled is None or section.node.wait or section.is_parallel:
+                continue
+            waited: Counter[str] = Counter()
+            for stack, ns in sampled.parts().items():
+                inner = innermost(stack)
+                if stack.state == "lock" and f"{inner.file}:{inner.line}" in locks:
+                    waited[f"{inner.file}:{inner.line}"] += ns
+            share = waited.total() / sampled.ns
+            surely = interval(share, sampled.count)[0]
+            if sampled.count >= LEAST_SAMPLES and view.share(surely * section.self_ns) >= LEAST_LOCKED_SHARE:
+                yield Finding(
+                    rule="lock-convoy",
+                    claim=Claim(view.share(share * section.self_ns), view.path),
+                    path=section.path,
+                    facts={
+                        "line": PurePath(waited.most_common(1)[0][0]).name,
+                        "waited_per_tick_ns": round(share * section.self_ns),
+                        "waited_share": share,
+                        "samples": sampled.count,
+                    },
+                )
+
+
+def is_convoy(wait: Waiting, context: Context) -> bool:
+    """Return whether the workers that wait there queue for a lock that they pass to one another."""
+    peers = _for_peers(wait)
+    return (
+        wait.count == len(wait.by_unit) >= CONVOY_WORKERS
+        and wait.calls >= LEAST_CALLS * wait.count
+        and len(peers) >= wait.count - 1  # else there are several locks
+        and sum(peers.values()) >= CONVOY_KNOWN_SHARE * wait.waited_ns
+        and _waiting_workers(wait, context) >= wait.count - CONVOY_OUTSIDE
+    )
+
+
+def _for_peers(wait: Waiting) -> Mapping[str, int]:
+    """Return the workers of the same role that ended these waits by releasing a lock, and their share of them."""
+    ended: dict[str, int] = {}
+    for cause in wait.causes:
+        if cause.role == wait.role.name and any(map(_LOCKS.search, cause.channels)):
+            for name, ns in cause.by:
+                ended[name] = ended.get(name, 0) + ns
+    return ended
+
+
+def _waiting_workers(wait: Waiting, context: Context) -> float:
+    """Return the mean number of workers that wait there at any moment."""
+    lives_ns = _lives_ns(wait, context)
+    return wait.count * wait.waited_ns / lives_ns if lives_ns else 0.0
+
+
+def _lives_ns(wait: Waiting, context: Context) -> int:
+    return sum(context.life_ns(unit) for unit, _ in wait.by_unit)
+
+
+def _convoy_claim(wait: Waiting, context: Context) -> Claim | None:
+    """Return by how much each tick would be shorter without these waits; no more than the cores allow."""
+    claim = claim_of(wait, context)
+    view = next((view for view in context.main_loops if claim is not None and view.path == claim.path), None)
+    if claim is None or view is None:
+        return None
+    processes = {writer.partition("/")[0] for unit, _ in wait.by_unit for writer in unit.writers}
+    cores = min(Machine(context.profile).cores or 1, len(processes))  # threads of one share an interpreter
+    free_ns = view.busy_ns * max(1.0, wait.count / cores)
+    return Claim(min(claim.share, view.share(max(0.0, view.tick_ns - free_ns))), claim.path)
