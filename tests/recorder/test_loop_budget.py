@@ -267,6 +267,22 @@ def test_causes_are_added_up_over_all_ticks_and_over_missed_ones():
     recorder.disable()
 
 
+def test_collections_are_added_up_over_ticks_too_short_for_other_causes():
+    recorder = ticktree.Recorder(virtual_clock=True)
+    for tick in recorder.loop("loop", range(100)):
+        recorder.advance(10_000)
+        if tick % 10 == 9:
+            recorder.gc_pause(True)
+            recorder.advance(200_000 if tick == 99 else 20_000)
+            recorder.gc_pause(False)
+    loop = recorder.snapshot().loops["loop"]
+    assert (loop.causes.gc_ns, loop.stats.sum_ns) == (
+        9 * 20_000 + 200_000,
+        100 * 10_000 + 9 * 20_000 + 200_000,
+    )
+    recorder.disable()
+
+
 def test_what_is_forgotten_is_forgotten_in_all_of_its_sums():
     recorder = ticktree.Recorder(virtual_clock=True)
     for tick in recorder.loop("loop", range(6), hz=100, warmup=0):

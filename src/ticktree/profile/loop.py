@@ -199,7 +199,8 @@ class Causes(Mergeable):
 
     Attributes:
         ticks: ticks of which all of this is known: the others may have been disturbed as well.
-        gc_ns: the garbage collector's pauses, in the whole process.
+        gc_ns: the garbage collector's pauses, in the whole process; of all ticks, also those of which the rest is not
+            known.
         voluntary_switches: how often the loop's thread gave its core away: it waited, or slept.
         involuntary_switches: how often its core was taken from it for another thread.
         minor_faults: pages of memory that it touched for the first time.

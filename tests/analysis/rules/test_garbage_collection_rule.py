@@ -39,6 +39,14 @@ def test_a_program_with_a_collection_every_tick_spends_its_time_there():
     assert (one.rule, one.path) == ("garbage-collection", "train")
 
 
+def test_the_collections_of_fast_ticks_are_a_share_of_all_ticks():
+    """Of ticks of 20 us nothing is known but the collector's pauses, except of the few that it makes long."""
+    profile = loop_of(6000, lambda recorder, n: recorder.advance(20 * US))
+    loop = replace(profile.loops["train"], causes=Causes(5, 6000 * 2 * US))
+    (one,) = found(replace(profile, loops={"train": loop}))
+    assert one.facts["gc_share"] == pytest.approx(0.1)
+
+
 def test_a_program_whose_worst_ticks_are_collections_is_told():
     (one,) = found(ticking(lambda n: 3 * MS if n % 250 == 249 else 0, 1000))
     assert one.message == (

@@ -145,7 +145,8 @@ def _system_causes(missed: MissedTicks) -> Iterator[tuple[str, Fact]]:
         return
     in_missed, in_kept = known
     least_ns = EXPLAINED_SHARE * missed.busy.excess_ns
-    gc_ns = _more(in_missed, in_kept, "gc_ns")
+    kept = missed.loop.stats.count - missed.loop.missed
+    gc_ns = in_missed.gc_ns / missed.loop.missed - (in_kept.gc_ns / kept if kept else 0.0)
     if gc_ns >= least_ns:
         yield "gc_pause_ns", gc_ns
     preemptions = in_missed.involuntary_switches / in_missed.ticks

@@ -210,11 +210,10 @@ class GarbageCollectionRule:
 
 
 def _gc_share(loop: Loop) -> float:
-    """Return the share of the ticks' time that was pauses; 0 if it is unknown for too many ticks."""
-    if loop.causes is None or not loop.causes.ticks or not loop.stats.sum_ns:
+    """Return the share of the ticks' time that was pauses; 0 if it is unknown."""
+    if loop.causes is None or not loop.stats.sum_ns:
         return 0.0
-    known_ns = loop.stats.sum_ns * loop.causes.ticks / loop.stats.count
-    return min(1.0, loop.causes.gc_ns / known_ns) if known_ns else 0.0
+    return min(1.0, loop.causes.gc_ns / loop.stats.sum_ns)
 
 
 def _pauses_of_worst_ticks(loop: Loop) -> list[int]:

@@ -23,9 +23,9 @@ static inline void tt_count_in(tt_recorder *recorder, tt_ref *octaves, uint64_t 
 
 static inline void tt_causes_add(tt_causes *sums, const tt_worst_tick *causes)
 {
+    sums->gc_ticks += causes->gc_ticks; /* known of every tick: of only those of which the rest is, it would be too much */
     if (!causes->causes_known) return;
     sums->ticks++;
-    sums->gc_ticks += causes->gc_ticks;
     sums->voluntary_switches += causes->voluntary_switches;
     sums->involuntary_switches += causes->involuntary_switches;
     sums->minor_faults += causes->minor_faults;

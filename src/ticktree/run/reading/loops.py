@@ -197,8 +197,8 @@ def sums_of(
 
 
 def _causes(causes: layout.Record, most: int, ns: Callable[[int], int]) -> Causes | None:
-    """Return the causes if they cover between 1 and `most` ticks; else None."""
-    if not 0 < causes.ticks <= most:
+    """Return the causes of at most `most` ticks; None if there are none."""
+    if causes.ticks > most or not (causes.ticks or causes.gc_ticks):
         return None
     return Causes(
         ticks=causes.ticks,

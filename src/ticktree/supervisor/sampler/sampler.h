@@ -24,14 +24,16 @@
 
 extern int tt_own_memory; /* this process's as a file, where it samples itself and may not read it otherwise; else -1 */
 
+/* Copies until the first part that cannot be read whole: as many bytes as it returns; -1 where none can. */
 static inline ssize_t tt_remote_readv(int pid, const struct iovec *here, const struct iovec *there, uint32_t count)
 {
     if (tt_own_memory < 0) return process_vm_readv(pid, here, count, there, count, 0);
     ssize_t whole = 0;
     for (uint32_t at = 0; at < count; at++) {
         ssize_t length = pread(tt_own_memory, here[at].iov_base, here[at].iov_len, (off_t)(uintptr_t)there[at].iov_base);
-        if (length < 0) return -1;
+        if (length < 0) return at ? whole : -1;
         whole += length;
+        if ((size_t)length < here[at].iov_len) break;
     }
     return whole;
 }

@@ -10,7 +10,8 @@
 
 #define TT_TRIES 6
 
-typedef struct { /* copies of chunks, the oldest first */
+typedef struct { /* copies of the known chunks, the oldest first */
+    uint64_t sizes[TT_CHUNKS_COPIED];
     size_t used;
     unsigned char bytes[TT_CHUNK_BYTES];
 } tt_chunk_copies;
@@ -41,7 +42,7 @@ static void tt_find_chunks(int pid, uint64_t newest, tt_known_chunks *known)
     while (count && known->count < TT_CHUNKS_COPIED) known->chunks[known->count++] = found[--count];
 }
 
-/* Reads a thread's state anew, and then the known chunks as far as they are there. Returns its innermost frame. */
+/* Reads a thread's state again, and then the known chunks as far as they are there. Returns its innermost frame. */
 static int tt_read_moment(int pid, uint64_t state_at, PyThreadState *state, const tt_known_chunks *known,
                           tt_chunk_copies *copies, uint64_t *current)
 {
@@ -57,13 +58,18 @@ static int tt_read_moment(int pid, uint64_t state_at, PyThreadState *state, cons
     there[count++] = (struct iovec){(void *)(uintptr_t)cframe_at, sizeof cframe};
     head += sizeof cframe;
 #endif
+    uint64_t newest = (uint64_t)(uintptr_t)state->datastack_chunk, top = (uint64_t)(uintptr_t)state->datastack_top;
     copies->used = 0;
     for (uint32_t number = 0; number < known->count; number++) {
         const tt_known_chunk *chunk = &known->chunks[number];
-        if (chunk->size > sizeof copies->bytes - copies->used) break;
-        here[count] = (struct iovec){copies->bytes + copies->used, chunk->size};
-        there[count++] = (struct iovec){(void *)(uintptr_t)chunk->at, chunk->size};
-        copies->used += chunk->size;
+        uint64_t size = chunk->size;
+        int is_only = known->count == 1 && chunk->at == newest; /* of a thread that never calls deeply */
+        if (is_only && top > newest && top - newest + TT_PAGE < size) size = top - newest + TT_PAGE;
+        if (size > sizeof copies->bytes - copies->used) size = 0;
+        here[count] = (struct iovec){copies->bytes + copies->used, size};
+        there[count++] = (struct iovec){(void *)(uintptr_t)chunk->at, size};
+        copies->sizes[number] = size;
+        copies->used += size;
     }
     ssize_t got = tt_remote_readv(pid, here, there, count);
     if (got < (ssize_t)head) return 0;
@@ -81,8 +87,8 @@ static int tt_read_moment(int pid, uint64_t state_at, PyThreadState *state, cons
 static const void *tt_copied(const tt_known_chunks *known, const tt_chunk_copies *copies, uint64_t at, size_t size)
 {
     size_t begin = 0;
-    for (uint32_t number = 0; number < known->count && begin < copies->used; begin += known->chunks[number++].size) {
-        uint64_t chunk = known->chunks[number].at, length = known->chunks[number].size;
+    for (uint32_t number = 0; number < known->count && begin < copies->used; begin += copies->sizes[number++]) {
+        uint64_t chunk = known->chunks[number].at, length = copies->sizes[number];
         if (length > copies->used - begin) length = copies->used - begin;
         if (length >= size && at >= chunk && at - chunk <= length - size) return copies->bytes + begin + (at - chunk);
     }
@@ -167,6 +173,8 @@ int tt_read_stack(int pid, uint64_t state_at, tt_known_chunks *known, tt_sampled
         uint64_t newest = (uint64_t)(uintptr_t)state.datastack_chunk;
         int is_whole = tt_walk(pid, known, &copies, current, stack) ||
                        (known->count && tt_walk_older(pid, known, &copies, newest, stack));
+        int was_known = tt_chunk_number(known, newest) < known->count;
+        if (was_known && !tt_copied(known, &copies, newest, sizeof newest)) known->count = 0; /* one before it is gone */
         tt_find_chunks(pid, newest, known);
         if (is_whole) return 1;
     }
