@@ -8,3 +8,4 @@ done
 .venv/bin/python benchmarks/visual_sac_overhead.py "$@"
 .venv/bin/python benchmarks/parallel_trainer_shares.py "$@"
 .venv/bin/python benchmarks/gathering.py "$@"
+.venv/bin/python benchmarks/loader_workers.py "$@"

@@ -344,6 +344,13 @@ EXAMPLES = {
             worked_per_tick_ns=99_000,
         ),
         _of(
+            "slow-loader",
+            "train step/DataLoader load",
+            "train step",
+            load_per_tick_ns=8.51e6,
+            load_share=0.52,
+        ),
+        _of(
             "unused-gradients",
             "train/actor/backward/backward with unused gradients",
             "train",

@@ -78,6 +78,18 @@ class Machine:
         return None if gauge is None else gauge.quantile(quantile)
 
 
+def most_saved_by_overlap(machine: Machine) -> float:
+    """Return the largest share of its time that a run can save by working on several cores at once; 1 if unknown.
+
+    The same work on all cores that others leave takes no less.
+    """
+    used = machine.typical("used")
+    if used is None or machine.cores is None:
+        return 1.0
+    free = machine.cores - (machine.typical("others") or 0.0)
+    return max(0.0, 1 - used / free) if free > 0 else 0.0
+
+
 def is_contended(machine: Machine) -> bool:
     """Return whether other processes took cores that the run waited for, in a quarter of its seconds."""
     waiting, others = machine.at("waiting", QUANTILE), machine.at("others", QUANTILE)

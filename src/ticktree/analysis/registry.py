@@ -46,6 +46,7 @@ from ticktree.analysis.rules.torch import (
     LateCompilationRule,
     NoCompilationRule,
     RecompilationRule,
+    SlowLoaderRule,
     UnusedGradientsRule,
 )
 from ticktree.analysis.rules.work import ImpossibleRateRule, SlowRateRule
@@ -82,6 +83,7 @@ RULES: Sequence[Rule] = (
     IdleWorkerRule(),
     StarvedRule(),
     UnusedGradientsRule(),
+    SlowLoaderRule(),
     ListOfArraysRule(),
     CopiedTwiceRule(),
     AllocationRule(),

@@ -18,7 +18,6 @@ from ticktree.analysis.experiments.trials import (
     tick_shift,
 )
 from ticktree.analysis.finding import Finding
-from ticktree.analysis.loops import Saving
 from ticktree.analysis.registry import RULES
 from ticktree.instruments.remedies import PATCHES
 from ticktree.profile import Loop, Node, Profile, Stats
@@ -39,25 +38,17 @@ def test_every_remedy_answers_rules_that_there_are_and_can_be_applied() -> None:
         assert remedy.lines or remedy.environment  # what keeps it
 
 
-def test_remedies_are_of_recommendations_and_of_large_sections_in_their_order() -> None:
+def test_remedies_are_of_recommendations_in_their_order() -> None:
     found = [
         Finding(rule="allocation", path="train"),
         Finding(rule="unused-gradients", path="train/actor/backward"),
         Finding(rule="oversubscribed", path="", kind="measurement"),
         Finding(rule="drift", path="train"),
+        Finding(rule="slow-loader", path="train/DataLoader load"),
     ]
     chosen = remedies_for(found)
-    assert list(chosen) == ["huge-pages", "keep-memory", "unused-gradients"]
+    assert list(chosen) == ["huge-pages", "keep-memory", "unused-gradients", "loader-workers"]
     assert chosen["unused-gradients"][1] is found[1]
-
-
-def test_a_loader_without_workers_is_given_some_where_it_takes_a_tenth_of_the_tick() -> None:
-    def large(share: float, path: str) -> Finding:
-        return Finding(rule="critical", path=path, kind="size", saving=Saving(100.0, 100.0, 100 * share))
-
-    assert list(remedies_for([large(0.2, "train/DataLoader load")])) == ["loader-workers"]
-    assert not remedies_for([large(0.05, "train/DataLoader load")])
-    assert not remedies_for([large(0.2, "train/update")])
 
 
 # -- results -------------------------------------------------------------------------------------------------------

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from statistics import median
@@ -134,12 +134,29 @@ def change_of(node: Node) -> LoopChange | None:
         return None
     stretches = joined(stretches, min(MOST, len(stretches)))
     logs = [math.log(stretch.mean_ns) for stretch in stretches]
-    step, line = most_different(logs), trend(logs)
-    if _size(without(logs, step)) < _size(_residuals(logs, line)):
+    step = most_different(logs)
+    line, times, time_of = _straighter(logs, [stretch.mean_ns for stretch in stretches])
+    if _size(without(times, step)) < _size(_residuals(times, line)):
         change = _step_change(stretches, step) if is_real(logs, step) else None
     else:
-        change = _trend_change(stretches, line) if line.is_real else None
+        change = _trend_change(stretches, line, time_of) if line.is_real else None
     return change if change is not None and _matters(change) else None
+
+
+def _straighter(
+    logs: Sequence[float], means_ns: Sequence[float]
+) -> tuple[LinearTrend, Sequence[float], Callable[[float], float]]:
+    """Return the clearer trend of ticks: by the same factor, or by the same time, in each part of the run.
+
+    What grows with a buffer takes the same time more per item; in logarithms that is a curve, and no line fits it.
+
+    Returns:
+        The line, the values that it fits, and the function from one of these to nanoseconds.
+    """
+    by_factor, by_time = trend(logs), trend(means_ns)
+    if by_time.errors > by_factor.errors and by_time.middle > abs(by_time.slope) * (len(means_ns) - 1) / 2:
+        return by_time, means_ns, float
+    return by_factor, logs, math.exp
 
 
 def _step_change(stretches: Sequence[Stretch], step: LevelStep) -> LoopChange:
@@ -148,15 +165,17 @@ def _step_change(stretches: Sequence[Stretch], step: LevelStep) -> LoopChange:
     return LoopChange("step", before, after, _middle_ns((*before, *rest)), _middle_ns(after), not rest, rest)
 
 
-def _trend_change(stretches: Sequence[Stretch], line: LinearTrend) -> LoopChange:
+def _trend_change(
+    stretches: Sequence[Stretch], line: LinearTrend, time_of: Callable[[float], float]
+) -> LoopChange:
     half = line.slope * (len(stretches) - 1) / 2
     third = len(stretches) // 3
     return LoopChange(
         "trend",
         tuple(stretches[:third]),
         tuple(stretches[-third:]),
-        math.exp(line.middle - half),
-        math.exp(line.middle + half),
+        time_of(line.middle - half),
+        time_of(line.middle + half),
     )
 
 

@@ -11,7 +11,7 @@ from typing import Literal, TypeAlias
 from ticktree.analysis.comparison.entry import Verdict, verdict_of
 from ticktree.analysis.comparison.shift import CONFIDENCE, Shift, within_pairs
 from ticktree.analysis.comparison.sides import Side
-from ticktree.analysis.finding import WARNING_SHARE, Finding
+from ticktree.analysis.finding import Finding
 from ticktree.profile import Profile
 from ticktree.profile.machine import programs_own
 
@@ -37,7 +37,6 @@ class Remedy:
         environment: the variables that it sets.
         is_patch: whether code in the program's process applies it (`instruments/remedies.py`, under the same name).
         lines: the lines of the program that make it permanent; if there are none, the environment does.
-        topic: text that the finding's path or facts must contain; "" for any finding of the rules.
     """
 
     name: str
@@ -45,7 +44,6 @@ class Remedy:
     environment: Mapping[str, str] = field(default_factory=dict)
     is_patch: bool = False
     lines: tuple[str, ...] = ()
-    topic: str = ""
 
 
 # Each threading library has its own variable; torch uses OpenMP's.
@@ -83,10 +81,9 @@ REMEDIES: Sequence[Remedy] = (
     ),
     Remedy(
         "loader-workers",
-        ("critical", "idle-worker"),
+        ("slow-loader",),
         is_patch=True,
         lines=("DataLoader(..., num_workers=2, persistent_workers=True)",),
-        topic="DataLoader load",
     ),
 )
 
@@ -95,15 +92,12 @@ def remedies_for(findings: Iterable[Finding]) -> dict[str, tuple[Remedy, Finding
     """Return the remedies of findings by name, each with the first finding that it answers.
 
     Args:
-        findings: in the order of their savings. Sections that are merely large count from a tenth of the tick on.
+        findings: in the order of their savings.
     """
     chosen: dict[str, tuple[Remedy, Finding]] = {}
     for finding in findings:
-        if finding.kind == "measurement" or (finding.kind == "size" and finding.saved_share < WARNING_SHARE):
-            continue
-        texts = [finding.path, *map(str, finding.facts.values())]
         for remedy in REMEDIES:
-            if finding.rule in remedy.rules and any(remedy.topic in text for text in texts):
+            if finding.rule in remedy.rules and finding.kind == "recommendation":
                 chosen.setdefault(remedy.name, (remedy, finding))
     return chosen
 

@@ -1,4 +1,4 @@
-"""Rules about PyTorch and JAX: gradients never used, models not compiled, functions compiled again."""
+"""Rules about PyTorch and JAX: unused gradients, loading in the loop, models not compiled or compiled again."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import ClassVar
 from ticktree.analysis.context import Context
 from ticktree.analysis.finding import LEAST_SHARE, Claim, Fact, Finding
 from ticktree.analysis.loops import DOMINATES_SHARE, LEAST_TICKS, LoopView, SectionView
+from ticktree.analysis.machine import Machine, most_saved_by_overlap
 from ticktree.analysis.rules.machine import COMPILED_GAUGE
 from ticktree.analysis.section_kinds import inference, per_tick_ns
 from ticktree.profile import Loop, Node, Profile
@@ -26,6 +27,14 @@ LEAST_CALLS = 3
 # Where the time of unused gradients was not measured, the part of what they cost that freezing saves: a layer's pass
 # is two products, and the one with respect to its input is still needed.
 WEIGHTS_SHARE = 0.5
+
+# What the instrument of torch calls the loading of a batch in the loop's own process.
+LOADING = "DataLoader load"
+# What it takes a loop to receive a batch from another process. With 16 items of 12 kB and one or two workers on two
+# cores, ticks were 1.3 to 1.5 ms longer than their own work wherever the workers kept up, and with batches that load
+# in less than 2 ms the loop became slower (benchmarks/loader_workers.py).
+RECEIVING_NS = 1_500_000
+LEAST_LOADED_SHARE = 0.05
 
 # A section that waits for half of its time has its inference done elsewhere: by a server, or another process.
 WAITS_SHARE = 0.5
@@ -93,6 +102,35 @@ def _trained_section(section: SectionView, view: LoopView) -> str:
     """Return the section that a backward pass is for: the innermost one around it that has another name."""
     above = (each.path for each in section.above() if "backward" not in each.name)
     return next(above, view.path)
+
+
+class SlowLoaderRule:
+    """A loop loads its batches itself, while other processes could load them.
+
+    Finds each DataLoader without workers that would be faster with some; see docs/rules/slow-loader.md.
+    """
+
+    name: ClassVar[str] = "slow-loader"
+
+    def find(self, context: Context) -> Iterator[Finding]:
+        """Yield a finding for each main loop that loads for longer than it would take to receive the batches."""
+        most_share = most_saved_by_overlap(Machine(context.profile))
+        for view in context.main_loops:
+            for section in view.path_sections if view.loop is not None else ():
+                saved_ns = section.total_ns - RECEIVING_NS * section.calls
+                share = min(view.share(max(0.0, saved_ns)), most_share)
+                is_loading = section.name == LOADING and section.count >= LEAST_TICKS
+                if is_loading and share >= LEAST_LOADED_SHARE:
+                    yield Finding(
+                        rule=self.name,
+                        claim=Claim(share, view.path),
+                        path=section.path,
+                        facts={
+                            "load_per_tick_ns": section.total_ns,
+                            "load_share": section.share,
+                            "per_batch_ns": section.call_ns,
+                        },
+                    )
 
 
 class NoCompilationRule:

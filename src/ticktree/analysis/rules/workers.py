@@ -9,7 +9,7 @@ from typing import ClassVar
 from ticktree.analysis.context import Context
 from ticktree.analysis.finding import LEAST_SHARE, Claim, Fact, Finding, Kind, severity_of
 from ticktree.analysis.loops import LoopView, SectionView
-from ticktree.analysis.machine import Machine, is_contended
+from ticktree.analysis.machine import Machine, is_contended, most_saved_by_overlap
 from ticktree.analysis.rules.locks import is_convoy
 from ticktree.analysis.workers.imbalance import Imbalance, imbalance
 from ticktree.analysis.workers.roles import Role, Unit
@@ -232,19 +232,14 @@ def _overlapped(claim: Claim, wait: Waiting, context: Context) -> Claim:
 
     That is no more than it works, than the busiest of the workers it waits for is free, and than free cores allow.
     """
-    view, machine = context.view_of(claim.path), Machine(context.profile)
-    used, share = machine.typical("used"), claim.share
+    view, share = context.view_of(claim.path), claim.share
     if view is not None:
         took_ns = view.sections[0].node.total_ns
         names = {name for cause in wait.causes for name, _ in cause.by}
         workers = [unit for unit in context.names.values() if unit.name in names]
         worked_ns = max((context.worked_ns(unit) / unit.members for unit in workers), default=0)
         share = min(share, view.share(view.busy_ns), max(0.0, 1 - worked_ns / took_ns))
-    if used is not None and machine.cores is not None:
-        free = machine.cores - (machine.typical("others") or 0.0)
-        # The same work on all cores that others leave: no tick is shorter.
-        share = min(share, max(0.0, 1 - used / free)) if free > 0 else 0.0
-    return Claim(share, claim.path)
+    return Claim(min(share, most_saved_by_overlap(Machine(context.profile))), claim.path)
 
 
 def _longest_wait(role: Role, context: Context) -> Waiting | None:

@@ -66,6 +66,7 @@ _TEMPLATES: Mapping[str, Callable[[FactText], str]] = {
     "recompilation": work.recompilation,
     "round-trip": work.round_trip,
     "slow": work.slow,
+    "slow-loader": work.slow_loader,
     "slow-rate": work.slow_rate,
     "spikes": runs.spikes,
     "starved": runs.starved,

@@ -11,6 +11,13 @@ from ticktree.outputs.writing.formatting import counted
 GROWS_FACTOR = 2.0
 
 
+def slow_loader(facts: FactText) -> str:
+    return (
+        "Load batches in other processes, DataLoader(..., num_workers=2, persistent_workers=True): "
+        f"{facts.loop} loads them itself, for {facts['load_per_tick_ns']} per tick, {facts['load_share']} of it"
+    )
+
+
 def unused_gradients(facts: FactText) -> str:
     unused = (
         f"{facts['unused_share']} of its gradients" if "unused_share" in facts else "some of its gradients"

@@ -1,0 +1,92 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from support.findings import findings
+from support.steady_loops import watched
+from support.virtual_programs import Program
+from ticktree.analysis.rules.torch import SlowLoaderRule
+from ticktree.profile import Profile
+from ticktree.run.finishing import RunDirectory
+
+pytest.importorskip("torch")
+
+
+def loading(load_ms: float, ticks: int = 50, batches: int = 1, name: str = "DataLoader load") -> Profile:
+    """A loop with 8 ms of other work in each tick."""
+    program = Program()
+    for _ in program.loop("train", range(ticks)):
+        for _ in range(batches):
+            program.work(name, load_ms)
+        program.work("step", 8)
+    return program.profile()
+
+
+def found(profile: Profile):
+    return findings(profile, rules=[SlowLoaderRule()])
+
+
+def test_a_loop_that_loads_its_batches_itself_is_told_what_workers_save():
+    (one,) = found(loading(8))
+    assert one.message == (
+        "Load batches in other processes, DataLoader(..., num_workers=2, persistent_workers=True): train loads them "
+        "itself, for 8.00 ms per tick, 50% of it"
+    )
+    assert (one.path, one.severity) == ("train/DataLoader load", "critical")
+    assert one.saving.share == pytest.approx((8 - 1.5) / 16)
+
+
+def test_each_batch_has_to_be_received():
+    assert found(loading(1.4)) == []
+    assert found(loading(1.4, batches=4)) == []
+    (one,) = found(loading(4, batches=2))
+    assert one.saving.share == pytest.approx((8 - 3) / 16)
+
+
+def test_free_cores_bound_the_saving():
+    readings = {"used": [1.0] * 9, "others": [0.6] * 9, "waiting": [0.0] * 9}
+    (one,) = found(watched(loading(8), cores=2, **readings))
+    assert one.saving.share == pytest.approx(1 - 1 / 1.4, abs=0.02)
+    assert found(watched(loading(8), cores=1, **{**readings, "others": [0.0] * 9})) == []
+
+
+@pytest.mark.parametrize(
+    "profile", [loading(8, ticks=9), loading(8, name="load")], ids=["few", "another name"]
+)
+def test_other_sections_are_left_alone(profile):
+    assert found(profile) == []
+
+
+PROGRAM = """
+import time
+import torch
+
+class Items(torch.utils.data.Dataset):
+    def __len__(self):
+        return 320
+
+    def __getitem__(self, index):
+        time.sleep(0.002)
+        return torch.zeros(8), 0
+
+model = torch.nn.Linear(8, 2)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for x, y in torch.utils.data.DataLoader(Items(), batch_size=8):
+    loss = torch.nn.functional.cross_entropy(model(x), y)
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+"""
+
+
+def test_a_real_loader_without_workers(tmp_path):
+    (tmp_path / "train.py").write_text(PROGRAM)
+    command = [sys.executable, "-m", "ticktree", "run", "--quiet", "train.py"]
+    subprocess.run(command, cwd=tmp_path, check=True, timeout=400)
+    profile = RunDirectory.newest(tmp_path / "ticktree-runs").profile()
+    profile = watched(profile, cores=2, used=[0.5] * 9, others=[0.0] * 9, waiting=[0.0] * 9)
+    (one,) = found(profile)
+    assert one.path == "train step/DataLoader load"
