@@ -29,6 +29,14 @@ from ticktree.run.finishing import RunDirectory
 NOTHING = "python -c pass"
 # As ticktree.pth does it where ticktree is installed; a second time does nothing.
 ARM = "import ticktree.session as session; session.arm()"
+# From start to end, the program's process included.
+WHOLE_RUN = """
+import os, sys
+folder = os.environ["PYTHONPYCACHEPREFIX"]
+sys.argv[1:] = ["run", "--quiet", "--no-history", "--out", folder, folder + "/pass.py"]
+from ticktree.cli import main
+main()
+"""
 
 
 class Start(NamedTuple):
@@ -50,6 +58,7 @@ STARTS = {
     "ticktree.instrument()": Start("import ticktree; ticktree.instrument()"),
     "a child in a run": Start(ARM, True, by_default()),
     "a child in a run with --no-instrument": Start(ARM, True),
+    "ticktree run": Start(WHOLE_RUN),
 }
 # The first are profilers, and what they import to begin; the others are what programs import anyway.
 PEERS = ("cProfile", "viztracer", "yappi", "opentelemetry.sdk.trace", "asyncio", "numpy")
@@ -100,6 +109,8 @@ def a_run() -> Iterator[RunDirectory]:
     """A run that is under way, and of which nothing is left."""
     with tempfile.TemporaryDirectory() as folder:
         run = RunDirectory.create("start-up", Path(folder), supervised=True)
+        (run.path.parent / "bytecode").mkdir()
+        (run.path.parent / "bytecode" / "pass.py").touch()
         try:
             yield run
         finally:
