@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 from ticktree.analysis.experiments.trials import REMEDIES, Results, Trial, Trials
@@ -56,14 +57,13 @@ def _parts(found: Trials) -> Iterator[Part]:
             [["Nothing to try: no finding of this run has a remedy that can be applied from outside."]]
         )
     else:
-        again = [each for each in (found.winner, found.both) if each is not None]
-        yield Table(
-            "each remedy compared with none", "remedy", _HEADS, [_tried(each) for each in found.trials]
-        )
-        if again:
-            yield Table(
-                "measured again, in fresh pairs", "remedies", _HEADS, [_tried(each) for each in again]
-            )
+        yield Table("compared with none", "remedy", _HEADS, [_tried(each) for each in found.trials])
+        if found.winner is not None:
+            again = [_tried(found.winner)]
+            if found.both is not None:  # the second one below the first: both names do not fit a line
+                more = [name for name in found.both.remedies if name not in found.winner.remedies]
+                again.append(replace(_tried(found.both), name=f"+ {' + '.join(more)}"))
+            yield Table("in fresh pairs", "remedies", _HEADS, again)
         yield Lines([[line] for line in _remarks(found)], is_apart=False)
     if found.untried:
         yield Lines([[f"Findings without a remedy to try: {', '.join(found.untried)}."]], is_apart=False)
@@ -89,7 +89,7 @@ def _tried(trial: Trial) -> Entry:
 def _results(results: Results) -> str:
     if results.state in ("unchanged", "within tolerance"):
         how = "equal" if results.state == "unchanged" else "close"
-        return f"{formatting.counted(results.numbers, 'number')} {how}"
+        return f"{formatting.count(results.numbers)} {how}"
     return results.state
 
 

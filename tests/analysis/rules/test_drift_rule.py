@@ -35,7 +35,9 @@ def test_a_program_that_keeps_a_growing_list_drifts():
 
 def test_a_program_whose_work_grows_with_each_tick_drifts_however_much():
     """From 30 us to 400 us: in logarithms a curve, and no line."""
-    (one,) = found(DriftRule(), {"act": lambda n: MS // 100, "search": lambda n: 20_000 + 32 * n}, ticks=12_000)
+    (one,) = found(
+        DriftRule(), {"act": lambda n: MS // 100, "search": lambda n: 20_000 + 32 * n}, ticks=12_000
+    )
     assert one.path == "train/search"
     assert one.facts["tick_after_ns"] > 3 * one.facts["tick_before_ns"]
 

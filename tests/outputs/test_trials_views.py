@@ -1,0 +1,49 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ticktree.analysis.comparison.shift import Shift
+from ticktree.analysis.experiments.trials import Results, Trial, Trials
+from ticktree.outputs.options import ViewOptions
+from ticktree.outputs.trials import TRIALS
+
+FROZEN = Trial(
+    remedies=("unused-gradients",),
+    rules=("unused-gradients",),
+    pairs=6,
+    base_ns=2.04e9,
+    new_ns=1.68e9,
+    shift=Shift(-0.175, -0.218, -0.123),
+    verdict="faster",
+    results=Results("unchanged", 17),
+)
+KEPT = replace(FROZEN, remedies=("keep-memory",), rules=("allocation",))
+BOTH = replace(FROZEN, remedies=("unused-gradients", "keep-memory"), shift=Shift(-0.308, -0.557, -0.245))
+
+
+def drawn(found: Trials, width: int = 100) -> str:
+    return TRIALS["terminal"](found, ViewOptions(width=width)).decode()
+
+
+def test_the_second_remedy_is_named_below_the_first_and_fits_its_line():
+    text = drawn(Trials("train.py", "train", [FROZEN, KEPT], FROZEN, BOTH))
+    rows = [line.split("  ")[0] for line in text.splitlines()]
+    assert rows[2:9] == [
+        *("compared with none", "unused-gradients", "keep-memory", ""),
+        *("in fresh pairs", "unused-gradients", "+ keep-memory"),
+    ]
+    assert "\N{HORIZONTAL ELLIPSIS}" not in text
+    assert "Verified: unused-gradients + keep-memory. Keep it with:" in text
+
+
+def test_what_was_not_better_together_is_not_kept():
+    worse = replace(BOTH, shift=Shift(-0.1, -0.2, -0.05))
+    text = drawn(Trials("train.py", "train", [FROZEN, KEPT], FROZEN, worse))
+    assert "Verified: unused-gradients. Keep it with:" in text
+
+
+def test_what_changed_the_results_verifies_nothing():
+    changed = replace(FROZEN, results=Results("changed", 17, "line 3: 0.5 became 0.7"))
+    text = drawn(Trials("train.py", "train", [changed]))
+    assert "line 3: 0.5 became 0.7" in text
+    assert "Nothing is verified: what made ticks shorter changed the results" in text
