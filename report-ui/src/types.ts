@@ -122,6 +122,10 @@ export interface TimelineFacts {
   spots: [path: string, name: string, recorded: number][];
   /** Of how many bytes the numbers of each column are: gaps, durations, spots. */
   planes: [number, number, number];
+  /** The ticks of one loop on one track: the number of the first one, null if it is not known, and of all. */
+  ticks: [track: number, spot: number, first: number | null, count: number][];
+  /** Of how many bytes the lateness of each tick is, in the order of `ticks`; 0 if none was missed. */
+  late_planes: number;
 }
 
 /** A column of a table, as outputs/writing/document.py has it. */

@@ -20,6 +20,8 @@ function factsOf(tracks: Call[][], planes: [number, number, number] = [6, 6, 2])
     tracks: tracks.map((track, at) => ({ process: `p${at}`, process_title: `p${at}`, title: "main", calls: track.length })),
     spots: [["a", "a", 0], ["a/b", "b", 0], ["a/b/c", "c", 0]],
     planes,
+    ticks: [],
+    late_planes: 0,
   };
 }
 

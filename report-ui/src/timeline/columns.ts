@@ -5,6 +5,8 @@ export interface Columns {
   startNs: Float64Array;
   durationNs: Float64Array;
   spot: Uint32Array;
+  /** The lateness of ticks, in the order of `TimelineFacts.ticks`. */
+  lateNs: Float64Array;
 }
 
 const CHUNK = 1 << 20;
@@ -35,11 +37,13 @@ export async function columnsOf(bytes: Uint8Array, facts: TimelineFacts): Promis
   const durationNs = numbers(bytes, gapPlanes * count, count, durationPlanes, new Float64Array(count));
   await breath();
   const spot = numbers(bytes, (gapPlanes + durationPlanes) * count, count, spotPlanes, new Uint32Array(count));
+  const ticks = facts.ticks.reduce((sum, [, , , many]) => sum + many, 0);
+  const lateNs = numbers(bytes, (gapPlanes + durationPlanes + spotPlanes) * count, ticks, facts.late_planes, new Float64Array(ticks));
   let at = 0;
   for (const { calls } of facts.tracks) {
     for (const end = at + calls, first = at; at < end; at += 1) if (at > first) startNs[at]! += startNs[at - 1]!;
   }
-  return { startNs, durationNs, spot };
+  return { startNs, durationNs, spot, lateNs };
 }
 
 function numbers<To extends Float64Array | Uint32Array>(bytes: Uint8Array, from: number, count: number, planes: number, to: To): To {

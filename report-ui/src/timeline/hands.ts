@@ -7,6 +7,8 @@ const WHEEL = 0.0022;
 export function hold(canvas: HTMLCanvasElement, view: TimelineView): () => void {
   const fingers = new Map<number, { x: number; y: number }>();
   let moved = 0;
+  // Where an area begins.
+  let area: { ns: number; track: number } | null = null;
   const place = (event: PointerEvent | MouseEvent) => {
     const box = canvas.getBoundingClientRect();
     return { x: event.clientX - box.left, y: event.clientY - box.top };
@@ -14,6 +16,8 @@ export function hold(canvas: HTMLCanvasElement, view: TimelineView): () => void 
   const down = (event: PointerEvent) => {
     fingers.set(event.pointerId, place(event));
     moved = fingers.size > 1 ? CLICK_PX : 0;
+    const { x, y } = place(event);
+    area = event.shiftKey ? { ns: view.moment(x), track: view.track(y) } : null;
     canvas.setPointerCapture(event.pointerId);
   };
   const move = (event: PointerEvent) => {
@@ -24,7 +28,8 @@ export function hold(canvas: HTMLCanvasElement, view: TimelineView): () => void 
       return;
     }
     moved += Math.abs(now.x - before.x) + Math.abs(now.y - before.y);
-    if (fingers.size > 1) pinch(fingers, event.pointerId, now, view);
+    if (area) view.selectArea(area.ns, view.moment(now.x), area.track, true);
+    else if (fingers.size > 1) pinch(fingers, event.pointerId, now, view);
     else if (moved >= CLICK_PX) {
       view.pan(before.x - now.x);
       view.scroll(before.y - now.y);
@@ -33,7 +38,11 @@ export function hold(canvas: HTMLCanvasElement, view: TimelineView): () => void 
   };
   const up = (event: PointerEvent) => {
     const now = place(event);
-    if (fingers.delete(event.pointerId) && event.type === "pointerup" && moved < CLICK_PX) {
+    const isLet = fingers.delete(event.pointerId);
+    if (area) {
+      view.selectArea(area.ns, view.moment(now.x), area.track, false);
+      area = null;
+    } else if (isLet && event.type === "pointerup" && moved < CLICK_PX) {
       view.select(view.call(now.x, now.y));
     }
   };
@@ -50,17 +59,23 @@ export function hold(canvas: HTMLCanvasElement, view: TimelineView): () => void 
     event.preventDefault();
   };
   const listeners = { pointerdown: down, pointermove: move, pointerup: up, pointercancel: up, pointerleave: leave };
-  for (const [name, listener] of Object.entries(listeners)) canvas.addEventListener(name, listener as EventListener);
-  canvas.addEventListener("dblclick", enlarge);
-  canvas.addEventListener("wheel", wheel, { passive: false });
+  const letGo = listen(canvas, view, { ...listeners, dblclick: enlarge, wheel });
+  return () => {
+    letGo();
+    view.leave();
+  };
+}
+
+/** Listens on a canvas, which is drawn again when its size changes. Returns what stops it. */
+export function listen(canvas: HTMLCanvasElement, view: TimelineView, listeners: Record<string, (event: never) => void>): () => void {
+  const stop = new AbortController();
+  const options = { passive: false, signal: stop.signal };
+  for (const [name, listener] of Object.entries(listeners)) canvas.addEventListener(name, listener as EventListener, options);
   const watcher = new ResizeObserver(() => view.draw());
   watcher.observe(canvas);
   return () => {
+    stop.abort();
     watcher.disconnect();
-    for (const [name, listener] of Object.entries(listeners)) canvas.removeEventListener(name, listener as EventListener);
-    canvas.removeEventListener("dblclick", enlarge);
-    canvas.removeEventListener("wheel", wheel);
-    view.leave();
   };
 }
 
@@ -98,9 +113,11 @@ export function press(key: string, view: TimelineView, details: () => void): boo
     Home: () => view.all(),
     ".": () => view.step(1),
     ",": () => view.step(-1),
+    m: () => view.mark(view.selected.value),
     Enter: () => (view.selected.value < 0 ? view.step(1) : view.enlarge(view.selected.value)),
     " ": details,
   };
+  if (key === "Escape") return view.clearArea();
   const move = moves[key];
   move?.();
   return move !== undefined;

@@ -40,6 +40,18 @@ export function layoutOf(rows: readonly Row[], tracks: TimelineFacts["tracks"]):
   return { lanes, rowPx, heightPx: y };
 }
 
+/** The size of a canvas on the screen, in the screen's own pixels. */
+export function sizeOf(canvas: HTMLCanvasElement): { ratio: number; width: number; height: number } {
+  const ratio = devicePixelRatio || 1;
+  const pixels = (px: number) => Math.max(1, Math.round(px * ratio));
+  return { ratio, width: pixels(canvas.clientWidth), height: pixels(canvas.clientHeight) };
+}
+
+/** The row at a height, or the nearest above it, or the first. */
+export function rowNear(layout: Layout, y: number): number {
+  return Math.max(0, layout.rowPx.findLastIndex((top) => top <= y));
+}
+
 /** The row at a height; -1 between them. */
 export function rowAt(layout: Layout, y: number): number {
   return layout.rowPx.findIndex((top) => y >= top && y < top + ROW_PX);

@@ -1,5 +1,6 @@
 import type { TimelineFacts } from "../types";
 import type { Columns } from "./columns";
+import { type LoopTicks, ticksOf } from "./ticks";
 
 /** A line of the picture: calls of one track that are in equally many others. They follow each other. */
 export interface Row {
@@ -10,10 +11,11 @@ export interface Row {
 }
 
 /** The calls row by row, as the picture reads them. */
-export interface Model extends Columns {
+export interface Model extends Omit<Columns, "lateNs"> {
   rows: Row[];
   /** The cumulative duration of the calls before each: the calls of a period are a difference of two of these. */
   sumNs: Float64Array;
+  ticks: LoopTicks[];
 }
 
 /** Lays the calls of each track out by how deep they nest. */
@@ -50,7 +52,7 @@ export function modelOf(columns: Columns, facts: TimelineFacts): Model {
     model.spot[at] = columns.spot[from]!;
     model.sumNs[at + 1] = model.sumNs[at]! + durationNs[from]!;
   }
-  return model;
+  return { ...model, ticks: ticksOf(model, columns.lateNs, facts) };
 }
 
 /** Writes the depth of each call of a track, and returns the number of calls per depth. */
@@ -68,9 +70,13 @@ function nest(startNs: Float64Array, durationNs: Float64Array, depths: Uint16Arr
   return counts;
 }
 
+/** The index of the row that a call is on; -1 without a call. */
+export function rowOf({ rows }: Pick<Model, "rows">, call: number): number {
+  return call < 0 ? -1 : rows.findIndex(({ from, to }) => call >= from && call < to);
+}
+
 /** The first call of a row that begins at `ns` or later. */
-export function firstFrom(model: Model, from: number, to: number, ns: number): number {
-  const { startNs } = model;
+export function firstFrom({ startNs }: Pick<Model, "startNs">, from: number, to: number, ns: number): number {
   // It is usually near: double the steps until it is passed, then bisect.
   let step = 1;
   let low = from;

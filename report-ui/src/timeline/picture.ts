@@ -2,14 +2,19 @@ import { colorOf, inkOn, type Theme } from "../palette";
 import { ink } from "../theme";
 import type { TimelineFacts } from "../types";
 import { moment, moments } from "./axis";
-import { AXIS_PX, type Layout, ROW_PX } from "./layout";
-import type { Model } from "./model";
+import type { Area } from "./area";
+import { AXIS_PX, type Layout, ROW_PX, sizeOf } from "./layout";
+import { drawAxisMarks, drawBoundaries } from "./marks";
+import { type Model, rowOf } from "./model";
 import { type Inks, packed, paintRow, rgbOf, type Sight } from "./paint";
+import { boundaries } from "./stretch";
+import type { LoopTicks } from "./ticks";
 
 const NAMED_PX = 38;
 const MOMENT_PX = 110;
 // The opacity of calls that do not match the search.
 const DIMMED = 0.16;
+const AREA_OPACITY = 0.16;
 
 /** The visible part of the timeline now. */
 export interface Look {
@@ -19,6 +24,7 @@ export interface Look {
   counts: Uint32Array | null;
   selected: number;
   hovered: number;
+  area: Area | null;
 }
 
 /** Draws a timeline: pixels first, line by line, then the names on them. */
@@ -32,12 +38,12 @@ export class Picture {
     private readonly model: Model,
     private readonly layout: Layout,
     private readonly facts: TimelineFacts,
+    /** The ticks whose beginnings are marked. */
+    private readonly lead: LoopTicks | null,
   ) {}
 
   draw(canvas: HTMLCanvasElement, look: Look, inks: Inks): void {
-    const ratio = devicePixelRatio || 1;
-    const width = Math.max(1, Math.round(canvas.clientWidth * ratio));
-    const height = Math.max(1, Math.round(canvas.clientHeight * ratio));
+    const { ratio, width, height } = sizeOf(canvas);
     if (canvas.width !== width || canvas.height !== height || !this.image) {
       canvas.width = width;
       canvas.height = height;
@@ -52,11 +58,16 @@ export class Picture {
     const names = this.paint(look, { startNs, nsPerPx, widthPx: width, counts: look.counts }, inks, ratio, height);
     context.putImageData(this.image!, 0, 0);
     context.setTransform(ratio, 0, 0, ratio, 0, 0);
+    const stretch = { startNs, nsPerPx: look.nsPerPx, widthPx: canvas.clientWidth };
+    const begins = this.lead ? boundaries(this.lead, stretch) : [];
+    drawBoundaries(context, begins, canvas.clientHeight);
+    if (look.area) this.area(context, look.area, look, startNs, canvas.clientHeight);
     this.write(context, names, inks);
     this.frame(context, look, startNs, look.hovered, 1);
     this.frame(context, look, startNs, look.selected, 2);
     this.titles(context, look, canvas.clientWidth, canvas.clientHeight);
     this.axis(context, look, startNs, canvas.clientWidth);
+    drawAxisMarks(context, this.model, begins, stretch);
   }
 
   private paint(look: Look, sight: Sight, inks: Inks, ratio: number, height: number): NamedCall[] {
@@ -104,7 +115,7 @@ export class Picture {
 
   private frame(context: CanvasRenderingContext2D, look: Look, startNs: number, call: number, weight: number): void {
     const { model, layout } = this;
-    const row = call < 0 ? -1 : model.rows.findIndex(({ from, to }) => call >= from && call < to);
+    const row = rowOf(model, call);
     if (row < 0) return;
     const left = (model.startNs[call]! - startNs) / look.nsPerPx;
     const wide = Math.max(3, model.durationNs[call]! / look.nsPerPx);
@@ -136,16 +147,22 @@ export class Picture {
       context.fillStyle = ink("hair-strong");
       context.fillRect(Math.round(x), AXIS_PX - 7, 1, 6);
       context.fillStyle = ink("faint");
-      context.fillText(moment(ns, stepNs), x + 4, 10);
+      const text = moment(ns, stepNs);
+      const wide = context.measureText(text).width;
+      // The last one has its place on the left of its line where it would be cut.
+      context.fillText(text, x + 4 + wide > width ? x - 4 - wide : x + 4, 10);
     }
-    // The visible part of everything that is kept.
-    const { from_ns: from, to_ns: to } = this.facts;
-    const all = Math.max(1, to - from);
     context.fillStyle = ink("hair");
     context.fillRect(0, AXIS_PX - 1, width, 1);
+  }
+
+  private area(context: CanvasRenderingContext2D, area: Area, look: Look, startNs: number, height: number): void {
+    const [left, right] = [area.fromNs, area.toNs].map((ns) => Math.min(1e5, Math.max(-4, (ns - startNs) / look.nsPerPx))) as [number, number];
     context.fillStyle = ink("accent");
-    const part = Math.max(3, (width * width * look.nsPerPx) / all);
-    context.fillRect(((startNs - from) / all) * width, AXIS_PX - 2, Math.min(width, part), 2);
+    context.globalAlpha = AREA_OPACITY;
+    context.fillRect(left, AXIS_PX, right - left, height - AXIS_PX);
+    context.globalAlpha = 1;
+    for (const x of [left, right]) context.fillRect(x - 0.5, AXIS_PX, 1, height - AXIS_PX);
   }
 }
 

@@ -1,40 +1,57 @@
 import { type Signal, signal } from "@preact/signals";
 import type { Theme } from "../palette";
 import type { TimelineFacts } from "../types";
-import { type Layout, layoutOf, rowAt } from "./layout";
-import { callAt, countsOf, firstCounted, type Model } from "./model";
+import { type Area, callsIn } from "./area";
+import { AXIS_PX, type Layout, layoutOf, rowAt, rowNear } from "./layout";
+import { Minimap } from "./minimap";
+import { callAt, countsOf, firstCounted, type Model, rowOf } from "./model";
 import { inksOf, type Look, Picture } from "./picture";
+import { leading, type LoopTicks, tickAt } from "./ticks";
 
 const SNAP_PX = 4;
 // A pixel less than a tenth of a nanosecond wide shows nothing more.
 const LEAST_NS_PER_PX = 0.1;
 const MARGIN = 0.02;
+// Sums over more calls than this take longer than a frame.
+const SUMMED_AT_ONCE = 200_000;
 
 /** The visible part of a timeline, and its movements. It draws itself at most once per frame. */
 export class TimelineView {
   readonly selected: Signal<number> = signal(-1);
   readonly hovered: Signal<number> = signal(-1);
+  /** What is summed. */
+  readonly area: Signal<Area | null> = signal(null);
+  /** The call at which an area begins whose end is not chosen yet; -1 without one. */
+  readonly marked: Signal<number> = signal(-1);
   readonly layout: Layout;
+  readonly minimap: Minimap;
+  private readonly lead: LoopTicks | null;
+  private strip: HTMLCanvasElement | null = null;
   private readonly picture: Picture;
   private canvas: HTMLCanvasElement | null = null;
   private frame = 0;
   private inks: ReturnType<typeof inksOf> | null = null;
   private wanted: Uint8Array | null = null;
-  private look: Look = { startNs: 0, nsPerPx: 1, scrollPx: 0, counts: null, selected: -1, hovered: -1 };
+  private look: Look = { startNs: 0, nsPerPx: 1, scrollPx: 0, counts: null, selected: -1, hovered: -1, area: null };
 
   constructor(
     readonly model: Model,
     readonly facts: TimelineFacts,
     /** The category of each spot. */
     private readonly categories: readonly (string | null)[],
+    /** The paths of the loops, the foremost first. */
+    loops: readonly string[],
   ) {
     this.layout = layoutOf(model.rows, facts.tracks);
-    this.picture = new Picture(model, this.layout, facts);
+    this.lead = leading(model.ticks, facts, loops);
+    this.picture = new Picture(model, this.layout, facts, this.lead);
+    this.minimap = new Minimap(model, facts, this.lead?.track ?? 0);
   }
 
-  show(canvas: HTMLCanvasElement, theme: Theme): void {
+  show(canvas: HTMLCanvasElement, strip: HTMLCanvasElement, theme: Theme): void {
     const isNew = this.canvas !== canvas;
     this.canvas = canvas;
+    this.strip = strip;
     this.inks = inksOf(this.categories, this.wanted, theme);
     if (isNew) this.all();
     this.draw();
@@ -42,7 +59,7 @@ export class TimelineView {
 
   leave(): void {
     cancelAnimationFrame(this.frame);
-    this.canvas = null;
+    this.canvas = this.strip = null;
   }
 
   get width(): number {
@@ -60,14 +77,77 @@ export class TimelineView {
     this.move(fromNs - MARGIN * size, (size * (1 + 2 * MARGIN)) / this.width);
   }
 
+  /** What is visible, from and to. */
+  get period(): [fromNs: number, toNs: number] {
+    const { startNs, nsPerPx } = this.look;
+    return [startNs, startNs + this.width * nsPerPx];
+  }
+
+  /** The shortest period that can be shown. */
+  get leastNs(): number {
+    return LEAST_NS_PER_PX * this.width;
+  }
+
+  /** A period without a margin. */
+  showPeriod(fromNs: number, toNs: number): void {
+    this.move(fromNs, Math.max(this.leastNs, toNs - fromNs) / this.width);
+  }
+
+  /** The moment at a pixel. */
+  moment(px: number): number {
+    return this.look.startNs + px * this.look.nsPerPx;
+  }
+
+  /** The track at a height. */
+  track(y: number): number {
+    return this.model.rows[rowNear(this.layout, y + this.look.scrollPx)]?.track ?? 0;
+  }
+
+  /** Selects the time between two moments of a track. */
+  selectArea(oneNs: number, otherNs: number, track: number, isOpen: boolean): void {
+    const { from_ns: from, to_ns: to } = this.facts;
+    const fromNs = Math.max(from, Math.min(oneNs, otherNs));
+    const toNs = Math.min(to, Math.max(oneNs, otherNs));
+    this.marked.value = -1;
+    this.setArea(toNs > fromNs ? { fromNs, toNs, track, isOpen } : null);
+  }
+
+  /** Selects the time of a call, or from the begin of the call marked before to the end of this one. */
+  mark(call: number): void {
+    if (call < 0) return;
+    const { startNs, durationNs, rows } = this.model;
+    const isFirst = this.marked.value < 0;
+    const other = isFirst ? call : this.marked.value;
+    const [end, otherEnd] = [call, other].map((one) => startNs[one]! + durationNs[one]!) as [number, number];
+    this.selectArea(Math.min(startNs[call]!, startNs[other]!), Math.max(end, otherEnd), rows[rowOf(this.model, call)]!.track, false);
+    this.marked.value = isFirst ? call : -1;
+  }
+
+  /** True if there was an area. */
+  clearArea(): boolean {
+    const had = this.area.value !== null;
+    this.marked.value = -1;
+    this.setArea(null);
+    return had;
+  }
+
+  /** Whether the sums of an area can be written now: of many calls, when its end is settled. */
+  isSummed(area: Area): boolean {
+    return !area.isOpen || callsIn(this.model, area) <= SUMMED_AT_ONCE;
+  }
+
+  private setArea(area: Area | null): void {
+    this.area.value = area;
+    this.change({ area });
+  }
+
   pan(px: number): void {
     this.move(this.look.startNs + px * this.look.nsPerPx, this.look.nsPerPx);
   }
 
   scroll(px: number): void {
     const most = Math.max(0, this.layout.heightPx - (this.canvas?.clientHeight ?? 0));
-    this.look = { ...this.look, scrollPx: Math.min(most, Math.max(0, this.look.scrollPx + px)) };
-    this.later();
+    this.change({ scrollPx: Math.min(most, Math.max(0, this.look.scrollPx + px)) });
   }
 
   /** Zooms by a factor around the moment at `px`. */
@@ -79,29 +159,28 @@ export class TimelineView {
   }
 
   call(px: number, y: number): number {
+    const { startNs, nsPerPx } = this.look;
+    if (y < AXIS_PX) return tickAt(this.model, this.lead, startNs + px * nsPerPx, SNAP_PX * nsPerPx);
     const row = rowAt(this.layout, y + this.look.scrollPx);
     if (row < 0) return -1;
-    const { startNs, nsPerPx } = this.look;
     return callAt(this.model, this.model.rows[row]!, startNs + px * nsPerPx, SNAP_PX * nsPerPx);
   }
 
   hover(call: number): void {
     if (call === this.hovered.value) return;
     this.hovered.value = call;
-    this.look = { ...this.look, hovered: call };
-    this.later();
+    this.change({ hovered: call });
   }
 
   select(call: number): void {
     this.selected.value = call;
-    this.look = { ...this.look, selected: call };
-    this.later();
+    this.change({ selected: call });
   }
 
   /** The next call of the same row, or with a search the next one found there. */
   step(by: 1 | -1): void {
     const now = this.selected.value;
-    const row = this.model.rows.find(({ from, to }) => now >= from && now < to);
+    const row = this.model.rows[rowOf(this.model, now)];
     if (!row) {
       const { counts } = this.look;
       const first = counts ? firstCounted(counts, 0, this.model.spot.length) : 0;
@@ -120,7 +199,7 @@ export class TimelineView {
     const middle = starts[call]! + durationNs[call]! / 2;
     const size = this.width * nsPerPx;
     if (middle < startNs || middle > startNs + size) this.move(middle - size / 2, nsPerPx);
-    const row = this.model.rows.findIndex(({ from, to }) => call >= from && call < to);
+    const row = rowOf(this.model, call);
     const top = this.layout.rowPx[row]! - this.look.scrollPx;
     if (top < 40 || top > (this.canvas?.clientHeight ?? 0) - 30) this.scroll(top - 60);
     this.select(call);
@@ -136,14 +215,14 @@ export class TimelineView {
   search(wanted: Uint8Array | null, theme: Theme): number {
     this.wanted = wanted;
     const counts = wanted && countsOf(this.model, wanted);
-    this.look = { ...this.look, counts };
     this.inks = inksOf(this.categories, wanted, theme);
-    this.later();
+    this.change({ counts });
     return counts ? counts[counts.length - 1]! : 0;
   }
 
   draw(): void {
     if (this.canvas && this.inks) this.picture.draw(this.canvas, this.look, this.inks);
+    if (this.strip) this.minimap.draw(this.strip, ...this.period);
   }
 
   later(): void {
@@ -157,7 +236,11 @@ export class TimelineView {
     const margin = Math.max(MARGIN * (to - from), 0.5 * size);
     const low = from - Math.min(margin, MARGIN * (to - from || 1) + 0.4 * size);
     const high = Math.max(low, to + margin - size);
-    this.look = { ...this.look, startNs: Math.min(high, Math.max(low, startNs)), nsPerPx };
+    this.change({ startNs: Math.min(high, Math.max(low, startNs)), nsPerPx });
+  }
+
+  private change(look: Partial<Look>): void {
+    this.look = { ...this.look, ...look };
     this.later();
   }
 }

@@ -5,14 +5,18 @@ import type { State } from "../state";
 import { theme } from "../theme";
 import { breath, columnsOf, unpacked } from "../timeline/columns";
 import { hold, press } from "../timeline/hands";
-import { modelOf } from "../timeline/model";
+import { modelOf, rowOf } from "../timeline/model";
+import { holdMinimap } from "../timeline/grips";
+import { tickOf } from "../timeline/ticks";
 import { TimelineView } from "../timeline/view";
 import { visible } from "../visible";
+import { AreaLine } from "./AreaLine";
 
 const TALLEST = 0.7;
 const LABEL =
   "Calls one by one: left and right move, plus and minus zoom, 0 shows all, comma and period go from call to call, " +
-  "Enter zooms to the call, Space shows its section";
+  "Enter zooms to the call, Space shows its section, M at two calls sums the time from one to the other";
+const MINIMAP_LABEL = "The whole time: how many calls of the main thread were open, missed ticks in red, and what is visible as a frame";
 
 /** The calls that the run kept, each as a bar from its beginning to its end, thread by thread. */
 export function Timeline({ state }: { state: State }) {
@@ -62,17 +66,21 @@ async function read(state: State): Promise<TimelineView> {
   await breath();
   const model = modelOf(columns, facts);
   const categories = facts.spots.map(([path]) => state.tree.places[state.tree.at.get(path) ?? -1]?.category ?? null);
-  return new TimelineView(model, facts, categories);
+  return new TimelineView(model, facts, categories, state.loops.map((loop) => loop.path));
 }
 
 function Shown({ state, view }: { state: State; view: TimelineView }) {
   const canvas = useRef<HTMLCanvasElement>(null);
+  const strip = useRef<HTMLCanvasElement>(null);
   const query = useSignal("");
   const found = useSignal(0);
   const colors = theme.value;
-  useEffect(() => hold(canvas.current!, view), [view]);
+  useEffect(() => {
+    const letGo = [hold(canvas.current!, view), holdMinimap(strip.current!, view)];
+    return () => letGo.forEach((one) => one());
+  }, [view]);
   // Before the browser continues: it may be about to print.
-  useLayoutEffect(() => view.show(canvas.current!, colors), [view, colors]);
+  useLayoutEffect(() => view.show(canvas.current!, strip.current!, colors), [view, colors]);
   const search = (text: string) => {
     const words = text.toLowerCase().split(/\s+/).filter(Boolean);
     const wanted = Uint8Array.from(view.facts.spots, ([path]) => {
@@ -109,9 +117,10 @@ function Shown({ state, view }: { state: State; view: TimelineView }) {
         <span class="hint" aria-live="polite">
           {query.value.trim()
             ? `${format.count(found.value)} calls found; Enter goes from one to the next`
-            : "Drag to move, Ctrl and wheel or two fingers to zoom, double-click to zoom to a call."}
+            : "Drag to move, Ctrl and wheel or two fingers to zoom, double-click to zoom to a call, Shift and drag to sum."}
         </span>
       </div>
+      <canvas ref={strip} class="minimap" role="img" aria-label={MINIMAP_LABEL} />
       <canvas
         ref={canvas}
         class="timeline"
@@ -121,10 +130,14 @@ function Shown({ state, view }: { state: State; view: TimelineView }) {
         style={{ height: `${Math.round(Math.min(view.layout.heightPx, Math.max(260, TALLEST * innerHeight)))}px` }}
         onKeyDown={(event) => {
           const isPlain = !event.ctrlKey && !event.metaKey && !event.altKey;
-          if (isPlain && press(event.key, view, details)) event.preventDefault();
+          if (!isPlain || !press(event.key, view, details)) return;
+          event.preventDefault();
+          // Escape closes the details only where there is no area to clear.
+          if (event.key === "Escape") event.stopPropagation();
         }}
       />
       <Said state={state} view={view} details={details} />
+      <AreaLine view={view} />
     </>
   );
 }
@@ -136,7 +149,8 @@ function Said({ view, details }: { state: State; view: TimelineView; details: ()
   const call = view.hovered.value >= 0 ? view.hovered.value : selected;
   if (call < 0) return <p class="readout hint">A click shows what a call is.</p>;
   const [path, name, recorded] = facts.spots[model.spot[call]!]!;
-  const row = model.rows.find(({ from, to }) => call >= from && call < to)!;
+  const row = model.rows[rowOf(model, call)]!;
+  const tick = tickOf(model, call);
   const { process_title: process, title } = facts.tracks[row.track]!;
   return (
     <p class="readout call" aria-live="polite">
@@ -144,6 +158,12 @@ function Said({ view, details }: { state: State; view: TimelineView; details: ()
         <bdi>{visible(path) || (recorded ? name : "outside all sections")}</bdi>
       </b>
       <span>{format.time(model.durationNs[call])}</span>
+      {tick && (
+        <span class={tick.lateNs ? "alarm" : ""}>
+          tick{tick.number !== null && ` ${format.count(tick.number)}`}
+          {tick.lateNs > 0 && `, missed by ${format.time(tick.lateNs)}`}
+        </span>
+      )}
       <span>
         {recorded === 1 ? "handed over at" : "from"} {exactly(model.startNs[call]!)}
       </span>
@@ -157,6 +177,9 @@ function Said({ view, details }: { state: State; view: TimelineView; details: ()
           </button>
           <button type="button" onClick={details}>
             Its section
+          </button>
+          <button type="button" onClick={() => view.mark(call)}>
+            {view.marked.value < 0 ? "Sum from here" : "Sum to here"}
           </button>
         </>
       )}

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import base64
 import gzip
+import random
 import re
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
+import ticktree
 from support.example_timelines import crowd, lane
 from ticktree.outputs import OUTPUTS
-from ticktree.outputs.html.events import packed_timeline
+from ticktree.outputs.html.events import TimelineTicks, drawn, packed_timeline, ticks_of
 from ticktree.outputs.traces import tracks_of
 from ticktree.outputs.writing.visible import visible
+from ticktree.profile import Profile
 from ticktree.profile import path as paths
 from ticktree.profile.timeline import CalledNode, Timeline
 
@@ -51,7 +54,7 @@ def of(*calls: tuple[int, int]) -> Timeline:
     ],
 )
 def test_what_was_put_in_can_be_taken_out_to_the_nanosecond(timeline):
-    facts, data = packed_timeline(timeline)
+    facts, data = packed_timeline(timeline, Profile.empty())
     start, duration, spot = read(facts, data)
     calls = np.concatenate([track.calls for track in tracks_of(timeline)])
     assert np.array_equal(start, timeline.start_ns[calls])
@@ -62,14 +65,14 @@ def test_what_was_put_in_can_be_taken_out_to_the_nanosecond(timeline):
 
 
 def test_calls_that_do_not_nest_have_a_track_of_their_own():
-    facts, _ = packed_timeline(of((10, 100), (50, 100)))
+    facts, _ = packed_timeline(of((10, 100), (50, 100)), Profile.empty())
     assert [track["title"] for track in facts["tracks"]] == ["thread 4200", "thread 4200, overlapping 1"]
 
 
 def test_of_many_calls_that_overlap_most_are_told_by_how_many_there_are():
     """A hundred requests, each handed over when it ends: the page does not grow with what was under way at once."""
     timeline = of(*((10 * n, 1000 + 10 * n) for n in range(100)))
-    facts, data = packed_timeline(timeline)
+    facts, data = packed_timeline(timeline, Profile.empty())
     assert len(facts["tracks"]) == 5
     assert facts["tracks"][-1]["title"] == "thread 4200, 96 more that overlap"
     start, duration, spot = read(facts, data)
@@ -87,7 +90,7 @@ def test_of_many_calls_that_overlap_most_are_told_by_how_many_there_are():
 
 def test_what_was_measured_elsewhere_has_few_tracks_too():
     timeline = of(*((10 * n, 1000 + 10 * n) for n in range(100)))
-    facts, _ = packed_timeline(replace(timeline, spots=(CalledNode("a", recorded=True),)))
+    facts, _ = packed_timeline(replace(timeline, spots=(CalledNode("a", recorded=True),)), Profile.empty())
     assert [track["title"].partition(", ")[2] for track in facts["tracks"]] == [
         "measured elsewhere",
         *(f"measured elsewhere, overlapping {layer}" for layer in (1, 2, 3)),
@@ -98,7 +101,7 @@ def test_what_was_measured_elsewhere_has_few_tracks_too():
 def test_names_are_as_they_may_be_shown():
     name = "\u202e</script>"
     timeline = replace(of((0, 1)), lanes=(lane(0, name, name),), spots=(CalledNode(paths.join([name])),))
-    facts, _ = packed_timeline(timeline)
+    facts, _ = packed_timeline(timeline, Profile.empty())
     assert facts["spots"] == [[paths.join([name]), visible(name), 0]]
     assert visible(name) in facts["tracks"][0]["title"]
     page = OUTPUTS["html"].render(crowd(10)[0], timeline=timeline)
@@ -109,7 +112,7 @@ def test_the_page_has_them_in_an_element_of_their_own_and_only_where_there_are_a
     profile, timeline = crowd(500)
     page = OUTPUTS["html"].render(profile, timeline=timeline)
     (found,) = re.findall(rb'<script id="ticktree-events" type="text/plain">([^<]*)</script>', page)
-    assert gzip.decompress(base64.b64decode(found)) == packed_timeline(timeline)[1]
+    assert gzip.decompress(base64.b64decode(found)) == packed_timeline(timeline, profile)[1]
     assert page == OUTPUTS["html"].render(profile, timeline=timeline)
     assert b'ticktree-events" type' not in OUTPUTS["html"].render(profile)
     assert b'ticktree-events" type' not in OUTPUTS["html"].render(profile, timeline=empty(timeline))
@@ -124,3 +127,77 @@ def test_a_call_costs_few_bytes():
     profile, timeline = crowd(50_000)
     more = len(OUTPUTS["html"].render(profile, timeline=timeline)) - len(OUTPUTS["html"].render(profile))
     assert more < 12 * len(timeline)
+
+
+def found_in(recorder: ticktree.Recorder) -> tuple[Profile, Timeline, dict[str, TimelineTicks]]:
+    profile, timeline = recorder.snapshot(), recorder.timeline()
+    tracks = [track for track in drawn(timeline) if len(track.spot)]
+    return (
+        profile,
+        timeline,
+        {timeline.spots[each.spot].path: each for each in ticks_of(profile, timeline, tracks)},
+    )
+
+
+def play(recorder: ticktree.Recorder, dice: random.Random, depth: int = 0) -> None:
+    """Work, waits, sections and loops in each other, drawn by lot."""
+    for _ in range(dice.randrange(4)):
+        what = "work" if depth == 3 else dice.choice(["work", "wait", "section", "loop"])
+        if what == "work":
+            recorder.advance(dice.randrange(4_000_000))
+        elif what == "loop":
+            for _ in recorder.loop("inner", range(2), hz=500, warmup=0):
+                play(recorder, dice, depth + 1)
+        else:
+            with recorder.section(what, wait=what == "wait"):
+                recorder.advance(dice.randrange(4_000_000))
+                play(recorder, dice, depth + 1)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_ticks_are_missed_by_the_rule_of_the_recorder(seed):
+    dice = random.Random(seed)
+    recorder = ticktree.Recorder(virtual_clock=True, timeline=100_000)
+    for _ in recorder.loop("control", range(80), hz=100, warmup=dice.choice([0, 7])):
+        play(recorder, dice)
+    profile, _, found = found_in(recorder)
+    assert found.keys() == profile.loops.keys()
+    for path, ticks in found.items():
+        loop = profile.loops[path]
+        late = (np.count_nonzero(ticks.late_ns), ticks.late_ns.sum(), ticks.late_ns.max())
+        assert late == (loop.missed, loop.lateness.sum_ns, loop.lateness.max_ns)
+        assert ticks.first == 0
+
+
+def test_ticks_have_their_numbers_where_earlier_ones_were_overwritten():
+    recorder = ticktree.Recorder(virtual_clock=True, timeline=300)
+    for tick in recorder.loop("control", range(1000), hz=100, warmup=0):
+        with recorder.section("camera", wait=True):
+            recorder.advance(3_000_000)
+        recorder.advance(14_000_000 if tick in (400, 990) else 6_000_000)
+    _, timeline, found = found_in(recorder)
+    ticks = found["control"]
+    assert timeline.overwritten
+    assert ticks.first == 1000 - len(ticks.late_ns)
+    assert {ticks.first + at: late for at, late in enumerate(ticks.late_ns) if late} == {990: 4_000_000}
+
+
+def test_the_page_has_the_lateness_of_each_tick_after_its_calls():
+    recorder = ticktree.Recorder(virtual_clock=True, timeline=300)
+    for tick in recorder.loop("control", range(30), hz=100, warmup=0):
+        recorder.advance(14_000_000 if tick == 20 else 6_000_000)
+    facts, data = packed_timeline(recorder.timeline(), recorder.snapshot())
+    assert facts["ticks"] == [[0, next(at for at, spot in enumerate(facts["spots"]) if spot[0]), 0, 30]]
+    planes = np.frombuffer(data[-30 * facts["late_planes"] :], np.uint8).reshape(-1, 30)
+    late = sum(plane.astype(int) << (8 * place) for place, plane in enumerate(planes))
+    assert {tick: ns for tick, ns in enumerate(late) if ns} == {20: 4_000_000}
+
+
+def test_a_loop_without_a_rate_has_ticks_and_no_lateness():
+    recorder = ticktree.Recorder(virtual_clock=True, timeline=300)
+    for _ in recorder.loop("train", range(30)):
+        recorder.advance(1000)
+    facts, data = packed_timeline(recorder.timeline(), recorder.snapshot())
+    assert facts["ticks"][0][2:] == [0, 30]
+    assert facts["late_planes"] == 0
+    assert len(data) == sum(facts["planes"]) * facts["drawn"]

@@ -25,7 +25,7 @@ def render(profile: Profile, options: ViewOptions, timeline: Timeline | None) ->
     words = facts(context, found, options)
     events = b""
     if timeline is not None and len(timeline):
-        words["timeline"], events = packed_timeline(timeline)
+        words["timeline"], events = packed_timeline(timeline, profile)
     return page("page", "report", written(context, found).strip(), words, events)
 
 

@@ -8,11 +8,15 @@ are nearly all 0, cost nothing, and the front end combines them in simple loops.
 A program that records durations measured elsewhere, such as the latencies of a thousand concurrent requests, has as
 many tracks as there were requests at once, and a reader does not look at the fortieth. So the first tracks of a lane
 are followed by one that shows how many more calls there were at each moment: 1, 2 or 3, 4 to 7, and so on.
+
+A fourth column has the lateness of each tick, 0 for one that was not missed: track by track, and in a track loop by
+loop.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
@@ -21,6 +25,8 @@ import numpy as np
 
 from ticktree.outputs.traces import Track, tracks_of
 from ticktree.outputs.writing.visible import visible
+from ticktree.profile import Loop, Profile
+from ticktree.profile import path as paths
 from ticktree.profile.timeline import Column, Lane, Timeline
 
 # Calls that overlap in this many tracks are still distinguishable.
@@ -84,15 +90,130 @@ def _crowd(timeline: Timeline, tracks: list[Track]) -> Drawn:
     return Drawn(tracks[0], title, starts[is_any], durations[is_any], spots)
 
 
+@dataclass(frozen=True, eq=False)
+class TimelineTicks:
+    """The ticks of one loop on one track.
+
+    Attributes:
+        track: the index of the track.
+        spot: the loop, as an index into the timeline's spots.
+        first: the number of the first tick in its writer's loop, from 0, as in `WorstTick`; None if it is not known.
+        late_ns: the lateness of each tick, in the order of the track; 0 if it was not missed.
+    """
+
+    track: int
+    spot: int
+    first: int | None
+    late_ns: Column
+
+
+def ticks_of(profile: Profile, timeline: Timeline, tracks: Sequence[Drawn]) -> Iterator[TimelineTicks]:
+    """Yield the ticks on the tracks of the page, loop by loop."""
+    loops = {
+        spot: profile.loops[each.path]
+        for spot, each in enumerate(timeline.spots)
+        if each.tick and each.path in profile.loops
+    }
+    places = [(at, spot) for at, track in enumerate(tracks) for spot in loops if np.any(track.spot == spot)]
+    shared = Counter(spot for _, spot in places)
+    for at, spot in places:
+        track, loop = tracks[at].track, loops[spot]
+        ticks = track.calls[tracks[at].spot == spot]
+        node = profile.root.find(loop.path)
+        writers = sum(share.count > 0 for share in node.by_writer.values()) if node else 0
+        is_whole = not timeline.overwritten and shared[spot] in (1, writers)
+        first = _number_of_first(timeline, loop, ticks, track.lane)
+        if first is None and is_whole:
+            first = 0
+        elif first is None and shared[spot] == 1:
+            first = max(0, loop.ticks - len(ticks))  # the timeline keeps the last ones
+        yield TimelineTicks(at, spot, first, _lateness(timeline, loop, ticks, first, max(1, writers)))
+
+
+def _number_of_first(timeline: Timeline, loop: Loop, ticks: Column, lane: Lane) -> int | None:
+    """Return the number of the first of these ticks by the number of a worst tick among them."""
+    starts = timeline.start_ns[ticks]
+    for worst in loop.worst:
+        if not (worst.duration_ns and worst.writer.startswith(f"{lane.process}/")):
+            continue
+        # The two starts are rounded separately; a tick of no duration may begin with the next one.
+        at = int(np.searchsorted(starts, worst.started_ns + 1, "right")) - 1
+        if worst.tick >= at >= 0 and abs(int(starts[at]) - worst.started_ns) <= 1:
+            return worst.tick - at
+    return None
+
+
+def _lateness(timeline: Timeline, loop: Loop, ticks: Column, first: int | None, writers: int) -> Column:
+    """Return by how much each tick was missed, by the recorder's rule: none of the warm-up is."""
+    none = np.zeros(len(ticks), np.int64)
+    if loop.budget_ns is None:
+        return none
+    busy = timeline.duration_ns[ticks] - _waited(timeline, loop.path, ticks)
+    late: Column = np.maximum(busy - loop.budget_ns, none)
+    if first is not None:
+        # Writers alike have warm-ups alike.
+        late[: max(0, -(-loop.warmup_ticks // writers) - first)] = 0
+    if timeline.overwritten:
+        # Events are overwritten in the order of their ends: earlier ticks may have lost some of their waits.
+        process = timeline.lanes[timeline.lane[ticks[0]]].process
+        kept = np.array([lane.process == process for lane in timeline.lanes])[timeline.lane]
+        late[timeline.start_ns[ticks] < timeline.end_ns[kept].min()] = 0
+    return late
+
+
+def _waited(timeline: Timeline, path: str, ticks: Column) -> Column:
+    """Return the time in each tick in which any wait below it was open."""
+    waiting = {each.path for each in timeline.spots if each.wait and not each.recorded}
+    is_wait = np.array(
+        [
+            each.path in waiting and each.path.startswith(f"{path}/") and not _is_inside(each.path, waiting)
+            for each in timeline.spots
+        ]
+    )
+    calls = np.concatenate([timeline.of_lane(lane) for lane in _lanes_of_waits(timeline, path, ticks[0])])
+    waits = np.sort(calls[is_wait[timeline.spot[calls]]])
+    start, end = timeline.start_ns[ticks], timeline.end_ns[ticks]
+    # A wait that outlives its tick counts until the tick's end.
+    tick = np.searchsorted(start, timeline.start_ns[waits], "right") - 1
+    is_inside = (tick >= 0) & (timeline.start_ns[waits] < end[tick])
+    waits, tick = waits[is_inside], tick[is_inside]
+    ends = np.minimum(timeline.end_ns[waits], end[tick])
+    # Of waits that nest or overlap each other, only what comes after the ones before counts.
+    covered = np.maximum.accumulate(np.concatenate(([0], ends)))[:-1]
+    waited = np.zeros(len(ticks), np.int64)
+    np.add.at(waited, tick, np.maximum(ends - np.maximum(timeline.start_ns[waits], covered), 0))
+    return waited
+
+
+def _is_inside(path: str, others: set[str]) -> bool:
+    names = paths.split(path)
+    return any(paths.join(names[:depth]) in others for depth in range(1, len(names)))
+
+
+def _lanes_of_waits(timeline: Timeline, path: str, tick: int) -> list[int]:
+    """Return the lane of a tick, and those of tasks of its thread that have no ticks of the same loop."""
+    own = int(timeline.lane[tick])
+    thread = (timeline.lanes[own].process, timeline.lanes[own].thread_id)
+    is_loop = np.array([each.path == path for each in timeline.spots])
+    with_ticks = set(np.unique(timeline.lane[is_loop[timeline.spot]]).tolist())
+    tasks = [
+        at
+        for at, lane in enumerate(timeline.lanes)
+        if lane.thread_id and (lane.process, lane.thread_id) == thread and at not in with_ticks
+    ]
+    return [own, *tasks]
+
+
 # The category of a spot that is not a call, but a number of calls.
 CROWD = 2
 
 
-def packed_timeline(timeline: Timeline) -> tuple[dict[str, Any], bytes]:
+def packed_timeline(timeline: Timeline, profile: Profile) -> tuple[dict[str, Any], bytes]:
     """Return the description of a timeline, and its calls.
 
     Args:
         timeline: with at least one call.
+        profile: of the same run, with the budgets of its loops.
     """
     tracks = [track for track in drawn(timeline) if len(track.spot)]
     start = np.concatenate([track.start_ns for track in tracks])
@@ -102,6 +223,9 @@ def packed_timeline(timeline: Timeline) -> tuple[dict[str, Any], bytes]:
     spot = np.concatenate([track.spot for track in tracks])
     columns = [gaps, np.concatenate([track.duration_ns for track in tracks]), spot]
     packed = [_planes(column) for column in columns]
+    ticks = list(ticks_of(profile, timeline, tracks))
+    late = np.concatenate([np.empty(0, np.int64), *(each.late_ns for each in ticks)])
+    packed_late = _planes(late) if late.any() else b""
     spots = [[each.path, visible(each.label) or '""', int(each.recorded)] for each in timeline.spots]
     spots += [["", crowd_name(level), CROWD] for level in range(int(spot.max()) + 1 - len(spots))]
     facts = {
@@ -113,8 +237,10 @@ def packed_timeline(timeline: Timeline) -> tuple[dict[str, Any], bytes]:
         "tracks": [_track(track) for track in tracks],
         "spots": spots,
         "planes": [len(planes) // len(spot) for planes in packed],
+        "ticks": [[each.track, each.spot, each.first, len(each.late_ns)] for each in ticks],
+        "late_planes": len(packed_late) // max(1, len(late)),
     }
-    return facts, b"".join(packed)
+    return facts, b"".join((*packed, packed_late))
 
 
 def _track(one: Drawn) -> dict[str, Any]:

@@ -1,0 +1,95 @@
+import type { TimelineFacts } from "../types";
+import { firstFrom, type Model, type Row } from "./model";
+
+/** The ticks of one loop on one track, in the order they began. */
+export interface LoopTicks {
+  track: number;
+  spot: number;
+  /** The number of the first one in its writer's loop; null if it is not known. */
+  first: number | null;
+  calls: Uint32Array;
+  startNs: Float64Array;
+  /** 0 for ticks that were not missed. */
+  lateNs: Float64Array;
+  missed: Missed;
+}
+
+/** The ticks that were missed, for a search by time. */
+export interface Missed {
+  calls: Uint32Array;
+  startNs: Float64Array;
+}
+
+/** A tick among those of its loop. */
+export interface Tick {
+  number: number | null;
+  lateNs: number;
+}
+
+type Calls = Pick<Model, "rows" | "startNs" | "durationNs" | "spot">;
+
+/** Finds the ticks among the calls; their lateness is in the order of `facts.ticks`. */
+export function ticksOf(model: Calls, lateNs: Float64Array, facts: TimelineFacts): LoopTicks[] {
+  let from = 0;
+  return facts.ticks.map(([track, spot, first, count]) => {
+    const calls = callsOf(model, track, spot, count);
+    const late = lateNs.subarray(from, (from += count));
+    const missed = calls.filter((_, at) => late[at]! > 0);
+    const starts = (of: Uint32Array) => Float64Array.from(of, (call) => model.startNs[call]!);
+    return { track, spot, first, calls, startNs: starts(calls), lateNs: late, missed: { calls: missed, startNs: starts(missed) } };
+  });
+}
+
+function callsOf({ rows, startNs, spot: spots }: Calls, track: number, spot: number, count: number): Uint32Array {
+  const calls = new Uint32Array(count);
+  let next = 0;
+  const isOf = (row: Row) => row.track === track;
+  for (const { from, to } of rows.filter(isOf)) {
+    for (let call = from; call < to; call += 1) if (spots[call] === spot) calls[next++] = call;
+  }
+  const isSorted = calls.every((call, at) => !at || startNs[calls[at - 1]!]! <= startNs[call]!);
+  return isSorted ? calls : calls.sort((left, right) => startNs[left]! - startNs[right]!);
+}
+
+/** The ticks whose beginnings are marked: of the first of the loops that has any, on its first track. */
+export function leading(ticks: readonly LoopTicks[], facts: TimelineFacts, loops: readonly string[]): LoopTicks | null {
+  for (const path of loops) {
+    const found = ticks.find(({ spot }) => facts.spots[spot]![0] === path);
+    if (found) return found;
+  }
+  return null;
+}
+
+/** The tick that a call is; null if it is none. */
+export function tickOf(model: Model, call: number): Tick | null {
+  const spot = model.spot[call];
+  for (const { spot: loop, calls, startNs, first, lateNs } of model.ticks) {
+    if (loop !== spot) continue;
+    // Ticks of no duration begin together.
+    for (let at = indexFrom(startNs, model.startNs[call]!); startNs[at] === model.startNs[call]; at += 1) {
+      if (calls[at] === call) return { number: first === null ? null : first + at, lateNs: lateNs[at]! };
+    }
+  }
+  return null;
+}
+
+/** The tick at a moment of the axis: a missed one within `slackNs`, else that of `lead`; -1 if there is none. */
+export function tickAt(model: Model, lead: LoopTicks | null, ns: number, slackNs: number): number {
+  for (const { missed } of model.ticks) {
+    const call = lastAt(model, missed, ns, slackNs);
+    if (call >= 0) return call;
+  }
+  return lead ? lastAt(model, lead, ns, 0) : -1;
+}
+
+function lastAt(model: Model, { calls, startNs }: Missed, ns: number, slackNs: number): number {
+  const at = indexFrom(startNs, ns + slackNs + 1) - 1;
+  if (at < 0) return -1;
+  const call = calls[at]!;
+  return startNs[at]! + model.durationNs[call]! + slackNs >= ns ? call : -1;
+}
+
+/** The index of the first start at `ns` or later. */
+export function indexFrom(startNs: Float64Array, ns: number): number {
+  return firstFrom({ startNs }, 0, startNs.length, ns);
+}

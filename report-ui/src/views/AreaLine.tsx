@@ -1,0 +1,59 @@
+import * as format from "../format";
+import { type Area, sumsOf } from "../timeline/area";
+import type { TimelineView } from "../timeline/view";
+import { visible } from "../visible";
+
+const SHOWN = 5;
+
+/** The selected time: its length, and the self time of the largest sections in it. */
+export function AreaLine({ view }: { view: TimelineView }) {
+  const area = view.area.value;
+  // The element is always there, so that screen readers notice what comes into it.
+  return <div aria-live="polite">{area && <Selected view={view} area={area} />}</div>;
+}
+
+function Selected({ view, area }: { view: TimelineView; area: Area }) {
+  const { process_title: process, title } = view.facts.tracks[area.track]!;
+  return (
+    <>
+      <p class="readout call">
+        <b>{format.time(area.toNs - area.fromNs)} selected</b>
+        <span>
+          <bdi>{process} · {title}</bdi>
+        </span>
+        {view.marked.value >= 0 && <span>M at another call moves the end there</span>}
+        <button type="button" onClick={() => view.clearArea()}>
+          Clear
+        </button>
+      </p>
+      {view.isSummed(area) && <Sums view={view} area={area} />}
+    </>
+  );
+}
+
+function Sums({ view, area }: { view: TimelineView; area: Area }) {
+  const { spots } = view.facts;
+  const { sections, outsideNs } = sumsOf(view.model, area);
+  const took = (ns: number) => `${format.time(Math.round(ns))} (${format.share(ns / (area.toNs - area.fromNs))})`;
+  const rest = sections.slice(SHOWN);
+  const restNs = rest.reduce((sum, { selfNs }) => sum + selfNs, 0);
+  return (
+    <p class="pieces area">
+      <span>self time</span>
+      {sections.slice(0, SHOWN).map(({ spot, selfNs, calls }) => (
+        <span key={spot}>
+          <b>
+            <bdi>{visible(spots[spot]![0]) || spots[spot]![1]}</bdi>
+          </b>{" "}
+          {took(selfNs)} in {format.count(calls)} call{calls !== 1 && "s"}
+        </span>
+      ))}
+      {rest.length > 0 && (
+        <span>
+          {format.count(rest.length)} other section{rest.length > 1 && "s"} {took(restNs)}
+        </span>
+      )}
+      {outsideNs > 0.5 && <span>outside all sections {took(outsideNs)}</span>}
+    </p>
+  );
+}
