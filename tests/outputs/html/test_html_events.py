@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import gzip
 import random
 import re
+import threading
 from dataclasses import replace
 
 import numpy as np
@@ -19,7 +21,7 @@ from ticktree.outputs.traces import tracks_of
 from ticktree.outputs.writing.visible import visible
 from ticktree.profile import Profile
 from ticktree.profile import path as paths
-from ticktree.profile.timeline import CalledNode, Timeline
+from ticktree.profile.timeline import CalledNode, Timeline, together
 
 
 def read(facts: dict, data: bytes) -> list[np.ndarray]:
@@ -180,6 +182,59 @@ def test_ticks_have_their_numbers_where_earlier_ones_were_overwritten():
     assert timeline.overwritten
     assert ticks.first == 1000 - len(ticks.late_ns)
     assert {ticks.first + at: late for at, late in enumerate(ticks.late_ns) if late} == {990: 4_000_000}
+
+
+def test_a_warm_up_is_that_of_each_thread():
+    """Of the loop, only the sum of the threads' warm-ups is known; their lateness tells the rest."""
+    recorder = ticktree.Recorder(virtual_clock=True, timeline=1000)
+    dice = random.Random(3)
+    # A thread that ended would hand its nodes to the next one.
+    ended, turns = threading.Event(), [threading.Event() for _ in range(3)]
+
+    def drive(warmup: int, turn: threading.Event) -> None:
+        for _ in recorder.loop("drive", range(30), hz=100, warmup=warmup):
+            recorder.advance(dice.randrange(8_000_000, 13_000_000))
+        turn.set()
+        ended.wait()
+
+    threads = [threading.Thread(target=drive, args=each) for each in zip((4, 0, 9), turns, strict=True)]
+    for thread, turn in zip(threads, turns, strict=True):
+        thread.start()
+        turn.wait()
+    ended.set()
+    for thread in threads:
+        thread.join()
+    profile, timeline = recorder.snapshot(), together([recorder.timeline()])
+    ticks = list(ticks_of(profile, timeline, list(drawn(timeline))))
+    loop = profile.loops["drive"]
+    assert loop.warmup_ticks == 13
+    assert [each.first for each in ticks] == [0, 0, 0]
+    assert sum(np.count_nonzero(each.late_ns) for each in ticks) == loop.missed
+    assert sum(each.late_ns.sum() for each in ticks) == loop.lateness.sum_ns
+    facts, _ = packed_timeline(recorder.timeline(), profile)
+    assert [tuple(each) for each in facts["ticks"]] == [(each.track, each.spot, 0, 30) for each in ticks]
+    assert not ticks[0].late_ns[:4].any()
+    assert not ticks[2].late_ns[:9].any()
+
+
+def test_tasks_that_take_turns_have_no_numbers_and_their_own_misses():
+    recorder = ticktree.Recorder(virtual_clock=True, timeline=1000)
+
+    async def agent(busy_ns: int) -> None:
+        for _ in recorder.loop("agent", range(10), hz=100, warmup=0):
+            recorder.advance(busy_ns)
+            with recorder.section("reply", wait=True):
+                await asyncio.sleep(0)
+
+    async def main() -> None:
+        await asyncio.gather(agent(4_000_000), agent(12_000_000))
+
+    asyncio.run(main())
+    profile, timeline = recorder.snapshot(), recorder.timeline()
+    ticks = list(ticks_of(profile, timeline, list(drawn(timeline))))
+    assert [each.first for each in ticks] == [None, None]
+    assert [np.count_nonzero(each.late_ns) for each in ticks] == [0, 10]
+    assert profile.loops["agent"].missed == 10
 
 
 def test_the_page_has_the_lateness_of_each_tick_after_its_calls():

@@ -9,16 +9,16 @@ A program that records durations measured elsewhere, such as the latencies of a 
 many tracks as there were requests at once, and a reader does not look at the fortieth. So the first tracks of a lane
 are followed by one that shows how many more calls there were at each moment: 1, 2 or 3, 4 to 7, and so on.
 
-A fourth column has the lateness of each tick, 0 for one that was not missed: track by track, and in a track loop by
-loop.
+A fourth column has the lateness of each tick, 0 for one that was not missed: loop by loop, and in a loop track by
+track.
 """
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import chain, combinations, groupby, pairwise
+from math import comb
 from typing import Any
 
 import numpy as np
@@ -27,7 +27,7 @@ from ticktree.outputs.traces import Track, tracks_of
 from ticktree.outputs.writing.visible import visible
 from ticktree.profile import Loop, Profile
 from ticktree.profile import path as paths
-from ticktree.profile.timeline import Column, Lane, Timeline
+from ticktree.profile.timeline import Column, Lane, Timeline, together
 
 # Calls that overlap in this many tracks are still distinguishable.
 TRACKS = 4
@@ -107,52 +107,132 @@ class TimelineTicks:
     late_ns: Column
 
 
+@dataclass(frozen=True, eq=False)
+class _Thread:
+    """The ticks of one loop on one thread, as its writer numbers them: in the order they ended.
+
+    Attributes:
+        tracks: the index of the track of each tick.
+        calls: the ticks, as indices of the timeline's calls.
+        first: the number of the first one; None if it is not known.
+        late_ns: by how much each was missed, as if none were warm-up.
+    """
+
+    tracks: Column
+    calls: Column
+    first: int | None
+    late_ns: Column
+
+
 def ticks_of(profile: Profile, timeline: Timeline, tracks: Sequence[Drawn]) -> Iterator[TimelineTicks]:
-    """Yield the ticks on the tracks of the page, loop by loop."""
-    loops = {
-        spot: profile.loops[each.path]
-        for spot, each in enumerate(timeline.spots)
-        if each.tick and each.path in profile.loops
-    }
-    places = [(at, spot) for at, track in enumerate(tracks) for spot in loops if np.any(track.spot == spot)]
-    shared = Counter(spot for _, spot in places)
-    for at, spot in places:
-        track, loop = tracks[at].track, loops[spot]
-        ticks = track.calls[tracks[at].spot == spot]
-        node = profile.root.find(loop.path)
+    """Yield the ticks on the tracks of the page, loop by loop, by the recorder's rule for misses.
+
+    Args:
+        profile: of the same run.
+        timeline: in which each path is one spot.
+        tracks: of the timeline.
+    """
+    for spot, each in enumerate(timeline.spots):
+        if not each.tick or each.path not in profile.loops:
+            continue
+        loop = profile.loops[each.path]
+        node = profile.root.find(each.path)
         writers = sum(share.count > 0 for share in node.by_writer.values()) if node else 0
-        is_whole = not timeline.overwritten and shared[spot] in (1, writers)
-        first = _number_of_first(timeline, loop, ticks, track.lane)
-        if first is None and is_whole:
+        threads = list(_threads(timeline, tracks, spot, loop, writers))
+        for thread, warmup in zip(threads, _warmups(timeline, threads, loop), strict=True):
+            late = thread.late_ns.copy()
+            late[: max(0, warmup - thread.first) if thread.first is not None else 0] = 0
+            on = np.unique(thread.tracks).tolist()
+            for at in on:
+                mine = np.flatnonzero(thread.tracks == at)
+                mine = mine[np.argsort(thread.calls[mine])]
+                # The numbers of tasks that take turns are not consecutive.
+                yield TimelineTicks(at, spot, thread.first if len(on) == 1 else None, late[mine])
+
+
+def _threads(
+    timeline: Timeline, tracks: Sequence[Drawn], spot: int, loop: Loop, writers: int
+) -> Iterator[_Thread]:
+    found: dict[tuple[Any, ...], list[int]] = {}
+    for at, track in enumerate(tracks):
+        if np.any(track.spot == spot):
+            lane = track.track.lane
+            # Threads past the cap of lanes have no number.
+            found.setdefault((lane.process, lane.thread_id or lane), []).append(at)
+    for places in found.values():
+        each = [tracks[at].track.calls[tracks[at].spot == spot] for at in places]
+        calls = np.concatenate(each)
+        order = np.lexsort((calls, timeline.end_ns[calls]))
+        late = np.concatenate([_lateness(timeline, loop, ticks) for ticks in each])[order]
+        on, calls = np.repeat(places, [len(ticks) for ticks in each])[order], calls[order]
+        first = _number_of_first(timeline, loop, calls)
+        if first is None and not timeline.overwritten and len(found) in (1, writers):
             first = 0
-        elif first is None and shared[spot] == 1:
-            first = max(0, loop.ticks - len(ticks))  # the timeline keeps the last ones
-        yield TimelineTicks(at, spot, first, _lateness(timeline, loop, ticks, first, max(1, writers)))
+        elif first is None and len(found) == 1:
+            first = max(0, loop.ticks - len(calls))  # the timeline keeps the last ones
+        yield _Thread(on, calls, first, late)
 
 
-def _number_of_first(timeline: Timeline, loop: Loop, ticks: Column, lane: Lane) -> int | None:
+def _number_of_first(timeline: Timeline, loop: Loop, ticks: Column) -> int | None:
     """Return the number of the first of these ticks by the number of a worst tick among them."""
+    process = timeline.lanes[timeline.lane[ticks[0]]].process
     starts = timeline.start_ns[ticks]
     for worst in loop.worst:
-        if not (worst.duration_ns and worst.writer.startswith(f"{lane.process}/")):
+        if not (worst.duration_ns and worst.writer.startswith(f"{process}/")):
             continue
         # The two starts are rounded separately; a tick of no duration may begin with the next one.
-        at = int(np.searchsorted(starts, worst.started_ns + 1, "right")) - 1
-        if worst.tick >= at >= 0 and abs(int(starts[at]) - worst.started_ns) <= 1:
+        at = int(np.flatnonzero(np.abs(starts - worst.started_ns) <= 1).max(initial=-1))
+        if worst.tick >= at >= 0:
             return worst.tick - at
     return None
 
 
-def _lateness(timeline: Timeline, loop: Loop, ticks: Column, first: int | None, writers: int) -> Column:
-    """Return by how much each tick was missed, by the recorder's rule: none of the warm-up is."""
+# More ways to share the warm-up among threads are not looked at.
+SPLITS = 20_000
+
+
+def _warmups(timeline: Timeline, threads: Sequence[_Thread], loop: Loop) -> Sequence[int]:
+    """Return how many ticks of each thread are warm-up: of a loop, only their number on all threads is known.
+
+    It is the split that leaves as many misses and as much lateness as the loop has; without one, equal parts.
+    """
+    total, count = loop.warmup_ticks, max(1, len(threads))
+    equal = [-(-total // count)] * len(threads)
+    if count == 1 or loop.lateness is None or timeline.overwritten or comb(total + count - 1, total) > SPLITS:
+        return equal
+    # What is left of each thread after so many ticks of warm-up.
+    misses = [_left(np.sign(thread.late_ns), total) for thread in threads]
+    late_ns = [_left(thread.late_ns, total) for thread in threads]
+    for split in chain([equal], _splits(total, count)):
+        missed = sum(left[part] for left, part in zip(misses, split, strict=True))
+        ns = sum(left[part] for left, part in zip(late_ns, split, strict=True))
+        # To the nanosecond that each time is rounded by.
+        if missed == loop.missed and abs(ns - loop.lateness.sum_ns) <= 2 * missed:
+            return split
+    return equal
+
+
+def _left(values: Column, most: int) -> list[int]:
+    """Return the sum of all values but the first 0, 1, ... `most`."""
+    gone = np.zeros(most + 1, np.int64)
+    gone[1 : len(values) + 1] = values[:most]
+    left: list[int] = (values.sum() - np.cumsum(gone)).tolist()
+    return left
+
+
+def _splits(total: int, count: int) -> Iterator[list[int]]:
+    """Yield all ways to share a number among so many."""
+    for bars in combinations(range(total + count - 1), count - 1):
+        yield [after - before - 1 for before, after in pairwise((-1, *bars, total + count - 1))]
+
+
+def _lateness(timeline: Timeline, loop: Loop, ticks: Column) -> Column:
+    """Return by how much each tick was busy for longer than the budget; 0 if that is not known."""
     none = np.zeros(len(ticks), np.int64)
     if loop.budget_ns is None:
         return none
     busy = timeline.duration_ns[ticks] - _waited(timeline, loop.path, ticks)
     late: Column = np.maximum(busy - loop.budget_ns, none)
-    if first is not None:
-        # Writers alike have warm-ups alike.
-        late[: max(0, -(-loop.warmup_ticks // writers) - first)] = 0
     if timeline.overwritten:
         # Events are overwritten in the order of their ends: earlier ticks may have lost some of their waits.
         process = timeline.lanes[timeline.lane[ticks[0]]].process
@@ -215,6 +295,8 @@ def packed_timeline(timeline: Timeline, profile: Profile) -> tuple[dict[str, Any
         timeline: with at least one call.
         profile: of the same run, with the budgets of its loops.
     """
+    if len(set(timeline.spots)) < len(timeline.spots):
+        timeline = together([timeline])  # each thread of a recorder has its own spot for a path
     tracks = [track for track in drawn(timeline) if len(track.spot)]
     start = np.concatenate([track.start_ns for track in tracks])
     gaps = np.diff(start, prepend=0)
