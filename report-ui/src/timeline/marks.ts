@@ -3,7 +3,7 @@ import { AXIS_PX } from "./layout";
 import type { Model } from "./model";
 import { misses, type Stretch } from "./stretch";
 
-const BOUNDARY_OPACITY = 0.22;
+const BOUNDARY_OPACITY = 0.16;
 const MISS_PX = 5;
 
 /** Faint lines through all rows where ticks begin. */
