@@ -45,7 +45,7 @@ export function inkOn(color: string): string {
   return (luminance + 0.05) ** 2 > 1.05 * 0.058 ? DARK_INK : LIGHT_INK;
 }
 
-/** As outputs/drawing/palette.py hashes. */
+/** As outputs/charts.py hashes. */
 function hashed(text: string): number {
   let hash = 2166136261;
   for (let at = 0; at < text.length; at += 1) hash = Math.imul(hash ^ text.charCodeAt(at), 16777619) >>> 0;
