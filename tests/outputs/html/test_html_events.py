@@ -184,8 +184,8 @@ def test_ticks_have_their_numbers_where_earlier_ones_were_overwritten():
     assert {ticks.first + at: late for at, late in enumerate(ticks.late_ns) if late} == {990: 4_000_000}
 
 
-def test_a_warm_up_is_that_of_each_thread():
-    """Of the loop, only the sum of the threads' warm-ups is known; their lateness tells the rest."""
+def test_no_tick_that_may_be_warm_up_is_marked_as_missed():
+    """Of the loop, only the sum of the threads' warm-ups is known."""
     recorder = ticktree.Recorder(virtual_clock=True, timeline=1000)
     dice = random.Random(3)
     # A thread that ended would hand its nodes to the next one.
@@ -209,12 +209,10 @@ def test_a_warm_up_is_that_of_each_thread():
     loop = profile.loops["drive"]
     assert loop.warmup_ticks == 13
     assert [each.first for each in ticks] == [0, 0, 0]
-    assert sum(np.count_nonzero(each.late_ns) for each in ticks) == loop.missed
-    assert sum(each.late_ns.sum() for each in ticks) == loop.lateness.sum_ns
+    assert 0 < sum(np.count_nonzero(each.late_ns) for each in ticks) <= loop.missed
     facts, _ = packed_timeline(recorder.timeline(), profile)
     assert [tuple(each) for each in facts["ticks"]] == [(each.track, each.spot, 0, 30) for each in ticks]
-    assert not ticks[0].late_ns[:4].any()
-    assert not ticks[2].late_ns[:9].any()
+    assert not any(each.late_ns[:13].any() for each in ticks)
 
 
 def test_tasks_that_take_turns_have_no_numbers_and_their_own_misses():

@@ -17,8 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain, combinations, groupby, pairwise
-from math import comb
+from itertools import groupby
 from typing import Any
 
 import numpy as np
@@ -138,10 +137,10 @@ def ticks_of(profile: Profile, timeline: Timeline, tracks: Sequence[Drawn]) -> I
         loop = profile.loops[each.path]
         node = profile.root.find(each.path)
         writers = sum(share.count > 0 for share in node.by_writer.values()) if node else 0
-        threads = list(_threads(timeline, tracks, spot, loop, writers))
-        for thread, warmup in zip(threads, _warmups(timeline, threads, loop), strict=True):
+        for thread in _threads(timeline, tracks, spot, loop, writers):
             late = thread.late_ns.copy()
-            late[: max(0, warmup - thread.first) if thread.first is not None else 0] = 0
+            # Of several threads only the sum of their warm-ups is known: none may have had more.
+            late[: max(0, loop.warmup_ticks - (thread.first or 0))] = 0
             on = np.unique(thread.tracks).tolist()
             for at in on:
                 mine = np.flatnonzero(thread.tracks == at)
@@ -185,45 +184,6 @@ def _number_of_first(timeline: Timeline, loop: Loop, ticks: Column) -> int | Non
         if worst.tick >= at >= 0:
             return worst.tick - at
     return None
-
-
-# More ways to share the warm-up among threads are not looked at.
-SPLITS = 20_000
-
-
-def _warmups(timeline: Timeline, threads: Sequence[_Thread], loop: Loop) -> Sequence[int]:
-    """Return how many ticks of each thread are warm-up: of a loop, only their number on all threads is known.
-
-    It is the split that leaves as many misses and as much lateness as the loop has; without one, equal parts.
-    """
-    total, count = loop.warmup_ticks, max(1, len(threads))
-    equal = [-(-total // count)] * len(threads)
-    if count == 1 or loop.lateness is None or timeline.overwritten or comb(total + count - 1, total) > SPLITS:
-        return equal
-    # What is left of each thread after so many ticks of warm-up.
-    misses = [_left(np.sign(thread.late_ns), total) for thread in threads]
-    late_ns = [_left(thread.late_ns, total) for thread in threads]
-    for split in chain([equal], _splits(total, count)):
-        missed = sum(left[part] for left, part in zip(misses, split, strict=True))
-        ns = sum(left[part] for left, part in zip(late_ns, split, strict=True))
-        # To the nanosecond that each time is rounded by.
-        if missed == loop.missed and abs(ns - loop.lateness.sum_ns) <= 2 * missed:
-            return split
-    return equal
-
-
-def _left(values: Column, most: int) -> list[int]:
-    """Return the sum of all values but the first 0, 1, ... `most`."""
-    gone = np.zeros(most + 1, np.int64)
-    gone[1 : len(values) + 1] = values[:most]
-    left: list[int] = (values.sum() - np.cumsum(gone)).tolist()
-    return left
-
-
-def _splits(total: int, count: int) -> Iterator[list[int]]:
-    """Yield all ways to share a number among so many."""
-    for bars in combinations(range(total + count - 1), count - 1):
-        yield [after - before - 1 for before, after in pairwise((-1, *bars, total + count - 1))]
 
 
 def _lateness(timeline: Timeline, loop: Loop, ticks: Column) -> Column:
