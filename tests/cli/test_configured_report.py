@@ -91,7 +91,7 @@ def test_json_says_what_costs_a_loop_how_much(trained: CommandLine) -> None:
 
 def test_the_report_says_what_to_do_first_and_what_not(trained: CommandLine) -> None:
     text = trained.ticktree("report", "trained.json", "--all", "--width", "80").stdout
-    first = text.partition("Recommendations\n")[2].splitlines()[0]
+    first = text.partition("Large sections\n")[2].splitlines()[0]
     assert first.startswith(" 1  \N{MINUS SIGN}49%  24.4 → 47.6 steps/s  ")
     assert "env" in first
     assert "Not worth optimizing: sample (at most 1.025×)" in text

@@ -86,6 +86,6 @@ def _gone_directory() -> str:
 
 
 def _sentence(message: str) -> str:
-    """Return a message of click as one sentence: click puts choices in a column, and quotes what has quotes."""
-    text = " ".join(message.split()).replace("''", "'")
+    """Return a message of click as one sentence: click puts choices in a column."""
+    text = " ".join(message.split())
     return text if text.endswith((".", "!", "?")) else f"{text}."

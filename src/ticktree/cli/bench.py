@@ -29,8 +29,8 @@ _LOG = "output.txt"
 
 
 @click.command("bench", short_help="Run two programs in turn and compare them.")
-@click.argument("command_a", metavar="'CMD A'")
-@click.argument("command_b", metavar="'CMD B'")
+@click.argument("command_a", metavar="CMD_A")
+@click.argument("command_b", metavar="CMD_B")
 @click.option(
     "--pairs", type=click.IntRange(min=2), default=10, show_default=True, help="Pairs of runs, at most."
 )
@@ -51,9 +51,9 @@ def command(
 ) -> None:
     """Run A and B in turn under ticktree, pair by pair, and say whether B is faster than A.
 
-    CMD is a script with its arguments, or -m and a module, as after `ticktree run`: 'train.py --buffer ring'. The
-    order within a pair alternates, so that a machine that warms up favours neither. Warm-up is left out. It stops
-    early when the verdict on every loop is certain; that verdict is wrong in at most 5% of trials.
+    A CMD is one word, in quotes: a script with its arguments, or -m and a module, as after `ticktree run`: 'train.py
+    --buffer ring'. The order within a pair alternates, so that a machine that warms up favours neither. Warm-up is
+    left out. It stops early when the verdict on every loop is certain; that verdict is wrong in at most 5% of trials.
     """
     words = [_words(command_a), _words(command_b)]
     for command_words in words:
