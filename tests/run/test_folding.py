@@ -193,6 +193,16 @@ def test_a_damaged_fold_is_counted_and_never_overwritten(run):
     assert (run.path / FOLDED).read_text() == "{"
 
 
+def test_a_fold_whose_profile_cannot_be_is_counted_as_damaged(run):
+    put(run, *NAMES[:2])
+    fold_finished(run)
+    text = (run.path / FOLDED).read_text()
+    assert '\\"root\\"' in text
+    (run.path / FOLDED).write_text(text.replace('\\"root\\"', '\\"ront\\"', 1))
+    put(run, *NAMES[2:])
+    assert run.profile().losses["memory_files_damaged"] == 1
+
+
 @pytest.mark.parametrize(
     "text", ["", "[]", "{}", '{"format": "ticktree-folded/9"}', '{"format": 1}', "\udcff"]
 )

@@ -21,7 +21,6 @@ from typing import TYPE_CHECKING, Any
 
 from ticktree.files.guarded import MissingFileError, content_of, json_in, opened, understood
 from ticktree.profile import Profile
-from ticktree.profile.codec import value_in
 from ticktree.run.memory import ProcessKey
 from ticktree.run.naming import FOLDED
 from ticktree.run.reading.image import DamagedError, GoneError, Image, UnbegunError
@@ -127,9 +126,7 @@ class Folded:
                 str(main),
                 {NodeAddress(_process(numbers), int(node)): int(ns) for *numbers, node, ns in shares},
             )
-            return cls(
-                Profile.from_value(value_in(fields["profile"])), files, places, loose, longest, version
-            )
+            return cls(Profile.from_json(fields["profile"]), files, places, loose, longest, version)
 
 
 def read_folded(folder: Path, known: Folded | None = None) -> Folded:
