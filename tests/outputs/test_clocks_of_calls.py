@@ -61,7 +61,8 @@ def test_a_devices_spans_say_their_clock():
 
 
 def test_the_page_labels_a_devices_calls():
-    facts, _ = packed_timeline(of_a_trace()[1])
+    profile, timeline = of_a_trace()
+    facts, _ = packed_timeline(timeline, profile)
     assert {spot[1] for spot in facts["spots"]} >= {"copies", "copies@device"}
 
 

@@ -48,6 +48,7 @@ def test_a_program_that_becomes_faster_is_told_as_well():
         "train becomes faster during the run: 10.1 ms per tick at first, 6.20 ms at the end; act "
         "explains 100% of that"
     )
+    assert one.kind == "measurement"
 
 
 def test_a_steady_program_does_not_drift():
