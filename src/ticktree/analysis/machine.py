@@ -60,6 +60,11 @@ class Machine:
         return known[0] if len(known) == 1 and len(usable) == 1 and known[0] > 0 else None
 
     @property
+    def free_cores(self) -> float | None:
+        """How many of them other processes typically leave."""
+        return None if self.cores is None else self.cores - (self.typical("others") or 0.0)
+
+    @property
     def is_one(self) -> bool:
         """Whether all readings are of the same machine."""
         return len(self._profile.metadata.get("host", ())) <= 1
@@ -83,10 +88,9 @@ def most_saved_by_overlap(machine: Machine) -> float:
 
     The same work on all cores that others leave takes no less.
     """
-    used = machine.typical("used")
-    if used is None or machine.cores is None:
+    used, free = machine.typical("used"), machine.free_cores
+    if used is None or free is None:
         return 1.0
-    free = machine.cores - (machine.typical("others") or 0.0)
     return max(0.0, 1 - used / free) if free > 0 else 0.0
 
 
@@ -124,10 +128,10 @@ def others_varied(machine: Machine) -> bool:
 def is_oversubscribed(machine: Machine) -> bool:
     """Return whether threads waited for cores, and the run had more busy threads than cores were left to it."""
     used, waiting = machine.typical("used"), machine.typical("waiting")
-    if used is None or waiting is None or machine.cores is None or waiting < WAITING_SHARE:
+    free = machine.free_cores
+    if used is None or waiting is None or free is None or waiting < WAITING_SHARE:
         return False
     busy = busy_threads(used, waiting)
-    free = machine.cores - (machine.typical("others") or 0.0)
     return busy >= LEAST_BUSY and busy > free + MARGIN_CORES
 
 

@@ -7,6 +7,7 @@ import time
 from collections import defaultdict
 from collections.abc import Sequence
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -136,14 +137,15 @@ def facts_of(sampled: Sampled, argv: Sequence[str]) -> dict[str, str]:
         if not stack.thread
     ]
     facts: dict[str, str] = {}
-    loop = main_loop(stacks, _own_source)
+    source_of = cache(_own_source)
+    loop = main_loop(stacks, source_of)
     if loop is not None:
         facts[SAMPLED_LOOP] = f"{Path(loop.file).name}:{loop.line}"
         facts[SAMPLED_LOOP_CODE] = loop.mark
     function = _function(stacks, set(functions_of(list(argv))))
     if function is not None:
         facts[SAMPLED_FUNCTION] = function
-    locks = lock_lines((stack for stack, _ in stacks), _own_source)
+    locks = lock_lines((stack for stack, _ in stacks), source_of)
     if locks:
         facts[SAMPLED_LOCKS] = "\n".join(f"{file}:{line}" for file, line in sorted(locks))
     return facts

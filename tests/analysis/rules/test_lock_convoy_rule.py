@@ -11,6 +11,7 @@ from support.example_samples import sampled, stack
 from support.example_trainers import LEARNER, MS, S, node, writer
 from support.example_workers import crew, ids, stepping
 from support.findings import findings
+from support.sampled_runs import run_sampled
 from support.virtual_programs import Program
 from ticktree.analysis.rules.locks import LockConvoyRule
 from ticktree.analysis.rules.workers import IdleWorkerRule
@@ -173,10 +174,7 @@ for thread in threads:
 
 
 def test_threads_that_share_a_lock(tmp_path):
-    (tmp_path / "program.py").write_text(THREADS)
-    command = [sys.executable, "-m", "ticktree", "run", "--quiet", "program.py"]
-    subprocess.run(command, cwd=tmp_path, check=True, timeout=400)
-    profile = RunDirectory.newest(tmp_path / "ticktree-runs").profile()
+    profile, _ = run_sampled(tmp_path, THREADS, "--quiet", before="")
     assert profile.samples is not None
     if not profile.samples.is_late:  # else all cores were busy, and no finding is right
         assert [(one.rule, one.path, one.facts["line"]) for one in found(profile)] == [

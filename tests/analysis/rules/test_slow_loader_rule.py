@@ -1,16 +1,13 @@
 from __future__ import annotations
 
-import subprocess
-import sys
-
 import pytest
 
 from support.findings import findings
+from support.sampled_runs import run_sampled
 from support.steady_loops import watched
 from support.virtual_programs import Program
 from ticktree.analysis.rules.torch import SlowLoaderRule
 from ticktree.profile import Profile
-from ticktree.run.finishing import RunDirectory
 
 pytest.importorskip("torch")
 
@@ -83,10 +80,7 @@ for x, y in torch.utils.data.DataLoader(Items(), batch_size=8):
 
 
 def test_a_real_loader_without_workers(tmp_path):
-    (tmp_path / "train.py").write_text(PROGRAM)
-    command = [sys.executable, "-m", "ticktree", "run", "--quiet", "train.py"]
-    subprocess.run(command, cwd=tmp_path, check=True, timeout=400)
-    profile = RunDirectory.newest(tmp_path / "ticktree-runs").profile()
+    profile, _ = run_sampled(tmp_path, PROGRAM, "--quiet", before="")
     profile = watched(profile, cores=2, used=[0.5] * 9, others=[0.0] * 9, waiting=[0.0] * 9)
     (one,) = found(profile)
     assert one.path == "train step/DataLoader load"

@@ -95,9 +95,9 @@ def remedies_for(findings: Iterable[Finding]) -> dict[str, tuple[Remedy, Finding
         findings: in the order of their savings.
     """
     chosen: dict[str, tuple[Remedy, Finding]] = {}
-    for finding in findings:
+    for finding in (each for each in findings if each.kind == "recommendation"):
         for remedy in REMEDIES:
-            if finding.rule in remedy.rules and finding.kind == "recommendation":
+            if finding.rule in remedy.rules:
                 chosen.setdefault(remedy.name, (remedy, finding))
     return chosen
 

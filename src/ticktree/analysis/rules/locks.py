@@ -76,8 +76,9 @@ def _waits_in_samples(context: Context) -> Iterator[Finding]:
             waited: Counter[str] = Counter()
             for stack, ns in sampled.parts().items():
                 inner = innermost(stack)
-                if stack.state == "lock" and f"{inner.file}:{inner.line}" in locks:
-                    waited[f"{inner.file}:{inner.line}"] += ns
+                line = f"{inner.file}:{inner.line}"
+                if stack.state == "lock" and line in locks:
+                    waited[line] += ns
             share = waited.total() / sampled.ns
             surely = interval(share, sampled.count)[0]
             if sampled.count >= LEAST_SAMPLES and view.share(surely * section.self_ns) >= LEAST_LOCKED_SHARE:

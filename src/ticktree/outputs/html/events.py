@@ -114,7 +114,7 @@ class _Thread:
         tracks: the index of the track of each tick.
         calls: the ticks, as indices of the timeline's calls.
         first: the number of the first one; None if it is not known.
-        late_ns: by how much each was missed, as if none were warm-up.
+        late_ns: by how much each was missed; 0 if it was not, or may be warm-up.
     """
 
     tracks: Column
@@ -138,15 +138,12 @@ def ticks_of(profile: Profile, timeline: Timeline, tracks: Sequence[Drawn]) -> I
         node = profile.root.find(each.path)
         writers = sum(share.count > 0 for share in node.by_writer.values()) if node else 0
         for thread in _threads(timeline, tracks, spot, loop, writers):
-            late = thread.late_ns.copy()
-            # Of several threads only the sum of their warm-ups is known: none may have had more.
-            late[: max(0, loop.warmup_ticks - (thread.first or 0))] = 0
             on = np.unique(thread.tracks).tolist()
             for at in on:
                 mine = np.flatnonzero(thread.tracks == at)
                 mine = mine[np.argsort(thread.calls[mine])]
                 # The numbers of tasks that take turns are not consecutive.
-                yield TimelineTicks(at, spot, thread.first if len(on) == 1 else None, late[mine])
+                yield TimelineTicks(at, spot, thread.first if len(on) == 1 else None, thread.late_ns[mine])
 
 
 def _threads(
@@ -169,6 +166,8 @@ def _threads(
             first = 0
         elif first is None and len(found) == 1:
             first = max(0, loop.ticks - len(calls))  # the timeline keeps the last ones
+        # Of several threads only the sum of their warm-ups is known: none may have had more.
+        late[: max(0, loop.warmup_ticks - (first or 0))] = 0
         yield _Thread(on, calls, first, late)
 
 
@@ -206,7 +205,7 @@ def _waited(timeline: Timeline, path: str, ticks: Column) -> Column:
     waiting = {each.path for each in timeline.spots if each.wait and not each.recorded}
     is_wait = np.array(
         [
-            each.path in waiting and each.path.startswith(f"{path}/") and not _is_inside(each.path, waiting)
+            each.path in waiting and paths.is_below(each.path, path) and not _is_inside(each.path, waiting)
             for each in timeline.spots
         ]
     )
