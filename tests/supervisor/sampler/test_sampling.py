@@ -126,6 +126,24 @@ asyncio.run(both())
     assert "work" in named_in(times["busy"])
 
 
+def test_a_generator_that_is_suspended_while_it_is_read_does_not_cut_the_stack(tmp_path: Path) -> None:
+    source = """
+def inner():
+    while True: yield 1
+def outer(): yield from inner()
+def drain():
+    end = time.perf_counter() + 2
+    for _ in outer():
+        if time.perf_counter() > end: return
+drain()
+"""
+    profile, _ = run_sampled(tmp_path, source, "--sample", "200")
+    functions = [[line.function for line in stack.lines] for stack in of_root(profile).stacks]
+    inside = [names for names in functions if "inner" in names or "outer" in names]
+    assert inside
+    assert all("drain" in names for names in inside)
+
+
 def test_generators_and_deep_recursion_are_walked(tmp_path: Path) -> None:
     source = """
 def numbers():

@@ -81,6 +81,7 @@ typedef struct { /* those of all processes; the number of each is its index */
 #define TT_CHUNK_BYTES 131072u
 #define TT_CHUNKS_COPIED 6u /* of 16 KiB, but for calls with very many variables */
 #define TT_PAGE 4096u
+#define TT_PAGES_COPIED 8u
 
 typedef struct {
     uint64_t address, code, instruction;
@@ -96,9 +97,11 @@ typedef struct {
     uint64_t at, size;
 } tt_known_chunk;
 
-typedef struct { /* where a thread's frames have been, the oldest first */
+typedef struct { /* where a thread's frames have been, the oldest first, and those of its generators */
     tt_known_chunk chunks[TT_CHUNKS_COPIED];
     uint32_t count;
+    uint64_t pages[TT_PAGES_COPIED];
+    uint32_t pages_found; /* a new one takes the place of the oldest */
 } tt_known_chunks;
 
 /* Reads a thread's frames at one moment, as nearly as can be. 0: they changed while they were read. */
