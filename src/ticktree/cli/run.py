@@ -230,6 +230,8 @@ def _close(
     if far:
         with suppress(OSError):
             run.describe({"gathered": far})
+    # The program has ended, so nothing inherits it. The BLAS that numpy loads would start threads that spin for 50 ms.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     with _published_to_the_end(publisher) as ending:
         with progress(f"reading {run.path.name}"):
             profile = run.finish()
