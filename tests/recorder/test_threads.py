@@ -3,6 +3,7 @@ from __future__ import annotations
 import contextvars
 import signal
 import threading
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -173,6 +174,28 @@ def test_work_submitted_to_an_executor_hangs_where_it_was_submitted(recorder):
                 executor.submit(work).result()
     assert counts(recorder) == {"a": 2, "a/work": 2, "b": 1, "b/work": 1}
     assert node(recorder, "a/work").concurrent_ns == 4
+
+
+def test_each_task_counts_for_the_thread_that_did_it(recorder):
+    both = threading.Barrier(2)
+    done = Counter()
+
+    def work(name):
+        both.wait()  # so that each round's two tasks are on two threads, in whatever order
+        with recorder.section(name):
+            done[name, threading.current_thread().name] += 1
+        both.wait()
+
+    with ThreadPoolExecutor(2) as executor, recorder.section("main"):
+        for _ in range(50):
+            for task in [executor.submit(work, "one"), executor.submit(work, "two")]:
+                task.result()
+    profile = recorder.snapshot()
+    counted = Counter()
+    for name in ("one", "two"):
+        for writer, share in profile.root.at(f"main/{name}").by_writer.items():
+            counted[name, profile.writers[writer].thread_name] += share.count
+    assert counted == done
 
 
 def test_an_executors_results_and_exceptions_are_the_programs_own(recorder):

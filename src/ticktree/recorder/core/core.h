@@ -118,7 +118,7 @@ typedef struct tt_stack {
 /* A tree in the file and the thread that may write it now. */
 typedef struct tt_tree_slot {
     tt_ref tree, root, spawn, role;
-    tt_thread *owner;
+    tt_thread *owner, *last_owner; /* the last one: as long as it lives */
     struct tt_tree_slot *next;
 } tt_tree_slot;
 
@@ -430,7 +430,7 @@ int tt_register_thread_key(void);
 void tt_threads_reap(tt_recorder *recorder);
 void tt_thread_empty(tt_thread *thread);
 tt_tree_slot *tt_tree_make(tt_recorder *recorder, tt_ref spawn);
-tt_tree_slot *tt_tree_free(tt_recorder *recorder, tt_ref spawn, tt_ref role);
+tt_tree_slot *tt_tree_free(tt_recorder *recorder, const tt_thread *thread, tt_ref spawn, tt_ref role);
 tt_tree_slot *tt_tree_claim(tt_recorder *recorder, tt_thread *thread, tt_ref spawn, tt_ref role,
                             const tt_thread_facts *facts);
 tt_tree_slot *tt_tree_claim_here(tt_recorder *recorder, tt_thread *thread, tt_ref spawn);

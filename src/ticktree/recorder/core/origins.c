@@ -82,7 +82,7 @@ void tt_thread_role(tt_recorder *recorder, tt_thread *thread, tt_ref role)
     int idle = !thread->base.top && !thread->stacks;
     int empty = !tt_node_at(recorder, slot->root)->first_child;
     tt_tree *tree = tt_at(recorder, slot->tree);
-    if (idle && (!empty || tt_tree_free(recorder, slot->spawn, role))) {
+    if (idle && (!empty || tt_tree_free(recorder, thread, slot->spawn, role))) {
         tt_thread_facts facts = {0, NULL, tree->thread_id, "", NULL};
         memcpy(facts.name, tree->thread_name, sizeof facts.name);
         tt_tree_slot *other = tt_tree_claim(recorder, thread, slot->spawn, role, &facts);

@@ -89,8 +89,10 @@ void tt_threads_reap(tt_recorder *recorder)
         tt_thread *thread = ended;
         ended = thread->next;
         tt_thread_abandon(recorder, thread, thread->died ? thread->died : tt_now(recorder));
-        for (tt_tree_slot *slot = recorder->slots; slot; slot = slot->next)
+        for (tt_tree_slot *slot = recorder->slots; slot; slot = slot->next) {
             if (slot->owner == thread) tt_tree_release(recorder, slot);
+            if (slot->last_owner == thread) slot->last_owner = NULL;
+        }
         tt_thread_empty(thread); /* finalisers may enter sections: nothing is half done by now */
         free(thread);
     }
@@ -122,18 +124,24 @@ tt_tree_slot *tt_tree_make(tt_recorder *recorder, tt_ref spawn)
     return slot;
 }
 
-tt_tree_slot *tt_tree_free(tt_recorder *recorder, tt_ref spawn, tt_ref role)
+/* A tree without a writer: this thread's of before, else one of a thread that has ended. Those of other threads stay
+ * theirs, or what a pool's worker did would count as another's. */
+tt_tree_slot *tt_tree_free(tt_recorder *recorder, const tt_thread *thread, tt_ref spawn, tt_ref role)
 {
-    tt_tree_slot *slot = recorder->slots;
-    while (slot && (slot->owner || slot->spawn != spawn || slot->role != role)) slot = slot->next;
-    return slot;
+    tt_tree_slot *left = NULL;
+    for (tt_tree_slot *slot = recorder->slots; slot; slot = slot->next) {
+        if (slot->owner || slot->spawn != spawn || slot->role != role) continue;
+        if (slot->last_owner == thread) return slot;
+        if (!left && !slot->last_owner) left = slot;
+    }
+    return left;
 }
 
 /* A tree under `spawn` for this thread: one of the same role without a writer, or a new one. */
 tt_tree_slot *tt_tree_claim(tt_recorder *recorder, tt_thread *thread, tt_ref spawn, tt_ref role,
                             const tt_thread_facts *facts)
 {
-    tt_tree_slot *slot = tt_tree_free(recorder, spawn, role);
+    tt_tree_slot *slot = tt_tree_free(recorder, thread, spawn, role);
     int adopted = slot != NULL;
     if (!slot) slot = tt_tree_make(recorder, spawn);
     if (!slot) return NULL;
@@ -161,6 +169,7 @@ void tt_tree_release(tt_recorder *recorder, tt_tree_slot *slot)
     tt_tree *tree = tt_at(recorder, slot->tree);
     tree->alive = 0;
     tree->writer = 0;
+    slot->last_owner = slot->owner;
     slot->owner = NULL;
 }
 
