@@ -33,6 +33,7 @@ def test_the_run_is_the_supervisors_children_and_theirs(invented, system):
 def test_the_memory_of_each_of_the_runs_processes_is_told(invented, system):
     invented.process(60, SUPERVISOR, 40, started=7, pages=1000)
     invented.process(61, 60, 8, started=9, pages=20)
+    invented.process(62, 60, 8, started=9, pages=0)  # it has ended, and its parent has not looked yet
     invented.process(70, 1, 4000, pages=5000)
     page = os.sysconf("SC_PAGE_SIZE")
     assert system.read().resident == {(60, 7): 1000 * page, (61, 9): 20 * page}

@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from support.example_profiles import MS, training
+from support.virtual_programs import Program
 from ticktree.profile import CodeLine, Node, Profile, SampledStack, Samples, Weight
+from ticktree.profile.noted_lines import SAMPLED_LINES
 
 MAIN = CodeLine("main", "/home/ada/train.py", 40)
 UPDATE = CodeLine("Agent.update", "/home/ada/train.py", 12)
@@ -21,6 +23,17 @@ def sampled(counts, **more) -> Samples:
 
 def stack(path, *lines, state="running", thread="") -> SampledStack:
     return SampledStack(path, thread, state, lines)
+
+
+def sampled_store(counts, noted="", *, late=0) -> Profile:
+    """A loop that spends 8 of its 10 ms in `store`, sampled at lines in states, and its lines of note."""
+    profile = Program()
+    for _ in profile.loop("train", range(50)):
+        profile.work("learn", 2)
+        profile.work("store", 8)
+    stacks = {stack("train/store", line, state=state): n for (line, state), n in counts.items()}
+    facts = {SAMPLED_LINES: frozenset([noted])} if noted else {}
+    return replace(profile.profile(), samples=sampled(stacks, late=late), metadata=facts)
 
 
 def sampled_training() -> Profile:

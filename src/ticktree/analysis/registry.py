@@ -24,7 +24,8 @@ from ticktree.analysis.loops import Saving
 from ticktree.analysis.rules.changes import DriftRule, PhaseChangeRule
 from ticktree.analysis.rules.copies import CopiedTwiceRule, ListOfArraysRule
 from ticktree.analysis.rules.deadlines import FixedSleepRule, MissedDeadlineRule, SpikesRule, TooFewTicksRule
-from ticktree.analysis.rules.locks import LockConvoyRule
+from ticktree.analysis.rules.lines import HotLineRule
+from ticktree.analysis.rules.locks import GilRule, LockConvoyRule
 from ticktree.analysis.rules.machine import ContendedRule, OversubscribedRule, ThrottledRule
 from ticktree.analysis.rules.memory import (
     AllocationRule,
@@ -33,6 +34,7 @@ from ticktree.analysis.rules.memory import (
     MemoryGrowthRule,
     MemoryRule,
 )
+from ticktree.analysis.rules.queues import StarvedRule
 from ticktree.analysis.rules.robot import (
     BufferCopiesRule,
     GuidanceRule,
@@ -53,9 +55,9 @@ from ticktree.analysis.rules.work import ImpossibleRateRule, SlowRateRule
 from ticktree.analysis.rules.workers import (
     IdleWorkerRule,
     ImbalanceRule,
-    StarvedRule,
     StragglerRule,
     TransportRule,
+    UnevenTasksRule,
 )
 from ticktree.analysis.third_party import Loaded, Rule, found_by, installed, load
 from ticktree.profile import Profile
@@ -78,12 +80,15 @@ RULES: Sequence[Rule] = (
     SpikesRule(),
     TransportRule(),
     LockConvoyRule(),
+    GilRule(),
     StragglerRule(),
     ImbalanceRule(),
+    UnevenTasksRule(),
     IdleWorkerRule(),
     StarvedRule(),
     UnusedGradientsRule(),
     SlowLoaderRule(),
+    HotLineRule(),
     ListOfArraysRule(),
     CopiedTwiceRule(),
     AllocationRule(),

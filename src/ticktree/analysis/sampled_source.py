@@ -1,8 +1,4 @@
-"""What a program's source says of its samples: the loop statement that most pass through, and lines that take a lock.
-
-The sampler knows that a thread waits for a futex, but not whose: native libraries wait for their threads in the same
-way.
-"""
+"""What a program's source says of its samples: the loop statement that most of them pass through."""
 
 from __future__ import annotations
 
@@ -20,6 +16,8 @@ LEAST_SAMPLES = 50
 # A body with less than two lines of this share each has no phases: the loop computes, and is nothing to mark.
 _LEAST_PHASE = 0.05
 _Statement = ast.For | ast.AsyncFor | ast.While
+# Returns a file's source; None if it does not belong to the program, or is not available.
+SourceOf = Callable[[str], "str | None"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,14 +37,12 @@ class MainLoop:
     share: float
 
 
-def main_loop(
-    stacks: Iterable[tuple[SampledStack, Weight]], source_of: Callable[[str], str | None]
-) -> MainLoop | None:
+def main_loop(stacks: Iterable[tuple[SampledStack, Weight]], source_of: SourceOf) -> MainLoop | None:
     """Return the loop in which a program spends its time: the innermost with most samples and several phases.
 
     Args:
         stacks: of the program's main thread.
-        source_of: returns a file's source; None if it does not belong to the program, or is not available.
+        source_of: returns a file's source.
     """
     found: dict[tuple[str, int], _Loop] = {}
     sources: dict[str, list[_Statement]] = {}
@@ -57,7 +53,7 @@ def main_loop(
         for at, line in enumerate(stack.lines):
             if line.file not in sources:
                 sources[line.file] = [
-                    node for node in _nodes_of(source_of(line.file)) if isinstance(node, _Statement)
+                    node for node in nodes_of(source_of(line.file)) if isinstance(node, _Statement)
                 ]
             for nesting, loop in enumerate(_around(line, sources[line.file])):
                 key = (line.file, loop.lineno)
@@ -108,7 +104,8 @@ class _Loop:
         return "main" if function in ("<module>", "") else function
 
 
-def _nodes_of(source: str | None) -> list[ast.AST]:
+def nodes_of(source: str | None) -> list[ast.AST]:
+    """Return the nodes of a file's syntax tree; none of a file that is not Python's."""
     if source is None:
         return []
     try:
@@ -121,40 +118,3 @@ def _around(line: CodeLine, loops: list[_Statement]) -> Iterator[_Statement]:
     """Yield the loops that a line is in, the outermost first."""
     inside = [loop for loop in loops if loop.lineno <= line.line <= (loop.end_lineno or loop.lineno)]
     yield from sorted(inside, key=lambda loop: (loop.lineno, -(loop.end_lineno or 0)))
-
-
-def lock_lines(
-    stacks: Iterable[SampledStack], source_of: Callable[[str], str | None]
-) -> frozenset[tuple[str, int]]:
-    """Return the lines, as file and number, in which a thread waited for a lock and whose source takes one.
-
-    That is a `with` statement, unless its body calls something on the same line, or a call of a method `acquire`.
-
-    Args:
-        stacks: of the program's threads.
-        source_of: returns a file's source; None if it does not belong to the program, or is not available.
-    """
-    waited = {
-        (stack.lines[-1].file, stack.lines[-1].line)
-        for stack in stacks
-        if stack.state == "lock" and stack.lines
-    }
-    files = {file for file, _ in waited}
-    taken = {
-        (file, line)
-        for file in files
-        for node in _nodes_of(source_of(file))
-        for line in _lines_that_lock(node)
-    }
-    return frozenset(waited & taken)
-
-
-def _lines_that_lock(node: ast.AST) -> Iterator[int]:
-    if isinstance(node, ast.With):
-        lines = {node.lineno, *(item.context_expr.lineno for item in node.items)}
-        calls = (
-            inner for statement in node.body for inner in ast.walk(statement) if isinstance(inner, ast.Call)
-        )
-        yield from lines - {call.lineno for call in calls}
-    elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "acquire":
-        yield from range(node.lineno, (node.end_lineno or node.lineno) + 1)

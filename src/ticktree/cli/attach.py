@@ -262,4 +262,4 @@ def _profile(sampled: Sampled, took_ns: int) -> Profile:
 
     nothing = Profile()
     root = replace(nothing.root, self_ns=took_ns)
-    return with_samples(replace(nothing, root=root), sampled, lambda _process, _node: "")
+    return with_samples(replace(nothing, root=root), sampled, lambda _process, _node: "", {})

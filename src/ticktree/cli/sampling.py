@@ -111,7 +111,7 @@ _AS_MUCH = 0.9
 
 
 def facts_of(sampled: Sampled, argv: Sequence[str]) -> dict[str, str]:
-    """Return what the source says of a program's samples: what to mark, a function for --focus, and lines that lock.
+    """Return what the source says of a program's samples: what to mark, a function for --focus, and lines of note.
 
     Args:
         sampled: the samples of the run.
@@ -122,14 +122,15 @@ def facts_of(sampled: Sampled, argv: Sequence[str]) -> dict[str, str]:
     from ticktree.profile.samples import (
         LEAST_SAMPLES,
         SAMPLED_FUNCTION,
-        SAMPLED_LOCKS,
         SAMPLED_LOOP,
         SAMPLED_LOOP_CODE,
     )
 
     if sum(weight.count for weight in sampled.stacks.values()) < LEAST_SAMPLES:
         return {}  # reports show nothing of so few
-    from ticktree.analysis.sampled_source import lock_lines, main_loop
+    from ticktree.analysis.line_kinds import noted_lines
+    from ticktree.analysis.sampled_source import main_loop
+    from ticktree.profile.noted_lines import SAMPLED_LINES, write_noted_lines
 
     stacks = [
         (SampledStack("", "", stack.state, stack.lines), weight)
@@ -145,9 +146,9 @@ def facts_of(sampled: Sampled, argv: Sequence[str]) -> dict[str, str]:
     function = _function(stacks, set(functions_of(list(argv))))
     if function is not None:
         facts[SAMPLED_FUNCTION] = function
-    locks = lock_lines((stack for stack, _ in stacks), source_of)
-    if locks:
-        facts[SAMPLED_LOCKS] = "\n".join(f"{file}:{line}" for file, line in sorted(locks))
+    noted = noted_lines((stack for stack, _ in stacks), source_of)
+    if noted:
+        facts[SAMPLED_LINES] = write_noted_lines(noted)
     return facts
 
 

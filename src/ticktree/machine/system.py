@@ -70,8 +70,11 @@ class System:
             cores=self._time_of_cores(),
             threads=dict(self._threads(processes)),
             mhz=self._mhz(),
+            # One that has ended has none left, and did not give it back as a program does.
             resident={
-                (pid, process.started): process.pages * self._page_bytes for pid, process in processes.items()
+                (pid, process.started): process.pages * self._page_bytes
+                for pid, process in processes.items()
+                if process.pages
             },
             throttles=self._throttles(),
         )

@@ -28,12 +28,10 @@ LEAST_SAMPLES = 20
 _LIMIT = 2**63
 # A larger share of late samples makes the shares of waits doubtful.
 LATE_SHARE = 0.05
-# Facts of a run, found by samples: the loop that it spends its time in, how to mark it, a function worth a focus, and
-# the lines of the program, as FILE:NUMBER each, that take a lock and wait for it.
+# Facts of a run, found by samples: the loop that it spends its time in, how to mark it, and a function worth a focus.
 SAMPLED_LOOP = "sampled.loop"
 SAMPLED_LOOP_CODE = "sampled.loop_code"
 SAMPLED_FUNCTION = "sampled.function"
-SAMPLED_LOCKS = "sampled.locks"
 
 
 class CodeLine(NamedTuple):

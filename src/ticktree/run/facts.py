@@ -59,6 +59,9 @@ def _machine() -> Iterator[tuple[str, Value]]:
     yield "cores", os.cpu_count() or 1
     if hasattr(os, "sched_getaffinity"):
         yield "cores_usable", processor.usable_cores()
+    memory_bytes = processor.memory_bytes()
+    if memory_bytes is not None:
+        yield "memory_bytes", memory_bytes
     gpus = processor.gpus()
     if gpus:
         yield "gpus", gpus

@@ -3,20 +3,17 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from dataclasses import replace
 
 import pytest
 
-from support.example_samples import sampled, stack
+from support.example_samples import sampled_store
 from support.example_trainers import LEARNER, MS, S, node, writer
 from support.example_workers import crew, ids, stepping
 from support.findings import findings
 from support.sampled_runs import run_sampled
-from support.virtual_programs import Program
 from ticktree.analysis.rules.locks import LockConvoyRule
 from ticktree.analysis.rules.workers import IdleWorkerRule
 from ticktree.profile import CodeLine, Profile, Waker, Wakes
-from ticktree.profile.samples import SAMPLED_LOCKS
 from ticktree.run.finishing import RunDirectory
 
 PROGRAM = """
@@ -106,23 +103,11 @@ def test_processes_that_share_a_lock(tmp_path, inside, outside, rules):
 
 LOCK = CodeLine("store", "train.py", 7)
 ELSEWHERE = CodeLine("store", "train.py", 8)
-
-
-def sampled_waits(counts, *, late=0, locks="other.py:3\ntrain.py:7") -> Profile:
-    """A loop that spends 8 of its 10 ms in `store`, sampled."""
-    profile = Program()
-    for _ in profile.loop("train", range(50)):
-        profile.work("learn", 2)
-        profile.work("store", 8)
-    samples = sampled(
-        {stack("train/store", line, state=state): n for (line, state), n in counts.items()}, late=late
-    )
-    facts = {SAMPLED_LOCKS: frozenset([locks])} if locks else {}
-    return replace(profile.profile(), samples=samples, metadata=facts)
+NOTED = "lock other.py:3\nlock train.py:7"
 
 
 def test_a_loop_that_waits_for_a_lock_of_threads_is_found_by_samples():
-    (one,) = found(sampled_waits({(LOCK, "lock"): 90, (ELSEWHERE, "running"): 10}))
+    (one,) = found(sampled_store({(LOCK, "lock"): 90, (ELSEWHERE, "running"): 10}, NOTED))
     assert one.message == (
         "Hold the lock of train.py:7 for less time: train waits for it there 7.20 ms per tick, 90% of store [sampled]"
     )
@@ -134,14 +119,13 @@ def test_a_loop_that_waits_for_a_lock_of_threads_is_found_by_samples():
 @pytest.mark.parametrize(
     "profile",
     [
-        sampled_waits({(LOCK, "running"): 90, (ELSEWHERE, "running"): 10}),
-        sampled_waits(
-            {(ELSEWHERE, "lock"): 90, (LOCK, "running"): 10}
-        ),  # a futex that is no lock of the program
-        sampled_waits({(LOCK, "lock"): 90}, locks=""),
-        sampled_waits({(LOCK, "lock"): 90}, late=20),  # all cores were busy
-        sampled_waits({(LOCK, "lock"): 10}),  # chance
-        sampled_waits({(LOCK, "lock"): 10, (ELSEWHERE, "running"): 90}),
+        sampled_store({(LOCK, "running"): 90, (ELSEWHERE, "running"): 10}, NOTED),
+        # a futex that is no lock of the program
+        sampled_store({(ELSEWHERE, "lock"): 90, (LOCK, "running"): 10}, NOTED),
+        sampled_store({(LOCK, "lock"): 90}),
+        sampled_store({(LOCK, "lock"): 90}, NOTED, late=20),  # all cores were busy
+        sampled_store({(LOCK, "lock"): 10}, NOTED),  # chance
+        sampled_store({(LOCK, "lock"): 10, (ELSEWHERE, "running"): 90}, NOTED),
     ],
     ids=["works", "no lock", "unknown source", "late samples", "few samples", "little"],
 )

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 
 import pytest
 
@@ -12,7 +13,7 @@ MB = 1_000_000
 SECONDS = 60
 
 
-def grown(program, per_second, start=400 * MB):
+def grown(program, per_second, start=400 * MB, memory=None):
     """A run of which so many bytes came in each of its seconds."""
     for _ in program.ticks(50, "train", warmup=0):
         program.spend("update", 10)
@@ -20,6 +21,8 @@ def grown(program, per_second, start=400 * MB):
     for more in per_second:
         resident.append(resident[-1] + more)
     profile = watched(program.profile(), resident=resident[1:], growth=per_second)
+    if memory is not None:
+        profile = replace(profile, metadata={**profile.metadata, "memory_bytes": frozenset([memory])})
     return findings(profile, rules=[MemoryGrowthRule()])
 
 
@@ -35,6 +38,25 @@ def test_memory_that_grows_in_each_second_is_told_per_second_and_per_tick(progra
         "end: unless that is a buffer that is filled by plan, look for what is kept"
     )
     assert (found.kind, found.severity, found.path) == ("size", "info", "train")
+
+
+def test_memory_that_will_be_full_within_an_hour_is_a_recommendation(program):
+    (found,) = grown(program, [200 * MB] * 10, memory=8_400 * MB)
+    assert found.message == (
+        "Look for what is kept (losses with their graph, lists, caches): the run's memory grows by 200 MB/s, 2.00 MB "
+        "per tick of train, and at that pace the machine's is full in 30.0 s"
+    )
+    assert (found.kind, found.severity, found.path, found.saving) == (
+        "recommendation",
+        "warning",
+        "train",
+        None,
+    )
+
+
+def test_memory_that_lasts_for_longer_is_a_size(program):
+    (found,) = grown(program, [3 * MB] * SECONDS, memory=64_000 * MB)
+    assert found.kind == "size"
 
 
 def test_so_is_what_grows_by_more_and_less(program):

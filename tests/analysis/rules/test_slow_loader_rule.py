@@ -57,6 +57,35 @@ def test_other_sections_are_left_alone(profile):
     assert found(profile) == []
 
 
+def epochs(count: int, start_ms: float, first_ms: float, batches: int = 10) -> Profile:
+    """A loop of epochs, each of which starts the loader's workers and waits for their first batch."""
+    program = Program()
+    for tick in program.loop("train", range(count * batches)):
+        if tick % batches == 0:
+            program.work("DataLoader start", start_ms)
+        program.work("DataLoader wait", first_ms if tick % batches == 0 else 0.1, wait=True)
+        program.work("step", 2)
+    return program.profile()
+
+
+def test_workers_that_are_started_for_each_epoch_are_to_stay():
+    (one,) = found(epochs(30, 20, 15))
+    assert one.message == (
+        "Keep the loader's workers between epochs, DataLoader(..., persistent_workers=True), or load without "
+        "(num_workers=0): they are started 29 times, for 20.0 ms each, and with the wait for their first batches that "
+        "is 62% of a tick of train"
+    )
+    assert (one.path, one.severity) == ("train/DataLoader start", "critical")
+    assert one.saving.share == pytest.approx((20 + 15 - 0.1) / 10 / (2.1 + 3.49), abs=0.02)
+
+
+@pytest.mark.parametrize(
+    "profile", [epochs(3, 20, 15), epochs(30, 0.2, 0.5)], ids=["two loaders and a half", "long epochs"]
+)
+def test_workers_whose_start_costs_little_are_left_alone(profile):
+    assert found(profile) == []
+
+
 PROGRAM = """
 import time
 import torch

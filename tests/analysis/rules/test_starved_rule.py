@@ -7,7 +7,7 @@ import pytest
 import ticktree
 from support.findings import findings
 from support.virtual_programs import Program
-from ticktree.analysis.rules.workers import StarvedRule
+from ticktree.analysis.rules.queues import StarvedRule
 from ticktree.profile import Profile
 
 

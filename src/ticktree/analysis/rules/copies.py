@@ -8,9 +8,12 @@ from typing import ClassVar
 
 from ticktree.analysis.context import Context
 from ticktree.analysis.finding import LEAST_SHARE, Claim, Finding
+from ticktree.analysis.line_times import line_times
 from ticktree.analysis.loops import LEAST_TICKS, NS_PER_SECOND, SectionView
 from ticktree.analysis.machine import slowest_machine
+from ticktree.analysis.rules.lines import is_hot, line_finding
 from ticktree.analysis.section_kinds import makes_an_array, moves_data, per_tick_ns
+from ticktree.profile.noted_lines import ARRAY_OF_LIST
 
 # Smaller things are in the processor's cache when they are copied again, and that costs next to nothing: a
 # megabyte is about what a core has to itself. And an array of less is made in about the time that a call takes. Our
@@ -94,7 +97,13 @@ class ListOfArraysRule:
     name: ClassVar[str] = "list-of-arrays"
 
     def find(self, context: Context) -> Iterator[Finding]:
-        """Yield a finding for each section whose batches are made of single arrays, slower than memory is copied."""
+        """Yield a finding for each section whose batches are made of single arrays, slower than memory is copied.
+
+        Also for each in which samples show that arrays are made of lists.
+        """
+        for time in line_times(context):
+            if time.kind == ARRAY_OF_LIST and is_hot(time):
+                yield line_finding(self.name, time)
         known = slowest_machine(context.profile)
         memcpy = known.memcpy_bytes_per_s if known is not None and known.is_measured else None
         for view in context.repeated:

@@ -1,4 +1,4 @@
-"""The rule about locks: workers that queue for one, and loops that wait for one."""
+"""Rules about locks: workers that queue for one, loops that wait for one, and for that of the interpreter."""
 
 from __future__ import annotations
 
@@ -10,11 +10,15 @@ from typing import ClassVar
 
 from ticktree.analysis.context import Context
 from ticktree.analysis.finding import WARNING_SHARE, Claim, Finding, severity_of
+from ticktree.analysis.line_times import line_times
 from ticktree.analysis.machine import Machine
+from ticktree.analysis.rules.lines import is_hot, line_finding
 from ticktree.analysis.sampled import innermost, interval, sampled_times
 from ticktree.analysis.workers.stragglers import LEAST_CALLS
 from ticktree.analysis.workers.waits import Waiting, claim_of, outer_waits
-from ticktree.profile.samples import LEAST_SAMPLES, SAMPLED_LOCKS
+from ticktree.profile import CodeLine, Samples
+from ticktree.profile.noted_lines import LOCK
+from ticktree.profile.samples import LEAST_SAMPLES
 
 # Of n workers that share a lock all but one wait while one holds it, if they do nothing else; if each does as much
 # outside it as inside, all but two. Two workers are not a queue. Our own choice.
@@ -22,8 +26,10 @@ CONVOY_WORKERS = 3
 CONVOY_OUTSIDE = 2
 # Their peers ended this share of these waits.
 CONVOY_KNOWN_SHARE = 0.5
-# A part of a tick that is worth the work of holding a lock for less. Our own choice.
-LEAST_LOCKED_SHARE = WARNING_SHARE
+# A part of a tick that is worth moving a thread to another process. Our own choice.
+LEAST_GIL_SHARE = WARNING_SHARE
+# With less of the other threads' time, a function is not the one that holds the interpreter.
+HOLDER_SHARE = 0.5
 _LOCKS = re.compile(r"(?:^|[\W_])lock(?:$|[\W_])", re.IGNORECASE)
 
 
@@ -63,36 +69,12 @@ def _waits_in_samples(context: Context) -> Iterator[Finding]:
 
     Such a lock cannot be wrapped: samples show that the thread waits, and the program's source that it is for a lock.
     """
-    samples, facts = context.profile.samples, context.profile.metadata.get(SAMPLED_LOCKS, ())
-    if samples is None or samples.is_late or not facts:
+    samples = context.profile.samples
+    if samples is None or samples.is_late:
         return
-    locks = {line for fact in facts for line in str(fact).splitlines()}
-    times = sampled_times(context.profile)
-    for view in context.main_loops:
-        for section in view.sections:
-            sampled = times.get(section.path)
-            if view.loop is None or sampled is None or section.node.wait or section.is_parallel:
-                continue
-            waited: Counter[str] = Counter()
-            for stack, ns in sampled.parts().items():
-                inner = innermost(stack)
-                line = f"{inner.file}:{inner.line}"
-                if stack.state == "lock" and line in locks:
-                    waited[line] += ns
-            share = waited.total() / sampled.ns
-            surely = interval(share, sampled.count)[0]
-            if sampled.count >= LEAST_SAMPLES and view.share(surely * section.self_ns) >= LEAST_LOCKED_SHARE:
-                yield Finding(
-                    rule="lock-convoy",
-                    claim=Claim(view.share(share * section.self_ns), view.path),
-                    path=section.path,
-                    facts={
-                        "line": PurePath(waited.most_common(1)[0][0]).name,
-                        "waited_per_tick_ns": round(share * section.self_ns),
-                        "waited_share": share,
-                        "samples": sampled.count,
-                    },
-                )
+    for time in line_times(context):
+        if time.kind == LOCK and not time.section.view.is_run and is_hot(time):
+            yield line_finding("lock-convoy", time)
 
 
 def is_convoy(wait: Waiting, context: Context) -> bool:
@@ -137,3 +119,54 @@ def _convoy_claim(wait: Waiting, context: Context) -> Claim | None:
     cores = min(Machine(context.profile).cores or 1, len(processes))  # threads of one share an interpreter
     free_ns = view.busy_ns * max(1.0, wait.count / cores)
     return Claim(min(claim.share, view.share(max(0.0, view.tick_ns - free_ns))), claim.path)
+
+
+class GilRule:
+    """A loop waits for the interpreter, which another thread's Python code holds.
+
+    Finds each main loop whose samples show that it waits for the GIL; see docs/rules/gil.md.
+    """
+
+    name: ClassVar[str] = "gil"
+
+    def find(self, context: Context) -> Iterator[Finding]:
+        """Yield a finding for each main loop, with the function of other threads that runs most."""
+        samples, times = context.profile.samples, sampled_times(context.profile)
+        if samples is None or samples.is_late:
+            return
+        for view in context.main_loops:
+            waited_ns = surely_ns = 0.0
+            for section in view.sections:
+                sampled = times.get(section.path)
+                if sampled is not None and not section.is_parallel and sampled.count >= LEAST_SAMPLES:
+                    share = sampled.states().get("gil", 0.0)
+                    waited_ns += share * section.self_ns
+                    surely_ns += interval(share, sampled.count)[0] * section.self_ns
+            holder = _runs_elsewhere(samples, {section.path for section in view.sections})
+            if holder is not None and view.share(surely_ns) >= LEAST_GIL_SHARE:
+                yield Finding(
+                    rule=self.name,
+                    claim=Claim(view.share(waited_ns), view.path),
+                    path=view.path,
+                    facts={
+                        "function": holder.function,
+                        "line": f"{PurePath(holder.file).name}:{holder.line}",
+                        "waited_share": view.share(waited_ns),
+                        "waited_per_tick_ns": round(waited_ns),
+                    },
+                )
+
+
+def _runs_elsewhere(samples: Samples, own: set[str]) -> CodeLine | None:
+    """Return the line of other threads that runs most, of the function that runs for most of their time."""
+    functions: Counter[tuple[str, str]] = Counter()
+    lines: Counter[CodeLine] = Counter()
+    for stack, weight in samples.stacks.items():
+        if stack.state == "running" and (stack.thread or stack.path not in own):
+            inner = innermost(stack)
+            functions[inner.function, inner.file] += weight.ns
+            lines[inner] += weight.ns
+    for function, ns in functions.most_common(1):
+        if function[1] and ns >= HOLDER_SHARE * functions.total():
+            return max((line for line in lines if line[:2] == function), key=lambda line: (lines[line], line))
+    return None

@@ -26,6 +26,10 @@ GROWN_SHARE = 0.5
 # it our own choice.
 FEWEST_READINGS = 30
 RISING_SHARE = 0.75
+# A run that would fill the machine's memory within an hour ends by it, long before a training run is over: fewer
+# readings, all of which but one or two show growth, are enough for that. Our own choice.
+FULL_SOON_S = 3600
+FEWEST_READINGS_SOON = 8
 # In all, and as a part of what the run has at its end, where it still has all it took.
 LEAST_GROWTH_BYTES = 100_000_000
 LEAST_GROWTH_SHARE = 0.1
@@ -114,7 +118,11 @@ class MemoryGrowthRule:
     def find(self, context: Context) -> Iterator[Finding]:
         """Yield one finding where memory grows steadily and is not given back."""
         growth, resident = (context.profile.gauges.get(name) for name in (GROWTH, RESIDENT))
-        if growth is None or resident is None or not _is_steady(growth, resident):
+        if growth is None or resident is None:
+            return
+        full_s = _full_in_s(growth, resident, context.profile)
+        is_soon = full_s is not None and full_s <= FULL_SOON_S
+        if not _is_steady(growth, resident, FEWEST_READINGS_SOON if is_soon else FEWEST_READINGS):
             return
         view = next(iter(context.main_loops), context.run)
         facts: dict[str, Fact] = {
@@ -125,14 +133,26 @@ class MemoryGrowthRule:
         }
         if view.loop is not None:
             facts["growth_per_tick_bytes"] = (growth.p50 or 0.0) * view.tick_ns / NS_PER_SECOND
-        yield Finding(rule=self.name, kind="size", path=view.path, facts=facts)
+        if full_s is not None and is_soon:
+            facts["full_in_ns"] = round(full_s * NS_PER_SECOND)
+            yield Finding(rule=self.name, severity="warning", path=view.path, facts=facts)
+        else:
+            yield Finding(rule=self.name, kind="size", path=view.path, facts=facts)
 
 
-def _is_steady(growth: Gauge, resident: Gauge) -> bool:
+def _full_in_s(growth: Gauge, resident: Gauge, profile: Profile) -> float | None:
+    """Return when the machine's memory would be full at the median pace; None if that is not known, or never."""
+    sizes = [value for value in profile.metadata.get("memory_bytes", ()) if isinstance(value, int)]
+    if len(sizes) != 1 or not growth.p50 or growth.p50 <= 0:
+        return None
+    return max(0.0, sizes[0] - resident.last) / growth.p50
+
+
+def _is_steady(growth: Gauge, resident: Gauge, fewest_readings: int) -> bool:
     # A reading is of about a second.
     grown_bytes = (growth.p50 or 0.0) * growth.count
     return (
-        growth.count >= FEWEST_READINGS
+        growth.count >= fewest_readings
         and growth.positive.count >= RISING_SHARE * growth.count
         and grown_bytes >= max(LEAST_GROWTH_BYTES, LEAST_GROWTH_SHARE * resident.last)
         and -growth.min <= MOST_DROP_SHARE * grown_bytes

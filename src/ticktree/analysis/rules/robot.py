@@ -10,7 +10,7 @@ from ticktree.analysis.categories import Categories, words
 from ticktree.analysis.context import Context
 from ticktree.analysis.finding import LEAST_SHARE, WARNING_SHARE, Claim, Fact, Finding
 from ticktree.analysis.loops import DOMINATES_SHARE, LEAST_TICKS, LoopView, SectionView
-from ticktree.analysis.rules.workers import is_depth
+from ticktree.analysis.rules.queues import is_depth
 from ticktree.analysis.section_kinds import (
     GUIDANCE,
     PREPROCESSING,

@@ -28,8 +28,12 @@ LEAST_CALLS = 3
 # is two products, and the one with respect to its input is still needed.
 WEIGHTS_SHARE = 0.5
 
-# What the instrument of torch calls the loading of a batch in the loop's own process.
+# What the instrument of torch calls the loading of a batch in the loop's own process,
 LOADING = "DataLoader load"
+# and a loader's start and the wait for a batch of its workers.
+STARTING, LOADER_WAIT = "DataLoader start", "DataLoader wait"
+# Two loaders, of training and evaluation, are started once each.
+LEAST_STARTS = 4
 # What it takes a loop to receive a batch from another process. With 16 items of 12 kB and one or two workers on two
 # cores, ticks were 1.3 to 1.5 ms longer than their own work wherever the workers kept up, and with batches that load
 # in less than 2 ms the loop became slower (benchmarks/loader_workers.py).
@@ -105,15 +109,16 @@ def _trained_section(section: SectionView, view: LoopView) -> str:
 
 
 class SlowLoaderRule:
-    """A loop loads its batches itself, while other processes could load them.
+    """A loop loads its batches itself, while other processes could load them, or starts these again and again.
 
-    Finds each DataLoader without workers that would be faster with some; see docs/rules/slow-loader.md.
+    Finds each DataLoader without workers that would be faster with some, and each whose workers do not stay; see
+    docs/rules/slow-loader.md.
     """
 
     name: ClassVar[str] = "slow-loader"
 
     def find(self, context: Context) -> Iterator[Finding]:
-        """Yield a finding for each main loop that loads for longer than it would take to receive the batches."""
+        """Yield a finding for each main loop that loads for longer than receiving would take, or starts workers."""
         most_share = most_saved_by_overlap(Machine(context.profile))
         for view in context.main_loops:
             for section in view.path_sections if view.loop is not None else ():
@@ -131,6 +136,29 @@ class SlowLoaderRule:
                             "per_batch_ns": section.call_ns,
                         },
                     )
+                if section.name == STARTING and section.count >= LEAST_STARTS:
+                    yield from _restarted(section)
+
+
+def _restarted(start: SectionView) -> Iterator[Finding]:
+    """Yield a finding for workers that are started anew, whose first batches are waited for while they import."""
+    view = start.view
+    wait = next((each for each in view.path_sections if each.name == LOADER_WAIT), None)
+    first_ns = 0.0
+    if wait is not None:  # what most batches are not waited for
+        first_ns = max(0.0, wait.total_ns - wait.calls * (wait.stats.p50_ns or 0))
+    share = view.share(start.total_ns + first_ns)
+    if share >= LEAST_LOADED_SHARE:
+        yield Finding(
+            rule=SlowLoaderRule.name,
+            claim=Claim(share, view.path),
+            path=start.path,
+            facts={
+                "starts": start.count,
+                "per_start_ns": start.call_ns,
+                "start_share": share,
+            },
+        )
 
 
 class NoCompilationRule:

@@ -1,21 +1,20 @@
-"""Rules about workers: a straggler, uneven work, workers that wait or cost more than they work, empty queues."""
+"""Rules about workers: a straggler, uneven work, workers that wait or cost more than they work."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import ClassVar
 
 from ticktree.analysis.context import Context
-from ticktree.analysis.finding import LEAST_SHARE, Claim, Fact, Finding, Kind, severity_of
+from ticktree.analysis.finding import LEAST_SHARE, Claim, Fact, Finding, Kind
 from ticktree.analysis.loops import LoopView, SectionView
-from ticktree.analysis.machine import Machine, is_contended, most_saved_by_overlap
+from ticktree.analysis.machine import QUANTILE, Machine, is_contended, most_saved_by_overlap
 from ticktree.analysis.rules.locks import is_convoy
+from ticktree.analysis.rules.queues import queue_waits
 from ticktree.analysis.workers.imbalance import Imbalance, imbalance
 from ticktree.analysis.workers.roles import Role, Unit
 from ticktree.analysis.workers.stragglers import LEAST_CALLS, Straggler, equals, whole_lives
 from ticktree.analysis.workers.waits import Blame, Waiting, blames, claim_of, outer_waits
-from ticktree.profile import Gauge
 from ticktree.profile import path as paths
 
 # Nothing is shared out perfectly, and the busiest of many is a little busier by chance alone. At a fifth, one
@@ -23,6 +22,12 @@ from ticktree.profile import path as paths
 UNEVEN_SHARE = 0.2
 # What the program's threads are called that an executor, or the runtime of JAX, chooses for the next task.
 EXECUTOR_ROLES = ("ThreadPoolExecutor", "jax callbacks")
+# The workers of pools, which take tasks one after the other.
+POOL_ROLES = ("ThreadPoolExecutor", "pool worker", "executor worker", "loky worker")
+# They are waited for this much longer than each of them works: so most of them have nothing to do most of that time.
+UNEVEN_WAIT_FACTOR = 2.0
+# One task in ten takes this much longer than half of them. Our own choice.
+UNEVEN_TASK_FACTOR = 3.0
 
 # A worker that waits for more than half of its life waits more than it works: one of them could do the work of two. Of
 # its life, because what it does outside of all sections is no wait.
@@ -46,23 +51,6 @@ TRANSPORT_FACTOR = 2.0
 # What a worker does outside all sections for longer is unknown.
 KNOWN_LIFE_SHARE = 0.8
 
-# One tick in a hundred without anything to act on is as many as a loop's p99 hides.
-EMPTY_SHARE = 0.01
-# The queue must have been empty this often: as for the calls of a straggler, and a queue begins empty.
-LEAST_EMPTY = LEAST_CALLS
-
-# Words in names of gauges that count waiting items,
-_OF_QUEUES = frozenset({"queue", "queues", "depth", "buffer", "buffers", "backlog"})
-# and words in names of other gauges of a queue: how long, how often, what was lost; or a picture.
-_OF_TIMES = frozenset(
-    {"age", "ages", "delay", "duration", "latency", "time", "ns", "us", "ms", "s", "sec", "seconds"}
-)
-_OF_WAITS = frozenset({"wait", "waited", "waiting", "waits"})
-_OF_LOSSES = frozenset(
-    {"drop", "dropped", "drops", "error", "errors", "full", "lost", "overflow", "overflows"}
-)
-_OF_OTHERS = _OF_TIMES | _OF_WAITS | _OF_LOSSES | {"hz", "rate", "camera", "image", "images", "map"}
-
 
 class StragglerRule:
     """One of several equal workers is slower than the others, which wait for it.
@@ -75,6 +63,8 @@ class StragglerRule:
     def find(self, context: Context) -> Iterator[Finding]:
         """Yield a finding for each role, in each run, that has a straggler."""
         for role in context.threads:
+            if _uneven_tasks(role, context) is not None:
+                continue  # which of its threads took most of the long ones is chance
             runs: set[str] = set()
             all_stragglers = [each for each in context.stragglers[role.name] if matters(each, context)]
             for straggler in all_stragglers:
@@ -172,6 +162,82 @@ def _is_uneven(uneven: Imbalance, run_ns: int) -> bool:
     return uneven.share > UNEVEN_SHARE and uneven.lost_ns > LEAST_SHARE * run_ns > 0
 
 
+class UnevenTasksRule:
+    """Tasks of a pool take unequally long, and the program waits for the longest while other workers have none.
+
+    Finds each pool whose workers work for less than half of the time in which they are waited for; see
+    docs/rules/uneven-tasks.md.
+    """
+
+    name: ClassVar[str] = "uneven-tasks"
+
+    def find(self, context: Context) -> Iterator[Finding]:
+        """Yield a finding for each pool and the tasks that its workers spend most time in."""
+        for role in context.threads:
+            tasks = _uneven_tasks(role, context)
+            if tasks is None:
+                continue
+            waited_ns = _waited_for(role, context)
+            worked_ns = sum(unit.total_ns(tasks.node) for unit in role.units) / role.count
+            lost_ns = waited_ns - worked_ns - _waited_for_cores_ns(context)
+            if context.run_ns and waited_ns >= UNEVEN_WAIT_FACTOR * worked_ns and lost_ns > worked_ns:
+                yield Finding(
+                    rule=self.name,
+                    claim=Claim(lost_ns / context.run_ns),
+                    path=tasks.path,
+                    facts={
+                        "role": role.name,
+                        "workers": role.count,
+                        "section": tasks.path,
+                        "long_call_ns": tasks.stats.p90_ns or 0,
+                        "typical_call_ns": tasks.stats.p50_ns or 0,
+                        "calls": tasks.count,
+                        "worked_ns": worked_ns,
+                        "waited_ns": waited_ns,
+                    },
+                )
+
+
+def _uneven_tasks(role: Role, context: Context) -> SectionView | None:
+    """Return the tasks in which a pool's workers spend most of their time; None if they take equally long."""
+    if role.count < 2 or not role.name.startswith(POOL_ROLES):
+        return None
+    sections = [
+        section
+        for section in context.run.sections
+        if section.is_parallel and not section.is_wait and section.count >= LEAST_CALLS * role.count
+    ]
+    spent = {section.path: sum(unit.total_ns(section.node) for unit in role.units) for section in sections}
+    tasks = max(sections, key=lambda section: (spent[section.path], section.path), default=None)
+    if tasks is None or (tasks.stats.p90_ns or 0) < UNEVEN_TASK_FACTOR * (tasks.stats.p50_ns or 0):
+        return None
+    return tasks
+
+
+def _waited_for_cores_ns(context: Context) -> float:
+    """Return for how long all threads together could have run and had no core; 0 if that is not known."""
+    machine = Machine(context.profile)
+    used, waiting = machine.at("used", QUANTILE), machine.at("waiting", QUANTILE)
+    if not machine.is_one or used is None or waiting is None or waiting >= 1:
+        return 0.0
+    return used * waiting / (1 - waiting) * context.run_ns
+
+
+def _waited_for(role: Role, context: Context) -> int:
+    """Return the longest time that one thread of another role waited for workers of `role`."""
+    return max(
+        (
+            cause.wakes.waited_ns // wait.count
+            for other in context.threads
+            if other is not role
+            for wait in outer_waits(other, context)
+            for cause in wait.causes
+            if cause.role == role.name
+        ),
+        default=0,
+    )
+
+
 class IdleWorkerRule:
     """A worker waits more than it works.
 
@@ -188,6 +254,7 @@ class IdleWorkerRule:
             (role, wait) for role in context.threads if (wait := _longest_wait(role, context)) is not None
         ]
         served = [finding.path for finding in TransportRule().find(context)]
+        served += [wait.section.path for wait in queue_waits(context)]
         explained = _explained([wait for _, wait in waits], context) | {
             role.name for role, wait in waits if is_convoy(wait, context)
         }
@@ -295,15 +362,16 @@ class TransportRule:
         """Yield a finding for each main loop and role that serves it, unless other processes take the run's cores."""
         if is_contended(Machine(context.profile)):  # then the loop may wait for cores, not for pipes
             return
+        passing = [wait for wait in queue_waits(context) if wait.is_passing]
+        yield from (wait.finding(self.name) for wait in passing)
+        explained = {wait.section.path for wait in passing}
         for view in context.main_loops:
             for role in context.threads:
                 section = _served_section(view, role)
                 is_served = section is not None and section.count >= LEAST_CALLS
-                if (
-                    section is None
-                    or not is_served
-                    or not all(_is_known(unit, context) for unit in role.units)
-                ):
+                if section is None or not is_served or section.path in explained:
+                    continue
+                if not all(_is_known(unit, context) for unit in role.units):
                     continue
                 worked_ns = sum(map(context.worked_ns, role.units)) / section.node.count * section.calls
                 inside = [section, *section.all_below()]
@@ -351,47 +419,3 @@ def _served_section(view: LoopView, role: Role) -> SectionView | None:
 
 def _is_known(unit: Unit, context: Context) -> bool:
     return unit.span_ns is not None and context.present_ns(unit) >= KNOWN_LIFE_SHARE * unit.span_ns
-
-
-class StarvedRule:
-    """A queue is empty when its consumer needs an item.
-
-    Finds each gauge that is a queue's depth and is 0 too often; see docs/rules/starved.md.
-    """
-
-    name: ClassVar[str] = "starved"
-
-    def find(self, context: Context) -> Iterator[Finding]:
-        """Yield a finding for each queue that was empty in more than 1% of the readings, the emptiest first."""
-        # A gauge that is always 0 is of a queue that is not in use, unless the loop waits for it.
-        is_awaited = any(view.busy_ns < (1 - IDLE_SHARE) * view.tick_ns for view in context.main_loops)
-        empty = [
-            gauge
-            for gauge in context.profile.gauges.values()
-            if is_depth(gauge) and _is_empty(gauge) and (gauge.max > 0 or is_awaited)
-        ]
-        for gauge in sorted(empty, key=lambda gauge: (-(gauge.zero_share or 0), gauge.name)):
-            share = gauge.zero_share or 0.0
-            yield Finding(
-                rule=self.name,
-                severity=severity_of(share),
-                path="",
-                facts={
-                    "gauge": gauge.name,
-                    "empty_share": share,
-                    "readings_at_0": gauge.zeros,
-                    "readings": gauge.count,
-                    "max_reading": gauge.max,
-                },
-            )
-
-
-def is_depth(gauge: Gauge) -> bool:
-    """Return whether a gauge's name is that of a queue's depth."""
-    spaced = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", gauge.name)
-    words = set(re.findall(r"[a-z]+", spaced.lower()))
-    return not words.isdisjoint(_OF_QUEUES) and words.isdisjoint(_OF_OTHERS)
-
-
-def _is_empty(gauge: Gauge) -> bool:
-    return gauge.zeros >= LEAST_EMPTY and (gauge.zero_share or 0) > EMPTY_SHARE

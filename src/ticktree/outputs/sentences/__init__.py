@@ -46,9 +46,11 @@ _TEMPLATES: Mapping[str, Callable[[FactText], str]] = {
     "drift": runs.drift,
     "fixed-sleep": runs.fixed_sleep,
     "garbage-collection": runs.garbage_collection,
+    "gil": runs.gil,
     "gpu-memory": work.memory,
     "guidance": work.guidance,
     "horizon": work.horizon,
+    "hot-line": work.hot_line,
     "idle-worker": runs.idle_worker,
     "imbalance": runs.imbalance,
     "impossible-rate": work.impossible_rate,
@@ -74,5 +76,6 @@ _TEMPLATES: Mapping[str, Callable[[FactText], str]] = {
     "throttled": runs.throttled,
     "too-few-ticks": runs.too_few_ticks,
     "transport": runs.transport,
+    "uneven-tasks": runs.uneven_tasks,
     "unused-gradients": work.unused_gradients,
 }

@@ -5,11 +5,9 @@ from __future__ import annotations
 from ticktree.analysis.loops import LEAST_TICKS
 from ticktree.analysis.machine import MARGIN_CORES
 from ticktree.analysis.rules.deadlines import PERCENTILES, ticks_for
+from ticktree.analysis.rules.torch import LOADER_WAIT
 from ticktree.outputs.sentences.facts import FactText, formatted
 from ticktree.outputs.writing.formatting import counted
-
-# The torch instrument's section for the wait for a DataLoader's next batch.
-LOADER_WAIT = "DataLoader wait"
 
 
 def missed_deadline(facts: FactText) -> str:
@@ -154,7 +152,7 @@ def lock_convoy(facts: FactText) -> str:
     if "line" in facts:
         return (
             f"Hold the lock of {facts['line']} for less time: {facts.loop} waits for it there "
-            f"{facts['waited_per_tick_ns']} per tick, {facts['waited_share']} of {facts.name} [sampled]"
+            f"{facts['in_line_ns']} per tick, {facts['in_line_share']} of {facts.name} [sampled]"
         )
     return (
         f"Do less while the lock of {facts.name} is held, or give each worker its own lock: of "
@@ -163,7 +161,35 @@ def lock_convoy(facts: FactText) -> str:
     )
 
 
+def gil(facts: FactText) -> str:
+    return (
+        f"Run {facts['function']} in another process, or less often: {facts.tick} waits "
+        f"{facts['waited_share']} of its time for the interpreter (GIL), which that thread holds at {facts['line']} "
+        "[sampled]"
+    )
+
+
+def uneven_tasks(facts: FactText) -> str:
+    return (
+        f"Start the longest tasks first, split them, or continue without the last (as_completed): one call of "
+        f"{facts['section']} in ten takes {facts['long_call_ns']}, half of them {facts['typical_call_ns']}; "
+        f"{facts['workers']} × {facts['role']} work {facts['worked_ns']} each, and {facts['waited_ns']} is waited for "
+        "them"
+    )
+
+
 def transport(facts: FactText) -> str:
+    if "blocked_share" in facts:
+        return (
+            f"Send less through the queue (smaller types, only what is used), or share the memory: {facts.tick} waits "
+            f"{facts['waited_share']} of its time at {facts['section']}, while {facts['role']} waits "
+            f"{facts['blocked_share']} of its time until an item is taken: the time goes into passing them on"
+        )
+    if facts.name == LOADER_WAIT:
+        return (
+            f"Load batches in the process of {facts.loop}, DataLoader(..., num_workers=0): the workers are busy for "
+            f"{facts['worked_per_tick_ns']} per tick together, and it waits {facts['blocked_per_tick_ns']} for them"
+        )
     return (
         f"Do the work of {facts['workers']} × {facts['role']} in the process of {facts.loop} (SyncVectorEnv instead "
         f"of AsyncVectorEnv), or give each worker more per message: they are busy for {facts['worked_per_tick_ns']} "
@@ -175,6 +201,11 @@ def memory_growth(facts: FactText) -> str:
     per_tick = ""
     if "growth_per_tick_bytes" in facts:
         per_tick = f", {facts['growth_per_tick_bytes']} per tick of {facts.loop}"
+    if "full_in_ns" in facts:
+        return (
+            f"Look for what is kept (losses with their graph, lists, caches): the run's memory grows by "
+            f"{facts['growth_bytes_per_s']}{per_tick}, and at that pace the machine's is full in {facts['full_in_ns']}"
+        )
     return (
         f"the run's memory grows by {facts['growth_bytes_per_s']}{per_tick}, in {facts['rising_share']} of its "
         f"seconds, and is {facts['resident_bytes']} at the end: unless that is a buffer that is filled by plan, look "
@@ -183,6 +214,12 @@ def memory_growth(facts: FactText) -> str:
 
 
 def starved(facts: FactText) -> str:
+    if "role" in facts:
+        where = f", most of it in {facts['function']} ({facts['line']} [sampled])" if "line" in facts else ""
+        return (
+            f"Make items faster, or in more workers: {facts.tick} waits {facts['waited_share']} of its time at "
+            f"{facts['section']} for {facts['role']}{where}"
+        )
     return f"Fill {facts['gauge']} faster: it is 0 in {facts['empty_share']} of its readings"
 
 

@@ -2,16 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from ticktree.analysis.server_side import SERVER
 from ticktree.outputs.sentences.facts import FactText
 from ticktree.outputs.writing import formatting
 from ticktree.outputs.writing.formatting import counted
+from ticktree.profile.noted_lines import (
+    ARRAY_OF_LIST,
+    DEEP_COPY,
+    ELEMENT_LOOP,
+    GROWING_ARRAY,
+    JSON,
+    PICKLE,
+    PROGRAM,
+)
 
 # A call grows if it takes twice as long: noise and other load rarely double the mean of a third of a run.
 GROWS_FACTOR = 2.0
 
 
 def slow_loader(facts: FactText) -> str:
+    if "starts" in facts:
+        return (
+            "Keep the loader's workers between epochs, DataLoader(..., persistent_workers=True), or load without "
+            f"(num_workers=0): they are started {facts['starts']} times, for {facts['per_start_ns']} each, and with "
+            f"the wait for their first batches that is {facts['start_share']} of {facts.tick}"
+        )
     return (
         "Load batches in other processes, DataLoader(..., num_workers=2, persistent_workers=True): "
         f"{facts.loop} loads them itself, for {facts['load_per_tick_ns']} per tick, {facts['load_share']} of it"
@@ -35,7 +52,41 @@ def unused_gradients(facts: FactText) -> str:
     )
 
 
+# What to do about lines of each kind, and what they do.
+_LINES: Mapping[str, tuple[str, str]] = {
+    DEEP_COPY: ("Copy only the parts that change, or share what does not", "the deep copy at"),
+    JSON: ("Write only what is new as JSON, or write it less often", "the JSON made at"),
+    PICKLE: ("Pickle only what is new, or do so less often", "the pickle made at"),
+    PROGRAM: ("Keep one program running, or call a library instead", "the program started at"),
+    GROWING_ARRAY: (
+        "Write into an array that is allocated once, or join a list of the parts at the end",
+        "the array that grows, and is copied for it, at",
+    ),
+    ARRAY_OF_LIST: (
+        "Keep stored items in one preallocated array and index batches out of it",
+        "the array made of a list at",
+    ),
+    ELEMENT_LOOP: (
+        "Compute with whole arrays instead of with one element after the other",
+        "the loop over elements at",
+    ),
+}
+
+
+def hot_line(facts: FactText) -> str:
+    advice, what = _LINES[facts["line_kind"]]
+    where = f" in {facts.name}" if facts.finding.loop and facts.finding.path != facts.finding.loop else ""
+    whole = "each tick" if facts.finding.loop else "the run"
+    loop = f" of {facts.loop}" if facts.finding.loop else ""
+    return (
+        f"{advice}: {what} {facts['line']}{where} takes {facts['in_line_ns']} of {whole}{loop}, "
+        f"{facts['tick_share']} of it [sampled]"
+    )
+
+
 def list_of_arrays(facts: FactText) -> str:
+    if "line" in facts:
+        return hot_line(facts)
     return (
         f"Keep stored items in one preallocated array and index batches out of it: {facts['section']} makes an array "
         f"of {facts.number('items'):,.0f} items for each {facts['batch_section']}, {facts['per_batch_ns']} of its "

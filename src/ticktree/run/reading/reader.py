@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from ticktree.profile import Node, Profile, SampledStack, Samples, Weight, Writer
 from ticktree.profile import path as paths
 from ticktree.profile.codec import collector_paused
+from ticktree.profile.noted_lines import SAMPLED_LINES, NotedLines, kind_of, read_noted_lines
 from ticktree.profile.renaming import renamed
 from ticktree.profile.writer import by_process
 from ticktree.run.folded import gather
@@ -76,23 +77,27 @@ def _is_blank(node: Node) -> bool:
 _UNKNOWN_SHARE = 0.5
 # The same for self time of ticks, as a share of the time in sections: a larger part of a loop is no detail.
 _UNKNOWN_IN_TICKS = 0.25
-# A section that was not marked as a wait and is one for most of its self time is no explanation, if it has this share
-# of the run's time.
+# A section is worth a look into if what its samples show has this share of the run's time: a wait that is not marked
+# so and fills most of its self time, or a line of note.
+_TELLING_RUN_SHARE = 0.1
 _BLOCKED_SHARE = 0.5
-_BLOCKED_RUN_SHARE = 0.1
-_BLOCKED_STATES = frozenset({"lock", "io", "blocked"})
+_BLOCKED_STATES = frozenset({"gil", "lock", "io", "blocked"})
 
 
-def with_samples(profile: Profile, sampled: Sampled, path_of: Callable[[ProcessKey, int], str]) -> Profile:
+def with_samples(
+    profile: Profile, sampled: Sampled, path_of: Callable[[ProcessKey, int], str], noted: NotedLines
+) -> Profile:
     """Return the profile with the samples of its nodes' self time.
 
     Samples that were not requested are left out if sections explain most of the time, but for sections that wait and
-    are not marked so: they were taken in case sections did not, and then at a lower rate.
+    are not marked so, and for those with lines of note: they were taken in case sections did not, and then at a lower
+    rate.
 
     Args:
         profile: Profile of a whole run.
         sampled: The samples.
         path_of: Returns a node's path by its process and reference.
+        noted: The lines of note.
     """
     root = profile.root
     works = any(not node.wait for _, _, node in root.walk() if node is not root)
@@ -113,23 +118,30 @@ def with_samples(profile: Profile, sampled: Sampled, path_of: Callable[[ProcessK
             stacks[stack] = stacks[stack] + weight if stack in stacks else weight
     samples = Samples(stacks, sampled.dropped, sampled.late, sampled.looks, sampled.cpu_ns)
     if is_explained and not sampled.is_requested:
-        blocked = set(_blocked(samples, root))
-        if not blocked:
+        telling = set(_telling(samples, root, noted))
+        if not telling:
             return profile
-        samples = replace(
-            samples, stacks={stack: weight for stack, weight in stacks.items() if stack.path in blocked}
-        )
+        waits_for_gil = any(stack.state == "gil" and stack.path in telling for stack in stacks)
+        kept = {
+            stack: weight
+            for stack, weight in stacks.items()
+            if stack.path in telling or (waits_for_gil and stack.thread)  # which holds it
+        }
+        samples = replace(samples, stacks=kept)
     return replace(profile, samples=samples)
 
 
-def _blocked(samples: Samples, root: Node) -> Iterator[str]:
-    """Yield the paths of sections that wait for most of their self time, and are not marked as waits."""
+def _telling(samples: Samples, root: Node, noted: NotedLines) -> Iterator[str]:
+    """Yield the paths of sections whose samples show a wait that is not marked, or lines of note."""
     for path, stacks in samples.by_path().items():
         node = root.at(path)
+        if not path or node.wait or node.self_ns < _TELLING_RUN_SHARE * root.total_ns:
+            continue
         all_ns = sum(weight.ns for weight in stacks.values())
         waited_ns = sum(weight.ns for stack, weight in stacks.items() if stack.state in _BLOCKED_STATES)
-        is_large = node.self_ns >= _BLOCKED_RUN_SHARE * root.total_ns
-        if path and is_large and not node.wait and waited_ns > _BLOCKED_SHARE * all_ns:
+        noted_ns = sum(weight.ns for stack, weight in stacks.items() if kind_of(stack, noted))
+        is_noted = noted_ns * node.self_ns >= _TELLING_RUN_SHARE * all_ns * root.total_ns
+        if waited_ns > _BLOCKED_SHARE * all_ns or (noted_ns and is_noted):
             yield path
 
 
@@ -210,7 +222,8 @@ def read_run(run: RunFiles) -> Profile:
     without_room = count_without_room(run, known)
     lost = Profile(losses={LOSS: without_room} if without_room else {})
     merged = whole.merge(folded.profile, _machine(run), read_parts(run), lost, read_instrument_losses(run))
-    return merge_crowds(with_samples(without_blanks(merged), _sampled(run), joining.path_of))
+    noted = read_noted_lines(str(run.manifest.metadata.get(SAMPLED_LINES, "")))
+    return merge_crowds(with_samples(without_blanks(merged), _sampled(run), joining.path_of, noted))
 
 
 def _machine(run: RunFiles) -> Profile:

@@ -1,0 +1,185 @@
+"""Lines of a program that are known to be slow, or to wait for a lock, by their source.
+
+A sample says which line a thread is in, not what the line does there: numpy, torch, pickle and locks are C code.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping
+
+from ticktree.analysis.sampled_source import SourceOf, nodes_of
+from ticktree.analysis.section_kinds import makes_an_array
+from ticktree.profile import SampledStack
+from ticktree.profile.noted_lines import (
+    ARRAY_OF_LIST,
+    DEEP_COPY,
+    ELEMENT_LOOP,
+    GROWING_ARRAY,
+    JSON,
+    LOCK,
+    PICKLE,
+    PROGRAM,
+    NotedLines,
+)
+
+_DUMPS = frozenset({"dump", "dumps"})
+_PICKLERS = frozenset({"pickle", "cloudpickle", "dill"})
+_STARTS = frozenset({"run", "call", "check_call", "check_output", "getoutput", "Popen"})
+_JOINS = frozenset({"append", "concatenate", "vstack", "hstack", "cat"})
+# Calls that work on one number, so that a loop of them can be a few operations on arrays.
+_OF_NUMBERS = frozenset(
+    (
+        *("range", "reversed", "enumerate", "zip", "len", "item", "append"),
+        *(
+            "bool",
+            "int",
+            "float",
+            "int8",
+            "uint8",
+            "int16",
+            "int32",
+            "int64",
+            "float16",
+            "float32",
+            "float64",
+        ),
+        *("abs", "max", "min", "round", "floor", "ceil", "sqrt", "exp", "log"),
+        *("sin", "cos", "tan", "tanh", "atan2", "hypot"),
+    )
+)
+_Lines = Iterator[tuple[int, str]]
+
+
+def noted_lines(stacks: Iterable[SampledStack], source_of: SourceOf) -> NotedLines:
+    """Return the lines of a program, among those in samples, whose source says what their time is spent on.
+
+    Args:
+        stacks: of the program's threads.
+        source_of: returns a file's source.
+    """
+    sampled: dict[str, set[int]] = defaultdict(set)
+    for stack in stacks:
+        for line in stack.lines:
+            sampled[line.file].add(line.line)
+    noted: dict[tuple[str, int], frozenset[str]] = {}
+    for file, numbers in sampled.items():
+        for node in nodes_of(source_of(file)):
+            for number, kind in _kinds_at(node):
+                if number in numbers:
+                    noted[file, number] = noted.get((file, number), frozenset()) | {kind}
+    return noted
+
+
+def _kinds_at(node: ast.AST) -> _Lines:
+    for find in _FINDERS.get(type(node), ()):
+        yield from find(node)
+
+
+def _locks_by_with(node: ast.With) -> _Lines:
+    """Yield the lines of a `with` statement, unless its body calls something on the same line."""
+    lines = {node.lineno, *(item.context_expr.lineno for item in node.items)}
+    calls = (inner for statement in node.body for inner in ast.walk(statement) if isinstance(inner, ast.Call))
+    for number in lines - {call.lineno for call in calls}:
+        yield number, LOCK
+
+
+def _calls(node: ast.Call) -> _Lines:
+    owner, _, name = _dotted(node.func).rpartition(".")
+    if name == "acquire" and owner:
+        yield from ((number, LOCK) for number in range(node.lineno, (node.end_lineno or node.lineno) + 1))
+    if name == "deepcopy":
+        yield node.lineno, DEEP_COPY
+    if name in _DUMPS:
+        yield node.lineno, PICKLE if owner in _PICKLERS else JSON
+    if name in _STARTS:
+        yield node.lineno, PROGRAM
+
+
+def _arrays_of_lists(function: ast.FunctionDef | ast.Module) -> _Lines:
+    """Yield the lines that make an array of a list: one that is made there, or one that the function appends to."""
+    inner = list(ast.walk(function))
+    lists = {
+        node.func.value.id
+        for node in inner
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "append"
+        if isinstance(node.func.value, ast.Name)
+    }
+    for node in inner:
+        if isinstance(node, ast.Call) and node.args and makes_an_array(_dotted(node.func).rpartition(".")[2]):
+            of = node.args[0]
+            is_made_here = isinstance(of, ast.ListComp | ast.GeneratorExp) and _is_of_numbers(of)
+            if is_made_here or (isinstance(of, ast.Name) and of.id in lists):
+                yield node.lineno, ARRAY_OF_LIST
+                yield of.lineno, ARRAY_OF_LIST
+
+
+def _growing_arrays(node: ast.Assign) -> _Lines:
+    """Yield the line of `a = np.append(a, ...)` or `a = np.concatenate([a, ...])`, which copies `a` each time."""
+    call = node.value
+    if not (len(node.targets) == 1 and isinstance(call, ast.Call) and call.args):
+        return
+    if _dotted(call.func).rpartition(".")[2] in _JOINS:
+        first = call.args[0]
+        joined = first.elts if isinstance(first, ast.List | ast.Tuple) else [first]
+        if ast.unparse(node.targets[0]) in map(ast.unparse, joined):
+            yield call.lineno, GROWING_ARRAY
+
+
+def _element_loops(node: ast.For) -> _Lines:
+    """Yield the lines of a loop over indices that only computes with elements, one at a time."""
+    names = {inner.id for inner in ast.walk(node.target) if isinstance(inner, ast.Name)}
+    over = _dotted(node.iter.func) if isinstance(node.iter, ast.Call) else ""
+    if over not in ("range", "reversed", "enumerate") or not _is_of_numbers(node):
+        return
+    body = [inner for statement in node.body for inner in ast.walk(statement)]
+    used = {
+        name.id
+        for inner in body
+        if isinstance(inner, ast.Subscript)
+        for name in ast.walk(inner.slice)
+        if isinstance(name, ast.Name)
+    }
+    if names & used:
+        yield from (
+            (number, ELEMENT_LOOP) for number in range(node.lineno, (node.end_lineno or node.lineno) + 1)
+        )
+
+
+def _is_of_numbers(node: ast.AST) -> bool:
+    """Return whether code computes with numbers and calls nothing else."""
+    others = (
+        ast.Await
+        | ast.Yield
+        | ast.YieldFrom
+        | ast.With
+        | ast.AsyncWith
+        | ast.Try
+        | ast.FunctionDef
+        | ast.Lambda
+    )
+    return all(
+        not isinstance(inner, others)
+        and not (isinstance(inner, ast.Call) and _dotted(inner.func).rpartition(".")[2] not in _OF_NUMBERS)
+        for inner in ast.walk(node)
+    )
+
+
+def _dotted(node: ast.expr) -> str:
+    """Return the name of what is called, with what it is an attribute of if that has a name: `np.stack`."""
+    if isinstance(node, ast.Name):
+        return node.id
+    if isinstance(node, ast.Attribute):
+        return f"{_dotted(node.value)}.{node.attr}"
+    return "?"
+
+
+_FINDERS: Mapping[type[ast.AST], tuple[Callable[..., _Lines], ...]] = {
+    ast.With: (_locks_by_with,),
+    ast.Call: (_calls,),
+    ast.Assign: (_growing_arrays,),
+    ast.For: (_element_loops,),
+    ast.FunctionDef: (_arrays_of_lists,),
+    ast.Module: (_arrays_of_lists,),
+}

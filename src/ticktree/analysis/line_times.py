@@ -1,0 +1,64 @@
+"""How much time of loops samples found at lines of note."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from pathlib import PurePath
+from typing import NamedTuple
+
+from ticktree.analysis.context import Context
+from ticktree.analysis.loops import SectionView
+from ticktree.analysis.sampled import SampledTime, interval, sampled_times
+from ticktree.profile.noted_lines import SAMPLED_LINES, kind_of, read_noted_lines
+from ticktree.profile.samples import LEAST_SAMPLES
+
+
+class LineTime(NamedTuple):
+    """The time of one section at lines of one kind.
+
+    Attributes:
+        section: the section of a main loop, or of the run if there is no loop.
+        kind: one of `profile.noted_lines.KINDS`.
+        line: the line with most of it, as FILE:NUMBER.
+        share: its part of the section's self time.
+        ns: per tick, or of the run.
+        surely_ns: the lower end of its 95% interval.
+        samples: of the section.
+    """
+
+    section: SectionView
+    kind: str
+    line: str
+    share: float
+    ns: float
+    surely_ns: float
+    samples: int
+
+
+def line_times(context: Context) -> Iterator[LineTime]:
+    """Yield the times of the main loops' sections at lines of note, from the samples of their self time."""
+    facts = context.profile.metadata.get(SAMPLED_LINES, ())
+    noted = read_noted_lines("\n".join(map(str, facts)))
+    times = sampled_times(context.profile) if noted else {}
+    for view in context.main_loops:
+        for section in view.sections:
+            sampled = times.get(section.path)
+            if sampled is None or sampled.count < LEAST_SAMPLES or section.node.wait or section.is_parallel:
+                continue
+            spent: dict[str, Counter[str]] = defaultdict(Counter)
+            for stack, ns in sampled.parts().items():
+                found = kind_of(stack, noted)
+                if found is not None:
+                    kind, line = found
+                    spent[kind][f"{PurePath(line.file).name}:{line.line}"] += ns
+            for kind, lines in sorted(spent.items()):
+                yield _line_time(section, kind, lines, sampled)
+
+
+def _line_time(section: SectionView, kind: str, lines: Counter[str], sampled: SampledTime) -> LineTime:
+    share = lines.total() / sampled.ns
+    surely = interval(share, sampled.count)[0]
+    line, _ = lines.most_common(1)[0]
+    ns = section.self_ns
+    return LineTime(section, kind, line, share, share * ns, surely * ns, sampled.count)

@@ -1,0 +1,55 @@
+"""The rule about hot lines: code that is known to be slow, where samples show that a loop spends its time there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import ClassVar
+
+from ticktree.analysis.context import Context
+from ticktree.analysis.finding import WARNING_SHARE, Claim, Finding
+from ticktree.analysis.line_times import LineTime, line_times
+from ticktree.profile.noted_lines import ARRAY_OF_LIST, LOCK
+
+# A part of a tick that is worth the work of writing the line again. Our own choice.
+LEAST_LINE_SHARE = WARNING_SHARE
+# Other rules are about these.
+_OF_OTHER_RULES = frozenset({ARRAY_OF_LIST, LOCK})
+
+
+class HotLineRule:
+    """Much of a tick is spent in a line that is known to be slow, and for which there is something faster.
+
+    Finds deep copies, JSON, pickles, programs that are started, arrays that grow, and loops over the elements of
+    arrays; see docs/rules/hot-line.md.
+    """
+
+    name: ClassVar[str] = "hot-line"
+
+    def find(self, context: Context) -> Iterator[Finding]:
+        """Yield a finding for each section of a main loop, or of a run without loops, and each kind of line."""
+        for time in line_times(context):
+            if time.kind not in _OF_OTHER_RULES and is_hot(time):
+                yield line_finding(self.name, time)
+
+
+def is_hot(time: LineTime) -> bool:
+    """Return whether at least a tenth of the tick is surely spent in these lines."""
+    return time.section.view.share(time.surely_ns) >= LEAST_LINE_SHARE
+
+
+def line_finding(rule: str, time: LineTime) -> Finding:
+    """Return the finding that a loop could do without the time in these lines."""
+    view = time.section.view
+    return Finding(
+        rule=rule,
+        claim=Claim(view.share(time.ns), view.path),
+        path=time.section.path,
+        facts={
+            "line": time.line,
+            "line_kind": time.kind,
+            "in_line_ns": round(time.ns),
+            "tick_share": view.share(time.ns),
+            "in_line_share": time.share,
+            "samples": time.samples,
+        },
+    )

@@ -1,0 +1,119 @@
+"""Lines that are known to be slow, found by samples and the program's source."""
+
+from __future__ import annotations
+
+import pytest
+
+from support.example_samples import sampled_store
+from support.findings import findings
+from support.sampled_runs import run_sampled
+from ticktree.analysis.rules.copies import ListOfArraysRule
+from ticktree.analysis.rules.lines import HotLineRule
+from ticktree.profile import CodeLine
+
+HOT = CodeLine("Buffer.sample", "/home/ada/train.py", 7)
+OTHER = CodeLine("Buffer.sample", "/home/ada/train.py", 9)
+RULES = [HotLineRule(), ListOfArraysRule()]
+
+
+def found(profile):
+    return findings(profile, rules=RULES)
+
+
+@pytest.mark.parametrize(
+    ("kind", "rule", "message"),
+    [
+        (
+            "pickle",
+            "hot-line",
+            "Pickle only what is new, or do so less often: the pickle made at train.py:7 in store",
+        ),
+        (
+            "growing-array",
+            "hot-line",
+            "Write into an array that is allocated once, or join a list of the parts at the end: the array that "
+            "grows, and is copied for it, at train.py:7 in store",
+        ),
+        (
+            "array-of-list",
+            "list-of-arrays",
+            "Keep stored items in one preallocated array and index batches out of it: the array made of a list at "
+            "train.py:7 in store",
+        ),
+        (
+            "element-loop",
+            "hot-line",
+            "Compute with whole arrays instead of with one element after the other: the loop over elements at "
+            "train.py:7 in store",
+        ),
+    ],
+)
+def test_a_line_of_each_kind_is_found(kind, rule, message):
+    counts = {(HOT, "running"): 60, (OTHER, "gil"): 15, (OTHER, "sleep"): 25}
+    noted = f"{kind} {HOT.file}:7\n{kind} {OTHER.file}:9"
+    (one,) = found(sampled_store(counts, noted))
+    assert one.message == f"{message} takes 6.00 ms of each tick of train, 60% of it [sampled]"
+    assert (one.rule, one.path, one.loop, one.severity) == (rule, "train/store", "train", "critical")
+    assert one.saving is not None
+    assert one.saving.share == pytest.approx(0.6)
+
+
+@pytest.mark.parametrize(
+    "profile",
+    [
+        sampled_store({(HOT, "running"): 90}),
+        sampled_store({(HOT, "running"): 15, (OTHER, "running"): 85}, f"pickle {HOT.file}:7"),
+        sampled_store({(HOT, "running"): 15}, f"pickle {HOT.file}:7"),
+        sampled_store({(HOT, "io"): 90}, f"pickle {HOT.file}:7"),
+    ],
+    ids=["nothing noted", "little", "few samples", "waits"],
+)
+def test_other_samples_give_no_finding(profile):
+    assert found(profile) == []
+
+
+COPIES = """
+import copy, time
+
+def configured(config):
+    return copy.deepcopy(config)
+
+def main():
+    config = {number: [number] for number in range(2000)}
+    end = time.perf_counter() + 2
+    while time.perf_counter() < end:
+        configured(config)
+
+main()
+"""
+
+
+def test_an_unmarked_program_that_copies_deeply(tmp_path):
+    profile, _ = run_sampled(tmp_path, COPIES, "--quiet", before="")
+    assert [(one.rule, one.path, one.loop, one.facts["line"]) for one in found(profile)] == [
+        ("hot-line", "", None, "program.py:5")
+    ]
+
+
+MARKED = """
+import time
+import numpy as np
+import ticktree
+
+items = [(np.zeros(64, np.float32), number) for number in range(512)]
+end = time.perf_counter() + 4
+for tick in ticktree.loop("train", iter(lambda: time.perf_counter() < end, False)):
+    with ticktree.section("sample"):
+        batch = np.stack([item[0] for item in items])
+    with ticktree.section("update"):
+        batch.sum()
+"""
+
+
+def test_a_section_that_is_marked_keeps_the_samples_of_such_lines(tmp_path):
+    profile, _ = run_sampled(tmp_path, MARKED, "--quiet", before="")
+    assert profile.samples is not None
+    assert {stack.path for stack in profile.samples.stacks} == {"train/sample"}
+    assert [(one.rule, one.path, one.facts["line"]) for one in found(profile)] == [
+        ("list-of-arrays", "train/sample", "program.py:10")
+    ]

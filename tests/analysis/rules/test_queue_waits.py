@@ -1,0 +1,85 @@
+"""A loop that waits at a queue: for producers that are busy, or for items that take long to be passed on."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from support.example_samples import sampled, stack
+from support.example_trainers import LEARNER, MS, node, worker, writer
+from support.findings import findings
+from ticktree.analysis.rules.queues import StarvedRule
+from ticktree.analysis.rules.workers import IdleWorkerRule, TransportRule
+from ticktree.profile import CodeLine, Loop, Node, Profile, Share, Waker, Wakes
+
+TICKS = 200
+LOADER = worker(1)
+READ = CodeLine("read_shard", "/home/ada/train.py", 14)
+
+
+def consuming(
+    get_ms: int, put_ms: int = 0, *, other_ms: int = 0, known=1.0, calls=TICKS, marked=True
+) -> Profile:
+    """A loop of 10 ms that takes an item each tick, and the worker that puts it, with their waits."""
+    wakers = {Waker("queue", LEARNER, LOADER, ""): Wakes(calls, round(known * get_ms * MS * calls), 0)}
+    getting = node("Queue.get", {LEARNER: [get_ms * MS] * calls}, wait=True, wakers=wakers)
+    loop = node("train", {LEARNER: [10 * MS] * TICKS}, getting)
+    puts = node("Queue.put", {LOADER: [put_ms * MS] * TICKS}, beside=True, wait=True)
+    others = node("Lock.acquire", {LOADER: [other_ms * MS] * TICKS}, beside=True, wait=True)
+    run_ns = 10 * MS * TICKS
+    parts = (loop,) if marked else (getting,)
+    children = {child.name: child for child in (*parts, *(each for each in (puts, others) if each.total_ns))}
+    root = Node(name="root", children=children)
+    if not marked:
+        outside = Share(0, run_ns - getting.total_ns, 0)
+        root = replace(root, self_ns=outside.self_ns, by_writer={LEARNER: outside})
+    loops = {"train": Loop(path="train", ticks=TICKS, stats=loop.steady, busy_ns=loop.stats.sum_ns)}
+    writers = [writer(LEARNER, "learner", last_ns=run_ns), writer(LOADER, "loader", last_ns=run_ns)]
+    return Profile(root=root, loops=loops if marked else {}, writers={each.id: each for each in writers})
+
+
+def found(profile: Profile):
+    every = findings(profile, rules=[StarvedRule(), TransportRule(), IdleWorkerRule()])
+    return [one for one in every if one.kind == "recommendation"]
+
+
+def test_a_loop_waits_for_a_producer_that_never_waits():
+    (one,) = found(consuming(8))
+    assert one.message == (
+        "Make items faster, or in more workers: a tick of train waits 80% of its time at Queue.get for loader"
+    )
+    assert (one.rule, one.path, one.loop) == ("starved", "train/Queue.get", "train")
+    assert one.saving is not None
+    assert one.saving.share == pytest.approx(0.8)
+
+
+def test_samples_say_where_the_producer_spends_its_time():
+    samples = sampled({stack("", READ, state="sleep", thread="other threads"): 40})
+    (one,) = found(replace(consuming(8), samples=samples))
+    assert one.message.endswith("for loader, most of it in read_shard (train.py:14 [sampled])")
+
+
+def test_so_does_a_program_without_loops():
+    (one,) = found(consuming(8, marked=False))
+    assert (one.rule, one.path, one.loop) == ("starved", "Queue.get", None)
+    assert one.message.startswith("Make items faster, or in more workers: the run waits ")
+
+
+def test_where_both_wait_the_time_goes_into_passing_items_on():
+    (one,) = found(consuming(9, 9))
+    assert one.message == (
+        "Send less through the queue (smaller types, only what is used), or share the memory: a tick of train waits "
+        "90% of its time at Queue.get, while loader waits 90% of its time until an item is taken: the time goes into "
+        "passing them on"
+    )
+    assert (one.rule, one.path) == ("transport", "train/Queue.get")
+
+
+@pytest.mark.parametrize(
+    "profile",
+    [consuming(2), consuming(8, other_ms=6), consuming(8, known=0.4), consuming(8, calls=5)],
+    ids=["it works", "the producer waits for another", "for others", "few"],
+)
+def test_other_waits_at_queues_are_no_lack_of_producers(profile):
+    assert [one.rule for one in found(profile) if one.rule != "idle-worker"] == []

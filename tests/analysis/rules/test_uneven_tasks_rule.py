@@ -1,0 +1,94 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+from dataclasses import replace
+
+import pytest
+
+from support.example_trainers import LEARNER, MS, node, worker, writer
+from support.findings import findings
+from ticktree.analysis.rules.workers import StragglerRule, UnevenTasksRule
+from ticktree.profile import Node, Profile, Waker, Wakes
+from ticktree.run.finishing import RunDirectory
+
+ROUNDS = 50
+WORKERS = [worker(number) for number in range(4)]
+
+
+def pool(long_ms: int, waited_ms: int, *, name="ThreadPoolExecutor-0", rounds=ROUNDS) -> Profile:
+    """A pool of four, whose tasks take 10 ms, but the last of each round, and how long each round was waited for."""
+    tasks = {
+        who: [(10 if (at + number) % 4 else long_ms) * MS for at in range(rounds)]
+        for number, who in enumerate(WORKERS)
+    }
+    wakers = {
+        Waker("future", LEARNER, who, ""): Wakes(rounds, waited_ms * MS * rounds // 4, 0) for who in WORKERS
+    }
+    waits = node("Future.result", {LEARNER: [waited_ms * MS] * rounds}, wait=True, wakers=wakers)
+    work = node("evaluate", tasks, beside=True)
+    run_ns = (waited_ms + 1) * MS * rounds
+    writers = [
+        writer(LEARNER, "learner", last_ns=run_ns),
+        *(writer(who, name, last_ns=run_ns) for who in WORKERS),
+    ]
+    root = Node(name="root", self_ns=MS * rounds, children={child.name: child for child in (waits, work)})
+    return Profile(root=root, writers={each.id: each for each in writers})
+
+
+def found(profile: Profile):
+    return findings(profile, rules=[UnevenTasksRule(), StragglerRule()])
+
+
+def test_a_pool_is_waited_for_whose_tasks_take_unequally_long():
+    (one,) = found(pool(70, 70))
+    assert one.message == (
+        "Start the longest tasks first, split them, or continue without the last (as_completed): one call of evaluate "
+        "in ten takes 69.3 ms, half of them 10.1 ms; 4 × ThreadPoolExecutor-0 work 1.25 s each, and 3.50 s is waited "
+        "for them"
+    )
+    assert (one.rule, one.path, one.loop) == ("uneven-tasks", "evaluate", None)
+    assert one.saving is not None
+    assert one.saving.share == pytest.approx((70 - 25) / 71, rel=0.05)
+
+
+@pytest.mark.parametrize(
+    "profile",
+    [pool(12, 12), pool(70, 30), pool(70, 70, name="actor"), pool(70, 70, rounds=4)],
+    ids=["equal", "busy", "no pool", "few"],
+)
+def test_other_pools_give_no_finding(profile):
+    assert [one.rule for one in found(profile) if one.rule == "uneven-tasks"] == []
+
+
+def test_a_worker_that_got_more_of_the_long_tasks_is_no_straggler():
+    profile = pool(70, 70)
+    work = profile.root.at("evaluate")
+    first = work.by_writer[WORKERS[0]]
+    more = replace(
+        work, by_writer={**work.by_writer, WORKERS[0]: replace(first, total_ns=2 * first.total_ns)}
+    )
+    children = {**profile.root.children, "evaluate": more}
+    found_in = found(replace(profile, root=replace(profile.root, children=children)))
+    assert [one.rule for one in found_in] == ["uneven-tasks"]
+
+
+PROGRAM = """
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+def evaluate(seconds):
+    time.sleep(seconds)
+
+with ThreadPoolExecutor(4) as pool:
+    for _ in range(30):
+        list(pool.map(evaluate, [0.002, 0.002, 0.04, 0.002]))
+"""
+
+
+def test_a_program_that_waits_for_the_longest_of_each_round(tmp_path):
+    (tmp_path / "program.py").write_text(PROGRAM)
+    command = [sys.executable, "-m", "ticktree", "run", "--quiet", "program.py"]
+    subprocess.run(command, cwd=tmp_path, check=True, timeout=300)
+    profile = RunDirectory.newest(tmp_path / "ticktree-runs").profile()
+    assert [one.rule for one in findings(profile)][:1] == ["uneven-tasks"]
