@@ -4,7 +4,7 @@ import type { Model } from "./model";
 import { misses, type Stretch } from "./stretch";
 
 const BOUNDARY_OPACITY = 0.16;
-const MISS_PX = 5;
+export const MISS_PX = 5;
 
 /** Faint lines through all rows where ticks begin. */
 export function drawBoundaries(context: CanvasRenderingContext2D, at: readonly number[], heightPx: number): void {

@@ -1,12 +1,11 @@
 import { ink } from "../theme";
 import type { TimelineFacts } from "../types";
 import { sizeOf } from "./layout";
-import { drawMisses } from "./marks";
+import { drawMisses, MISS_PX } from "./marks";
 import type { Model } from "./model";
 import { density } from "./stretch";
 
 const FRAME_LEAST_PX = 6;
-const MISS_PX = 5;
 const DIMMED = 0.55;
 
 /** Draws the whole recorded time as a strip: how many calls were open on a track, the missed ticks, and what is visible. */
