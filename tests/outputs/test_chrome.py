@@ -66,6 +66,27 @@ def test_what_is_lost_is_said():
     assert exported(recorder)["otherData"]["not_recorded"] == {"calls before the timeline": 5}
 
 
+def test_a_missed_tick_has_a_mark_with_its_number_and_its_lateness():
+    recorder = ticktree.Recorder(virtual_clock=True, timeline=1000)
+    for tick in recorder.loop("control", range(30), hz=100, warmup=0):
+        with recorder.section("think"):
+            recorder.advance(14_000_000 if tick in (20, 27) else 6_000_000)
+    trace = exported(recorder)["traceEvents"]
+    ticks = [(one["ts"], one["tid"]) for one in trace if one["name"] == "control"]
+    assert [one for one in trace if one["ph"] == "i"] == [
+        {
+            "name": "missed tick",
+            "ph": "i",
+            "s": "t",
+            "ts": ticks[tick][0],
+            "args": {"tick": tick, "late_ns": 4_000_000},
+            "pid": 0,
+            "tid": ticks[tick][1],
+        }
+        for tick in (20, 27)
+    ]
+
+
 def test_without_a_timeline_it_is_refused():
     recorder = ticktree.Recorder(virtual_clock=True)
     with pytest.raises(TicktreeError, match="ticktree run --timeline"):

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
 import threading
 import zlib
+from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
 
 import ticktree
+from support.example_timelines import crowd, lane
 from ticktree.errors import TicktreeError
+from ticktree.machine.readings import gauge_of
 from ticktree.outputs import EXPORTS
 from ticktree.outputs.protobuf import MessageRows, varint
 from ticktree.profile import Profile
@@ -31,18 +37,29 @@ def packets_of(data):
 
 def slices_of(packets):
     """(track, name, category, start, end) of each slice, by the rules that readers of such traces follow."""
-    found, open_on, names, kinds, track, clock = [], {}, {}, {}, {}, {}
+    return read(packets)[0]
+
+
+def marks_of(packets):
+    """(track, slice that it lies in, moment, arguments) of each mark of a missed tick."""
+    return read(packets)[1]
+
+
+def read(packets):
+    """The slices and the marks."""
+    found, marks, open_on, names, kinds, keys, track, clock = [], [], {}, {}, {}, {}, {}, {}
     for packet in packets:
         sequence = packet.trusted_packet_sequence_id
         if packet.HasField("interned_data"):
             names[sequence] = {one.iid: one.name for one in packet.interned_data.event_names}
             kinds[sequence] = {one.iid: one.name for one in packet.interned_data.event_categories}
+            keys[sequence] = {one.iid: one.name for one in packet.interned_data.debug_annotation_names}
         if packet.HasField("trace_packet_defaults"):
             track[sequence] = packet.trace_packet_defaults.track_event_defaults.track_uuid
             clock[sequence] = packet.clock_snapshot.clocks[0].timestamp
             assert packet.clock_snapshot.clocks[1].is_incremental
         event = packet.track_event
-        if event.type not in (event.TYPE_SLICE_BEGIN, event.TYPE_SLICE_END):
+        if not event.type or sequence not in track:
             continue
         assert packet.sequence_flags & packet.SEQ_NEEDS_INCREMENTAL_STATE
         clock[sequence] += packet.timestamp
@@ -50,10 +67,14 @@ def slices_of(packets):
         if event.type == event.TYPE_SLICE_BEGIN:
             kind = [kinds[sequence][at] for at in event.category_iids]
             stack.append((names[sequence][event.name_iid], kind, clock[sequence]))
+        elif event.type == event.TYPE_INSTANT:
+            assert names[sequence][event.name_iid] == "missed tick"
+            notes = {keys[sequence][one.name_iid]: one.uint_value for one in event.debug_annotations}
+            marks.append((track[sequence], stack[-1][0], clock[sequence], notes))
         else:
             found.append((track[sequence], *stack.pop(), clock[sequence]))
     assert not any(open_on.values())
-    return found
+    return found, marks
 
 
 def tracks_of(packets):
@@ -160,7 +181,109 @@ def test_a_gauge_is_a_counter_at_the_moment_it_was_read_last():
     ((*_, end),) = slices_of(packets)
     assert value == -1.5
     assert abs(at - end) < 1_000_000_000  # wall clock and monotonic clock, read one after the other
-    assert any(track.name == "depth" and track.HasField("counter") for track in tracks_of(packets).values())
+    tracks = tracks_of(packets)
+    (counter,) = [track for track in tracks.values() if track.HasField("counter")]
+    assert counter.name == "depth"
+    assert tracks[counter.parent_uuid].HasField("process")
+
+
+def test_counters_are_below_the_process_that_reported_them_and_no_track_is_empty():
+    """Viewers show tracks without a process above all others: so a screen began with six lines at the right edge."""
+    learner, (_, recorded) = lane(0, "learner"), crowd(500, workers=1)
+    gauge = partial(gauge_of, value=1.0, wall_ns=10**18 + 5_000_000)
+    gauges = [
+        gauge("machine/used", writer="1-1"),
+        gauge("mine", writer=learner.process),
+        gauge("depth", writer=lane(1, "").process),
+    ]
+    timeline = replace(recorded, began_wall_ns=10**18)
+    profile = replace(Profile.empty(), gauges={one.name: one for one in gauges})
+    packets = list(packets_of(EXPORTS["perfetto"].render(profile, timeline=timeline)))
+    tracks = tracks_of(packets)
+    counters = {track.name: track for track in tracks.values() if track.HasField("counter")}
+    pids = {name: tracks[track.parent_uuid].process.pid for name, track in counters.items()}
+    assert pids == {"machine/used": learner.pid, "mine": learner.pid, "depth": lane(1, "").pid}
+    used = {one[0] for one in slices_of(packets)} | {
+        one.track_event.track_uuid for one in packets if one.track_event.type == one.track_event.TYPE_COUNTER
+    }
+    assert used | {tracks[at].parent_uuid for at in used} == tracks.keys()
+    trace = json.loads(EXPORTS["chrome"].render(profile, timeline=timeline))["traceEvents"]
+    assert {one["name"]: one["pid"] for one in trace if one["ph"] == "C"} == pids
+
+
+def test_a_missed_tick_has_a_mark_with_its_number_and_its_lateness(recorder):
+    for tick in recorder.loop("control", range(30), hz=100, warmup=0):
+        with recorder.section("think"):
+            recorder.advance(14_000_000 if tick in (20, 27) else 6_000_000)
+    packets = exported(recorder)
+    (slices, marks) = read(packets)
+    starts = sorted(start for _, name, _, start, _ in slices if name == "control")
+    (track,) = {one[0] for one in slices}
+    assert marks == [
+        (track, "control", starts[tick], {"tick": tick, "late_ns": 4_000_000}) for tick in (20, 27)
+    ]
+
+
+def test_marks_are_on_the_tracks_of_their_threads_and_as_many_as_the_recorder_counted():
+    """More moments than are packed at once; a thread that ended hands its lane's number to none."""
+    recorder = ticktree.Recorder(virtual_clock=True, timeline=200_000)
+    ended = threading.Event()
+
+    def drive() -> None:
+        for tick in recorder.loop("drive", range(12), hz=100, warmup=0):
+            recorder.advance(11_000_000 if tick % 3 == 2 else 1_000_000)
+        turn.set()
+        ended.wait()
+
+    threads = []
+    for number in range(2):
+        turn = threading.Event()
+        threads.append(threading.Thread(target=drive, name=f"driver {number}"))
+        threads[-1].start()
+        turn.wait()
+    ended.set()
+    for thread in threads:
+        thread.join()
+    for tick in recorder.loop("control", range(50_000), hz=100, warmup=0):
+        recorder.advance(10_000_000 + tick % 7)
+    packets = exported(recorder)
+    marks, loops, tracks = marks_of(packets), recorder.snapshot().loops, tracks_of(packets)
+    for name, loop in loops.items():
+        late = [mark[3]["late_ns"] for mark in marks if mark[1] == name]
+        assert (len(late), sum(late)) == (loop.missed, loop.lateness.sum_ns)
+    numbers = {}
+    for track, name, _, notes in marks:
+        numbers.setdefault((tracks[track].thread.thread_name, name), []).append(notes["tick"])
+    assert numbers == {
+        ("driver 0", "drive"): [2, 5, 8, 11],
+        ("driver 1", "drive"): [2, 5, 8, 11],
+        ("MainThread", "control"): [tick for tick in range(50_000) if tick % 7],
+    }
+
+
+def test_a_missed_tick_whose_number_is_not_known_has_a_mark_without_one(recorder):
+    async def agent(busy_ns: int) -> None:
+        for _ in recorder.loop("agent", range(5), hz=100, warmup=0):
+            recorder.advance(busy_ns)
+            with recorder.section("reply", wait=True):
+                await asyncio.sleep(0)
+
+    async def main() -> None:
+        await asyncio.gather(agent(4_000_000), agent(12_000_000))
+
+    asyncio.run(main())
+    assert [notes for *_, notes in marks_of(exported(recorder))] == [{"late_ns": 2_000_000}] * 5
+
+
+def test_warm_up_and_ticks_of_a_loop_without_a_rate_have_no_mark(recorder):
+    for _ in recorder.loop("control", range(10), hz=100, warmup=8):
+        recorder.advance(14_000_000)
+    for _ in recorder.loop("train", range(8)):
+        recorder.advance(14_000_000)
+    assert [(name, notes["tick"]) for _, name, _, notes in marks_of(exported(recorder))] == [
+        ("control", 8),
+        ("control", 9),
+    ]
 
 
 def test_a_process_without_a_number_has_one_all_the_same(recorder):

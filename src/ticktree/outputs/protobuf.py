@@ -117,7 +117,8 @@ class MessageRows:
         """The length of each message so far."""
         found = np.zeros(self._count, np.int64)
         for _, used in self._pieces:
-            found += used.sum(axis=1)
+            for column in used.T:  # sums of whole columns are several times faster than one of each short row
+                found += column
         return found
 
     def constant(self, data: bytes) -> MessageRows:

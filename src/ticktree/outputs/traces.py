@@ -10,19 +10,20 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from ticktree.analysis.categories import WAITING, Categories
+from ticktree.analysis.timeline_ticks import ticks_of
 from ticktree.outputs.options import ViewOptions
 from ticktree.outputs.protobuf import BYTES, VARINT, MessageRows, chunks, double, integer, message, tag, text
 from ticktree.outputs.view.headline import lost
 from ticktree.profile import Gauge, Profile
 from ticktree.profile import path as paths
-from ticktree.profile.timeline import Column, Lane, Timeline
+from ticktree.profile.timeline import Column, Lane, Timeline, one_spot_per_node
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,19 +131,63 @@ def _fits(open_ends: list[int], start: int, end: int) -> bool:
     return not open_ends or end <= open_ends[-1]
 
 
+_MISSED_TICK = "missed tick"
+
+
+@dataclass(frozen=True, eq=False)
+class _Misses:
+    """Which calls of a timeline are missed ticks.
+
+    Attributes:
+        late_ns: of each call, by how much the tick was missed; 0 if it was not, or is no tick.
+        number: of each call, the number of the tick in its writer's loop, from 0; -1 if it is not known.
+    """
+
+    late_ns: Column
+    number: Column
+
+    def of(self, calls: Column | slice) -> _Misses:
+        """Return those of these calls."""
+        return _Misses(self.late_ns[calls], self.number[calls])
+
+
+def _misses(profile: Profile, timeline: Timeline, tracks: list[Track]) -> _Misses:
+    found = _Misses(np.zeros(len(timeline), np.int64), np.full(len(timeline), -1, np.int64))
+    for ticks in ticks_of(profile, timeline, [(track.lane, track.calls) for track in tracks]):
+        found.late_ns[ticks.calls] = ticks.late_ns
+        if ticks.first is not None:
+            found.number[ticks.calls] = ticks.first + np.arange(len(ticks.calls))
+    return found
+
+
+def _readings(profile: Profile, timeline: Timeline, tracks: list[Track]) -> Iterator[tuple[Gauge, int, Lane]]:
+    """Yield each gauge with the time of its last reading, the only one that a profile has, and a lane of its process.
+
+    That is the process that reported the reading; for one without calls, such as the supervisor, which reads the
+    machine, it is the first. Viewers show tracks without a process above all others, where these are mostly empty.
+    """
+    began = timeline.began_wall_ns
+    lanes = {track.lane.process: track.lane for track in reversed(tracks)}
+    for gauge in profile.gauges.values():
+        if began is not None and gauge.last_wall_ns >= began and tracks:
+            yield gauge, gauge.last_wall_ns - began, lanes.get(gauge.writer, tracks[0].lane)
+
+
 # A thread's number is the kernel's; other tracks get numbers above all of these, within the 32 bits that readers use.
 _FIRST_NUMBER = 1 << 24
 
 
 def render_chrome(profile: Profile, options: ViewOptions, timeline: Timeline) -> bytes:
     """Return the timeline as JSON and a newline: one event per line, times in microseconds to the nanosecond."""
+    timeline = one_spot_per_node(timeline)
     tracks = list(tracks_of(timeline))
+    misses = _misses(profile, timeline, tracks)
     numbers = _thread_numbers(tracks)
     heads = _heads(timeline, options)
     lines = [json.dumps(one) for one in _metadata(tracks, numbers)]
-    lines += [json.dumps(one) for one in _counters(profile.gauges.values(), timeline, tracks)]
+    lines += [json.dumps(one) for one in _counters(profile, timeline, tracks)]
     for track, number in zip(tracks, numbers, strict=True):
-        lines += _calls(timeline, track, number, heads)
+        lines += _calls(timeline, track, number, heads, misses.of(track.calls))
     about: dict[str, Any] = {
         "exported_by": "ticktree",
         "clocks": sorted(timeline.clocks),
@@ -182,20 +227,10 @@ def _metadata(tracks: list[Track], numbers: list[int]) -> Iterator[dict[str, Any
         yield {"name": "thread_sort_index", **where, "args": {"sort_index": at}}
 
 
-def _counters(gauges: Iterable[Gauge], timeline: Timeline, tracks: list[Track]) -> Iterator[dict[str, Any]]:
-    """Yield, for each gauge, the only reading whose time is known: the last."""
-    began = timeline.began_wall_ns
-    for gauge in gauges:
-        if began is not None and gauge.last_wall_ns >= began and tracks:
-            since = gauge.last_wall_ns - began
-            pid = tracks[0].lane.pid
-            yield {
-                "name": gauge.name,
-                "ph": "C",
-                "pid": pid,
-                "ts": since / 1000,
-                "args": {"value": gauge.last},
-            }
+def _counters(profile: Profile, timeline: Timeline, tracks: list[Track]) -> Iterator[dict[str, Any]]:
+    for gauge, since, lane in _readings(profile, timeline, tracks):
+        where = {"ph": "C", "pid": lane.pid, "ts": since / 1000}
+        yield {"name": gauge.name, **where, "args": {"value": gauge.last}}
 
 
 def _heads(timeline: Timeline, options: ViewOptions) -> list[str]:
@@ -211,18 +246,36 @@ def _heads(timeline: Timeline, options: ViewOptions) -> list[str]:
     return found
 
 
-def _calls(timeline: Timeline, track: Track, number: int, heads: list[str]) -> Iterator[str]:
+def _calls(timeline: Timeline, track: Track, number: int, heads: list[str], misses: _Misses) -> Iterator[str]:
+    """Yield the line of each call of a track, and after that of a missed tick, its mark."""
     where = f',"pid":{track.lane.pid},"tid":{number}}}'
     starts = timeline.start_ns[track.calls].tolist()
     durations = timeline.duration_ns[track.calls].tolist()
     spots = timeline.spot[track.calls]
     elsewhere = _elsewhere(timeline, spots, track.order)
-    for start, duration, spot, is_elsewhere in zip(starts, durations, spots.tolist(), elsewhere, strict=True):
+    marks = _marks(misses)
+    for at, (start, duration, spot, is_elsewhere) in enumerate(
+        zip(starts, durations, spots.tolist(), elsewhere, strict=True)
+    ):
         path = f',"args":{{"path":{json.dumps(timeline.spots[spot].path)}}}' if is_elsewhere else ""
         yield (
             f'{heads[spot]},"ts":{start // 1000}.{start % 1000:03d}'
             f',"dur":{duration // 1000}.{duration % 1000:03d}{path}{where}'
         )
+        if at in marks:
+            yield (
+                f'{{"name":"{_MISSED_TICK}","ph":"i","s":"t","ts":{start // 1000}.{start % 1000:03d}'
+                f',"args":{json.dumps(marks[at])}{where}'
+            )
+
+
+def _marks(misses: _Misses) -> dict[int, dict[str, int]]:
+    """Return the arguments of the mark of each missed tick, by its index."""
+    missed = np.flatnonzero(misses.late_ns)
+    found = zip(missed.tolist(), misses.number[missed].tolist(), misses.late_ns[missed].tolist(), strict=True)
+    return {
+        at: {"tick": tick, "late_ns": late} if tick >= 0 else {"late_ns": late} for at, tick, late in found
+    }
 
 
 def _elsewhere(timeline: Timeline, spots: Column, order: Column) -> list[bool]:
@@ -269,7 +322,8 @@ _LEVEL = 1
 
 
 def render_perfetto(profile: Profile, options: ViewOptions, timeline: Timeline) -> bytes:
-    """Return the timeline as a trace, with gauges as counters and the losses as an event."""
+    """Return the timeline as a trace: gauges are counters, missed ticks and the losses are events."""
+    timeline = one_spot_per_node(timeline)
     tracks = list(tracks_of(timeline))
     parts = [b"".join(_packet(piece) for piece in _main(profile, timeline, tracks))]
     labels = [spot.label for spot in timeline.spots]
@@ -278,8 +332,9 @@ def render_perfetto(profile: Profile, options: ViewOptions, timeline: Timeline) 
         (WAITING if spot.wait else categories.of(spot.name)) or ("ticks" if spot.tick else "")
         for spot in timeline.spots
     ]
+    misses = _misses(profile, timeline, tracks)
     for at, track in enumerate(tracks):
-        parts += _sequence(timeline, track, _track_id(at), labels, kinds)
+        parts += _sequence(timeline, track, _track_id(at), labels, kinds, misses.of(track.calls))
     return b"".join(parts)
 
 
@@ -304,7 +359,8 @@ def _main(profile: Profile, timeline: Timeline, tracks: list[Track]) -> Iterator
             yield _other_track(_track_id(at), threads.get(thread, parent), track.name)
     yield from _losses(profile, timeline)
     first = _track_id(len(tracks) + len(processes))
-    yield from _gauges(profile.gauges.values(), first, timeline)
+    for track_id, (gauge, since, lane) in enumerate(_readings(profile, timeline, tracks), first):
+        yield from _counter(track_id, process_ids[lane.process], gauge, since)
 
 
 def _track_id(at: int) -> int:
@@ -348,16 +404,11 @@ def _losses(profile: Profile, timeline: Timeline) -> Iterator[bytes]:
     yield integer(_TIMESTAMP, at, present=True) + event
 
 
-def _gauges(gauges: Iterable[Gauge], first: int, timeline: Timeline) -> Iterator[bytes]:
-    """Yield one counter per gauge, with the only reading whose time is known: the last."""
-    began = timeline.began_wall_ns
-    for track_id, gauge in enumerate(gauges, first):
-        if began is None or gauge.last_wall_ns < began:
-            continue
-        yield message(_TRACK, integer(1, track_id), text(2, gauge.name), message(8))
-        value = double(_DOUBLE_VALUE, gauge.last, present=True)
-        event = message(_EVENT, integer(_TYPE, _COUNTER), integer(_TRACK_ID, track_id), value)
-        yield integer(_TIMESTAMP, gauge.last_wall_ns - began, present=True) + event
+def _counter(track_id: int, parent: int, gauge: Gauge, since_ns: int) -> Iterator[bytes]:
+    yield message(_TRACK, integer(1, track_id), text(2, gauge.name), integer(5, parent), message(8))
+    value = double(_DOUBLE_VALUE, gauge.last, present=True)
+    event = message(_EVENT, integer(_TYPE, _COUNTER), integer(_TRACK_ID, track_id), value)
+    yield integer(_TIMESTAMP, since_ns, present=True) + event
 
 
 def _packet(body: bytes) -> bytes:
@@ -365,7 +416,7 @@ def _packet(body: bytes) -> bytes:
 
 
 def _sequence(
-    timeline: Timeline, track: Track, track_id: int, labels: list[str], kinds: list[str]
+    timeline: Timeline, track: Track, track_id: int, labels: list[str], kinds: list[str], misses: _Misses
 ) -> Iterator[bytes]:
     """Yield the packets of one track: first what they share, then one packet per moment."""
     spots = timeline.spot[track.calls]
@@ -383,18 +434,29 @@ def _sequence(
             _INTERNED,
             *(message(1, integer(1, at), text(2, kind)) for kind, at in categories.items()),
             *(message(2, integer(1, at + 1), text(2, labels[at])) for at in used),
+            *(_mark_names(len(labels) + 1) if misses.late_ns.any() else ()),
         ),
     )
-    count = len(track.calls)
-    is_begin = track.order < count
-    call = np.where(is_begin, track.order, track.order - count)
-    moments = np.where(is_begin, timeline.start_ns[track.calls][call], timeline.end_ns[track.calls][call])
+    event = np.where(track.order < len(track.calls), _BEGIN, _END)
+    call = track.order % len(track.calls)
+    # The mark of a missed tick follows its begin, so that viewers show it as a part of the tick.
+    missed = np.flatnonzero((event == _BEGIN) & (misses.late_ns[call] > 0))
+    event, call = np.insert(event, missed + 1, _INSTANT), np.insert(call, missed + 1, call[missed])
+    moments = np.where(
+        event == _END, timeline.end_ns[track.calls][call], timeline.start_ns[track.calls][call]
+    )
     passed = np.diff(moments, prepend=start)
     category = np.array([categories.get(kind, 0) for kind in kinds], np.int64)[spots][call]
-    name = spots[call] + 1
+    name, misses = np.where(event == _INSTANT, len(labels), spots[call]) + 1, misses.of(call)
     for part in chunks(len(moments), _PACKETS_AT_ONCE):
-        packets = _packets(sequence, passed[part], is_begin[part], name[part], category[part])
+        packets = _packets(sequence, passed[part], event[part], name[part], category[part], misses.of(part))
         yield message(_PACKET, message(_COMPRESSED, zlib.compress(packets, _LEVEL)))
+
+
+def _mark_names(number: int) -> Iterator[bytes]:
+    """Yield what the marks of missed ticks share: their name, which gets this number, and those of their arguments."""
+    yield message(2, integer(1, number), text(2, _MISSED_TICK))
+    yield from (message(3, integer(1, at), text(2, name)) for at, name in enumerate(("tick", "late_ns"), 1))
 
 
 def _since_last_clock(start_ns: int) -> bytes:
@@ -405,17 +467,19 @@ def _since_last_clock(start_ns: int) -> bytes:
 
 
 def _packets(
-    sequence: bytes,
-    passed: np.ndarray[tuple[int], np.dtype[np.int64]],
-    is_begin: np.ndarray[tuple[int], np.dtype[np.bool_]],
-    name: np.ndarray[tuple[int], np.dtype[np.int64]],
-    category: np.ndarray[tuple[int], np.dtype[np.int64]],
+    sequence: bytes, passed: Column, kind: Column, name: Column, category: Column, misses: _Misses
 ) -> bytes:
-    rows = len(passed)
-    event = MessageRows(rows).constant(tag(_TYPE, VARINT)).varints(np.where(is_begin, _BEGIN, _END))
-    event.where(is_begin, tag(_NAME_ID, VARINT)).varints(name, is_begin)
+    rows, is_begin, is_mark = len(passed), kind == _BEGIN, kind == _INSTANT
+    event = MessageRows(rows).constant(tag(_TYPE, VARINT)).varints(kind)
+    event.where(kind != _END, tag(_NAME_ID, VARINT)).varints(name, kind != _END)
     filed = is_begin & (category > 0)
     event.where(filed, tag(_CATEGORY_IDS, VARINT)).varints(category, filed)
+    if is_mark.any():
+        # The numbers of the arguments' names are those of `_mark_names`.
+        is_numbered = is_mark & (misses.number >= 0)
+        for at, (values, used) in enumerate(((misses.number, is_numbered), (misses.late_ns, is_mark)), 1):
+            note = MessageRows(rows).where(used, integer(1, at) + tag(3, VARINT)).varints(values, used)
+            event.where(used, tag(_NOTES, BYTES)).varints(note.sizes, used).append(note)
     body = (
         MessageRows(rows)
         .constant(sequence + integer(_FLAGS, _NEEDS_STATE) + tag(_TIMESTAMP, VARINT))

@@ -174,6 +174,11 @@ def together(parts: Sequence[Timeline]) -> Timeline:
     )
 
 
+def one_spot_per_node(timeline: Timeline) -> Timeline:
+    """The same timeline, in which no two spots are equal: each thread of a recorder has its own for a node."""
+    return together([timeline]) if len(set(timeline.spots)) < len(timeline.spots) else timeline
+
+
 def in_order(start_ns: Column, spot: Column, spots: Sequence[CalledNode]) -> Column:
     """The order that a timeline's calls are in, of calls in the order they ended."""
     depths = np.array([len(paths.split(one.path)) for one in spots], np.int64)

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 import base64
 import gzip
-import random
 import re
-import threading
 from dataclasses import replace
 
 import numpy as np
@@ -16,12 +13,12 @@ import pytest
 import ticktree
 from support.example_timelines import crowd, lane
 from ticktree.outputs import OUTPUTS
-from ticktree.outputs.html.events import TimelineTicks, drawn, packed_timeline, ticks_of
+from ticktree.outputs.html.events import packed_timeline
 from ticktree.outputs.traces import tracks_of
 from ticktree.outputs.writing.visible import visible
 from ticktree.profile import Profile
 from ticktree.profile import path as paths
-from ticktree.profile.timeline import CalledNode, Timeline, together
+from ticktree.profile.timeline import CalledNode, Timeline
 
 
 def read(facts: dict, data: bytes) -> list[np.ndarray]:
@@ -129,110 +126,6 @@ def test_a_call_costs_few_bytes():
     profile, timeline = crowd(50_000)
     more = len(OUTPUTS["html"].render(profile, timeline=timeline)) - len(OUTPUTS["html"].render(profile))
     assert more < 12 * len(timeline)
-
-
-def found_in(recorder: ticktree.Recorder) -> tuple[Profile, Timeline, dict[str, TimelineTicks]]:
-    profile, timeline = recorder.snapshot(), recorder.timeline()
-    tracks = [track for track in drawn(timeline) if len(track.spot)]
-    return (
-        profile,
-        timeline,
-        {timeline.spots[each.spot].path: each for each in ticks_of(profile, timeline, tracks)},
-    )
-
-
-def play(recorder: ticktree.Recorder, dice: random.Random, depth: int = 0) -> None:
-    """Work, waits, sections and loops in each other, drawn by lot."""
-    for _ in range(dice.randrange(4)):
-        what = "work" if depth == 3 else dice.choice(["work", "wait", "section", "loop"])
-        if what == "work":
-            recorder.advance(dice.randrange(4_000_000))
-        elif what == "loop":
-            for _ in recorder.loop("inner", range(2), hz=500, warmup=0):
-                play(recorder, dice, depth + 1)
-        else:
-            with recorder.section(what, wait=what == "wait"):
-                recorder.advance(dice.randrange(4_000_000))
-                play(recorder, dice, depth + 1)
-
-
-@pytest.mark.parametrize("seed", range(20))
-def test_ticks_are_missed_by_the_rule_of_the_recorder(seed):
-    dice = random.Random(seed)
-    recorder = ticktree.Recorder(virtual_clock=True, timeline=100_000)
-    for _ in recorder.loop("control", range(80), hz=100, warmup=dice.choice([0, 7])):
-        play(recorder, dice)
-    profile, _, found = found_in(recorder)
-    assert found.keys() == profile.loops.keys()
-    for path, ticks in found.items():
-        loop = profile.loops[path]
-        late = (np.count_nonzero(ticks.late_ns), ticks.late_ns.sum(), ticks.late_ns.max())
-        assert late == (loop.missed, loop.lateness.sum_ns, loop.lateness.max_ns)
-        assert ticks.first == 0
-
-
-def test_ticks_have_their_numbers_where_earlier_ones_were_overwritten():
-    recorder = ticktree.Recorder(virtual_clock=True, timeline=300)
-    for tick in recorder.loop("control", range(1000), hz=100, warmup=0):
-        with recorder.section("camera", wait=True):
-            recorder.advance(3_000_000)
-        recorder.advance(14_000_000 if tick in (400, 990) else 6_000_000)
-    _, timeline, found = found_in(recorder)
-    ticks = found["control"]
-    assert timeline.overwritten
-    assert ticks.first == 1000 - len(ticks.late_ns)
-    assert {ticks.first + at: late for at, late in enumerate(ticks.late_ns) if late} == {990: 4_000_000}
-
-
-def test_no_tick_that_may_be_warm_up_is_marked_as_missed():
-    """Of the loop, only the sum of the threads' warm-ups is known."""
-    recorder = ticktree.Recorder(virtual_clock=True, timeline=1000)
-    dice = random.Random(3)
-    # A thread that ended would hand its nodes to the next one.
-    ended, turns = threading.Event(), [threading.Event() for _ in range(3)]
-
-    def drive(warmup: int, turn: threading.Event) -> None:
-        for _ in recorder.loop("drive", range(30), hz=100, warmup=warmup):
-            recorder.advance(dice.randrange(8_000_000, 13_000_000))
-        turn.set()
-        ended.wait()
-
-    threads = [threading.Thread(target=drive, args=each) for each in zip((4, 0, 9), turns, strict=True)]
-    for thread, turn in zip(threads, turns, strict=True):
-        thread.start()
-        turn.wait()
-    ended.set()
-    for thread in threads:
-        thread.join()
-    profile, timeline = recorder.snapshot(), together([recorder.timeline()])
-    ticks = list(ticks_of(profile, timeline, list(drawn(timeline))))
-    loop = profile.loops["drive"]
-    assert loop.warmup_ticks == 13
-    assert [each.first for each in ticks] == [0, 0, 0]
-    assert 0 < sum(np.count_nonzero(each.late_ns) for each in ticks) <= loop.missed
-    facts, _ = packed_timeline(recorder.timeline(), profile)
-    assert [tuple(each) for each in facts["ticks"]] == [(each.track, each.spot, 0, 30) for each in ticks]
-    assert not any(each.late_ns[:13].any() for each in ticks)
-
-
-def test_tasks_that_take_turns_have_no_numbers_and_their_own_misses():
-    recorder = ticktree.Recorder(virtual_clock=True, timeline=1000)
-
-    async def agent(busy_ns: int) -> None:
-        for _ in recorder.loop("agent", range(10), hz=100, warmup=0):
-            recorder.advance(busy_ns)
-            with recorder.section("reply", wait=True):
-                await asyncio.sleep(0)
-
-    async def main() -> None:
-        await asyncio.gather(agent(4_000_000), agent(12_000_000))
-
-    asyncio.run(main())
-    profile, timeline = recorder.snapshot(), recorder.timeline()
-    ticks = list(ticks_of(profile, timeline, list(drawn(timeline))))
-    assert [each.first for each in ticks] == [None, None]
-    assert [np.count_nonzero(each.late_ns) for each in ticks] == [0, 10]
-    assert profile.loops["agent"].missed == 10
 
 
 def test_the_page_has_the_lateness_of_each_tick_after_its_calls():
