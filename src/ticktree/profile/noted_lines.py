@@ -1,7 +1,7 @@
 """Noted lines: lines of a program whose source says what the time of samples there was spent on.
 
-A run notes them while its source is available (`analysis/line_kinds.py` finds them); whoever reads its samples needs
-no source any more.
+A run notes them while its source is available (`analysis/line_kinds.py` finds them), so that its samples can be read
+without it.
 """
 
 from __future__ import annotations

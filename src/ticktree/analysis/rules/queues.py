@@ -40,7 +40,7 @@ _PUTS = frozenset({"Queue.put"})
 # A loop that waits for items for less of a tick works more than it waits, and another producer is a change of the
 # program's structure. Our own choice.
 LEAST_QUEUE_SHARE = 0.25
-# Whoever puts the items ended this share of the waits, or it is not known who.
+# The role that puts the items ended this share of the waits, or it is not known which does.
 PRODUCER_SHARE = 0.5
 # A producer that waits for half of its life has time to spare: it is not what the loop waits for.
 BUSY_SHARE = 0.5

@@ -141,7 +141,7 @@ class SlowLoaderRule:
 
 
 def _restarted(start: SectionView) -> Iterator[Finding]:
-    """Yield a finding for workers that are started anew, whose first batches are waited for while they import."""
+    """Yield a finding for workers that are started again, and whose first batches are waited for while they import."""
     view = start.view
     wait = next((each for each in view.path_sections if each.name == LOADER_WAIT), None)
     first_ns = 0.0
