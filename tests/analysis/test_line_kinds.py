@@ -76,16 +76,62 @@ def test_a_loop_over_elements_is_all_of_it_lines_of_that_kind():
     assert kinds(GAE) == {line: {ELEMENT_LOOP} for line in range(2, 7)}
 
 
+PAIRS = """
+def cost(points, obstacles):
+    total = 0.0
+    for p in points:
+        for centre, radius in obstacles:
+            d = np.linalg.norm(p - centre) - radius
+            total += np.exp(-d)
+    return total
+"""
+BLOCKS = """
+for i in range(0, height, b):
+    for j in range(0, width, b):
+        patch = frame[i:i + b, j:j + b]
+        out[i:i + b, j:j + b] = patch - patch.mean()
+"""
+
+
 @pytest.mark.parametrize(
-    "body",
+    ("source", "first", "last"), [(PAIRS, 4, 7), (BLOCKS, 2, 5)], ids=["points", "blocks"]
+)
+def test_so_is_a_short_computation_for_each_pair_of_two_loops(source, first, last):
+    assert kinds(source) == {line: {ELEMENT_LOOP} for line in range(first, last + 1)}
+
+
+EPOCHS = """
+for epoch in range(epochs):
+    for start in range(0, n, 64):
+        x = data[start:start + 64]
+        h = np.maximum(x @ w, 0)
+        w -= rate * h.T.dot(x)
+"""
+STENCIL = """
+for step in range(steps):
+    for part in range(4):
+        u[1:-1] += dt * (u[2:] - u[:-2])
+"""
+NETWORK = """
+for t in range(steps):
+    h = np.tanh(a @ x[t] + b @ h)
+"""
+
+
+@pytest.mark.parametrize(
+    "source",
     [
-        "out[i] = envs[i].step(action)",  # what takes the time is the step
-        "total += 1",  # no element
-        "yield x[i]",
+        "for i in range(n):\n  out[i] = envs[i].step(action)\n",  # what takes the time is the step
+        "for i in range(n):\n  total += 1\n",  # no element
+        "def f():\n  for i in range(n):\n    yield x[i]\n",
+        "for i in range(n):\n  for j in range(n):\n    out[i, j] = planner.cost(i, j)\n",
+        EPOCHS,
+        STENCIL,
+        NETWORK,
     ],
 )
-def test_other_loops_are_no_loops_over_elements(body):
-    assert kinds(f"def f():\n  for i in range(n):\n    {body}\n") == {}
+def test_other_loops_are_no_loops_over_elements(source):
+    assert kinds(source) == {}
 
 
 def test_a_loop_over_objects_is_no_loop_over_elements():

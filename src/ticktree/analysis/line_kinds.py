@@ -49,6 +49,15 @@ _OF_NUMBERS = frozenset(
         *("sin", "cos", "tan", "tanh", "atan2", "hypot"),
     )
 )
+_REDUCTIONS = frozenset({"mean", "std", "sum", "min", "max", "any", "all", "copy", "clip", "norm"})
+_MATHS = frozenset({"np", "numpy", "math", "torch"})
+# They may work for so long on large arrays that the loop around them costs nothing.
+_LONG = frozenset(
+    {"dot", "matmul", "einsum", "tensordot", "solve", "inv", "svd", "eigh", "qr", "cholesky", "sort"}
+)
+_OTHER_CODE = (
+    ast.Await | ast.Yield | ast.YieldFrom | ast.With | ast.AsyncWith | ast.Try | ast.FunctionDef | ast.Lambda
+)
 _Lines = Iterator[tuple[int, str]]
 
 
@@ -128,42 +137,59 @@ def _growing_arrays(node: ast.Assign) -> _Lines:
 
 
 def _element_loops(node: ast.For) -> _Lines:
-    """Yield the lines of a loop over indices that only computes with elements, one at a time."""
-    names = {inner.id for inner in ast.walk(node.target) if isinstance(inner, ast.Name)}
-    over = _dotted(node.iter.func) if isinstance(node.iter, ast.Call) else ""
-    if over not in ("range", "reversed", "enumerate") or not _is_of_numbers(node):
-        return
-    body = [inner for statement in node.body for inner in ast.walk(statement)]
-    used = {
-        name.id
-        for inner in body
-        if isinstance(inner, ast.Subscript)
-        for name in ast.walk(inner.slice)
-        if isinstance(name, ast.Name)
-    }
-    if names & used:
+    """Yield the lines of a loop that only computes with elements of arrays, or with pairs of them, one at a time."""
+    within = [each for each in ast.walk(node) if isinstance(each, ast.For)]
+    pairs = [each for each in within[1:] if _is_of_pairs(node, each)]
+    if pairs or _is_of_elements(node):
         yield from (
             (number, ELEMENT_LOOP) for number in range(node.lineno, (node.end_lineno or node.lineno) + 1)
         )
 
 
+def _is_of_elements(node: ast.For) -> bool:
+    """Return whether a loop over indices takes an element by its index, and computes with numbers alone."""
+    over = _dotted(node.iter.func) if isinstance(node.iter, ast.Call) else ""
+    if over not in ("range", "reversed", "enumerate") or not _is_of_numbers(node):
+        return False
+    inner = [each for statement in node.body for each in ast.walk(statement)]
+    if any(isinstance(each, ast.MatMult | ast.Slice) for each in inner):
+        return False  # of rows, or of batches
+    return any(isinstance(each, ast.Subscript) and _names(node.target) & _names(each.slice) for each in inner)
+
+
+def _is_of_pairs(outer: ast.For, inner: ast.For) -> bool:
+    """Return whether two loops, one in the other, do one short computation for each pair of their items."""
+    short = [each for each in ast.walk(outer) if isinstance(each, ast.Call)]
+    if any(isinstance(each, ast.MatMult | _OTHER_CODE) for each in ast.walk(outer)):
+        return False
+    if not all(map(_is_short, short)):
+        return False
+    both = [
+        each
+        for statement in inner.body
+        for each in ast.walk(statement)
+        if isinstance(each, ast.BinOp | ast.Subscript | ast.Call)
+    ]
+    return any(_names(outer.target) & _names(each) and _names(inner.target) & _names(each) for each in both)
+
+
+def _is_short(call: ast.Call) -> bool:
+    """Return whether a call is numpy's, math's or a number's, and none that works for long on what it is given."""
+    owner, _, name = _dotted(call.func).rpartition(".")
+    return name in _OF_NUMBERS | _REDUCTIONS or (owner.partition(".")[0] in _MATHS and name not in _LONG)
+
+
 def _is_of_numbers(node: ast.AST) -> bool:
     """Return whether code computes with numbers and calls nothing else."""
-    others = (
-        ast.Await
-        | ast.Yield
-        | ast.YieldFrom
-        | ast.With
-        | ast.AsyncWith
-        | ast.Try
-        | ast.FunctionDef
-        | ast.Lambda
-    )
     return all(
-        not isinstance(inner, others)
-        and not (isinstance(inner, ast.Call) and _dotted(inner.func).rpartition(".")[2] not in _OF_NUMBERS)
-        for inner in ast.walk(node)
+        not isinstance(each, _OTHER_CODE)
+        and not (isinstance(each, ast.Call) and _dotted(each.func).rpartition(".")[2] not in _OF_NUMBERS)
+        for each in ast.walk(node)
     )
+
+
+def _names(node: ast.AST) -> set[str]:
+    return {each.id for each in ast.walk(node) if isinstance(each, ast.Name)}
 
 
 def _dotted(node: ast.expr) -> str:

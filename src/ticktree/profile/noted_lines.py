@@ -47,7 +47,7 @@ KINDS: Mapping[str, _Inside] = {
     PROGRAM: _Inside(("/subprocess.py",), is_native=False, waits=True),
     GROWING_ARRAY: _Inside(_ARRAYS),
     ARRAY_OF_LIST: _Inside(_ARRAYS),
-    ELEMENT_LOOP: _Inside(),
+    ELEMENT_LOOP: _Inside(_ARRAYS),
 }
 _WORKS = frozenset({"running", "gil"})
 
