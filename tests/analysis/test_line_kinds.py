@@ -9,12 +9,17 @@ from ticktree.analysis.line_kinds import noted_lines
 from ticktree.profile import CodeLine
 from ticktree.profile.noted_lines import (
     ARRAY_OF_LIST,
+    COLLECT,
+    COMMIT,
     DEEP_COPY,
+    EAGER_LOG,
     ELEMENT_LOOP,
     GROWING_ARRAY,
     JSON,
     LOCK,
+    PERMUTATION,
     PICKLE,
+    POOL,
     PROGRAM,
 )
 
@@ -58,6 +63,17 @@ def kinds(source, *numbers):
         ("batch = np.stack([resize(item) for item in items])\n", set()),  # resizing may be what takes long
         ("batch = np.stack(items)\n", set()),  # may be an array
         ("batch = torch.tensor([1.0, 2.0])\n", set()),
+        ("index = rng.permutation(500_000)[:256]\n", {PERMUTATION}),
+        ("index = torch.randperm(n)[:256]\n", {PERMUTATION}),
+        ("index = rng.permutation(n)[256:]\n", set()),
+        ("index = np.random.choice(n, 256, replace=False)\n", {PERMUTATION}),
+        ("index = rng.choice(n, 256, replace=False)\n", set()),  # a Generator's does not shuffle all
+        ("self.db.commit()\n", {COMMIT}),
+        ("log.debug(f'obs {obs}')\n", {EAGER_LOG}),
+        ("log.debug('obs %s', obs)\n", set()),
+        ("print(f'obs {obs}')\n", set()),
+        ("gc.collect()\n", {COLLECT}),
+        ("with multiprocessing.Pool(2) as pool:\n    pool.map(f, x)\n", {LOCK, POOL}),
         ("with :\n", set()),
         (None, set()),
     ],

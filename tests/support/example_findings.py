@@ -38,6 +38,8 @@ EXAMPLES = {
             estimated_cost_ns=36.9 * MS,
             tick_ns=120 * MS,
         ),
+        _of("anomaly-detection", "", switched=1),
+        _of("blocked-event-loop", "", function="Client.detect", line="grasp.py:33", blocked_share=0.46),
         _of(
             "blocking-writes",
             "train/log/os.fsync",
@@ -135,6 +137,15 @@ EXAMPLES = {
         ),
         _of("gil", "", function="Map.integrate_scan", line="slam.py:24", waited_share=0.88),
         _of(
+            "full-queue",
+            "follow/Queue.put",
+            "follow",
+            section="follow/Queue.put",
+            role="recorder",
+            waited_share=0.73,
+            function="compress",
+        ),
+        _of(
             "hot-line",
             "",
             line="mpc.py:41",
@@ -186,6 +197,15 @@ EXAMPLES = {
             compiled_loop="train",
             recompilations=2,
             recompiling_ns=400 * MS,
+        ),
+        _of(
+            "late-wake",
+            "pan_tilt",
+            p99_ns=13.1 * MS,
+            budget_ns=5 * MS,
+            busy_per_tick_ns=78_400,
+            function="Camera.decode",
+            line="track.py:41",
         ),
         _of(
             "list-of-arrays",

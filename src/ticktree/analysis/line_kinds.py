@@ -14,16 +14,23 @@ from ticktree.analysis.section_kinds import makes_an_array
 from ticktree.profile import SampledStack
 from ticktree.profile.noted_lines import (
     ARRAY_OF_LIST,
+    COLLECT,
+    COMMIT,
     DEEP_COPY,
+    EAGER_LOG,
     ELEMENT_LOOP,
     GROWING_ARRAY,
     JSON,
     LOCK,
+    PERMUTATION,
     PICKLE,
+    POOL,
     PROGRAM,
     NotedLines,
 )
 
+_LOGS = frozenset({"debug", "info", "warning", "error", "exception", "log"})
+_POOLS = frozenset({"Pool", "ThreadPool", "ProcessPoolExecutor", "ThreadPoolExecutor"})
 _DUMPS = frozenset({"dump", "dumps"})
 _PICKLERS = frozenset({"pickle", "cloudpickle", "dill"})
 _STARTS = frozenset({"run", "call", "check_call", "check_output", "getoutput", "Popen"})
@@ -104,6 +111,33 @@ def _calls(node: ast.Call) -> _Lines:
         yield node.lineno, PICKLE if owner in _PICKLERS else JSON
     if name in _STARTS:
         yield node.lineno, PROGRAM
+    if name == "commit":
+        yield node.lineno, COMMIT
+    if name == "collect" and owner.endswith("gc"):
+        yield node.lineno, COLLECT
+    if name in _POOLS:
+        yield node.lineno, POOL
+    if (
+        name in _LOGS
+        and "log" in owner.lower()
+        and any(isinstance(each, ast.JoinedStr) for each in node.args)
+    ):
+        yield node.lineno, EAGER_LOG
+    if name == "choice" and owner.endswith("random") and any(map(_is_without_replacement, node.keywords)):
+        yield node.lineno, PERMUTATION
+
+
+def _is_without_replacement(keyword: ast.keyword) -> bool:
+    is_false = isinstance(keyword.value, ast.Constant) and keyword.value.value is False
+    return keyword.arg == "replace" and is_false
+
+
+def _permutations(node: ast.Subscript) -> _Lines:
+    """Yield the line of `rng.permutation(n)[:k]`, which shuffles all to take a few."""
+    call, index = node.value, node.slice
+    name = _dotted(call.func).rpartition(".")[2] if isinstance(call, ast.Call) else ""
+    if name in ("permutation", "randperm") and isinstance(index, ast.Slice) and index.lower is None:
+        yield call.lineno, PERMUTATION
 
 
 def _arrays_of_lists(function: ast.FunctionDef | ast.Module) -> _Lines:
@@ -205,6 +239,7 @@ _FINDERS: Mapping[type[ast.AST], tuple[Callable[..., _Lines], ...]] = {
     ast.With: (_locks_by_with,),
     ast.Call: (_calls,),
     ast.Assign: (_growing_arrays,),
+    ast.Subscript: (_permutations,),
     ast.For: (_element_loops,),
     ast.FunctionDef: (_arrays_of_lists,),
     ast.Module: (_arrays_of_lists,),

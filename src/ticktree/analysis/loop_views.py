@@ -63,7 +63,8 @@ def repeated_sections(run: LoopView, profile: Profile, categorize: Categorize) -
 def loop_views(profile: Profile, categorize: Categorize, names: ShortNames | None = None) -> list[LoopView]:
     """Return the loops that have steady ticks, in the order in which all outputs show them.
 
-    Loops that miss ticks come first, then those of the main process's main thread, then the busiest.
+    Loops that miss ticks or do not reach their rate come first, then those of the main process's main thread, then the
+    busiest.
 
     Args:
         profile: what was recorded.
@@ -82,7 +83,7 @@ def loop_views(profile: Profile, categorize: Categorize, names: ShortNames | Non
 
 def _ordered(found: Sequence[LoopView]) -> list[LoopView]:
     order = [
-        (not view.misses, not view.on_main_thread, rank, view.path, view)
+        (not view.fails, not view.on_main_thread, rank, view.path, view)
         for rank, alike in enumerate(_alike(found))
         for view in alike
     ]

@@ -24,6 +24,8 @@ MISSES_SHARE = 0.001
 # A loop whose ticks take as long as its rate allows, to a hundredth, does so by intent. Our own choice.
 HELD_SHARE = 0.01
 HELD_TYPICAL_SHARE = 0.03
+# A sleep wakes a little late: on a busy machine by a tenth of a millisecond or two. Our own choice.
+LAG_SHARE = 0.05
 # Its wait is in none of its sections, or its sections would be busy for the whole tick.
 UNSEEN_SHARE = 0.1
 # Of the loops without missed ticks, those matter that were busy for this share of the busiest one's time; two fill a
@@ -305,6 +307,18 @@ class LoopView:
         )
 
     @property
+    def lags(self) -> bool:
+        """Whether its ticks usually take longer than its rate allows, be it with work, with sleep, or with waits."""
+        if self.loop is None or not self.loop.budget_ns or self.is_paced_unseen:
+            return False
+        return min(self.tick_ns, self.loop.stats.p50_ns or 0) >= (1 + LAG_SHARE) * self.loop.budget_ns
+
+    @property
+    def fails(self) -> bool:
+        """Whether the loop misses ticks or does not reach its rate."""
+        return self.misses or self.lags
+
+    @property
     def is_paced_unseen(self) -> bool:
         """Whether something that was not recorded as a sleep holds its rate, as a loop that spins until a tick is due.
 
@@ -396,18 +410,18 @@ class LoopView:
 
 
 def main_loops(found: Sequence[LoopView]) -> list[LoopView]:
-    """Return the loops that a report leads with: all that miss ticks, or else at most two of the busiest.
+    """Return the loops that a report leads with: all that fail, or else at most two of the busiest.
 
     Of a loop in another one that it fills, the inner one.
     """
-    missing = [view for view in found if view.misses]
+    failing = [view for view in found if view.fails]
     busiest_ns = max((view.all_busy_ns for view in found), default=0.0)
     busy = [
         view
         for view in found
-        if not view.misses and view.all_busy_ns >= MAIN_SHARE * busiest_ns and not _is_filled(view)
+        if not view.fails and view.all_busy_ns >= MAIN_SHARE * busiest_ns and not _is_filled(view)
     ]
-    return missing + busy[: max(0, MAIN_LOOPS - len(missing))]
+    return failing + busy[: max(0, MAIN_LOOPS - len(failing))]
 
 
 def _is_filled(view: LoopView) -> bool:

@@ -23,7 +23,13 @@ from ticktree.analysis.finding import (
 from ticktree.analysis.loops import Saving
 from ticktree.analysis.rules.changes import DriftRule, PhaseChangeRule
 from ticktree.analysis.rules.copies import CopiedTwiceRule, ListOfArraysRule
-from ticktree.analysis.rules.deadlines import FixedSleepRule, MissedDeadlineRule, SpikesRule, TooFewTicksRule
+from ticktree.analysis.rules.deadlines import (
+    FixedSleepRule,
+    LateWakeRule,
+    MissedDeadlineRule,
+    SpikesRule,
+    TooFewTicksRule,
+)
 from ticktree.analysis.rules.lines import HotLineRule
 from ticktree.analysis.rules.locks import GilRule, LockConvoyRule
 from ticktree.analysis.rules.machine import ContendedRule, OversubscribedRule, ThrottledRule
@@ -34,7 +40,7 @@ from ticktree.analysis.rules.memory import (
     MemoryGrowthRule,
     MemoryRule,
 )
-from ticktree.analysis.rules.queues import StarvedRule
+from ticktree.analysis.rules.queues import FullQueueRule, StarvedRule
 from ticktree.analysis.rules.robot import (
     BufferCopiesRule,
     GuidanceRule,
@@ -44,7 +50,9 @@ from ticktree.analysis.rules.robot import (
     RoundTripRule,
 )
 from ticktree.analysis.rules.sections import BlockingWritesRule, CriticalRule, SlowRule
+from ticktree.analysis.rules.tasks import BlockedEventLoopRule
 from ticktree.analysis.rules.torch import (
+    AnomalyDetectionRule,
     LateCompilationRule,
     NoCompilationRule,
     RecompilationRule,
@@ -77,15 +85,19 @@ EXPLAINED_SHARE = 0.5
 RULES: Sequence[Rule] = (
     FixedSleepRule(),
     MissedDeadlineRule(),
+    LateWakeRule(),
     SpikesRule(),
     TransportRule(),
     LockConvoyRule(),
     GilRule(),
+    BlockedEventLoopRule(),
     StragglerRule(),
     ImbalanceRule(),
     UnevenTasksRule(),
     IdleWorkerRule(),
     StarvedRule(),
+    FullQueueRule(),
+    AnomalyDetectionRule(),
     UnusedGradientsRule(),
     SlowLoaderRule(),
     HotLineRule(),
@@ -172,11 +184,11 @@ def _severity(claim: Claim, impact: float, saving: Saving, context: Context) -> 
 
 
 def _is_worth_a_line(finding: Finding, context: Context) -> bool:
-    """Return whether anything is saved; in a loop that misses ticks, every late section may be the reason."""
+    """Return whether anything is saved; in a loop that fails, every section may be the reason."""
     if finding.kind != "recommendation" or finding.saving is None or finding.saved_share >= LEAST_SHARE:
         return True
     view = context.view_of(finding.loop or "")
-    return view is not None and view.misses
+    return view is not None and view.fails
 
 
 def ordered(found: Iterable[Finding]) -> list[Finding]:

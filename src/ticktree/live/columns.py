@@ -200,7 +200,7 @@ def loops_of(context: Context, recent: Context | None, kept: Sequence[str] = ())
     """
     model = [loop.path for loop in context.all_loops]
     rank = {path: at for at, path in enumerate([*kept, *(path for path in model if path not in kept)])}
-    missing = {view.path for view in context.loops if view.misses}
+    missing = {view.path for view in context.loops if view.fails}
     profile = context.profile
     return [
         LoopNow(

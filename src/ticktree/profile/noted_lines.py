@@ -22,6 +22,11 @@ PROGRAM = "program"
 GROWING_ARRAY = "growing-array"
 ARRAY_OF_LIST = "array-of-list"
 ELEMENT_LOOP = "element-loop"
+PERMUTATION = "permutation"
+COMMIT = "commit"
+EAGER_LOG = "eager-log"
+COLLECT = "collect"
+POOL = "pool"
 
 
 class _Inside(NamedTuple):
@@ -48,6 +53,11 @@ KINDS: Mapping[str, _Inside] = {
     GROWING_ARRAY: _Inside(_ARRAYS),
     ARRAY_OF_LIST: _Inside(_ARRAYS),
     ELEMENT_LOOP: _Inside(_ARRAYS),
+    PERMUTATION: _Inside(_ARRAYS),
+    COMMIT: _Inside(waits=True),
+    EAGER_LOG: _Inside((*_ARRAYS, "/logging/")),
+    COLLECT: _Inside(),
+    POOL: _Inside(("/multiprocessing/", "/concurrent/"), waits=True),
 }
 _WORKS = frozenset({"running", "gil"})
 

@@ -9,7 +9,7 @@ import pytest
 from support.example_samples import sampled, stack
 from support.example_trainers import LEARNER, MS, node, worker, writer
 from support.findings import findings
-from ticktree.analysis.rules.queues import StarvedRule
+from ticktree.analysis.rules.queues import FullQueueRule, StarvedRule
 from ticktree.analysis.rules.workers import IdleWorkerRule, TransportRule
 from ticktree.profile import CodeLine, Loop, Node, Profile, Share, Waker, Wakes
 
@@ -40,7 +40,7 @@ def consuming(
 
 
 def found(profile: Profile):
-    every = findings(profile, rules=[StarvedRule(), TransportRule(), IdleWorkerRule()])
+    every = findings(profile, rules=[StarvedRule(), FullQueueRule(), TransportRule(), IdleWorkerRule()])
     return [one for one in every if one.kind == "recommendation"]
 
 
@@ -57,7 +57,7 @@ def test_a_loop_waits_for_a_producer_that_never_waits():
 def test_samples_say_where_the_producer_spends_its_time():
     samples = sampled({stack("", READ, state="sleep", thread="other threads"): 40})
     (one,) = found(replace(consuming(8), samples=samples))
-    assert one.message.endswith("for loader, most of it in read_shard (train.py:14 [sampled])")
+    assert one.message.endswith("for loader, most of whose time is in read_shard (train.py:14 [sampled])")
 
 
 def test_so_does_a_program_without_loops():
@@ -83,3 +83,23 @@ def test_where_both_wait_the_time_goes_into_passing_items_on():
 )
 def test_other_waits_at_queues_are_no_lack_of_producers(profile):
     assert [one.rule for one in found(profile) if one.rule != "idle-worker"] == []
+
+
+def test_a_loop_waits_for_room_in_a_queue():
+    wakers = {Waker("queue space", LEARNER, LOADER, ""): Wakes(TICKS, 8 * MS * TICKS, 0)}
+    putting = node("Queue.put", {LEARNER: [8 * MS] * TICKS}, wait=True, wakers=wakers)
+    loop = node("follow", {LEARNER: [10 * MS] * TICKS}, putting)
+    compress = node("compress", {LOADER: [9 * MS] * TICKS}, beside=True)
+    run_ns = 10 * MS * TICKS
+    writers = [writer(LEARNER, "learner", last_ns=run_ns), writer(LOADER, "recorder", last_ns=run_ns)]
+    profile = Profile(
+        root=Node(name="root", children={"follow": loop, "compress": compress}),
+        loops={"follow": Loop(path="follow", ticks=TICKS, stats=loop.steady, busy_ns=loop.stats.sum_ns)},
+        writers={each.id: each for each in writers},
+    )
+    (one,) = found(profile)
+    assert one.message == (
+        "Take items faster, in more workers, or leave some out: a tick of follow waits 80% of its time at Queue.put "
+        "for recorder, most of whose time is in compress"
+    )
+    assert (one.rule, one.path) == ("full-queue", "follow/Queue.put")

@@ -5,8 +5,8 @@ from hypothesis import strategies as st
 
 from support.example_trainers import S, writer
 from support.profile_strategies import profiles
-from ticktree.analysis.workers.roles import has_processes, roles, run_ns, unit_of
-from ticktree.profile import Node, Profile
+from ticktree.analysis.workers.roles import has_processes, most_processes, roles, run_ns, unit_of
+from ticktree.profile import Node, Profile, Writer
 
 
 def of(*writers) -> Profile:
@@ -122,3 +122,12 @@ def test_every_writer_belongs_to_one_unit_and_no_unit_is_empty(profile, by):
 def test_no_two_units_of_a_role_have_one_name(profile):
     for role in roles(profile, "thread"):
         assert len({unit.name for unit in role.units}) == len(role.units)
+
+
+def test_processes_that_follow_each_other_are_not_there_at_once():
+    lives = {"a": (0, 10), "b": (2, 5), "c": (5, 8), "d": (9, 20)}
+    writers = [
+        Writer(id=f"{name}/17", started_ns=first, last_ns=last) for name, (first, last) in lives.items()
+    ]
+    assert most_processes(of(*writers)) == 2
+    assert most_processes(of(*writers, Writer(id="e/17"))) == 3  # not known when

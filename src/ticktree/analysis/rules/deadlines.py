@@ -6,12 +6,15 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from pathlib import PurePath
 from typing import ClassVar
 
 from ticktree.analysis.context import Context
 from ticktree.analysis.finding import Claim, Fact, Finding, severity_of_missed
 from ticktree.analysis.loops import LEAST_TICKS, MISSES_SHARE, TELLING_SHARE, LoopView
 from ticktree.analysis.machine import Machine, doubt_of, lacks_cores
+from ticktree.analysis.rules.locks import runs_elsewhere
+from ticktree.analysis.sampled import sampled_times
 from ticktree.analysis.tick_causes import EXPLAINED_SHARE, FAULT_NS, MissedTicks, missed_ticks, usual_per_tick
 from ticktree.profile import Causes, Loop, Node
 from ticktree.profile import path as paths
@@ -24,8 +27,10 @@ PREEMPTED_SHARE = 0.5
 # in ticks that were not missed.
 SWITCHES_FACTOR = 2.0
 
-# A sleep wakes a little late: on a busy machine by a tenth of a millisecond or two. Our own choice.
-LATE_SHARE = 0.05
+# A tick that begins so late, as a part of its budget, is one that a controller notices. Our own choice.
+LATE_WAKE_SHARE = 0.5
+# The part of its sleep in which samples must show that it could run and has not the interpreter.
+LEAST_LATE_SHARE = 0.05
 # A thread that sleeps once per tick gives up its core once per tick; a few ticks may be without.
 SLEEPS_PER_TICK = 0.9
 
@@ -168,6 +173,43 @@ def _more(in_missed: Causes, in_kept: Causes, cause: str) -> float:
     return amount / in_missed.ticks - usual / in_kept.ticks
 
 
+class LateWakeRule:
+    """A loop that sleeps until its ticks are due wakes up late, though it has time to spare.
+
+    Finds each loop one tick in a hundred of which begins late by half a budget; see docs/rules/late-wake.md.
+    """
+
+    name: ClassVar[str] = "late-wake"
+
+    def find(self, context: Context) -> Iterator[Finding]:
+        """Yield a finding for each loop that holds its rate and wakes late; a fact unless it is known why."""
+        samples, times = context.profile.samples, sampled_times(context.profile)
+        for view in context.main_loops:
+            if view.loop is None or not view.loop.budget_ns or not view.slack_ns or view.fails:
+                continue
+            p99_ns, budget_ns = view.loop.stats.p99_ns or 0, view.loop.budget_ns
+            if view.ticks < ticks_for(0.99) or p99_ns < (1 + LATE_WAKE_SHARE) * budget_ns:
+                continue
+            facts: dict[str, Fact] = {
+                "p99_ns": p99_ns,
+                "budget_ns": budget_ns,
+                "busy_per_tick_ns": round(view.busy_ns),
+            }
+            asleep = [
+                times[section.path] for section in view.sections if section.is_slack and section.path in times
+            ]
+            waits_for_gil = any(time.states().get("gil", 0.0) >= LEAST_LATE_SHARE for time in asleep)
+            own = {section.path for section in view.sections}
+            holder = runs_elsewhere(samples, own) if samples is not None and waits_for_gil else None
+            if holder is None:
+                yield Finding(
+                    rule=self.name, kind="measurement", severity="warning", path=view.path, facts=facts
+                )
+            else:
+                facts |= {"function": holder.function, "line": f"{PurePath(holder.file).name}:{holder.line}"}
+                yield Finding(rule=self.name, severity="warning", path=view.path, facts=facts)
+
+
 class FixedSleepRule:
     """A loop sleeps a fixed time in each tick and so does not hold its rate.
 
@@ -185,8 +227,7 @@ class FixedSleepRule:
             over_ns, slept_ns = view.tick_ns - loop.budget_ns, _slept_ns(view)
             busy_ns = view.tick_ns - slept_ns
             # A few late ticks make the mean long; a fixed sleep makes all ticks long.
-            least_over_ns = min(over_ns, (loop.stats.p50_ns or 0) - loop.budget_ns)
-            if least_over_ns < LATE_SHARE * loop.budget_ns or slept_ns < over_ns or busy_ns > loop.budget_ns:
+            if not view.lags or slept_ns < over_ns or busy_ns > loop.budget_ns:
                 continue
             yield Finding(
                 rule=self.name,

@@ -142,7 +142,7 @@ class GilRule:
                     share = sampled.states().get("gil", 0.0)
                     waited_ns += share * section.self_ns
                     surely_ns += interval(share, sampled.count)[0] * section.self_ns
-            holder = _runs_elsewhere(samples, {section.path for section in view.sections})
+            holder = runs_elsewhere(samples, {section.path for section in view.sections})
             if holder is not None and view.share(surely_ns) >= LEAST_GIL_SHARE:
                 yield Finding(
                     rule=self.name,
@@ -157,8 +157,13 @@ class GilRule:
                 )
 
 
-def _runs_elsewhere(samples: Samples, own: set[str]) -> CodeLine | None:
-    """Return the line of other threads that runs most, of the function that runs for most of their time."""
+def runs_elsewhere(samples: Samples, own: set[str]) -> CodeLine | None:
+    """Return the line that runs most of the function in which other threads run for most of their time.
+
+    Args:
+        samples: of the run.
+        own: the paths of the loop's own sections.
+    """
     functions: Counter[tuple[str, str]] = Counter()
     lines: Counter[CodeLine] = Counter()
     for stack, weight in samples.stacks.items():

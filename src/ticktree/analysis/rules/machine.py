@@ -15,6 +15,7 @@ from ticktree.analysis.machine import (
     is_contended,
     is_oversubscribed,
 )
+from ticktree.analysis.workers.roles import most_processes
 from ticktree.profile import Gauge
 from ticktree.profile.histogram import middle_of
 from ticktree.profile.machine import gpus
@@ -162,7 +163,7 @@ def _thread_settings(context: Context) -> Mapping[str, Fact]:
     metadata = context.profile.metadata
     values = {name: metadata[f"env.{name}"] for name in _VARIABLES if metadata.get(f"env.{name}")}
     facts: dict[str, Fact] = {
-        "processes": len({writer.process for writer in context.profile.writers.values()}),
+        "processes": most_processes(context.profile),
         "uses_torch": COMPILED_GAUGE in context.profile.gauges,
         "threads_per_library": "one"
         if any(str(each) == "1" for some in values.values() for each in some)

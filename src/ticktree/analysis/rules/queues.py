@@ -40,8 +40,8 @@ _PUTS = frozenset({"Queue.put"})
 # A loop that waits for items for less of a tick works more than it waits, and another producer is a change of the
 # program's structure. Our own choice.
 LEAST_QUEUE_SHARE = 0.25
-# The role that puts the items ended this share of the waits, or it is not known which does.
-PRODUCER_SHARE = 0.5
+# A role ended this share of the waits, or it is not known which does.
+OTHER_SHARE = 0.5
 # A producer that waits for half of its life has time to spare: it is not what the loop waits for.
 BUSY_SHARE = 0.5
 # A function is where the producer is if so many of the samples say so.
@@ -53,17 +53,22 @@ class QueueWait(NamedTuple):
 
     Attributes:
         section: where it waits.
-        producer: the role that puts the items.
+        other: the role that puts the items; that takes them where the loop waits to put some.
         known_share: the part of the waits that it ended.
-        blocked_share: the part of their lives that its workers wait to put items.
-        where: the function in which other threads spend their time, and its line; None if it is not known.
+        blocked_share: the part of their lives that its workers wait at queues, too.
+        where: what it spends its time in, and the line where that is sampled; None if it is not known.
     """
 
     section: SectionView
-    producer: Role
+    other: Role
     known_share: float
     blocked_share: float
-    where: tuple[str, str] | None
+    where: tuple[str, str | None] | None
+
+    @property
+    def is_full(self) -> bool:
+        """Whether it waits to put an item, not to take one."""
+        return self.section.name in _PUTS
 
     @property
     def is_passing(self) -> bool:
@@ -74,8 +79,8 @@ class QueueWait(NamedTuple):
         """Return the finding that the loop could do without the wait."""
         view = self.section.view
         facts: dict[str, Fact] = {
-            "role": self.producer.name,
-            "workers": self.producer.count,
+            "role": self.other.name,
+            "workers": self.other.count,
             "section": self.section.path,
             "waited_per_tick_ns": round(self.section.total_ns),
             "waited_share": view.share(self.section.total_ns),
@@ -83,32 +88,34 @@ class QueueWait(NamedTuple):
             "blocked_share": self.blocked_share,
         }
         if self.where is not None and not self.is_passing:
-            facts |= {"function": self.where[0], "line": self.where[1]}
+            function, line = self.where
+            facts |= {"function": function} | ({} if line is None else {"line": line})
         claim = Claim(view.share(self.section.total_ns), view.path)
         return Finding(rule=rule, claim=claim, path=self.section.path, facts=facts)
 
 
 def queue_waits(context: Context) -> Iterator[QueueWait]:
-    """Yield the waits of the main loops for items, each with the role whose workers put most of them.
+    """Yield the waits of the main loops at queues, each with the role whose workers end most of them.
 
-    Left out are producers that wait for something else for most of their lives.
+    Left out are workers that wait for something else for most of their lives.
     """
     for view in context.main_loops:
         own = set(view.sections[0].node.by_writer)
         for section in view.sections:
-            if section.name not in _GETS or not section.is_wait or section.is_parallel:
+            if section.name not in _GETS | _PUTS or not section.is_wait or section.is_parallel:
                 continue
             if view.share(section.total_ns) < LEAST_QUEUE_SHARE or section.count < LEAST_CALLS:
                 continue
-            for role, cause, waited_ns in _producers(section, own, context):
+            opposite = _PUTS if section.name in _GETS else _GETS
+            for role, cause, waited_ns in _others_at(section, own, context):
                 lives_ns = sum(map(context.life_ns, role.units))
-                puts_ns, others_ns = _waits_of(role, context)
+                there_ns, elsewhere_ns = _waits_of(role, opposite, context)
                 known_share = min(1.0, cause.wakes.waited_ns / waited_ns)
-                if lives_ns and known_share >= PRODUCER_SHARE and others_ns <= BUSY_SHARE * lives_ns:
-                    yield QueueWait(section, role, known_share, puts_ns / lives_ns, _where(context))
+                if lives_ns and known_share >= OTHER_SHARE and elsewhere_ns <= BUSY_SHARE * lives_ns:
+                    yield QueueWait(section, role, known_share, there_ns / lives_ns, _where(role, context))
 
 
-def _producers(section: SectionView, own: set[str], context: Context) -> Iterator[tuple[Role, Cause, int]]:
+def _others_at(section: SectionView, own: set[str], context: Context) -> Iterator[tuple[Role, Cause, int]]:
     """Yield the role that ended most of the waits of the loop's threads there, and how long they waited."""
     for role in context.threads:
         if own.isdisjoint(role.writers):
@@ -121,19 +128,30 @@ def _producers(section: SectionView, own: set[str], context: Context) -> Iterato
                     yield of, cause, wait.waited_ns
 
 
-def _waits_of(role: Role, context: Context) -> tuple[int, int]:
-    """Return how long the workers of a role waited to put items, and for anything else."""
-    puts_ns = others_ns = 0
+def _waits_of(role: Role, names: frozenset[str], context: Context) -> tuple[int, int]:
+    """Return how long the workers of a role waited at sections of these names, and at others."""
+    there_ns = elsewhere_ns = 0
     for wait in outer_waits(role, context):
-        if context.profile.root.at(wait.path).name in _PUTS:
-            puts_ns += wait.waited_ns
+        if context.profile.root.at(wait.path).name in names:
+            there_ns += wait.waited_ns
         else:
-            others_ns += wait.waited_ns
-    return puts_ns, others_ns
+            elsewhere_ns += wait.waited_ns
+    return there_ns, elsewhere_ns
 
 
-def _where(context: Context) -> tuple[str, str] | None:
-    """Return the function in which threads without sections spend most of their time, and its hottest line."""
+def _where(role: Role, context: Context) -> tuple[str, str | None] | None:
+    """Return what a role spends most of its time in: a section, or else a sampled function and its hottest line."""
+    spent = {
+        section.name: sum(node.self_ns for who, node in section.node.by_writer.items() if who in role.writers)
+        for section in context.run.sections[1:]
+        if not section.is_wait
+    }
+    longest = max(spent, key=lambda name: (spent[name], name), default=None)
+    if (
+        longest is not None
+        and spent[longest] >= TELLING_SAMPLES_SHARE * sum(map(context.life_ns, role.units)) > 0
+    ):
+        return longest, None
     apart = sampled_apart(context.profile)
     stacks = {stack: weight for time in apart.values() for stack, weight in time.stacks.items()}
     if not stacks:
@@ -157,7 +175,7 @@ class StarvedRule:
         """Yield a finding for each such wait, then for each gauge that was 0 too often, the emptiest first."""
         if not is_contended(Machine(context.profile)):  # then producers may wait for cores
             for wait in queue_waits(context):
-                if not wait.is_passing:
+                if not wait.is_passing and not wait.is_full:
                     yield wait.finding(self.name)
         # A gauge that is always 0 is of a queue that is not in use, unless the loop waits for it.
         is_awaited = any(view.busy_ns < (1 - BUSY_SHARE) * view.tick_ns for view in context.main_loops)
@@ -180,6 +198,22 @@ class StarvedRule:
                     "max_reading": gauge.max,
                 },
             )
+
+
+class FullQueueRule:
+    """A loop waits until there is room in a queue, for workers that take its items too slowly.
+
+    Finds each main loop that waits so for a quarter of its tick; see docs/rules/full-queue.md.
+    """
+
+    name: ClassVar[str] = "full-queue"
+
+    def find(self, context: Context) -> Iterator[Finding]:
+        """Yield a finding for each such wait."""
+        if not is_contended(Machine(context.profile)):  # then consumers may wait for cores
+            for wait in queue_waits(context):
+                if not wait.is_passing and wait.is_full:
+                    yield wait.finding(self.name)
 
 
 def is_depth(gauge: Gauge) -> bool:

@@ -50,6 +50,9 @@ TYPICAL_FACTOR = 2.27
 # network of 19 to 70 µs per call became 0.67 and 0.86 times as fast.
 LEAST_CALL_NS = 200_000
 
+# What the instrument of torch calls the gauge of whether autograd looks for anomalies.
+ANOMALY_GAUGE = "torch/anomaly detection"
+
 # What the instrument of torch calls a compilation.
 COMPILING = "torch compile"
 # What the instrument of JAX calls the phases of one, each followed by the function's name; and its gauges of why there
@@ -159,6 +162,21 @@ def _restarted(start: SectionView) -> Iterator[Finding]:
                 "start_share": share,
             },
         )
+
+
+class AnomalyDetectionRule:
+    """Autograd looks for anomalies, which is for debugging: it keeps a traceback of each operation.
+
+    Finds a run at the end of which it is on; see docs/rules/anomaly-detection.md.
+    """
+
+    name: ClassVar[str] = "anomaly-detection"
+
+    def find(self, context: Context) -> Iterator[Finding]:
+        """Yield one finding where it is on; what it costs is not measured."""
+        gauge = context.profile.gauges.get(ANOMALY_GAUGE)
+        if gauge is not None and gauge.last:
+            yield Finding(rule=self.name, severity="critical", path="", facts={"switched": gauge.count})
 
 
 class NoCompilationRule:

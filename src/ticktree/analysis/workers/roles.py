@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import accumulate
 from statistics import median
 from typing import Literal, TypeAlias
 
@@ -118,6 +120,18 @@ def roles(profile: Profile, by: By) -> list[Role]:
 def unit_of(all_roles: Iterable[Role]) -> dict[str, Unit]:
     """Return the unit of each writer, by the writer's id."""
     return {writer: unit for role in all_roles for unit in role.units for writer in unit.writers}
+
+
+def most_processes(profile: Profile) -> int:
+    """Return how many processes there were at one moment, at most; those whose lives are not known count all along."""
+    lives: dict[tuple[str, str], tuple[float, float]] = {}
+    for writer in profile.writers.values():
+        first = -math.inf if writer.started_ns is None else writer.started_ns
+        last = math.inf if writer.last_ns is None else writer.last_ns
+        other = lives.get((writer.run, writer.process), (first, last))
+        lives[writer.run, writer.process] = (min(first, other[0]), max(last, other[1]))
+    moments = sorted([(first, 1) for first, _ in lives.values()] + [(last, -1) for _, last in lives.values()])
+    return max(accumulate(change for _, change in moments), default=0)
 
 
 def has_processes(profile: Profile) -> bool:

@@ -5,6 +5,7 @@ On demand: the layers of forward.py, and flops.py. compiling.py is `torch-compil
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from functools import partial
 from importlib import import_module
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 
 # How many functions and modules were given to torch.compile; rules/no_compilation.py looks for it.
 COMPILED_GAUGE = "torch/compiled"
+# Whether autograd looks for anomalies; rules/torch.py looks for it.
+ANOMALY_GAUGE = "torch/anomaly detection"
 
 
 def _wrap_loaders(patches: Patches, module: ModuleType, recorder: Recorder) -> None:
@@ -42,6 +45,7 @@ def _wrap(patches: Patches, torch: ModuleType, recorder: Recorder) -> None:
     patches.on_undo(flops.forget)
     recorder.gauge(COMPILED_GAUGE, 0)
     patches.wrap(torch, "compile", partial(_counted, recorder))
+    patches.wrap(torch, "set_anomaly_enabled", partial(_noted, recorder))
     patches.wrap(torch, "nn.Module.__call__", forward.recorded(recorder, is_compiling))
     copies.wrap(patches, recorder, torch)
     patches.wrap(torch.autograd, "backward", partial(gradients.around_backward, unless=is_compiling))
@@ -62,6 +66,15 @@ def _counted(recorder: Recorder, function: Callable[..., Any]) -> Callable[..., 
         return function(*args, **kwargs)
 
     return compile_counted
+
+
+def _noted(recorder: Recorder, function: Callable[..., Any]) -> Callable[..., Any]:
+    def set_anomaly_enabled(*args: Any, **kwargs: Any) -> Any:
+        result = function(*args, **kwargs)
+        recorder.gauge(ANOMALY_GAUGE, int(sys.modules["torch"].is_anomaly_enabled()))
+        return result
+
+    return set_anomaly_enabled
 
 
 INSTRUMENT = Instrument(

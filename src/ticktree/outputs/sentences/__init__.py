@@ -38,6 +38,8 @@ def sentence(finding: Finding, names: ShortNames) -> str:
 
 _TEMPLATES: Mapping[str, Callable[[FactText], str]] = {
     "allocation": work.allocation,
+    "anomaly-detection": work.anomaly_detection,
+    "blocked-event-loop": runs.blocked_event_loop,
     "blocking-writes": work.blocking_writes,
     "buffer-copies": work.buffer_copies,
     "contended": runs.contended,
@@ -45,6 +47,7 @@ _TEMPLATES: Mapping[str, Callable[[FactText], str]] = {
     "critical": work.critical,
     "drift": runs.drift,
     "fixed-sleep": runs.fixed_sleep,
+    "full-queue": runs.full_queue,
     "garbage-collection": runs.garbage_collection,
     "gil": runs.gil,
     "gpu-memory": work.memory,
@@ -55,6 +58,7 @@ _TEMPLATES: Mapping[str, Callable[[FactText], str]] = {
     "imbalance": runs.imbalance,
     "impossible-rate": work.impossible_rate,
     "late-compilation": work.late_compilation,
+    "late-wake": runs.late_wake,
     "list-of-arrays": work.list_of_arrays,
     "lock-convoy": runs.lock_convoy,
     "memory": work.memory,

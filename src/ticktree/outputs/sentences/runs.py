@@ -161,6 +161,26 @@ def lock_convoy(facts: FactText) -> str:
     )
 
 
+def late_wake(facts: FactText) -> str:
+    late = (
+        f"one tick in a hundred of {facts.name} takes {facts['p99_ns']} or more, where its rate allows "
+        f"{facts['budget_ns']} and it works for {facts['busy_per_tick_ns']}"
+    )
+    if "function" in facts:
+        return (
+            f"Run {facts['function']} in another process, or less often: it holds the interpreter (GIL) at "
+            f"{facts['line']} [sampled] when the loop should wake, and {late}"
+        )
+    return f"{late}: it sleeps until the next is due, and the system wakes it late"
+
+
+def blocked_event_loop(facts: FactText) -> str:
+    return (
+        f"Await what {facts['function']} waits for, or call it by asyncio.to_thread: at {facts['line']} it waits for "
+        f"{facts['blocked_share']} of the run inside the event loop, and no other task runs meanwhile [sampled]"
+    )
+
+
 def gil(facts: FactText) -> str:
     return (
         f"Run {facts['function']} in another process, or less often: {facts.tick} waits "
@@ -215,12 +235,18 @@ def memory_growth(facts: FactText) -> str:
 
 def starved(facts: FactText) -> str:
     if "role" in facts:
-        where = f", most of it in {facts['function']} ({facts['line']} [sampled])" if "line" in facts else ""
-        return (
-            f"Make items faster, or in more workers: {facts.tick} waits {facts['waited_share']} of its time at "
-            f"{facts['section']} for {facts['role']}{where}"
-        )
+        return f"Make items faster, or in more workers: {_waits_at(facts)}"
     return f"Fill {facts['gauge']} faster: it is 0 in {facts['empty_share']} of its readings"
+
+
+def full_queue(facts: FactText) -> str:
+    return f"Take items faster, in more workers, or leave some out: {_waits_at(facts)}"
+
+
+def _waits_at(facts: FactText) -> str:
+    line = f" ({facts['line']} [sampled])" if "line" in facts else ""
+    where = f", most of whose time is in {facts['function']}{line}" if "function" in facts else ""
+    return f"{facts.tick} waits {facts['waited_share']} of its time at {facts['section']} for {facts['role']}{where}"
 
 
 def oversubscribed(facts: FactText) -> str:

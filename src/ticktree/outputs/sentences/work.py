@@ -10,11 +10,16 @@ from ticktree.outputs.writing import formatting
 from ticktree.outputs.writing.formatting import counted
 from ticktree.profile.noted_lines import (
     ARRAY_OF_LIST,
+    COLLECT,
+    COMMIT,
     DEEP_COPY,
+    EAGER_LOG,
     ELEMENT_LOOP,
     GROWING_ARRAY,
     JSON,
+    PERMUTATION,
     PICKLE,
+    POOL,
     PROGRAM,
 )
 
@@ -32,6 +37,13 @@ def slow_loader(facts: FactText) -> str:
     return (
         "Load batches in other processes, DataLoader(..., num_workers=2, persistent_workers=True): "
         f"{facts.loop} loads them itself, for {facts['load_per_tick_ns']} per tick, {facts['load_share']} of it"
+    )
+
+
+def anomaly_detection(_facts: FactText) -> str:
+    return (
+        "Switch anomaly detection off (torch.autograd.set_detect_anomaly) unless you look for a NaN: it keeps a "
+        "traceback of each operation and checks each gradient"
     )
 
 
@@ -70,6 +82,17 @@ _LINES: Mapping[str, tuple[str, str]] = {
         "Compute with whole arrays instead of with one element after the other",
         "the loop over elements at",
     ),
+    PERMUTATION: (
+        "Draw only as many indices as are used (integers, or choice(replace=False) of default_rng)",
+        "the permutation at",
+    ),
+    COMMIT: ("Commit once for many rows", "the commit at"),
+    EAGER_LOG: (
+        "Let logging format what it logs (log.debug('%s', x)), or ask isEnabledFor before",
+        "the f-string made for a log at",
+    ),
+    COLLECT: ("Leave garbage collection to Python, or call gc.freeze() after set-up", "gc.collect() at"),
+    POOL: ("Keep one pool of workers and give it all the work", "the pool made, and ended, at"),
 }
 
 

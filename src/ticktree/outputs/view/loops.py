@@ -254,7 +254,7 @@ def headlines(context: Context, options: ViewOptions) -> list[Headline]:
 
 
 def _headline(view: LoopView) -> Headline:
-    return Headline(view.path, currency.called(view), list(_pieces(view)), view.misses)
+    return Headline(view.path, currency.called(view), list(_pieces(view)), view.fails)
 
 
 def _pieces(view: LoopView) -> Iterator[str]:

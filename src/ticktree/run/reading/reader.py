@@ -81,6 +81,8 @@ _UNKNOWN_IN_TICKS = 0.25
 # so and fills most of its self time, or a line of note.
 _TELLING_RUN_SHARE = 0.1
 _BLOCKED_SHARE = 0.5
+# A thread that waits for the interpreter for this part of a marked wait could run, and does not.
+_WAKES_LATE_SHARE = 0.05
 _BLOCKED_STATES = frozenset({"gil", "lock", "io", "blocked"})
 
 
@@ -135,13 +137,19 @@ def _telling(samples: Samples, root: Node, noted: NotedLines) -> Iterator[str]:
     """Yield the paths of sections whose samples show a wait that is not marked, or lines of note."""
     for path, stacks in samples.by_path().items():
         node = root.at(path)
-        if not path or node.wait or node.self_ns < _TELLING_RUN_SHARE * root.total_ns:
+        if node.self_ns < _TELLING_RUN_SHARE * root.total_ns:
             continue
         all_ns = sum(weight.ns for weight in stacks.values())
+        if node.wait:
+            gil_ns = sum(weight.ns for stack, weight in stacks.items() if stack.state == "gil")
+            if gil_ns > _WAKES_LATE_SHARE * all_ns:
+                yield path
+            continue
         waited_ns = sum(weight.ns for stack, weight in stacks.items() if stack.state in _BLOCKED_STATES)
         noted_ns = sum(weight.ns for stack, weight in stacks.items() if kind_of(stack, noted))
         is_noted = noted_ns * node.self_ns >= _TELLING_RUN_SHARE * all_ns * root.total_ns
-        if waited_ns > _BLOCKED_SHARE * all_ns or (noted_ns and is_noted):
+        # Outside all sections a program may wait for anything.
+        if (path and waited_ns > _BLOCKED_SHARE * all_ns) or (noted_ns and is_noted):
             yield path
 
 

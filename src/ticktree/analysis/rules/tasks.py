@@ -1,0 +1,77 @@
+"""The rule about asyncio: calls that wait in the event loop, while no other task can run."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import PurePath
+from typing import ClassVar
+
+from ticktree.analysis.context import Context
+from ticktree.analysis.finding import WARNING_SHARE, Finding, severity_of
+from ticktree.analysis.sampled import interval, sampled_times
+from ticktree.profile import CodeLine, SampledStack
+from ticktree.profile.samples import LEAST_SAMPLES
+
+# A part of the run in which no task can run. Our own choice.
+LEAST_BLOCKED_SHARE = WARNING_SHARE
+# What a thread does that waits: the event loop itself waits in its selector, outside all handles.
+_WAITS = frozenset({"lock", "sleep", "io", "blocked"})
+# The function of asyncio that runs a task until it awaits.
+_HANDLE = "Handle._run"
+
+
+class BlockedEventLoopRule:
+    """A coroutine waits without `await`, so that no other task runs.
+
+    Finds the function in which samples show that the event loop waits for a tenth of the run or more; see
+    docs/rules/blocked-event-loop.md.
+    """
+
+    name: ClassVar[str] = "blocked-event-loop"
+
+    def find(self, context: Context) -> Iterator[Finding]:
+        """Yield one finding, of the function that blocks the event loop for longest."""
+        if context.profile.samples is None or context.profile.samples.is_late or not context.run_ns:
+            return
+        blocked: Counter[tuple[str, CodeLine]] = Counter()
+        count = 0
+        for path, sampled in sampled_times(context.profile).items():
+            count += sampled.count
+            for stack, ns in sampled.parts().items():
+                line = _blocking_line(stack)
+                if line is not None:
+                    blocked[path, line] += ns
+        functions: Counter[tuple[str, str, str]] = Counter()
+        for (path, line), ns in blocked.items():
+            functions[path, line.function, line.file] += ns
+        for (path, function, file), ns in functions.most_common(1):
+            share = min(1.0, ns / context.run_ns)
+            if count < LEAST_SAMPLES or interval(share, count)[0] < LEAST_BLOCKED_SHARE:
+                return
+            lines = {
+                at: ns for (where, at), ns in blocked.items() if (where, *at[:2]) == (path, function, file)
+            }
+            hottest = max(lines, key=lambda at: (lines[at], at))
+            yield Finding(
+                rule=self.name,
+                severity=severity_of(share),
+                path=path,
+                facts={
+                    "function": function,
+                    "line": f"{PurePath(file).name}:{hottest.line}",
+                    "blocked_share": share,
+                    "blocked_ns": ns,
+                },
+            )
+
+
+def _blocking_line(stack: SampledStack) -> CodeLine | None:
+    """Return the innermost line outside the standard library in which a task waits; None if none does."""
+    if stack.state not in _WAITS or all(line.function != _HANDLE for line in stack.lines):
+        return None
+    return next((line for line in reversed(stack.lines) if not _is_standard(line.file)), None)
+
+
+def _is_standard(file: str) -> bool:
+    return "/lib/python3" in file and "/site-packages/" not in file
