@@ -61,7 +61,7 @@ class Saving:
         tick_ns: the mean tick, or the length of the run.
         needed_ns: the tick without the sleep that holds the rate.
         removed_ns: the part of `needed_ns` that would take no time.
-        held_ns: the shortest tick that the loop's rate allows; 0 if the loop does not sleep to hold one.
+        held_ns: the shortest tick that the loop's rate allows; 0 if it neither sleeps to hold one nor lags behind it.
     """
 
     tick_ns: float
@@ -397,9 +397,9 @@ class LoopView:
 
     @property
     def _held_ns(self) -> float:
-        if not self.slack_ns:
-            return 0.0
         budget_ns = self.loop.budget_ns if self.loop else None
+        if not self.slack_ns:  # one that lags has no time to sleep, but would once it has
+            return float(budget_ns or 0) if self.lags else 0.0
         # A loop that sleeps and declares no rate holds the one it has.
         return self.tick_ns if budget_ns is None else budget_ns
 

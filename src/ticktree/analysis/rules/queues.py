@@ -80,7 +80,6 @@ class QueueWait(NamedTuple):
         view = self.section.view
         facts: dict[str, Fact] = {
             "role": self.other.name,
-            "workers": self.other.count,
             "section": self.section.path,
             "waited_per_tick_ns": round(self.section.total_ns),
             "waited_share": view.share(self.section.total_ns),
