@@ -95,7 +95,7 @@ def test_a_loop_over_elements_is_all_of_it_lines_of_that_kind():
 PAIRS = """
 def cost(points, obstacles):
     total = 0.0
-    for p in points:
+    for p in self.points():
         for centre, radius in obstacles:
             d = np.linalg.norm(p - centre) - radius
             total += np.exp(-d)

@@ -193,17 +193,13 @@ def _is_of_elements(node: ast.For) -> bool:
 
 def _is_of_pairs(outer: ast.For, inner: ast.For) -> bool:
     """Return whether two loops, one in the other, do one short computation for each pair of their items."""
-    short = [each for each in ast.walk(outer) if isinstance(each, ast.Call)]
-    if any(isinstance(each, ast.MatMult | _OTHER_CODE) for each in ast.walk(outer)):
+    body = [each for statement in outer.body for each in ast.walk(statement)]
+    if any(isinstance(each, ast.MatMult | _OTHER_CODE) for each in body):
         return False
-    if not all(map(_is_short, short)):
+    if not all(_is_short(each) for each in body if isinstance(each, ast.Call) and each is not inner.iter):
         return False
-    both = [
-        each
-        for statement in inner.body
-        for each in ast.walk(statement)
-        if isinstance(each, ast.BinOp | ast.Subscript | ast.Call)
-    ]
+    within = [each for statement in inner.body for each in ast.walk(statement)]
+    both = [each for each in within if isinstance(each, ast.BinOp | ast.Subscript | ast.Call)]
     return any(_names(outer.target) & _names(each) and _names(inner.target) & _names(each) for each in both)
 
 

@@ -52,6 +52,8 @@ LEAST_CALL_NS = 200_000
 
 # What the instrument of torch calls the gauge of whether autograd looks for anomalies.
 ANOMALY_GAUGE = "torch/anomaly detection"
+# Switched on so often it is a habit, as around each step, and not a search.
+LEAST_SWITCHES = 10
 
 # What the instrument of torch calls a compilation.
 COMPILING = "torch compile"
@@ -167,16 +169,22 @@ def _restarted(start: SectionView) -> Iterator[Finding]:
 class AnomalyDetectionRule:
     """Autograd looks for anomalies, which is for debugging: it keeps a traceback of each operation.
 
-    Finds a run at the end of which it is on; see docs/rules/anomaly-detection.md.
+    Finds a run at the end of which it is on, or in which it is switched on repeatedly; see
+    docs/rules/anomaly-detection.md.
     """
 
     name: ClassVar[str] = "anomaly-detection"
 
     def find(self, context: Context) -> Iterator[Finding]:
         """Yield one finding where it is on; what it costs is not measured."""
-        gauge = context.profile.gauges.get(ANOMALY_GAUGE)
-        if gauge is not None and gauge.last:
-            yield Finding(rule=self.name, severity="critical", path="", facts={"switched": gauge.count})
+        if _looks_for_anomalies(context.profile):
+            count = context.profile.gauges[ANOMALY_GAUGE].count
+            yield Finding(rule=self.name, severity="critical", path="", facts={"switched": count})
+
+
+def _looks_for_anomalies(profile: Profile) -> bool:
+    gauge = profile.gauges.get(ANOMALY_GAUGE)
+    return gauge is not None and (bool(gauge.last) or gauge.positive.count >= LEAST_SWITCHES)
 
 
 class NoCompilationRule:
@@ -189,7 +197,7 @@ class NoCompilationRule:
 
     def find(self, context: Context) -> Iterator[Finding]:
         """Yield a finding for each loop of inference where nothing was compiled."""
-        if not _known_not_to_compile(context.profile):
+        if not _known_not_to_compile(context.profile) or _looks_for_anomalies(context.profile):
             return
         for view in context.repeated:
             model = [section for section in inference(view, context) if _infers_here(section)]

@@ -1,0 +1,38 @@
+from __future__ import annotations
+
+import pytest
+
+from support.findings import findings
+from support.sampled_runs import run_sampled
+from ticktree.analysis.rules.torch import AnomalyDetectionRule
+
+pytest.importorskip("torch")
+
+PROGRAM = """
+import torch
+from torch import nn
+
+net = nn.Linear(4, 4)
+
+def step():
+    net(torch.ones(2, 4)).sum().backward()
+
+{switch}
+"""
+
+
+@pytest.mark.parametrize(
+    ("switch", "rules"),
+    [
+        ("torch.autograd.set_detect_anomaly(True); step()", ["anomaly-detection"]),
+        ("with torch.autograd.detect_anomaly(): step()", []),
+        ("for _ in range(10):\n    with torch.autograd.detect_anomaly(): step()", ["anomaly-detection"]),
+        ("step()", []),
+    ],
+    ids=["on", "for one step", "for each step", "off"],
+)
+def test_anomaly_detection_that_is_left_on_is_told(tmp_path, switch, rules):
+    profile, _ = run_sampled(tmp_path, PROGRAM.format(switch=switch), "--quiet", before="")
+    found = findings(profile, rules=[AnomalyDetectionRule()])
+    assert [one.rule for one in found] == rules
+    assert all(one.message.startswith("Switch anomaly detection off") for one in found)
