@@ -61,6 +61,7 @@ def kinds(source, *numbers):
         ("batch = np.stack([item[0] for item in items])\n", {ARRAY_OF_LIST}),
         ("batch = np.array([np.float32(item.reward) for item in items])\n", {ARRAY_OF_LIST}),
         ("batch = np.stack([resize(item) for item in items])\n", set()),  # resizing may be what takes long
+        ("batch = np.array(random.sample(items, 256))\n", {ARRAY_OF_LIST}),
         ("batch = np.stack(items)\n", set()),  # may be an array
         ("batch = torch.tensor([1.0, 2.0])\n", set()),
         ("index = rng.permutation(500_000)[:256]\n", {PERMUTATION}),

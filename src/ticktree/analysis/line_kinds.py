@@ -29,6 +29,7 @@ from ticktree.profile.noted_lines import (
     NotedLines,
 )
 
+_LISTS = frozenset({"list", "sample", "choices"})
 _LOGS = frozenset({"debug", "info", "warning", "error", "exception", "log"})
 _POOLS = frozenset({"Pool", "ThreadPool", "ProcessPoolExecutor", "ThreadPoolExecutor"})
 _DUMPS = frozenset({"dump", "dumps"})
@@ -153,6 +154,8 @@ def _arrays_of_lists(function: ast.FunctionDef | ast.Module) -> _Lines:
         if isinstance(node, ast.Call) and node.args and makes_an_array(_dotted(node.func).rpartition(".")[2]):
             of = node.args[0]
             is_made_here = isinstance(of, ast.ListComp | ast.GeneratorExp) and _is_of_numbers(of)
+            if isinstance(of, ast.Call):
+                is_made_here = _dotted(of.func).rpartition(".")[2] in _LISTS
             if is_made_here or (isinstance(of, ast.Name) and of.id in lists):
                 yield node.lineno, ARRAY_OF_LIST
                 yield of.lineno, ARRAY_OF_LIST

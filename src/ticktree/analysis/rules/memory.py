@@ -27,9 +27,9 @@ GROWN_SHARE = 0.5
 FEWEST_READINGS = 30
 RISING_SHARE = 0.75
 # A run that would fill the machine's memory within an hour ends by it, long before a training run is over: fewer
-# readings, all of which but one or two show growth, are enough for that. Our own choice.
+# readings are enough for that. Our own choice.
 FULL_SOON_S = 3600
-FEWEST_READINGS_SOON = 8
+FEWEST_READINGS_SOON = 4
 # In all, and as a part of what the run has at its end, where it still has all it took.
 LEAST_GROWTH_BYTES = 100_000_000
 LEAST_GROWTH_SHARE = 0.1
