@@ -40,19 +40,8 @@ _JOINS = frozenset({"append", "concatenate", "vstack", "hstack", "cat"})
 _OF_NUMBERS = frozenset(
     (
         *("range", "reversed", "enumerate", "zip", "len", "item", "append"),
-        *(
-            "bool",
-            "int",
-            "float",
-            "int8",
-            "uint8",
-            "int16",
-            "int32",
-            "int64",
-            "float16",
-            "float32",
-            "float64",
-        ),
+        *("bool", "int", "float", "float16", "float32", "float64"),
+        *("int8", "uint8", "int16", "int32", "int64"),
         *("abs", "max", "min", "round", "floor", "ceil", "sqrt", "exp", "log"),
         *("sin", "cos", "tan", "tanh", "atan2", "hypot"),
     )

@@ -10,7 +10,15 @@ from typing import NamedTuple
 from ticktree.analysis.context import Context
 from ticktree.analysis.loops import SectionView
 from ticktree.analysis.sampled import SampledTime, interval, sampled_times
-from ticktree.profile.noted_lines import SAMPLED_LINES, kind_of, read_noted_lines
+from ticktree.profile import CodeLine, Samples
+from ticktree.profile.noted_lines import (
+    EAGER_LOG,
+    SAMPLED_LINES,
+    NotedLines,
+    is_logged,
+    kind_of,
+    read_noted_lines,
+)
 from ticktree.profile.samples import LEAST_SAMPLES
 
 
@@ -41,6 +49,7 @@ def line_times(context: Context) -> Iterator[LineTime]:
     facts = context.profile.metadata.get(SAMPLED_LINES, ())
     noted = read_noted_lines("\n".join(map(str, facts)))
     times = sampled_times(context.profile) if noted else {}
+    logged = _logged(context.profile.samples, noted)
     for view in context.main_loops:
         for section in view.sections:
             sampled = times.get(section.path)
@@ -49,11 +58,21 @@ def line_times(context: Context) -> Iterator[LineTime]:
             spent: dict[str, Counter[str]] = defaultdict(Counter)
             for stack, ns in sampled.parts().items():
                 found = kind_of(stack, noted)
-                if found is not None:
+                if found is not None and found not in logged:
                     kind, line = found
                     spent[kind][f"{PurePath(line.file).name}:{line.line}"] += ns
             for kind, lines in sorted(spent.items()):
                 yield _line_time(section, kind, lines, sampled)
+
+
+def _logged(samples: Samples | None, noted: NotedLines) -> frozenset[tuple[str, CodeLine]]:
+    """Return the lines whose f-strings were logged: to make these was no waste."""
+    return frozenset(
+        (EAGER_LOG, line)
+        for stack in (samples.stacks if samples is not None else ())
+        for line in stack.lines
+        if EAGER_LOG in noted.get((line.file, line.line), ()) and is_logged(stack, line)
+    )
 
 
 def _line_time(section: SectionView, kind: str, lines: Counter[str], sampled: SampledTime) -> LineTime:

@@ -55,7 +55,7 @@ KINDS: Mapping[str, _Inside] = {
     ELEMENT_LOOP: _Inside(_ARRAYS),
     PERMUTATION: _Inside(_ARRAYS),
     COMMIT: _Inside(waits=True),
-    EAGER_LOG: _Inside((*_ARRAYS, "/logging/")),
+    EAGER_LOG: _Inside(_ARRAYS),
     COLLECT: _Inside(),
     POOL: _Inside(("/multiprocessing/", "/concurrent/"), waits=True),
 }
@@ -90,6 +90,12 @@ def kind_of(stack: SampledStack, noted: NotedLines) -> tuple[str, CodeLine] | No
             if _is_within(kind, stack, at):
                 return kind, line
     return None
+
+
+def is_logged(stack: SampledStack, line: CodeLine) -> bool:
+    """Return whether a sample shows that what a line gives to logging is logged, so that it had to be formatted."""
+    after = stack.lines[stack.lines.index(line) + 1 :] if line in stack.lines else ()
+    return any("/logging/" in each.file and each.function == "Logger.handle" for each in after)
 
 
 def _is_within(kind: str, stack: SampledStack, at: int) -> bool:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from support.example_samples import sampled_store
+from support.example_samples import sampled_store, stack
 from support.findings import findings
 from support.sampled_runs import run_sampled
 from ticktree.analysis.rules.copies import ListOfArraysRule
 from ticktree.analysis.rules.lines import HotLineRule
-from ticktree.profile import CodeLine
+from ticktree.profile import CodeLine, Weight
 
 HOT = CodeLine("Buffer.sample", "/home/ada/train.py", 7)
 OTHER = CodeLine("Buffer.sample", "/home/ada/train.py", 9)
@@ -70,6 +72,18 @@ def test_a_line_of_each_kind_is_found(kind, rule, message):
 )
 def test_other_samples_give_no_finding(profile):
     assert found(profile) == []
+
+
+def test_an_f_string_that_is_logged_is_no_waste():
+    noted = f"eager-log {HOT.file}:7"
+    (one,) = found(sampled_store({(HOT, "running"): 60}, noted))
+    assert one.facts["line_kind"] == "eager-log"
+    profile = sampled_store({(HOT, "running"): 60}, noted)
+    handled = stack(
+        "train/store", HOT, CodeLine("Logger.handle", "/usr/lib/python3.11/logging/__init__.py", 1632)
+    )
+    stacks = {**profile.samples.stacks, handled: Weight(5, 50_000_000)}
+    assert found(replace(profile, samples=replace(profile.samples, stacks=stacks))) == []
 
 
 COPIES = """

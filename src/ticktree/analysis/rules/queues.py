@@ -146,10 +146,8 @@ def _where(role: Role, context: Context) -> tuple[str, str | None] | None:
         if not section.is_wait
     }
     longest = max(spent, key=lambda name: (spent[name], name), default=None)
-    if (
-        longest is not None
-        and spent[longest] >= TELLING_SAMPLES_SHARE * sum(map(context.life_ns, role.units)) > 0
-    ):
+    least_ns = TELLING_SAMPLES_SHARE * sum(map(context.life_ns, role.units))
+    if longest is not None and spent[longest] >= least_ns > 0:
         return longest, None
     apart = sampled_apart(context.profile)
     stacks = {stack: weight for time in apart.values() for stack, weight in time.stacks.items()}
