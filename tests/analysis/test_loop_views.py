@@ -251,6 +251,24 @@ def test_a_loop_that_misses_ticks_comes_first_and_is_never_hidden():
     assert [view.name for view in context.main_loops] == ["a", "b", "c"]
 
 
+def test_so_does_a_loop_that_waits_for_others_and_does_not_reach_its_rate():
+    program = Program()
+    for name, hz in (("camera", 100), ("follow", 100), ("held", 50)):
+        for _ in program.loop(name, range(50), hz=hz):
+            program.work("work", 9 if name == "camera" else 1)
+            if name != "camera":
+                program.work("Queue.put", 19, wait=True)
+    context = Context(program.profile())
+    assert [(view.name, view.misses, view.lags, view.fails) for view in context.loops] == [
+        ("follow", False, True, True),
+        ("camera", False, False, False),
+        ("held", False, False, False),
+    ]
+    assert [view.name for view in context.main_loops] == ["follow", "camera"]
+    follow = context.main_loops[0]
+    assert follow.saving(19 * MS).ns == 10 * MS  # it would hold its rate
+
+
 def test_equally_busy_loops_keep_their_order_from_run_to_run():
     for wrist, front in ((20, 21), (21, 20)):
         profile = with_loops(("wrist", wrist, 100, 0), ("front", front, 100, 0), ("slow", 90, 100, 0))

@@ -102,6 +102,18 @@ def test_a_loop_with_a_rate_says_whether_it_holds_it_and_its_headroom():
     assert missed.headlines[0].is_missed
 
 
+def test_a_loop_that_waits_for_others_and_lags_has_no_headroom_and_says_so():
+    view = view_of(steps(("steer", 1), ("Queue.put", 34, {"wait": True}), hz=50))
+    (line,) = view.headlines
+    assert line.pieces[:2] == (
+        [
+            "reaches 28.6 of 50 Hz, 0 of 20 ticks missed",
+            "busy 1.00 ms and waiting 34.0 ms per tick, 0 ns headroom",
+        ]
+    )
+    assert line.is_missed
+
+
 def test_what_is_called_a_few_times_has_seconds_and_no_rate():
     view = view_of(steps(("work", 500), ticks=3))
     assert view.headlines[0].pieces[0] == "500 ms each"

@@ -87,11 +87,16 @@ def is_apart(view: LoopView) -> bool:
 
 
 def headroom_ns(view: LoopView) -> int | None:
-    """Return how much longer a tick could be busy at the loop's target rate; None without a target rate."""
+    """Return how much longer a tick could be busy at the loop's target rate; None without a target rate.
+
+    A loop that lags has what its waits for others leave, too.
+    """
     if currency(view) != "headroom":
         return None
     budget_ns = view.loop.budget_ns if view.loop else None
-    return max(0, round(view.slack_ns if budget_ns is None else budget_ns - view.busy_ns))
+    if budget_ns is None:
+        return round(view.slack_ns)
+    return max(0, round(budget_ns - (view.needed_ns if view.lags else view.busy_ns)))
 
 
 def gain(saving: Saving | None, view: LoopView | None) -> str:

@@ -275,6 +275,9 @@ def _pieces(view: LoopView) -> Iterator[str]:
         else:
             yield f"{pace} by its own sleep, {ticks}"
         busy, room = formatting.time(round(view.busy_ns)), formatting.time(round(headroom or 0))
+        waits_ns = view.needed_ns - view.busy_ns
+        if view.lags and view.share(waits_ns) >= currency.LEAST_SHARE:
+            busy += f" and waiting {formatting.time(round(waits_ns))}"
         yield f"busy {busy} per tick, {room} headroom"
     else:
         yield currency.pace(view) + (" each" if kind == "seconds" and loop.stats.count > 1 else "")
