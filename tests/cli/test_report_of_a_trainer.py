@@ -71,8 +71,8 @@ def test_the_slow_one_is_what_is_worth_doing_and_whose_signals_ended_the_wait(tr
     everything = json.loads(trained.ticktree("report", "--format", "json").stdout)["findings"]
     (found,) = (each for each in everything if each["rule"] == "straggler")
     assert found["path"] == "make envs/env step"
-    assert "; learner waits for it " in found["message"]
-    assert found["message"].endswith("of the time in step_wait")  # and not "up to": wake edges prove it
+    # Not "up to": wake edges prove it. On a busy machine another worker may straggle, too.
+    assert re.search(r"; learner waits for it \d+% of the time in step_wait(?:;|$)", found["message"])
     metrics = {metric["key"]: metric["value"] for metric in found["metrics"] if metric["unit"] == "ns"}
     assert metrics["per_call"] > 2 * metrics["per_call_by_peers"]
 

@@ -92,7 +92,7 @@ import torch
 
 class Items(torch.utils.data.Dataset):
     def __len__(self):
-        return 320
+        return 1280
 
     def __getitem__(self, index):
         time.sleep(0.002)
