@@ -11,6 +11,7 @@ from ticktree.profile.noted_lines import (
     ARRAY_OF_LIST,
     COLLECT,
     COMMIT,
+    CONVERSION,
     DEEP_COPY,
     EAGER_LOG,
     ELEMENT_LOOP,
@@ -74,6 +75,9 @@ def kinds(source, *numbers):
         ("log.debug('obs %s', obs)\n", set()),
         ("print(f'obs {obs}')\n", set()),
         ("gc.collect()\n", {COLLECT}),
+        ("x = np.ascontiguousarray(x.astype(np.float32))\n", {CONVERSION}),
+        ("x = torch.tensor(x)\n", {CONVERSION}),
+        ("x = copy.copy(x)\n", set()),
         ("with multiprocessing.Pool(2) as pool:\n    pool.map(f, x)\n", {LOCK, POOL}),
         ("with :\n", set()),
         (None, set()),
@@ -84,7 +88,7 @@ def test_the_kind_of_a_line(source, found):
 
 
 def test_an_array_is_made_of_a_list_that_the_function_appends_to():
-    assert kinds("def f():\n    rows = []\n    rows.append(1)\n    return np.array(rows)\n") == {
+    assert kinds("def f():\n    rows = []\n    rows.append(1)\n    return np.stack(rows)\n") == {
         4: {ARRAY_OF_LIST}
     }
 

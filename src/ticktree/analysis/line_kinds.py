@@ -16,6 +16,7 @@ from ticktree.profile.noted_lines import (
     ARRAY_OF_LIST,
     COLLECT,
     COMMIT,
+    CONVERSION,
     DEEP_COPY,
     EAGER_LOG,
     ELEMENT_LOOP,
@@ -29,12 +30,19 @@ from ticktree.profile.noted_lines import (
     NotedLines,
 )
 
+# Calls that make the array that they are given or called on again, in another type, layout or place.
+_CONVERSIONS = frozenset({"astype", "ascontiguousarray", "contiguous", "clone", "double", "half", "copy"})
+_MAKERS = frozenset({"array", "tensor", "as_tensor", "asarray"})
 _LISTS = frozenset({"list", "sample", "choices"})
 _LOGS = frozenset({"debug", "info", "warning", "error", "exception", "log"})
-_POOLS = frozenset({"Pool", "ThreadPool", "ProcessPoolExecutor", "ThreadPoolExecutor"})
 _DUMPS = frozenset({"dump", "dumps"})
 _PICKLERS = frozenset({"pickle", "cloudpickle", "dill"})
-_STARTS = frozenset({"run", "call", "check_call", "check_output", "getoutput", "Popen"})
+_BY_NAME = {
+    "deepcopy": DEEP_COPY,
+    "commit": COMMIT,
+    **dict.fromkeys(("run", "call", "check_call", "check_output", "getoutput", "Popen"), PROGRAM),
+    **dict.fromkeys(("Pool", "ThreadPool", "ProcessPoolExecutor", "ThreadPoolExecutor"), POOL),
+}
 _JOINS = frozenset({"append", "concatenate", "vstack", "hstack", "cat"})
 # Calls that work on one number, so that a loop of them can be a few operations on arrays.
 _OF_NUMBERS = frozenset(
@@ -95,18 +103,14 @@ def _calls(node: ast.Call) -> _Lines:
     owner, _, name = _dotted(node.func).rpartition(".")
     if name == "acquire" and owner:
         yield from ((number, LOCK) for number in range(node.lineno, (node.end_lineno or node.lineno) + 1))
-    if name == "deepcopy":
-        yield node.lineno, DEEP_COPY
+    if name in _BY_NAME:
+        yield node.lineno, _BY_NAME[name]
     if name in _DUMPS:
         yield node.lineno, PICKLE if owner in _PICKLERS else JSON
-    if name in _STARTS:
-        yield node.lineno, PROGRAM
-    if name == "commit":
-        yield node.lineno, COMMIT
+    if (name in _CONVERSIONS and owner != "copy") or (name in _MAKERS and _is_of_name(node)):
+        yield node.lineno, CONVERSION
     if name == "collect" and owner.endswith("gc"):
         yield node.lineno, COLLECT
-    if name in _POOLS:
-        yield node.lineno, POOL
     if (
         name in _LOGS
         and "log" in owner.lower()
@@ -115,6 +119,10 @@ def _calls(node: ast.Call) -> _Lines:
         yield node.lineno, EAGER_LOG
     if name == "choice" and owner.endswith("random") and any(map(_is_without_replacement, node.keywords)):
         yield node.lineno, PERMUTATION
+
+
+def _is_of_name(call: ast.Call) -> bool:
+    return bool(call.args) and isinstance(call.args[0], ast.Name | ast.Attribute)
 
 
 def _is_without_replacement(keyword: ast.keyword) -> bool:

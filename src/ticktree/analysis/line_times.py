@@ -21,6 +21,9 @@ from ticktree.profile.noted_lines import (
 )
 from ticktree.profile.samples import LEAST_SAMPLES
 
+# A line with less of the time of its kind is not one of several that share it. Our own choice.
+LEAST_OF_KIND = 0.1
+
 
 class LineTime(NamedTuple):
     """The time of one section at lines of one kind.
@@ -33,6 +36,7 @@ class LineTime(NamedTuple):
         ns: per tick, or of the run.
         surely_ns: the lower end of its 95% interval.
         samples: of the section.
+        lines: how many lines of this kind have a tenth of it each, or more.
     """
 
     section: SectionView
@@ -42,6 +46,7 @@ class LineTime(NamedTuple):
     ns: float
     surely_ns: float
     samples: int
+    lines: int
 
 
 def line_times(context: Context) -> Iterator[LineTime]:
@@ -80,4 +85,5 @@ def _line_time(section: SectionView, kind: str, lines: Counter[str], sampled: Sa
     surely = interval(share, sampled.count)[0]
     line, _ = lines.most_common(1)[0]
     ns = section.self_ns
-    return LineTime(section, kind, line, share, share * ns, surely * ns, sampled.count)
+    count = sum(each >= LEAST_OF_KIND * lines.total() for each in lines.values())
+    return LineTime(section, kind, line, share, share * ns, surely * ns, sampled.count, count)

@@ -27,6 +27,7 @@ COMMIT = "commit"
 EAGER_LOG = "eager-log"
 COLLECT = "collect"
 POOL = "pool"
+CONVERSION = "conversion"
 
 
 class _Inside(NamedTuple):
@@ -58,6 +59,7 @@ KINDS: Mapping[str, _Inside] = {
     EAGER_LOG: _Inside(_ARRAYS),
     COLLECT: _Inside(),
     POOL: _Inside(("/multiprocessing/", "/concurrent/"), waits=True),
+    CONVERSION: _Inside(_ARRAYS),
 }
 _WORKS = frozenset({"running", "gil"})
 

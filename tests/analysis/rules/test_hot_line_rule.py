@@ -74,6 +74,17 @@ def test_other_samples_give_no_finding(profile):
     assert found(profile) == []
 
 
+def test_data_that_is_converted_in_three_lines_and_more():
+    lines = [CodeLine("to_batch", "/home/ada/train.py", number) for number in (7, 8, 9)]
+    noted = "\n".join(f"conversion {line.file}:{line.line}" for line in lines)
+    (one,) = found(sampled_store({(line, "running"): 20 + line.line for line in lines}, noted))
+    assert one.message == (
+        "Convert once, into the type and layout that are used: converting arrays in several lines, as train.py:9 in "
+        "store takes 8.00 ms of each tick of train, 80% of it [sampled]"
+    )
+    assert found(sampled_store({(line, "running"): 40 for line in lines[:2]}, noted)) == []
+
+
 def test_an_f_string_that_is_logged_is_no_waste():
     noted = f"eager-log {HOT.file}:7"
     (one,) = found(sampled_store({(HOT, "running"): 60}, noted))

@@ -8,10 +8,12 @@ from typing import ClassVar
 from ticktree.analysis.context import Context
 from ticktree.analysis.finding import WARNING_SHARE, Claim, Finding
 from ticktree.analysis.line_times import LineTime, line_times
-from ticktree.profile.noted_lines import ARRAY_OF_LIST, LOCK
+from ticktree.profile.noted_lines import ARRAY_OF_LIST, CONVERSION, LOCK
 
 # A part of a tick that is worth the work of writing the line again. Our own choice.
 LEAST_LINE_SHARE = WARNING_SHARE
+# Where data is converted in so many lines, most of them are for nothing: one can do all of it. Our own choice.
+LEAST_CONVERSIONS = 3
 # Other rules are about these.
 _OF_OTHER_RULES = frozenset({ARRAY_OF_LIST, LOCK})
 
@@ -28,6 +30,9 @@ class HotLineRule:
     def find(self, context: Context) -> Iterator[Finding]:
         """Yield a finding for each section of a main loop, or of a run without loops, and each kind of line."""
         for time in line_times(context):
+            # One conversion may be needed.
+            if time.kind == CONVERSION and time.lines < LEAST_CONVERSIONS:
+                continue
             if time.kind not in _OF_OTHER_RULES and is_hot(time):
                 yield line_finding(self.name, time)
 
@@ -51,5 +56,6 @@ def line_finding(rule: str, time: LineTime) -> Finding:
             "tick_share": view.share(time.ns),
             "in_line_share": time.share,
             "samples": time.samples,
+            "lines": time.lines,
         },
     )

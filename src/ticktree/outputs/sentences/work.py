@@ -12,6 +12,7 @@ from ticktree.profile.noted_lines import (
     ARRAY_OF_LIST,
     COLLECT,
     COMMIT,
+    CONVERSION,
     DEEP_COPY,
     EAGER_LOG,
     ELEMENT_LOOP,
@@ -92,6 +93,10 @@ _LINES: Mapping[str, tuple[str, str]] = {
         "the f-string made for a log at",
     ),
     COLLECT: ("Leave garbage collection to Python, or call gc.freeze() after set-up", "gc.collect() at"),
+    CONVERSION: (
+        "Convert once, into the type and layout that are used",
+        "converting arrays in several lines, as",
+    ),
     POOL: ("Keep one pool of workers and give it all the work", "the pool made, and ended, at"),
 }
 
