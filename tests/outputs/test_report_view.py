@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from rich.cells import cell_len
 
 from support.example_profiles import control, robot, training
-from support.example_samples import sampled_training
+from support.example_samples import sampled_training, unmarked
 from support.example_trainers import straggling_trainer
 from support.profile_strategies import profiles
 from support.virtual_programs import Program, with_node
@@ -404,3 +404,16 @@ def test_the_last_lines_name_the_rest_and_the_page():
     ]
     assert "ticktree report --all\n" in shown(control(), run="")
     assert "ticktree report" not in shown(control())
+
+
+@pytest.mark.parametrize(
+    ("wait_ms", "title"),
+    [(1, "Where the run goes [sampled], 99 samples"), (600, "Where the run goes (self time)")],
+)
+def test_samples_say_where_an_unmarked_program_goes_that_waits_now_and_then(wait_ms, title):
+    profile = unmarked()
+    program = Program()
+    program.work("Thread.join", wait_ms, wait=True)
+    waits = program.profile().root.children
+    view = view_of(replace(profile, root=replace(profile.root, children=waits)))
+    assert view.parts[0].self_times.title == title

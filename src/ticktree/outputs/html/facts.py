@@ -19,7 +19,7 @@ from ticktree.outputs.view import currency
 from ticktree.outputs.view.build import first_screen
 from ticktree.outputs.view.by import short_titles, title_of
 from ticktree.outputs.view.notes import notes_of, outlived, pace
-from ticktree.outputs.view.sampled import called, functions, next_marks
+from ticktree.outputs.view.sampled import called, functions, is_told_by_samples, next_marks
 from ticktree.outputs.view.sampled import place as line_place
 from ticktree.outputs.view.sections import dismissed, self_times
 from ticktree.outputs.writing import formatting
@@ -102,15 +102,13 @@ def sampled_facts(
         found.append({"place": at, "base": at if path in profile.loops else loop_of[at], **_columns(time)})
     return {
         "sampled": sorted(found, key=lambda one: one["place"]),
-        "sampled_tables": [table.to_dict() for table in _tables(profile, profile.root, times, options)],
+        "sampled_tables": [table.to_dict() for table in _tables(profile, times, options)],
         "marks": next_marks(profile),
     }
 
 
-def _tables(
-    profile: Profile, root: Node, times: Mapping[str, SampledTime], options: ViewOptions
-) -> Iterator[Any]:
-    if not root.children and paths.ROOT in times:
+def _tables(profile: Profile, times: Mapping[str, SampledTime], options: ViewOptions) -> Iterator[Any]:
+    if is_told_by_samples(profile) and paths.ROOT in times:
         yield functions("Where the run goes", times[paths.ROOT], options)
     for name, time in sampled_apart(profile).items():
         yield functions(name.capitalize(), time, options)

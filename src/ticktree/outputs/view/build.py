@@ -22,7 +22,7 @@ from ticktree.outputs.view.by import tree_by
 from ticktree.outputs.view.headline import NOTHING, evidence, is_doubt, provenance, startup, title, warnings
 from ticktree.outputs.view.loops import headlines, loops
 from ticktree.outputs.view.model import LoopPart, Recommendation, ReportView
-from ticktree.outputs.view.sampled import calls, functions, next_marks
+from ticktree.outputs.view.sampled import calls, functions, is_told_by_samples, next_marks
 from ticktree.outputs.view.sections import categories, dismissed, section_table, self_times
 from ticktree.outputs.view.tables import critical, gauges, processes, why_idle
 from ticktree.outputs.view.tree import outside, tree
@@ -170,7 +170,7 @@ def _loops(context: Context, options: ViewOptions) -> Table | None:
 
 def _parts(context: Context, options: ViewOptions, view: ReportView) -> list[LoopPart]:
     """Return where the time goes: of the main loop, or with `options.all` of every loop."""
-    if not context.profile.root.children and not programs_own(context.profile.gauges):
+    if is_told_by_samples(context.profile) and not programs_own(context.profile.gauges):
         return _by_function(context, options)
     views = list(context.loops if options.all else context.main_loops[:1])
     flat = _without_recursion(context, options)

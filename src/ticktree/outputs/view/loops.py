@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ticktree.analysis.context import Context
+from ticktree.analysis.finding import LEAST_SHARE
 from ticktree.analysis.loops import LoopView
 from ticktree.outputs.options import ViewOptions
 from ticktree.outputs.view import currency
@@ -276,7 +277,7 @@ def _pieces(view: LoopView) -> Iterator[str]:
             yield f"{pace} by its own sleep, {ticks}"
         busy, room = formatting.time(round(view.busy_ns)), formatting.time(round(headroom or 0))
         waits_ns = view.needed_ns - view.busy_ns
-        if view.lags and view.share(waits_ns) >= currency.LEAST_SHARE:
+        if view.lags and view.share(waits_ns) >= LEAST_SHARE:
             busy += f" and waiting {formatting.time(round(waits_ns))}"
         yield f"busy {busy} per tick, {room} headroom"
     else:

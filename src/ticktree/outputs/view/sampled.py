@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from ticktree.analysis.sampled import SampledCall, SampledRow, SampledTime
+from ticktree.analysis.sampled import SampledCall, SampledRow, SampledTime, sampled_times
 from ticktree.outputs.options import ViewOptions
 from ticktree.outputs.view.tables import Column, filled
 from ticktree.outputs.writing import formatting
@@ -13,6 +13,7 @@ from ticktree.outputs.writing.document import Entry, Table, Tone
 from ticktree.outputs.writing.grid import cut, guides
 from ticktree.outputs.writing.visible import visible
 from ticktree.profile import Profile
+from ticktree.profile import path as paths
 from ticktree.profile.samples import (
     LATE_SHARE,
     LEAST_SAMPLES,
@@ -31,6 +32,8 @@ NAME_CELLS = 44
 # A state with a smaller share of a function's time is not mentioned.
 _LEAST_STATE = 0.1
 _BAR_RANK = 3
+# Waits with less of the run do not say where it goes.
+UNMARKED_SHARE = 0.9
 _PACKAGES = ("site-packages/", "dist-packages/")
 # Notes on a thread's states; running code needs none.
 _STATES = {
@@ -84,6 +87,18 @@ _FUNCTIONS: tuple[Column[SampledRow], ...] = (
     Column("interval", "95%", "", 2, _bounds, "The 95% confidence interval of the share."),
     Column("ns", "time", "ns", 1, lambda row: row.ns, "The recorded time, in proportion to the share."),
 )
+
+
+def is_told_by_samples(profile: Profile) -> bool:
+    """Return whether functions in samples say where the run goes: no section does, but for a few waits."""
+    root = profile.root
+    marked = any(not node.wait for _, _, node in root.walk() if node is not root)
+    return not root.children or (
+        not marked
+        and not profile.loops
+        and root.self_ns >= UNMARKED_SHARE * root.total_ns
+        and paths.ROOT in sampled_times(profile)
+    )
 
 
 def functions(title: str, time: SampledTime, options: ViewOptions) -> Table:
