@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from support.example_trainers import LEARNER, MS, node, worker, writer
+from support.example_trainers import LEARNER, MS, S, node, worker, writer
 from support.findings import findings
 from ticktree.analysis.rules.workers import StragglerRule, UnevenTasksRule
 from ticktree.profile import Node, Profile, Waker, Wakes
@@ -71,6 +71,14 @@ def test_a_worker_that_got_more_of_the_long_tasks_is_no_straggler():
     children = {**profile.root.children, "evaluate": more}
     found_in = found(replace(profile, root=replace(profile.root, children=children)))
     assert [one.rule for one in found_in] == ["uneven-tasks"]
+
+
+def test_a_pool_is_not_judged_by_anothers_tasks():
+    profile = pool(70, 70)
+    idle = writer(worker(9), "pool worker", last_ns=S)
+    idle_too = writer(worker(10), "pool worker", last_ns=S)
+    writers = {**profile.writers, idle.id: idle, idle_too.id: idle_too}
+    assert [one.facts["role"] for one in found(replace(profile, writers=writers))] == ["ThreadPoolExecutor-0"]
 
 
 PROGRAM = """

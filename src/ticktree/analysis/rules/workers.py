@@ -8,9 +8,10 @@ from typing import ClassVar
 from ticktree.analysis.context import Context
 from ticktree.analysis.finding import LEAST_SHARE, Claim, Fact, Finding, Kind
 from ticktree.analysis.loops import LoopView, SectionView
-from ticktree.analysis.machine import QUANTILE, Machine, is_contended, most_saved_by_overlap
+from ticktree.analysis.machine import QUANTILE, Machine, busy_threads, is_contended, most_saved_by_overlap
 from ticktree.analysis.rules.locks import is_convoy
 from ticktree.analysis.rules.queues import queue_waits
+from ticktree.analysis.rules.torch import LOADER_WAIT
 from ticktree.analysis.workers.imbalance import Imbalance, imbalance
 from ticktree.analysis.workers.roles import Role, Unit
 from ticktree.analysis.workers.stragglers import LEAST_CALLS, Straggler, equals, whole_lives
@@ -42,7 +43,7 @@ LEAST_RUN_SHARE = 0.1
 NAMED_SHARE = 0.1
 
 # What ends these waits follows from their names, as instruments give them.
-ENDED_BY_NAME = frozenset({"DataLoader wait"})
+ENDED_BY_NAME = frozenset({LOADER_WAIT})
 
 # Workers of which the loop waits for less than half of the time that ended its waits do not serve this loop alone.
 SERVES_SHARE = 0.5
@@ -209,9 +210,10 @@ def _uneven_tasks(role: Role, context: Context) -> SectionView | None:
     ]
     spent = {section.path: sum(unit.total_ns(section.node) for unit in role.units) for section in sections}
     tasks = max(sections, key=lambda section: (spent[section.path], section.path), default=None)
-    if tasks is None or (tasks.stats.p90_ns or 0) < UNEVEN_TASK_FACTOR * (tasks.stats.p50_ns or 0):
+    if tasks is None or not spent[tasks.path]:
         return None
-    return tasks
+    is_uneven = (tasks.stats.p90_ns or 0) >= UNEVEN_TASK_FACTOR * (tasks.stats.p50_ns or 0)
+    return tasks if is_uneven else None
 
 
 def _waited_for_cores_ns(context: Context) -> float:
@@ -220,7 +222,7 @@ def _waited_for_cores_ns(context: Context) -> float:
     used, waiting = machine.at("used", QUANTILE), machine.at("waiting", QUANTILE)
     if not machine.is_one or used is None or waiting is None or waiting >= 1:
         return 0.0
-    return used * waiting / (1 - waiting) * context.run_ns
+    return busy_threads(used, waiting) * waiting * context.run_ns
 
 
 def _waited_for(role: Role, context: Context) -> int:
