@@ -200,7 +200,7 @@ def loops_of(context: Context, recent: Context | None, kept: Sequence[str] = ())
     """
     model = [loop.path for loop in context.all_loops]
     rank = {path: at for at, path in enumerate([*kept, *(path for path in model if path not in kept)])}
-    missing = {view.path for view in context.loops if view.fails}
+    failing = {view.path for view in context.loops if view.fails}
     profile = context.profile
     return [
         LoopNow(
@@ -210,7 +210,7 @@ def loops_of(context: Context, recent: Context | None, kept: Sequence[str] = ())
             context.view_of(path),
             recent.view_of(path) if recent else None,
         )
-        for path in sorted(model, key=lambda path: (path not in missing, rank[path]))
+        for path in sorted(model, key=lambda path: (path not in failing, rank[path]))
     ]
 
 

@@ -236,7 +236,7 @@ class _Board:
     def picture(self) -> LivePicture:
         # The header, the tree's two headings and the last line are always there.
         spare = self._height - len(self._header) - 3 - LEAST_ROWS - len(self._gap)
-        missing = sum(_is_missing(loop) for loop in self._loops_now)
+        missing = sum(_is_failing(loop) for loop in self._loops_now)
         # A loop that misses ticks is never hidden; a line has the number of hidden loops.
         least = 2 + len(self._gap) + missing + (missing < len(self._loops_now)) if missing else 0
         loops = self._loops(min(spare, max(min(spare // 2, 2 + self._height // 5), least)))
@@ -366,12 +366,12 @@ def _mark(row: LiveRow) -> str:
 
 
 def _loop_name(now: columns.LoopNow, names: ShortNames) -> Text:
-    return Text(visible(names.joined(paths.split(now.whole.path))), "red" if _is_missing(now) else "")
+    return Text(visible(names.joined(paths.split(now.whole.path))), "red" if _is_failing(now) else "")
 
 
-def _is_missing(now: columns.LoopNow) -> bool:
-    """Return whether a loop misses ticks: in the report's sense over the whole run, or any in the last seconds."""
-    return bool(now.recent and now.recent.missed) or bool(now.view and now.view.misses)
+def _is_failing(now: columns.LoopNow) -> bool:
+    """Return whether a loop fails in the report's sense over the whole run, or missed a tick in the last seconds."""
+    return bool(now.recent and now.recent.missed) or bool(now.view and now.view.fails)
 
 
 def _gauge_name(now: columns.GaugeNow) -> Text:
