@@ -102,7 +102,7 @@ def test_a_loop_with_a_rate_says_whether_it_holds_it_and_its_headroom():
     assert missed.headlines[0].is_missed
 
 
-def test_a_loop_that_waits_for_others_and_lags_has_no_headroom_and_says_so():
+def test_a_loop_that_waits_for_others_and_lags_has_no_headroom():
     view = view_of(steps(("steer", 1), ("Queue.put", 34, {"wait": True}), hz=50))
     (line,) = view.headlines
     assert line.pieces[:2] == (

@@ -8,6 +8,7 @@ from functools import cached_property
 from ticktree.analysis.bottlenecks import Bottleneck, bottlenecks
 from ticktree.analysis.categories import Categories
 from ticktree.analysis.finding import Claim, Settings
+from ticktree.analysis.line_times import LineTime, line_times
 from ticktree.analysis.loop_views import loop_views, repeated_sections, run_view
 from ticktree.analysis.loops import LoopView, Saving, main_loops
 from ticktree.analysis.workers.roles import Role, Unit, amount, roles, run_ns, unit_of
@@ -60,6 +61,11 @@ class Context:
     def main_loops(self) -> Sequence[LoopView]:
         """Those that a report leads with."""
         return main_loops(self.loops)
+
+    @cached_property
+    def line_times(self) -> Sequence[LineTime]:
+        """The times of the main loops' sections at lines of note."""
+        return list(line_times(self.profile, self.main_loops))
 
     @cached_property
     def startup_ns(self) -> int | None:

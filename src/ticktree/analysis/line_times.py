@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator
-from pathlib import PurePath
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from ticktree.analysis.context import Context
-from ticktree.analysis.loops import SectionView
+from ticktree.analysis.loops import LoopView, SectionView
 from ticktree.analysis.sampled import SampledTime, interval, sampled_times
-from ticktree.profile import CodeLine, Samples
+from ticktree.profile import CodeLine, Profile, Samples
 from ticktree.profile.noted_lines import (
     EAGER_LOG,
     SAMPLED_LINES,
@@ -49,13 +47,13 @@ class LineTime(NamedTuple):
     lines: int
 
 
-def line_times(context: Context) -> Iterator[LineTime]:
-    """Yield the times of the main loops' sections at lines of note, from the samples of their self time."""
-    facts = context.profile.metadata.get(SAMPLED_LINES, ())
+def line_times(profile: Profile, views: Iterable[LoopView]) -> Iterator[LineTime]:
+    """Yield the times of the sections of loops at lines of note, from the samples of their self time."""
+    facts = profile.metadata.get(SAMPLED_LINES, ())
     noted = read_noted_lines("\n".join(map(str, facts)))
-    times = sampled_times(context.profile) if noted else {}
-    logged = _logged(context.profile.samples, noted)
-    for view in context.main_loops:
+    times = sampled_times(profile) if noted else {}
+    logged = _logged(profile.samples, noted)
+    for view in views:
         for section in view.sections:
             sampled = times.get(section.path)
             if sampled is None or sampled.count < LEAST_SAMPLES or section.node.wait or section.is_parallel:
@@ -65,7 +63,7 @@ def line_times(context: Context) -> Iterator[LineTime]:
                 found = kind_of(stack, noted)
                 if found is not None and found not in logged:
                     kind, line = found
-                    spent[kind][f"{PurePath(line.file).name}:{line.line}"] += ns
+                    spent[kind][line.place] += ns
             for kind, lines in sorted(spent.items()):
                 yield _line_time(section, kind, lines, sampled)
 

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
-from ticktree.profile import CodeLine, Profile, SampledStack, Weight
+from ticktree.profile import CodeLine, Profile, SampledStack, Samples, Weight
 from ticktree.profile.samples import STATES
 
+# With less of the time, a function is one among others.
+MOST_SHARE = 0.5
 _Z = 1.96  # of an interval of 95%
 # States without running code: a task between its turns, and a thread outside Python code.
 SUSPENDED = "(suspended)"
@@ -210,6 +212,32 @@ def sampled_apart(profile: Profile) -> dict[str, SampledTime]:
         name: SampledTime(stacks, sum(weight.ns for weight in stacks.values()))
         for name, stacks in sorted(profile.samples.apart().items())
     }
+
+
+def most_of(stacks: Mapping[SampledStack, Weight]) -> CodeLine | None:
+    """Return the hottest line of the function that has half of the samples' time or more; None if none has."""
+    if not stacks:
+        return None
+    row = SampledTime(stacks, sum(weight.ns for weight in stacks.values())).rows()[0]
+    if row.share < MOST_SHARE or not row.file:
+        return None
+    return CodeLine(row.function, row.file, row.lines[0].line)
+
+
+def running_elsewhere(samples: Samples, own: Collection[str]) -> CodeLine | None:
+    """Return the hottest line of the function that other threads run for most of the time in which they run.
+
+    Args:
+        samples: of the run.
+        own: the paths of a loop's own sections.
+    """
+    return most_of(
+        {
+            stack: weight
+            for stack, weight in samples.stacks.items()
+            if stack.state == "running" and (stack.thread or stack.path not in own)
+        }
+    )
 
 
 def interval(share: float, count: int) -> tuple[float, float]:

@@ -225,6 +225,11 @@ class Node(Mergeable):
             node = None if node is None else node.children.get(name)
         return node
 
+    @property
+    def works_below(self) -> bool:
+        """Whether any node below this one does more than wait."""
+        return any(not node.wait for _, _, node in self.walk() if node is not self)
+
     def walk(self) -> Iterator[tuple[str, int, Node]]:
         """Yield path, depth and node of this one and all below it, parents before their children.
 

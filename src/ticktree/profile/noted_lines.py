@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from ticktree.profile.samples import CodeLine, SampledStack
+from ticktree.profile.samples import STATES, CodeLine, SampledStack
 
 # The fact of a run that holds them: lines of KIND FILE:NUMBER.
 SAMPLED_LINES = "sampled.lines"
@@ -36,32 +36,32 @@ class _Inside(NamedTuple):
     Attributes:
         files: a part of the path of the file whose code the line calls; empty if there may be none.
         is_native: whether samples count in which the line calls no Python code: C does the work.
-        waits: whether samples count in which the thread waits.
+        states: what the thread does in samples that count.
     """
 
     files: tuple[str, ...] = ()
     is_native: bool = True
-    waits: bool = False
+    states: frozenset[str] = frozenset({"running", "gil"})
 
 
 _ARRAYS = ("/numpy/", "/torch/")
+_ALSO_WAITS = frozenset(STATES) - {"suspended"}
 KINDS: Mapping[str, _Inside] = {
-    LOCK: _Inside(waits=True),
+    LOCK: _Inside(states=frozenset({"lock"})),
     DEEP_COPY: _Inside(("/copy.py",), is_native=False),
     JSON: _Inside(("/json/",), is_native=False),
     PICKLE: _Inside(("/copyreg.py",)),
-    PROGRAM: _Inside(("/subprocess.py",), is_native=False, waits=True),
+    PROGRAM: _Inside(("/subprocess.py",), is_native=False, states=_ALSO_WAITS),
     GROWING_ARRAY: _Inside(_ARRAYS),
     ARRAY_OF_LIST: _Inside(_ARRAYS),
     ELEMENT_LOOP: _Inside(_ARRAYS),
     PERMUTATION: _Inside(_ARRAYS),
-    COMMIT: _Inside(waits=True),
+    COMMIT: _Inside(states=_ALSO_WAITS),
     EAGER_LOG: _Inside(_ARRAYS),
     COLLECT: _Inside(),
-    POOL: _Inside(("/multiprocessing/", "/concurrent/"), waits=True),
+    POOL: _Inside(("/multiprocessing/", "/concurrent/"), states=_ALSO_WAITS),
     CONVERSION: _Inside(_ARRAYS),
 }
-_WORKS = frozenset({"running", "gil"})
 
 NotedLines = Mapping[tuple[str, int], frozenset[str]]
 
@@ -85,7 +85,7 @@ def read_noted_lines(text: str) -> NotedLines:
 
 
 def kind_of(stack: SampledStack, noted: NotedLines) -> tuple[str, CodeLine] | None:
-    """Return what the time of a sample was spent on, and the line that says so; None if no line does."""
+    """Return what the time of a sample was spent on, and the line that shows it; None if no line does."""
     for at in range(len(stack.lines) - 1, -1, -1):
         line = stack.lines[at]
         for kind in sorted(noted.get((line.file, line.line), ())):
@@ -102,9 +102,7 @@ def is_logged(stack: SampledStack, line: CodeLine) -> bool:
 
 def _is_within(kind: str, stack: SampledStack, at: int) -> bool:
     inside, line = KINDS[kind], stack.lines[at]
-    if kind == LOCK:
-        return stack.state == "lock" and at == len(stack.lines) - 1
-    if stack.state not in _WORKS and not (inside.waits and stack.state != "suspended"):
+    if stack.state not in inside.states:
         return False
     # A comprehension has a frame of its own until Python 3.11.
     called = next(

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import PurePath
 from typing import Any, NamedTuple
 
 from ticktree.profile.fields import COUNTS, WHOLE, Codec, Fields, Object, quoted
@@ -46,6 +47,11 @@ class CodeLine(NamedTuple):
     function: str
     file: str
     line: int
+
+    @property
+    def place(self) -> str:
+        """The line as `train.py:7`, without the folder of its file."""
+        return f"{PurePath(self.file).name}:{self.line}"
 
 
 class SampledStack(NamedTuple):

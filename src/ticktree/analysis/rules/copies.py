@@ -8,7 +8,6 @@ from typing import ClassVar
 
 from ticktree.analysis.context import Context
 from ticktree.analysis.finding import LEAST_SHARE, Claim, Finding
-from ticktree.analysis.line_times import line_times
 from ticktree.analysis.loops import LEAST_TICKS, NS_PER_SECOND, SectionView
 from ticktree.analysis.machine import slowest_machine
 from ticktree.analysis.rules.lines import is_hot, line_finding
@@ -101,7 +100,7 @@ class ListOfArraysRule:
 
         Also for each in which samples show that arrays are made of lists.
         """
-        for time in line_times(context):
+        for time in context.line_times:
             if time.kind == ARRAY_OF_LIST and is_hot(time):
                 yield line_finding(self.name, time)
         known = slowest_machine(context.profile)

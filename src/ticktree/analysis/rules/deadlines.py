@@ -6,15 +6,13 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from pathlib import PurePath
 from typing import ClassVar
 
 from ticktree.analysis.context import Context
 from ticktree.analysis.finding import Claim, Fact, Finding, severity_of_missed
 from ticktree.analysis.loops import LEAST_TICKS, MISSES_SHARE, TELLING_SHARE, LoopView
 from ticktree.analysis.machine import Machine, doubt_of, lacks_cores
-from ticktree.analysis.rules.locks import runs_elsewhere
-from ticktree.analysis.sampled import sampled_times
+from ticktree.analysis.sampled import running_elsewhere, sampled_times
 from ticktree.analysis.tick_causes import EXPLAINED_SHARE, FAULT_NS, MissedTicks, missed_ticks, usual_per_tick
 from ticktree.profile import Causes, Loop, Node
 from ticktree.profile import path as paths
@@ -200,13 +198,13 @@ class LateWakeRule:
             ]
             waits_for_gil = any(time.states().get("gil", 0.0) >= LEAST_LATE_SHARE for time in asleep)
             own = {section.path for section in view.sections}
-            holder = runs_elsewhere(samples, own) if samples is not None and waits_for_gil else None
+            holder = running_elsewhere(samples, own) if samples is not None and waits_for_gil else None
             if holder is None:
                 yield Finding(
                     rule=self.name, kind="measurement", severity="warning", path=view.path, facts=facts
                 )
             else:
-                facts |= {"function": holder.function, "line": f"{PurePath(holder.file).name}:{holder.line}"}
+                facts |= {"function": holder.function, "line": holder.place}
                 yield Finding(rule=self.name, severity="warning", path=view.path, facts=facts)
 
 

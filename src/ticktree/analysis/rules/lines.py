@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from ticktree.analysis.context import Context
 from ticktree.analysis.finding import WARNING_SHARE, Claim, Finding
-from ticktree.analysis.line_times import LineTime, line_times
+from ticktree.analysis.line_times import LineTime
 from ticktree.profile.noted_lines import ARRAY_OF_LIST, CONVERSION, LOCK
 
 # A part of a tick that is worth the work of writing the line again. Our own choice.
@@ -29,7 +29,7 @@ class HotLineRule:
 
     def find(self, context: Context) -> Iterator[Finding]:
         """Yield a finding for each section of a main loop, or of a run without loops, and each kind of line."""
-        for time in line_times(context):
+        for time in context.line_times:
             # One conversion may be needed.
             if time.kind == CONVERSION and time.lines < LEAST_CONVERSIONS:
                 continue

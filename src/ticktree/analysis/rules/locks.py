@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterator, Mapping
-from pathlib import PurePath
 from typing import ClassVar
 
 from ticktree.analysis.context import Context
 from ticktree.analysis.finding import WARNING_SHARE, Claim, Finding, severity_of
-from ticktree.analysis.line_times import line_times
 from ticktree.analysis.machine import Machine
 from ticktree.analysis.rules.lines import is_hot, line_finding
-from ticktree.analysis.sampled import innermost, interval, sampled_times
+from ticktree.analysis.sampled import interval, running_elsewhere, sampled_times
 from ticktree.analysis.workers.stragglers import LEAST_CALLS
 from ticktree.analysis.workers.waits import Waiting, claim_of, outer_waits
-from ticktree.profile import CodeLine, Samples
 from ticktree.profile.noted_lines import LOCK
 from ticktree.profile.samples import LEAST_SAMPLES
 
@@ -28,8 +24,6 @@ CONVOY_OUTSIDE = 2
 CONVOY_KNOWN_SHARE = 0.5
 # A part of a tick that is worth moving a thread to another process. Our own choice.
 LEAST_GIL_SHARE = WARNING_SHARE
-# With less of the other threads' time, a function is not the one that holds the interpreter.
-HOLDER_SHARE = 0.5
 _LOCKS = re.compile(r"(?:^|[\W_])lock(?:$|[\W_])", re.IGNORECASE)
 
 
@@ -72,7 +66,7 @@ def _waits_in_samples(context: Context) -> Iterator[Finding]:
     samples = context.profile.samples
     if samples is None or samples.is_late:
         return
-    for time in line_times(context):
+    for time in context.line_times:
         if time.kind == LOCK and not time.section.view.is_run and is_hot(time):
             yield line_finding("lock-convoy", time)
 
@@ -142,7 +136,7 @@ class GilRule:
                     share = sampled.states().get("gil", 0.0)
                     waited_ns += share * section.self_ns
                     surely_ns += interval(share, sampled.count)[0] * section.self_ns
-            holder = runs_elsewhere(samples, {section.path for section in view.sections})
+            holder = running_elsewhere(samples, {section.path for section in view.sections})
             if holder is not None and view.share(surely_ns) >= LEAST_GIL_SHARE:
                 yield Finding(
                     rule=self.name,
@@ -150,28 +144,8 @@ class GilRule:
                     path=view.path,
                     facts={
                         "function": holder.function,
-                        "line": f"{PurePath(holder.file).name}:{holder.line}",
+                        "line": holder.place,
                         "waited_share": view.share(waited_ns),
                         "waited_per_tick_ns": round(waited_ns),
                     },
                 )
-
-
-def runs_elsewhere(samples: Samples, own: set[str]) -> CodeLine | None:
-    """Return the line that runs most of the function in which other threads run for most of their time.
-
-    Args:
-        samples: of the run.
-        own: the paths of the loop's own sections.
-    """
-    functions: Counter[tuple[str, str]] = Counter()
-    lines: Counter[CodeLine] = Counter()
-    for stack, weight in samples.stacks.items():
-        if stack.state == "running" and (stack.thread or stack.path not in own):
-            inner = innermost(stack)
-            functions[inner.function, inner.file] += weight.ns
-            lines[inner] += weight.ns
-    for function, ns in functions.most_common(1):
-        if function[1] and ns >= HOLDER_SHARE * functions.total():
-            return max((line for line in lines if line[:2] == function), key=lambda line: (lines[line], line))
-    return None

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from pathlib import PurePath
 from typing import ClassVar, NamedTuple
 
 from ticktree.analysis.context import Context
 from ticktree.analysis.finding import Claim, Fact, Finding, severity_of
 from ticktree.analysis.loops import SectionView
 from ticktree.analysis.machine import Machine, is_contended
-from ticktree.analysis.sampled import SampledTime, sampled_apart
+from ticktree.analysis.sampled import MOST_SHARE, most_of, sampled_apart
 from ticktree.analysis.workers.roles import Role
 from ticktree.analysis.workers.stragglers import LEAST_CALLS
 from ticktree.analysis.workers.waits import Cause, outer_waits
@@ -44,8 +43,6 @@ LEAST_QUEUE_SHARE = 0.25
 OTHER_SHARE = 0.5
 # A producer that waits for half of its life has time to spare: it is not what the loop waits for.
 BUSY_SHARE = 0.5
-# A function is where the producer is if so many of the samples say so.
-TELLING_SAMPLES_SHARE = 0.5
 
 
 class QueueWait(NamedTuple):
@@ -146,17 +143,12 @@ def _where(role: Role, context: Context) -> tuple[str, str | None] | None:
         if not section.is_wait
     }
     longest = max(spent, key=lambda name: (spent[name], name), default=None)
-    least_ns = TELLING_SAMPLES_SHARE * sum(map(context.life_ns, role.units))
+    least_ns = MOST_SHARE * sum(map(context.life_ns, role.units))
     if longest is not None and spent[longest] >= least_ns > 0:
         return longest, None
     apart = sampled_apart(context.profile)
-    stacks = {stack: weight for time in apart.values() for stack, weight in time.stacks.items()}
-    if not stacks:
-        return None
-    rows = SampledTime(stacks, sum(weight.ns for weight in stacks.values())).rows()
-    if rows[0].share < TELLING_SAMPLES_SHARE or not rows[0].file:
-        return None
-    return rows[0].function, f"{PurePath(rows[0].file).name}:{rows[0].lines[0].line}"
+    line = most_of({stack: weight for time in apart.values() for stack, weight in time.stacks.items()})
+    return None if line is None else (line.function, line.place)
 
 
 class StarvedRule:

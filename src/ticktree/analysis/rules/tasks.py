@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from pathlib import PurePath
 from typing import ClassVar
 
 from ticktree.analysis.context import Context
@@ -59,7 +58,7 @@ class BlockedEventLoopRule:
                 path=path,
                 facts={
                     "function": function,
-                    "line": f"{PurePath(file).name}:{hottest.line}",
+                    "line": hottest.place,
                     "blocked_share": share,
                     "blocked_ns": ns,
                 },

@@ -8,21 +8,7 @@ from ticktree.analysis.server_side import SERVER
 from ticktree.outputs.sentences.facts import FactText
 from ticktree.outputs.writing import formatting
 from ticktree.outputs.writing.formatting import counted
-from ticktree.profile.noted_lines import (
-    ARRAY_OF_LIST,
-    COLLECT,
-    COMMIT,
-    CONVERSION,
-    DEEP_COPY,
-    EAGER_LOG,
-    ELEMENT_LOOP,
-    GROWING_ARRAY,
-    JSON,
-    PERMUTATION,
-    PICKLE,
-    POOL,
-    PROGRAM,
-)
+from ticktree.profile import noted_lines as lines
 
 # A call grows if it takes twice as long: noise and other load rarely double the mean of a third of a run.
 GROWS_FACTOR = 2.0
@@ -67,37 +53,40 @@ def unused_gradients(facts: FactText) -> str:
 
 # What to do about lines of each kind, and what they do.
 _LINES: Mapping[str, tuple[str, str]] = {
-    DEEP_COPY: ("Copy only the parts that change, or share what does not", "the deep copy at"),
-    JSON: ("Write only what is new as JSON, or write it less often", "the JSON made at"),
-    PICKLE: ("Pickle only what is new, or do so less often", "the pickle made at"),
-    PROGRAM: ("Keep one program running, or call a library instead", "the program started at"),
-    GROWING_ARRAY: (
+    lines.DEEP_COPY: ("Copy only the parts that change, or share what does not", "the deep copy at"),
+    lines.JSON: ("Write only what is new as JSON, or write it less often", "the JSON made at"),
+    lines.PICKLE: ("Pickle only what is new, or do so less often", "the pickle made at"),
+    lines.PROGRAM: ("Keep one program running, or call a library instead", "the program started at"),
+    lines.GROWING_ARRAY: (
         "Write into an array that is allocated once, or join a list of the parts at the end",
         "the array that grows, and is copied for it, at",
     ),
-    ARRAY_OF_LIST: (
+    lines.ARRAY_OF_LIST: (
         "Keep stored items in one preallocated array and index batches out of it",
         "the array made of a list at",
     ),
-    ELEMENT_LOOP: (
+    lines.ELEMENT_LOOP: (
         "Compute with whole arrays instead of with one element after the other",
         "the loop over elements at",
     ),
-    PERMUTATION: (
+    lines.PERMUTATION: (
         "Draw only as many indices as are used (integers, or choice(replace=False) of default_rng)",
         "the permutation at",
     ),
-    COMMIT: ("Commit once for many rows", "the commit at"),
-    EAGER_LOG: (
+    lines.COMMIT: ("Commit once for many rows", "the commit at"),
+    lines.EAGER_LOG: (
         "Let logging format what it logs (log.debug('%s', x)), or ask isEnabledFor before",
         "the f-string made for a log at",
     ),
-    COLLECT: ("Leave garbage collection to Python, or call gc.freeze() after set-up", "gc.collect() at"),
-    CONVERSION: (
+    lines.COLLECT: (
+        "Leave garbage collection to Python, or call gc.freeze() after set-up",
+        "gc.collect() at",
+    ),
+    lines.CONVERSION: (
         "Convert once, into the type and layout that are used",
         "converting arrays in several lines, as",
     ),
-    POOL: ("Keep one pool of workers and give it all the work", "the pool made, and ended, at"),
+    lines.POOL: ("Keep one pool of workers and give it all the work", "the pool made, and ended, at"),
 }
 
 

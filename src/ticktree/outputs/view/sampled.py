@@ -92,9 +92,8 @@ _FUNCTIONS: tuple[Column[SampledRow], ...] = (
 def is_told_by_samples(profile: Profile) -> bool:
     """Return whether functions in samples say where the run goes: no section does, but for a few waits."""
     root = profile.root
-    marked = any(not node.wait for _, _, node in root.walk() if node is not root)
     return not root.children or (
-        not marked
+        not root.works_below
         and not profile.loops
         and root.self_ns >= UNMARKED_SHARE * root.total_ns
         and paths.ROOT in sampled_times(profile)

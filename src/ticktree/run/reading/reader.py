@@ -102,10 +102,9 @@ def with_samples(
         noted: The lines of note.
     """
     root = profile.root
-    works = any(not node.wait for _, _, node in root.walk() if node is not root)
     ticks_ns = sum(node.self_ns for path, _, node in root.walk() if path in profile.loops)
     is_explained = (
-        works
+        root.works_below
         and root.self_ns <= _UNKNOWN_SHARE * root.total_ns
         and ticks_ns <= _UNKNOWN_IN_TICKS * (root.total_ns - root.self_ns)
     )
