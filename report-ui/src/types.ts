@@ -82,6 +82,7 @@ export interface Gauge {
   zeros: number;
   positive: Pairs;
   negative: Pairs;
+  windows?: { readings: [index: number, count: number, min: number, max: number][] };
 }
 
 export interface Writer {

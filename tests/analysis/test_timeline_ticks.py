@@ -12,7 +12,7 @@ import pytest
 import ticktree
 from ticktree.analysis.timeline_ticks import TimelineTicks, ticks_of
 from ticktree.outputs.html.events import packed_timeline
-from ticktree.outputs.traces import tracks_of
+from ticktree.outputs.tracks import tracks_of
 from ticktree.profile import Profile
 from ticktree.profile.timeline import Timeline, one_spot_per_node
 

@@ -3,7 +3,19 @@ from __future__ import annotations
 import pytest
 
 from ticktree.machine.readings import NS, Core, Reading, Thread, between, gauge_of
-from ticktree.profile.machine import FREQUENCY, GROWTH, OTHERS, RESIDENT, STEAL, THROTTLED, USED, WAITING
+from ticktree.profile.machine import (
+    FAULTS,
+    FREQUENCY,
+    GROWTH,
+    HUGE_PAGES,
+    OTHERS,
+    RESIDENT,
+    STEAL,
+    SYSTEM,
+    THROTTLED,
+    USED,
+    WAITING,
+)
 
 START = Reading(0, used_ns=0, cores={0: Core(0, 0, 0), 1: Core(0, 0, 0)}, throttles=3)
 
@@ -62,8 +74,16 @@ def test_memory_grows_by_what_processes_took_that_were_there_before():
     told = between(before, now)
     assert (told[RESIDENT], told[GROWTH]) == (5760, 30)
     assert GROWTH not in between(before, after(resident={(70, 1): 5}))
-    shrunk = gauge_of(GROWTH, -30.0, 1, "60-7-1")
+    shrunk = gauge_of(GROWTH, -30.0, NS, 1, "60-7-1")
     assert (shrunk.negative.count, shrunk.positive.count, shrunk.zeros, shrunk.p50) == (1, 0, 0, -30)
+
+
+def test_page_faults_and_time_in_the_kernel_are_those_of_processes_that_were_there_before():
+    before = after(0, faults={(60, 1): 400, (61, 2): 10}, system_ns={(60, 1): NS, (61, 2): 0})
+    now = after(2 * NS, faults={(60, 1): 1400, (62, 3): 9000}, system_ns={(60, 1): 2 * NS, (62, 3): NS})
+    told = between(before, now)
+    assert (told[FAULTS], told[SYSTEM]) == (500, 0.5)
+    assert between(after(0, huge_pages=10), after(2 * NS, huge_pages=30))[HUGE_PAGES] == 10
 
 
 def test_accounts_that_went_back_tell_nothing():
@@ -85,7 +105,7 @@ def test_idle_time_that_went_back_makes_no_core_busier_than_it_can_be():
 
 @pytest.mark.parametrize("value", [0.0, 0.004, 1.9, 2400.0])
 def test_a_reading_is_a_gauge_that_adds_up_with_others(value):
-    one = gauge_of(USED, value, 5, "50-7-1")
-    both = one + gauge_of(USED, 3.0, 6, "50-7-1")
+    one = gauge_of(USED, value, NS, 5, "50-7-1")
+    both = one + gauge_of(USED, 3.0, 2 * NS, 6, "50-7-1")
     assert list(one.problems()) == list(both.problems()) == []
     assert (both.count, both.last, both.filed) == (2, 3.0, 2)

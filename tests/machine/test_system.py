@@ -39,6 +39,15 @@ def test_the_memory_of_each_of_the_runs_processes_is_told(invented, system):
     assert system.read().resident == {(60, 7): 1000 * page, (61, 9): 20 * page}
 
 
+def test_the_page_faults_and_the_time_in_the_kernel_of_each_of_the_runs_processes_are_told(invented, system):
+    invented.process(60, SUPERVISOR, 40, started=7, faults=300)
+    invented.process(70, 1, 4000, faults=900)
+    (invented.proc / "vmstat").write_text("nr_free_pages 12\nthp_fault_alloc 183867\nthp_fault_fallback 0\n")
+    reading = system.read()
+    assert reading.huge_pages == 183867
+    assert (reading.faults, reading.system_ns) == ({(60, 7): 300}, {(60, 7): 10 * TICK_NS})
+
+
 def test_a_process_whose_parent_has_ended_is_the_runs_by_the_programs_group(invented, system):
     invented.process(60, SUPERVISOR, 40)
     invented.process(65, 1, 8, group=60)

@@ -6,6 +6,7 @@ import asyncio
 import json
 import threading
 import zlib
+from collections import defaultdict
 from dataclasses import replace
 from functools import partial
 
@@ -19,6 +20,8 @@ from ticktree.machine.readings import gauge_of
 from ticktree.outputs import EXPORTS
 from ticktree.outputs.protobuf import MessageRows, varint
 from ticktree.profile import Profile
+from ticktree.profile.gauge import GaugeWindows
+from ticktree.profile.stats import BASE_WIDTH_NS
 
 schema = pytest.importorskip("perfetto.protos.perfetto.trace.perfetto_trace_pb2")
 HOSTILE = 'a</script>"\\\u202e\U0001f600' + "x" * 150
@@ -167,12 +170,45 @@ def test_where_nothing_is_lost_nothing_is_said(recorder):
     assert not [one for one in exported(recorder) if one.track_event.debug_annotations]
 
 
-def test_a_gauge_is_a_counter_at_the_moment_it_was_read_last():
+def test_a_gauge_is_a_counter_over_the_run_and_two_where_readings_of_a_window_differ(recorder):
+    for at in range(3):
+        with recorder.section("a"):
+            recorder.gauge("depth", at)
+            recorder.gauge("load", at)
+            recorder.gauge("load", -at)
+            recorder.advance(BASE_WIDTH_NS)
+    packets = exported(recorder)
+    names = {track: one.name for track, one in tracks_of(packets).items() if one.HasField("counter")}
+    points = defaultdict(list)
+    for one in packets:
+        if one.track_event.type == one.track_event.TYPE_COUNTER:
+            value = one.track_event.double_counter_value
+            points[names[one.track_event.track_uuid]].append((one.timestamp // BASE_WIDTH_NS, value))
+    assert points == {
+        "depth": [(0, 0), (1, 1), (2, 2)],
+        "load min": [(0, 0), (1, -1), (2, -2)],
+        "load max": [(0, 0), (1, 1), (2, 2)],
+    }
+    trace = json.loads(EXPORTS["chrome"].render(recorder.snapshot(), timeline=recorder.timeline()))
+    assert points == {
+        name: [
+            (one["ts"] * 1000 // BASE_WIDTH_NS, one["args"]["value"])
+            for one in trace["traceEvents"]
+            if one["ph"] == "C" and one["name"] == name
+        ]
+        for name in names.values()
+    }
+
+
+def test_a_gauge_of_which_only_the_last_reading_is_known_is_a_counter_at_that_moment():
     recorder = ticktree.Recorder(timeline=100)
     with recorder.section("a"):
         recorder.gauge("depth", 2)
         recorder.gauge("depth", -1.5)
-    packets = exported(recorder)
+    profile = recorder.snapshot()
+    depth = replace(profile.gauges["depth"], windows=GaugeWindows())
+    profile = replace(profile, gauges={"depth": depth})
+    packets = list(packets_of(EXPORTS["perfetto"].render(profile, timeline=recorder.timeline())))
     ((at, value),) = [
         (one.timestamp, one.track_event.double_counter_value)
         for one in packets
@@ -190,7 +226,7 @@ def test_a_gauge_is_a_counter_at_the_moment_it_was_read_last():
 def test_counters_are_below_the_process_that_reported_them_and_no_track_is_empty():
     """Viewers show tracks without a process above all others: so a screen began with six lines at the right edge."""
     learner, (_, recorded) = lane(0, "learner"), crowd(500, workers=1)
-    gauge = partial(gauge_of, value=1.0, wall_ns=10**18 + 5_000_000)
+    gauge = partial(gauge_of, value=1.0, since_ns=5_000_000, wall_ns=10**18 + 5_000_000)
     gauges = [
         gauge("machine/used", writer="1-1"),
         gauge("mine", writer=learner.process),

@@ -19,7 +19,7 @@ from support.hostile_profiles import NAMES, hostile, side_by_side
 from ticktree.errors import TicktreeError
 from ticktree.outputs import EXPORTS, ViewOptions
 from ticktree.outputs.stacks import stacks
-from ticktree.outputs.traces import tracks_of
+from ticktree.outputs.tracks import tracks_of
 from ticktree.profile import Node, Profile
 from ticktree.profile.timeline import CalledNode, Lane, Timeline
 

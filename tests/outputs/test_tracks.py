@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ticktree.outputs.traces import nesting_order, tracks_of
+from ticktree.outputs.tracks import nesting_order, tracks_of
 from ticktree.profile.timeline import CalledNode, Lane, Timeline, in_order
 
 PLAIN = (CalledNode("a"),)

@@ -8,12 +8,41 @@ from hypothesis import strategies as st
 
 from support.profile_strategies import gauge_of, gauges, quantile_by_sorting, readings
 from ticktree.profile import Histogram
+from ticktree.profile.gauge import MOST_WINDOWS, GaugeWindows, Readings
+from ticktree.profile.stats import BASE_WIDTH_NS, is_width
+from ticktree.profile.table import merge
 
 
 @given(gauges("queue"), gauges("queue"), gauges("queue"))
 def test_gauges_merge_in_any_order(a, b, c):
     assert (a + b) + c == a + (b + c)
     assert a + b == b + a
+
+
+@given(st.lists(st.tuples(st.integers(0, 10**14), readings), min_size=1, max_size=40))
+def test_the_windows_hold_every_reading_at_its_time(taken):
+    windows = GaugeWindows.of(taken)
+    assert windows == merge([GaugeWindows.of([one]) for one in taken])
+    assert is_width(windows.width_ns)
+    assert max(windows.readings) < MOST_WINDOWS
+    for index, found in windows.readings.items():
+        values = [value for since_ns, value in taken if since_ns // windows.width_ns == index]
+        assert found == Readings(len(values), min(values), max(values))
+
+
+def test_readings_without_windows_make_those_of_the_whole_unknown():
+    known = gauge_of("queue", [1.0, 2.0], windows=GaugeWindows.of([(0, 1.0), (5, 2.0)]))
+    assert known.windows_known
+    assert (known + gauge_of("queue", [3.0])).windows == GaugeWindows()
+    assert list(replace(known, count=3).problems())
+
+
+def test_what_was_before_the_first_reading_above_zero_does_not_count():
+    taken = [(at * BASE_WIDTH_NS, float(value)) for at, value in enumerate([0, 0, 0, 5, 0, 0, 2])]
+    gauge = gauge_of("queue", [value for _, value in taken], windows=GaugeWindows.of(taken))
+    assert gauge.since_filled == (2, 4)
+    assert replace(gauge, windows=GaugeWindows()).since_filled == (5, 7)
+    assert gauge_of("queue", [0.0, 0.0], windows=GaugeWindows.of(taken[:2])).since_filled == (2, 2)
 
 
 @given(st.lists(readings, min_size=1, max_size=40), st.sampled_from([0.0, 0.5, 0.9, 0.99, 1.0]))

@@ -95,7 +95,7 @@ def test_without_a_driver_there_are_no_readings_and_it_is_asked_once():
 
 def test_a_watched_run_keeps_them_as_readings_of_the_machine(tmp_path):
     scripted = Scripted(at(0, 0), at(1, 1), at(2, 2), end=at(3, 3))
-    watch = Watch(tmp_path, "50-7-1", scripted, Gpus(Driver()))
+    watch = Watch(tmp_path, "50-7-1", 0, scripted, Gpus(Driver()))
     for _ in range(3):
         watch.sample()
     watch.end(0)

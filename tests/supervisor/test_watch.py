@@ -35,7 +35,7 @@ def at(seconds: float, used_s: float, ran_ns: int = 0, waited_ns: int = 0) -> Re
 
 
 def watched(folder, *readings, end=None):
-    watch = Watch(folder, "50-7-1", Scripted(*readings, end=end or readings[-1]))
+    watch = Watch(folder, "50-7-1", 0, Scripted(*readings, end=end or readings[-1]))
     for _ in readings:
         watch.sample()
     watch.end(0)
@@ -64,7 +64,7 @@ def test_a_last_moment_does_not_count_as_much_as_a_second(tmp_path):
 
 
 def test_readings_are_kept_at_once_and_then_every_few_seconds(tmp_path):
-    watch = Watch(tmp_path, "50-7-1", Scripted(*(at(second, second) for second in range(9))))
+    watch = Watch(tmp_path, "50-7-1", 0, Scripted(*(at(second, second) for second in range(9))))
     counts = []
     for _ in range(9):
         watch.sample()
@@ -73,7 +73,7 @@ def test_readings_are_kept_at_once_and_then_every_few_seconds(tmp_path):
 
 
 def test_what_cannot_be_written_now_is_written_with_the_next(tmp_path):
-    watch = Watch(tmp_path / "later", "50-7-1", Scripted(at(0, 0), at(1, 1), at(2, 2)))
+    watch = Watch(tmp_path / "later", "50-7-1", 0, Scripted(at(0, 0), at(1, 1), at(2, 2)))
     watch.sample()
     watch.sample()
     (tmp_path / "later").mkdir()

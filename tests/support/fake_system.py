@@ -25,10 +25,11 @@ class InventedSystem:
         started: int = 1000,
         name: str = "python",
         pages: int = 0,
+        faults: int = 0,
     ) -> None:
-        """A process that has used so many clock ticks, a quarter by children it has waited for; with so many pages."""
+        """A process that has used so many clock ticks, a quarter in the kernel and a quarter by its children."""
         user, system, of_children = ticks // 2, ticks // 4, ticks - ticks // 2 - ticks // 4
-        before = f"{pid} ({name}) R {parent} {pid if group is None else group} 1 0 -1 0 0 0 0 0"
+        before = f"{pid} ({name}) R {parent} {pid if group is None else group} 1 0 -1 0 {faults} 0 0 0"
         after = f"{user} {system} {of_children} 0 20 0 1 0 {started} 0 {pages}"
         self._write(self.proc / str(pid) / "stat", f"{before} {after}\n")
 

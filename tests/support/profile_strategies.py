@@ -39,6 +39,7 @@ from ticktree.profile import (
     WorstTick,
     Writer,
 )
+from ticktree.profile.gauge import GaugeWindows
 from ticktree.profile.loop import worst_of
 from ticktree.profile.samples import DROPS, STATES
 from ticktree.profile.stats import BASE_WIDTH_NS
@@ -237,22 +238,13 @@ writer_names = st.sampled_from("ab")
 @st.composite
 def gauges(draw, name):
     values = draw(read)
-    return gauge_of(name, values, draw(small), draw(writer_names))
+    times = draw(st.none() | st.lists(amounts, min_size=len(values), max_size=len(values)))
+    windows = times and GaugeWindows.of([*zip(times, values, strict=True)])
+    return gauge_of(name, values, draw(small), draw(writer_names), windows)
 
 
-def gauge_of(name, values, last_wall_ns=0, writer="a") -> Gauge:
-    return Gauge(
-        name=name,
-        last=values[-1],
-        last_wall_ns=last_wall_ns,
-        writer=writer,
-        count=len(values),
-        min=min(values),
-        max=max(values),
-        positive=Histogram.of(value for value in values if value > 0),
-        negative=Histogram.of(-value for value in values if value < 0),
-        zeros=sum(value == 0 for value in values),
-    )
+def gauge_of(name, values, last_wall_ns=0, writer="a", windows=None) -> Gauge:
+    return Gauge.of(name, values, last=values[-1], last_wall_ns=last_wall_ns, writer=writer, windows=windows)
 
 
 finite = st.floats(allow_nan=False, allow_infinity=False)
@@ -280,6 +272,7 @@ def writers(draw, key, paths):
         started_ns=started_ns,
         last_ns=None if started_ns is None else started_ns + lived_ns,
         members=draw(st.integers(1, 3)),
+        gc_ns=draw(amounts),
         host=draw(st.sampled_from(["", "node-1"])),
     )
 

@@ -43,7 +43,7 @@ def watched(profile: Profile, cores: int = 2, host: Sequence[str] = ("bench-3",)
     for of, values in readings.items():
         name = f"machine/{of}"
         for place, value in enumerate(values):
-            one = gauge_of(name, float(value), place, "50-7-1")
+            one = gauge_of(name, float(value), place * S, place, "50-7-1")
             gauges[name] = gauges[name] + one if name in gauges else one
     facts = {"cores_usable": frozenset({cores}), "host": frozenset(host)}
     known = Profile(gauges=gauges, metadata=facts)

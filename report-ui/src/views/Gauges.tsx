@@ -1,3 +1,4 @@
+import { Spark } from "../charts/Spark";
 import * as format from "../format";
 import type { State } from "../state";
 import type { Gauge } from "../types";
@@ -14,6 +15,7 @@ export function Gauges({ state }: { state: State }) {
             {["last", "min", "p50", "p99", "max", "at 0", "readings"].map((head) => (
               <th key={head}>{head}</th>
             ))}
+            <th>over the run</th>
           </tr>
         </thead>
         <tbody>
@@ -27,7 +29,7 @@ export function Gauges({ state }: { state: State }) {
 }
 
 function Line({ name, gauge }: { name: string; gauge: Gauge }) {
-  const { last, min, p50, p99, max, zeros, count } = gauge;
+  const { last, min, p50, p99, max, zeros, count, windows } = gauge;
   // Percentiles are approximate: where all readings seem to be whole, so are they.
   const isWhole = [last, min, max].every(Number.isInteger);
   const quantile = (value: number | null) => format.reading(isWhole && value !== null ? Math.round(value) : value);
@@ -43,6 +45,9 @@ function Line({ name, gauge }: { name: string; gauge: Gauge }) {
       <td>{format.reading(max)}</td>
       <td>{min < 0 ? "" : format.share(zeros / count)}</td>
       <td>{format.count(count)}</td>
+      <td>
+        <Spark extents={(windows?.readings ?? []).map(([at, , low, high]) => [at, low, high])} label={`${visible(name)} over the run`} />
+      </td>
     </tr>
   );
 }

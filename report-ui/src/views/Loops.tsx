@@ -1,4 +1,4 @@
-import { Spark } from "../charts/Spark";
+import { type Extent, Spark } from "../charts/Spark";
 import { DataTable } from "../parts/DataTable";
 import type { State } from "../state";
 import type { Entry } from "../types";
@@ -7,13 +7,18 @@ import type { Entry } from "../types";
 export function Loops({ state }: { state: State }) {
   const table = state.view.screen.loops;
   if (!table) return null;
-  const windows = (row: Entry) => {
+  const means = (row: Entry): Extent[] => {
     const place = state.tree.at.get(row.path);
-    return place === undefined ? undefined : state.tree.places[place]!.node.windows;
+    const windows = place === undefined ? undefined : state.tree.places[place]!.node.windows;
+    const sums = new Map(windows?.totals_ns);
+    return (windows?.counts ?? []).map(([at, count]) => {
+      const mean = (sums.get(at) ?? 0) / count;
+      return [at, mean, mean];
+    });
   };
   const picture = {
     title: "over the run",
-    of: (row: Entry) => <Spark windows={windows(row)} label={`Mean tick of ${row.name} over the run`} />,
+    of: (row: Entry) => <Spark extents={means(row)} label={`Mean tick of ${row.name} over the run`} />,
   };
   return (
     <div id="loops">
@@ -25,7 +30,7 @@ export function Loops({ state }: { state: State }) {
             <bdi>{row.name}</bdi>
           </button>
         )}
-        {...(table.rows.some((row) => (windows(row)?.counts.length ?? 0) > 1) && { picture })}
+        {...(table.rows.some((row) => means(row).length > 1) && { picture })}
       />
     </div>
   );

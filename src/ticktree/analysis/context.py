@@ -12,7 +12,7 @@ from ticktree.analysis.line_times import LineTime, line_times
 from ticktree.analysis.loop_views import loop_views, repeated_sections, run_view
 from ticktree.analysis.loops import LoopView, Saving, main_loops
 from ticktree.analysis.workers.roles import Role, Unit, amount, roles, run_ns, unit_of
-from ticktree.analysis.workers.stragglers import Straggler, stragglers
+from ticktree.analysis.workers.stragglers import Straggler, in_step, stragglers
 from ticktree.profile import Loop, Profile
 from ticktree.profile.short_names import ShortNames
 from ticktree.profile.table import sums_of
@@ -139,7 +139,13 @@ class Context:
     @cached_property
     def stragglers(self) -> Mapping[str, Sequence[Straggler]]:
         """The stragglers of each role, by its name."""
-        return {role.name: stragglers(role, self.run.sections) for role in self.threads}
+        return {role.name: stragglers(role, self.run.sections) for role in self.comparable}
+
+    @cached_property
+    def comparable(self) -> Sequence[Role]:
+        """The threads by role, and the processes that wait in step as a further one."""
+        alike = in_step(self.threads, self.run.sections)
+        return self.threads if alike is None else [*self.threads, alike]
 
     @cached_property
     def _in_sections_ns(self) -> Mapping[str, int]:

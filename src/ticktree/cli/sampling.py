@@ -108,6 +108,10 @@ _MOST_BYTES = 1 << 22
 # A function with a smaller share of the samples explains too little.
 _LEAST_SHARE = 0.2
 _AS_MUCH = 0.9
+# A file with a smaller share has no line that a rule would speak of.
+_LEAST_SHARE_OF_FILE = 0.01
+# Where installers put packages, of this environment and of any other on the program's path.
+_PACKAGES = frozenset({"site-packages", "dist-packages"})
 
 
 def facts_of(sampled: Sampled, argv: Sequence[str]) -> dict[str, str]:
@@ -138,7 +142,8 @@ def facts_of(sampled: Sampled, argv: Sequence[str]) -> dict[str, str]:
         if not stack.thread
     ]
     facts: dict[str, str] = {}
-    source_of = cache(_own_source)
+    often = _often(stacks)
+    source_of = cache(lambda file: _own_source(file) if file in often else None)
     loop = main_loop(stacks, source_of)
     if loop is not None:
         facts[SAMPLED_LOOP] = f"{Path(loop.file).name}:{loop.line}"
@@ -169,10 +174,21 @@ def _function(stacks: Sequence[tuple[SampledStack, Weight]], known: set[str]) ->
     )
 
 
+def _often(stacks: Sequence[tuple[SampledStack, Weight]]) -> set[str]:
+    """Return the files that enough of the samples pass through: to parse one takes milliseconds."""
+    times: dict[str, int] = defaultdict(int)
+    for stack, weight in stacks:
+        for file in {line.file for line in stack.lines}:
+            times[file] += weight.ns
+    least_ns = _LEAST_SHARE_OF_FILE * sum(weight.ns for _, weight in stacks)
+    return {file for file, ns in times.items() if ns >= least_ns}
+
+
 def _own_source(file: str) -> str | None:
     """Return a file's source if it belongs to the program; None for the standard library and installed packages."""
     path = Path(file)
-    if not file.endswith(".py") or any(path.is_relative_to(folder) for folder in _installed()):
+    is_installed = not _PACKAGES.isdisjoint(path.parts) or any(map(path.is_relative_to, _library()))
+    if not file.endswith(".py") or is_installed:
         return None
     try:
         data = path.read_bytes() if path.stat().st_size <= _MOST_BYTES else b""
@@ -181,5 +197,5 @@ def _own_source(file: str) -> str | None:
         return None
 
 
-def _installed() -> set[str]:
-    return {sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")}
+def _library() -> set[str]:
+    return {sysconfig.get_path(name) for name in ("stdlib", "platstdlib")}

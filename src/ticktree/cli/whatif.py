@@ -52,8 +52,8 @@ def _speedups(context: click.Context, option: click.Parameter, text: str) -> tup
     "sections",
     metavar="PATH",
     multiple=True,
-    help="A section by its path, or by its name if no other has it; may be given several times. By default, those "
-    "with the most self time: five that the loop waits for and five that it does not.",
+    help="A section by its path, or by its name if no other of the loop has it; may be given several times. By "
+    "default, those with the most self time: five that the loop waits for and five that it does not.",
 )
 @click.option(
     "--speedup",

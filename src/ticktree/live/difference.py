@@ -39,6 +39,7 @@ from ticktree.profile import (
     Work,
     WorstTick,
 )
+from ticktree.profile.gauge import GaugeWindows
 from ticktree.profile.histogram import edges_of
 from ticktree.profile.table import Stored, add, columns
 
@@ -344,6 +345,7 @@ def gauge_between(earlier: Gauge, later: Gauge) -> Gauge | None:
     between = replace(
         later,
         count=later.count - earlier.count,
+        windows=GaugeWindows(),  # of the first one it is not known which readings came later
         positive=positive,
         negative=negative,
         zeros=later.zeros - earlier.zeros,

@@ -8,8 +8,21 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from ticktree.profile import Gauge, Histogram
-from ticktree.profile.machine import FREQUENCY, GROWTH, OTHERS, RESIDENT, STEAL, THROTTLED, USED, WAITING
+from ticktree.profile import Gauge
+from ticktree.profile.gauge import GaugeWindows
+from ticktree.profile.machine import (
+    FAULTS,
+    FREQUENCY,
+    GROWTH,
+    HUGE_PAGES,
+    OTHERS,
+    RESIDENT,
+    STEAL,
+    SYSTEM,
+    THROTTLED,
+    USED,
+    WAITING,
+)
 
 NS = 1_000_000_000
 
@@ -55,6 +68,9 @@ class Reading:
         threads: those of the run, by process and thread.
         mhz: how fast each core runs.
         resident: bytes of memory that each of the run's processes has, by its number and when it was started.
+        faults: how often each of them has touched memory for the first time: minor page faults.
+        system_ns: CPU time of each of them in the kernel.
+        huge_pages: how many huge pages the system gave to any program; None where not reported.
         throttles: how often cores were slowed down for their heat; None where that is not reported.
     """
 
@@ -65,6 +81,9 @@ class Reading:
     threads: Mapping[tuple[int, int], Thread] = field(default_factory=dict)
     mhz: Mapping[int, float] = field(default_factory=dict)
     resident: Mapping[tuple[int, int], int] = field(default_factory=dict)
+    faults: Mapping[tuple[int, int], int] = field(default_factory=dict)
+    system_ns: Mapping[tuple[int, int], int] = field(default_factory=dict)
+    huge_pages: int | None = None
     throttles: int | None = None
 
 
@@ -89,7 +108,8 @@ def between(before: Reading, after: Reading) -> dict[str, float]:
     values = {
         USED: _used(before, after, elapsed_ns),
         WAITING: _waiting(before, after),
-        THROTTLED: _throttled(before, after, elapsed_ns),
+        THROTTLED: _per_second(before.throttles, after.throttles, elapsed_ns),
+        HUGE_PAGES: _per_second(before.huge_pages, after.huge_pages, elapsed_ns),
     }
     if elapsed_ns >= LEAST_S * NS:
         busy = _busy(before, after)
@@ -97,7 +117,11 @@ def between(before: Reading, after: Reading) -> dict[str, float]:
         values[STEAL] = _steal(before, after)
         values[FREQUENCY] = _frequency(busy, after.mhz)
         values[RESIDENT] = sum(after.resident.values()) if after.resident else None
-        values[GROWTH] = _growth(before, after, elapsed_ns)
+        # One that began meanwhile took what it began with.
+        values[GROWTH] = _change(before.resident, after.resident, elapsed_ns)
+        values[FAULTS] = _change(before.faults, after.faults, elapsed_ns)
+        system_ns = _change(before.system_ns, after.system_ns, elapsed_ns)
+        values[SYSTEM] = None if system_ns is None else system_ns / NS
     return {name: value for name, value in values.items() if value is not None}
 
 
@@ -149,30 +173,27 @@ def _frequency(busy: Mapping[int, float], mhz: Mapping[int, float]) -> float | N
     return sum(speeds) / len(speeds) if speeds else None
 
 
-def _throttled(before: Reading, after: Reading, elapsed_ns: int) -> float | None:
-    if before.throttles is None or after.throttles is None or after.throttles < before.throttles:
-        return None
-    return (after.throttles - before.throttles) * NS / elapsed_ns
+def _per_second(before: int | None, after: int | None, elapsed_ns: int) -> float | None:
+    return None if before is None or after is None or after < before else (after - before) * NS / elapsed_ns
 
 
-def _growth(before: Reading, after: Reading, elapsed_ns: int) -> float | None:
-    """Return what processes took beyond what they had: one that began meanwhile took what it began with."""
-    both = after.resident.keys() & before.resident.keys()
-    grown = sum(after.resident[process] - before.resident[process] for process in both)
-    return grown * NS / elapsed_ns if both else None
+def _change(
+    before: Mapping[tuple[int, int], int], after: Mapping[tuple[int, int], int], elapsed_ns: int
+) -> float | None:
+    """Return by how much a counter changed per second, of the processes that both readings have."""
+    both = after.keys() & before.keys()
+    return sum(after[process] - before[process] for process in both) * NS / elapsed_ns if both else None
 
 
-def gauge_of(name: str, value: float, wall_ns: int, writer: str) -> Gauge:
-    """Return the gauge of a single reading."""
-    return Gauge(
-        name=name,
-        last=value,
-        last_wall_ns=wall_ns,
-        writer=writer,
-        count=1,
-        min=value,
-        max=value,
-        positive=Histogram.of([value] if value > 0 else []),
-        negative=Histogram.of([-value] if value < 0 else []),
-        zeros=0 if value else 1,
-    )
+def gauge_of(name: str, value: float, since_ns: int, wall_ns: int, writer: str) -> Gauge:
+    """Return the gauge of a single reading.
+
+    Args:
+        name: the gauge's.
+        value: the reading.
+        since_ns: when it was taken, since the run began.
+        wall_ns: the same, since the epoch.
+        writer: id of the process that took it.
+    """
+    windows = GaugeWindows.of([(since_ns, value)])
+    return Gauge.of(name, [value], last=value, last_wall_ns=wall_ns, writer=writer, windows=windows)

@@ -24,7 +24,9 @@ class _Process(NamedTuple):
 
     parent: int
     group: int
+    faults: int
     ticks: int
+    system_ticks: int
     started: int
     pages: int
 
@@ -76,6 +78,12 @@ class System:
                 for pid, process in processes.items()
                 if process.pages
             },
+            faults={(pid, process.started): process.faults for pid, process in processes.items()},
+            system_ns={
+                (pid, process.started): process.system_ticks * self._tick_ns
+                for pid, process in processes.items()
+            },
+            huge_pages=self._huge_pages(),
             throttles=self._throttles(),
         )
 
@@ -131,7 +139,13 @@ class System:
         try:
             # CPU time in user and system mode, its own and that of children it has waited for.
             return _Process(
-                int(fields[1]), int(fields[2]), sum(map(int, fields[11:15])), int(fields[19]), int(fields[21])
+                int(fields[1]),
+                int(fields[2]),
+                int(fields[7]),
+                sum(map(int, fields[11:15])),
+                int(fields[12]),
+                int(fields[19]),
+                int(fields[21]),
             )
         except (IndexError, ValueError):
             return None
@@ -160,6 +174,12 @@ class System:
                 if core is not None:
                     cores[int(name[3:])] = core
         return cores
+
+    def _huge_pages(self) -> int | None:
+        """How many huge pages the system gave to programs that touched fresh memory, since the machine was started."""
+        _, found, rest = _read(f"{self._proc}/vmstat").partition(b"\nthp_fault_alloc ")
+        number = rest.split(maxsplit=1)[:1]
+        return int(number[0]) if found and number and number[0].isdigit() else None
 
     def _mhz(self) -> dict[int, float]:
         speeds = {}

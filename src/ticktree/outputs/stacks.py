@@ -26,7 +26,7 @@ from ticktree.analysis.context import Context
 from ticktree.analysis.sampled import SampledTime, lines_of, sampled_times
 from ticktree.outputs import protobuf as pb
 from ticktree.outputs.options import ViewOptions
-from ticktree.outputs.traces import Track, tracks_of
+from ticktree.outputs.tracks import Track, tracks_of
 from ticktree.outputs.view.headline import headline, losses, title
 from ticktree.outputs.writing.visible import literal
 from ticktree.profile import CallSite, CodeLine, Node, Profile

@@ -12,7 +12,7 @@ import json
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -20,116 +20,11 @@ from ticktree.analysis.categories import WAITING, Categories
 from ticktree.analysis.timeline_ticks import ticks_of
 from ticktree.outputs.options import ViewOptions
 from ticktree.outputs.protobuf import BYTES, VARINT, MessageRows, chunks, double, integer, message, tag, text
+from ticktree.outputs.tracks import Track, tracks_of
 from ticktree.outputs.view.headline import lost
 from ticktree.profile import Gauge, Profile
 from ticktree.profile import path as paths
 from ticktree.profile.timeline import Column, Lane, Timeline, one_spot_per_node
-
-
-@dataclass(frozen=True, eq=False)
-class Track:
-    """Calls that nest.
-
-    Attributes:
-        lane: The lane of the calls.
-        note: The difference to the lane's first track; "" for that track.
-        calls: Indices of the timeline's calls, in order of start.
-        order: The call that begins or ends at each of the 2n moments: k for the begin of `calls[k]`, n + k for its
-            end.
-    """
-
-    lane: Lane
-    note: str
-    calls: Column
-    order: Column
-
-    @property
-    def name(self) -> str:
-        """The name of the track among those of its process."""
-        return f"{self.lane.name}, {self.note}" if self.note else self.lane.name
-
-
-def tracks_of(timeline: Timeline) -> Iterator[Track]:
-    """Yield every track with calls, lane by lane.
-
-    Durations that a program measured elsewhere may overlap anything, and so may sections that a suspended generator
-    holds open: they get further tracks next to their lane's first one.
-    """
-    recorded = np.array([spot.recorded for spot in timeline.spots], bool)
-    for at, lane in enumerate(timeline.lanes):
-        calls = timeline.of_lane(at)
-        elsewhere = recorded[timeline.spot[calls]] if len(calls) else np.empty(0, bool)
-        yield from _nested(timeline, lane, "", calls[~elsewhere])
-        yield from _nested(timeline, lane, "measured elsewhere", calls[elsewhere])
-
-
-def _nested(timeline: Timeline, lane: Lane, note: str, calls: Column) -> Iterator[Track]:
-    if not len(calls):
-        return
-    order = nesting_order(timeline.start_ns[calls], timeline.end_ns[calls])
-    if order is not None:
-        yield Track(lane, note, calls, order)
-        return
-    layers = _layers(timeline.start_ns[calls].tolist(), timeline.end_ns[calls].tolist())
-    for layer in range(max(layers) + 1):
-        mine = calls[np.array(layers) == layer]
-        order = nesting_order(timeline.start_ns[mine], timeline.end_ns[mine])
-        assert order is not None, "a layer nests by construction"
-        also = f"overlapping {layer}" if layer else ""
-        yield Track(lane, ", ".join(filter(None, (note, also))), mine, order)
-
-
-def nesting_order(start: Column, end: Column) -> Column | None:
-    """Return the order in which nested calls begin and end, as in `Track.order`; None if they do not nest.
-
-    Args:
-        start: The begin of each call; sorted.
-        end: The end of each call.
-    """
-    count = len(start)
-    indices = np.arange(count)
-    # The last call that begins before this one has ended is nested in it, with all between.
-    last = np.maximum(indices, np.searchsorted(start, end, "left") - 1)
-    # Ends come after the begin of that call; of several ends there, the call that began last ends first.
-    ends = np.lexsort((-indices, last))
-    order = np.empty(2 * count, np.int64)
-    begin_at = indices + np.searchsorted(last[ends], indices, "left")
-    order[begin_at] = indices
-    end_at = np.ones(2 * count, bool)
-    end_at[begin_at] = False
-    order[end_at] = ends + count
-    times = np.concatenate((start, end))[order]
-    return order if bool(np.all(np.diff(times) >= 0)) and _matches(order, count) else None
-
-
-def _matches(order: Column, count: int) -> bool:
-    """Return whether every end is that of the innermost open call."""
-    is_begin = order < count
-    depth = np.cumsum(np.where(is_begin, 1, -1)) + ~is_begin
-    by_depth = np.argsort(depth, kind="stable")
-    calls = (order % count)[by_depth]
-    return bool(np.array_equal(calls[0::2], calls[1::2]))
-
-
-def _layers(starts: list[int], ends: list[int]) -> list[int]:
-    """Return for each call the first layer in which it nests, filled in order of start."""
-    open_in: list[list[int]] = []
-    found = []
-    for start, end in zip(starts, ends, strict=True):
-        layer = next((at for at, stack in enumerate(open_in) if _fits(stack, start, end)), len(open_in))
-        if layer == len(open_in):
-            open_in.append([])
-        open_in[layer].append(end)
-        found.append(layer)
-    return found
-
-
-def _fits(open_ends: list[int], start: int, end: int) -> bool:
-    """Return whether a call nests in those of a layer; drop from the layer the calls that ended before its start."""
-    while open_ends and open_ends[-1] <= start:
-        open_ends.pop()
-    return not open_ends or end <= open_ends[-1]
-
 
 _MISSED_TICK = "missed tick"
 
@@ -160,17 +55,45 @@ def _misses(profile: Profile, timeline: Timeline, tracks: list[Track]) -> _Misse
     return found
 
 
-def _readings(profile: Profile, timeline: Timeline, tracks: list[Track]) -> Iterator[tuple[Gauge, int, Lane]]:
-    """Yield each gauge with the time of its last reading, the only one that a profile has, and a lane of its process.
+class _Counter(NamedTuple):
+    """What a viewer draws as one line.
 
-    That is the process that reported the reading; for one without calls, such as the supervisor, which reads the
-    machine, it is the first. Viewers show tracks without a process above all others, where these are mostly empty.
+    Attributes:
+        name: the line's.
+        lane: a lane of the process that it is shown with.
+        points: nanoseconds since the run began, and the value from then on.
     """
-    began = timeline.began_wall_ns
+
+    name: str
+    lane: Lane
+    points: list[tuple[int, float]]
+
+
+def _readings(profile: Profile, timeline: Timeline, tracks: list[Track]) -> Iterator[_Counter]:
+    """Yield the gauges over the run's time: one line each, two where several readings of a window differ.
+
+    Each is shown with the process that reported the last reading; that of one without calls, such as the
+    supervisor, which reads the machine, with the first. Viewers show tracks without a process above all others,
+    where these are mostly empty.
+    """
     lanes = {track.lane.process: track.lane for track in reversed(tracks)}
-    for gauge in profile.gauges.values():
-        if began is not None and gauge.last_wall_ns >= began and tracks:
-            yield gauge, gauge.last_wall_ns - began, lanes.get(gauge.writer, tracks[0].lane)
+    for gauge in profile.gauges.values() if tracks else ():
+        lane = lanes.get(gauge.writer, tracks[0].lane)
+        width_ns, windows = gauge.windows.width_ns, sorted(gauge.windows.readings.items())
+        low = [(index * width_ns, readings.min) for index, readings in windows]
+        high = [(index * width_ns, readings.max) for index, readings in windows]
+        if low != high:
+            yield _Counter(f"{gauge.name} min", lane, low)
+            yield _Counter(f"{gauge.name} max", lane, high)
+        else:
+            points = low or _last(gauge, timeline)
+            if points:
+                yield _Counter(gauge.name, lane, points)
+
+
+def _last(gauge: Gauge, timeline: Timeline) -> list[tuple[int, float]]:
+    began = timeline.began_wall_ns
+    return [] if began is None or gauge.last_wall_ns < began else [(gauge.last_wall_ns - began, gauge.last)]
 
 
 # A thread's number is the kernel's; other tracks get numbers above all of these, within the 32 bits that readers use.
@@ -228,9 +151,10 @@ def _metadata(tracks: list[Track], numbers: list[int]) -> Iterator[dict[str, Any
 
 
 def _counters(profile: Profile, timeline: Timeline, tracks: list[Track]) -> Iterator[dict[str, Any]]:
-    for gauge, since, lane in _readings(profile, timeline, tracks):
-        where = {"ph": "C", "pid": lane.pid, "ts": since / 1000}
-        yield {"name": gauge.name, **where, "args": {"value": gauge.last}}
+    for counter in _readings(profile, timeline, tracks):
+        for since_ns, value in counter.points:
+            where = {"ph": "C", "pid": counter.lane.pid, "ts": since_ns / 1000}
+            yield {"name": counter.name, **where, "args": {"value": value}}
 
 
 def _heads(timeline: Timeline, options: ViewOptions) -> list[str]:
@@ -359,8 +283,8 @@ def _main(profile: Profile, timeline: Timeline, tracks: list[Track]) -> Iterator
             yield _other_track(_track_id(at), threads.get(thread, parent), track.name)
     yield from _losses(profile, timeline)
     first = _track_id(len(tracks) + len(processes))
-    for track_id, (gauge, since, lane) in enumerate(_readings(profile, timeline, tracks), first):
-        yield from _counter(track_id, process_ids[lane.process], gauge, since)
+    for track_id, counter in enumerate(_readings(profile, timeline, tracks), first):
+        yield from _counter(track_id, process_ids[counter.lane.process], counter)
 
 
 def _track_id(at: int) -> int:
@@ -404,11 +328,12 @@ def _losses(profile: Profile, timeline: Timeline) -> Iterator[bytes]:
     yield integer(_TIMESTAMP, at, present=True) + event
 
 
-def _counter(track_id: int, parent: int, gauge: Gauge, since_ns: int) -> Iterator[bytes]:
-    yield message(_TRACK, integer(1, track_id), text(2, gauge.name), integer(5, parent), message(8))
-    value = double(_DOUBLE_VALUE, gauge.last, present=True)
-    event = message(_EVENT, integer(_TYPE, _COUNTER), integer(_TRACK_ID, track_id), value)
-    yield integer(_TIMESTAMP, since_ns, present=True) + event
+def _counter(track_id: int, parent: int, counter: _Counter) -> Iterator[bytes]:
+    yield message(_TRACK, integer(1, track_id), text(2, counter.name), integer(5, parent), message(8))
+    for since_ns, value in counter.points:
+        number = double(_DOUBLE_VALUE, value, present=True)
+        event = message(_EVENT, integer(_TYPE, _COUNTER), integer(_TRACK_ID, track_id), number)
+        yield integer(_TIMESTAMP, since_ns, present=True) + event
 
 
 def _packet(body: bytes) -> bytes:

@@ -2,14 +2,112 @@
 
 from __future__ import annotations
 
+import functools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ticktree.profile.fields import NUMBER, TEXT, WHOLE, Object
+from ticktree.profile.fields import LIMIT, NUMBER, TEXT, WHOLE, Codec, Fields, Object
 from ticktree.profile.histogram import READINGS, Histogram, rank_of
-from ticktree.profile.table import Mergeable, add, largest, same, smallest, stored, whole
+from ticktree.profile.stats import BASE_WIDTH_NS, coarse, is_width, joined
+from ticktree.profile.table import (
+    Mergeable,
+    add,
+    largest,
+    nested,
+    same,
+    smallest,
+    stored,
+    where_known,
+    whole,
+)
+
+MOST_WINDOWS = 64  # of a run: where there would be more, two become one
+
+
+@dataclass(frozen=True, slots=True)
+class Readings:
+    """A gauge's readings in one window of the run.
+
+    Attributes:
+        count: how many.
+        min: the smallest.
+        max: the largest.
+    """
+
+    count: int
+    min: float
+    max: float
+
+    def joined(self, other: Readings) -> Readings:
+        """Return the readings of both."""
+        return Readings(self.count + other.count, min(self.min, other.min), max(self.max, other.max))
+
+
+def _write_readings(table: Mapping[int, Readings], _: Any) -> list[Any]:
+    return [[index, one.count, one.min, one.max] for index, one in sorted(table.items())]
+
+
+def _read_readings(fields: Fields, key: str) -> dict[int, Readings]:
+    table: dict[int, Readings] = {}
+    for entry in fields.list(key):
+        if not isinstance(entry, list) or len(entry) != 4:
+            fields.fail(
+                f"{key!r} should be a list of windows, each with an index, a count, a minimum and a maximum"
+            )
+        index, count, low, high = entry
+        if not (type(index) is int and type(count) is int and 0 <= index < LIMIT and 0 < count < LIMIT):
+            fields.fail(f"{key!r} has an index or a count that cannot be")
+        if index in table:
+            fields.fail(f"{key!r} has the same index twice")
+        table[index] = Readings(count, fields.finite(key, low), fields.finite(key, high))
+    return table
+
+
+@dataclass(frozen=True, slots=True)
+class GaugeWindows(Mergeable):
+    """A gauge's readings per window of the run. Merges by coarsening the finer one, exactly.
+
+    Attributes:
+        width_ns: length of a window: 10 ms times a power of two.
+        readings: by window, those without readings are absent; index 0 starts when the run began.
+    """
+
+    width_ns: int = stored(largest, WHOLE, default=BASE_WIDTH_NS)
+    readings: Mapping[int, Readings] = stored(
+        coarse("readings", Readings.joined), Codec(_write_readings, _read_readings), factory=dict
+    )
+
+    @classmethod
+    def of(cls, readings: Sequence[tuple[int, float]]) -> GaugeWindows:
+        """Return the windows of `readings`: when each was taken, in nanoseconds since the run began, and its value."""
+        width_ns = BASE_WIDTH_NS
+        while max(since_ns for since_ns, _ in readings) // width_ns >= MOST_WINDOWS:
+            width_ns *= 2
+        alone = (({since_ns: Readings(1, value, value)}, width_ns) for since_ns, value in readings)
+        return cls(width_ns, joined(alone, Readings.joined))
+
+    def later_half(self) -> list[float]:
+        """Return the middle of each window with readings in the later half of the gauge's time, in order."""
+        if not self.readings:
+            return []
+        middle = (min(self.readings) + max(self.readings)) / 2
+        return [
+            (readings.min + readings.max) / 2
+            for index, readings in sorted(self.readings.items())
+            if index >= middle
+        ]
+
+    @property
+    def whole(self) -> Readings | None:
+        """All readings; None if there are none."""
+        return functools.reduce(Readings.joined, self.readings.values()) if self.readings else None
+
+    def problems(self) -> Iterator[str]:
+        """Yield each rule of the model that is broken here."""
+        if not is_width(self.width_ns):
+            yield f"a window of {self.width_ns} ns is not 10 ms times a power of two"
 
 
 def _latest(gauges: Sequence[Gauge], values: Sequence[Any]) -> Any:
@@ -34,6 +132,7 @@ class Gauge(Mergeable):
         positive: the readings above 0.
         negative: the readings below 0, without their sign.
         zeros: how many were 0.
+        windows: all readings over the run's time; empty, which means not known, as soon as one part has no windows.
     """
 
     name: str = stored(same)
@@ -46,6 +145,38 @@ class Gauge(Mergeable):
     zeros: int = stored(add, WHOLE, least=0, default=0)
     positive: Histogram = stored(whole, READINGS, factory=Histogram)
     negative: Histogram = stored(whole, READINGS, factory=Histogram)
+    windows: GaugeWindows = stored(
+        where_known(lambda gauge: gauge.windows_known, whole, GaugeWindows()),
+        nested(GaugeWindows),
+        optional=True,
+        factory=GaugeWindows,
+    )
+
+    @classmethod
+    def of(
+        cls,
+        name: str,
+        values: Sequence[float],
+        *,
+        last: float,
+        last_wall_ns: int,
+        writer: str,
+        windows: GaugeWindows | None = None,
+    ) -> Gauge:
+        """Return the gauge whose readings are `values`, at least one, in any order."""
+        return cls(
+            name=name,
+            last=last,
+            last_wall_ns=last_wall_ns,
+            writer=writer,
+            count=len(values),
+            min=min(values),
+            max=max(values),
+            positive=Histogram.of(value for value in values if value > 0),
+            negative=Histogram.of(-value for value in values if value < 0),
+            zeros=sum(value == 0 for value in values),
+            windows=windows or GaugeWindows(),
+        )
 
     def derived(self, written: Object) -> Object:
         """Return what JSON has of it, with percentiles."""
@@ -55,6 +186,24 @@ class Gauge(Mergeable):
     def filed(self) -> int:
         """Readings that are in the histograms; those too far from the others are counted, but not filed."""
         return self.negative.count + self.zeros + self.positive.count
+
+    @property
+    def windows_known(self) -> bool:
+        """Whether all readings are in the windows."""
+        return self.windows.whole == Readings(self.count, self.min, self.max)
+
+    @property
+    def since_filled(self) -> tuple[int, int]:
+        """Readings that were 0, and all readings, from the window with the first one above 0.
+
+        What begins empty says nothing by that. All where no reading is above 0, or the windows are not known.
+        """
+        before = 0
+        for _, readings in sorted(self.windows.readings.items()):
+            if readings.min or readings.max:
+                return self.zeros - before, self.count - before
+            before += readings.count
+        return self.zeros, self.count
 
     @property
     def zero_share(self) -> float | None:
@@ -95,3 +244,5 @@ class Gauge(Mergeable):
             yield "a reading is not a finite number"
         elif not self.min <= self.last <= self.max:
             yield f"the last reading, {self.last}, is not within {self.min} and {self.max}"
+        elif self.windows.readings and not self.windows_known:
+            yield "the windows hold other readings than were counted"

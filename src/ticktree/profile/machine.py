@@ -30,6 +30,12 @@ THROTTLED = "machine/throttled"
 # Bytes of memory that the run's processes have, and how many more a second those had that were there a second ago too.
 RESIDENT = "machine/resident"
 GROWTH = "machine/growth"
+# How often a second these touched memory for the first time: minor page faults; and the cores that they used in the
+# kernel, which is where these are answered.
+FAULTS = "machine/faults"
+SYSTEM = "machine/system"
+# How many huge pages a second the system gave to programs, to any: a fault for one is a fault for 512 pages.
+HUGE_PAGES = "machine/huge_pages"
 
 # How many threads a library of the program has for one operation, by its name, as they were at the program's end.
 THREADS_PREFIX = "machine/threads/"
@@ -37,7 +43,19 @@ THREADS_PREFIX = "machine/threads/"
 # There where a process of the run could not look at its functions in focus, or not all the time: another profiler did.
 FOCUS_UNSEEN = "machine/focus/unseen"
 
-MACHINE_GAUGES = (USED, OTHERS, STEAL, WAITING, FREQUENCY, THROTTLED, RESIDENT, GROWTH)
+MACHINE_GAUGES = (
+    USED,
+    OTHERS,
+    STEAL,
+    WAITING,
+    FREQUENCY,
+    THROTTLED,
+    RESIDENT,
+    GROWTH,
+    FAULTS,
+    SYSTEM,
+    HUGE_PAGES,
+)
 
 # Of each NVIDIA GPU, by the driver's number for it: the share of time in which it had anything to do, bytes of its
 # memory in use and free, the clock of its processors in MHz, its power in W, its temperature in degrees Celsius, and 1

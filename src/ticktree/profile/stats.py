@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import operator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from ticktree.profile.fields import LIMIT, WHOLE, WHOLE_OR_NULL, Object, pairs
 from ticktree.profile.histogram import DURATIONS, Histogram
@@ -15,7 +16,6 @@ from ticktree.profile.table import (
     largest,
     smallest,
     stored,
-    sums_of,
     where_known,
     whole,
 )
@@ -128,15 +128,29 @@ BASE_WIDTH_NS = 10_000_000
 
 _SERIES = pairs(0, LIMIT)
 
+Value = TypeVar("Value")
 
-def _coarse(name: str) -> Rule:
-    """The sum of series in the widest windows of all."""
 
-    def merged(parts: Sequence[Windows], _: Sequence[Any]) -> dict[int, int]:
+def coarse(name: str, join: Callable[[Value, Value], Value]) -> Rule:
+    """Return a rule for a series by window: those of all parts, in the widest windows of all."""
+
+    def merged(parts: Sequence[Any], _: Sequence[Any]) -> dict[int, Value]:
         width_ns = max(part.width_ns for part in parts)
-        return sums_of(getattr(part.coarsened(width_ns), name) for part in parts)
+        return joined(((getattr(part, name), width_ns // part.width_ns) for part in parts), join)
 
     return merged
+
+
+def joined(
+    series: Iterable[tuple[Mapping[int, Value], int]], join: Callable[[Value, Value], Value]
+) -> dict[int, Value]:
+    """Return one series by window of several, each with the number of its windows that become one."""
+    result: dict[int, Value] = {}
+    for table, factor in series:
+        for index, value in table.items():
+            at = index // factor
+            result[at] = join(result[at], value) if at in result else value
+    return result
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,8 +166,8 @@ class Windows(Mergeable):
     """
 
     width_ns: int = stored(largest, WHOLE, default=BASE_WIDTH_NS)
-    counts: Mapping[int, int] = stored(_coarse("counts"), _SERIES, factory=dict)
-    totals: Mapping[int, int] = stored(_coarse("totals"), _SERIES, key="totals_ns", factory=dict)
+    counts: Mapping[int, int] = stored(coarse("counts", operator.add), _SERIES, factory=dict)
+    totals: Mapping[int, int] = stored(coarse("totals", operator.add), _SERIES, key="totals_ns", factory=dict)
 
     def __post_init__(self) -> None:
         for name, table in (("counts", self.counts), ("totals", self.totals)):
@@ -170,7 +184,8 @@ class Windows(Mergeable):
         if width_ns == self.width_ns:
             return self
         factor = width_ns // self.width_ns
-        return Windows(width_ns, _folded(self.counts, factor), _folded(self.totals, factor))
+        counts, totals = (joined([(table, factor)], operator.add) for table in (self.counts, self.totals))
+        return Windows(width_ns, counts, totals)
 
     def problems(self) -> Iterator[str]:
         """Yield each rule of the model that is broken here."""
@@ -188,10 +203,3 @@ def is_width(width_ns: int) -> bool:
     """Tell whether windows may be `width_ns` long: 10 ms times a power of two."""
     factor, rest = divmod(width_ns, BASE_WIDTH_NS)
     return rest == 0 and factor > 0 and factor & (factor - 1) == 0
-
-
-def _folded(table: Mapping[int, int], factor: int) -> dict[int, int]:
-    result: dict[int, int] = {}
-    for index, amount in table.items():
-        result[index // factor] = result.get(index // factor, 0) + amount
-    return result

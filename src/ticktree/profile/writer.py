@@ -29,6 +29,7 @@ class Writer(Mergeable):
         started_ns: first sign of its process's life, since the run began; None where not known.
         last_ns: the last sign of it.
         members: how many processes it stands for.
+        gc_ns: of a main thread: how long the garbage collector stopped its process.
         host: the machine it ran on; "" where that is the only one of the run.
     """
 
@@ -42,6 +43,7 @@ class Writer(Mergeable):
     started_ns: int | None = stored(smallest, WHOLE_OR_NULL, default=None)
     last_ns: int | None = stored(largest, WHOLE_OR_NULL, default=None)
     members: int = stored(largest, WHOLE, default=1)
+    gc_ns: int = stored(largest, WHOLE, optional=True, least=0, default=0)
     host: str = stored(largest, TEXT, optional=True, default="")
 
     @property
@@ -51,6 +53,7 @@ class Writer(Mergeable):
 
     def problems(self) -> Iterator[str]:
         """Yield each rule of the model that is broken here."""
+        yield from Mergeable.problems(self)
         if self.members < 1:
             yield "it has no members"
         if self.started_ns is None or self.last_ns is None:

@@ -119,8 +119,8 @@ class PeriodicTasks:
         if self._watch is None:
             from ticktree.supervisor.watch import Watch
 
-            owner = self._run.manifest.owner
-            self._watch = Watch(self._run.memory_dir, f"{owner.pid}-{owner.started}-1")
+            owner, began_ns = self._run.manifest.owner, self._run.manifest.began_ns
+            self._watch = Watch(self._run.memory_dir, f"{owner.pid}-{owner.started}-1", began_ns)
         self._watch.sample()
 
     def _prepare(self) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from support.virtual_programs import Program
-from ticktree.analysis.experiments import choose
+from ticktree.analysis.experiments import NoExperimentError, choose
 
 
 @pytest.mark.parametrize("warmup_ms", [1, 30, 300])
@@ -30,3 +30,27 @@ def test_what_runs_before_the_loop_takes_nothing_of_its_ticks():
     assert choose(program.profile(), ["load", "train/update"]).shares == pytest.approx(
         {"load": 0, "train/update": 1}
     )
+
+
+def named_thrice() -> Program:
+    """`step` before the loop, in the loop, and in the one in the loop."""
+    program = Program()
+    with program.section("set up"):
+        program.work("step", 10)
+    for _ in program.loop("train", range(30)):
+        with program.section("step"):
+            program.work("step", 3)
+        with program.section("evaluate"):
+            program.work("read", 1)
+        with program.section("log"):
+            program.work("read", 1)
+    return program
+
+
+def test_a_name_is_enough_for_the_outermost_section_of_the_loop_that_has_it():
+    assert choose(named_thrice().profile(), ["step"]).sections == ["train/step"]
+
+
+def test_a_name_that_two_sections_of_the_loop_have_is_not():
+    with pytest.raises(NoExperimentError, match="read is the name of 2 sections: name one by its path"):
+        choose(named_thrice().profile(), ["read"])

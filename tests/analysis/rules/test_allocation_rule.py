@@ -7,6 +7,7 @@ import pytest
 from ticktree.analysis.rules.memory import AllocationRule
 
 RULE = AllocationRule()
+NS = 1_000_000_000
 PAGES = 1024
 
 pytestmark = pytest.mark.skipif(
@@ -82,3 +83,48 @@ def test_fresh_memory_in_one_tick_alone_is_not_spoken_of(program):
             memory.close()
         program.recorder.advance(50_000_000 if tick == 7 else 5_000_000)
     assert program.found(RULE) == []
+
+
+def run_without_loops(program, *, faults, system=0.6, used=1.0, growth=0.0, huge_pages=0.0):
+    """A run that repeats nothing, and what the machine told of its seconds."""
+    with program.inside("search"):
+        program.recorder.advance(8 * NS)
+    for _ in range(6):
+        program.gauge("machine/faults", faults)
+        program.gauge("machine/huge_pages", huge_pages)
+        program.gauge("machine/system", system)
+        program.gauge("machine/used", used)
+        program.gauge("machine/growth", growth)
+    return program.found(RULE)
+
+
+def test_a_run_that_repeats_nothing_is_told_of_the_fresh_memory_of_each_second(program):
+    (found,) = run_without_loops(program, faults=700_000.0)
+    assert found.path == ""
+    assert found.saving.share == pytest.approx(0.6)  # no more than the kernel took
+    assert found.message == (
+        "Reuse memory (out=, copy_): the run touches 2.87 GB/s of fresh memory (700,000 page faults per second), "
+        "which costs about 60% of its time"
+    )
+
+
+def test_huge_pages_are_fresh_memory_too(program):
+    (found,) = run_without_loops(program, faults=65_000.0, huge_pages=1800.0)
+    assert found.saving.share == pytest.approx(0.13 + 1800 * 220e-6, rel=0.02)
+    assert (
+        "touches 4.04 GB/s of fresh memory (65,000 page faults and 1,800 huge pages per second)"
+        in found.message
+    )
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"faults": 50_000.0},
+        {"faults": 700_000.0, "system": 0.1},
+        {"faults": 700_000.0, "used": 4.0},  # a part of four threads' time
+        {"faults": 700_000.0, "growth": 700_000.0 * 4096},
+    ],
+)
+def test_a_run_that_needs_its_memory_or_loses_little_by_it_is_not_spoken_of(program, said):
+    assert run_without_loops(program, **said) == []

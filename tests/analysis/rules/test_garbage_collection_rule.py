@@ -71,3 +71,27 @@ def test_a_loop_of_whose_collections_nothing_is_known_is_not_spoken_of():
     assert found(replace(profile, loops={"train": loop})) == []
     loop = replace(loop, causes=Causes(0))
     assert found(replace(profile, loops={"train": loop})) == []
+
+
+def without_loops(pause_ns):
+    """A run of a second with ten pauses, in which nothing has ticks."""
+    recorder = ticktree.Recorder(virtual_clock=True)
+    for _ in range(10):
+        with recorder.section("search"):
+            recorder.advance(100 * MS - pause_ns)
+            recorder.gc_pause(True)
+            recorder.advance(pause_ns)
+            recorder.gc_pause(False)
+    recorder.note_time()
+    profile = recorder.snapshot()
+    recorder.disable()
+    return profile
+
+
+def test_a_run_without_loops_is_told_by_the_life_of_its_process():
+    (one,) = found(without_loops(25 * MS))
+    assert one.message == (
+        "Call gc.freeze() after set-up, and gc.set_threshold(50_000): the garbage collector takes 25% of the run"
+    )
+    assert one.path == ""
+    assert found(without_loops(9 * MS)) == []

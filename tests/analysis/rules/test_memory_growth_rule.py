@@ -79,6 +79,13 @@ def test_what_fills_once_or_is_given_back_does_not_grow_all_along(program, per_s
     assert grown(program, per_second) == []
 
 
+def test_what_was_taken_by_imports_is_no_growth_of_the_run(program):
+    """Stable-baselines3's PPO in a run of nine seconds: all it took, it took in the first six."""
+    taken = [each * MB for each in (206, 31, 15, 6, 55, 42, 1, 0.4, 0.1)]
+    assert grown(program, taken, memory=25_000 * MB) == []
+    assert grown(program, [*taken[:6], 15 * MB, 20 * MB, 25 * MB], memory=25_000 * MB)
+
+
 def test_nobody_watched(program):
     program.spend("update", 10)
     assert program.found(MemoryGrowthRule()) == []

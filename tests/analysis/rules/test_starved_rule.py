@@ -106,6 +106,18 @@ def test_a_queue_that_was_never_used_and_a_value_that_falls_below_zero_are_not_s
     assert found(reading("queue", [0] * 50 + [-1, 3] * 50)) == []
 
 
+def test_readings_before_the_queue_was_first_filled_do_not_count():
+    """A policy whose first chunk takes three seconds: its queue was empty for a hundred ticks, and then never."""
+    recorder = ticktree.Recorder(virtual_clock=True)
+    for tick in range(450):
+        recorder.advance(33_333_333)
+        recorder.gauge("action queue depth", 0 if tick < 100 or tick == 300 else 30)
+    profile = recorder.snapshot()
+    recorder.disable()
+    assert profile.gauges["action queue depth"].zeros == 101
+    assert found(profile) == []
+
+
 def test_the_emptiest_queue_is_first():
     recorder = ticktree.Recorder(virtual_clock=True)
     for each in range(100):

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from statistics import median
 
 import pytest
@@ -9,8 +10,9 @@ from hypothesis import strategies as st
 
 from support.example_trainers import MS, S, node, straggling_trainer, writer
 from support.example_workers import calling, crew, ids, seen, stepping
+from ticktree.analysis.context import Context
 from ticktree.analysis.workers.stragglers import SLOWER_FACTOR, _median_without, stragglers
-from ticktree.profile import Profile
+from ticktree.profile import Node, Profile
 
 
 def found(profile: Profile):
@@ -143,3 +145,40 @@ def test_a_thousand_workers_are_compared():
     took = [4.0 + (n % 7) / 50 for n in range(1000)]
     took[500] = 9.0
     assert names(crew(stepping(took, calls=12), count=1000)) == ["env worker 500"]
+
+
+def waiting(waits_ms, **fields) -> Node:
+    return stepping(waits_ms, name="Connection.recv", wait=True, **fields)
+
+
+def test_of_workers_of_which_only_waits_are_known_the_one_that_takes_longer_from_wait_to_wait_is_one():
+    (one,) = found(crew(waiting([80, 81, 40, 80])))
+    assert (one.unit.name, one.path, one.measure) == ("env worker 2", "Connection.recv", "between")
+    assert (one.took_ns, one.peers_took_ns, one.excess_ns) == (60 * MS, 20 * MS, 4 * S)
+
+
+@pytest.mark.parametrize("waits_ms", [[80, 81, 65, 80], [80, 80, 80, 80]], ids=str)
+def test_less_than_twice_as_long_is_not_enough_where_nothing_is_known_of_the_work(waits_ms):
+    assert found(crew(waiting(waits_ms))) == []
+
+
+def test_who_has_sections_is_judged_by_them():
+    assert found(crew(waiting([80, 81, 40, 80]), stepping([5, 5, 5, 5]))) == []
+
+
+def differently_named(*parts: str, **fields) -> Profile:
+    profile = crew(waiting([80, 81, 40, 80][: len(parts)], **fields), count=len(parts))
+    named = zip(profile.writers.values(), parts, strict=True)
+    return replace(profile, writers={each.id: replace(each, role=f"bench-{part}") for each, part in named})
+
+
+def test_processes_with_names_of_their_own_that_wait_in_step_are_peers():
+    context = Context(differently_named("hip", "thigh", "ankle", "toe"))
+    (role,) = [role for role in context.comparable if role not in context.threads]
+    (one,) = context.stragglers[role.name]
+    assert (one.unit.name, one.peers) == ("bench-ankle", 3)
+
+
+def test_two_processes_with_names_of_their_own_may_do_different_things():
+    context = Context(differently_named("hip", "ankle"))
+    assert context.comparable == context.threads

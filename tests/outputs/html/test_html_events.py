@@ -14,7 +14,7 @@ import ticktree
 from support.example_timelines import crowd, lane
 from ticktree.outputs import OUTPUTS
 from ticktree.outputs.html.events import packed_timeline
-from ticktree.outputs.traces import tracks_of
+from ticktree.outputs.tracks import tracks_of
 from ticktree.outputs.writing.visible import visible
 from ticktree.profile import Profile
 from ticktree.profile import path as paths

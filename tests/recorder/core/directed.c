@@ -227,6 +227,24 @@ static void gauges_keep_their_extremes(void)
     world_close(&w);
 }
 
+static void gauges_keep_their_course_in_windows_that_double(void)
+{
+    world w;
+    world_open(&w, &WIDE);
+    tt_gauge *gauge = tt_gauge_make(w.recorder, 0);
+    uint64_t began = w.recorder->virtual_now;
+    for (uint64_t at = 0; at < 4 * TT_WINDOWS; at++) { /* one reading in each window of the first width */
+        w.recorder->virtual_now = began + at * TT_WINDOW_NS;
+        tt_gauge_set(w.recorder, gauge, (double)at);
+    }
+    CHECK(gauge->window_shift == 2);
+    for (uint64_t at = 0; at < TT_WINDOWS; at++) {
+        tt_gauge_window window = gauge->windows[at];
+        CHECK(window.count == 4 && window.minimum == (double)(4 * at) && window.maximum == (double)(4 * at + 3));
+    }
+    world_close(&w);
+}
+
 /* A key may be the hash of what is compared: all of one key are found, however often the table grew. */
 static void the_hash_table_keeps_all_of_one_key(void)
 {
@@ -263,6 +281,7 @@ void test_directed(void)
     reset_begins_again_with_what_is_open();
     a_file_that_is_full_loses_and_counts(path);
     gauges_keep_their_extremes();
+    gauges_keep_their_course_in_windows_that_double();
     the_hash_table_keeps_all_of_one_key();
 }
 

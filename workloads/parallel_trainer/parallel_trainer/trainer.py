@@ -309,8 +309,9 @@ class TrainerController:
             self._reset_env(env_manager)
             if trainer.threaded:
                 self._start_thread(trainer)
-            while self.advance(env_manager, trainer):
-                pass
+            for _ in ticktree.loop("TrainerController.advance"):
+                if not self.advance(env_manager, trainer):
+                    break
         finally:
             self._join_thread(trainer)
             self._save_models(trainer)
@@ -321,7 +322,6 @@ class TrainerController:
     def _reset_env(self, env_manager: SubprocessEnvManager) -> None:
         env_manager.reset()
 
-    @ticktree.timed
     def advance(self, env_manager: SubprocessEnvManager, trainer: RLTrainer) -> int:
         """Take at least one step and advance the trainer; return the number of steps, 0 at the end."""
         with ticktree.section("env_step"):

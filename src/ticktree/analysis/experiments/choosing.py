@@ -65,7 +65,11 @@ def choose(
         return None
     _check(profile, views, view, paced)
     self_ns = _self_ns(profile)
-    sections = [_section(profile, name) for name in wanted] if wanted else _largest(profile, view, self_ns)
+    sections = (
+        [_section(profile, name, view.path) for name in wanted]
+        if wanted
+        else _largest(profile, view, self_ns)
+    )
     if not all(sections):
         return None
     chosen = [section for section in sections if section]
@@ -126,7 +130,9 @@ def deadline(
         return None
     inside = {section.path for section in view.path_sections if not section.is_wait}
     names = wanted or [path for path in _largest(profile, view, _self_ns(profile)) if path in inside]
-    sections = [path for path in (_section(profile, name) for name in names if name) if path in inside]
+    sections = [
+        path for path in (_section(profile, name, view.path) for name in names if name) if path in inside
+    ]
     return (view, [path for path in sections if path]) if sections else None
 
 
@@ -142,11 +148,15 @@ def _loop(views: Sequence[LoopView], wanted: str | None) -> LoopView | None:
     return named[0] if named else None
 
 
-def _section(profile: Profile, name: str) -> str | None:
+def _section(profile: Profile, name: str, loop: str) -> str | None:
+    """Return the path of a section; of several with its name the only one in the loop, those in each other as one."""
     nodes = {path: node for path, _, node in profile.root.walk() if path}
     if name in nodes:
         return name
-    named = [path for path, node in nodes.items() if node.name == name]
+    every = [path for path, node in nodes.items() if node.name == name]
+    outer = [path for path in every if not any(paths.is_below(path, other) for other in every)]
+    inside = [path for path in outer if paths.is_below(path, loop)]
+    named = inside if len(inside) == 1 else outer
     if len(named) > 1:
         raise NoExperimentError(
             f"{name} is the name of {len(named)} sections: name one by its path: {_listed(named)}"

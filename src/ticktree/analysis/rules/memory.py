@@ -3,20 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from statistics import median
 from typing import ClassVar
 
 from ticktree.analysis.context import Context
 from ticktree.analysis.finding import Claim, Fact, Finding
 from ticktree.analysis.loops import LEAST_TICKS, NS_PER_SECOND, TELLING_SHARE, LoopView, SectionView
+from ticktree.analysis.sampled import most_of
 from ticktree.analysis.tick_causes import FAULT_NS, usual_per_tick
 from ticktree.profile import Gauge, Loop, Memory, Node, Profile
-from ticktree.profile.machine import GROWTH, RESIDENT
+from ticktree.profile import path as paths
+from ticktree.profile.machine import FAULTS, GROWTH, HUGE_PAGES, RESIDENT, SYSTEM, USED
 
 PAGE_BYTES = 4096
+HUGE_PAGE_BYTES = 1 << 21
+# What the first access to a huge page costs: 64 MiB were filled in 2.7 to 3.3 ms where used and in 9.5 to 21.5 ms
+# where fresh, in 31 huge pages, here on a virtual machine: 219 to 588 µs a page, of which this is the lower end.
+HUGE_FAULT_NS = 220_000
 # A megabyte per tick: less is what any program takes and gives back. Our own choice.
 LEAST_FAULTS = 256
 # The faults must cost a twentieth of the tick, because their cost is estimated, not measured. Our own choice.
 LEAST_FAULTS_SHARE = 0.05
+# Of a run without ticks, whose start-up counts too, the cost is less certain. Our own choice.
+LEAST_FAULTS_SHARE_OF_RUN = 0.2
 # A section is named if it declares this share of the fresh memory as work. Our own choice.
 NAMED_SHARE = 0.5
 # Memory is kept if the run grows by this share of it. Our own choice.
@@ -30,6 +39,8 @@ RISING_SHARE = 0.75
 # readings are enough for that. Our own choice.
 FULL_SOON_S = 3600
 FEWEST_READINGS_SOON = 4
+# Of the usual pace: in the later half of the run it is no slower than that. Our own choice.
+LATER_SHARE = 0.5
 # In all, and as a part of what the run has at its end, where it still has all it took.
 LEAST_GROWTH_BYTES = 100_000_000
 LEAST_GROWTH_SHARE = 0.1
@@ -39,6 +50,8 @@ MOST_DROP_SHARE = 0.1
 
 # Of the ticks' time. Half of the programs that mind pauses at all mind them from about here on, and it costs one line.
 LEAST_GC_SHARE = 0.02
+# Of a run without ticks, whose imports alone may be a few seconds with many collections. Our own choice.
+LEAST_GC_SHARE_OF_RUN = 0.1
 # The collector caused a worst tick if its pause explains this share of the tick's time beyond the median.
 EXPLAINS_SHARE = 0.5
 # One of the worst ticks may be chance; of those kept, this many are a habit.
@@ -151,8 +164,11 @@ def _full_in_s(growth: Gauge, resident: Gauge, profile: Profile) -> float | None
 def _is_steady(growth: Gauge, resident: Gauge, fewest_readings: int) -> bool:
     # A reading is of about a second.
     grown_bytes = (growth.p50 or 0.0) * growth.count
+    later = growth.windows.later_half()
     return (
         growth.count >= fewest_readings
+        # What grows while libraries are imported and buffers are filled stops by then.
+        and (not later or median(later) >= LATER_SHARE * (growth.p50 or 0.0))
         and growth.positive.count >= RISING_SHARE * growth.count
         and grown_bytes >= max(LEAST_GROWTH_BYTES, LEAST_GROWTH_SHARE * resident.last)
         and -growth.min <= MOST_DROP_SHARE * grown_bytes
@@ -163,19 +179,22 @@ def _is_steady(growth: Gauge, resident: Gauge, fewest_readings: int) -> bool:
 class AllocationRule:
     """Every tick takes fresh memory from the system.
 
-    Finds each loop in which page faults cost a twentieth of a tick; see docs/rules/allocation.md.
+    Finds each loop in which page faults cost a twentieth of a tick, or a run without loops in which they cost a fifth
+    of its time; see docs/rules/allocation.md.
     """
 
     name: ClassVar[str] = "allocation"
 
     def find(self, context: Context) -> Iterator[Finding]:
-        """Yield a finding for each loop whose ticks touch much fresh memory."""
+        """Yield a finding for each loop whose ticks touch much fresh memory; without loops, for such a run."""
+        if not context.repeated:
+            yield from _of_the_run(self.name, context)
         for view in context.repeated:
             faults = usual_per_tick(view.loop, "minor_faults") if view.loop is not None else None
             if faults is None or view.ticks < LEAST_TICKS or faults < LEAST_FAULTS:
                 continue
             share = view.share(faults * FAULT_NS)
-            if share < LEAST_FAULTS_SHARE or _is_kept(faults * PAGE_BYTES, view, context.profile):
+            if share < LEAST_FAULTS_SHARE or _is_kept(faults * PAGE_BYTES, view.tick_ns, context.profile):
                 continue
             facts: dict[str, Fact] = {
                 "page_faults_per_tick": faults,
@@ -191,10 +210,39 @@ class AllocationRule:
             yield Finding(rule=self.name, claim=Claim(share, view.path), path=path, facts=facts)
 
 
-def _is_kept(fresh_bytes: float, view: LoopView, profile: Profile) -> bool:
-    """Return whether the run keeps most of what a tick allocates, as a buffer that is filled: it cannot be reused."""
+def _of_the_run(rule: str, context: Context) -> Iterator[Finding]:
+    """Yield a finding for a run without ticks that touches fresh memory all the time."""
+    gauges = context.profile.gauges
+    faults, system, used = (gauges.get(name) for name in (FAULTS, SYSTEM, USED))
+    if faults is None or system is None or used is None or faults.count < FEWEST_READINGS_SOON:
+        return
+    per_s, huge_per_s = faults.p50 or 0.0, (gauges[HUGE_PAGES].p50 or 0.0) if HUGE_PAGES in gauges else 0.0
+    fresh_bytes, cost = (
+        per_s * page + huge_per_s * huge_page
+        for page, huge_page in ((PAGE_BYTES, HUGE_PAGE_BYTES), (FAULT_NS, HUGE_FAULT_NS))
+    )
+    # Huge pages are those of all programs: so no more than this one's time in the kernel.
+    share = min(cost / NS_PER_SECOND, system.p50 or 0.0) / max(1.0, used.p50 or 0.0)
+    if share < LEAST_FAULTS_SHARE_OF_RUN or _is_kept(fresh_bytes, NS_PER_SECOND, context.profile):
+        return
+    facts: dict[str, Fact] = {
+        "page_faults_per_s": per_s,
+        "huge_pages_per_s": huge_per_s,
+        "fresh_bytes_per_s": fresh_bytes,
+        "estimated_share": share,
+        "readings": faults.count,
+    }
+    samples = context.profile.samples
+    line = None if samples is None else most_of(samples.by_path().get(paths.ROOT, {}))
+    if line is not None:
+        facts |= {"function": line.function, "line": line.place}
+    yield Finding(rule=rule, claim=Claim(share, paths.ROOT), path=paths.ROOT, facts=facts)
+
+
+def _is_kept(fresh_bytes: float, in_ns: float, profile: Profile) -> bool:
+    """Return whether the run keeps most of the fresh memory, as a buffer that is filled: it cannot be reused."""
     growth = profile.gauges.get(GROWTH)
-    grown_bytes = 0.0 if growth is None else (growth.p50 or 0.0) * view.tick_ns / NS_PER_SECOND
+    grown_bytes = 0.0 if growth is None else (growth.p50 or 0.0) * in_ns / NS_PER_SECOND
     return grown_bytes >= GROWN_SHARE * fresh_bytes
 
 
@@ -210,13 +258,18 @@ def _likely_section(view: LoopView, faults: float) -> SectionView | None:
 class GarbageCollectionRule:
     """Python's garbage collector stops a loop: often, or just when it matters.
 
-    Finds each loop that the collector stops for long, or in its worst ticks; see docs/rules/garbage-collection.md.
+    Finds each loop that the collector stops for long, or in its worst ticks, and a run without loops that it stops
+    for long; see docs/rules/garbage-collection.md.
     """
 
     name: ClassVar[str] = "garbage-collection"
 
     def find(self, context: Context) -> Iterator[Finding]:
-        """Yield a finding for each loop whose pauses are 2% of its ticks, or make its worst ones."""
+        """Yield a finding for each loop whose pauses are 2% of its ticks, or make its worst ones, or for the run."""
+        share = 0.0 if context.profile.loops else _gc_share_of_run(context.profile)
+        if share >= LEAST_GC_SHARE_OF_RUN:
+            claim = Claim(share, paths.ROOT)
+            yield Finding(rule=self.name, claim=claim, path=paths.ROOT, facts={"gc_share": share})
         for _, loop in sorted(context.profile.loops.items()):
             share, pauses_ns = _gc_share(loop), _pauses_of_worst_ticks(loop)
             if share < LEAST_GC_SHARE and len(pauses_ns) < FEWEST_WORST:
@@ -227,6 +280,13 @@ class GarbageCollectionRule:
             if pauses_ns:
                 facts["longest_pause_ns"] = max(pauses_ns)
             yield Finding(rule=self.name, claim=Claim(share, loop.path), path=loop.path, facts=facts)
+
+
+def _gc_share_of_run(profile: Profile) -> float:
+    """Return the share of its life that the process that started the run was stopped; 0 if it is unknown."""
+    first = [writer for writer in profile.writers.values() if writer.is_main and writer.parent == paths.ROOT]
+    life_ns = sum((writer.last_ns or 0) - (writer.started_ns or 0) for writer in first)
+    return min(1.0, sum(writer.gc_ns for writer in first) / life_ns) if life_ns > 0 else 0.0
 
 
 def _gc_share(loop: Loop) -> float:

@@ -18,7 +18,7 @@ from ticktree.profile import Gauge
 
 # One tick in a hundred without anything to act on is as many as a loop's p99 hides.
 EMPTY_SHARE = 0.01
-# The queue must have been empty this often: as for the calls of a straggler, and a queue begins empty.
+# The queue must have been empty this often: as for the calls of a straggler.
 LEAST_EMPTY = LEAST_CALLS
 
 # Words in names of gauges that count waiting items,
@@ -173,8 +173,9 @@ class StarvedRule:
             for gauge in context.profile.gauges.values()
             if is_depth(gauge) and _is_empty(gauge) and (gauge.max > 0 or is_awaited)
         ]
-        for gauge in sorted(empty, key=lambda gauge: (-(gauge.zero_share or 0), gauge.name)):
-            share = gauge.zero_share or 0.0
+        for gauge in sorted(empty, key=lambda gauge: (-_empty_share(gauge), gauge.name)):
+            share = _empty_share(gauge)
+            zeros, count = gauge.since_filled
             yield Finding(
                 rule=self.name,
                 severity=severity_of(share),
@@ -182,8 +183,8 @@ class StarvedRule:
                 facts={
                     "gauge": gauge.name,
                     "empty_share": share,
-                    "readings_at_0": gauge.zeros,
-                    "readings": gauge.count,
+                    "readings_at_0": zeros,
+                    "readings": count,
                     "max_reading": gauge.max,
                 },
             )
@@ -213,4 +214,9 @@ def is_depth(gauge: Gauge) -> bool:
 
 
 def _is_empty(gauge: Gauge) -> bool:
-    return gauge.zeros >= LEAST_EMPTY and (gauge.zero_share or 0) > EMPTY_SHARE
+    return gauge.min >= 0 and gauge.since_filled[0] >= LEAST_EMPTY and _empty_share(gauge) > EMPTY_SHARE
+
+
+def _empty_share(gauge: Gauge) -> float:
+    zeros, count = gauge.since_filled
+    return zeros / count

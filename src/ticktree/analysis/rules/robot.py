@@ -282,7 +282,10 @@ class GuidanceRule:
             if guided is None or guided.ns < GUIDANCE_SHARE * guided.inference_ns:
                 continue
             loop, share = _control_loop(view, context), view.share(guided.ns)
-            reason = _empty(depth) or (_never_low(depth, guided, loop) if loop is not None else None)
+            zeros, readings = depth.since_filled
+            reason = _empty(zeros, readings) or (
+                _never_low(depth, guided, loop) if loop is not None else None
+            )
             if reason is None or share < LEAST_SHARE:
                 continue
             facts: dict[str, Fact] = {
@@ -291,8 +294,8 @@ class GuidanceRule:
                 "inference_ns": guided.inference_ns / guided.inferences,
                 "of_inference_share": guided.ns / guided.inference_ns,
                 "gauge": depth.name,
-                "readings_at_0": depth.zeros,
-                "readings": depth.count,
+                "readings_at_0": zeros,
+                "readings": readings,
                 **reason,
             }
             claim = Claim(share, view.path) if loop is view.loop else None
@@ -322,11 +325,11 @@ def _control_loop(view: LoopView, context: Context) -> Loop | None:
     return paced[0] if len(paced) == 1 else view.loop if not paced else None
 
 
-def _empty(depth: Gauge) -> Mapping[str, Fact] | None:
+def _empty(zeros: int, readings: int) -> Mapping[str, Fact] | None:
     """Return the share of readings with an empty queue; None if there are hardly any."""
-    if depth.zeros < EMPTY_READINGS or depth.zeros < EMPTY_SHARE * depth.count:
+    if zeros < EMPTY_READINGS or zeros < EMPTY_SHARE * readings:
         return None
-    return {"empty_share": depth.zeros / depth.count}
+    return {"empty_share": zeros / readings}
 
 
 def _never_low(depth: Gauge, guided: _Guided, loop: Loop) -> Mapping[str, Fact] | None:

@@ -63,7 +63,7 @@ class StragglerRule:
 
     def find(self, context: Context) -> Iterator[Finding]:
         """Yield a finding for each role, in each run, that has a straggler."""
-        for role in context.threads:
+        for role in context.comparable:
             if _uneven_tasks(role, context) is not None:
                 continue  # which of its threads took most of the long ones is chance
             runs: set[str] = set()
@@ -88,7 +88,9 @@ def matters(straggler: Straggler, context: Context) -> bool:
 
 
 def _facts(straggler: Straggler, others: int) -> Mapping[str, Fact]:
-    unit = {"call": "per_call", "total": "in_total", "wait": "waited_per_call"}[straggler.measure]
+    unit = {"call": "per_call", "total": "in_total", "wait": "waited_per_call", "between": "between"}[
+        straggler.measure
+    ]
     facts: dict[str, Fact] = {
         "worker": straggler.unit.name,
         "section": straggler.path,

@@ -65,12 +65,16 @@ LEAST_CALLS = 10
 IN_STEP_SHARE = 0.05
 # A worker is present for as long as the others if it lived for this share of the longest life.
 WHOLE_LIFE_SHARE = 0.8
+# Fewer processes with names of their own may do different things, and wait for the same by chance. Our own choice.
+LEAST_PEERS = 3
+# What the role of such processes is called; none is shown by it.
+SAME_WAITS = "(same waits)"
 # Parents come before their children, and time lost in a child is lost in the parent: if both lose about the same,
 # the parent is reported. By chance, the child may seem to lose slightly more.
 CLEARLY_MORE = 1.1
 
 
-Measure: TypeAlias = Literal["call", "total", "wait"]
+Measure: TypeAlias = Literal["call", "total", "wait", "between"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +86,8 @@ class Straggler:
         path: path of the node where it loses most.
         main_path: path of the node at or below `path` with most of the lost time.
         measure: `call` if each of its calls takes longer, `total` if all of them together do, `wait` if it waits less
-            for the others at a collective than they wait for it.
+            for the others at a collective than they wait for it, `between` if it takes longer from one wait to the
+            next, where nothing but waits is known of it.
         peers: number of its peers.
         took_ns: its mean call, or all calls, without waits; for `wait`, its mean wait.
         peers_took_ns: the median of the same over its peers.
@@ -122,6 +127,10 @@ def stragglers(role: Role, sections: Sequence[SectionView]) -> list[Straggler]:
     """
     worst: dict[Unit, tuple[Straggler, SectionView]] = {}
     for units in equals(role):
+        section = _only_wait(sections, units)
+        if section is not None:
+            worst.update({one.unit: (one, section) for one in _between(sections[0], section, units)})
+            continue
         for section in sections[1:]:
             if (
                 section.is_in_wait
@@ -134,6 +143,51 @@ def stragglers(role: Role, sections: Sequence[SectionView]) -> list[Straggler]:
                     worst[one.unit] = one, section
     chosen = [replace(one, main_path=_main_path(one, section, role)) for one, section in worst.values()]
     return sorted(chosen, key=lambda one: (-one.excess_ns, one.unit.run, one.unit.name))
+
+
+def in_step(all_roles: Sequence[Role], sections: Sequence[SectionView]) -> Role | None:
+    """Return the processes with names of their own that do the same, as one role; None if there are none.
+
+    Such are three or more whose only sections are waits, and who wait equally often in the same one.
+
+    Args:
+        all_roles: the roles of threads.
+        sections: the sections of the whole tree.
+    """
+    groups: dict[tuple[str, str], list[Unit]] = {}
+    for role in all_roles:
+        unit = role.equals[0] if len(role.units) == 1 and role.equals else None
+        section = None if unit is None else _only_wait(sections, [unit])
+        if unit is not None and section is not None:
+            groups.setdefault((unit.run, section.path), []).append(unit)
+    units = max(groups.values(), key=lambda units: len(units), default=[])
+    are_peers = len(units) >= LEAST_PEERS and _only_wait(sections, units) is not None
+    return Role(SAME_WAITS, tuple(units)) if are_peers else None
+
+
+def _only_wait(sections: Sequence[SectionView], units: Sequence[Unit]) -> SectionView | None:
+    """Return the section in which `units` wait most often, equally often; None if they have other than waits."""
+    own = [section for section in sections[1:] if any(unit.calls(section.node) for unit in units)]
+    if not own or not all(section.node.wait or section.is_in_wait for section in own):
+        return None
+    most = max(own, key=lambda section: sum(unit.calls(section.node) for unit in units))
+    calls = [unit.calls(most.node) for unit in units]
+    is_in_step = min(calls) >= max(LEAST_CALLS, (1 - IN_STEP_SHARE) * max(calls))
+    return most if is_in_step and not is_collective(most.node) else None
+
+
+def _between(run: SectionView, section: SectionView, units: Sequence[Unit]) -> Iterator[Straggler]:
+    calls = {unit: unit.calls(section.node) for unit in units}
+    took = {
+        unit: rounded_ratio(max(0, unit.span_ns - amount(run.waited_ns, unit)), calls[unit])
+        for unit in units
+        if unit.span_ns is not None
+    }
+    for unit, usual_ns in _slow(took):
+        if took[unit] < PLAIN_FACTOR * usual_ns:
+            continue  # what they do is not known, and may differ
+        excess_ns = (took[unit] - usual_ns) * calls[unit]
+        yield _straggler(section, "between", unit, took, usual_ns, calls, excess_ns)
 
 
 def _here(section: SectionView, units: Sequence[Unit]) -> list[Straggler]:
@@ -249,7 +303,7 @@ def _median_without(values: Sequence[int], at: int) -> float:
 
 def _main_path(one: Straggler, section: SectionView, role: Role) -> str:
     """Return the path of the deepest node at or below `section` that has most of the excess of `one`."""
-    if one.measure == "wait":
+    if section.node.wait:
         return section.path
     peers = [unit for unit in role.equals if unit.run == one.unit.run and unit != one.unit]
     while True:

@@ -9,8 +9,9 @@ import numpy as np
 
 from ticktree.importers.chrome.events import Column, Event, TraceLane, lane_of, nanoseconds, text_of
 from ticktree.importers.chrome.growing import Rows
-from ticktree.profile import Gauge, Histogram, Writer, timeline
+from ticktree.profile import Gauge, Writer, timeline
 from ticktree.profile import path as paths
+from ticktree.profile.gauge import GaugeWindows
 from ticktree.profile.metadata import Value
 
 # Times of this many nanoseconds count from 1970: no machine has been up since 2001.
@@ -168,11 +169,12 @@ def _cut(name: str) -> str:
 _LARGEST = 1e300  # and nothing that is no number is less
 
 
-def gauges_of(events: Sequence[Event], wall_of_zero_ns: int | None) -> dict[str, Gauge]:
+def gauges_of(events: Sequence[Event], began_ns: int, wall_of_zero_ns: int | None) -> dict[str, Gauge]:
     """Return the gauges that counter events are readings of.
 
     Args:
         events: The counters; one may have several series.
+        began_ns: When the run began, by the file's clock.
         wall_of_zero_ns: When the file's clock was 0, since the epoch; None where that is not known.
     """
     readings: dict[str, list[tuple[int, float, str]]] = {}
@@ -186,21 +188,19 @@ def gauges_of(events: Sequence[Event], wall_of_zero_ns: int | None) -> dict[str,
                 about = text_of(event.get("name"))
                 name = about if alone else f"{about}/{key}"
                 readings.setdefault(name, []).append((at, float(value), text_of(event.get("pid"))))
-    return {name: _gauge(name, found, wall_of_zero_ns) for name, found in readings.items()}
+    return {name: _gauge(name, found, began_ns, wall_of_zero_ns) for name, found in readings.items()}
 
 
-def _gauge(name: str, readings: list[tuple[int, float, str]], wall_of_zero_ns: int | None) -> Gauge:
+def _gauge(
+    name: str, readings: list[tuple[int, float, str]], began_ns: int, wall_of_zero_ns: int | None
+) -> Gauge:
     at, last, writer = max(readings, key=lambda reading: reading[0])
-    values = [value for _, value, _ in readings]
-    return Gauge(
-        name=name,
+    windows = GaugeWindows.of([(max(0, at - began_ns), value) for at, value, _ in readings])
+    return Gauge.of(
+        name,
+        [value for _, value, _ in readings],
         last=last,
         last_wall_ns=0 if wall_of_zero_ns is None else max(0, wall_of_zero_ns + at),
         writer=writer,
-        count=len(values),
-        min=min(values),
-        max=max(values),
-        positive=Histogram.of(value for value in values if value > 0),
-        negative=Histogram.of(-value for value in values if value < 0),
-        zeros=values.count(0.0),
+        windows=windows,
     )

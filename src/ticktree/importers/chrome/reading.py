@@ -114,7 +114,7 @@ class _Trace:
         return Profile(
             root=root,
             loops=loops,
-            gauges=gauges_of(self._events.counters, zero_ns),
+            gauges=gauges_of(self._events.counters, self._began_ns, zero_ns),
             metadata={key: frozenset(values) for key, values in facts.items()},
             losses=sums_of([self._losses, self._origin.losses]),
             writers={writer.id: writer for writer in self._writers},

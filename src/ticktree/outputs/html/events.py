@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from ticktree.analysis.timeline_ticks import ticks_of
-from ticktree.outputs.traces import Track, tracks_of
+from ticktree.outputs.tracks import Track, tracks_of
 from ticktree.outputs.writing.visible import visible
 from ticktree.profile import Profile
 from ticktree.profile.timeline import Column, Lane, Timeline, one_spot_per_node

@@ -207,9 +207,10 @@ def _over_budget(loop: Loop) -> str:
     if budget_ns is None or max_ns is None or max_ns <= budget_ns:
         return ""
     missed = formatting.counted(loop.missed, "tick") if loop.missed else "No tick"
+    verb = "were" if loop.missed > 1 else "was"
     return (
-        f"{missed} were busy for longer than the budget of {formatting.time(budget_ns)}: only these are missed ticks. "
-        "Other long ticks waited or slept too long."
+        f"{missed} {verb} busy for longer than the budget of {formatting.time(budget_ns)}: only these are missed "
+        "ticks. Other long ticks waited or slept too long."
     )
 
 

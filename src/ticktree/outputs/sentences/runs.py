@@ -105,6 +105,8 @@ def straggler(facts: FactText) -> str:
     elif measure == "wait":
         verb = "waits" if facts.number("peers") == 1 else "wait"
         text = f"{facts['worker']} arrives last at {where}: {peers} {verb} {formatted('_factor', 1 / factor)} as long"
+    elif measure == "between":
+        text = f"{facts['worker']} takes {facts['as_long_factor']} as long as {peers} between its waits in {where}"
     else:
         text = f"{facts['worker']} has {facts['as_long_factor']} as much to do as {peers} in {where}"
     if "waiting_role" in facts:
@@ -347,7 +349,7 @@ def _explained(facts: FactText) -> str:
 def garbage_collection(facts: FactText) -> str:
     reasons = []
     if facts.number("gc_share") >= 0.02:
-        reasons.append(f"takes {facts['gc_share']} of {facts.loop}")
+        reasons.append(f"takes {facts['gc_share']} of {facts.loop if facts.finding.path else 'the run'}")
     if "of_worst_ticks" in facts:
         of = "" if reasons else f" of {facts.loop}"
         reasons.append(

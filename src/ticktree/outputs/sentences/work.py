@@ -120,6 +120,15 @@ def copied_twice(facts: FactText) -> str:
 
 
 def allocation(facts: FactText) -> str:
+    if "fresh_bytes_per_s" in facts:
+        where = f" (most of it in {facts['function']}, {facts['line']} [sampled])" if "line" in facts else ""
+        pages = facts.number("huge_pages_per_s")
+        huge = f" and {pages:,.0f} huge pages" if pages >= 1 else ""
+        return (
+            f"Reuse memory (out=, copy_): the run{where} touches {facts['fresh_bytes_per_s']} of fresh memory "
+            f"({facts.number('page_faults_per_s'):,.0f} page faults{huge} per second), which costs about "
+            f"{facts['estimated_share']} of its time"
+        )
     where = ""
     if "section" in facts:
         where = f", perhaps in {facts['section']} at {facts['section_bytes_per_s']}"

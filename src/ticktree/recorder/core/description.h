@@ -16,7 +16,7 @@ typedef struct {
     _Generic((member), uint32_t: "u4", uint32_t *: "u4", uint64_t: "u8", uint64_t *: "u8", int64_t: "i8",           \
         int16_t: "i2", double: "f8", char *: "S1", tt_anchor: "anchor", tt_stats: "stats", tt_window *: "window",    \
         tt_share *: "share", tt_worst_row *: "worst_row", tt_worst_tick *: "worst_tick", tt_causes: "causes",        \
-        tt_gauge_octave *: "gauge_octave")
+        tt_gauge_octave *: "gauge_octave", tt_gauge_window *: "gauge_window")
 #define TT_FIELD_OF(record, type, field)                                                                           \
     {#record, #field, TT_KIND(((type *)0)->field), sizeof(type), offsetof(type, field), sizeof(((type *)0)->field)}
 #define TT_JOINED(record, field) TT_FIELD_OF(record, tt_##record, field)
@@ -105,9 +105,12 @@ static const tt_field tt_fields[] = {
 #define R gauge_octave
     F(octave), F(sign), F(counts),
 #undef R
+#define R gauge_window
+    F(count), F(minimum), F(maximum),
+#undef R
 #define R gauge
     F(sequence), F(name), F(next), F(octave_count), F(last), F(minimum), F(maximum), F(last_wall_ns), F(count),
-    F(zeros), F(octaves),
+    F(zeros), F(window_shift), F(octaves), F(windows),
 #undef R
     {NULL, NULL, NULL, 0, 0, 0}
 };

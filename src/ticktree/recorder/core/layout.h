@@ -408,6 +408,11 @@ typedef struct {
     tt_ref counts;
 } tt_gauge_octave;
 
+typedef struct { /* without readings all zeros */
+    uint64_t count;
+    double minimum, maximum;
+} tt_gauge_window;
+
 typedef struct {
     uint32_t sequence;
     tt_ref name, next;
@@ -415,7 +420,9 @@ typedef struct {
     double last, minimum, maximum;
     uint64_t last_wall_ns;
     uint64_t count, zeros;
+    uint64_t window_shift; /* as in a node */
     tt_gauge_octave octaves[TT_GAUGE_OCTAVES];
+    tt_gauge_window windows[TT_WINDOWS];
 } tt_gauge;
 
 typedef struct { /* one octave of a histogram: the smallest unit that is allocated */

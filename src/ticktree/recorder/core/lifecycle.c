@@ -142,6 +142,7 @@ static void tt_gauge_reset(tt_recorder *recorder, tt_gauge *gauge)
     gauge->last = 0;
     gauge->minimum = INFINITY;
     gauge->maximum = -INFINITY;
+    memset(gauge->windows, 0, sizeof gauge->windows);
     for (uint32_t at = 0; at < gauge->octave_count; at++)
         memset(tt_at(recorder, gauge->octaves[at].counts), 0, sizeof(tt_octave));
     tt_write_end(&gauge->sequence);

@@ -90,6 +90,26 @@ static void tt_gauge_bucket(tt_recorder *recorder, tt_gauge *gauge, double value
     else tt_lose(recorder, TT_LOSS_GAUGE_BUCKETS);
 }
 
+static tt_gauge_window tt_gauge_windows_joined(tt_gauge_window a, tt_gauge_window b)
+{
+    if (!a.count || !b.count) return a.count ? a : b;
+    return (tt_gauge_window){a.count + b.count, fmin(a.minimum, b.minimum), fmax(a.maximum, b.maximum)};
+}
+
+static void tt_gauge_window_put(tt_recorder *recorder, tt_gauge *gauge, double value)
+{
+    uint64_t now = tt_now(recorder);
+    if (now >= recorder->window_end) tt_window_advance(recorder, now);
+    for (; gauge->window_shift < recorder->window_shift; gauge->window_shift++) {
+        tt_gauge_window *windows = gauge->windows;
+        for (unsigned at = 0; at < TT_WINDOWS / 2; at++)
+            windows[at] = tt_gauge_windows_joined(windows[2 * at], windows[2 * at + 1]);
+        memset(&windows[TT_WINDOWS / 2], 0, TT_WINDOWS / 2 * sizeof *windows);
+    }
+    tt_gauge_window *window = &gauge->windows[recorder->window_index];
+    *window = tt_gauge_windows_joined(*window, (tt_gauge_window){1, value, value});
+}
+
 tt_gauge *tt_gauge_make(tt_recorder *recorder, uint32_t name_id)
 {
     tt_ref name = name_id == TT_NAMELESS ? 0 : tt_name_ref(recorder, name_id);
@@ -98,6 +118,7 @@ tt_gauge *tt_gauge_make(tt_recorder *recorder, uint32_t name_id)
     gauge->name = name;
     gauge->minimum = INFINITY;
     gauge->maximum = -INFINITY;
+    gauge->window_shift = recorder->window_shift;
     gauge->next = recorder->header->gauges;
     tt_link(recorder, &recorder->header->gauges, gauge);
     return gauge;
@@ -113,5 +134,6 @@ void tt_gauge_set(tt_recorder *recorder, tt_gauge *gauge, double value)
     if (value > gauge->maximum) gauge->maximum = value;
     if (value == 0) gauge->zeros++;
     else tt_gauge_bucket(recorder, gauge, value);
+    tt_gauge_window_put(recorder, gauge, value);
     tt_write_end(&gauge->sequence);
 }

@@ -93,6 +93,7 @@ class WritersReader:
         self._run_id = run_id
         header = image.header
         self._life = clock.since_began_ns(header.first.ticks), clock.since_began_ns(header.last.ticks)
+        self._gc_ns = clock.ns(header.gc_ticks)
         self._process_name = image.text(header.process_name) if header.process_name else ""
         self._trees = dict(image.trees())
         self._main = main_tree(self._trees.items())
@@ -118,6 +119,7 @@ class WritersReader:
             parent=parent,
             started_ns=self._life[0],
             last_ns=self._life[1],
+            gc_ns=self._gc_ns if ref == self._main else 0,
         )
 
     def _role(self, ref: int, own: int, thread_name: str) -> str:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from ticktree.profile import Causes, FirstTicks, Gauge, Histogram, Jitter, Lateness, Loop, WorstTick
+from ticktree.profile.gauge import GaugeWindows, Readings
 from ticktree.profile.loop import worst_of
+from ticktree.profile.stats import BASE_WIDTH_NS
 from ticktree.run.reading import layout
 from ticktree.run.reading.accounts import Clock
 from ticktree.run.reading.image import Image
-from ticktree.run.reading.parts import PartsReader
+from ticktree.run.reading.parts import WIDEST_SHIFT, PartsReader
 
 Rows = list[tuple[int, int]]
 
@@ -245,7 +247,7 @@ def _gauge(image: Image, ref: int, record: layout.Record) -> Gauge:
     if record.sequence % 2 or ref in image.unsettled:  # it may contain only part of a reading
         count = max(count, positive.count + negative.count + record.zeros)
         low, high = min(low, record.last), max(high, record.last)
-    return Gauge(
+    gauge = Gauge(
         name=image.text(record.name),
         last=record.last,
         last_wall_ns=record.last_wall_ns,
@@ -256,7 +258,21 @@ def _gauge(image: Image, ref: int, record: layout.Record) -> Gauge:
         positive=positive,
         negative=negative,
         zeros=record.zeros,
+        windows=_gauge_windows(image, record),
     )
+    # One that was copied during a write has a reading more or less in its windows.
+    return gauge if gauge.windows_known else replace(gauge, windows=GaugeWindows())
+
+
+def _gauge_windows(image: Image, record: layout.Record) -> GaugeWindows:
+    if record.window_shift > WIDEST_SHIFT:
+        raise image.damaged("the windows of a gauge are wider than any run")
+    readings = {
+        at: Readings(window.count, window.minimum, window.maximum)
+        for at, window in enumerate(record.windows)
+        if window.count
+    }
+    return GaugeWindows(BASE_WIDTH_NS << record.window_shift, readings)
 
 
 def _gauge_buckets(image: Image, record: layout.Record, sign: int) -> Histogram:

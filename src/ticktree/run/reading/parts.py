@@ -19,7 +19,7 @@ _NS, _ROOT, _PHASED = int(NodeFlag.NS), int(NodeFlag.ROOT), int(NodeFlag.PHASED)
 _LOOP = int(NodeFlag.LOOP)
 _MANY_SITES, _DEVICE, _WAIT = int(NodeFlag.MANY_SITES), int(NodeFlag.DEVICE), int(NodeFlag.WAIT)
 _NEVER = (1 << 64) - 1
-_WIDEST_SHIFT = 48
+WIDEST_SHIFT = 48
 _OTHER_SITES = CallSite("", 0, "")
 
 
@@ -352,7 +352,7 @@ class PartsReader:
         return calls._replace(sum_ns=sum_ns, max_ns=high)
 
     def _windows(self, place: int, row: NodeRow) -> tuple[Pairs, Pairs]:
-        if row.window_shift > _WIDEST_SHIFT:
+        if row.window_shift > WIDEST_SHIFT:
             raise self._image.damaged("its windows are wider than any run")
         counts, totals = self._table.window_counts[place], self._table.window_totals[place]
         if row.flags & _NS:
