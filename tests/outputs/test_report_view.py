@@ -120,6 +120,16 @@ def test_what_is_called_a_few_times_has_seconds_and_no_rate():
     assert "steps/s" not in shown(steps(("work", 500), ticks=3).profile())
 
 
+def test_a_section_that_few_ticks_call_is_not_called_in_none():
+    program = Program()
+    for tick in program.loop("train", range(300), warmup=0):
+        program.work("step", 1)
+        if tick % 150 == 149:
+            program.work("save", 100)
+    lines = shown(program.profile()).splitlines()
+    assert [line.split()[-1] for line in lines if line.startswith("save ")] == ["0.007"]
+
+
 def test_a_saving_is_in_the_loops_currency():
     from ticktree.analysis.loops import Saving
     from ticktree.outputs.view.currency import gain

@@ -69,7 +69,7 @@ def _calls(row: Named) -> str:
 def _few(calls: float) -> str:
     if not calls:
         return ""
-    if abs(calls - round(calls)) < EVERY_TICK:
+    if round(calls) and abs(calls - round(calls)) < EVERY_TICK:
         return formatting.count(round(calls))
     return formatting.count(round(calls)) if calls >= 9.5 else formatting.significant(calls)
 
