@@ -249,7 +249,7 @@ def test_ticks_that_only_slept_too_long_are_told_from_missed_ones(open_report):
     page = open_report(drifting()).page
     assert "0 of" in page.locator(".leads").inner_text()
     said = page.locator("#ticks .hint").first.inner_text()
-    assert said.startswith("No tick were busy for longer than the budget of 10.0 ms")
+    assert said.startswith("No tick was busy for longer than the budget of 10.0 ms")
     busy, waited = page.locator(".worst li .bar").first.locator("i").all()
     assert waited.bounding_box()["width"] > 5 * busy.bounding_box()["width"]
 
