@@ -82,8 +82,8 @@ class GaugeWindows(Mergeable):
     @classmethod
     def of(cls, readings: Sequence[tuple[int, float]]) -> GaugeWindows:
         """Return the windows of `readings`: when each was taken, in nanoseconds since the run began, and its value."""
-        width_ns = BASE_WIDTH_NS
-        while max(since_ns for since_ns, _ in readings) // width_ns >= MOST_WINDOWS:
+        width_ns, last_ns = BASE_WIDTH_NS, max(since_ns for since_ns, _ in readings)
+        while last_ns // width_ns >= MOST_WINDOWS:
             width_ns *= 2
         alone = (({since_ns: Readings(1, value, value)}, width_ns) for since_ns, value in readings)
         return cls(width_ns, joined(alone, Readings.joined))

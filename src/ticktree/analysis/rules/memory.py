@@ -283,10 +283,13 @@ class GarbageCollectionRule:
 
 
 def _gc_share_of_run(profile: Profile) -> float:
-    """Return the share of its life that the process that started the run was stopped; 0 if it is unknown."""
-    first = [writer for writer in profile.writers.values() if writer.is_main and writer.parent == paths.ROOT]
-    life_ns = sum((writer.last_ns or 0) - (writer.started_ns or 0) for writer in first)
-    return min(1.0, sum(writer.gc_ns for writer in first) / life_ns) if life_ns > 0 else 0.0
+    """Return the share of its life that the first process of the run was stopped; 0 if it is unknown."""
+    known = [
+        writer for writer in profile.writers.values() if writer.is_main and writer.started_ns is not None
+    ]
+    first = min(known, key=lambda writer: (writer.started_ns, writer.id), default=None)
+    life_ns = 0 if first is None else (first.last_ns or 0) - (first.started_ns or 0)
+    return min(1.0, first.gc_ns / life_ns) if first is not None and life_ns > 0 else 0.0
 
 
 def _gc_share(loop: Loop) -> float:
