@@ -254,6 +254,25 @@ def test_ticks_that_only_slept_too_long_are_told_from_missed_ones(open_report):
     assert waited.bounding_box()["width"] > 5 * busy.bounding_box()["width"]
 
 
+def test_a_gauge_has_a_line_over_the_run_between_its_smallest_and_largest_readings(open_report):
+    recorder = ticktree.Recorder(virtual_clock=True)
+    recorder.gauge("once", 1)
+    for at, _ in enumerate(recorder.loop("control", range(100))):
+        recorder.advance(10 * MS)
+        recorder.gauge("depth", 0 if at == 50 else 10)
+    page = open_report(recorder.snapshot()).page
+    lines = page.locator("#gauges .spark")
+    assert [line.get_attribute("aria-label") for line in lines.all()] == ["depth over the run"]
+    points = [
+        tuple(map(float, at.split(","))) for at in lines.locator("polygon").get_attribute("points").split()
+    ]
+    there, back = points[: len(points) // 2], points[len(points) // 2 :][::-1]
+    assert [x for x, _ in there] == [x for x, _ in back] == sorted(x for x, _ in there)
+    low = [y for _, y in back]
+    assert [at for at, y in enumerate(low) if y == max(low)] == [len(low) // 2]  # downwards, in the middle
+    assert len({y for _, y in there}) == 1
+
+
 @pytest.mark.parametrize("make", [training, control, robot])
 def test_every_chart_has_labels_and_tells_what_is_under_the_cursor(make, open_report):
     page = open_report(make()).page

@@ -14,6 +14,8 @@ from hypothesis import strategies as st
 import ticktree
 from support.recorder.queries import counts, losses, node, times
 from ticktree.profile import Histogram, Work
+from ticktree.profile.gauge import GaugeWindows, Readings
+from ticktree.profile.stats import BASE_WIDTH_NS
 
 
 def test_a_recorded_duration_is_a_call_under_the_open_section_that_covers_nothing(recorder):
@@ -105,6 +107,21 @@ def test_a_gauge_keeps_last_least_greatest_and_count(recorder):
     assert gauge.positive == Histogram.of([3, 10, 2])
     assert gauge.negative == Histogram.of([1.5])
     assert gauge.filed == 5
+
+
+def test_a_gauge_keeps_its_readings_by_window_of_the_run():
+    recorder = ticktree.Recorder(virtual_clock=True)
+    taken = []
+    for at in range(300):
+        recorder.gauge("queue", at % 7)
+        taken.append((at * BASE_WIDTH_NS, float(at % 7)))
+        recorder.advance(BASE_WIDTH_NS)
+    gauge = recorder.snapshot().gauges["queue"]
+    assert gauge.windows == GaugeWindows.of(taken)
+    assert gauge.windows_known
+    recorder.reset()
+    recorder.gauge("queue", 5)
+    assert recorder.snapshot().gauges["queue"].windows.whole == Readings(1, 5, 5)
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), float("-inf"), 10**400], ids=repr)
