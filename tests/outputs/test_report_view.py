@@ -112,6 +112,7 @@ def test_a_loop_that_waits_for_others_and_lags_has_no_headroom():
         ]
     )
     assert line.is_missed
+    assert [row.tone for row in view.loops.entries] == ["alarm"]
 
 
 def test_what_is_called_a_few_times_has_seconds_and_no_rate():

@@ -112,7 +112,7 @@ def _cause(key: str, amount: int) -> str:
 
 # With fewer ticks, p99 is the maximum.
 LEAST_FOR_P99 = 100
-# Loops without missed ticks, in a report that must fit a screen.
+# Loops that are not late, in a report that must fit a screen.
 SHOWN = 6
 
 
@@ -123,6 +123,11 @@ class LoopRow:
     loop: Loop
     view: LoopView | None
     run_ns: int
+
+    @property
+    def is_late(self) -> bool:
+        """Whether it missed a tick or does not reach its rate."""
+        return bool(self.loop.missed) or (self.view is not None and self.view.lags)
 
     @property
     def run_share(self) -> float | None:
@@ -228,8 +233,8 @@ def loops(context: Context, options: ViewOptions) -> Table | None:
 
 
 def _foremost(every: list[LoopRow]) -> list[LoopRow]:
-    """Return all loops that miss ticks, and as many of the others as there is room for."""
-    kept = [row for at, row in enumerate(every) if row.loop.missed or at < SHOWN]
+    """Return all loops that are late, and as many of the others as there is room for."""
+    kept = [row for at, row in enumerate(every) if row.is_late or at < SHOWN]
     return every if len(every) == len(kept) + 1 else kept
 
 
@@ -242,7 +247,7 @@ def _entry(row: LoopRow, context: Context, options: ViewOptions) -> Entry:
         name=visible(paths.plain(row.loop.path)),
         cells=(),
         short=visible(names.joined(paths.split(row.loop.path))),
-        tone="alarm" if row.loop.missed else "plain",
+        tone="alarm" if row.is_late else "plain",
         about=[pieces for pieces in about if pieces],
         path=row.loop.path,
     )
