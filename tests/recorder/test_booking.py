@@ -103,7 +103,8 @@ def test_what_another_thread_books_is_of_a_tree_of_its_own_at_the_same_place(rec
     booked = node(recorder, "forward/cuda:0@device")
     assert (booked.count, booked.total_ns, booked.concurrent_ns) == (4, 1200, 1200)
     assert times(recorder)["forward"] == 40
-    assert sorted(share.count for share in booked.by_writer.values()) == [1, 3]
+    own, *others = [share.count for _, share in sorted(booked.by_writer.items())]
+    assert (own, sum(others)) == (1, 3)  # a thread that has ended may give its tree to the next
 
 
 def test_another_thread_goes_on_where_it_was(recorder):
