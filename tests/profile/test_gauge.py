@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from support.profile_strategies import gauge_of, gauges, quantile_by_sorting, readings
 from ticktree.profile import Histogram
-from ticktree.profile.gauge import MOST_WINDOWS, GaugeWindows, Readings
-from ticktree.profile.stats import BASE_WIDTH_NS, is_width
+from ticktree.profile.gauge import GaugeWindows, Readings
+from ticktree.profile.stats import BASE_WIDTH_NS, MOST_WINDOWS, is_width
 from ticktree.profile.table import merge
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from ticktree.profile.fields import LIMIT, NUMBER, TEXT, WHOLE, Codec, Fields, Object
 from ticktree.profile.histogram import READINGS, Histogram, rank_of
-from ticktree.profile.stats import BASE_WIDTH_NS, coarse, is_width, joined
+from ticktree.profile.stats import BASE_WIDTH_NS, coarse, is_width, joined, width_until
 from ticktree.profile.table import (
     Mergeable,
     add,
@@ -22,8 +22,6 @@ from ticktree.profile.table import (
     where_known,
     whole,
 )
-
-MOST_WINDOWS = 64  # of a run: where there would be more, two become one
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,9 +80,7 @@ class GaugeWindows(Mergeable):
     @classmethod
     def of(cls, readings: Sequence[tuple[int, float]]) -> GaugeWindows:
         """Return the windows of `readings`: when each was taken, in nanoseconds since the run began, and its value."""
-        width_ns, last_ns = BASE_WIDTH_NS, max(since_ns for since_ns, _ in readings)
-        while last_ns // width_ns >= MOST_WINDOWS:
-            width_ns *= 2
+        width_ns = width_until(max(since_ns for since_ns, _ in readings))
         alone = (({since_ns: Readings(1, value, value)}, width_ns) for since_ns, value in readings)
         return cls(width_ns, joined(alone, Readings.joined))
 

@@ -124,6 +124,7 @@ def rounded_ratio(amount: int, parts: int) -> int:
 
 
 BASE_WIDTH_NS = 10_000_000
+MOST_WINDOWS = 64  # of a run, as many as the recorder keeps: where there would be more, two become one
 
 
 _SERIES = pairs(0, LIMIT)
@@ -197,6 +198,14 @@ class Windows(Mergeable):
             yield "a window lies before the run began"
         if not self.totals.keys() <= self.counts.keys():
             yield "a window has time but no calls"
+
+
+def width_until(last_ns: int) -> int:
+    """Return how long windows are where the last one holds `last_ns`, in nanoseconds since the run began."""
+    width_ns = BASE_WIDTH_NS
+    while last_ns // width_ns >= MOST_WINDOWS:
+        width_ns *= 2
+    return width_ns
 
 
 def is_width(width_ns: int) -> bool:

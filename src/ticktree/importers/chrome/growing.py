@@ -14,9 +14,8 @@ from ticktree.importers.chrome.placing import NOWHERE, NumberedTree
 from ticktree.profile import FirstTicks, Histogram, Jitter, Loop, Node, Open, Share, Stats, Windows, WorstTick
 from ticktree.profile.histogram import BUCKETS_PER_OCTAVE, THRESHOLDS
 from ticktree.profile.loop import WORST_TICKS_KEPT, worst_of
-from ticktree.profile.stats import BASE_WIDTH_NS
+from ticktree.profile.stats import width_until
 
-_WINDOWS = 64  # as many as the recorder keeps
 _THRESHOLDS = np.array(THRESHOLDS, np.uint64)
 
 
@@ -128,9 +127,7 @@ def _stats(ended: Rows, count: int) -> list[Stats]:
 
 def _windows(ended: Rows, count: int) -> list[Windows]:
     ends = ended.start_ns + ended.duration_ns
-    width = BASE_WIDTH_NS
-    while int(ends.max(initial=0)) // width >= _WINDOWS:
-        width *= 2
+    width = width_until(int(ends.max(initial=0)))
     numbers: list[dict[int, int]] = [{} for _ in range(count)]
     totals: list[dict[int, int]] = [{} for _ in range(count)]
     for place, window, number in _counted(ended.place, ends // width):
