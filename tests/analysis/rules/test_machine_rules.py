@@ -100,6 +100,17 @@ def test_what_is_set_already_is_no_advice():
     )
 
 
+def test_processes_that_each_use_many_threads_are_to_use_one():
+    profile = watched(LOOP, used=[2.0] * 9, others=[0.0] * 9, waiting=[0.65] * 9)
+    writers = {name: Writer(id=name) for name in ("1-1/0", "2-1/0", "3-1/0", "4-1/0", "5-1/0")}
+    (one,) = findings(replace(profile, writers=writers), rules=[OversubscribedRule()])
+    assert one.message == (
+        "Let each of 5 processes run one thread (OMP_NUM_THREADS=1), or start fewer of them: 5.7 busy threads share "
+        "2 cores, and wait for one 65% of the time they could run"
+    )
+    assert one.saving is None
+
+
 def steps_of_a_vector(recorder, _number):
     with recorder.section(VECTOR_WAIT, wait=True):
         recorder.advance(MS)

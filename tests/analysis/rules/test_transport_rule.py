@@ -2,10 +2,13 @@ from __future__ import annotations
 
 import pytest
 
-from support.example_trainers import LEARNER, US, node, worker, writer
+from support.example_trainers import LEARNER, MS, US, node, worker, writer
 from support.findings import findings
+from ticktree.analysis import Claim, Finding
 from ticktree.analysis.rules.workers import TransportRule
+from ticktree.outputs.sentences import sentence
 from ticktree.profile import Loop, Node, Profile, Waker, Wakes
+from ticktree.profile.short_names import ShortNames
 
 STEPS = 1000
 WORKERS = [worker(number) for number in range(8)]
@@ -58,11 +61,28 @@ def test_workers_that_work_less_than_the_loop_waits_for_them_cost_more_than_they
     (one,) = found(vector_env(step_us=12))
     assert (one.path, one.loop, one.severity) == ("env/envs.step", "env", "critical")
     assert one.message == (
-        "Do the work of 8 × env worker in the process of env (SyncVectorEnv instead of AsyncVectorEnv), or give each "
-        "worker more per message: they are busy for 96.0 µs per tick together, and envs.step waits 800 µs to send to "
-        "them and for them"
+        "Do the work of 8 × env worker in the process of env, or give each worker more per message: they are busy for "
+        "96.0 µs per tick together, and envs.step waits 800 µs to send to them and for them"
     )
     assert one.saving.share == pytest.approx((800 - 96) / 810)
+
+
+@pytest.mark.parametrize(
+    ("role", "section", "advice"),
+    [
+        ("Worker<AsyncVectorEnv>", "envs.step", " (SyncVectorEnv instead of AsyncVectorEnv)"),
+        ("_worker", "VecEnv step", " (DummyVecEnv instead of SubprocVecEnv)"),
+        ("actor", "step", ""),
+    ],
+)
+def test_the_class_is_the_one_of_the_programs_library(role, section, advice):
+    facts = {"role": role, "workers": 4, "section": f"learn/{section}"} | dict.fromkeys(
+        ("blocked_per_tick_ns", "worked_per_tick_ns"), MS
+    )
+    claim = Claim(0.5, "learn")
+    one = Finding(rule="transport", path=f"learn/{section}", claim=claim, facts=facts)
+    text = sentence(one, ShortNames(Node(name="root")))
+    assert text.startswith(f"Do the work of 4 × {role} in the process of learn{advice}, or give")
 
 
 def test_workers_that_would_take_as_long_one_after_the_other_are_worth_their_transport():

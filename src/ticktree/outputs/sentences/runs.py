@@ -213,10 +213,19 @@ def transport(facts: FactText) -> str:
             f"{facts['worked_per_tick_ns']} per tick together, and it waits {facts['blocked_per_tick_ns']} for them"
         )
     return (
-        f"Do the work of {facts['workers']} × {facts['role']} in the process of {facts.loop} (SyncVectorEnv instead "
-        f"of AsyncVectorEnv), or give each worker more per message: they are busy for {facts['worked_per_tick_ns']} "
-        f"per tick together, and {facts['section']} waits {facts['blocked_per_tick_ns']} to send to them and for them"
+        f"Do the work of {facts['workers']} × {facts['role']} in the process of {facts.loop}{_vector_class(facts)}, "
+        f"or give each worker more per message: they are busy for {facts['worked_per_tick_ns']} per tick together, "
+        f"and {facts['section']} waits {facts['blocked_per_tick_ns']} to send to them and for them"
     )
+
+
+def _vector_class(facts: FactText) -> str:
+    """Return which class of the program's library does that, where the library is known."""
+    if "AsyncVectorEnv" in facts["role"]:
+        return " (SyncVectorEnv instead of AsyncVectorEnv)"
+    if facts.name.startswith("VecEnv "):  # as the instrument of stable-baselines3 calls it
+        return " (DummyVecEnv instead of SubprocVecEnv)"
+    return ""
 
 
 def memory_growth(facts: FactText) -> str:
@@ -277,11 +286,11 @@ def _fewer_threads(facts: FactText) -> str:
         if facts.number("processes") > 1:
             return f"Start fewer worker processes than {facts['processes']}, each of which runs one thread already"
         return "Start fewer threads; numerical libraries run one each already"
-    if facts.number("processes") > max(1, facts.number("busy_threads")):  # no telling whose threads they are
-        one = "let each run one thread (OMP_NUM_THREADS=1)"
-        return f"Start fewer worker processes than {facts['processes']}, or {one}"
-    torch = "torch.set_num_threads(1) or " if facts.number("uses_torch") else ""
     now = f"; {facts['variable']} is {facts['variable_value']} now" if "variable" in facts else ""
+    if facts.number("processes") > 1:
+        one = f"run one thread (OMP_NUM_THREADS=1{now})"
+        return f"Let each of {facts['processes']} processes {one}, or start fewer of them"
+    torch = "torch.set_num_threads(1) or " if facts.number("uses_torch") else ""
     return f"Use one thread fewer ({torch}OMP_NUM_THREADS=1, and OMP_WAIT_POLICY=PASSIVE{now})"
 
 
