@@ -9,3 +9,4 @@ done
 .venv/bin/python benchmarks/parallel_trainer_shares.py "$@"
 .venv/bin/python benchmarks/gathering.py "$@"
 .venv/bin/python benchmarks/loader_workers.py "$@"
+.venv/bin/python benchmarks/minibatches.py "$@"

@@ -55,8 +55,10 @@ from ticktree.analysis.rules.torch import (
     AnomalyDetectionRule,
     LateCompilationRule,
     NoCompilationRule,
+    PageableCopiesRule,
     RecompilationRule,
     SlowLoaderRule,
+    SmallMinibatchesRule,
     UnusedGradientsRule,
 )
 from ticktree.analysis.rules.work import ImpossibleRateRule, SlowRateRule
@@ -100,6 +102,8 @@ RULES: Sequence[Rule] = (
     AnomalyDetectionRule(),
     UnusedGradientsRule(),
     SlowLoaderRule(),
+    PageableCopiesRule(),
+    SmallMinibatchesRule(),
     HotLineRule(),
     ListOfArraysRule(),
     CopiedTwiceRule(),

@@ -50,6 +50,21 @@ TYPICAL_FACTOR = 2.27
 # network of 19 to 70 µs per call became 0.67 and 0.86 times as fast.
 LEAST_CALL_NS = 200_000
 
+# What the instrument of torch calls a backward pass, and before its optimizer's name a step.
+BACKWARD, STEP = "backward", "optimizer step"
+# As many gradient steps per tick are minibatches: other algorithms take one for a batch, or a few.
+LEAST_MINIBATCHES = 8
+# A backward pass and a step of Adam that take less together are mostly the cost of calling operators: with twice the
+# samples they took at most 1.2 times as long (benchmarks/minibatches.py).
+SHORT_STEP_NS = 600_000
+LEAST_STEPS_SHARE = 0.25
+
+# What the instrument of torch calls a copy to a GPU, and the gauge of whether it was from pinned memory.
+COPY_TO_GPU, PINNED_GAUGE = "copy to cuda", "torch/pinned copies"
+# Shorter copies from pageable memory return before they are done: "API synchronization behavior" in CUDA's manual.
+LEAST_COPY_BYTES = 1 << 16
+LEAST_COPY_SHARE = 0.05
+
 # What the instrument of torch calls the gauge of whether autograd looks for anomalies.
 ANOMALY_GAUGE = "torch/anomaly detection"
 # Switched on so often it is a habit, as around each step, and not a search.
@@ -164,6 +179,69 @@ def _restarted(start: SectionView) -> Iterator[Finding]:
                 "start_share": share,
             },
         )
+
+
+class SmallMinibatchesRule:
+    """Gradient steps that are mostly the cost of calling operators, because their minibatches are small.
+
+    Finds each main loop that takes many short gradient steps per tick; see docs/rules/small-minibatches.md.
+    """
+
+    name: ClassVar[str] = "small-minibatches"
+
+    def find(self, context: Context) -> Iterator[Finding]:
+        """Yield a finding for each main loop a quarter of which is short backward passes and steps."""
+        for view in context.main_loops:
+            passes = [each for each in view.path_sections if each.name in (BACKWARD, UNUSED_SECTION)]
+            steps = [each for each in view.path_sections if each.name.startswith(STEP)]
+            count = sum(each.calls for each in passes)
+            if count < LEAST_MINIBATCHES or not steps or any(each.node.on_devices for each in passes + steps):
+                continue
+            took_ns = sum(each.total_ns for each in passes + steps)
+            share = view.share(took_ns)
+            if took_ns / count <= SHORT_STEP_NS and share >= LEAST_STEPS_SHARE:
+                yield Finding(
+                    rule=self.name,
+                    claim=Claim(
+                        share / 2, view.path
+                    ),  # of minibatches twice as large, there are half as many
+                    path=max(passes, key=lambda each: each.total_ns).path,
+                    facts={"steps_per_tick": count, "per_step_ns": took_ns / count, "steps_share": share},
+                )
+
+
+class PageableCopiesRule:
+    """A loop copies its data to a GPU from pageable memory, and waits for each copy.
+
+    Finds each such copy of a main loop; see docs/rules/pageable-copies.md.
+    """
+
+    name: ClassVar[str] = "pageable-copies"
+
+    def find(self, context: Context) -> Iterator[Finding]:
+        """Yield a finding for each copy that takes a twentieth of its loop, unless most are from pinned memory."""
+        pinned = context.profile.gauges.get(PINNED_GAUGE)
+        if pinned is None or 2 * pinned.zeros < pinned.count:
+            return
+        for view in context.main_loops:
+            for section in view.path_sections:
+                if section.name != COPY_TO_GPU or section.node.work is None:
+                    continue
+                copied = section.node.work.bytes / section.node.count
+                if copied < LEAST_COPY_BYTES or section.share < LEAST_COPY_SHARE:
+                    continue
+                yield Finding(
+                    rule=self.name,
+                    claim=Claim(section.share, view.path),
+                    path=section.path,
+                    facts={
+                        "section": section.path,
+                        "copied_per_call_bytes": copied,
+                        "per_call_ns": section.call_ns,
+                        "tick_share": section.share,
+                        "pageable_share": pinned.zeros / pinned.count,
+                    },
+                )
 
 
 class AnomalyDetectionRule:

@@ -19,7 +19,10 @@ if TYPE_CHECKING:
 
 # Of conversions that stay on their device; below, one costs about what recording it does.
 LEAST_BYTES = 1 << 16
+# 1 for each copy to a CUDA device from pinned memory, 0 for one from pageable memory; rules/torch.py looks for it.
+PINNED_GAUGE = "torch/pinned copies"
 
+_TO_CUDA = "copy to cuda"
 _Names = Callable[[Any, "tuple[Any, ...]", "dict[str, Any]"], "str | None"]
 
 
@@ -81,6 +84,8 @@ class _Copies:
         """Return what the copy is called, if there is one, and its bytes."""
         try:
             name = self._names(tensor, args, kwargs)
+            if name == _TO_CUDA and tensor.device.type == "cpu":
+                self._recorder.gauge(PINNED_GAUGE, int(tensor.is_pinned()))
             return name, tensor.nbytes if name is not None else 0
         except Exception:
             # A sparse tensor has no such number; wrong arguments are the method's own errors.
@@ -92,7 +97,7 @@ def _to_cpu(tensor: Any, _: tuple[Any, ...], __: dict[str, Any]) -> str | None:
 
 
 def _to_cuda(tensor: Any, _: tuple[Any, ...], __: dict[str, Any]) -> str | None:
-    return None if tensor.device.type == "cuda" else "copy to cuda"
+    return None if tensor.device.type == "cuda" else _TO_CUDA
 
 
 class Targets:

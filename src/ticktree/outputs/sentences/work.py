@@ -27,6 +27,22 @@ def slow_loader(facts: FactText) -> str:
     )
 
 
+def small_minibatches(facts: FactText) -> str:
+    return (
+        f"Use larger minibatches, if learning allows: {facts.tick} has {facts['steps_per_tick']} gradient steps of "
+        f"{facts['per_step_ns']} (backward pass and optimizer), {facts['steps_share']} of it, and one of twice as "
+        "many samples takes little longer"
+    )
+
+
+def pageable_copies(facts: FactText) -> str:
+    return (
+        "Copy to the GPU from pinned memory with non_blocking=True (DataLoader(..., pin_memory=True), or a buffer of "
+        f"torch.empty(..., pin_memory=True)): {facts['section']} copies "
+        f"{facts['copied_per_call_bytes']} from pageable memory per call, and waits {facts['per_call_ns']} for it"
+    )
+
+
 def anomaly_detection(_facts: FactText) -> str:
     return (
         "Switch anomaly detection off (torch.autograd.set_detect_anomaly) unless you look for a NaN: it keeps a "
