@@ -58,6 +58,15 @@ def test_a_remedy_that_changes_results_is_not_kept(here):
     assert "Keep it with" not in done.stdout
 
 
+def test_a_remedy_that_has_nothing_to_change_failed_and_is_no_gain(here):
+    here.write("sleeps.py", SLEEPS.replace("RESULT", "1").replace("0.15", "0.001"))
+    assert here.ticktree("run", "--quiet", "sleeps.py").returncode == 0
+    done = here.ticktree("try", "--remedy", "sync-vector-env")
+    assert done.returncode == 0, done.stderr
+    assert "failed" in done.stdout
+    assert "the program has nothing that sync-vector-env changes" in " ".join(done.stdout.split())
+
+
 def test_what_cannot_be_tried_is_refused_in_one_line(here):
     here.write(
         "paced.py", "import ticktree\nfor _ in ticktree.loop('control', range(30), hz=1000, pace=True): pass"

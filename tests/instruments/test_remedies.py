@@ -102,6 +102,21 @@ if __name__ == "__main__":
     assert new[1] == base[1]
 
 
+def test_vector_environments_of_stable_baselines3_are_made_in_the_process_itself(tmp_path: Path) -> None:
+    pytest.importorskip("stable_baselines3")
+    source = """
+from stable_baselines3.common.env_util import make_vec_env
+from stable_baselines3.common.vec_env import SubprocVecEnv
+if __name__ == "__main__":
+    envs = make_vec_env("CartPole-v1", 2, seed=1, vec_env_cls=SubprocVecEnv, vec_env_kwargs={"start_method": "fork"})
+    print(hasattr(envs, "processes"), isinstance(envs, SubprocVecEnv), envs.reset().tolist())
+    envs.close()
+"""
+    base, new = run(tmp_path, source), run(tmp_path, source, "sync-vector-env")
+    assert base.startswith("True True ")
+    assert new == base.replace("True", "False", 1)
+
+
 @pytest.mark.usefixtures("torch")
 def test_loaders_without_workers_are_given_some(tmp_path: Path) -> None:
     source = """

@@ -13,18 +13,15 @@ import click
 
 from ticktree.analysis import findings
 from ticktree.analysis.context import Context
+from ticktree.analysis.experiments.results import TOLERANCE, ProgramOutput, Results, compare_results
 from ticktree.analysis.experiments.trials import (
     GIVE_UP_PAIRS,
     LEAST_PAIRS,
     REMEDIES,
-    TOLERANCE,
-    ProgramOutput,
     Remedy,
-    Results,
     Trial,
     Trials,
     best_of,
-    compare_results,
     remedies_for,
     tick_shift,
 )
@@ -36,7 +33,7 @@ from ticktree.cli.runs import RUN
 from ticktree.cli.screen import note, progress, show, view_options
 from ticktree.cli.summary import settings_here
 from ticktree.errors import TicktreeError, reason
-from ticktree.instruments.remedies import REMEDIES_VARIABLE
+from ticktree.instruments.remedies import APPLIED_GAUGE, REMEDIES_VARIABLE
 from ticktree.loading import find_run
 from ticktree.outputs.trials import TRIALS
 from ticktree.profile import Profile
@@ -221,6 +218,9 @@ class _Trying:
             variables[REMEDIES_VARIABLE] = ",".join(remedy.name for remedy in remedies)
         with TemporaryFile() as printed:
             profile = run_program(self.run.manifest.argv, out, variables, printed, self.run.manifest.cwd)
+            for remedy in remedies:
+                if remedy.is_patch and APPLIED_GAUGE + remedy.name not in profile.gauges:
+                    raise TicktreeError(f"the program has nothing that {remedy.name} changes")
             printed.seek(0)
             return profile, printed.read().decode(errors="replace")
 

@@ -12,12 +12,17 @@ import sys
 from collections.abc import Callable, Mapping
 from importlib import import_module
 from types import FrameType, ModuleType
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ticktree.recorder.imports import when_imported
 
+if TYPE_CHECKING:
+    from ticktree.recorder import Recorder
+
 # The names of the remedies, with commas between them; `ticktree try` sets it.
 REMEDIES_VARIABLE = "TICKTREE_REMEDIES"
+# Before the name of a remedy: the gauge that it sets when it changes something.
+APPLIED_GAUGE = "remedy/"
 
 # What became of a pass's gradients is looked at so often before anything is changed.
 _LEARNED_PASSES = 6
@@ -26,6 +31,8 @@ _GC_THRESHOLD = 50_000
 _LOADER_WORKERS = 2
 
 _Place: TypeAlias = "tuple[tuple[object, int], ...]"
+Applied: TypeAlias = Callable[[], object]  # called when a remedy changes something
+Change: TypeAlias = Callable[[ModuleType, Applied], None]
 
 
 def names_from_environment() -> list[str]:
@@ -33,11 +40,15 @@ def names_from_environment() -> list[str]:
     return [name for name in os.environ.get(REMEDIES_VARIABLE, "").split(",") if name]
 
 
-def apply_from_environment() -> None:
-    """Apply those remedies that are patches; the others are environment variables, which are set already."""
+def apply_from_environment(recorder: Recorder) -> None:
+    """Apply those remedies that are patches; the others are environment variables, which are set already.
+
+    Args:
+        recorder: gets a gauge for each that changes something.
+    """
     for name in names_from_environment():
         if name in PATCHES:
-            PATCHES[name]()
+            PATCHES[name](functools.partial(recorder.gauge, APPLIED_GAUGE + name, 1))
 
 
 # -- unused gradients --------------------------------------------------------------------------------------------
@@ -74,8 +85,9 @@ class _NeededGradients:
     the rest of it is what it was. A place is left alone where its graph has leaves that no optimizer knows.
     """
 
-    def __init__(self, torch: ModuleType) -> None:
+    def __init__(self, torch: ModuleType, applied: Applied) -> None:
         self._torch = torch
+        self._applied = applied
         self._parameters: dict[int, Any] = {}
         self._optimizers: set[int] = set()
         self._places: dict[_Place, _Wasteful] = {}
@@ -145,6 +157,7 @@ class _NeededGradients:
             for number, parameter in self._parameters.items()
             if number not in unused and parameter.requires_grad
         ]
+        self._applied()
 
 
 def _place(frame: FrameType | None) -> _Place:
@@ -173,8 +186,8 @@ def _leaves(tensors: Any) -> set[int]:
     return leaves
 
 
-def _need_gradients(torch: ModuleType) -> None:
-    needed = _NeededGradients(torch)
+def _need_gradients(torch: ModuleType, applied: Applied) -> None:
+    needed = _NeededGradients(torch, applied)
     backward, optimizer = torch.autograd.backward, torch.optim.Optimizer
     optimizer_zero, module_zero = optimizer.zero_grad, torch.nn.Module.zero_grad
 
@@ -203,32 +216,45 @@ def _need_gradients(torch: ModuleType) -> None:
 # -- the others --------------------------------------------------------------------------------------------------
 
 
-def _freeze_collected() -> None:
+def _freeze_collected(applied: Applied) -> None:
     """Set aside what is alive after the first full collection, and collect more rarely."""
 
     def freeze(phase: str, facts: Mapping[str, int]) -> None:
         if phase == "stop" and facts["generation"] == 2:
             gc.callbacks.remove(freeze)
             gc.freeze()
+            applied()
 
     gc.callbacks.append(freeze)
     gc.set_threshold(_GC_THRESHOLD, *gc.get_threshold()[1:])
 
 
-def _make_synchronous(vector: ModuleType) -> None:
+def _make_synchronous(vector: ModuleType, applied: Applied) -> None:
     """Have `SyncVectorEnv` made where the program asks for an `AsyncVectorEnv`."""
     known = ("copy", "observation_mode", "autoreset_mode")
 
     def make(env_fns: Any, *args: Any, **kwargs: Any) -> Any:
         if args:  # by position they are those of processes
             return asynchronous(env_fns, *args, **kwargs)
+        applied()
         return vector.SyncVectorEnv(env_fns, **{key: kwargs[key] for key in known if key in kwargs})
 
     asynchronous = vector.AsyncVectorEnv
     vector.AsyncVectorEnv = make  # type: ignore[attr-defined]
 
 
-def _give_workers(data: ModuleType) -> None:
+def _make_dummies(vec_env: ModuleType, applied: Applied) -> None:
+    """Have `DummyVecEnv` made where the program asks stable-baselines3 for a `SubprocVecEnv`."""
+
+    class SubprocVecEnv(vec_env.DummyVecEnv):  # type: ignore[misc, name-defined]
+        def __init__(self, env_fns: Any, *_of_processes: Any, **_more: Any) -> None:
+            applied()
+            super().__init__(env_fns)
+
+    vec_env.SubprocVecEnv = SubprocVecEnv  # type: ignore[attr-defined]
+
+
+def _give_workers(data: ModuleType, applied: Applied) -> None:
     """Give workers to each `DataLoader` that has none."""
     initialize = data.DataLoader.__init__
 
@@ -236,30 +262,40 @@ def _give_workers(data: ModuleType) -> None:
     def init(self: Any, dataset: Any, *args: Any, **kwargs: Any) -> None:
         if len(args) < 5 and not kwargs.get("num_workers"):
             kwargs |= {"num_workers": _LOADER_WORKERS, "persistent_workers": True}
+            applied()
         initialize(self, dataset, *args, **kwargs)
 
     data.DataLoader.__init__ = init
 
 
-def _reporting(name: str, change: Callable[[ModuleType], None]) -> Callable[[ModuleType], None]:
-    """Return `change` with a line on standard error where it fails: the trial then tells nothing about the remedy."""
+def _when_imported(name: str, changes: Mapping[str, Change]) -> Callable[[Applied], None]:
+    """Return what applies changes when their modules are imported.
 
-    def changed(module: ModuleType) -> None:
+    It prints a line on standard error where one fails: the trial then tells nothing about the remedy.
+    """
+
+    def changed(change: Change, applied: Applied, module: ModuleType) -> None:
         try:
-            change(module)
+            change(module, applied)
         except Exception as error:
             print(f"ticktree: the remedy {name} cannot be applied: {error!r}", file=sys.stderr)
 
-    return changed
+    def apply(applied: Applied) -> None:
+        for module, change in changes.items():
+            when_imported(module, functools.partial(changed, change, applied))
+
+    return apply
 
 
-def _when_imported(name: str, module: str, change: Callable[[ModuleType], None]) -> Callable[[], object]:
-    return lambda: when_imported(module, _reporting(name, change))
-
-
-PATCHES: Mapping[str, Callable[[], object]] = {
-    "unused-gradients": _when_imported("unused-gradients", "torch", _need_gradients),
+_BY_MODULE: Mapping[str, Mapping[str, Change]] = {
+    "unused-gradients": {"torch": _need_gradients},
+    "sync-vector-env": {
+        "gymnasium.vector": _make_synchronous,
+        "stable_baselines3.common.vec_env": _make_dummies,
+    },
+    "loader-workers": {"torch.utils.data": _give_workers},
+}
+PATCHES: Mapping[str, Callable[[Applied], object]] = {
     "gc-freeze": _freeze_collected,
-    "sync-vector-env": _when_imported("sync-vector-env", "gymnasium.vector", _make_synchronous),
-    "loader-workers": _when_imported("loader-workers", "torch.utils.data", _give_workers),
+    **{name: _when_imported(name, changes) for name, changes in _BY_MODULE.items()},
 }

@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
-from ticktree.analysis.experiments.trials import REMEDIES, Results, Trial, Trials
+from ticktree.analysis.experiments.results import Results
+from ticktree.analysis.experiments.trials import REMEDIES, Trial, Trials
 from ticktree.outputs import terminal
 from ticktree.outputs.options import ViewOptions
 from ticktree.outputs.whatif import interval, percent

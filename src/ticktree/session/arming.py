@@ -63,7 +63,7 @@ def _record_by_itself() -> None:
     from ticktree.instruments import install_from_environment
     from ticktree.instruments.remedies import apply_from_environment
 
-    apply_from_environment()  # first, so that sections wrap the changed functions
+    apply_from_environment(current.recorder)  # first, so that sections wrap the changed functions
     install_from_environment()
     try:
         begin_focus_from_environment(current.recorder)

@@ -5,15 +5,13 @@ from __future__ import annotations
 import pytest
 
 from ticktree.analysis.comparison.shift import Shift
+from ticktree.analysis.experiments.results import Results
 from ticktree.analysis.experiments.trials import (
     LEAST_PAIRS,
     REMEDIES,
-    ProgramOutput,
-    Results,
     Trial,
     Trials,
     best_of,
-    compare_results,
     remedies_for,
     tick_shift,
 )
@@ -49,51 +47,6 @@ def test_remedies_are_of_recommendations_in_their_order() -> None:
     chosen = remedies_for(found)
     assert list(chosen) == ["huge-pages", "keep-memory", "unused-gradients", "loader-workers"]
     assert chosen["unused-gradients"][1] is found[1]
-
-
-# -- results -------------------------------------------------------------------------------------------------------
-
-
-def test_numbers_that_differ_from_run_to_run_are_no_results() -> None:
-    base = [ProgramOutput("loss 0.5 took 1.2 s", {}), ProgramOutput("loss 0.5 took 1.9 s", {})]
-    assert compare_results(base, [ProgramOutput("loss 0.5 took 0.7 s", {})]) == Results("unchanged", 1)
-
-
-@pytest.mark.parametrize(
-    ("text", "state"),
-    [
-        ("loss 0.5", "unchanged"),
-        ("loss 0.5004", "within tolerance"),
-        ("loss 0.51", "changed"),
-        ("loss nan", "changed"),
-    ],
-)
-def test_a_result_may_be_as_far_from_the_base_as_is_allowed(text: str, state: str) -> None:
-    base = [ProgramOutput("loss 0.5", {})] * 2
-    assert (
-        compare_results(base, [ProgramOutput("loss 0.5", {}), ProgramOutput(text, {})], tolerance=1e-3).state
-        == state
-    )
-
-
-def test_where_a_result_changed_is_named() -> None:
-    base = [ProgramOutput("start\nloss 2.5 0.5\n", {"reward": 7.0})] * 2
-    of_text = compare_results(base, [ProgramOutput("start\nloss 2.5 0.9\n", {"reward": 7.0})])
-    assert of_text == Results("changed", 3, "line 2 of its output: 0.5 became 0.9")
-    of_gauge = compare_results(base, [ProgramOutput("start\nloss 2.5 0.5\n", {"reward": 8.0})])
-    assert of_gauge.reason == "gauge reward: 7 became 8"
-
-
-def test_programs_whose_output_says_nothing_cannot_be_compared() -> None:
-    assert (
-        "set its seed"
-        in compare_results(
-            [ProgramOutput("a 1", {}), ProgramOutput("a 2", {})], [ProgramOutput("a 1", {})]
-        ).reason
-    )
-    unlike = compare_results([ProgramOutput("a 1", {}), ProgramOutput("b 1", {})], [ProgramOutput("a 1", {})])
-    assert (unlike.state, unlike.numbers) == ("not comparable", 0)
-    assert compare_results([ProgramOutput("a 1", {})] * 2, [ProgramOutput("b 1", {})]).state == "changed"
 
 
 # -- verdicts ------------------------------------------------------------------------------------------------------

@@ -3,28 +3,20 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
 
 from ticktree.analysis.comparison.entry import Verdict, verdict_of
 from ticktree.analysis.comparison.shift import CONFIDENCE, Shift, within_pairs
 from ticktree.analysis.comparison.sides import Side
+from ticktree.analysis.experiments.results import Results
 from ticktree.analysis.finding import Finding
 from ticktree.profile import Profile
-from ticktree.profile.machine import programs_own
 
 # The chance that 6 pairs all agree is 2 in 2^6: small enough for a 95% interval.
 LEAST_PAIRS = 6
 # A remedy that has saved nothing in this many pairs is given up: what more pairs might show is not worth the time.
 GIVE_UP_PAIRS = 3
-# Relative tolerance of results: threads add floating-point numbers in another order.
-TOLERANCE = 1e-3
-
-# Prefixes of the gauges that instruments record: they measure how the program works, not its results.
-_INSTRUMENTS = ("torch/", "machine/")
-_NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +69,9 @@ REMEDIES: Sequence[Remedy] = (
         "sync-vector-env",
         ("transport",),
         is_patch=True,
-        lines=("envs = gymnasium.vector.SyncVectorEnv(env_fns)",),
+        lines=(
+            "envs = gymnasium.vector.SyncVectorEnv(env_fns)  # in stable-baselines3: DummyVecEnv(env_fns)",
+        ),
     ),
     Remedy(
         "loader-workers",
@@ -100,94 +94,6 @@ def remedies_for(findings: Iterable[Finding]) -> dict[str, tuple[Remedy, Finding
             if finding.rule in remedy.rules:
                 chosen.setdefault(remedy.name, (remedy, finding))
     return chosen
-
-
-# -- whether the results are the same ----------------------------------------------------------------------------
-
-State: TypeAlias = Literal["unchanged", "within tolerance", "changed", "not comparable"]
-
-
-@dataclass(frozen=True, slots=True)
-class Results:
-    """Whether a program's results are the same under a remedy.
-
-    Attributes:
-        state: the outcome of the comparison.
-        numbers: how many numbers of the output and gauges were compared: those that runs without a remedy agree on.
-        reason: the result that changed, or why no result could be compared; "" otherwise.
-    """
-
-    state: State
-    numbers: int = 0
-    reason: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class ProgramOutput:
-    """What a run printed to its standard output, and the last readings of the program's own gauges."""
-
-    text: str
-    gauges: Mapping[str, float]
-
-    @classmethod
-    def of(cls, text: str, profile: Profile) -> ProgramOutput:
-        """Return the output of a run, given its text and profile."""
-        own = programs_own(profile.gauges)
-        kept = {name: gauge.last for name, gauge in sorted(own.items()) if not name.startswith(_INSTRUMENTS)}
-        return cls(text, kept)
-
-    def numbers(self) -> list[float]:
-        """Return every number, in the order of the text and then of the gauges' names."""
-        return [float(word) for word in _NUMBER.findall(self.text)] + list(self.gauges.values())
-
-    def form(self) -> tuple[str, tuple[str, ...]]:
-        """Return everything except the numbers: comparable runs have the same form."""
-        return _NUMBER.sub("#", self.text), tuple(self.gauges)
-
-    def place(self, index: int) -> str:
-        """Return the position of a number: its line, or the name of its gauge."""
-        for number, line in enumerate(self.text.splitlines(), 1):
-            index -= len(_NUMBER.findall(line))
-            if index < 0:
-                return f"line {number} of its output"
-        return f"gauge {list(self.gauges)[index]}"
-
-
-def compare_results(
-    base: Sequence[ProgramOutput], new: Sequence[ProgramOutput], tolerance: float = TOLERANCE
-) -> Results:
-    """Return whether `new` runs of a program have the same results as the `base` runs.
-
-    Numbers that differ between base runs, such as times, do not count as results.
-
-    Args:
-        base: outputs of runs without the remedy, at least two.
-        new: outputs of runs with it.
-        tolerance: the largest relative difference from the base's number.
-    """
-    forms = {output.form() for output in base}
-    if len(forms) > 1:
-        return Results(
-            "not comparable", reason="it prints different words from run to run, without any remedy"
-        )
-    if any(output.form() not in forms for output in new):
-        return Results("changed", reason="it prints other words")
-    first, *others = (output.numbers() for output in base)
-    stable = [at for at, value in enumerate(first) if all(numbers[at] == value for numbers in others)]
-    if not stable:
-        return Results(
-            "not comparable", reason="it prints no number that is the same in two runs: set its seed"
-        )
-    furthest = 0.0
-    for output in new:
-        numbers = output.numbers()
-        for at in stable:
-            apart = abs(numbers[at] - first[at])
-            if not apart <= tolerance * abs(first[at]):
-                reason = f"{output.place(at)}: {first[at]:.6g} became {numbers[at]:.6g}"
-                return Results("changed", len(stable), reason)
-            furthest = max(furthest, apart)
-    return Results("within tolerance" if furthest else "unchanged", len(stable))
 
 
 # -- the gain ----------------------------------------------------------------------------------------------------

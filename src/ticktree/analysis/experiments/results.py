@@ -1,0 +1,139 @@
+"""Whether a program has the same results under a remedy: the numbers that it prints, and its gauges."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, NamedTuple, TypeAlias
+
+from ticktree.profile import Profile
+from ticktree.profile.machine import programs_own
+
+# Relative tolerance of results: threads add floating-point numbers in another order.
+TOLERANCE = 1e-3
+
+# Prefixes of the gauges that instruments record: they measure how the program works, not its results.
+_INSTRUMENTS = ("torch/", "jax/", "machine/", "remedy/")
+_NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
+# A line of equal signs, as above and below tables: it is as long as the table's numbers are wide.
+_RULE = re.compile(r"([^\w\s])\1{2,}")
+# Durations and rates differ from run to run, but whole seconds may agree by chance.
+_WORD = re.compile(r"[^\W\d_]+")
+_BEFORE_DURATION = frozenset(
+    ["duration", "elapsed", "eta", "fps", "seconds", "speed", "sps", "throughput", "time", "took"]
+)
+# In "loss 0.5 fps 90", fps belongs to 90.
+_AFTER_DURATION = re.compile(
+    r"\s*(?:[num\u00b5]?s|secs?|seconds?|mins?|minutes?|h|hours?|fps|[a-z]+/s)\b(?!\s*[:=]?\s*[-+.\d])",
+    re.IGNORECASE,
+)
+
+State: TypeAlias = Literal["unchanged", "within tolerance", "changed", "not comparable"]
+
+
+@dataclass(frozen=True, slots=True)
+class Results:
+    """Whether a program's results are the same under a remedy.
+
+    Attributes:
+        state: the outcome of the comparison.
+        numbers: how many numbers of the output and gauges were compared: those that runs without a remedy agree on.
+        reason: the result that changed, or why no result could be compared; "" otherwise.
+    """
+
+    state: State
+    numbers: int = 0
+    reason: str = ""
+
+
+class _Line(NamedTuple):
+    """A line of the output, or a gauge: its words, and its numbers without durations and rates."""
+
+    place: str
+    words: str
+    numbers: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramOutput:
+    """What a run printed to its standard output, and the last readings of the program's own gauges."""
+
+    text: str
+    gauges: Mapping[str, float]
+
+    @classmethod
+    def of(cls, text: str, profile: Profile) -> ProgramOutput:
+        """Return the output of a run, given its text and profile."""
+        own = programs_own(profile.gauges)
+        kept = {name: gauge.last for name, gauge in sorted(own.items()) if not name.startswith(_INSTRUMENTS)}
+        return cls(text, kept)
+
+    def lines(self) -> list[_Line]:
+        """Return the lines of the text, and then one for each gauge."""
+        printed = [
+            _Line(f"line {number} of its output", _words(line), tuple(_numbers(line)))
+            for number, line in enumerate(self.text.splitlines(), 1)
+        ]
+        return printed + [_Line(f"gauge {name}", name, (value,)) for name, value in self.gauges.items()]
+
+
+def _words(line: str) -> str:
+    """Return everything except the numbers, and without what depends on their width."""
+    return _RULE.sub(r"\1", " ".join(_NUMBER.sub("0", line).split()))
+
+
+def _numbers(line: str) -> Iterator[float]:
+    end = 0
+    for match in _NUMBER.finditer(line):
+        before = _WORD.findall(line[end : match.start()].lower())[-2:]
+        end = match.end()
+        if _BEFORE_DURATION.isdisjoint(before) and not _AFTER_DURATION.match(line, end):
+            yield float(match.group())
+
+
+def compare_results(
+    base: Sequence[ProgramOutput], new: Sequence[ProgramOutput], tolerance: float = TOLERANCE
+) -> Results:
+    """Return whether `new` runs of a program have the same results as the `base` runs.
+
+    Lines whose words differ between base runs do not count as results, nor do numbers that differ between them,
+    durations and rates.
+
+    Args:
+        base: outputs of runs without the remedy, at least two.
+        new: outputs of runs with it.
+        tolerance: the largest relative difference from the base's number.
+    """
+    first, *others = (output.lines() for output in base)
+    if any(len(lines) != len(first) for lines in others):
+        return Results("not comparable", reason="it prints more lines in some runs, without any remedy")
+    steady = [at for at, line in enumerate(first) if all(lines[at].words == line.words for lines in others)]
+    stable = {
+        at: [
+            (place, number)
+            for place, number in enumerate(first[at].numbers)
+            if all(lines[at].numbers[place] == number for lines in others)
+        ]
+        for at in steady
+    }
+    count = sum(map(len, stable.values()))
+    if not count:
+        return Results(
+            "not comparable", reason="it prints no number that is the same in two runs: set its seed"
+        )
+    furthest = 0.0
+    for lines in (output.lines() for output in new):
+        if len(lines) != len(first):
+            return Results("changed", count, f"lines of its output: {len(first)} became {len(lines)}")
+        for at in steady:
+            if lines[at].words != first[at].words:
+                return Results("changed", count, f"{first[at].place} has other words")
+            for place, number in stable[at]:
+                now = lines[at].numbers[place]
+                apart = abs(now - number)
+                if not apart <= tolerance * abs(number):
+                    reason = f"{first[at].place}: {number:.6g} became {now:.6g}"
+                    return Results("changed", count, reason)
+                furthest = max(furthest, apart)
+    return Results("within tolerance" if furthest else "unchanged", count)
