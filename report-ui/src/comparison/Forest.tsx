@@ -3,6 +3,7 @@ import * as format from "../format";
 import { Choice } from "../parts/Choice";
 import { indented } from "../parts/lines";
 import { Rows } from "../parts/Rows";
+import { Scrollable } from "../parts/Scrollable";
 import { Search } from "../parts/Search";
 import { shown } from "../path";
 import { Interval } from "./Interval";
@@ -155,9 +156,9 @@ function Opened({ state }: { state: ComparisonState }) {
 
 function Numbers({ entry }: { entry: Entry }) {
   return (
-    <div class="scroll">
+    <Scrollable label="Both sides">
       <Sides entry={entry} />
       {entry.renamed && <p class="hint">Like {shown(entry.renamed)}, which only the other side has: renamed?</p>}
-    </div>
+    </Scrollable>
   );
 }

@@ -1,5 +1,6 @@
 import type { ComponentChild } from "preact";
 import type { Entry, Table } from "../types";
+import { Scrollable } from "./Scrollable";
 
 interface Props {
   table: Table;
@@ -14,7 +15,7 @@ interface Props {
 /** A table of the report view: its columns, their titles and cells are Python's. */
 export function DataTable({ table, name, picture, rows, isChosen }: Props) {
   return (
-    <div class="scroll">
+    <Scrollable label={`Table: ${table.noun}`}>
       <table class="numbers data">
         <thead>
           <tr>
@@ -46,6 +47,6 @@ export function DataTable({ table, name, picture, rows, isChosen }: Props) {
         </tbody>
       </table>
       {table.remark && <p class="hint">{table.remark}</p>}
-    </div>
+    </Scrollable>
   );
 }

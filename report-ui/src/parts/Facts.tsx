@@ -1,6 +1,7 @@
 import type { ComponentChildren } from "preact";
 import { ABSENT } from "../format";
 import { Part } from "./Part";
+import { Scrollable } from "./Scrollable";
 
 /** A fact in which the runs differ: the value of each. */
 export interface Fact {
@@ -22,7 +23,7 @@ export function Facts({ id, title, of, facts, children }: Props) {
   if (!facts.length) return null;
   return (
     <Part id={id} title={title}>
-      <div class="scroll">
+      <Scrollable label={title}>
         <table class="numbers facts">
           <thead>
             <tr>
@@ -42,7 +43,7 @@ export function Facts({ id, title, of, facts, children }: Props) {
             ))}
           </tbody>
         </table>
-      </div>
+      </Scrollable>
       {children}
     </Part>
   );

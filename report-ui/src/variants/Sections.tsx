@@ -2,6 +2,7 @@ import { type Signal, useSignal } from "@preact/signals";
 import { Choice } from "../parts/Choice";
 import { indented } from "../parts/lines";
 import { Rows } from "../parts/Rows";
+import { Scrollable } from "../parts/Scrollable";
 import { Search } from "../parts/Search";
 import { shown } from "../path";
 import { visible } from "../visible";
@@ -26,7 +27,7 @@ export function Sections({ payload, query }: { payload: VariantsPayload; query: 
         <Choice label="Values shown" of={SHOWN} chosen={measure.value} choose={(one) => (measure.value = one)} />
         <span class="hint">Steady calls; shares and totals of the whole run. For intervals and verdicts: ticktree compare.</span>
       </div>
-      <div class="scroll">
+      <Scrollable label="Sections of each run">
         <div class="side-by-side" role="table" aria-label="Sections" aria-rowcount={found.length + 1} style={{ "--runs": runs.length }}>
           <div class="heads" role="row">
             <div class="name" role="columnheader">section</div>
@@ -40,7 +41,7 @@ export function Sections({ payload, query }: { payload: VariantsPayload; query: 
             )}
           </Rows>
         </div>
-      </div>
+      </Scrollable>
     </>
   );
 }

@@ -3,6 +3,7 @@ import * as format from "../format";
 import { Facts } from "../parts/Facts";
 import { Parts } from "../parts/Part";
 import { Pieces } from "../parts/Pieces";
+import { Scrollable } from "../parts/Scrollable";
 import { Masthead } from "../views/Masthead";
 import { Sections } from "./Sections";
 import type { LoopTable, Run, Spread, VariantsPayload } from "./types";
@@ -53,7 +54,7 @@ function Loops({ loops }: { loops: LoopTable[] }) {
       {loops.map(({ title, heads, rows }) => {
         const widestNs = Math.max(1, ...rows.flatMap(({ spread }) => (spread ? [spread.max_ns, spread.budget_ns ?? 0] : [])));
         return (
-          <div class="scroll" key={title}>
+          <Scrollable label={title} key={title}>
             <table class="numbers loops">
               <thead>
                 <tr>
@@ -80,7 +81,7 @@ function Loops({ loops }: { loops: LoopTable[] }) {
                 ))}
               </tbody>
             </table>
-          </div>
+          </Scrollable>
         );
       })}
     </>

@@ -1,5 +1,6 @@
 import { Spark } from "../charts/Spark";
 import * as format from "../format";
+import { Scrollable } from "../parts/Scrollable";
 import type { State } from "../state";
 import type { Gauge } from "../types";
 import { visible } from "../visible";
@@ -7,7 +8,7 @@ import { visible } from "../visible";
 /** What the program itself reported from time to time. */
 export function Gauges({ state }: { state: State }) {
   return (
-    <div class="scroll" tabIndex={0} role="region" aria-label="Table of gauges">
+    <Scrollable label="Table of gauges">
       <table class="numbers">
         <thead>
           <tr>
@@ -24,7 +25,7 @@ export function Gauges({ state }: { state: State }) {
           ))}
         </tbody>
       </table>
-    </div>
+    </Scrollable>
   );
 }
 

@@ -28,7 +28,7 @@ from ticktree.outputs.history_parts import (
     trend_tables,
     when,
 )
-from ticktree.outputs.html.static import Plane, html_table, line, mark, static_page, text
+from ticktree.outputs.html.static import Plane, html_table, line, mark, scrolled, static_page, text
 from ticktree.outputs.options import ViewOptions
 from ticktree.outputs.writing import formatting
 from ticktree.outputs.writing.document import VERDICT_TONES, Heading, Tone
@@ -137,7 +137,8 @@ def _series(entry: SeriesTrends, history: History, options: ViewOptions) -> Iter
         yield from html_table(table)
     for trend in shown:
         verdict = f'<small class="{VERDICT_TONES[trend.verdict]}">{formatting.verdict(trend.verdict)}</small>'
-        yield f'<h3>{escape(visible(trend.path))}{verdict}</h3><div class="scroll latest">{figure(trend)}</div>'
+        path = visible(trend.path)
+        yield f"<h3>{escape(path)}{verdict}</h3>{scrolled(f'Chart: {path}', 'latest')}{figure(trend)}</div>"
     yield f"<p>{escape(' '.join(history_remarks(history)))}</p></section>"
 
 

@@ -9,7 +9,7 @@ from html import escape
 
 from ticktree.analysis.experiments import Experiments, Prediction, Slope
 from ticktree.outputs import terminal
-from ticktree.outputs.html.static import Plane, html_table, line, mark, static_page, text
+from ticktree.outputs.html.static import Plane, html_table, line, mark, scrolled, static_page, text
 from ticktree.outputs.options import ViewOptions
 from ticktree.outputs.writing import formatting
 from ticktree.outputs.writing.document import VERDICT_TONES, Entry, Head, Heading, Lines, Part, Table, Tone
@@ -148,7 +148,7 @@ def _page(found: Experiments) -> Iterator[str]:
         if points:
             verdicts = ", ".join(dict.fromkeys(each.verdict for each in points))
             yield f"<h3>{escape(visible(path))}<small>{verdicts}</small></h3>"
-            yield f'<div class="scroll">{_curve(path, points, found.tick_ns)}</div>'
+            yield f"{scrolled(f'Chart: {visible(path)}')}{_curve(path, points, found.tick_ns)}</div>"
     yield "<p>The mean tick by how much faster each section is, with 95% intervals; "
     yield "dashed: Amdahl's law if the whole program waits for the section.</p>"
 

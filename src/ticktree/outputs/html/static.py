@@ -48,6 +48,13 @@ def static_page(title: str, heading: str, download: tuple[str, bytes], body: Ite
 _TONED = frozenset(["trend", "verdict", "shift"])
 
 
+def scrolled(label: str, classes: str = "") -> str:
+    """Return the opening tag of what may be wider than the page; with the focus, the keyboard scrolls it."""
+    return (
+        f'<div class="{f"scroll {classes}".strip()}" tabindex="0" role="group" aria-label="{escape(label)}">'
+    )
+
+
 def html_table(table: Table, drawings: Sequence[str] = ()) -> Iterator[str]:
     """Yield a table; `drawings`, in HTML, replace the cells of the first column."""
     classes = ["" if head.words else "number" for head in table.heads]
@@ -55,7 +62,7 @@ def html_table(table: Table, drawings: Sequence[str] = ()) -> Iterator[str]:
     has_notes = any(entry.notes for entry in table.entries)
     known = _cell("th", "words", "notes") if has_notes else ""
     heads = f"{_cell('th', 'words', table.noun)}{titles}{known}"
-    yield f'<div class="scroll"><table><thead><tr>{heads}</tr></thead><tbody>'
+    yield f"{scrolled(f'Table: {table.noun}')}<table><thead><tr>{heads}</tr></thead><tbody>"
     for at, entry in enumerate(table.entries):
         yield f"<tr>{''.join(_cells(table, entry, classes, drawings[at] if drawings else '', has_notes))}</tr>"
     yield "</tbody></table></div>"
