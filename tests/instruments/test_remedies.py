@@ -79,6 +79,26 @@ def test_a_pass_whose_graph_has_leaves_that_no_optimizer_knows_is_left_alone(tmp
     assert run(tmp_path, source, "unused-gradients").splitlines() == run(tmp_path, source).splitlines()
 
 
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+@pytest.mark.usefixtures("torch")
+def test_modules_that_the_program_calls_are_compiled_and_no_others(tmp_path: Path) -> None:
+    source = """
+import torch
+torch.manual_seed(0)
+layers = [torch.nn.Linear(4, 4) for _ in range(2)]
+policy, unused = torch.nn.Sequential(*layers), torch.nn.Linear(4, 4)
+with torch.no_grad():
+    mean = [float(policy(torch.ones(2, 4)).mean()) for _ in range(3)][-1]
+is_compiled = [each._compiled_call_impl is not None for each in (policy, *layers, unused)]
+print(is_compiled.count(True), is_compiled[0], round(mean, 4))
+"""
+    base, new = run(tmp_path, source).split(), run(tmp_path, source, "compile").split()
+    assert base[:2] == ["0", "False"]
+    assert new[:2] == ["1", "True"]
+    assert new[2] == base[2]
+
+
 def test_what_is_alive_after_the_first_full_collection_is_set_aside(tmp_path: Path) -> None:
     source = (
         "import gc\nkept = [[] for _ in range(1000)]\ngc.collect()\nprint(gc.get_freeze_count() > 1000)\n"

@@ -9,6 +9,7 @@ import functools
 import gc
 import os
 import sys
+import threading
 from collections.abc import Callable, Mapping
 from importlib import import_module
 from types import FrameType, ModuleType
@@ -213,6 +214,35 @@ def _need_gradients(torch: ModuleType, applied: Applied) -> None:
     import_module("torch.optim.optimizer").register_optimizer_step_pre_hook(step)
 
 
+# -- compilation -------------------------------------------------------------------------------------------------
+
+
+class _Inside(threading.local):
+    """Whether this thread is in a module's forward pass."""
+
+    is_module = False
+
+
+def _compile_called(torch: ModuleType, applied: Applied) -> None:
+    """Compile each module that the program calls, at its first call; the modules that it calls are part of it."""
+    call, is_compiling, inside = torch.nn.Module.__call__, torch.compiler.is_compiling, _Inside()
+
+    @functools.wraps(call)
+    def compiled(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if is_compiling() or inside.is_module:
+            return call(self, *args, **kwargs)
+        inside.is_module = True
+        try:
+            if self._compiled_call_impl is None and type(self).__name__ != "OptimizedModule":
+                self.compile()
+                applied()
+            return call(self, *args, **kwargs)
+        finally:
+            inside.is_module = False
+
+    torch.nn.Module.__call__ = compiled
+
+
 # -- the others --------------------------------------------------------------------------------------------------
 
 
@@ -289,6 +319,7 @@ def _when_imported(name: str, changes: Mapping[str, Change]) -> Callable[[Applie
 
 _BY_MODULE: Mapping[str, Mapping[str, Change]] = {
     "unused-gradients": {"torch": _need_gradients},
+    "compile": {"torch": _compile_called},
     "sync-vector-env": {
         "gymnasium.vector": _make_synchronous,
         "stable_baselines3.common.vec_env": _make_dummies,

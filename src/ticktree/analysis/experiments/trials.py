@@ -52,6 +52,12 @@ REMEDIES: Sequence[Remedy] = (
             "loss.backward(inputs=[*parameters])  # of the optimizers that step with this pass's gradients",
         ),
     ),
+    Remedy(
+        "compile",
+        ("no-compilation",),
+        is_patch=True,
+        lines=("policy.compile()  # after it is made; each module that the program calls",),
+    ),
     Remedy("one-thread", ("oversubscribed",), _ONE_THREAD),
     Remedy("passive-threads", ("oversubscribed",), {"OMP_WAIT_POLICY": "PASSIVE", "GOMP_SPINCOUNT": "0"}),
     Remedy("huge-pages", ("allocation",), {"THP_MEM_ALLOC_ENABLE": "1"}),
