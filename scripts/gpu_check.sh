@@ -1,15 +1,10 @@
 #!/bin/sh
 # What can only be checked on a machine with an NVIDIA or AMD GPU, in one go. It needs, in the Python that is called
 # `python` (or $PYTHON): torch built for the GPU, this checkout (pip install -e .), pytest and hypothesis.
-# Figures go to gpu-check.json, or to the file named as first argument. All parts run, even after a failure; the status
-# is 1 if any did, and 2 where nothing could be checked.
+# Figures go to docs/measurements-gpu.md. All parts run, even after a failure; the status is 1 if any failed or a target
+# was missed, and 2 where nothing could be checked.
 set -eu
 python=${PYTHON:-python}
-figures=${1:-gpu-check.json}
-case $figures in
-/*) ;;
-*) figures=$PWD/$figures ;;
-esac
 cd "$(dirname "$0")/.."
 for needed in torch ticktree pytest hypothesis; do
     if ! "$python" -c "import $needed"; then
@@ -24,6 +19,5 @@ fi
 failed=0
 "$python" -m ticktree doctor -v || failed=1
 "$python" -m pytest -q -m gpu tests/recorder/device_time || failed=1
-"$python" benchmarks/device_time.py -o "$figures" || failed=1
-if [ -f "$figures" ]; then echo "figures: $figures"; fi
+"$python" benchmarks/gpu.py -o docs/measurements-gpu.md || failed=1
 exit $failed

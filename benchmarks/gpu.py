@@ -1,0 +1,341 @@
+"""Every figure of ticktree that needs a GPU. It is a check: its status is 1 where a target is missed or a part failed.
+
+    python benchmarks/gpu.py [-o docs/measurements-gpu.md]
+
+Without a GPU it prints only that, and its status is 2. `--blank` writes the page with every figure "not measured".
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from datetime import date
+from functools import partial
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import ticktree
+from harness.report import Absent, Figure, Report, version
+from ticktree.loading import load
+from ticktree.profile import Profile
+from ticktree.profile.machine import gpus
+
+PAGE = Path(__file__).parents[1] / "docs" / "measurements-gpu.md"
+SIZE = 4096
+CALLS = 50
+ROUNDS = 7
+WARM_S = 1.0
+EMPTY_CALLS = 2000
+COPY_BYTES = 64 << 20
+NEEDED_BYTES = 256 << 20
+NOT_MEASURED = "not measured"
+
+# A busy program, whose driver's counters are read; it prints what the driver says of the device's memory at its end.
+BUSY = """
+import sys, time, torch
+left = torch.randn(4096, 4096, device="cuda")
+ended = time.monotonic() + float(sys.argv[1])
+while time.monotonic() < ended:
+    left = (left @ left).clamp_(-1, 1)
+torch.cuda.synchronize()
+free, total = torch.cuda.mem_get_info()
+print(total - free)
+"""
+# Pendulums as one tensor program: a tick is a step of all of them and of the policy.
+VECTOR = """
+import sys, time, torch, ticktree
+device, environments, ticks = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+policy = torch.nn.Sequential(torch.nn.Linear(3, 64), torch.nn.Tanh(), torch.nn.Linear(64, 1)).to(device)
+angle, speed = (torch.zeros(environments, device=device) for _ in range(2))
+section, began = ticktree.section("env.step", device=device), 0.0
+with torch.no_grad():
+    for tick in ticktree.loop("env", range(ticks)):
+        if tick == ticks // 5:
+            if device != "cpu":
+                torch.cuda.synchronize()
+            began = time.perf_counter()
+        action = policy(torch.stack([angle.cos(), angle.sin(), speed], 1)).squeeze(1)
+        with section:
+            speed = speed + 0.05 * (15 * angle.sin() + 3 * action)
+            angle = angle + 0.05 * speed
+if device != "cpu":
+    torch.cuda.synchronize()
+print((time.perf_counter() - began) / (ticks - ticks // 5))
+"""
+RANKS = """
+import sys, torch, torch.distributed as dist, ticktree
+dist.init_process_group(sys.argv[1])
+device = f"cuda:{dist.get_rank()}" if sys.argv[1] == "nccl" else "cpu"
+values = torch.ones(1000, device=device)
+for _ in ticktree.loop("train", range(50)):
+    dist.all_reduce(values)
+dist.destroy_process_group()
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Figures that are measured together.
+
+    Attributes:
+        lines: what they are, in order; their values are 0 until they are measured.
+        measure: returns a value for each line, or one line in words where it cannot be measured here.
+    """
+
+    lines: tuple[Figure, ...]
+    measure: Callable[[Any], Sequence[float] | str]
+
+    def measured(self, torch: Any) -> list[Figure | Absent]:
+        """Return the lines with their values; a part that fails does not stop the others."""
+        try:
+            values = self.measure(torch)
+        except Exception as error:
+            return [Absent(line.name, f"failed: {type(error).__name__}: {error}") for line in self.lines]
+        if isinstance(values, str):
+            return [Absent(line.name, values) for line in self.lines]
+        return [replace(line, value=value) for line, value in zip(self.lines, values, strict=True)]
+
+
+def attribution(torch: Any) -> tuple[float, float]:
+    """Return by how many percent a device row is off the time of waiting for the device, alone and nested.
+
+    Nested, the device has a queue of earlier work when each section begins and ends, and nothing waits for it.
+    """
+    left, right = (torch.randn(SIZE, SIZE, device="cuda") for _ in range(2))
+    out = torch.empty_like(left)
+    recorder = ticktree.Recorder()
+    alone, outer, inner = (recorder.section(name, device="cuda") for name in ("alone", "outer", "inner"))
+
+    def product() -> None:
+        torch.mm(left, right, out=out)
+
+    def in_section() -> None:
+        with alone:
+            product()
+
+    def nested() -> None:
+        with outer:
+            for _ in range(2):
+                with inner:
+                    product()
+
+    began = time.perf_counter()
+    while time.perf_counter() - began < WARM_S:  # the device's clock, the pool, and what torch makes at first
+        for work in (in_section, nested):
+            synchronised_ns(torch, work)
+    recorder.snapshot()
+    recorder.reset()
+    truths = []
+    for _ in range(ROUNDS):  # in turns: a device that grows warm slows all of them down
+        truths.append(synchronised_ns(torch, product))
+        for work in (in_section, nested):
+            synchronised_ns(torch, work)
+    root = recorder.snapshot().root
+    recorder.disable()
+    truth_ns = statistics.fmean(truths)
+    off = []
+    for path, products in (("alone", 1), ("outer", 2), ("outer/inner", 1)):
+        (device,) = root.at(path).on_devices
+        off.append(100 * (device.total_ns / device.count / products / truth_ns - 1))
+    return off[0], max(off[1:], key=abs)
+
+
+def synchronised_ns(torch: Any, work: Callable[[], None]) -> float:
+    """Return nanoseconds a call of so many, from an idle device to an idle device."""
+    torch.cuda.synchronize()
+    began = time.perf_counter_ns()
+    for _ in range(CALLS):
+        work()
+    torch.cuda.synchronize()
+    return (time.perf_counter_ns() - began) / CALLS
+
+
+def costs(torch: Any) -> tuple[float, float]:
+    """Return the host's nanoseconds for a device section around nothing, and its ratio to torch's own range."""
+    recorder = ticktree.Recorder()
+    measured = recorder.section("measured", device="cuda")
+
+    def of(make: Callable[[], Any]) -> float:
+        rounds = []
+        for _ in range(ROUNDS):
+            torch.cuda.synchronize()
+            began = time.perf_counter_ns()
+            for _ in range(EMPTY_CALLS):
+                with make():
+                    pass
+            rounds.append((time.perf_counter_ns() - began) / EMPTY_CALLS)
+        return statistics.median(rounds[1:])
+
+    section_ns = of(lambda: measured)
+    recorder.disable()
+    return section_ns, section_ns / of(lambda: torch.profiler.record_function("measured"))
+
+
+def memory(torch: Any) -> tuple[float]:
+    """Return by how many percent the memory that a section's calls needed is off what they allocated."""
+    recorder = ticktree.Recorder()
+    for _ in range(3):
+        with recorder.section("allocate", memory=True):
+            torch.empty(NEEDED_BYTES, dtype=torch.uint8, device="cuda").fill_(1)
+    needed = recorder.snapshot().root.at("allocate").device_memory
+    recorder.disable()
+    return (100 * ((needed.growth_bytes or 0 if needed else 0) / NEEDED_BYTES - 1),)
+
+
+def counters(_torch: Any) -> Sequence[float] | str:
+    """Return the idle share of a busy device by the driver's counter, and how far its memory is off, in percent."""
+    if find_spec("pynvml") is None:
+        return "pip install 'ticktree[nvidia]'"
+    profile, printed = under_ticktree(BUSY, "8")
+    readings = gpus(profile.gauges)[0]
+    used = statistics.median(readings["used"].windows.later_half())  # at first, the program imports torch
+    return 100 * (1 - used), 100 * (readings["memory"].max / float(printed) - 1)
+
+
+def vector(
+    _torch: Any, device: str = "cuda", environments: int = 4096, ticks: int = 4000
+) -> Sequence[float] | str:
+    """Return by how many percent a tick of environments on the device is longer under ticktree; pairs of runs."""
+    words, ratios = (device, str(environments), str(ticks)), []
+    for _ in range(ROUNDS):
+        plain = float(run([sys.executable, "-c", VECTOR, *words], TICKTREE_OFF="1"))
+        profile, printed = under_ticktree(VECTOR, *words)
+        if device != "cpu" and not profile.root.at("env/env.step").on_devices:
+            return "failed: env.step has no device row"
+        ratios.append(float(printed) / plain)
+    return (100 * (statistics.median(ratios) - 1),)
+
+
+def ranks(torch: Any, backend: str = "nccl") -> Sequence[float] | str:
+    """Return how many of two ranks have no row for the collective in which they wait."""
+    if backend == "nccl" and torch.cuda.device_count() < 2:
+        return "one device"
+    words = ("torchrun", "--nproc-per-node", "2", "--standalone")
+    profile, _ = under_ticktree(RANKS, backend, launcher=words)
+    waits = profile.root.at("train/all_reduce").by_writer
+    return (float(2 - len(waits)),)
+
+
+def copies(torch: Any) -> tuple[float, float]:
+    """Return GB/s of copies to the device from pageable and from pinned memory."""
+    target = torch.empty(COPY_BYTES, dtype=torch.uint8, device="cuda")
+    rates = []
+    for pinned in (False, True):
+        source = torch.ones(COPY_BYTES, dtype=torch.uint8, pin_memory=pinned)
+        copy = partial(target.copy_, source, non_blocking=True)
+        took = [synchronised_ns(torch, copy) for _ in range(ROUNDS)]
+        rates.append(COPY_BYTES / statistics.median(took))
+    return rates[0], rates[1]
+
+
+def run(command: Sequence[str], **variables: str) -> str:
+    """Return what a program prints.
+
+    Raises:
+        RuntimeError: it failed.
+    """
+    done = subprocess.run(
+        command, env=os.environ | variables, capture_output=True, text=True, check=False, timeout=600
+    )
+    if done.returncode:
+        raise RuntimeError(done.stderr.strip().splitlines()[-1] if done.stderr.strip() else done.returncode)
+    return done.stdout
+
+
+def under_ticktree(source: str, *words: str, launcher: Sequence[str] = ()) -> tuple[Profile, str]:
+    """Return the profile of a program, and what it printed."""
+    with tempfile.TemporaryDirectory() as folder:
+        program = Path(folder, "program.py")
+        program.write_text(source)
+        command = [sys.executable, "-m", "ticktree", "run", "--quiet", "--no-history", "--out", folder]
+        printed = run([*command, *launcher, str(program), *words])
+        (recorded,) = (path for path in Path(folder).iterdir() if path.is_dir())
+        return load(recorded), printed
+
+
+def line(name: str, unit: str, target: float | None = None) -> Figure:
+    return Figure(name, 0.0, unit, target=target)
+
+
+PARTS: Sequence[Part] = (
+    Part(
+        (
+            line("a device row, off by", "%", 1),
+            line("nested rows on a busy stream, off by", "%", 1),
+        ),
+        attribution,
+    ),
+    Part((line("a device section, on the host", "ns"), line("the same, of record_function", "x", 1)), costs),
+    Part((line("memory that a call needed, off by", "%", 1),), memory),
+    Part(
+        (line("a busy GPU, idle by NVML", "%", 10), line("its memory by NVML, off by", "%", 5)),
+        counters,
+    ),
+    Part((line("4,096 environments on the GPU, longer by", "%", 2),), vector),
+    Part((line("of 2 nccl ranks, without a row", "ranks", 0),), ranks),
+    Part((line("copies from pageable memory", "GB/s"), line("copies from pinned memory", "GB/s")), copies),
+)
+
+
+def page(found: Sequence[Figure | Absent] | None, about: str) -> str:
+    """Return the page in docs/; without figures, each is "not measured"."""
+    rows = ["| figure | measured | target | |", "|---|--:|--:|---|"]
+    by_name = {each.name: each.cells() for each in found or ()}
+    for wanted in (each for part in PARTS for each in part.lines):
+        cells = by_name.get(wanted.name, {"figure": NOT_MEASURED})
+        target = "" if wanted.target is None else f"{wanted.target:g} {wanted.unit}"
+        verdict = cells.get("verdict") or cells.get("note", "")
+        rows.append(f"| {wanted.name} | {cells['figure']} | {target} | {verdict} |")
+    head = "# Measurements on a GPU\n\n`make gpu-check` writes this page, by `benchmarks/gpu.py`."
+    return f"{head} {about}\n\n" + "\n".join(rows) + "\n"
+
+
+def failed(found: Sequence[Figure | Absent]) -> bool:
+    """Whether a target is missed, or a part failed."""
+    return any(
+        each.reason.startswith("failed") if isinstance(each, Absent) else each.verdict == "missed"
+        for each in found
+    )
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("-o", type=Path, dest="file", help=f"write the page there, such as {PAGE.name}")
+    parser.add_argument("--blank", action="store_true", help="measure nothing")
+    options = parser.parse_args(words)
+    if options.blank:
+        text = page(None, "No GPU was available: nothing was measured.")
+        print(text) if options.file is None else options.file.write_text(text, encoding="utf-8")
+        return 0
+    torch = torch_with_gpu()
+    if torch is None:
+        print("no CUDA device here (or no torch built for one): nothing was measured")
+        return 2
+    found = [each for part in PARTS for each in part.measured(torch)]
+    Report("gpu", "On a GPU", found).print(as_json=False)
+    if options.file is not None:
+        about = f"{torch.cuda.get_device_name()}, torch {torch.__version__}, ticktree {version('ticktree')}"
+        options.file.write_text(page(found, f"{about}, {date.today().isoformat()}."), encoding="utf-8")
+    return int(failed(found))
+
+
+def torch_with_gpu() -> Any:
+    try:
+        import torch
+    except ImportError:
+        return None
+    return torch if torch.cuda.is_available() else None
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
