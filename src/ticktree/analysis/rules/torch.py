@@ -55,9 +55,9 @@ BACKWARD, STEP = "backward", "optimizer step"
 # As many gradient steps per tick are minibatches: other algorithms take one for a batch, or a few.
 LEAST_MINIBATCHES = 8
 # A backward pass and a step of Adam that take less together are mostly the cost of calling operators: with twice the
-# samples they took at most 1.2 times as long (benchmarks/minibatches.py).
-SHORT_STEP_NS = 600_000
-LEAST_STEPS_SHARE = 0.25
+# samples they took at most half as long again (benchmarks/minibatches.py).
+SHORT_STEP_NS = 900_000
+LEAST_STEPS_SHARE = 0.4
 
 # What the instrument of torch calls a copy to a GPU, and the gauge of whether it was from pinned memory.
 COPY_TO_GPU, PINNED_GAUGE = "copy to cuda", "torch/pinned copies"
@@ -190,7 +190,7 @@ class SmallMinibatchesRule:
     name: ClassVar[str] = "small-minibatches"
 
     def find(self, context: Context) -> Iterator[Finding]:
-        """Yield a finding for each main loop a quarter of which is short backward passes and steps."""
+        """Yield a finding for each main loop that is mostly short backward passes and steps."""
         for view in context.main_loops:
             passes = [each for each in view.path_sections if each.name in (BACKWARD, UNUSED_SECTION)]
             steps = [each for each in view.path_sections if each.name.startswith(STEP)]
@@ -200,14 +200,20 @@ class SmallMinibatchesRule:
             took_ns = sum(each.total_ns for each in passes + steps)
             share = view.share(took_ns)
             if took_ns / count <= SHORT_STEP_NS and share >= LEAST_STEPS_SHARE:
+                longest = max(passes, key=lambda each: each.total_ns)
+                whole_ns = sum(each.total_ns for each in view.path_sections if _is_per_step(each, longest))
                 yield Finding(
                     rule=self.name,
-                    claim=Claim(
-                        share / 2, view.path
-                    ),  # of minibatches twice as large, there are half as many
-                    path=max(passes, key=lambda each: each.total_ns).path,
+                    # Of minibatches twice as large, there are half as many.
+                    claim=Claim(view.share(max(took_ns, whole_ns)) / 2, view.path),
+                    path=longest.path,
                     facts={"steps_per_tick": count, "per_step_ns": took_ns / count, "steps_share": share},
                 )
+
+
+def _is_per_step(section: SectionView, backward: SectionView) -> bool:
+    """Return whether a section is part of each gradient step, as its forward pass and clipping are."""
+    return paths.parent(section.path) == paths.parent(backward.path) and section.count == backward.count
 
 
 class PageableCopiesRule:
