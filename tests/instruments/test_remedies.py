@@ -9,14 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from ticktree.instruments.remedies import REMEDIES_VARIABLE
+import ticktree
+from ticktree.instruments.remedies import APPLIED_GAUGE, REMEDIES_VARIABLE
 
 
-def run(tmp_path: Path, source: str, remedies: str = "") -> str:
-    """Return what a program prints under `ticktree run`, with remedies."""
+def run(tmp_path: Path, source: str, remedy: str = "", is_applied: bool = True) -> str:
+    """Return what a program prints under `ticktree run` with a remedy, which notes whether it changed something."""
     script = tmp_path / "program.py"
     script.write_text(source)
-    environment = {**os.environ, "TICKTREE_MEMORY_DIR": str(tmp_path), REMEDIES_VARIABLE: remedies}
+    environment = {**os.environ, "TICKTREE_MEMORY_DIR": str(tmp_path), REMEDIES_VARIABLE: remedy}
     done = subprocess.run(
         [sys.executable, "-m", "ticktree", "run", "--quiet", str(script)],
         cwd=tmp_path,
@@ -27,6 +28,11 @@ def run(tmp_path: Path, source: str, remedies: str = "") -> str:
         check=False,
     )
     assert (done.returncode, done.stderr) == (0, "")
+    *_, newest = sorted((tmp_path / "ticktree-runs").glob("2*"))
+    gauges = ticktree.load(newest).gauges
+    assert [name for name in gauges if name.startswith(APPLIED_GAUGE)] == (
+        [APPLIED_GAUGE + remedy] if remedy and is_applied else []
+    )
     return done.stdout
 
 
@@ -76,7 +82,8 @@ def test_a_pass_whose_graph_has_leaves_that_no_optimizer_knows_is_left_alone(tmp
         "def update", "scale = torch.ones(1, requires_grad=True)\ndef update"
     )
     source += WRITTEN + "print(scale.grad is not None)\n"
-    assert run(tmp_path, source, "unused-gradients").splitlines() == run(tmp_path, source).splitlines()
+    untouched = run(tmp_path, source, "unused-gradients", is_applied=False)
+    assert untouched.splitlines() == run(tmp_path, source).splitlines()
 
 
 @pytest.mark.slow

@@ -253,10 +253,10 @@ def _freeze_collected(applied: Applied) -> None:
         if phase == "stop" and facts["generation"] == 2:
             gc.callbacks.remove(freeze)
             gc.freeze()
-            applied()
 
     gc.callbacks.append(freeze)
     gc.set_threshold(_GC_THRESHOLD, *gc.get_threshold()[1:])
+    applied()
 
 
 def _make_synchronous(vector: ModuleType, applied: Applied) -> None:
