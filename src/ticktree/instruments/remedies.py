@@ -217,28 +217,28 @@ def _need_gradients(torch: ModuleType, applied: Applied) -> None:
 # -- compilation -------------------------------------------------------------------------------------------------
 
 
-class _Inside(threading.local):
+class _OfThread(threading.local):
     """Whether this thread is in a module's forward pass."""
 
-    is_module = False
+    is_in_forward = False
 
 
 def _compile_called(torch: ModuleType, applied: Applied) -> None:
     """Compile each module that the program calls, at its first call; the modules that it calls are part of it."""
-    call, is_compiling, inside = torch.nn.Module.__call__, torch.compiler.is_compiling, _Inside()
+    call, is_compiling, thread = torch.nn.Module.__call__, torch.compiler.is_compiling, _OfThread()
 
     @functools.wraps(call)
     def compiled(self: Any, *args: Any, **kwargs: Any) -> Any:
-        if is_compiling() or inside.is_module:
+        if is_compiling() or thread.is_in_forward:
             return call(self, *args, **kwargs)
-        inside.is_module = True
+        thread.is_in_forward = True
         try:
             if self._compiled_call_impl is None and type(self).__name__ != "OptimizedModule":
                 self.compile()
                 applied()
             return call(self, *args, **kwargs)
         finally:
-            inside.is_module = False
+            thread.is_in_forward = False
 
     torch.nn.Module.__call__ = compiled
 

@@ -52,7 +52,7 @@ LEAST_CALL_NS = 200_000
 
 # What the instrument of torch calls a backward pass, and before its optimizer's name a step.
 BACKWARD, STEP = "backward", "optimizer step"
-# As many gradient steps per tick are minibatches: other algorithms take one for a batch, or a few.
+# With this many gradient steps per tick they are of minibatches; other algorithms take one or a few for each batch.
 LEAST_MINIBATCHES = 8
 # A backward pass and a step of Adam that take less together are mostly the cost of calling operators: with twice the
 # samples they took at most half as long again (benchmarks/minibatches.py).
