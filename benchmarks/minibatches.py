@@ -53,7 +53,7 @@ def steps(network: nn.Module, shape: tuple[int, ...], samples: int) -> Callable[
             loss = network(states).pow(2).mean()
             optimizer.zero_grad()
             began = time.perf_counter_ns()
-            loss.backward()  # type: ignore[no-untyped-call]
+            loss.backward()
             optimizer.step()
             took += time.perf_counter_ns() - began
             count += 1
