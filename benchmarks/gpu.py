@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import statistics
 import subprocess
 import sys
@@ -25,29 +26,40 @@ from typing import Any
 import ticktree
 from harness.report import Absent, Figure, Report, version
 from ticktree.loading import load
-from ticktree.profile import Profile
+from ticktree.profile import Node, Profile
 from ticktree.profile.machine import gpus
 
 PAGE = Path(__file__).parents[1] / "docs" / "measurements-gpu.md"
 SIZE = 4096
 CALLS = 50
+INNER = 4
+AHEAD = 10
 ROUNDS = 7
 WARM_S = 1.0
 EMPTY_CALLS = 2000
 COPY_BYTES = 64 << 20
 NEEDED_BYTES = 256 << 20
+ENVIRONMENTS = 4096
 NOT_MEASURED = "not measured"
 
-# A busy program, whose driver's counters are read; it prints what the driver says of the device's memory at its end.
+# A busy program; it prints what the driver says in the later half of its time: the share used, and bytes of memory.
 BUSY = """
-import sys, time, torch
+import os, statistics, sys, time
+os.environ["CUDA_DEVICE_ORDER"] = "PCI_BUS_ID"  # the driver's order
+import pynvml, torch
+pynvml.nvmlInit()
+gpu = pynvml.nvmlDeviceGetHandleByIndex(0)
 left = torch.randn(4096, 4096, device="cuda")
-ended = time.monotonic() + float(sys.argv[1])
-while time.monotonic() < ended:
+seconds, began, used, memory = float(sys.argv[1]), time.monotonic(), [], []
+following = began + seconds / 2
+while (now := time.monotonic()) < began + seconds or not used:
     left = (left @ left).clamp_(-1, 1)
+    if now >= following:
+        used.append(pynvml.nvmlDeviceGetUtilizationRates(gpu).gpu / 100)
+        memory.append(pynvml.nvmlDeviceGetMemoryInfo(gpu).used)
+        following = now + 0.2
 torch.cuda.synchronize()
-free, total = torch.cuda.mem_get_info()
-print(total - free)
+print(statistics.median(used), statistics.median(memory))
 """
 # Pendulums as one tensor program: a tick is a step of all of them and of the policy.
 VECTOR = """
@@ -98,16 +110,23 @@ class Part:
         try:
             values = self.measure(torch)
         except Exception as error:
-            return [Absent(line.name, f"failed: {type(error).__name__}: {error}") for line in self.lines]
+            return [Absent(line.name, f"failed: {in_words(error)}") for line in self.lines]
         if isinstance(values, str):
             return [Absent(line.name, values) for line in self.lines]
         return [replace(line, value=value) for line, value in zip(self.lines, values, strict=True)]
 
 
+def in_words(error: Exception) -> str:
+    """Return an error as one cell of a table: CUDA's have many lines, and a bar would end the cell."""
+    text = " ".join(f"{type(error).__name__}: {error}".replace("|", "/").split())
+    return text if len(text) <= 200 else f"{text[:199]}…"
+
+
 def attribution(torch: Any) -> tuple[float, float]:
     """Return by how many percent a device row is off the time of waiting for the device, alone and nested.
 
-    Nested, the device has a queue of earlier work when each section begins and ends, and nothing waits for it.
+    Nested, the device has a queue of earlier work when each section begins and ends, and nothing waits for it. The
+    worse of the outer row and the sum of its inner ones counts.
     """
     left, right = (torch.randn(SIZE, SIZE, device="cuda") for _ in range(2))
     out = torch.empty_like(left)
@@ -123,29 +142,46 @@ def attribution(torch: Any) -> tuple[float, float]:
 
     def nested() -> None:
         with outer:
-            for _ in range(2):
+            for _ in range(INNER):
                 with inner:
                     product()
 
+    def in_turn() -> float:
+        product_ns = synchronised_ns(torch, product)
+        synchronised_ns(torch, in_section)
+        for _ in range(AHEAD):
+            product()
+        for _ in range(CALLS):
+            nested()
+        torch.cuda.synchronize()
+        return product_ns
+
     began = time.perf_counter()
     while time.perf_counter() - began < WARM_S:  # the device's clock, the pool, and what torch makes at first
-        for work in (in_section, nested):
-            synchronised_ns(torch, work)
+        in_turn()
     recorder.snapshot()
     recorder.reset()
-    truths = []
-    for _ in range(ROUNDS):  # in turns: a device that grows warm slows all of them down
-        truths.append(synchronised_ns(torch, product))
-        for work in (in_section, nested):
-            synchronised_ns(torch, work)
+    # In turns: a device that grows warm slows all of them down.
+    truth_ns = statistics.fmean(in_turn() for _ in range(ROUNDS))
     root = recorder.snapshot().root
     recorder.disable()
-    truth_ns = statistics.fmean(truths)
-    off = []
-    for path, products in (("alone", 1), ("outer", 2), ("outer/inner", 1)):
-        (device,) = root.at(path).on_devices
-        off.append(100 * (device.total_ns / device.count / products / truth_ns - 1))
+    off = [
+        100 * (device_ns(root.at(path)) / products / truth_ns - 1)
+        for path, products in (("alone", 1), ("outer", INNER), ("outer/inner", 1))
+    ]
     return off[0], max(off[1:], key=abs)
+
+
+def device_ns(host: Node) -> float:
+    """Return what a device took for a call of a node.
+
+    Raises:
+        RuntimeError: the time of some calls is not known, so that the rest proves little.
+    """
+    measured = sum(device.count for device in host.on_devices)
+    if measured != host.count or not measured:
+        raise RuntimeError(f"{host.name}: device time of {measured} of {host.count} calls")
+    return sum(device.total_ns for device in host.on_devices) / measured
 
 
 def synchronised_ns(torch: Any, work: Callable[[], None]) -> float:
@@ -158,67 +194,92 @@ def synchronised_ns(torch: Any, work: Callable[[], None]) -> float:
     return (time.perf_counter_ns() - began) / CALLS
 
 
-def costs(torch: Any) -> tuple[float, float]:
-    """Return the host's nanoseconds for a device section around nothing, and its ratio to torch's own range."""
+def costs(torch: Any) -> tuple[float, float, float]:
+    """Return the host's nanoseconds for a device section around nothing, its ratio to torch's range, a plain one's."""
     recorder = ticktree.Recorder()
-    measured = recorder.section("measured", device="cuda")
-
-    def of(make: Callable[[], Any]) -> float:
-        rounds = []
-        for _ in range(ROUNDS):
-            torch.cuda.synchronize()
-            began = time.perf_counter_ns()
-            for _ in range(EMPTY_CALLS):
-                with make():
-                    pass
-            rounds.append((time.perf_counter_ns() - began) / EMPTY_CALLS)
-        return statistics.median(rounds[1:])
-
-    section_ns = of(lambda: measured)
+    measured, plain = recorder.section("measured", device="cuda"), recorder.section("plain")
+    makers: tuple[Callable[[], Any], ...] = (
+        lambda: measured,
+        lambda: torch.profiler.record_function("measured"),
+        lambda: plain,
+    )
+    rounds = [[empty_ns(torch, make) for make in makers] for _ in range(ROUNDS + 1)]
     recorder.disable()
-    return section_ns, section_ns / of(lambda: torch.profiler.record_function("measured"))
+    section_ns, range_ns, plain_ns = map(statistics.median, zip(*rounds[1:], strict=True))
+    return section_ns, section_ns / range_ns, plain_ns
+
+
+def empty_ns(torch: Any, make: Callable[[], Any]) -> float:
+    """Return nanoseconds on the host for a context manager around nothing."""
+    torch.cuda.synchronize()
+    began = time.perf_counter_ns()
+    for _ in range(EMPTY_CALLS):
+        with make():
+            pass
+    return (time.perf_counter_ns() - began) / EMPTY_CALLS
 
 
 def memory(torch: Any) -> tuple[float]:
-    """Return by how many percent the memory that a section's calls needed is off what they allocated."""
+    """Return by how many percent the memory that a section's calls needed is off torch's own peak of the same.
+
+    Torch's is read first: ticktree resets it.
+    """
+
+    def allocate() -> None:
+        torch.empty(NEEDED_BYTES, dtype=torch.uint8, device="cuda").fill_(1)
+
+    allocate()
+    torch.cuda.reset_peak_memory_stats()
+    before = torch.cuda.memory_allocated()
+    allocate()
+    expected = torch.cuda.max_memory_allocated() - before
     recorder = ticktree.Recorder()
     for _ in range(3):
         with recorder.section("allocate", memory=True):
-            torch.empty(NEEDED_BYTES, dtype=torch.uint8, device="cuda").fill_(1)
+            allocate()
     needed = recorder.snapshot().root.at("allocate").device_memory
     recorder.disable()
-    return (100 * ((needed.growth_bytes or 0 if needed else 0) / NEEDED_BYTES - 1),)
+    if needed is None or needed.growth_bytes is None:
+        raise RuntimeError("the section has no memory of a device")
+    return (100 * (needed.growth_bytes / expected - 1),)
 
 
-def counters(_torch: Any) -> Sequence[float] | str:
-    """Return the idle share of a busy device by the driver's counter, and how far its memory is off, in percent."""
+def counters(_torch: Any, seconds: float = 12) -> Sequence[float] | str:
+    """Return by how many percent the gauges of a busy device are off what the driver told the program meanwhile."""
     if find_spec("pynvml") is None:
         return "pip install 'ticktree[nvidia]'"
-    profile, printed = under_ticktree(BUSY, "8")
+    profile, printed = under_ticktree(BUSY, str(seconds))
     readings = gpus(profile.gauges)[0]
-    used = statistics.median(readings["used"].windows.later_half())  # at first, the program imports torch
-    return 100 * (1 - used), 100 * (readings["memory"].max / float(printed) - 1)
+    expected = [float(word) for word in printed.split()]
+    if expected[0] < 0.5:
+        raise RuntimeError(f"the driver's GPU 0 was used {expected[0]:.0%}: the program was busy on another")
+    # The later half: at first, the program imports torch.
+    used, in_use = (statistics.median(readings[name].windows.later_half()) for name in ("used", "memory"))
+    return [100 * (gauge / told - 1) for gauge, told in zip((used, in_use), expected, strict=True)]
 
 
 def vector(
-    _torch: Any, device: str = "cuda", environments: int = 4096, ticks: int = 4000
-) -> Sequence[float] | str:
-    """Return by how many percent a tick of environments on the device is longer under ticktree; pairs of runs."""
-    words, ratios = (device, str(environments), str(ticks)), []
+    _torch: Any, device: str = "cuda", environments: int = ENVIRONMENTS, ticks: int = 20_000
+) -> tuple[float, float, float]:
+    """Return environment steps per second without ticktree and under it, and the time's ratio; pairs of runs."""
+    words = (device, str(environments), str(ticks))
+    pairs = []
     for _ in range(ROUNDS):
         plain = float(run([sys.executable, "-c", VECTOR, *words], TICKTREE_OFF="1"))
         profile, printed = under_ticktree(VECTOR, *words)
         if device != "cpu" and not profile.root.at("env/env.step").on_devices:
-            return "failed: env.step has no device row"
-        ratios.append(float(printed) / plain)
-    return (100 * (statistics.median(ratios) - 1),)
+            raise RuntimeError("env.step has no device row")
+        pairs.append((plain, float(printed)))
+    plain_s, under_s = (statistics.median(side) for side in zip(*pairs, strict=True))
+    ratio = statistics.median(under / plain for plain, under in pairs)
+    return environments / plain_s, environments / under_s, ratio
 
 
 def ranks(torch: Any, backend: str = "nccl") -> Sequence[float] | str:
     """Return how many of two ranks have no row for the collective in which they wait."""
     if backend == "nccl" and torch.cuda.device_count() < 2:
         return "one device"
-    words = ("torchrun", "--nproc-per-node", "2", "--standalone")
+    words = ("-m", "torch.distributed.run", "--nproc-per-node", "2", "--standalone")  # torchrun
     profile, _ = under_ticktree(RANKS, backend, launcher=words)
     waits = profile.root.at("train/all_reduce").by_writer
     return (float(2 - len(waits)),)
@@ -246,8 +307,15 @@ def run(command: Sequence[str], **variables: str) -> str:
         command, env=os.environ | variables, capture_output=True, text=True, check=False, timeout=600
     )
     if done.returncode:
-        raise RuntimeError(done.stderr.strip().splitlines()[-1] if done.stderr.strip() else done.returncode)
+        raise RuntimeError(cause(done.stderr) or f"status {done.returncode}")
     return done.stdout
+
+
+def cause(stderr: str) -> str:
+    """Return the line that names the error; torchrun prints a frame of signs below it, and its own error."""
+    lines = [line.strip() for line in stderr.splitlines() if re.search(r"\w", line)]
+    errors = [line for line in lines if re.search(r"\b\w+(?:Error|Exception): ", line)]
+    return (errors[:1] or lines[-1:] or [""])[0]
 
 
 def under_ticktree(source: str, *words: str, launcher: Sequence[str] = ()) -> tuple[Profile, str]:
@@ -273,19 +341,30 @@ PARTS: Sequence[Part] = (
         ),
         attribution,
     ),
-    Part((line("a device section, on the host", "ns"), line("the same, of record_function", "x", 1)), costs),
-    Part((line("memory that a call needed, off by", "%", 1),), memory),
     Part(
-        (line("a busy GPU, idle by NVML", "%", 10), line("its memory by NVML, off by", "%", 5)),
-        counters,
+        (
+            line("a device section, on the host", "ns"),
+            line("the same, of record_function", "x", 1),
+            line("a plain section", "ns"),
+        ),
+        costs,
     ),
-    Part((line("4,096 environments on the GPU, longer by", "%", 2),), vector),
+    Part((line("memory that a call needed, off by", "%", 1),), memory),
+    Part((line("NVML: share used, off by", "%", 10), line("NVML: memory, off by", "%", 1)), counters),
+    Part(
+        (
+            line(f"{ENVIRONMENTS:,} environments on the GPU", "steps/s"),
+            line("under ticktree", "steps/s"),
+            line("time under ticktree", "x", 1.02),
+        ),
+        vector,
+    ),
     Part((line("of 2 nccl ranks, without a row", "ranks", 0),), ranks),
     Part((line("copies from pageable memory", "GB/s"), line("copies from pinned memory", "GB/s")), copies),
 )
 
 
-def page(found: Sequence[Figure | Absent] | None, about: str) -> str:
+def page(found: Sequence[Figure | Absent] | None, facts: str) -> str:
     """Return the page in docs/; without figures, each is "not measured"."""
     rows = ["| figure | measured | target | |", "|---|--:|--:|---|"]
     by_name = {each.name: each.cells() for each in found or ()}
@@ -295,7 +374,17 @@ def page(found: Sequence[Figure | Absent] | None, about: str) -> str:
         verdict = cells.get("verdict") or cells.get("note", "")
         rows.append(f"| {wanted.name} | {cells['figure']} | {target} | {verdict} |")
     head = "# Measurements on a GPU\n\n`make gpu-check` writes this page, by `benchmarks/gpu.py`."
-    return f"{head} {about}\n\n" + "\n".join(rows) + "\n"
+    return f"{head} {facts}\n\n" + "\n".join(rows) + "\n"
+
+
+def about(torch: Any) -> str:
+    """Return what the figures depend on, and the day."""
+    try:
+        driver = run(["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"]).split()[0]
+    except (OSError, RuntimeError, IndexError):  # it is not there, as on AMD's, or fails
+        driver = "unknown"
+    facts = (torch.cuda.get_device_name(), f"driver {driver}", f"torch {torch.__version__}")
+    return f"{', '.join(facts)}, ticktree {version('ticktree')}, {date.today().isoformat()}."
 
 
 def failed(found: Sequence[Figure | Absent]) -> bool:
@@ -324,8 +413,7 @@ def main(words: Sequence[str] | None = None) -> int:
     found = [each for part in PARTS for each in part.measured(torch)]
     Report("gpu", "On a GPU", found).print(as_json=False)
     if options.file is not None:
-        about = f"{torch.cuda.get_device_name()}, torch {torch.__version__}, ticktree {version('ticktree')}"
-        options.file.write_text(page(found, f"{about}, {date.today().isoformat()}."), encoding="utf-8")
+        options.file.write_text(page(found, about(torch)), encoding="utf-8")
     return int(failed(found))
 
 

@@ -28,8 +28,14 @@ def step():
         ("with torch.autograd.detect_anomaly(): step()", []),
         ("for _ in range(10):\n    with torch.autograd.detect_anomaly(): step()", ["anomaly-detection"]),
         ("step()", []),
+        (
+            "for _ in range(10):\n"
+            "    torch._dynamo.reset()\n"
+            "    torch.compile(net, backend='aot_eager')(torch.ones(2, 4)).sum().backward()",
+            [],
+        ),
     ],
-    ids=["on", "for one step", "for each step", "off"],
+    ids=["on", "for one step", "for each step", "off", "by the compiler"],
 )
 def test_anomaly_detection_that_is_left_on_is_told(tmp_path, switch, rules):
     profile, _ = run_sampled(tmp_path, PROGRAM.format(switch=switch), "--quiet", before="")
