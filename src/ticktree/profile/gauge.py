@@ -95,6 +95,14 @@ class GaugeWindows(Mergeable):
             if index >= middle
         ]
 
+    def count_since(self, since_ns: int) -> int | None:
+        """Return the number of readings in windows that begin at `since_ns` of the run or later; None if unknown."""
+        if not self.readings:
+            return None
+        return sum(
+            readings.count for index, readings in self.readings.items() if index * self.width_ns >= since_ns
+        )
+
     @property
     def whole(self) -> Readings | None:
         """All readings; None if there are none."""

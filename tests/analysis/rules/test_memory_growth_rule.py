@@ -89,3 +89,15 @@ def test_what_was_taken_by_imports_is_no_growth_of_the_run(program):
 def test_nobody_watched(program):
     program.spend("update", 10)
     assert program.found(MemoryGrowthRule()) == []
+
+
+@pytest.mark.parametrize(("startup_s", "is_found"), [(1, True), (6, False)])
+def test_what_grows_until_the_first_tick_does_not_count(program, startup_s, is_found):
+    for _ in program.ticks(50, "train", warmup=0):
+        program.spend("update", 10)
+    resident = [400 * MB + second * 200 * MB for second in range(10)]
+    profile = watched(program.profile(), resident=resident, growth=[200 * MB] * 10)
+    first = profile.loops["train"].first_ticks.started_wall_ns
+    known = {"memory_bytes": frozenset([8_400 * MB]), "started_ns": frozenset([first - startup_s * 10**9])}
+    found = findings(replace(profile, metadata={**profile.metadata, **known}), rules=[MemoryGrowthRule()])
+    assert bool(found) is is_found

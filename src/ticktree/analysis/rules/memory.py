@@ -135,7 +135,10 @@ class MemoryGrowthRule:
             return
         full_s = _full_in_s(growth, resident, context.profile)
         is_soon = full_s is not None and full_s <= FULL_SOON_S
-        if not _is_steady(growth, resident, FEWEST_READINGS_SOON if is_soon else FEWEST_READINGS):
+        fewest = FEWEST_READINGS_SOON if is_soon else FEWEST_READINGS
+        # Until the first tick, libraries are imported: on a busy machine for most of a short run.
+        in_loop = growth.windows.count_since(context.startup_ns or 0)
+        if not _is_steady(growth, resident, fewest) or (in_loop is not None and in_loop < fewest):
             return
         view = next(iter(context.main_loops), context.run)
         facts: dict[str, Fact] = {
