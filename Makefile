@@ -63,8 +63,8 @@ lock: ## Write locks/: the newest version of every package that is allowed here
 	$(foreach name,$(APART),$(PYTHON) scripts/locked.py locks/venv-$(name).txt write $(TICKTREE) --group test $(TORCH) -r workloads/$(name)/requirements.txt --no-deps --ignore-requires-python -r workloads/$(name)/requirements-no-deps.txt &&) scripts/test-versions.sh --lock && scripts/test-libraries.sh --lock
 	npm update --prefix locks/readers --package-lock-only --omit-lockfile-registry-resolved --no-audit --no-fund --silent
 
-gpu-check: $(VENV)/.test ## Check and measure on a GPU, where there is one; else it says so and fails
-	PYTHON=$(BIN)/python scripts/gpu_check.sh
+gpu-check: $(VENV)-gpu/.made ## Check and measure on a GPU, where there is one; else it says so and fails
+	PYTHON=$(VENV)-gpu/bin/python scripts/gpu_check.sh
 
 readers: ## Get the programs, beside Python packages, that read the exports in the tests
 	scripts/readers.sh
@@ -101,6 +101,12 @@ clean: ## Remove what was built
 $(VENV)-site/.made: $(if $(NEWEST),,locks/venv-site.txt)
 	$(PYTHON) $(LOCKED) locks/venv-site.txt create $(VENV)-site
 	$(VENV)-site/bin/python $(LOCKED) locks/venv-site.txt install --group site
+	@touch $@
+
+# Without a lock: what torch brings for a GPU is another for each kind.
+$(VENV)-gpu/.made: $(SOURCES) constraints.txt
+	$(PYTHON) scripts/locked.py --newest locks/venv.txt create $(VENV)-gpu
+	$(VENV)-gpu/bin/python scripts/locked.py --newest locks/venv.txt install $(TICKTREE)[nvidia] $(TORCH) torch --group test
 	@touch $@
 
 $(VENV)/.made: $(if $(NEWEST),,locks/venv.txt)
