@@ -189,7 +189,7 @@ def test_copies_have_rows_with_their_bytes_and_what_copies_nothing_has_none(reco
     rows = {name: (node.count, node.work.bytes) for name, node in profile.root.children.items()}
     assert rows.pop("copy to no such device") == (1, 400_000)  # tried, and refused
     assert rows == {"copy to cuda": (3, 1_200_000), "convert to float64": (4, 1_600_000)}
-    pinned = recorded.profile.gauges["torch/pinned copies"]
+    pinned = profile.gauges["torch/pinned copies"]
     assert (pinned.count, pinned.zeros) == (3, 3)
 
 
