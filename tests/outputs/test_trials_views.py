@@ -3,7 +3,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ticktree.analysis.comparison.shift import Shift
-from ticktree.analysis.experiments.trials import Results, Trial, Trials
+from ticktree.analysis.experiments.results import Results
+from ticktree.analysis.experiments.trials import Trial, Trials
 from ticktree.outputs.options import ViewOptions
 from ticktree.outputs.trials import TRIALS
 
@@ -47,3 +48,10 @@ def test_what_changed_the_results_verifies_nothing():
     text = drawn(Trials("train.py", "train", [changed]))
     assert "line 3: 0.5 became 0.7" in text
     assert "Nothing is verified: what made ticks shorter changed the results" in text
+
+
+def test_only_a_remedy_that_was_not_given_up_may_be_decided_by_more_pairs():
+    open_still = replace(FROZEN, shift=Shift(-0.1, -0.3, 0.1), verdict="inconclusive")
+    given_up = replace(open_still, pairs=3, shift=Shift(0.014, -1.0, 1.0))
+    assert "try more pairs" in drawn(Trials("train.py", "train", [given_up, open_still]))
+    assert "No remedy made the ticks shorter." in drawn(Trials("train.py", "train", [given_up]))

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from ticktree.analysis.experiments.results import Results
-from ticktree.analysis.experiments.trials import REMEDIES, Trial, Trials
+from ticktree.analysis.experiments.trials import LEAST_PAIRS, REMEDIES, Trial, Trials
 from ticktree.outputs import terminal
 from ticktree.outputs.options import ViewOptions
 from ticktree.outputs.whatif import interval, percent
@@ -114,7 +114,8 @@ def _why_none(found: Trials) -> str:
         return (
             "Nothing is verified: what made ticks shorter changed the results, or results cannot be compared."
         )
-    if any(each.shift is not None and each.verdict == "inconclusive" for each in found.trials):
+    # One that was given up after fewer pairs saved nothing.
+    if any(each.pairs >= LEAST_PAIRS and each.verdict == "inconclusive" for each in found.trials):
         return "Nothing is verified: try more pairs (--pairs 12), or an idle machine."
     return "No remedy made the ticks shorter."
 
