@@ -95,14 +95,6 @@ class GaugeWindows(Mergeable):
             if index >= middle
         ]
 
-    def count_since(self, since_ns: int) -> int | None:
-        """Return the number of readings in windows that begin at `since_ns` of the run or later; None if unknown."""
-        if not self.readings:
-            return None
-        return sum(
-            readings.count for index, readings in self.readings.items() if index * self.width_ns >= since_ns
-        )
-
     @property
     def whole(self) -> Readings | None:
         """All readings; None if there are none."""
@@ -208,6 +200,20 @@ class Gauge(Mergeable):
                 return self.zeros - before, self.count - before
             before += readings.count
         return self.zeros, self.count
+
+    def count_since(self, since_ns: int) -> int:
+        """Return the number of readings in windows that begin at `since_ns` of the run or later.
+
+        All where the windows are not known.
+        """
+        windows = self.windows
+        if not windows.readings:
+            return self.count
+        return sum(
+            readings.count
+            for index, readings in windows.readings.items()
+            if index * windows.width_ns >= since_ns
+        )
 
     @property
     def zero_share(self) -> float | None:

@@ -137,8 +137,7 @@ class MemoryGrowthRule:
         is_soon = full_s is not None and full_s <= FULL_SOON_S
         fewest = FEWEST_READINGS_SOON if is_soon else FEWEST_READINGS
         # Until the first tick, libraries are imported: on a busy machine for most of a short run.
-        in_loop = growth.windows.count_since(context.startup_ns or 0)
-        if not _is_steady(growth, resident, fewest) or (in_loop is not None and in_loop < fewest):
+        if growth.count_since(context.startup_ns or 0) < fewest or not _is_steady(growth, resident):
             return
         view = next(iter(context.main_loops), context.run)
         facts: dict[str, Fact] = {
@@ -164,14 +163,13 @@ def _full_in_s(growth: Gauge, resident: Gauge, profile: Profile) -> float | None
     return max(0.0, sizes[0] - resident.last) / growth.p50
 
 
-def _is_steady(growth: Gauge, resident: Gauge, fewest_readings: int) -> bool:
+def _is_steady(growth: Gauge, resident: Gauge) -> bool:
     # A reading is of about a second.
     grown_bytes = (growth.p50 or 0.0) * growth.count
     later = growth.windows.later_half()
     return (
-        growth.count >= fewest_readings
         # What grows while libraries are imported and buffers are filled stops by then.
-        and (not later or median(later) >= LATER_SHARE * (growth.p50 or 0.0))
+        (not later or median(later) >= LATER_SHARE * (growth.p50 or 0.0))
         and growth.positive.count >= RISING_SHARE * growth.count
         and grown_bytes >= max(LEAST_GROWTH_BYTES, LEAST_GROWTH_SHARE * resident.last)
         and -growth.min <= MOST_DROP_SHARE * grown_bytes
