@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable
 from functools import partial
 from importlib import import_module
-from types import FrameType, ModuleType
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from ticktree.instruments.patches import Patches
@@ -71,22 +71,12 @@ def _counted(recorder: Recorder, function: Callable[..., Any]) -> Callable[..., 
 def _noted(recorder: Recorder, function: Callable[..., Any]) -> Callable[..., Any]:
     def set_anomaly_enabled(*args: Any, **kwargs: Any) -> Any:
         result = function(*args, **kwargs)
-        if not _is_called_by_compiler():
-            recorder.gauge(ANOMALY_GAUGE, int(sys.modules["torch"].is_anomaly_enabled()))
+        torch = sys.modules["torch"]
+        if not torch.compiler.is_compiling():  # the compiler switches it on for each graph of a backward pass
+            recorder.gauge(ANOMALY_GAUGE, int(torch.is_anomaly_enabled()))
         return result
 
     return set_anomaly_enabled
-
-
-def _is_called_by_compiler() -> bool:
-    """Return whether torch's compiler switches it, with torch's context manager: it does for each backward graph."""
-    frame: FrameType | None = sys._getframe(1)
-    while frame is not None:
-        module = str(frame.f_globals.get("__name__", ""))
-        if module != "torch.autograd.anomaly_mode" and not module.startswith("ticktree."):
-            return module.startswith("torch._")
-        frame = frame.f_back
-    return False
 
 
 INSTRUMENT = Instrument(
