@@ -87,4 +87,5 @@ def test_without_the_gil_the_program_runs_and_nothing_is_recorded(
     done = ticktree_of(["-X", "gil=0", "-m", "ticktree"], "run", "program.py")
     assert (done.returncode, done.stdout) == (0, "False\n")
     assert done.stderr.splitlines()[0] == f"ticktree: {KEPT_OFF}"
+    assert f"Nothing was recorded: {KEPT_OFF.partition(': ')[2]}." in done.stderr
     assert counts(tmp_path) == {}

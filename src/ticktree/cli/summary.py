@@ -18,7 +18,7 @@ from ticktree.outputs import OUTPUTS
 from ticktree.outputs.writing import formatting
 from ticktree.profile import Profile
 from ticktree.profile.machine import is_empty
-from ticktree.recorder import OFF_VARIABLE, says_off
+from ticktree.recorder import OFF_VARIABLE, gil, says_off
 from ticktree.run.finishing import RunDirectory
 from ticktree.run.losses import LOSS
 from ticktree.run.naming import as_typed
@@ -60,6 +60,8 @@ def why_empty(profile: Profile) -> str | None:
         return "there was no room for the memory file of any process, and no process could save its data at its end"
     if any(says_off(str(word)) for word in facts.get(f"env.{OFF_VARIABLE}", ())):
         return f"{OFF_VARIABLE} is set, which turns ticktree off"
+    if "python.gil" in facts:
+        return gil.WHY_NOTHING
     if "times_enabled" not in facts:
         return (
             "no process recorded anything; Python ran without site-packages (-S), ended before it ran the program, or "

@@ -6,6 +6,7 @@ import sys
 import warnings
 
 FREE_THREADED = "t" in getattr(sys, "abiflags", "")
+WHY_NOTHING = "PYTHON_GIL=0 or -X gil=0 keeps the GIL off, which ticktree needs"
 
 if FREE_THREADED:
     with warnings.catch_warnings():
@@ -24,5 +25,5 @@ def remark() -> str | None:
     if not FREE_THREADED:
         return None
     if is_kept_off():
-        return "nothing is recorded: PYTHON_GIL=0 or -X gil=0 keeps the GIL off, which ticktree needs"
+        return f"nothing is recorded: {WHY_NOTHING}"
     return "this Python is free-threaded: ticktree needs the GIL, which is enabled"

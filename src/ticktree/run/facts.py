@@ -13,7 +13,7 @@ from pathlib import Path
 
 from ticktree.machine import git, processor
 from ticktree.machine.ceilings import ceiling_facts
-from ticktree.recorder import OFF_VARIABLE
+from ticktree.recorder import OFF_VARIABLE, gil
 
 # Packages whose versions change the cost of a loop.
 _PACKAGES = (
@@ -73,6 +73,8 @@ def _python(argv: Sequence[str]) -> Iterator[tuple[str, Value]]:
     yield "implementation", platform.python_implementation()
     if sys.flags.optimize:
         yield "python.optimize", sys.flags.optimize
+    if gil.is_kept_off():
+        yield "python.gil", "off"
     yield "command", shlex.join(argv)
     installed = _installed()
     for name in _PACKAGES:
