@@ -218,7 +218,7 @@ cdef extern from "native/builtins.h":
     void tt_signal(tt_recorder*, tt_channels*, uint64_t)
     void tt_unblocked(tt_recorder*, tt_channels*, uint64_t, uint32_t)
     void tt_start_from(tt_recorder*, tt_channels*, uint64_t)
-    tt_wait tt_wait_enter(tt_section*, bint)
+    tt_wait tt_wait_enter(tt_section*, bint, tt_channels*, uint64_t)
     bint tt_is_in_tick(tt_recorder*)
     void tt_wait_leave(tt_section*, tt_wait, tt_channels*, uint64_t, uint32_t)
     tt_reparented tt_submitted_begin(tt_recorder*, const tt_origin*)

@@ -19,7 +19,7 @@ from ticktree.run.reading.image import Image
 from ticktree.run.reading.signals import critical_path, edges_of
 
 # Of `tt_channels` and `tt_place`, in critical_path/channel.h.
-FIRST_PLACE = 64 + 16 * 1024
+FIRST_PLACE = 64 + 16 * 1024 + 8 * 512
 PLACE_BYTES = 49 * 64
 PLACES = 512
 FILE_BYTES = FIRST_PLACE + PLACES * PLACE_BYTES

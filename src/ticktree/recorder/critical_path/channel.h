@@ -3,7 +3,7 @@
  * One table is shared by all processes of a run, in a file next to their memory files; another is each process's own,
  * for what only its threads can wait for. A place holds the last signal: when, by whom, and the path that led to it.
  *
- *   header with aliases | place | place | ...
+ *   header with aliases | the places' keys | place | place | ...
  *
  * A process may be killed, or stopped, at any moment. So a place is only ever tried for, a bounded number of times; one
  * that is held by a process that has died, or for longer than any holder needs, is taken from it; and what is read
@@ -57,6 +57,7 @@ struct tt_channels {
     uint64_t taken; /* places that were given to another channel while they held a signal */
     uint64_t reserved[5];
     tt_alias aliases[TT_ALIASES];
+    uint64_t keys[TT_PLACES]; /* of the places: what is looked for lies in one or two lines, not one a place */
     tt_place places[TT_PLACES];
 };
 
@@ -183,18 +184,17 @@ static void tt_place_release(tt_place *place)
     __atomic_store_n(&place->holder, 0, __ATOMIC_RELEASE);
 }
 
-static inline tt_place *tt_place_at(tt_channels *channels, uint64_t key, uint32_t step)
-{
-    return &channels->places[(uint32_t)((key >> 32) + step) % TT_PLACES];
-}
+static inline uint32_t tt_place_index(uint64_t key, uint32_t step) { return (uint32_t)((key >> 32) + step) % TT_PLACES; }
 
 /* The place that holds a channel's signals; of several that processes made at the same moment, the latest. */
 static tt_place *tt_place_find(tt_channels *channels, uint64_t key)
 {
     tt_place *found = NULL;
     for (uint32_t step = 0; step < TT_PLACES_TRIED; step++) {
-        tt_place *place = tt_place_at(channels, key, step);
-        if (place->key == key && (!found || place->at_ns > found->at_ns)) found = place;
+        uint32_t at = tt_place_index(key, step);
+        tt_place *place = &channels->places[at];
+        if (__atomic_load_n(&channels->keys[at], __ATOMIC_RELAXED) == key && (!found || place->at_ns > found->at_ns))
+            found = place;
     }
     return found;
 }
@@ -204,15 +204,23 @@ static tt_place *tt_place_choose(tt_channels *channels, uint64_t key)
 {
     tt_place *chosen = tt_place_find(channels, key);
     for (uint32_t step = 0; step < TT_PLACES_TRIED && !chosen; step++) {
-        tt_place *place = tt_place_at(channels, key, step);
-        if (!place->key) chosen = place;
+        uint32_t at = tt_place_index(key, step);
+        if (!__atomic_load_n(&channels->keys[at], __ATOMIC_RELAXED)) chosen = &channels->places[at];
     }
     if (chosen) return chosen;
     for (uint32_t step = 0; step < TT_PLACES_TRIED; step++) {
-        tt_place *place = tt_place_at(channels, key, step);
+        tt_place *place = &channels->places[tt_place_index(key, step)];
         if (!chosen || place->at_ns < chosen->at_ns) chosen = place;
     }
     return chosen;
+}
+
+/* By its holder. */
+static void tt_place_rename(tt_channels *channels, tt_place *place, uint64_t key)
+{
+    if (place->key) __atomic_fetch_add(&channels->taken, 1, __ATOMIC_RELAXED);
+    place->key = key;
+    __atomic_store_n(&channels->keys[place - channels->places], key, __ATOMIC_RELAXED);
 }
 
 /* 0: it could not be left. */
@@ -221,8 +229,7 @@ static int tt_channel_put(tt_recorder *recorder, tt_channels *channels, uint64_t
 {
     tt_place *place = tt_place_choose(channels, key);
     if (!tt_place_hold(recorder, place, at_ns)) return 0;
-    if (place->key && place->key != key) __atomic_fetch_add(&channels->taken, 1, __ATOMIC_RELAXED);
-    place->key = key;
+    if (place->key != key) tt_place_rename(channels, place, key);
     place->at_ns = at_ns;
     place->start = recorder->header->process_start;
     place->pid = (uint32_t)recorder->header->pid;

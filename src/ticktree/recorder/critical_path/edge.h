@@ -77,20 +77,26 @@ static tt_ref tt_open_node(const tt_stack *stack, const tt_frame *frame)
     return frame ? tt_home_of(frame) : stack->parent.home;
 }
 
-/* Leaves the signal for the thread that waits for `key`. */
+/* Leaves the signal for the thread that waits for `key`. `around`: the innermost open frame. */
+static void tt_signal_from(tt_recorder *recorder, const tt_stack *stack, const tt_frame *around, tt_channels *channels,
+                           uint64_t key, tt_moment now)
+{
+    tt_path *path = tt_path_update(recorder, stack->thread, now);
+    if (path) {
+        path->signals++;
+        now.ns = path->mark_ns;
+    }
+    if (!channels || !tt_channel_put(recorder, channels, key, tt_open_node(stack, around), path, now.ns))
+        tt_lose(recorder, TT_LOSS_SIGNALS);
+}
+
 static void tt_signal(tt_recorder *recorder, tt_channels *channels, uint64_t key)
 {
     tt_here here;
     tt_experiment_pay(recorder);
     if (!tt_arrive(recorder, &here)) return;
-    tt_moment now = tt_moment_now(recorder);
-    tt_path *path = tt_path_update(recorder, here.stack->thread, now);
-    tt_ref node = tt_open_node(here.stack, tt_frame_around(recorder, here.stack, here.pyframe));
-    if (path) {
-        path->signals++;
-        now.ns = path->mark_ns;
-    }
-    if (!channels || !tt_channel_put(recorder, channels, key, node, path, now.ns)) tt_lose(recorder, TT_LOSS_SIGNALS);
+    tt_frame *around = tt_frame_around(recorder, here.stack, here.pyframe);
+    tt_signal_from(recorder, here.stack, around, channels, key, tt_moment_now(recorder));
     tt_stack_rest(here.stack);
 }
 
@@ -190,13 +196,14 @@ static int tt_ignores_waits(const tt_recorder *recorder)
 
 /* A call that may block begins. It is an own row inside an open section, or on the main thread, but not inside
  * another wait; it has no call site, since the caller is mostly the library itself. `by_others`: another thread may
- * end it. */
+ * end it. `channels`: where a signal of `key` is left first, since who gets it may continue before the call returns;
+ * NULL: none. */
 typedef struct {
     uint64_t since; /* its call's serial if it has a row, else when it began */
     int counts, row;
 } tt_wait;
 
-static tt_wait tt_wait_enter(tt_section *section, int by_others)
+static tt_wait tt_wait_enter(tt_section *section, int by_others, tt_channels *channels, uint64_t key)
 {
     tt_recorder *recorder = section->recorder;
     tt_wait wait = {0, 0, 0};
@@ -206,12 +213,15 @@ static tt_wait tt_wait_enter(tt_section *section, int by_others)
     tt_experiment_pay(recorder);
     if (by_others) tt_experiment_away(recorder);
     wait.counts = 1;
-    wait.since = tt_now(recorder);
-    if (!thread && !recorder->forked) return wait; /* a helper's: known once another thread woke it */
+    tt_moment now = channels ? tt_moment_now(recorder) : (tt_moment){.ticks = tt_now(recorder)};
+    wait.since = now.ticks;
+    /* A helper's: known once another thread woke it, or it signals. */
+    if (!thread && !recorder->forked && !channels) return wait;
     tt_here here = {.now = wait.since};
     if (!tt_arrive(recorder, &here)) return wait;
     here.stack->thread->wait_depth++;
     tt_frame *around = tt_frame_around(recorder, here.stack, here.pyframe);
+    if (channels) tt_signal_from(recorder, here.stack, around, channels, key, now);
     int is_main = here.stack->thread->base.parent.frame != NULL;
     if (around ? around->flags & TT_FRAME_WAITING || !around->node : !is_main) {
         tt_stack_rest(here.stack);

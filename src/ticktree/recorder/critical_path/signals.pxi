@@ -177,7 +177,7 @@ cdef class Wait:
             raising: What was waited for may be an exception: then `came` is called with None.
         """
         cdef tt_section* section = &self.section.core
-        cdef tt_wait wait = tt_wait_enter(section, key is not None)
+        cdef tt_wait wait = tt_wait_enter(section, key is not None, NULL, 0)
         cdef uint64_t at = 0
         if not wait.counts:
             return PyObject_Call(function, args, NULL)

@@ -34,15 +34,13 @@ static int tt_piping_key(const tt_piping *piping, PyObject *end, uint64_t *key)
     return tt_forget_mistake();
 }
 
-/* Before it is sent: the receiver may continue before we do. */
-static int tt_piping_signal(const tt_piping *piping, PyObject *end)
+/* Where the signal of a message that is sent is left; NULL: none is. 0 where what was raised is the program's. */
+static int tt_piping_signal(const tt_piping *piping, PyObject *end, tt_channels **channels, uint64_t *key)
 {
     tt_recorder *recorder = piping->section->recorder;
-    uint64_t key = 0;
     if (!recorder->recording || tt_ignores_waits(recorder)) return 1;
-    if (!tt_piping_key(piping, end, &key)) return 0;
-    tt_channels *channels = key ? tt_channels_of_run(recorder) : NULL;
-    if (channels) tt_signal(recorder, channels, key);
+    if (!tt_piping_key(piping, end, key)) return 0;
+    if (*key) *channels = tt_channels_of_run(recorder);
     return 1;
 }
 
@@ -51,14 +49,16 @@ static PyObject *tt_piping_call(PyObject *self, PyObject *const *args, size_t co
     tt_timed *timed = (tt_timed *)((char *)self + tt_timed_offset);
     const tt_piping *piping = (tt_piping *)((char *)self + tt_piping_offset);
     PyObject *end = PyVectorcall_NARGS(count) ? args[0] : NULL;
-    if (end && piping->sends && !tt_piping_signal(piping, end)) return NULL;
-    tt_wait wait = tt_wait_enter(piping->section, 1);
+    tt_channels *channels = NULL;
+    uint64_t key = 0;
+    if (end && piping->sends && !tt_piping_signal(piping, end, &channels, &key)) return NULL;
+    tt_wait wait = tt_wait_enter(piping->section, 1, channels, key);
     PyObject *result = tt_plain_call(timed, args, count, names);
     if (!wait.counts) return result;
     PyObject *kind, *error, *trace;
     PyErr_Fetch(&kind, &error, &trace);
-    tt_channels *channels = NULL;
-    uint64_t key = 0;
+    channels = NULL;
+    key = 0;
     if (result && end && !piping->sends && !tt_piping_key(piping, end, &key)) {
         Py_CLEAR(result);
         PyErr_Fetch(&kind, &error, &trace);
