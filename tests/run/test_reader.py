@@ -305,7 +305,7 @@ print("ready", flush=True)
 number = 0
 waiting = threading.Thread(target=sys.stdin.readline)
 waiting.start()
-while waiting.is_alive():
+while waiting.is_alive() or not number:
     number += 1
     for _ in recorder.loop("loop", range(20), hz=1000, warmup=5):
         with recorder.section("outer"):
