@@ -430,6 +430,28 @@ def test_unmarked_ticks_are_where_nothing_else_is_open(recorder):
     assert profile.root.at("env").total_ns == 7
 
 
+def test_a_tick_that_begins_in_a_generator_lasts_until_the_next(recorder):
+    loop = recorder.timed_section("env", NO_SITE)
+    learn = recorder.timed_section("learn", NO_SITE)
+
+    def steps():
+        for _ in range(2):
+            tick_unmarked(loop)
+            recorder.advance(1)
+            yield 1
+
+    for _ in range(3):
+        assert sum(steps()) == 2
+        with learn:
+            recorder.advance(10)
+    tick_unmarked(loop)
+    profile = recorder.snapshot()
+    profile.check()
+    assert profile.loops["env"].ticks == 6
+    assert profile.root.at("env").total_ns == 3 * 12
+    assert paths(recorder) == {"env": 6, "env/learn": 3}
+
+
 def test_the_first_thing_that_is_stepped_on_a_thread_makes_its_ticks(recorder):
     loop = UnmarkedLoop(recorder.timed_section("env", NO_SITE), lambda: True)
     one, other = Thing(), Thing()

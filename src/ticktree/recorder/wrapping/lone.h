@@ -10,6 +10,16 @@ static int tt_is_lone(const tt_frame *frame, const tt_section *section)
     return tt_is_tick_of(frame, section) && !tt_below(frame);
 }
 
+/* The tick that has just begun lasts until the next, also where it began in a generator that has ended by then, as in
+ * sum(env.step(action)[1] for action in plan). */
+static void tt_stay_awake(tt_stack *stack)
+{
+    tt_frame *tick = stack->top;
+    if (TT_LIKELY(!tick || !(tick->flags & TT_FRAME_GENERATOR))) return;
+    tick->flags &= ~(uint32_t)TT_FRAME_GENERATOR;
+    stack->suspended--;
+}
+
 /* A boundary of the loop `section`, if nothing is open here, or only its own tick. Whether it was one. */
 static int tt_lone_tick(tt_section *section)
 {
@@ -19,6 +29,7 @@ static int tt_lone_tick(tt_section *section)
     const tt_frame *around = tt_frame_around(recorder, here.stack, here.pyframe);
     if (around ? !tt_is_lone(around, section) : here.stack->top != NULL) return 0;
     tt_tick(section, 0, TT_WARMUP_FOUND);
+    tt_stay_awake(here.stack);
     return 1;
 }
 
