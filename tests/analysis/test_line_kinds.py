@@ -13,6 +13,7 @@ from ticktree.profile.noted_lines import (
     COMMIT,
     CONVERSION,
     DEEP_COPY,
+    DEQUE,
     EAGER_LOG,
     ELEMENT_LOOP,
     GROWING_ARRAY,
@@ -20,6 +21,7 @@ from ticktree.profile.noted_lines import (
     LOCK,
     PERMUTATION,
     PICKLE,
+    POLL,
     POOL,
     PROGRAM,
 )
@@ -78,6 +80,16 @@ def kinds(source, *numbers):
         ("x = np.ascontiguousarray(x.astype(np.float32))\n", {CONVERSION}),
         ("x = torch.tensor(x)\n", {CONVERSION}),
         ("x = copy.copy(x)\n", set()),
+        ("x = random.sample(d, 64); d = deque(maxlen=9)\n", {DEQUE}),
+        ("x = self.rng.choice(self.d); self.d = collections.deque()\n", {DEQUE}),
+        ("x = random.sample(d, 64); d = []\n", set()),
+        ("while not job.done(): time.sleep(0.02)\n", {POLL}),
+        ("while self.latest is None: sleep(0.02)\n", {POLL}),
+        ("while time.perf_counter() < end: time.sleep(0.001)\n", set()),  # it holds a rate
+        ("while (left := end - time.time()) > 0: time.sleep(left / 2)\n", set()),
+        ("while rclpy.ok(): time.sleep(0.02)\n", set()),  # the thread has nothing else to do
+        ("while True: time.sleep(1)\n", set()),
+        ("while not job.done(): step(); time.sleep(0.02)\n", set()),
         ("with multiprocessing.Pool(2) as pool:\n    pool.map(f, x)\n", {LOCK, POOL}),
         ("with :\n", set()),
         (None, set()),

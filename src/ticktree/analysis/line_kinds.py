@@ -18,6 +18,7 @@ from ticktree.profile.noted_lines import (
     COMMIT,
     CONVERSION,
     DEEP_COPY,
+    DEQUE,
     EAGER_LOG,
     ELEMENT_LOOP,
     GROWING_ARRAY,
@@ -25,6 +26,7 @@ from ticktree.profile.noted_lines import (
     LOCK,
     PERMUTATION,
     PICKLE,
+    POLL,
     POOL,
     PROGRAM,
     NotedLines,
@@ -43,6 +45,11 @@ _BY_NAME = {
     **dict.fromkeys(("run", "call", "check_call", "check_output", "getoutput", "Popen"), PROGRAM),
     **dict.fromkeys(("Pool", "ThreadPool", "ProcessPoolExecutor", "ThreadPoolExecutor"), POOL),
 }
+_DRAWS = frozenset({"sample", "choice", "choices"})
+# Calls in the condition of a loop that sleeps until it is time, and not until something is done.
+_CLOCKS = frozenset(
+    {"time", "monotonic", "perf_counter", "time_ns", "monotonic_ns", "perf_counter_ns", "now", "ok"}
+)
 _JOINS = frozenset({"append", "concatenate", "vstack", "hstack", "cat"})
 # Calls that work on one number, so that a loop of them can be a few operations on arrays.
 _OF_NUMBERS = frozenset(
@@ -158,6 +165,38 @@ def _arrays_of_lists(function: ast.FunctionDef | ast.Module) -> _Lines:
                 yield of.lineno, ARRAY_OF_LIST
 
 
+def _draws_from_deques(module: ast.Module) -> _Lines:
+    """Yield the lines that draw items of a deque at random: each is searched for from the nearer end."""
+    inner = list(ast.walk(module))
+    deques = {
+        target.attr if isinstance(target, ast.Attribute) else ast.unparse(target)
+        for node in inner
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call)
+        if _dotted(node.value.func).rpartition(".")[2] == "deque"
+        for target in node.targets
+    }
+    for node in inner:
+        if isinstance(node, ast.Call) and node.args:
+            owner, _, name = _dotted(node.func).rpartition(".")
+            is_drawn = name in _DRAWS and owner.endswith(("random", "rng"))
+            if is_drawn and _dotted(node.args[0]).rpartition(".")[2] in deques:
+                yield node.lineno, DEQUE
+
+
+def _polls(node: ast.While) -> _Lines:
+    """Yield the line of the sleep of a loop that does nothing but ask whether something is done, and sleep."""
+    asked = list(ast.walk(node.test))
+    called = {_dotted(each.func).rpartition(".")[2] for each in asked if isinstance(each, ast.Call)}
+    is_timed = called & _CLOCKS or any(
+        isinstance(each, ast.Lt | ast.LtE | ast.Gt | ast.GtE) for each in asked
+    )
+    if is_timed or len(node.body) > 1 or not any(isinstance(each, ast.Name) for each in asked):
+        return
+    sleep = node.body[0].value if isinstance(node.body[0], ast.Expr) else None
+    if isinstance(sleep, ast.Call) and _dotted(sleep.func).rpartition(".")[2] == "sleep":
+        yield sleep.lineno, POLL
+
+
 def _growing_arrays(node: ast.Assign) -> _Lines:
     """Yield the line of `a = np.append(a, ...)` or `a = np.concatenate([a, ...])`, which copies `a` each time."""
     call = node.value
@@ -237,6 +276,7 @@ _FINDERS: Mapping[type[ast.AST], tuple[Callable[..., _Lines], ...]] = {
     ast.Assign: (_growing_arrays,),
     ast.Subscript: (_permutations,),
     ast.For: (_element_loops,),
+    ast.While: (_polls,),
     ast.FunctionDef: (_arrays_of_lists,),
-    ast.Module: (_arrays_of_lists,),
+    ast.Module: (_arrays_of_lists, _draws_from_deques),
 }

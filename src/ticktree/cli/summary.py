@@ -18,6 +18,7 @@ from ticktree.outputs import OUTPUTS
 from ticktree.outputs.writing import formatting
 from ticktree.profile import Profile
 from ticktree.profile.machine import is_empty
+from ticktree.profile.metadata import Metadata
 from ticktree.recorder import OFF_VARIABLE, gil, says_off
 from ticktree.run.finishing import RunDirectory
 from ticktree.run.losses import LOSS
@@ -58,15 +59,8 @@ def why_empty(profile: Profile) -> str | None:
         return "what was recorded is damaged"
     if LOSS in profile.losses:
         return "there was no room for the memory file of any process, and no process could save its data at its end"
-    if any(says_off(str(word)) for word in facts.get(f"env.{OFF_VARIABLE}", ())):
-        return f"{OFF_VARIABLE} is set, which turns ticktree off"
-    if "python.gil" in facts:
-        return gil.WHY_NOTHING
     if "times_enabled" not in facts:
-        return (
-            "no process recorded anything; Python ran without site-packages (-S), ended before it ran the program, or "
-            "has no ticktree.pth (`ticktree doctor` looks for it)"
-        )
+        return _why_none_recorded(facts)
     if facts["times_enabled"] == {0}:
         return "recording was never enabled; call ticktree.enable(), or use `ticktree run`"
     how = ", ".join(
@@ -81,6 +75,17 @@ def why_empty(profile: Profile) -> str | None:
         "no section was reached while recording was on; mark code with `with ticktree.section(...)`, record the calls "
         f"of a function with `ticktree run --focus {_a_function_of(profile)}`, or look for a ticktree.disable() that "
         "comes too early"
+    )
+
+
+def _why_none_recorded(facts: Metadata) -> str:
+    if any(says_off(str(word)) for word in facts.get(f"env.{OFF_VARIABLE}", ())):
+        return f"{OFF_VARIABLE} is set, which turns ticktree off"
+    if "python.gil" in facts:
+        return gil.WHY_NOTHING
+    return (
+        "no process recorded anything; Python ran without site-packages (-S), ended before it ran the program, or "
+        "has no ticktree.pth (`ticktree doctor` looks for it)"
     )
 
 

@@ -28,6 +28,8 @@ EAGER_LOG = "eager-log"
 COLLECT = "collect"
 POOL = "pool"
 CONVERSION = "conversion"
+DEQUE = "deque"
+POLL = "poll"
 
 
 class _Inside(NamedTuple):
@@ -61,6 +63,8 @@ KINDS: Mapping[str, _Inside] = {
     COLLECT: _Inside(),
     POOL: _Inside(("/multiprocessing/", "/concurrent/"), states=_ALSO_WAITS),
     CONVERSION: _Inside(_ARRAYS),
+    DEQUE: _Inside(("/random.py",), is_native=False),
+    POLL: _Inside(states=frozenset({"sleep"})),
 }
 
 NotedLines = Mapping[tuple[str, int], frozenset[str]]

@@ -142,3 +142,47 @@ def test_a_section_that_is_marked_keeps_the_samples_of_such_lines(tmp_path):
     assert [(one.rule, one.path, one.facts["line"]) for one in found(profile)] == [
         ("list-of-arrays", "train/sample", "program.py:10")
     ]
+
+
+POLLING = """
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import ticktree
+
+def infer():
+    time.sleep({infer_s})
+
+def wait_for(job):
+    while not job.done():
+        time.sleep({sleep_s})
+
+pool = ThreadPoolExecutor(1)
+for tick in ticktree.loop("evaluate", range({ticks})):
+    with ticktree.section("quality"):
+        wait_for(pool.submit(infer))
+"""
+
+
+def test_a_sleep_until_work_is_done_that_takes_less(tmp_path):
+    profile, _ = run_sampled(
+        tmp_path, POLLING.format(infer_s=0.002, sleep_s=0.05, ticks=50), "--quiet", before=""
+    )
+    (one,) = found(profile)
+    assert (one.path, one.facts["line_kind"], one.facts["line"]) == (
+        "evaluate/quality",
+        "poll",
+        "program.py:12",
+    )
+    worked_ns = profile.root.at("evaluate/quality/infer").total_ns
+    slept_ns = one.facts["in_line_ns"] * profile.loops["evaluate"].ticks
+    assert one.saving.share == pytest.approx(
+        (slept_ns - worked_ns) / profile.root.at("evaluate").total_ns, abs=0.02
+    )
+
+
+def test_a_sleep_until_work_is_done_that_takes_as_long(tmp_path):
+    profile, _ = run_sampled(
+        tmp_path, POLLING.format(infer_s=0.2, sleep_s=0.002, ticks=12), "--quiet", before=""
+    )
+    assert found(profile) == []

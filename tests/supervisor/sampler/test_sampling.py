@@ -11,7 +11,7 @@ import struct
 import subprocess
 import sys
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable
 from pathlib import Path
 from types import CodeType
@@ -333,6 +333,34 @@ def test_where_much_of_a_tick_is_in_none_of_its_sections_samples_tell(tmp_path: 
     assert share_of(sampled_times(profile)["train"], ["early"]) > 0.5
     assert "[sampled]" in done.stderr
     assert run_sampled(tmp_path, TICKS.format(self_s=0.003, ticks=40))[0].samples is None
+
+
+SLOW_START = """
+import ticktree
+def load(): work(5.5)
+def step(): work(0.01)
+def other(): work(0.03)
+with ticktree.section("first"): work(0.01)
+load()
+for tick in ticktree.loop("train", range(100)):
+    with ticktree.section("step"): step()
+    other()
+"""
+
+
+@pytest.mark.slow
+def test_a_long_start_up_says_nothing_of_the_ticks(tmp_path: Path) -> None:
+    profile, _ = run_sampled(tmp_path, SLOW_START)
+    counts = Counter(
+        line.function
+        for stack, weight in profile.samples.stacks.items()
+        for line in stack.lines
+        if line.function in ("load", "other")
+        for _ in range(weight.count)
+    )
+    assert (
+        counts["other"] > 0.25 * counts["load"]
+    )  # of 3 s and 5.5 s; where it only looked from time to time, 0.1
 
 
 @pytest.mark.slow

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import ClassVar
 
 from ticktree.analysis.context import Context
 from ticktree.analysis.finding import WARNING_SHARE, Claim, Finding
 from ticktree.analysis.line_times import LineTime
-from ticktree.profile.noted_lines import ARRAY_OF_LIST, CONVERSION, LOCK
+from ticktree.profile.noted_lines import ARRAY_OF_LIST, CONVERSION, LOCK, POLL
 
 # A part of a tick that is worth the work of writing the line again. Our own choice.
 LEAST_LINE_SHARE = WARNING_SHARE
@@ -33,8 +34,23 @@ class HotLineRule:
             # One conversion may be needed.
             if time.kind == CONVERSION and time.lines < LEAST_CONVERSIONS:
                 continue
-            if time.kind not in _OF_OTHER_RULES and is_hot(time):
+            if time.kind == POLL:
+                yield from _polling(self.name, time)
+            elif time.kind not in _OF_OTHER_RULES and is_hot(time):
                 yield line_finding(self.name, time)
+
+
+def _polling(rule: str, time: LineTime) -> Iterator[Finding]:
+    """Yield the finding that a section sleeps for longer than what it waits for takes: work that it handed over.
+
+    Where that work is not known, the sleep may be as long as it has to be.
+    """
+    below = time.section.path + "/"
+    worked_ns = sum(each.concurrent_ns for each in time.section.view.sections if each.path.startswith(below))
+    saved = time._replace(ns=max(0.0, time.ns - worked_ns), surely_ns=time.surely_ns - worked_ns)
+    if worked_ns and is_hot(saved):
+        finding = line_finding(rule, time)
+        yield replace(finding, claim=Claim(saved.section.view.share(saved.ns), saved.section.view.path))
 
 
 def is_hot(time: LineTime) -> bool:

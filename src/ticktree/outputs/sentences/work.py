@@ -102,6 +102,14 @@ _LINES: Mapping[str, tuple[str, str]] = {
         "Convert once, into the type and layout that are used",
         "converting arrays in several lines, as",
     ),
+    lines.DEQUE: (
+        "Keep what is drawn from in a list: a deque searches each item from its nearer end",
+        "drawing from a deque at",
+    ),
+    lines.POLL: (
+        "Wait for what the loop polls for, as result(), get(), wait() and join() do, and do not sleep",
+        "the sleep at",
+    ),
     lines.POOL: ("Keep one pool of workers and give it all the work", "the pool made, and ended, at"),
 }
 

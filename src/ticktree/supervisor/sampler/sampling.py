@@ -252,22 +252,24 @@ class Sampling:
         all_ns = self._main_ns.total()
         if all_ns < _JUDGE_EVERY_S * 1e9:
             return
-        outside_ns = self._main_ns.pop(0, 0)
-        ticks_ns = sum(ns for node, ns in self._main_ns.items() if self._is_loop(node))
+        outside_ns = sum(
+            ns for node, ns in self._main_ns.items() if not node or not self._field(node, "parent")
+        )
+        ticks_ns = sum(ns for node, ns in self._main_ns.items() if node and self._field(node, "ticks"))
         is_worth_it = outside_ns > _WORTH_IT * all_ns or ticks_ns > _WORTH_IT_IN_TICKS * (all_ns - outside_ns)
         self._native.set_interval(1 / (self._hz if is_worth_it else _WATCHING_HZ))
         self._main_ns.clear()
 
-    def _is_loop(self, node: int) -> bool:
-        """Return whether the calls of a node of the first process are ticks."""
+    def _field(self, node: int, name: str) -> int:
+        """Return a reference in a node of the first process, as to the node around it; 0 for none."""
         from ticktree.run.reading import layout
 
-        at = node * layout.LINE + layout.offset_of(layout.Node, "ticks")
+        at = node * layout.LINE + layout.offset_of(layout.Node, name)
         try:
             with (self._folder / f"{self._first}.tt").open("rb") as file:
-                return any(os.pread(file.fileno(), 4, at))
+                return int.from_bytes(os.pread(file.fileno(), 4, at), "little")
         except OSError:
-            return False  # its process has ended, and its file was folded
+            return 0  # its process has ended, and its file was folded
 
     def _sampled(self) -> Sampled:
         from ticktree.profile.samples import DROPS, Weight

@@ -1,0 +1,141 @@
+"""Ticks of loops that nobody marked."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import weakref
+
+import pytest
+
+import ticktree
+from ticktree.recorder import UnmarkedLoop, end_unmarked, is_inside, tick_unmarked
+
+NO_SITE = ("", 0, "")
+
+
+@pytest.fixture
+def recorder():
+    recorder = ticktree.Recorder(virtual_clock=True)
+    yield recorder
+    recorder.disable()
+
+
+def paths(recorder):
+    profile = recorder.snapshot()
+    profile.check()
+    return {path: node.count for path, _, node in profile.root.walk() if path}
+
+
+class Thing:
+    """What methods are called on."""
+
+
+def test_unmarked_ticks_are_where_nothing_else_is_open(recorder):
+    loop = recorder.timed_section("env", NO_SITE)
+    assert tick_unmarked(loop)
+    recorder.advance(5)
+    assert is_inside(recorder)
+    assert tick_unmarked(loop)
+    instrument = recorder.timed_section("rows", NO_SITE)
+    with instrument:
+        assert not tick_unmarked(loop)
+    recorder.advance(2)
+    end_unmarked(loop)
+    assert not is_inside(recorder)
+    profile = recorder.snapshot()
+    profile.check()
+    assert (profile.loops["env"].ticks, profile.loops["env"].incomplete) == (1, 1)
+    assert profile.root.at("env").total_ns == 7
+
+
+def test_a_tick_that_begins_in_a_generator_lasts_until_the_next(recorder):
+    loop = recorder.timed_section("env", NO_SITE)
+    learn = recorder.timed_section("learn", NO_SITE)
+
+    def steps():
+        for _ in range(2):
+            tick_unmarked(loop)
+            recorder.advance(1)
+            yield 1
+
+    for _ in range(3):
+        assert sum(steps()) == 2
+        with learn:
+            recorder.advance(10)
+    tick_unmarked(loop)
+    profile = recorder.snapshot()
+    profile.check()
+    assert profile.loops["env"].ticks == 6
+    assert profile.root.at("env").total_ns == 3 * 12
+    assert paths(recorder) == {"env": 6, "env/learn": 3}
+
+
+def test_the_first_thing_that_is_stepped_on_a_thread_makes_its_ticks(recorder):
+    loop = UnmarkedLoop(recorder.timed_section("env", NO_SITE), lambda: True)
+    one, other = Thing(), Thing()
+
+    def step(*things):
+        for thing in things:
+            loop.begins(thing)
+            recorder.advance(1)
+
+    def ticks():
+        profile = recorder.snapshot()
+        profile.check()
+        return sum(each.ticks for path, each in profile.loops.items() if path.endswith("env"))
+
+    step(one, other, other, one)
+    assert ticks() == 1  # the next one's has not ended
+    for _ in range(3):  # each a thread of its own, though it may have the last one's number
+        thread = threading.Thread(target=step, args=(other, other))
+        thread.start()
+        thread.join()
+    assert ticks() == 4
+    loop.is_over(other)  # of another thread
+    assert is_inside(recorder)
+    loop.is_over(one)
+    assert not is_inside(recorder)
+    step(other, other)
+    assert ticks() == 5
+    gone = weakref.ref(other)
+    del other
+    assert gone() is None
+    step(one, one)
+    assert ticks() == 7
+
+
+def test_whose_loop_it_is_not_ticks_nothing(recorder):
+    loop = UnmarkedLoop(recorder.timed_section("env", NO_SITE), lambda: False)
+    thing = Thing()
+    loop.begins(thing)
+    loop.begins(thing)
+    assert not is_inside(recorder)
+
+
+def test_what_the_program_marks_ends_them_for_good(recorder):
+    loop = recorder.timed_section("env", NO_SITE)
+    assert tick_unmarked(loop)
+    with recorder.section("mine"):
+        assert not tick_unmarked(loop)
+    assert not tick_unmarked(loop)
+    assert paths(recorder) == {"env": 0, "mine": 1}
+
+
+def test_unmarked_ticks_of_tasks_do_not_stand_between_their_sections(recorder):
+    loop = recorder.timed_section("env", NO_SITE)
+    rows = recorder.timed_section("rows", NO_SITE)
+
+    async def work():
+        for _ in range(3):
+            tick_unmarked(loop)
+            with rows:
+                await asyncio.sleep(0)
+
+    async def main():
+        await asyncio.gather(work(), work())
+
+    asyncio.run(main())
+    found = paths(recorder)
+    assert found["env/rows"] == 6
+    assert not recorder.snapshot().losses
