@@ -22,11 +22,11 @@ UNITS_AT_MOST = 24
 LEAST_SHARE = 0.001
 
 _BEFORE: tuple[Column[TreeRow], ...] = (
-    Column("share", "share", "share", 0, lambda row: row.share, "Share of the run's time."),
-    Column("ns", "total", "ns", 5, lambda row: round(row.ns), "Total time."),
+    Column("share", "share", "share", 0, "Share of the run's time."),
+    Column("ns", "total", "ns", 5, "Total time.", lambda row: round(row.ns)),
 )
 _AFTER: tuple[Column[TreeRow], ...] = (
-    Column("calls", "calls", "count", 4, lambda row: row.stats.count or None, "Completed calls."),
+    Column("calls", "calls", "count", 4, "Completed calls.", lambda row: row.stats.count or None),
 )
 
 
@@ -68,7 +68,7 @@ def _of_unit(unit: Unit, title: str) -> Column[TreeRow]:
     def value(row: TreeRow) -> int | None:
         return _had(row, [unit]).get(unit)
 
-    return Column(f"of_{unit.name}", title, "ns", 0, value, f"Time of {visible(unit.name)} in the run.")
+    return Column(f"of_{unit.name}", title, "ns", 0, f"Time of {visible(unit.name)} in the run.", value)
 
 
 def _spreads(rows: Sequence[TreeRow], units: Sequence[Unit]) -> list[Column[TreeRow]]:
@@ -96,10 +96,10 @@ def _spreads(rows: Sequence[TreeRow], units: Sequence[Unit]) -> list[Column[Tree
         return found.slowest.name if found else None
 
     return [
-        Column("min_ns", "min", "ns", 3, low, "The smallest time of those with any."),
-        Column("median_ns", "median", "ns", 2, middle, "The middle."),
-        Column("max_ns", "max", "ns", 1, high, "The largest time."),
-        Column("slowest", "slowest", "", 0, slowest, "The process, thread or role with the largest time."),
+        Column("min_ns", "min", "ns", 3, "The smallest time of those with any.", low),
+        Column("median_ns", "median", "ns", 2, "The middle.", middle),
+        Column("max_ns", "max", "ns", 1, "The largest time.", high),
+        Column("slowest", "slowest", "", 0, "The process, thread or role with the largest time.", slowest),
     ]
 
 

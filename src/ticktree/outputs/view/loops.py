@@ -13,7 +13,7 @@ from ticktree.outputs.view import currency
 from ticktree.outputs.view.model import Headline
 from ticktree.outputs.view.notes import ages
 from ticktree.outputs.view.notes import pace as pace_lines
-from ticktree.outputs.view.tables import Column, filled, shown
+from ticktree.outputs.view.tables import Column, shown, table_of
 from ticktree.outputs.writing import formatting
 from ticktree.outputs.writing.document import Entry, Table
 from ticktree.outputs.writing.visible import visible
@@ -48,42 +48,29 @@ def worst_ticks(
     limit_ns = loop.budget_ns or UNUSUAL * (loop.stats.p50_ns or 0)
     ticks = [tick for place, tick in enumerate(loop.worst) if not place or tick.duration_ns > limit_ns]
     shown = loop.worst if options.all else ticks[:TICKS_SHOWN]
-    return [[_when(tick), *_parts(profile, loop, tick, options, names), *_causes(tick)] for tick in shown]
+    return [list(_tick(profile, loop, tick, options, names)) for tick in shown]
 
 
-def _when(tick: WorstTick) -> str:
-    started = formatting.time(tick.started_ns)
-    return f"tick {formatting.count(tick.tick)} at {started} took {formatting.time(tick.duration_ns)}"
-
-
-def _parts(
+def _tick(
     profile: Profile, loop: Loop, tick: WorstTick, options: ViewOptions, names: ShortNames
-) -> list[str]:
-    parts = [_Part(profile, loop, tick, path, names) for path in _slowest_parts(loop, tick)]
-    parts.sort(key=lambda part: (-part.excess_ns, part.path))
-    return [part.text() for part in (parts if options.all else parts[:PARTS_SHOWN])]
+) -> Iterator[str]:
+    started, took = formatting.time(tick.started_ns), formatting.time(tick.duration_ns)
+    yield f"tick {formatting.count(tick.tick)} at {started} took {took}"
+    parts = sorted(_part(profile, loop, tick, path, names) for path in _slowest_parts(loop, tick))
+    yield from (text for _, _, text in (parts if options.all else parts[:PARTS_SHOWN]))
+    yield from (_cause(key, amount) for key, amount in sorted(tick.causes.items()) if amount)
 
 
-def _causes(tick: WorstTick) -> list[str]:
-    return [_cause(key, amount) for key, amount in sorted(tick.causes.items()) if amount]
-
-
-class _Part:
-    """A part of a tick, and its usual time."""
-
-    def __init__(self, profile: Profile, loop: Loop, tick: WorstTick, path: str, names: ShortNames) -> None:
-        self.path = path
-        self.took_ns = tick.breakdown[path]
-        self.name = visible(names.joined(paths.split(path)[len(paths.split(loop.path)) :]))
-        node = profile.root.find(path)
-        self.usual_ns = 0 if node is None else loop.calls_of(node).sum_ns // max(1, loop.stats.count)
-        self.excess_ns = self.took_ns - self.usual_ns
-
-    def text(self) -> str:
-        text = f"{self.name} {formatting.time(self.took_ns)}"
-        if self.usual_ns and self.took_ns > UNUSUAL * self.usual_ns:
-            text += f" (usually {formatting.time(self.usual_ns)})"
-        return text
+def _part(
+    profile: Profile, loop: Loop, tick: WorstTick, path: str, names: ShortNames
+) -> tuple[int, str, str]:
+    """Return a part of a tick as text, after what orders it: by how much it is longer than usual."""
+    took_ns, node = tick.breakdown[path], profile.root.find(path)
+    usual_ns = 0 if node is None else loop.calls_of(node).sum_ns // max(1, loop.stats.count)
+    name = visible(names.joined(paths.split(path)[len(paths.split(loop.path)) :]))
+    is_unusual = usual_ns and took_ns > UNUSUAL * usual_ns
+    usually = f" (usually {formatting.time(usual_ns)})" if is_unusual else ""
+    return usual_ns - took_ns, path, f"{name} {formatting.time(took_ns)}{usually}"
 
 
 def _slowest_parts(loop: Loop, tick: WorstTick) -> Iterator[str]:
@@ -137,10 +124,6 @@ class LoopRow:
         return self.loop.busy_ns / (self.view.threads if self.view else 1) / self.run_ns
 
 
-def _pace(row: LoopRow) -> str:
-    return currency.pace(row.view) if row.view else formatting.ABSENT
-
-
 def _tail(row: LoopRow) -> int | None:
     return row.loop.stats.p99_ns if row.loop.stats.count >= LEAST_FOR_P99 else None
 
@@ -159,34 +142,19 @@ LOOPS: tuple[Column[LoopRow], ...] = (
         "pace",
         "",
         0,
-        _pace,
         "The rate that the loop holds, or its rate and its target rate. Without a target, its speed; for a section "
         "called a few times, the time per call.",
+        lambda row: currency.pace(row.view) if row.view else formatting.ABSENT,
     ),
-    Column(
-        "tick_ns",
-        "mean",
-        "ns",
-        4,
-        lambda row: round(row.view.tick_ns) if row.view else None,
-        "The mean tick.",
-        detail=True,
-    ),
-    Column(
-        "busy_ns",
-        "busy",
-        "ns",
-        4,
-        lambda row: round(row.view.busy_ns) if row.view else None,
-        "The mean tick less its waits and sleeps.",
-    ),
+    Column("tick_ns", "mean", "ns", 4, "The mean tick.", "view.tick_ns", detail=True),
+    Column("busy_ns", "busy", "ns", 4, "The mean tick less its waits and sleeps.", "view.busy_ns"),
     Column(
         "headroom_ns",
         "headroom",
         "ns",
         2,
-        lambda row: currency.headroom_ns(row.view) if row.view else None,
         "How much longer a tick could be busy at the target rate.",
+        lambda row: currency.headroom_ns(row.view) if row.view else None,
         optional=True,
     ),
     Column(
@@ -194,28 +162,26 @@ LOOPS: tuple[Column[LoopRow], ...] = (
         "budget",
         "ns",
         6,
-        lambda row: row.loop.budget_ns,
         "The time that the target rate allows per tick.",
+        "loop.budget_ns",
         optional=True,
         detail=True,
     ),
-    Column("p50_ns", "p50", "ns", 6, lambda row: row.loop.stats.p50_ns, "The median tick.", detail=True),
-    Column("p99_ns", "p99", "ns", 3, _tail, "99% of ticks are not longer; from 100 ticks on."),
-    Column("max_ns", "max", "ns", 3, lambda row: row.loop.stats.max_ns, "The longest tick."),
+    Column("p50_ns", "p50", "ns", 6, "The median tick.", "loop.stats.p50_ns", detail=True),
+    Column("p99_ns", "p99", "ns", 3, "99% of ticks are not longer; from 100 ticks on.", _tail),
+    Column("max_ns", "max", "ns", 3, "The longest tick.", "loop.stats.max_ns"),
     Column(
         "missed",
         "missed",
         "count",
         0,
-        lambda row: row.loop.missed if row.loop.budget_ns is not None or row.loop.missed else None,
         "Ticks whose busy time exceeds the budget.",
+        lambda row: row.loop.missed if row.loop.budget_ns is not None or row.loop.missed else None,
         text=lambda row: missed(row.loop),
         optional=True,
     ),
-    Column(
-        "ticks", "ticks", "count", 1, lambda row: row.loop.stats.count, "Steady ticks, after the warm-up."
-    ),
-    Column("run", "of run", "share", 5, lambda row: row.run_share, "Share of the run that its ticks took."),
+    Column("ticks", "ticks", "count", 1, "Steady ticks, after the warm-up.", "loop.stats.count"),
+    Column("run", "of run", "share", 5, "Share of the run that its ticks took.", "run_share"),
 )
 
 
@@ -224,18 +190,13 @@ def loops(context: Context, options: ViewOptions) -> Table | None:
     every = [LoopRow(loop, context.view_of(loop.path), context.run_ns) for loop in context.all_loops]
     if not every:
         return None
-    rows = every if options.all else _foremost(every)
-    columns = shown(LOOPS, rows, details=options.all)
-    entries = [filled(_entry(row, context, options), columns, row) for row in rows]
+    # All loops that are late, and as many of the others as there is room for.
+    kept = [row for at, row in enumerate(every) if row.is_late or at < SHOWN]
+    rows = every if options.all or len(every) == len(kept) + 1 else kept
     left = len(every) - len(rows)
     remark = f"{formatting.counted(left, 'more loop')} without missed ticks" if left else ""
-    return Table("loops", "loop", [column.head for column in columns], entries, remark=remark)
-
-
-def _foremost(every: list[LoopRow]) -> list[LoopRow]:
-    """Return all loops that are late, and as many of the others as there is room for."""
-    kept = [row for at, row in enumerate(every) if row.is_late or at < SHOWN]
-    return every if len(every) == len(kept) + 1 else kept
+    items = ((_entry(row, context, options), row) for row in rows)
+    return table_of("loops", "loop", shown(LOOPS, rows, details=options.all), items, remark=remark)
 
 
 def _entry(row: LoopRow, context: Context, options: ViewOptions) -> Entry:
@@ -256,11 +217,11 @@ def _entry(row: LoopRow, context: Context, options: ViewOptions) -> Entry:
 def headlines(context: Context, options: ViewOptions) -> list[Headline]:
     """Return the line of the main loop; with `options.all`, one line per loop."""
     views = context.loops if options.all else context.main_loops[:1]
-    return [_headline(view) for view in views if view.loop is not None]
-
-
-def _headline(view: LoopView) -> Headline:
-    return Headline(view.path, currency.called(view), list(_pieces(view)), view.fails)
+    return [
+        Headline(view.path, currency.called(view), list(_pieces(view)), view.fails)
+        for view in views
+        if view.loop is not None
+    ]
 
 
 def _pieces(view: LoopView) -> Iterator[str]:

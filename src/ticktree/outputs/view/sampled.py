@@ -83,9 +83,9 @@ def _bounds(row: SampledRow) -> str:
 
 
 _FUNCTIONS: tuple[Column[SampledRow], ...] = (
-    Column("share", "share", "share", 0, lambda row: row.share, "Share of the sampled time."),
-    Column("interval", "95%", "", 2, _bounds, "The 95% confidence interval of the share."),
-    Column("ns", "time", "ns", 1, lambda row: row.ns, "The recorded time, in proportion to the share."),
+    Column("share", "share", "share", 0, "Share of the sampled time."),
+    Column("interval", "95%", "", 2, "The 95% confidence interval of the share.", _bounds),
+    Column("ns", "time", "ns", 1, "The recorded time, in proportion to the share."),
 )
 
 
@@ -135,8 +135,8 @@ class _CallRow:
 
 
 _CALLS: tuple[Column[_CallRow], ...] = (
-    Column("share", "share", "share", 0, lambda row: row.share, "Share of the sampled time."),
-    Column("ns", "time", "ns", 0, lambda row: round(row.last.ns), "Its time, calls included."),
+    Column("share", "share", "share", 0, "Share of the sampled time."),
+    Column("ns", "time", "ns", 0, "Its time, calls included.", lambda row: round(row.last.ns)),
 )
 
 

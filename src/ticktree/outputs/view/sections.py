@@ -6,12 +6,12 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from ticktree.analysis.bottlenecks import MOST, Bottleneck, CategoryShare, category_shares, not_worth_doing
+from ticktree.analysis.bottlenecks import MOST, Bottleneck, category_shares, not_worth_doing
 from ticktree.analysis.context import Context
 from ticktree.analysis.loops import LoopView, SectionView
 from ticktree.outputs.options import ViewOptions
 from ticktree.outputs.view import currency
-from ticktree.outputs.view.tables import CATEGORIES, Column, filled, shown
+from ticktree.outputs.view.tables import CATEGORIES, Column, shown, table_of
 from ticktree.outputs.writing import formatting
 from ticktree.outputs.writing.document import Entry, Table, Tone
 from ticktree.outputs.writing.grid import cut
@@ -63,10 +63,7 @@ class Named:
 
 
 def _calls(row: Named) -> str:
-    return _few(row.calls)
-
-
-def _few(calls: float) -> str:
+    calls = row.calls
     if not calls:
         return ""
     if round(calls) and abs(calls - round(calls)) < EVERY_TICK:
@@ -78,9 +75,9 @@ def by_name_columns(view: LoopView) -> tuple[Column[Named], ...]:
     """Return the columns of `self_times`."""
     per = f"per {currency.noun(view)}" if view.loop else "time"
     return (
-        Column("share", "share", "share", 0, lambda row: row.share, "Self time as a share of the tick."),
-        Column("self_ns", per, "ns", 0, lambda row: round(row.self_ns), "Self time per tick."),
-        Column("calls", "calls", "count", 1, lambda row: row.calls, "Calls per tick.", text=_calls),
+        Column("share", "share", "share", 0, "Self time as a share of the tick."),
+        Column("self_ns", per, "ns", 0, "Self time per tick."),
+        Column("calls", "calls", "count", 1, "Calls per tick.", text=_calls),
     )
 
 
@@ -98,16 +95,13 @@ def self_times(view: LoopView, options: ViewOptions, most: int = SHOWN) -> Table
     kept = named if options.all else [row for row in named[:most] if row.share >= LEAST_SHARE]
     if len(kept) == len(named) - 1:
         kept = named
-    columns = shown(by_name_columns(view), kept)
-    entries = [filled(_entry(row, view), columns, row) for row in kept]
+    items = [(_entry(row, view), row) for row in kept]
     rest = named[len(kept) :]
     if rest:
         together = Named(f"{len(rest)} more", [each for row in rest for each in row.sections], view.tick_ns)
-        entries.append(
-            filled(Entry(together.name, (), tone="faint", share=together.share), columns, together)
-        )
+        items.append((Entry(together.name, (), tone="faint", share=together.share), together))
     title = f"Where {currency.one(view)} goes (self time)"
-    return Table(title, "section", [column.head for column in columns], entries, bar_rank=_BAR_RANK)
+    return table_of(title, "section", shown(by_name_columns(view), kept), items, bar_rank=_BAR_RANK)
 
 
 def _named(view: LoopView) -> Iterator[Named]:
@@ -129,16 +123,9 @@ def _name(view: LoopView, section: SectionView) -> str:
 def _entry(row: Named, view: LoopView) -> Entry:
     largest = row.sections[0]
     tone: Tone = "wait" if largest.is_wait else "plain"
-    mark = "slack" if largest.is_slack else "wait" if largest.is_wait else "loop" if largest.is_loop else ""
-    return Entry(
-        name=cut(row.name, NAME_CELLS),
-        cells=(),
-        tone=tone,
-        mark=mark,
-        notes=_where(row, view),
-        share=row.share,
-        path=largest.path if len(row.sections) == 1 else "",
-    )
+    mark = mark_of(largest).replace("self", "")  # the name says so
+    path = largest.path if len(row.sections) == 1 else ""
+    return Entry(cut(row.name, NAME_CELLS), (), tone, mark, _where(row, view), share=row.share, path=path)
 
 
 def _where(row: Named, view: LoopView) -> list[str]:
@@ -192,24 +179,15 @@ def section_table(context: Context, view: LoopView) -> Table | None:
     rows = [one for one in context.bottlenecks if one.view is view]
     if len(rows) < 2:
         return None
-    columns = shown(SECTIONS, rows)
-    name = currency.called(view)
-    entries = [filled(_section_entry(one), columns, one) for one in rows]
-    title = f"sections of {name}"
-    return Table(title, title, [column.head for column in columns], entries, bar_rank=6)
+    title = f"sections of {currency.called(view)}"
+    items = ((_section_entry(one), one) for one in rows)
+    return table_of(title, title, shown(SECTIONS, rows), items, bar_rank=6)
 
 
 def _section_entry(one: Bottleneck) -> Entry:
     tone: Tone = "wait" if one.section.is_wait else "faint" if one.section.is_parallel else "plain"
     name = visible(one.view.name_of(one.section)) if one.section.path else "outside all sections"
-    return Entry(
-        name=name,
-        cells=(),
-        tone=tone,
-        mark=mark_of(one.section),
-        share=None if one.section.is_parallel else one.share,
-        path=one.section.path,
-    )
+    return Entry(name, (), tone, mark_of(one.section), share=_share(one), path=one.section.path)
 
 
 def mark_of(section: SectionView) -> str:
@@ -227,66 +205,42 @@ def mark_of(section: SectionView) -> str:
 
 def _without(one: Bottleneck) -> str:
     """Return the loop's speed now and without a section, in the loop's currency."""
-    return currency.gain(one.saving, one.view if one.view.loop else None).partition("  ")[2] or (
-        currency.gain(one.saving, one.view if one.view.loop else None)
-    )
+    gain = currency.gain(one.saving, one.view if one.view.loop else None)
+    return gain.partition("  ")[2] or gain
 
 
-def _call_ns(one: Bottleneck) -> int | None:
-    return None if one.call_ns is None else round(one.call_ns)
+def _share(one: Bottleneck) -> float | None:
+    return None if one.section.is_parallel else one.share
 
 
 SECTIONS: tuple[Column[Bottleneck], ...] = (
-    Column(
-        "share",
-        "share",
-        "share",
-        0,
-        lambda one: None if one.section.is_parallel else one.share,
-        "Self time as a share of the tick.",
-    ),
-    Column("self_ns", "self", "ns", 2, lambda one: round(one.section.self_ns) or None, "Self time per tick."),
-    Column("call_ns", "self per call", "ns", 1, _call_ns, "Self time of one call."),
+    Column("share", "share", "share", 0, "Self time as a share of the tick.", _share),
+    Column("self_ns", "self", "ns", 2, "Self time per tick.", lambda one: round(one.section.self_ns) or None),
+    Column("call_ns", "self per call", "ns", 1, "Self time of one call."),
     Column(
         "calls",
         "calls",
         "count",
         5,
-        lambda one: round(one.section.calls * one.view.ticks) or None,
         "In all steady ticks.",
+        lambda one: round(one.section.calls * one.view.ticks) or None,
     ),
     Column(
         "without",
         "without it",
         "",
         0,
-        lambda one: None if one.saving is None else one.saving.share,
         "The loop's speed now, and if the section took no time.",
-        text=_without,
+        "saving.share",
+        _without,
     ),
-    Column(
-        "score",
-        "score",
-        "score",
-        4,
-        lambda one: one.score,
-        "0 to 100: the weighted mean of share, time per call and memory.",
-    ),
-    Column(
-        "memory_bytes",
-        "memory",
-        "bytes",
-        3,
-        lambda one: one.memory_bytes,
-        "The most memory that a call needed.",
-        optional=True,
-    ),
+    Column("score", "score", "score", 4, "0 to 100: the weighted mean of share, time per call and memory."),
+    Column("memory_bytes", "memory", "bytes", 3, "The most memory that a call needed.", optional=True),
     Column(
         "device_memory_bytes",
         "device",
         "bytes",
         2,
-        lambda one: one.device_memory_bytes,
         "The most device memory that a call needed.",
         optional=True,
     ),
@@ -299,9 +253,8 @@ def categories(view: LoopView) -> Table | None:
     if len(found) < 2:
         return None
     title = f"{visible(view.name) if view.loop else 'the run'} by category"
-    entries = [filled(_category(one), CATEGORIES, one) for one in found]
-    return Table(title, title, [column.head for column in CATEGORIES], entries, bar_rank=2)
-
-
-def _category(one: CategoryShare) -> Entry:
-    return Entry(visible(one.name), (), tone="wait" if one.name == "waiting" else "plain", share=one.share)
+    tones: dict[str, Tone] = {"waiting": "wait"}
+    items = (
+        (Entry(visible(one.name), (), tones.get(one.name, "plain"), share=one.share), one) for one in found
+    )
+    return table_of(title, title, CATEGORIES, items, bar_rank=2)

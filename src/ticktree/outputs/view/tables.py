@@ -5,9 +5,9 @@ A new column is one entry.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from ticktree.analysis.bottlenecks import CategoryShare
 from ticktree.analysis.context import Context
@@ -46,9 +46,10 @@ class Column(Generic[Shown]):
         title: its head for people.
         unit: of its values: a key of `formatting.UNITS`, or "" for words.
         rank: the order in which columns are dropped if there is no room, the highest first; 0 is never dropped.
-        value: returns an item's value; None for an empty cell.
         help: its meaning, in a sentence.
+        value: returns an item's value, None for an empty cell; or its attribute, such as "loop.ticks", by default `key`.
         text: formats the value, if not by its unit.
+        empty: the text of an empty cell.
         optional: whether it is left out if all its cells are empty.
         detail: whether it is shown only with `--all`.
     """
@@ -57,9 +58,10 @@ class Column(Generic[Shown]):
     title: str
     unit: str
     rank: int
-    value: Callable[[Shown], Value]
-    help: str = ""
+    help: str
+    value: Callable[[Shown], Value] | str = ""
     text: Callable[[Shown], str] | None = None
+    empty: str = ""
     optional: bool = False
     detail: bool = False
 
@@ -68,13 +70,23 @@ class Column(Generic[Shown]):
         """The head of the column."""
         return Head(self.title, self.rank, not self.unit, self.key, self.unit, self.help)
 
+    def of(self, item: Shown) -> Value:
+        """Return an item's value; None for an empty cell."""
+        if not isinstance(self.value, str):
+            return self.value(item)
+        found: Any = item
+        for name in (self.value or self.key).split("."):
+            found = None if found is None else getattr(found, name)
+        value: Value = round(found) if self.unit == "ns" and found is not None else found
+        return value
+
     def cell(self, item: Shown) -> str:
         """Return an item's cell, safe to show."""
         if self.text is not None:
             return self.text(item)
-        value = self.value(item)
+        value = self.of(item)
         if value is None:
-            return ""
+            return self.empty
         return visible(value) if isinstance(value, str) else formatting.UNITS[self.unit](value)
 
 
@@ -86,17 +98,26 @@ def shown(
         column
         for column in columns
         if (details or not column.detail)
-        and (not column.optional or any(column.value(item) is not None for item in items))
+        and (not column.optional or any(column.of(item) is not None for item in items))
     ]
 
 
 def filled(entry: Entry, columns: Sequence[Column[Shown]], item: Shown) -> Entry:
     """Return `entry` with the cells and values of `item`."""
-    return replace(
-        entry,
-        cells=[column.cell(item) for column in columns],
-        values=[column.value(item) for column in columns],
-    )
+    cells, values = [column.cell(item) for column in columns], [column.of(item) for column in columns]
+    return replace(entry, cells=cells, values=values)
+
+
+def table_of(
+    title: str,
+    noun: str,
+    columns: Sequence[Column[Shown]],
+    items: Iterable[tuple[Entry, Shown]],
+    **others: Any,
+) -> Table:
+    """Return a table of items, each with the entry that has all of its row but the cells; `others` as in `Table`."""
+    heads = [column.head for column in columns]
+    return Table(title, noun, heads, [filled(entry, columns, item) for entry, item in items], **others)
 
 
 def quantile(name: str) -> Callable[[Gauge], float | None]:
@@ -111,84 +132,55 @@ def quantile(name: str) -> Callable[[Gauge], float | None]:
 
 
 GAUGES: tuple[Column[Gauge], ...] = (
-    Column("last", "last", "reading", 0, lambda gauge: gauge.last, "The last reading."),
-    Column("min", "min", "reading", 1, lambda gauge: gauge.min, "The smallest reading."),
-    Column("p50", "p50", "reading", 1, quantile("p50"), "The median."),
-    Column("p99", "p99", "reading", 2, quantile("p99"), "99% of readings are not larger."),
-    Column("max", "max", "reading", 0, lambda gauge: gauge.max, "The largest reading."),
-    Column("zero", "at 0", "share", 2, lambda gauge: gauge.zero_share, "Share of the readings that are 0."),
-    Column("readings", "readings", "count", 1, lambda gauge: gauge.count, "Number of readings."),
+    Column("last", "last", "reading", 0, "The last reading."),
+    Column("min", "min", "reading", 1, "The smallest reading."),
+    Column("p50", "p50", "reading", 1, "The median.", quantile("p50")),
+    Column("p99", "p99", "reading", 2, "99% of readings are not larger.", quantile("p99")),
+    Column("max", "max", "reading", 0, "The largest reading."),
+    Column("zero", "at 0", "share", 2, "Share of the readings that are 0.", "zero_share"),
+    Column("readings", "readings", "count", 1, "Number of readings.", "count"),
 )
 
 ROLES: tuple[Column[Presence], ...] = (
-    Column("count", "count", "count", 0, lambda one: one.role.count, "Number of processes or threads."),
-    Column("in_sections", "in sections", "ns", 3, lambda one: one.in_sections_ns, "Time in any section."),
+    Column("count", "count", "count", 0, "Number of processes or threads.", "role.count"),
+    Column("in_sections", "in sections", "ns", 3, "Time in any section.", "in_sections_ns"),
     Column(
         "waiting",
         "waiting",
         "share",
         1,
-        lambda one: one.waited_share,
         "Share of that time spent waiting.",
-        text=lambda one: (
-            "not instrumented" if one.waited_share is None else formatting.share(one.waited_share)
-        ),
+        "waited_share",
+        empty="not instrumented",
     ),
-    Column(
-        "imbalance",
-        "imbalance",
-        "share",
-        2,
-        lambda one: one.imbalance.share if one.imbalance else None,
-        "How unevenly the busy time is shared.",
-    ),
-    Column(
-        "busiest",
-        "busiest",
-        "",
-        4,
-        lambda one: one.imbalance.busiest.name if one.imbalance else None,
-        "The one with the most busy time.",
-    ),
+    Column("imbalance", "imbalance", "share", 2, "How unevenly the busy time is shared.", "imbalance.share"),
+    Column("busiest", "busiest", "", 4, "The one with the most busy time.", "imbalance.busiest.name"),
 )
 
 WAITS: tuple[Column[Waiting], ...] = (
-    Column("waited", "waited", "ns", 0, lambda one: one.waited_ns, "Waiting time of all of them."),
-    Column("of_its_time", "of its time", "share", 1, lambda one: one.share, "Share of their time."),
-    Column("waits", "waits", "count", 5, lambda one: one.calls, "Number of waits."),
+    Column("waited", "waited", "ns", 0, "Waiting time of all of them.", "waited_ns"),
+    Column("of_its_time", "of its time", "share", 1, "Share of their time.", "share"),
+    Column("waits", "waits", "count", 5, "Number of waits.", "calls"),
 )
 
 CATEGORIES: tuple[Column[CategoryShare], ...] = (
-    Column("share", "share", "share", 0, lambda one: one.share, "Share of the tick."),
-    Column("time", "time", "ns", 0, lambda one: one.ns, "Self time per tick."),
-    Column(
-        "sections", "sections", "count", 1, lambda one: one.sections, "Number of sections with self time."
-    ),
+    Column("share", "share", "share", 0, "Share of the tick."),
+    Column("time", "time", "ns", 0, "Self time per tick.", lambda one: one.ns),
+    Column("sections", "sections", "count", 1, "Number of sections with self time."),
 )
 
 CRITICAL: tuple[Column[CriticalShare], ...] = (
-    Column("share", "share", "share", 0, lambda one: one.share, "Share of the run's length."),
-    Column("time", "time", "ns", 0, lambda one: one.ns, "The most by which the run could be shorter."),
-    Column(
-        "speedup",
-        "faster at most",
-        "factor",
-        1,
-        lambda one: one.speedup,
-        "The same as a factor.",
-        text=lambda one: (
-            formatting.ABSENT if one.speedup is None else formatting.UNITS["factor"](one.speedup)
-        ),
-    ),
+    Column("share", "share", "share", 0, "Share of the run's length."),
+    Column("time", "time", "ns", 0, "The most by which the run could be shorter.", "ns"),
+    Column("speedup", "faster at most", "factor", 1, "The same as a factor.", empty=formatting.ABSENT),
 )
 
 
 def gauges(profile: Profile) -> Table:
     """Return the gauges that the program of `profile` reported; those of the machine are in the headline."""
     own = programs_own(profile.gauges)
-    ordered = [own[name] for name in sorted(own)]
-    entries = [filled(Entry(visible(gauge.name), ()), GAUGES, gauge) for gauge in ordered]
-    return Table("gauges", "gauge", [column.head for column in GAUGES], entries)
+    items = ((Entry(visible(own[name].name), ()), own[name]) for name in sorted(own))
+    return table_of("gauges", "gauge", GAUGES, items)
 
 
 CRITICAL_SHOWN = 6
@@ -207,13 +199,16 @@ def critical(profile: Profile, options: ViewOptions) -> Table | None:
         return None
     shown = path if options.all or len(path) == CRITICAL_SHOWN + 1 else path[:CRITICAL_SHOWN]
     names = ShortNames(profile.root)
-    entries = [_critical_entry(one, names) for one in shown]
+    items = [(_critical_entry(one, names), one) for one in shown]
+    table = table_of("critical path", "critical path", CRITICAL, items, bar_rank=_BAR_RANK, remark=BOUND)
     rest = path[len(shown) :]
-    if rest:
-        share, ns = sum(one.share for one in rest), sum(one.ns for one in rest)
-        entries.append(_shorter(len(rest), share, ns))
-    heads = [column.head for column in CRITICAL]
-    return Table("critical path", "critical path", heads, entries, bar_rank=_BAR_RANK, remark=BOUND)
+    if not rest:
+        return table
+    share, ns = sum(one.share for one in rest), sum(one.ns for one in rest)
+    cells = (formatting.share(share), formatting.time(ns), "")
+    return replace(
+        table, entries=[*table.entries, Entry(f"{len(rest)} shorter", cells, tone="faint", share=share)]
+    )
 
 
 def _critical_entry(one: CriticalShare, names: ShortNames) -> Entry:
@@ -223,17 +218,7 @@ def _critical_entry(one: CriticalShare, names: ShortNames) -> Entry:
     if not is_alone and most_ns >= NAMED_SHARE * one.ns:
         notes.append(f"{formatting.share(most_ns / one.ns)} of it {visible(name)}")
     shown = visible(f"{name if is_alone else one.role} in {last_name(one.path, names)}")
-    return filled(Entry(shown, (), notes=notes, share=one.share, path=one.path), CRITICAL, one)
-
-
-def _shorter(count: int, share: float, ns: int) -> Entry:
-    cells = {"share": formatting.share(share), "time": formatting.time(ns)}
-    return Entry(
-        name=f"{count} shorter",
-        cells=[cells.get(column.key, "") for column in CRITICAL],
-        tone="faint",
-        share=share,
-    )
+    return Entry(shown, (), notes=notes, share=one.share, path=one.path)
 
 
 WAITS_SHOWN = 6
@@ -250,18 +235,13 @@ def why_idle(context: Context, options: ViewOptions) -> Table | None:
     known = [wait for wait in waitings(context) if wait.causes]
     if not options.all:
         known = [wait for wait in known if (wait.share or 0.0) >= LEAST_WAIT_SHARE][:WAITS_SHOWN]
-    heads = [column.head for column in WAITS]
-    return (
-        Table("why idle", "who waits", heads, [_wait(wait, context, options) for wait in known])
-        if known
-        else None
-    )
+    items = ((_wait(wait, context, options), wait) for wait in known)
+    return table_of("why idle", "who waits", WAITS, items) if known else None
 
 
 def _wait(wait: Waiting, context: Context, options: ViewOptions) -> Entry:
     name = visible(f"{who(wait.role.name, wait.count)} in {last_name(wait.path, context.short_names)}")
-    entry = Entry(name, (), tone="wait", notes=tuple(_causes(wait, context, options)), path=wait.path)
-    return filled(entry, WAITS, wait)
+    return Entry(name, (), tone="wait", notes=tuple(_causes(wait, context, options)), path=wait.path)
 
 
 def _causes(wait: Waiting, context: Context, options: ViewOptions) -> Iterator[str]:
@@ -286,11 +266,8 @@ def _cause(cause: Cause, context: Context) -> str:
     part = most_ns / cause.wakes.waited_ns if cause.wakes.waited_ns else 0.0
     if count == 1 or part >= ALONE_SHARE:
         return f"{name}{place}"
-    most = (
-        f", {formatting.share(part)} of it {name}"
-        if part >= max(NAMED_CAUSE_SHARE, NAMED_FACTOR / count)
-        else ""
-    )
+    is_named = part >= max(NAMED_CAUSE_SHARE, NAMED_FACTOR / count)
+    most = f", {formatting.share(part)} of it {name}" if is_named else ""
     return f"{who(cause.role, count)}{place}{most}"
 
 
@@ -299,30 +276,22 @@ ROLES_NAMED = 4
 
 def processes(profile: Profile, context: Context, by: By | None) -> Table:
     """Return the time and waits of each role's processes, or of its threads with `--by thread`."""
-    noun = "thread" if by == "thread" else "process"
-    entries = [_entry(presence(role, context)) for role in _roles(profile, by)]
-    title = "threads" if by == "thread" else "processes"
-    return Table(title, noun, [column.head for column in ROLES], entries)
+    title, noun, found = _roles(profile, by)
+    items = ((Entry(visible(role.name), ()), presence(role, context)) for role in found)
+    return table_of(title, noun, ROLES, items)
 
 
 def census(profile: Profile, by: By | None) -> str:
     """Return the number of processes or threads by role, in a few words."""
-    found = _roles(profile, by)
-    count = sum(role.count for role in found)
-    noun = "thread" if by == "thread" else "process"
-    return f"{formatting.counted(count, noun)}: {', '.join(_named(found))}"
-
-
-def _roles(profile: Profile, by: By | None) -> list[Role]:
-    return roles(profile, "thread" if by == "thread" else "process")
-
-
-def _named(found: Sequence[Role]) -> list[str]:
+    _, noun, found = _roles(profile, by)
     shown = found if len(found) <= ROLES_NAMED else found[: ROLES_NAMED - 1]
     names = [visible(who(role.name, role.count)) for role in shown]
     rest = sum(role.count for role in found[len(shown) :])
-    return [*names, f"{formatting.count(rest)} others"] if rest else names
+    names += [f"{formatting.count(rest)} others"] if rest else []
+    return f"{formatting.counted(sum(role.count for role in found), noun)}: {', '.join(names)}"
 
 
-def _entry(one: Presence) -> Entry:
-    return filled(Entry(visible(one.role.name), ()), ROLES, one)
+def _roles(profile: Profile, by: By | None) -> tuple[str, str, list[Role]]:
+    if by == "thread":
+        return "threads", "thread", roles(profile, "thread")
+    return "processes", "process", roles(profile, "process")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
@@ -281,31 +281,29 @@ def tree_columns(view: LoopView) -> tuple[Column[TreeRow], ...]:
     per = f"per {currency.noun(view)}" if view.loop else "time"
     of = "tick" if view.loop else "run"
     return (
-        Column("share", "share", "share", 0, lambda row: row.share, f"Share of the {of}."),
-        Column("ns", per, "ns", 0, lambda row: round(row.ns), f"Time per {of}."),
-        Column("mean_ns", "mean", "ns", 2, _of("mean_ns"), "Mean time of a call.", detail=True),
-        Column("min_ns", "min", "ns", 7, _of("min_ns"), "The shortest call.", detail=True),
-        Column("p50_ns", "p50", "ns", 3, _of("p50_ns"), "The median call.", detail=True),
-        Column("p90_ns", "p90", "ns", 6, _of("p90_ns"), "90% of calls are not longer.", detail=True),
-        Column("p99_ns", "p99", "ns", 2, _of("p99_ns"), "99% of calls are not longer.", detail=True),
-        Column("max_ns", "max", "ns", 6, _of("max_ns"), "The longest call.", detail=True),
-        Column(
-            "calls", "calls", "count", 1, lambda row: row.stats.count or None, "Completed calls.", detail=True
-        ),
+        Column("share", "share", "share", 0, f"Share of the {of}."),
+        Column("ns", per, "ns", 0, f"Time per {of}."),
+        Column("mean_ns", "mean", "ns", 2, "Mean time of a call.", "stats.mean_ns", detail=True),
+        Column("min_ns", "min", "ns", 7, "The shortest call.", "stats.min_ns", detail=True),
+        Column("p50_ns", "p50", "ns", 3, "The median call.", "stats.p50_ns", detail=True),
+        Column("p90_ns", "p90", "ns", 6, "90% of calls are not longer.", "stats.p90_ns", detail=True),
+        Column("p99_ns", "p99", "ns", 2, "99% of calls are not longer.", "stats.p99_ns", detail=True),
+        Column("max_ns", "max", "ns", 6, "The longest call.", "stats.max_ns", detail=True),
+        Column("calls", "calls", "count", 1, "Completed calls.", _calls, detail=True),
         Column(
             "raised",
             "exceptions",
             "count",
             5,
-            lambda row: row.node.raised or None if row.kind in ("section", "wait") else None,
             "Calls ended by an exception, in the whole run.",
+            lambda row: row.node.raised or None if row.kind in ("section", "wait") else None,
             optional=True,
         ),
     )
 
 
-def _of(name: str) -> Callable[[TreeRow], int | None]:
-    return lambda row: getattr(row.stats, name) if row.stats.count else None
+def _calls(row: TreeRow) -> int | None:
+    return row.stats.count or None
 
 
 def tree(
