@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
+from inspect import getmembers, isfunction
 
 from ticktree.analysis.context import Context
 from ticktree.analysis.finding import Finding
@@ -36,52 +37,10 @@ def sentence(finding: Finding, names: ShortNames) -> str:
     return visible(names.within(text))
 
 
+# A template is called as its rule is.
 _TEMPLATES: Mapping[str, Callable[[FactText], str]] = {
-    "allocation": work.allocation,
-    "anomaly-detection": work.anomaly_detection,
-    "blocked-event-loop": runs.blocked_event_loop,
-    "blocking-writes": work.blocking_writes,
-    "buffer-copies": work.buffer_copies,
-    "contended": runs.contended,
-    "copied-twice": work.copied_twice,
-    "critical": work.critical,
-    "drift": runs.drift,
-    "fixed-sleep": runs.fixed_sleep,
-    "full-queue": runs.full_queue,
-    "garbage-collection": runs.garbage_collection,
-    "gil": runs.gil,
-    "gpu-memory": work.memory,
-    "guidance": work.guidance,
-    "horizon": work.horizon,
-    "hot-line": work.hot_line,
-    "idle-worker": runs.idle_worker,
-    "imbalance": runs.imbalance,
-    "impossible-rate": work.impossible_rate,
-    "late-compilation": work.late_compilation,
-    "late-wake": runs.late_wake,
-    "list-of-arrays": work.list_of_arrays,
-    "lock-convoy": runs.lock_convoy,
-    "memory": work.memory,
-    "memory-growth": runs.memory_growth,
-    "missed-deadline": runs.missed_deadline,
-    "no-compilation": work.no_compilation,
-    "oversubscribed": runs.oversubscribed,
-    "pageable-copies": work.pageable_copies,
-    "phase-change": runs.phase_change,
-    "preprocessing": work.preprocessing,
-    "queue-merge": work.queue_merge,
-    "recompilation": work.recompilation,
-    "round-trip": work.round_trip,
-    "slow": work.slow,
-    "slow-loader": work.slow_loader,
-    "small-minibatches": work.small_minibatches,
-    "slow-rate": work.slow_rate,
-    "spikes": runs.spikes,
-    "starved": runs.starved,
-    "straggler": runs.straggler,
-    "throttled": runs.throttled,
-    "too-few-ticks": runs.too_few_ticks,
-    "transport": runs.transport,
-    "uneven-tasks": runs.uneven_tasks,
-    "unused-gradients": work.unused_gradients,
-}
+    name.replace("_", "-"): template
+    for module in (runs, work)
+    for name, template in getmembers(module, isfunction)
+    if template.__module__ == module.__name__ and not name.startswith("_")
+} | {"gpu-memory": work.memory}

@@ -86,15 +86,14 @@ def losses(profile: Profile) -> list[str]:
         for what, number in sorted(profile.losses.items())
         if number and what != BEFORE_THE_TIMELINE
     ]
-    return [*([f"Not recorded: {lost[0]}", *lost[1:]] if lost else []), *_overwritten(profile)]
-
-
-def _overwritten(profile: Profile) -> Iterator[str]:
-    """Yield how many calls the timeline could not keep: every total contains them, the timeline does not."""
+    lost = [f"Not recorded: {lost[0]}", *lost[1:]] if lost else []
     overwritten = profile.losses.get(BEFORE_THE_TIMELINE, 0)
-    if overwritten:
+    if overwritten:  # every total contains them, the timeline does not
         kept, every = profile.timeline_calls - overwritten, profile.timeline_calls
-        yield f"timeline: kept the last {formatting.count(kept)} of {formatting.counted(every, 'call')}"
+        lost.append(
+            f"timeline: kept the last {formatting.count(kept)} of {formatting.counted(every, 'call')}"
+        )
+    return lost
 
 
 def provenance(context: Context, options: ViewOptions) -> list[Fact]:
@@ -116,13 +115,18 @@ def _facts(context: Context, options: ViewOptions) -> Iterator[tuple[str, str]]:
         yield "host", fact(profile, "host")
     yield "machine", _machine(profile)
     yield "gpus", fact(profile, "gpus")
-    yield "python", _python(profile)
-    libraries = ", ".join(_libraries(profile, options))
+    versions = {".".join(str(value).split(".")[:2]) for value in profile.metadata.get("python", ())}
+    yield "python", f"Python {visible(', '.join(sorted(versions)))}" if versions else ""
+    imported = {gauge.partition("/")[0] for gauge in profile.gauges} | threads(profile.gauges).keys()
+    libraries = ", ".join(
+        f"{name} {fact(profile, f'version.{name}').partition('+')[0]}"
+        for name in _LIBRARIES
+        if f"version.{name}" in profile.metadata and (options.all or name in imported)
+    )
     yield "libraries", f"installed: {libraries}" if options.all and libraries else libraries
     if True in profile.metadata.get("waited_for_devices", ()):
         yield "device_sync", "sections waited for their device: not the program's own schedule"
-    for piece in machine_pieces(profile):
-        yield "cores", piece
+    yield from (("cores", piece) for piece in machine_pieces(profile))
     if options.all:
         clock = fact(profile, "clock")
         yield "clock", f"host clock, {clock}" if clock else ""
@@ -168,20 +172,6 @@ def _machine(profile: Profile) -> str:
     cpu = " ".join(_NOISE.sub(" ", fact(profile, "cpu")).split())
     cores = fact(profile, "cores")
     return ", ".join(filter(None, (cpu, f"{cores} cores" if cores and cores != "1" else "")))
-
-
-def _python(profile: Profile) -> str:
-    versions = {".".join(str(value).split(".")[:2]) for value in profile.metadata.get("python", ())}
-    return f"Python {visible(', '.join(sorted(versions)))}" if versions else ""
-
-
-def _libraries(profile: Profile, options: ViewOptions) -> list[str]:
-    imported = {gauge.partition("/")[0] for gauge in profile.gauges} | threads(profile.gauges).keys()
-    return [
-        f"{name} {fact(profile, f'version.{name}').partition('+')[0]}"
-        for name in _LIBRARIES
-        if f"version.{name}" in profile.metadata and (options.all or name in imported)
-    ]
 
 
 def fact(profile: Profile, key: str) -> str:

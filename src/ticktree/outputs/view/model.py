@@ -134,7 +134,8 @@ def parts_of(view: ReportView) -> Iterator[Part]:
         lines = [[headline.name, *headline.pieces]]
         yield Lines(lines, "alarm" if headline.is_missed else "strong", is_apart=False)
     if view.warnings:
-        yield Lines([[_warning(each)] for each in view.warnings], "warning", mark="!  ", is_apart=False)
+        found = [f"{each.text} ({visible(each.rule)})" if each.rule else each.text for each in view.warnings]
+        yield Lines([[text] for text in found], "warning", mark="!  ", is_apart=False)
     if view.nothing:
         yield Nothing(view.nothing)
     more = f"{formatting.counted(view.more, 'more finding')}" if view.more else ""
@@ -149,10 +150,6 @@ def parts_of(view: ReportView) -> Iterator[Part]:
     yield from view.tables
     if view.closing:
         yield Lines([[line] for line in view.closing], "faint")
-
-
-def _warning(each: Warned) -> str:
-    return f"{each.text} ({visible(each.rule)})" if each.rule else each.text
 
 
 def _item(each: Recommendation) -> Item:

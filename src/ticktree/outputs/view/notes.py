@@ -9,7 +9,7 @@ from ticktree.outputs.options import ViewOptions
 from ticktree.outputs.recursion import Recursion
 from ticktree.outputs.writing import formatting
 from ticktree.outputs.writing.visible import visible
-from ticktree.profile import CallSite, Cpu, Loop, Memory, Node, Open, Profile, Stats, Work
+from ticktree.profile import Loop, Memory, Node, Profile, Work
 from ticktree.profile.measures import HOST, rates
 
 # The sleep by which a loop holds its rate, and the ages that `origin` records: children of the loop's node.
@@ -25,11 +25,7 @@ def pace(profile: Profile, loop: Loop) -> list[list[str]]:
     """Return how `loop` kept its rate: lines, each a list of pieces; no line where nothing was measured."""
     node = profile.root.find(loop.path)
     found = ages(node) if node is not None else ()
-    lines = [
-        list(_misses(loop)),
-        list(_busy(loop, node)),
-        *(list(_age(age.name, age.steady)) for age in found),
-    ]
+    lines = [list(_misses(loop)), list(_busy(loop, node)), *(list(_age(age)) for age in found)]
     return [line for line in lines if line]
 
 
@@ -57,10 +53,9 @@ def _busy(loop: Loop, node: Node | None) -> Iterator[str]:
     sum_ns, waited_ns = loop.stats.sum_ns, loop.waited_ns
     if waited_ns and sum_ns:
         busy_per_tick_ns = (sum_ns - waited_ns) // loop.stats.count
-        part = (
-            f", {formatting.share(busy_per_tick_ns / loop.budget_ns)} of the budget" if loop.budget_ns else ""
-        )
-        yield f"{formatting.time(busy_per_tick_ns)} busy per tick{part}"
+        busy = f"{formatting.time(busy_per_tick_ns)} busy per tick"
+        share = formatting.share(busy_per_tick_ns / loop.budget_ns) if loop.budget_ns else ""
+        yield f"{busy}, {share} of the budget" if share else busy
     sleep = node.children.get(SLEEP) if node is not None else None
     slept_ns = sleep.steady.sum_ns if sleep is not None and sleep.wait else 0
     if slept_ns and sum_ns:
@@ -82,9 +77,9 @@ def ages(node: Node) -> list[Node]:
     return sorted(found, key=lambda child: child.name)
 
 
-def _age(name: str, ages: Stats) -> Iterator[str]:
-    yield f"{visible(name)} {formatting.time(ages.p50_ns)} p50"
-    yield from _tail(ages.p99_ns if ages.count >= LEAST_FOR_P99 else None, ages.max_ns)
+def _age(age: Node) -> Iterator[str]:
+    yield f"{visible(age.name)} {formatting.time(age.steady.p50_ns)} p50"
+    yield from _tail(age.steady.p99_ns if age.steady.count >= LEAST_FOR_P99 else None, age.steady.max_ns)
 
 
 def _tail(p99_ns: int | None, max_ns: int | None) -> Iterator[str]:
@@ -102,7 +97,8 @@ def notes_of(
 
 def _notes(node: Node, options: ViewOptions, here: Ceilings | None, *, details: bool) -> Iterator[str]:
     if node.open is not None:
-        yield _open(node.open)
+        oldest = "for" if node.open.count == 1 else "the oldest for"
+        yield f"{formatting.count(node.open.count)} still open, {oldest} {formatting.time(node.open.age_ns)}"
     yield from notes_on_calls(node)
     if details:
         yield from _details(node, here or Ceilings())
@@ -115,12 +111,11 @@ def _details(node: Node, here: Ceilings) -> Iterator[str]:
         yield _parallel(node)
     if node.work is not None:
         yield from _work(node.work, node, here)
-    if node.cpu is not None:
-        yield from _cpu(node.cpu)
-    if node.memory is not None:
-        yield from _memory(node.memory, node)
-    if node.device_memory is not None:
-        yield from _memory(node.device_memory, node)
+    if node.cpu is not None and node.cpu.wall_ns > 0:
+        cpu_share = formatting.share(node.cpu.cpu_ns / node.cpu.wall_ns)
+        yield f"CPU {cpu_share} of {formatting.count(node.cpu.samples)} calls"
+    for memory in filter(None, (node.memory, node.device_memory)):
+        yield from _memory(memory, node)
     if node.device is not None:
         yield f"device time unsupported: {visible(node.device)}"
 
@@ -172,11 +167,6 @@ def _parallel(node: Node) -> str:
     return f"{formatting.factor(1 + concurrent_ns / node.total_ns)} parallel"
 
 
-def _open(opened: Open) -> str:
-    oldest = "for" if opened.count == 1 else "the oldest for"
-    return f"{formatting.count(opened.count)} still open, {oldest} {formatting.time(opened.age_ns)}"
-
-
 def _work(work: Work, node: Node, here: Ceilings) -> Iterator[str]:
     """Yield the work of one call and its rate over all calls, each rate with the machine's ceiling."""
     calls = node.count or 1
@@ -207,11 +197,6 @@ def _ceiling(what: str, rate: float | None, ceiling: float | None, unit: str) ->
     return f" ({what}: {number})" if is_same else f" ({what}: {number} {its_unit})"
 
 
-def _cpu(cpu: Cpu) -> Iterator[str]:
-    if cpu.wall_ns > 0:
-        yield f"CPU {formatting.share(cpu.cpu_ns / cpu.wall_ns)} of {formatting.count(cpu.samples)} calls"
-
-
 def _memory(memory: Memory, node: Node) -> Iterator[str]:
     whose = " ".join([*map(visible, sorted(memory.devices)), "memory"])
     # If it is not exact, memory that a call both allocated and freed is not counted.
@@ -229,13 +214,8 @@ def _memory(memory: Memory, node: Node) -> Iterator[str]:
 def _call_sites(node: Node) -> Iterator[str]:
     """Yield the lines that entered the node, the most frequent first, at most three of them."""
     sites = sorted(node.call_sites.items(), key=lambda entry: (not entry[0].file, -entry[1], entry[0]))
-    for site, _ in sites[:3]:
-        yield _site(site)
+    for site, _ in sites[:3]:  # the recorder counts further call sites without their places
+        place = f"{visible(site.file)}:{site.line} {visible(site.function)}"
+        yield place if site.file else "and elsewhere"
     if len(sites) > 3:
         yield f"{formatting.count(len(sites) - 3)} more call sites"
-
-
-def _site(site: CallSite) -> str:
-    if not site.file:  # the recorder counts further call sites without their places
-        return "and elsewhere"
-    return f"{visible(site.file)}:{site.line} {visible(site.function)}"

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from ticktree.analysis.sampled import SampledCall, SampledRow, SampledTime, sampled_times
 from ticktree.outputs.options import ViewOptions
-from ticktree.outputs.view.tables import Column, filled
+from ticktree.outputs.view.tables import Column, table_of
 from ticktree.outputs.writing import formatting
 from ticktree.outputs.writing.document import Entry, Table, Tone
 from ticktree.outputs.writing.grid import cut, guides
@@ -64,13 +64,10 @@ def notes(row: SampledRow, *, details: bool = False) -> list[str]:
     found = [place(row.file, row.lines[0].line)] if row.file else []
     if details and len(row.lines) > 1:
         found = [f"{place(row.file, each.line)} {formatting.share(each.share)}" for each in row.lines[:3]]
-    return [*found, *_waits(row.states)]
-
-
-def _waits(states: Mapping[str, float]) -> Iterator[str]:
-    for state, share in sorted(states.items(), key=lambda item: -item[1]):
+    for state, share in sorted(row.states.items(), key=lambda item: -item[1]):
         if state in _STATES and share >= _LEAST_STATE:
-            yield f"{_STATES[state]} {formatting.share(share)}" if share < 0.995 else _STATES[state]
+            found.append(f"{_STATES[state]} {formatting.share(share)}" if share < 0.995 else _STATES[state])
+    return found
 
 
 def is_worth_rows(time: SampledTime) -> bool:
@@ -78,13 +75,16 @@ def is_worth_rows(time: SampledTime) -> bool:
     return time.count >= LEAST_SAMPLES
 
 
-def _bounds(row: SampledRow) -> str:
-    return f"{100 * row.low:.0f}-{100 * row.high:.0f}%"
-
-
 _FUNCTIONS: tuple[Column[SampledRow], ...] = (
     Column("share", "share", "share", 0, "Share of the sampled time."),
-    Column("interval", "95%", "", 2, "The 95% confidence interval of the share.", _bounds),
+    Column(
+        "interval",
+        "95%",
+        "",
+        2,
+        "The 95% confidence interval of the share.",
+        lambda row: f"{100 * row.low:.0f}-{100 * row.high:.0f}%",
+    ),
     Column("ns", "time", "ns", 1, "The recorded time, in proportion to the share."),
 )
 
@@ -104,24 +104,15 @@ def functions(title: str, time: SampledTime, options: ViewOptions) -> Table:
     """Return the innermost functions in which time was spent, one row per function."""
     rows = time.rows()
     kept = rows if options.all else [row for row in rows[:FUNCTIONS_SHOWN] if row.share >= LEAST_SHARE]
-    entries = [filled(_function(row, options), _FUNCTIONS, row) for row in kept]
-    heads = [column.head for column in _FUNCTIONS]
     title = f"{title} {MARK}, {formatting.counted(time.count, 'sample')}"
-    return Table(title, f"function {MARK}", heads, entries, bar_rank=_BAR_RANK)
+    items = ((_function(row, options), row) for row in kept)
+    return table_of(title, f"function {MARK}", _FUNCTIONS, items, bar_rank=_BAR_RANK)
 
 
 def _function(row: SampledRow, options: ViewOptions) -> Entry:
-    return Entry(
-        name=cut(called(row.function), NAME_CELLS),
-        cells=(),
-        tone=_tone(row.states),
-        notes=notes(row, details=options.all),
-        share=row.share,
-    )
-
-
-def _tone(states: Mapping[str, float]) -> Tone:
-    return "wait" if states.get("running", 0.0) < 0.5 else "plain"
+    tone: Tone = "wait" if row.states.get("running", 0.0) < 0.5 else "plain"
+    about = notes(row, details=options.all)
+    return Entry(cut(called(row.function), NAME_CELLS), (), tone, notes=about, share=row.share)
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +127,7 @@ class _CallRow:
 
 _CALLS: tuple[Column[_CallRow], ...] = (
     Column("share", "share", "share", 0, "Share of the sampled time."),
-    Column("ns", "time", "ns", 0, "Its time, calls included.", lambda row: round(row.last.ns)),
+    Column("ns", "time", "ns", 0, "Its time, calls included.", "last.ns"),
 )
 
 
@@ -148,13 +139,9 @@ def calls(title: str, time: SampledTime, options: ViewOptions) -> Table:
         ranked = sorted(range(len(rows)), key=lambda at: (-rows[at].share, rows[at].depth, at))
         kept = set(ranked[:CALLS_SHOWN])
         rows = [row for at, row in enumerate(rows) if at in kept]
-    lines = guides([row.depth for row in rows])
-    entries = [
-        filled(_call(row, guide, trunk), _CALLS, row) for row, (guide, trunk) in zip(rows, lines, strict=True)
-    ]
-    return Table(
-        f"{title} {MARK}", f"call {MARK}", [column.head for column in _CALLS], entries, bar_rank=_BAR_RANK
-    )
+    lines = zip(rows, guides([row.depth for row in rows]), strict=True)
+    items = ((_call(row, guide, trunk), row) for row, (guide, trunk) in lines)
+    return table_of(f"{title} {MARK}", f"call {MARK}", _CALLS, items, bar_rank=_BAR_RANK)
 
 
 def _call_rows(root: SampledCall, least_ns: float) -> Iterator[_CallRow]:
@@ -177,14 +164,9 @@ def _call_rows(root: SampledCall, least_ns: float) -> Iterator[_CallRow]:
 def _call(row: _CallRow, guide: str, trunk: str) -> Entry:
     hottest = max(row.last.lines, key=lambda line: (row.last.lines[line], -line), default=0)
     names = row.names if len(row.names) <= 3 else (row.names[0], "…", row.names[-1])
-    return Entry(
-        name=cut(" \N{SINGLE RIGHT-POINTING ANGLE QUOTATION MARK} ".join(names), NAME_CELLS),
-        cells=(),
-        notes=[place(row.last.file, hottest)] if row.last.file else [],
-        guide=guide,
-        trunk=trunk,
-        share=row.share,
-    )
+    name = cut(" \N{SINGLE RIGHT-POINTING ANGLE QUOTATION MARK} ".join(names), NAME_CELLS)
+    about = [place(row.last.file, hottest)] if row.last.file else []
+    return Entry(name, (), notes=about, guide=guide, trunk=trunk, share=row.share)
 
 
 def next_marks(profile: Profile) -> list[str]:

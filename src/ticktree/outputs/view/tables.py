@@ -47,7 +47,7 @@ class Column(Generic[Shown]):
         unit: of its values: a key of `formatting.UNITS`, or "" for words.
         rank: the order in which columns are dropped if there is no room, the highest first; 0 is never dropped.
         help: its meaning, in a sentence.
-        value: returns an item's value, None for an empty cell; or its attribute, such as "loop.ticks", by default `key`.
+        value: returns an item's value, None for an empty cell; or its attribute as "loop.ticks", by default `key`.
         text: formats the value, if not by its unit.
         empty: the text of an empty cell.
         optional: whether it is left out if all its cells are empty.

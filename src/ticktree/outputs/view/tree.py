@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Literal, TypeAlias
 
 from ticktree.analysis.loops import LoopView, SectionView
@@ -13,7 +14,7 @@ from ticktree.outputs.options import ViewOptions
 from ticktree.outputs.view import currency
 from ticktree.outputs.view.notes import is_age, mark_of, notes_of
 from ticktree.outputs.view.sampled import MARK, ROWS_SHOWN, called, is_worth_rows, notes
-from ticktree.outputs.view.tables import Column, filled, shown
+from ticktree.outputs.view.tables import Column, shown, table_of
 from ticktree.outputs.writing.document import Entry, Table, Tone
 from ticktree.outputs.writing.formatting import capitalized
 from ticktree.outputs.writing.grid import guides
@@ -80,22 +81,9 @@ class TreeRow:
     notes: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Notes:
-    """The notes that the rows of a tree have."""
-
-    options: ViewOptions
-    here: Ceilings | None
-    details: bool = False
-
-    def of(self, node: Node) -> tuple[str, ...]:
-        """Return the notes on `node`."""
-        return notes_of(node, self.options, self.here, details=self.details)
-
-
 @dataclass(slots=True)
 class _Branch:
-    """A section of a tick with its children, its time, and the longest time of it and its descendants."""
+    """A section of a tick, its time, and the longest time of it and its descendants."""
 
     section: SectionView
     ns: float
@@ -131,27 +119,21 @@ def tree_rows(
         chain = _chain(branch, least_ns) if fold and depth else [branch]
         last = chain[-1]
         rows.append(_row(view, chain, depth))
-        below = [
-            each
-            for each in last.below
-            if each.most_ns >= least_ns and not (fold and is_age(each.section.node))
-        ]
+        below = [each for each in last.below if each.most_ns >= least_ns]
+        below = [each for each in below if not (fold and is_age(each.section.node))]
         below.sort(key=lambda each: (each.ns, each.section.path))
         own = last.section
         least_self_ns = max(least_ns, LEAST_SELF_SHARE * last.ns if fold else 0.0)
         if below and own.self_ns > 0 and own.self_ns >= least_self_ns:
             rows.append(_self(view, last, depth + 1))
         waiting += [(each, depth + 1) for each in below]
-    rows = _self_last(_told(rows))
-    return _largest([each for row in rows for each in (row, *_sampled(row, sampled or {}))], most)
-
-
-def _told(rows: list[TreeRow]) -> list[TreeRow]:
-    """Return the rows with each node's self time in one row only: in its [self] row if there is one."""
+    # Each node's self time is in one row only: in its [self] row if there is one.
     apart = {row.own_path for row in rows if row.kind == "self"}
-    return [
-        replace(row, own_share=0.0) if row.kind != "self" and row.own_path in apart else row for row in rows
+    rows = [
+        replace(row, own_share=0.0) if row.kind != "self" and row.own_path in apart else row
+        for row in _self_last(rows)
     ]
+    return _largest([each for row in rows for each in (row, *_sampled(row, sampled or {}))], most)
 
 
 def _sampled(row: TreeRow, sampled: Mapping[str, SampledTime]) -> Iterator[TreeRow]:
@@ -321,7 +303,9 @@ def tree(
     if len(rows) < 2:
         return None
     columns = shown(tree_columns(view), rows, details=options.all)
-    return tree_of(rows, columns, _title(view, options), names, Notes(options, here, details))
+    title = capitalized(currency.one(view)) + ("" if options.all else " (from 1%)")
+    notes = partial(notes_of, options=options, here=here, details=details)
+    return tree_of(rows, columns, title, names, notes)
 
 
 def tree_of(
@@ -329,24 +313,18 @@ def tree_of(
     columns: Sequence[Column[TreeRow]],
     title: str,
     names: ShortNames,
-    notes: Notes,
+    notes: Callable[[Node], tuple[str, ...]],
     narrower: Table | None = None,
 ) -> Table:
-    """Return rows as a table with these columns."""
-    entries = [
-        filled(_entry(row, guide, trunk, names, notes), columns, row)
-        for row, (guide, trunk) in zip(rows, guides([row.depth for row in rows]), strict=True)
-    ]
-    heads = [column.head for column in columns]
-    return Table(title, "section", heads, entries, bar_rank=_BAR_RANK, narrower=narrower)
+    """Return rows as a table with these columns, and with the `notes` on each node."""
+    lines = zip(rows, guides([row.depth for row in rows]), strict=True)
+    items = ((_entry(row, guide, trunk, names, notes), row) for row, (guide, trunk) in lines)
+    return table_of(title, "section", columns, items, bar_rank=_BAR_RANK, narrower=narrower)
 
 
-def _title(view: LoopView, options: ViewOptions) -> str:
-    what = capitalized(currency.one(view))
-    return what if options.all else f"{what} (from 1%)"
-
-
-def _entry(row: TreeRow, guide: str, trunk: str, names: ShortNames, notes: Notes) -> Entry:
+def _entry(
+    row: TreeRow, guide: str, trunk: str, names: ShortNames, notes: Callable[[Node], tuple[str, ...]]
+) -> Entry:
     is_node = row.kind in ("section", "wait")
     whole = CHAIN.join(visible(name) or '""' for name in row.names)
     short = CHAIN.join(visible(names.of(name)) or '""' for name in row.names)
@@ -355,7 +333,7 @@ def _entry(row: TreeRow, guide: str, trunk: str, names: ShortNames, notes: Notes
         cells=(),
         tone="strong" if is_node and not row.depth else TONES[row.kind],
         mark=row.mark,
-        notes=notes.of(row.node) if is_node and row.path else row.notes,
+        notes=notes(row.node) if is_node and row.path else row.notes,
         guide=guide,
         trunk=trunk,
         share=row.share,
