@@ -31,17 +31,14 @@ _FORMATS: Mapping[Unit, Callable[[float], str]] = {
 def verdict(checked: Checked) -> str:
     """Return what became of all of them, such as "2 of 14 budgets failed, 1 not measured"."""
     total = len(checked.results)
-    numbers = [(status, len(checked.of(status))) for status in STATUSES if status != "pass"]
     words = {"fail": "failed"}
-    bad = [
-        f"{number} {words.get(status) or formatting.verdict(status)}" for status, number in numbers if number
-    ]
+    numbers = [(len(checked.of(status)), status) for status in STATUSES if status != "pass"]
+    bad = [(number, words.get(status) or formatting.verdict(status)) for number, status in numbers if number]
     noun = "budget" if total == 1 else "budgets"
     if not bad:
         return f"{'the' if total == 1 else f'all {total}'} {noun} passed"
-    first, *rest = bad
-    number, _, status = first.partition(" ")
-    return ", ".join([f"{number} of {total} {noun} {status}", *rest])
+    (number, status), *rest = bad
+    return ", ".join([f"{number} of {total} {noun} {status}", *(f"{count} {what}" for count, what in rest)])
 
 
 def line(result: Result) -> str:
@@ -74,33 +71,19 @@ def limit(result: Result) -> str:
         return f"<= {text(bound.most or 0)}"
     if bound.most is None:
         return f">= {text(bound.least)}"
-    (low, _, low_unit), (high, _, high_unit) = (
-        text(bound.least).partition(" "),
-        text(bound.most).partition(" "),
-    )
-    alike = low_unit == high_unit
-    return f"{low} to {high} {high_unit}".rstrip() if alike else f"{text(bound.least)} to {text(bound.most)}"
-
-
-def margin(result: Result) -> str:
-    """Return how far within the limit it is, as a part of the limit; "" where that says nothing."""
-    return "" if result.margin is None else signed(result.margin)
+    least, most = text(bound.least), text(bound.most)
+    low, _, unit = least.partition(" ")
+    return f"{low} to {most}" if unit == most.partition(" ")[2] else f"{least} to {most}"
 
 
 def between(result: Result) -> str:
     """Return the interval of a shift; "" where there is none."""
     shift = result.shift
-    if shift is None or not math.isfinite(shift.high):
-        return ""
-    return interval(shift)
+    return "" if shift is None or not math.isfinite(shift.high) else interval(shift)
 
 
-_HEADS = (
-    Head("verdict", 0, words=True),
-    Head("measured", 1),
-    Head("budget", 0, words=True),
-    Head("margin", 2),
-)
+_VERDICT, _BUDGET = Head("verdict", 0, words=True), Head("budget", 0, words=True)
+_HEADS = (_VERDICT, Head("measured", 1), _BUDGET, Head("margin", 2))  # the margin is a part of the limit
 
 
 def parts(checked: Checked, apart: Sequence[Difference], options: ViewOptions) -> Iterator[Part]:
@@ -125,19 +108,13 @@ def _is_telling(result: Result) -> bool:
 
 
 def _table(results: Sequence[Result], remark: str, folded: str = "") -> Table:
-    title = "passed" if folded else "not passed"
-    return Table(
-        title, "budget", _HEADS, [_entry(result) for result in results], remark=remark, folded=folded
-    )
+    title, entries = "passed" if folded else "not passed", [_entry(result) for result in results]
+    return Table(title, "budget", _HEADS, entries, remark=remark, folded=folded)
 
 
 def _entry(result: Result) -> Entry:
-    cells = (
-        formatting.verdict(result.status),
-        measured(result),
-        limit(result),
-        margin(result),
-    )
+    margin = "" if result.margin is None else signed(result.margin)
+    cells = (formatting.verdict(result.status), measured(result), limit(result), margin)
     notes = [note for note in (between(result), result.note) if note]
     return Entry(name(result), cells, VERDICT_TONES[result.status], notes=notes)
 

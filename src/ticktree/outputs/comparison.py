@@ -8,41 +8,29 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ticktree.analysis.comparison import Comparison, ComparisonEntry, Difference, Shift
-from ticktree.analysis.comparison.entry import About
 from ticktree.analysis.comparison.power import SHIFT
 from ticktree.outputs import markdown, terminal
 from ticktree.outputs.html.embedding import page
 from ticktree.outputs.options import ViewOptions
 from ticktree.outputs.recursion import deeper_levels
 from ticktree.outputs.writing import formatting
-from ticktree.outputs.writing.document import VERDICT_TONES, Entry, Head, Heading, Part, Table, Tone
+from ticktree.outputs.writing.document import VERDICT_TONES, Entry, Head, Heading, Part, Table
 from ticktree.outputs.writing.visible import visible
 from ticktree.profile import Stats
 from ticktree.profile import path as paths
 from ticktree.profile.metadata import ordered
 
-_VERDICT = (
-    Head("verdict", 0, words=True),
-    Head("shift", 0),
-    Head("interval", 1),
-    Head("base", 0),
-    Head("new", 0),
-)
+_SHIFT = (Head("verdict", 0, words=True), Head("shift", 0), Head("interval", 1))
+_VERDICT = (*_SHIFT, Head("base", 0), Head("new", 0))
 # The other values of a loop are in lines below it, one per side, at every width.
 _OF_LOOPS = (*_VERDICT, Head("ticks", 4))
-_OF_NODES = (
-    *_VERDICT,
-    Head("base min", 4),
-    Head("new min", 4),
-    Head("base max", 3),
-    Head("new max", 3),
-    Head("calls", 5),
-)
+_EXTREMES = (Head("base min", 4), Head("new min", 4), Head("base max", 3), Head("new max", 3))
+_OF_NODES = (*_VERDICT, *_EXTREMES, Head("calls", 5))
 _SIDES = (Head("base", 0, words=True), Head("new", 0, words=True))
 
 _CLEAR = ("slower", "faster", "only in base", "only in new")
 
-_COUNTED = ("ticks", "items")
+# Ticks and items are counted.
 _UNITS_OF_WORK = {"bytes": "B/s", "flops": "FLOP/s"}
 
 UNITS = {
@@ -72,7 +60,14 @@ def parts(comparison: Comparison, facts: Sequence[Difference], options: ViewOpti
 
 def differences_table(facts: Sequence[Difference]) -> Table:
     """Return the other differences between the sides, as a table."""
-    rows = [Entry(visible(fact.key), (_value(fact.base), _value(fact.new)), _of_fact(fact)) for fact in facts]
+    rows = [
+        Entry(
+            visible(fact.key),
+            [visible(text) or formatting.ABSENT for text in (fact.base, fact.new)],
+            "alarm" if fact.is_ground else "plain",
+        )
+        for fact in facts
+    ]
     return Table("not the same on both sides", "fact", _SIDES, rows)
 
 
@@ -86,14 +81,6 @@ def signed(part: float) -> str:
 def interval(shift: Shift) -> str:
     """Return the interval of a shift, in percent."""
     return f"{signed(shift.low)} to {signed(shift.high)}"
-
-
-def _value(text: str) -> str:
-    return visible(text) or formatting.ABSENT
-
-
-def _of_fact(fact: Difference) -> Tone:
-    return "alarm" if fact.is_ground else "plain"
 
 
 def _with_results(nodes: Sequence[ComparisonEntry]) -> list[ComparisonEntry]:
@@ -112,9 +99,8 @@ def _not_shown(
     """Yield what the table leaves out: deeper levels of a recursion, and sections without a result."""
     deeper = len(nodes) - len(on_top)
     if deeper:
-        clear = sum(entry.verdict in _CLEAR for entry in nodes) - sum(
-            entry.verdict in _CLEAR for entry in on_top
-        )
+        clear, on_top_clear = (sum(entry.verdict in _CLEAR for entry in some) for some in (nodes, on_top))
+        clear -= on_top_clear
         of_them = f", {formatting.count(clear)} of them with a clear difference," if clear else ""
         yield f"{formatting.counted(deeper, 'section')} deeper in a recursion{of_them} not shown (--all)."
     hidden = len(on_top) - len(shown)
@@ -124,10 +110,7 @@ def _not_shown(
 
 def _loop(entry: ComparisonEntry) -> Entry:
     cells = (formatting.verdict(entry.verdict), *_shift(entry), *_times(entry, "mean_ns"), _calls(entry))
-    about = [
-        _side("base", entry.base, entry.rates[0]),
-        _side("new", entry.new, entry.rates[1]),
-    ]
+    about = [_side("base", entry.base, entry.rates[0]), _side("new", entry.new, entry.rates[1])]
     return Entry(visible(paths.plain(entry.path)), cells, VERDICT_TONES[entry.verdict], about=about)
 
 
@@ -135,17 +118,14 @@ def _side(name: str, stats: Stats, rates: Mapping[str, float]) -> list[str]:
     """Return the mean tick of one side, and its rate."""
     if not stats.count:
         return [f"{name}: no ticks"]
-    times = (formatting.time(time) for time in (stats.mean_ns, stats.min_ns, stats.max_ns))
-    mean, least, most = times
+    mean, least, most = map(formatting.time, (stats.mean_ns, stats.min_ns, stats.max_ns))
     return [f"{name}: mean {mean}", f"min {least}", f"max {most}", *_rates(rates)]
 
 
 def _rates(rates: Mapping[str, float]) -> Iterator[str]:
     for what, rate in rates.items():
-        if what in _COUNTED:
-            yield f"{formatting.scaled(rate, '').rstrip()} {what}/s"
-        else:
-            yield formatting.scaled(rate, _UNITS_OF_WORK[what])
+        unit = _UNITS_OF_WORK.get(what)
+        yield formatting.scaled(rate, unit) if unit else f"{formatting.scaled(rate, '').rstrip()} {what}/s"
 
 
 def _node(entry: ComparisonEntry, levels: int) -> Entry:
@@ -163,17 +143,15 @@ def _node(entry: ComparisonEntry, levels: int) -> Entry:
         notes.append(f"and {formatting.counted(levels, 'level')} of recursion in it")
     if entry.renamed:
         notes.append(f"like {visible(paths.plain(entry.renamed))}: renamed?")
-    return Entry(
-        visible(names[-1]) or '""', cells, VERDICT_TONES[entry.verdict], notes=notes, guide=guide, trunk=guide
-    )
+    name, tone = visible(names[-1]) or '""', VERDICT_TONES[entry.verdict]
+    return Entry(name, cells, tone, notes=notes, guide=guide, trunk=guide)
 
 
 def _shift(entry: ComparisonEntry) -> tuple[str, str]:
     if entry.shift is None:
         return formatting.ABSENT, formatting.ABSENT
-    if not math.isfinite(entry.shift.high):
-        return signed(entry.shift.estimate), "too few values"
-    return signed(entry.shift.estimate), interval(entry.shift)
+    is_known = math.isfinite(entry.shift.high)
+    return signed(entry.shift.estimate), interval(entry.shift) if is_known else "too few values"
 
 
 def _times(entry: ComparisonEntry, *names: str) -> Iterator[str]:
@@ -192,11 +170,7 @@ def remarks(comparison: Comparison) -> Iterator[str]:
     yield UNITS[comparison.unit]
     yield f"A shift of less than {formatting.share(comparison.threshold)} is not a difference."
     yield "All verdicts together are wrong in at most 5% of comparisons."
-    yield from _runs_needed(comparison)
-
-
-def _runs_needed(comparison: Comparison) -> Iterator[str]:
-    """Yield how many more runs a verdict needs, for loops, or for the outermost sections if there are none."""
+    # How many more runs a verdict needs, for loops, or for the outermost sections if there are none.
     loops = [entry for entry in comparison.entries if entry.kind == "loop"]
     leading = loops or [entry for entry in comparison.entries if len(paths.split(entry.path)) == 1]
     unknown = [entry for entry in leading if entry.verdict == "inconclusive"]
@@ -217,20 +191,16 @@ def _runs_needed(comparison: Comparison) -> Iterator[str]:
 _WHERE = ("host", "cpu", "system", "python")
 
 
-def _page(comparison: Comparison, facts: Sequence[Difference], document: dict[str, Any]) -> bytes:
-    """Return the page in UTF-8."""
-    names = [_names_of(comparison.base), _names_of(comparison.new)]
+def _html(comparison: Comparison, facts: Sequence[Difference], _options: ViewOptions) -> bytes:
+    names = [", ".join(map(visible, side.names)) or "ticktree" for side in (comparison.base, comparison.new)]
     words = {
         "title": names[0] if names[0] == names[1] else f"{names[0]} \N{RIGHTWARDS ARROW} {names[1]}",
         "headline": list(_headline(comparison)),
         "remarks": list(remarks(comparison)),
         "grounds": [fact.is_ground for fact in facts],
     }
-    return page("runs", "comparison", json.dumps(document, separators=(",", ":")).encode(), words)
-
-
-def _names_of(side: About) -> str:
-    return ", ".join(map(visible, side.names)) or "ticktree"
+    document = json.dumps(_document(comparison, facts), separators=(",", ":"))
+    return page("runs", "comparison", document.encode(), words)
 
 
 def _headline(comparison: Comparison) -> Iterator[str]:
@@ -247,26 +217,16 @@ def _headline(comparison: Comparison) -> Iterator[str]:
             yield f"Python {words}" if key == "python" else words
 
 
-def _markdown(comparison: Comparison, facts: Sequence[Difference], options: ViewOptions) -> bytes:
-    # The heading identifies the comment among others on a pull request.
-    return markdown.draw([Heading("ticktree compare", ()), *parts(comparison, facts, options)])
-
-
-def _json(comparison: Comparison, facts: Sequence[Difference], _options: ViewOptions) -> bytes:
-    return json.dumps(_document(comparison, facts), indent=1).encode() + b"\n"
-
-
-def _html(comparison: Comparison, facts: Sequence[Difference], _options: ViewOptions) -> bytes:
-    return _page(comparison, facts, _document(comparison, facts))
-
-
 def _document(comparison: Comparison, facts: Sequence[Difference]) -> dict[str, Any]:
     return {**comparison.to_dict(), "differences": [fact.to_dict() for fact in facts]}
 
 
 COMPARISONS: dict[str, Callable[[Comparison, Sequence[Difference], ViewOptions], bytes]] = {
     "terminal": lambda comparison, facts, options: terminal.draw(parts(comparison, facts, options), options),
-    "markdown": _markdown,
-    "json": _json,
+    # The heading identifies the comment among others on a pull request.
+    "markdown": lambda comparison, facts, options: markdown.draw(
+        [Heading("ticktree compare", ()), *parts(comparison, facts, options)]
+    ),
+    "json": lambda comparison, facts, _: json.dumps(_document(comparison, facts), indent=1).encode() + b"\n",
     "html": _html,
 }

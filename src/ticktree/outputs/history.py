@@ -67,19 +67,16 @@ class _Figure:
         self.step = _PLANE.x(1 / len(trend.values)) - _PLANE.left
 
     def parts(self) -> Iterator[str]:
-        yield from self._axes()
+        yield from _PLANE.grid(self.scale.low, self.scale.high)
+        runs = self.trend.runs
+        yield text(_PLANE.left, _PLANE.height - 8, when(runs[0]))
+        yield text(_PLANE.x(1), _PLANE.height - 8, when(runs[-1]), "end")
         yield from self._changes()
         for tone, (begin, end, middle) in zip(tones_of(self.trend), self.trend.stretches, strict=True):
             yield f'<g class="{tone}">'
             yield line("level", self._left(begin), self._y(middle), self._left(end), self._y(middle))
             yield from (self._run(at) for at in range(begin, end))
             yield "</g>"
-
-    def _axes(self) -> Iterator[str]:
-        yield from _PLANE.grid(self.scale.low, self.scale.high)
-        runs = self.trend.runs
-        yield text(_PLANE.left, _PLANE.height - 8, when(runs[0]))
-        yield text(_PLANE.x(1), _PLANE.height - 8, when(runs[-1]), "end")
 
     def _changes(self) -> Iterator[str]:
         free = 0.0
@@ -109,7 +106,6 @@ class _Figure:
 
 
 def _html(history: History, options: ViewOptions) -> bytes:
-    """Return the page in UTF-8."""
     shown = [entry for entry in history.series if options.all or entry.series.is_current]
     title = ", ".join(dict.fromkeys(series_title(entry) for entry in shown)) or "ticktree"
     download = ("history.json", json.dumps(history.to_dict()).encode())
@@ -156,16 +152,11 @@ def chart(history: History, options: ViewOptions, form: Format) -> bytes:
     Raises:
         TicktreeError: matplotlib is not installed.
     """
-    panels = list(_panels(history, options))
+    entries = [entry for entry in history.series if options.all or entry.series.is_current]
+    panels = [(entry, trend) for entry in entries for trend in shown_trends(entry, history, options.all)]
     shown = sorted(panels, key=lambda panel: not panel[1].change_points)[:PANELS]
     height = _INCHES_AROUND + _PANEL_HEIGHT * max(1, len(shown))
     return drawn(form, (_WIDTH, height), lambda figure: _draw(figure, shown, len(panels) - len(shown)))
-
-
-def _panels(history: History, options: ViewOptions) -> Iterator[tuple[SeriesTrends, Trend]]:
-    for entry in history.series:
-        if options.all or entry.series.is_current:
-            yield from ((entry, trend) for trend in shown_trends(entry, history, options.all))
 
 
 def _draw(figure: Any, shown: Sequence[tuple[SeriesTrends, Trend]], hidden: int) -> None:
@@ -200,9 +191,8 @@ def _panel(axis: Any, trend: Trend, series: str) -> None:
     first, last = when(trend.runs[0]), when(trend.runs[-1])
     axis.set_xticks([0, len(trend.values) - 1] if len(trend.values) > 1 else [0])
     axis.set_xticklabels([first, last] if len(trend.values) > 1 else [first])
-    title = f"{cut(visible(trend.path), 60)}: {formatting.verdict(trend.verdict)}" + (
-        f"   ({cut(series, 60)})" if series else ""
-    )
+    title = f"{cut(visible(trend.path), 60)}: {formatting.verdict(trend.verdict)}"
+    title += f"   ({cut(series, 60)})" if series else ""
     axis.set_title(title, pad=16 if trend.change_points else None)  # leave room for the commits
 
 
@@ -217,29 +207,21 @@ def _changes(axis: Any, trend: Trend, top: float, colors: Sequence[str]) -> None
         begin = x - _LABEL * count if is_left else x
         if begin >= free:
             words = f"{commit(point.run)}  {signed(point.change.shift.estimate)}"
-            axis.annotate(
-                words,
-                (x, top),
-                (-3 if is_left else 3, 3),
-                textcoords="offset points",
-                ha="right" if is_left else "left",
-                fontsize=7.5,
-                color=color,
-            )
+            side, offset = ("right", -3) if is_left else ("left", 3)
+            how = {"textcoords": "offset points", "fontsize": 7.5, "color": color}
+            axis.annotate(words, (x, top), (offset, 3), ha=side, **how)
             free = begin + _LABEL * count
 
 
 __all__ = ["BINARY", "HISTORIES", "regression"]
 
 
-def _markdown(history: History, options: ViewOptions) -> bytes:
-    # The heading identifies the comment among others on a pull request.
-    return markdown.draw([Heading("ticktree history", ()), *history_parts(history, options)])
-
-
 HISTORIES: dict[str, Callable[[History, ViewOptions], bytes]] = {
     "terminal": lambda history, options: terminal.draw(history_parts(history, options), options),
-    "markdown": _markdown,
+    # The heading identifies the comment among others on a pull request.
+    "markdown": lambda history, options: markdown.draw(
+        [Heading("ticktree history", ()), *history_parts(history, options)]
+    ),
     "json": lambda history, _: json.dumps(history.to_dict(), indent=1).encode() + b"\n",
     "html": _html,
     "png": lambda history, options: chart(history, options, "png"),

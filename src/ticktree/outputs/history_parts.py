@@ -116,12 +116,10 @@ def commit(run: Remembered) -> str:
 
 
 def _short_commit(name: str) -> str:
-    """Return the abbreviated name of a commit."""
     return visible(name[:_COMMIT_CELLS])
 
 
 def _machine(series: Series) -> str:
-    """Return the facts that identify the runs' machine."""
     facts = series.machine
     if not facts:
         return "unknown machine"
@@ -194,10 +192,8 @@ def regression(series: Series, trend: Trend, point: ChangePoint) -> str:
     change = point.change
     before, after = (formatting.time(round(ns)) for ns in (change.before, change.after))
     where = f"at {commit(point.run)}" if point.run.commit else f"on {when(point.run)}"
-    subject = (
-        f"{visible(trend.path)} {signed(change.shift.estimate)} ({interval(point.change.shift)}) {where}"
-    )
-    return f"{subject}: {before} → {after}, {visible(series.program)}"
+    shift = f"{signed(change.shift.estimate)} ({interval(change.shift)})"
+    return f"{visible(trend.path)} {shift} {where}: {before} → {after}, {visible(series.program)}"
 
 
 ROWS = 10
@@ -223,20 +219,15 @@ def plot(trend: Trend, width: int) -> Picture:
 
 def _lines(trend: Trend, width: int) -> Iterator[Sequence[Cell]]:
     scale = scale_of(trend)
-    marks = {
-        row: scale.high - row * (scale.high - scale.low) / (ROWS - 1) for row in (0, ROWS // 2, ROWS - 1)
-    }
-    labels = {row: formatting.time(ns) for row, ns in marks.items()}
+    span, marked = scale.high - scale.low, (0, ROWS // 2, ROWS - 1)
+    labels = {row: formatting.time(scale.high - row * span / (ROWS - 1)) for row in marked}
     margin = max(map(len, labels.values()))
     room = max(_LEAST_CELLS, width - margin - 2)
     canvas = _Canvas(trend, scale, room)
     yield [(cut(f"{visible(trend.path)}, {formatting.verdict(trend.verdict)}", width), "strong")]
-    for row, cells in enumerate(canvas.rows()):
-        yield [
-            (f"{labels.get(row, ''):>{margin}} ", "faint"),
-            ("┤" if row in labels else "│", "faint"),
-            *cells,
-        ]
+    for row, cells in enumerate(canvas.cells):
+        edge = "┤" if row in labels else "│"
+        yield [(f"{labels.get(row, ''):>{margin}} ", "faint"), (edge, "faint"), *cells]
     yield [(" " * (margin + 1) + "└" + "─" * canvas.width, "faint")]
     for line in canvas.below():
         yield [(" " * (margin + 2) + line, "faint")]
@@ -253,14 +244,10 @@ class _Canvas:
         self.cells: list[list[Cell]] = [[(" ", "plain")] * self.width for _ in range(ROWS)]
         self._draw()
 
-    def rows(self) -> Iterator[Sequence[Cell]]:
-        yield from self.cells
-
     def below(self) -> Iterator[str]:
         """Yield the lines below the plot: the commits of the changes, and the first and last day."""
-        labels = [
-            (self.columns[point.change.at], f"^ {commit(point.run)}") for point in self.trend.change_points
-        ]
+        points = self.trend.change_points
+        labels = [(self.columns[point.change.at], f"^ {commit(point.run)}") for point in points]
         while labels:
             line, left = "", []
             for column, label in labels:
@@ -293,22 +280,15 @@ class _Canvas:
         return round((ROWS - 1) * (1 - self.scale.part(ns)))
 
 
-_TRENDS = (
-    Head("trend", 1, words=True),
-    Head("verdict", 0, words=True),
-    Head("shift", 0),
-    Head("interval", 2),
-    Head("now", 0),
-    Head("runs", 3),
-)
-_CHANGE_POINTS = (
-    Head("commit", 0, words=True),
-    Head("when", 3, words=True),
-    Head("shift", 0),
-    Head("interval", 1),
-    Head("before", 2),
-    Head("after", 2),
-)
+_WORDS = ("trend", "verdict", "commit", "when")
+
+
+def _heads(**ranks: int) -> list[Head]:
+    return [Head(title, rank, words=title in _WORDS) for title, rank in ranks.items()]
+
+
+_TRENDS = _heads(trend=1, verdict=0, shift=0, interval=2, now=0, runs=3)
+_CHANGE_POINTS = _heads(commit=0, when=3, shift=0, interval=1, before=2, after=2)
 
 
 def history_parts(history: History, options: ViewOptions) -> Iterator[Part]:
@@ -330,9 +310,9 @@ def shown_trends(entry: SeriesTrends, history: History, everything: bool) -> lis
     if everything or history.nodes:
         return list(entry.trends)
     return [
-        trend
-        for trend in entry.trends
-        if trend.is_loop or trend.change_points or len(paths.split(trend.path)) == 1
+        each
+        for each in entry.trends
+        if each.is_loop or each.change_points or len(paths.split(each.path)) == 1
     ]
 
 
@@ -350,10 +330,10 @@ def _series_parts(entry: SeriesTrends, history: History, options: ViewOptions) -
     if history.nodes:
         yield from (plot(trend, options.width) for trend in shown)
     hidden = len(entry.trends) - len(shown)
-    folded = (
-        [f"{formatting.counted(hidden, 'section')} without a change not shown (--all)."] if hidden else []
+    folded = f"{formatting.counted(hidden, 'section')} without a change not shown (--all)."
+    yield from trend_tables(
+        shown, history, " ".join([*history_remarks(history), *([folded] if hidden else [])])
     )
-    yield from trend_tables(shown, history, " ".join([*history_remarks(history), *folded]))
 
 
 def trend_tables(shown: Sequence[Trend], history: History, remark: str) -> Iterator[Table]:
@@ -366,38 +346,20 @@ def trend_tables(shown: Sequence[Trend], history: History, remark: str) -> Itera
 
 def _trend(trend: Trend) -> Entry:
     point = last_change_point(trend)
-    shift = (
-        (formatting.ABSENT,) * 2
-        if point is None
-        else (signed(point.change.shift.estimate), interval(point.change.shift))
-    )
-    now = formatting.time(round(trend.stretches[-1][2]))
-    cells = (
-        spark(trend),
-        formatting.verdict(trend.verdict),
-        *shift,
-        now,
-        formatting.count(len(trend.values)),
-    )
-    return Entry(
-        visible(trend.path), cells, VERDICT_TONES[trend.verdict], mark="loop" if trend.is_loop else ""
-    )
+    shift = (formatting.ABSENT,) * 2
+    if point is not None:
+        shift = (signed(point.change.shift.estimate), interval(point.change.shift))
+    now, runs = formatting.time(round(trend.stretches[-1][2])), formatting.count(len(trend.values))
+    cells = (spark(trend), formatting.verdict(trend.verdict), *shift, now, runs)
+    mark = "loop" if trend.is_loop else ""
+    return Entry(visible(trend.path), cells, VERDICT_TONES[trend.verdict], mark)
 
 
 def _change_point(trend: Trend, point: ChangePoint, history: History) -> Entry:
     change = point.change
     levels = (formatting.time(round(ns)) for ns in (change.before, change.after))
-    cells = (
-        commit(point.run),
-        when(point.run),
-        signed(change.shift.estimate),
-        interval(point.change.shift),
-        *levels,
-    )
-    return Entry(visible(trend.path), cells, _tone(point), notes=[*notes_on(point, history)])
-
-
-def _tone(point: ChangePoint) -> Tone:
-    if point.is_regression:
-        return "alarm"
-    return "good" if point.stands and not point.change.is_slower else "plain"
+    shift = (signed(change.shift.estimate), interval(change.shift))
+    is_gain = point.stands and not change.is_slower
+    tone: Tone = "alarm" if point.is_regression else "good" if is_gain else "plain"
+    cells = (commit(point.run), when(point.run), *shift, *levels)
+    return Entry(visible(trend.path), cells, tone, notes=[*notes_on(point, history)])

@@ -17,7 +17,7 @@ from ticktree.outputs.registry import wanted
 from ticktree.outputs.tabular import tabular
 from ticktree.outputs.view.headline import losses, title
 from ticktree.outputs.writing.visible import encodable, visible
-from ticktree.profile import Gauge, Loop, Profile
+from ticktree.profile import Loop, Profile
 from ticktree.profile.metadata import ordered
 from ticktree.profile.timeline import Timeline
 
@@ -73,7 +73,8 @@ def _of_totals(profile: Profile) -> Iterator[_Message]:
     for _, loop in sorted(profile.loops.items()):
         yield from _worst(loop)
     for _, gauge in sorted(profile.gauges.items()):
-        yield _reading(gauge, end_ns)
+        fields = {"last": gauge.last, "min": gauge.min, "max": gauge.max, "readings": gauge.count}
+        yield _Message(end_ns, _topic("gauge", gauge.name), "gauge", fields)
     for name in ("nodes", "loops"):
         rows = [dict(row) for row in tabular(profile, name).rows]
         yield _Message(end_ns, f"/ticktree/{name}", "table", {"rows": rows})
@@ -96,11 +97,6 @@ def _worst(loop: Loop) -> Iterator[_Message]:
             "breakdown_ms": {path: ns / _MS for path, ns in sorted(tick.breakdown.items())},
         }
         yield _Message(tick.started_ns, _topic("worst_tick", loop.path), "tick", fields)
-
-
-def _reading(gauge: Gauge, end_ns: int) -> _Message:
-    fields = {"last": gauge.last, "min": gauge.min, "max": gauge.max, "readings": gauge.count}
-    return _Message(end_ns, _topic("gauge", gauge.name), "gauge", fields)
 
 
 def _calls(timeline: Timeline) -> Iterator[_Message]:
@@ -139,10 +135,8 @@ class _Log:
 
     def end(self, profile: Profile) -> None:
         """Add facts about the whole run, and end the file."""
-        facts = {
-            key: ", ".join(map(str, ordered(values))) for key, values in sorted(profile.metadata.items())
-        }
-        facts = {encodable(key): encodable(text) for key, text in facts.items()}
+        known = sorted(profile.metadata.items())
+        facts = {encodable(key): encodable(", ".join(map(str, ordered(values)))) for key, values in known}
         self._writer.add_metadata("ticktree", {**facts, "title": encodable(title(profile))})
         self._writer.add_attachment(
             create_time=0,
@@ -155,10 +149,8 @@ class _Log:
 
     def _channel(self, message: _Message) -> int:
         if message.kind not in self._schemas:
-            schema = {
-                "type": "object",
-                "properties": {name: {"type": kind} for name, kind in _SCHEMAS[message.kind].items()},
-            }
+            properties = {name: {"type": kind} for name, kind in _SCHEMAS[message.kind].items()}
+            schema = {"type": "object", "properties": properties}
             self._schemas[message.kind] = self._writer.register_schema(
                 name=f"ticktree.{message.kind}", encoding="jsonschema", data=json.dumps(schema).encode()
             )

@@ -9,7 +9,7 @@ import hashlib
 import re
 from collections.abc import Iterator
 
-from ticktree.profile import Loop, Node, Profile, Stats
+from ticktree.profile import Profile, Stats
 
 _MS = 1_000_000
 _SECOND = 1_000_000_000
@@ -24,8 +24,8 @@ def numbers(profile: Profile) -> dict[str, float]:
     of the steady phase; calls and totals of the whole run. Numbers that were not measured are absent.
     """
     return {
-        **{f"section/{fit(path)}/{kind}": value for path, kind, value in _of_nodes(profile)},
-        **{f"loop/{fit(path)}/{kind}": value for path, kind, value in _of_loops(profile)},
+        **{f"section/{name}": value for name, value in _of_nodes(profile)},
+        **{f"loop/{name}": value for name, value in _of_loops(profile)},
         **{f"gauge/{fit(name)}/last": gauge.last for name, gauge in sorted(profile.gauges.items())},
         **{f"not_recorded/{fit(what)}": float(count) for what, count in sorted(profile.losses.items())},
     }
@@ -43,37 +43,29 @@ def fit(name: str) -> str:
     return f"{fitted[:_LONGEST]}-{digest[:6]}"
 
 
-def _of_nodes(profile: Profile) -> Iterator[tuple[str, str, float]]:
+def _of_nodes(profile: Profile) -> Iterator[tuple[str, float]]:
     below = sorted(((path, node) for path, _, node in profile.root.walk() if path), key=lambda pair: pair[0])
     for path, node in below:
-        for kind, value in _of_node(node):
-            yield path, kind, value
+        name = fit(path)
+        yield f"{name}/calls", float(node.count)
+        yield f"{name}/total_s", node.total_ns / _SECOND
+        yield f"{name}/own_s", node.self_ns / _SECOND
+        yield from _durations(name, node.steady)
 
 
-def _of_node(node: Node) -> Iterator[tuple[str, float]]:
-    yield "calls", float(node.count)
-    yield "total_s", node.total_ns / _SECOND
-    yield "own_s", node.self_ns / _SECOND
-    yield from _durations(node.steady)
-
-
-def _of_loops(profile: Profile) -> Iterator[tuple[str, str, float]]:
+def _of_loops(profile: Profile) -> Iterator[tuple[str, float]]:
     for path, loop in sorted(profile.loops.items()):
-        for kind, value in _of_loop(loop):
-            yield path, kind, value
+        name = fit(path)
+        yield f"{name}/ticks", float(loop.ticks)
+        if loop.achieved_hz is not None:
+            yield f"{name}/hz", loop.achieved_hz
+        if loop.hz:
+            yield f"{name}/missed", float(loop.missed)
+        yield from _durations(name, loop.stats)
 
 
-def _of_loop(loop: Loop) -> Iterator[tuple[str, float]]:
-    yield "ticks", float(loop.ticks)
-    if loop.achieved_hz is not None:
-        yield "hz", loop.achieved_hz
-    if loop.hz:
-        yield "missed", float(loop.missed)
-    yield from _durations(loop.stats)
-
-
-def _durations(stats: Stats) -> Iterator[tuple[str, float]]:
-    for name in ("mean", "p50", "p99", "max"):
-        ns = getattr(stats, f"{name}_ns")
+def _durations(name: str, stats: Stats) -> Iterator[tuple[str, float]]:
+    for kind in ("mean", "p50", "p99", "max"):
+        ns = getattr(stats, f"{kind}_ns")
         if ns is not None:
-            yield f"{name}_ms", ns / _MS
+            yield f"{name}/{kind}_ms", ns / _MS

@@ -10,7 +10,7 @@ from rich.cells import cell_len
 from ticktree.analysis.context import Context
 from ticktree.outputs.options import ViewOptions
 from ticktree.outputs.view.build import report_view
-from ticktree.outputs.view.model import Recommendation, ReportView
+from ticktree.outputs.view.model import ReportView
 from ticktree.outputs.writing.document import Entry, Head, Table, Value
 from ticktree.outputs.writing.formatting import ABSENT
 from ticktree.outputs.writing.grid import cut
@@ -89,7 +89,10 @@ def _lines(view: ReportView) -> Iterator[str]:
     if view.warnings:
         yield from ("", "WARNINGS:", *(each.text for each in view.warnings))
     if view.recommendations:
-        yield from ("", "RECOMMENDATIONS:", *map(_recommendation, view.recommendations))
+        yield from ("", "RECOMMENDATIONS:")
+    for each in view.recommendations:
+        gain = f"{' '.join(each.gain.split())}: " if each.gain else ""
+        yield f"{each.severity.upper()}: {gain}{each.text} (rule: {visible(each.rule)})"
     yield from _table(view.loops)
     for part in view.parts:
         yield from _table(part.self_times)
@@ -100,25 +103,19 @@ def _lines(view: ReportView) -> Iterator[str]:
         yield from _table(shown)
 
 
-def _recommendation(each: Recommendation) -> str:
-    gain = f"{' '.join(each.gain.split())}: " if each.gain else ""
-    return f"{each.severity.upper()}: {gain}{each.text} (rule: {visible(each.rule)})"
-
-
 def _table(shown: Table | None) -> Iterator[str]:
     """Yield a table in plain numbers; trees have each row's path instead of tree lines."""
     if shown is None:
         return
     yield from ("", f"{shown.title.upper()}:")
-    heads = [
-        shown.noun.capitalize(),
-        *(f"{head.title}{_UNITS.get(head.unit, ('',))[0]}" for head in shown.heads),
-    ]
+    titles = (f"{head.title}{_UNITS.get(head.unit, ('',))[0]}" for head in shown.heads)
+    heads = [title.replace(" ", "_") for title in (shown.noun.capitalize(), *titles)]
     is_tree = any(entry.guide for entry in shown.entries)
-    yield from table(
-        [head.replace(" ", "_") for head in heads],
-        [[_name(entry, is_tree), *_cells(entry, shown.heads)] for entry in shown.entries],
-    )
+    rows = []
+    for entry in shown.entries:
+        cells = zip(shown.heads, entry.values, entry.cells, strict=True)
+        rows.append([_name(entry, is_tree), *(_cell(*cell) for cell in cells)])
+    yield from table(heads, rows)
 
 
 def _name(entry: Entry, is_tree: bool) -> str:
@@ -126,11 +123,6 @@ def _name(entry: Entry, is_tree: bool) -> str:
         return cut(entry.name, NAME_CELLS)
     path = visible(paths.plain(entry.path))
     return cut(f"{path}/{entry.name}" if entry.name == "[self]" else path, NAME_CELLS)
-
-
-def _cells(entry: Entry, heads: Sequence[Head]) -> Iterator[str]:
-    for head, value, cell in zip(heads, entry.values, entry.cells, strict=True):
-        yield _cell(head, value, cell)
 
 
 def _cell(head: Head, value: Value, cell: str) -> str:

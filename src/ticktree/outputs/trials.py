@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
-from ticktree.analysis.experiments.results import Results
 from ticktree.analysis.experiments.trials import LEAST_PAIRS, REMEDIES, Trial, Trials
 from ticktree.outputs import terminal
 from ticktree.outputs.options import ViewOptions
@@ -29,10 +28,6 @@ _HEADS = (
 )
 
 
-def _terminal(found: Trials, options: ViewOptions) -> bytes:
-    return terminal.draw(_parts(found), options)
-
-
 def _json(found: Trials, _options: ViewOptions) -> bytes:
     kept = found.kept
     document = {
@@ -48,15 +43,17 @@ def _json(found: Trials, _options: ViewOptions) -> bytes:
     return json.dumps(document, indent=1).encode() + b"\n"
 
 
-TRIALS: dict[str, Callable[[Trials, ViewOptions], bytes]] = {"terminal": _terminal, "json": _json}
+TRIALS: dict[str, Callable[[Trials, ViewOptions], bytes]] = {
+    "terminal": lambda found, options: terminal.draw(_parts(found), options),
+    "json": _json,
+}
 
 
 def _parts(found: Trials) -> Iterator[Part]:
     yield Heading("ticktree try", [visible(found.program), f"ticks of {visible(found.loop)}"])
     if not found.trials:
-        yield Lines(
-            [["Nothing to try: no finding of this run has a remedy that can be applied from outside."]]
-        )
+        nothing = "Nothing to try: no finding of this run has a remedy that can be applied from outside."
+        yield Lines([[nothing]])
     else:
         yield Table("compared with none", "remedy", _HEADS, [_tried(each) for each in found.trials])
         if found.winner is not None:
@@ -75,23 +72,17 @@ def _tried(trial: Trial) -> Entry:
     if trial.failure or shift is None:
         return Entry(name, (formatting.ABSENT,) * 5 + ("failed",), "alarm", about=[[visible(trial.failure)]])
     has_interval = shift.low > -1.0
+    how = {"unchanged": "equal", "within tolerance": "close"}.get(trial.results.state)
     cells = (
         f"{formatting.time(trial.base_ns)} \N{RIGHTWARDS ARROW} {formatting.time(trial.new_ns)}",
         percent(100 * shift.estimate),
         interval(100 * shift.low, 100 * shift.high) if has_interval else formatting.ABSENT,
         str(trial.pairs),
-        _results(trial.results),
-        "cannot tell" if trial.verdict == "inconclusive" else trial.verdict,
+        f"{formatting.count(trial.results.numbers)} {how}" if how else trial.results.state,
+        formatting.verdict(trial.verdict),
     )
     tone = VERDICT_TONES.get(trial.verdict, "plain") if trial.results.state != "changed" else "alarm"
     return Entry(name, cells, tone, about=[[visible(trial.results.reason)]] if trial.results.reason else ())
-
-
-def _results(results: Results) -> str:
-    if results.state in ("unchanged", "within tolerance"):
-        how = "equal" if results.state == "unchanged" else "close"
-        return f"{formatting.count(results.numbers)} {how}"
-    return results.state
 
 
 def _remarks(found: Trials) -> Iterator[str]:
@@ -101,10 +92,7 @@ def _remarks(found: Trials) -> Iterator[str]:
         return
     keeping = _keeping(kept, found.program)
     yield f"Verified: {' + '.join(kept.remedies)}. Keep it with:"
-    if keeping["command"]:
-        yield f"  {keeping['command']}"
-    for line in keeping["lines"]:
-        yield f"  {line}"
+    yield from (f"  {line}" for line in (keeping["command"], *keeping["lines"]) if line is not None)
 
 
 def _why_none(found: Trials) -> str:
@@ -130,7 +118,7 @@ def _keeping(trial: Trial, program: str) -> dict[str, Any]:
 
 
 def _trial_fields(trial: Trial) -> dict[str, Any]:
-    shift = trial.shift
+    shift, results = trial.shift, trial.results
     has_interval = shift is not None and shift.low > -1.0
     return {
         "remedies": list(trial.remedies),
@@ -142,10 +130,6 @@ def _trial_fields(trial: Trial) -> dict[str, Any]:
         "low_percent": round(100 * shift.low, 3) if shift and has_interval else None,
         "high_percent": round(100 * shift.high, 3) if shift and has_interval else None,
         "verdict": trial.verdict,
-        "results": {
-            "state": trial.results.state,
-            "numbers": trial.results.numbers,
-            "reason": trial.results.reason,
-        },
+        "results": {"state": results.state, "numbers": results.numbers, "reason": results.reason},
         "failure": trial.failure,
     }

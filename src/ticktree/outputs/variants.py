@@ -6,6 +6,7 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from ticktree.analysis.bottlenecks import Bottleneck
@@ -47,8 +48,8 @@ class Variant:
 
 def variants(named: Sequence[tuple[str, Profile]], options: ViewOptions) -> list[Variant]:
     """Return runs as variants with distinct labels."""
-    contexts = [Context(profile, options.settings) for _, profile in named]
-    return [Variant(label, context) for label, context in zip(_labels(named), contexts, strict=True)]
+    found = zip(_labels(named), (profile for _, profile in named), strict=True)
+    return [Variant(label, Context(profile, options.settings)) for label, profile in found]
 
 
 def _labels(named: Sequence[tuple[str, Profile]]) -> list[str]:
@@ -69,11 +70,7 @@ def _labels(named: Sequence[tuple[str, Profile]]) -> list[str]:
 def _differing_arguments(profiles: Sequence[Profile]) -> list[str]:
     """Return each run's command line from the first differing word, with the option that it belongs to."""
     commands = [fact(profile, "command").split(" ") for profile in profiles]
-    shared = 0
-    for words in zip(*commands, strict=False):
-        if len(set(words)) > 1:
-            break
-        shared += 1
+    shared = len(list(takewhile(lambda words: len(set(words)) == 1, zip(*commands, strict=False))))
     if shared and all(command[shared - 1].startswith("-") for command in commands):
         shared -= 1
     return [" ".join(command[shared:]) or "(without)" for command in commands]
@@ -108,12 +105,8 @@ def main_bottleneck(context: Context) -> MainBottleneck | None:
     view = next(iter(context.main_loops), None)
     if view is None:
         return None
-    candidates = (
-        bottleneck
-        for bottleneck in context.bottlenecks
-        if bottleneck.view is view and bottleneck.saving is not None and kind_of(bottleneck) in _CAN_BE_FREED
-    )
-    return MainBottleneck(view, next(candidates, None))
+    own = (one for one in context.bottlenecks if one.view is view and one.saving is not None)
+    return MainBottleneck(view, next((one for one in own if kind_of(one) in _CAN_BE_FREED), None))
 
 
 Kind: TypeAlias = Literal["section", "self"]
@@ -174,17 +167,10 @@ def rows(profiles: Sequence[Profile]) -> list[VariantRow]:
 
 def _below(nodes: tuple[Node | None, ...], path: str, depth: int) -> list[VariantRow]:
     names = {name for node in nodes if node is not None for name in node.children}
-    children = [
-        VariantRow(
-            "section",
-            paths.child(path, name),
-            name,
-            depth,
-            tuple(None if node is None else node.children.get(name) for node in nodes),
-            nodes,
-        )
-        for name in names
-    ]
+    children = []
+    for name in names:
+        below = tuple(None if node is None else node.children.get(name) for node in nodes)
+        children.append(VariantRow("section", paths.child(path, name), name, depth, below, nodes))
     children.sort(key=lambda row: (-max(node.total_ns for node in row.nodes if node is not None), row.name))
     if children and path != paths.ROOT:
         parents = tuple(node if node is not None and node.children else None for node in nodes)
@@ -210,17 +196,10 @@ def parts(runs: Sequence[Variant], options: ViewOptions) -> Iterator[Part]:
     yield Heading(f"{formatting.counted(len(runs), 'run')} side by side", [run.label for run in runs])
     yield Table("runs", "run", _RUNS, [_run(run) for run in runs])
     heads = [Head(run.label, 0, words=True) for run in runs]
-    facts = [
-        Entry(
-            visible(key),
-            [", ".join(map(visible, map(str, ordered(values)))) or formatting.ABSENT for values in by_run],
-        )
-        for key, by_run in differing_facts(runs)
-    ]
+    facts = [Entry(key, [text or formatting.ABSENT for text in by_run]) for key, by_run in _facts(runs)]
     if facts:
         yield Table("not the same in all", "fact", heads, facts)
-    for path in sorted({path for run in runs for path in run.profile.loops}):
-        yield _loop(path, runs)
+    yield from (_loop(path, runs) for path in _loops(runs))
     found = rows([run.profile for run in runs])
     names = [paths.split(row.path) for row in found]
     second, deeper = ({}, set()) if options.all else deeper_levels(names)
@@ -236,22 +215,24 @@ def parts(runs: Sequence[Variant], options: ViewOptions) -> Iterator[Part]:
             yield Losses([f"{run.label}: {lost[0]}", *lost[1:]])
 
 
+def _facts(runs: Sequence[Variant]) -> Iterator[tuple[str, list[str]]]:
+    for key, by_run in differing_facts(runs):
+        yield visible(key), [", ".join(map(visible, map(str, ordered(values)))) for values in by_run]
+
+
+def _loops(runs: Sequence[Variant]) -> list[str]:
+    return sorted({path for run in runs for path in run.profile.loops})
+
+
 def _run(run: Variant) -> Entry:
     main = main_bottleneck(run.context)
     if main is None:
         return Entry(run.label, [formatting.ABSENT] * len(_RUNS), "faint")
-    loop = main.view.loop
-    return Entry(
-        run.label,
-        [
-            visible(paths.plain(loop.path)) if loop else "the run",
-            formatting.time(round(main.view.tick_ns)),
-            currency.pace(main.view) if loop else formatting.ABSENT,
-            visible(main.name or "") or formatting.ABSENT,
-            _if_free(main),
-        ],
-        "alarm" if loop is not None and loop.missed else "plain",
-    )
+    loop, tick = main.view.loop, formatting.time(round(main.view.tick_ns))
+    name = visible(paths.plain(loop.path)) if loop else "the run"
+    pace = currency.pace(main.view) if loop else formatting.ABSENT
+    cells = [name, tick, pace, visible(main.name or "") or formatting.ABSENT, _if_free(main)]
+    return Entry(run.label, cells, "alarm" if loop is not None and loop.missed else "plain")
 
 
 def _if_free(main: MainBottleneck) -> str:
@@ -271,9 +252,8 @@ def _loop(path: str, runs: Sequence[Variant]) -> Table:
         if loop is None:
             entries.append(Entry(run.label, [formatting.ABSENT] * len(LOOPS)))
             continue
-        row = LoopRow(loop, run.context.view_of(path), run.context.run_ns)
         entry = Entry(run.label, (), "alarm" if loop.missed else "plain")
-        entries.append(filled(entry, LOOPS, row))
+        entries.append(filled(entry, LOOPS, LoopRow(loop, run.context.view_of(path), run.context.run_ns)))
     title = f"loop {visible(paths.plain(path))}"
     return Table(title, title, [column.head for column in LOOPS], entries)
 
@@ -291,34 +271,23 @@ _STATS = ("count", "mean_ns", "min_ns", "p50_ns", "p90_ns", "p99_ns", "max_ns")
 
 
 def _page(runs: Sequence[Variant], options: ViewOptions) -> bytes:
-    """Return the page in UTF-8."""
     document = {
         "runs": [_run_fields(run) for run in runs],
-        "loops": [
-            _loop_fields(path, runs) for path in sorted({path for run in runs for path in run.profile.loops})
-        ],
+        "loops": [_loop_fields(path, runs) for path in _loops(runs)],
         "rows": [_row_fields(row) for row in rows([run.profile for run in runs])],
     }
-    facts = [
-        {"key": visible(key), "of": [", ".join(map(visible, map(str, ordered(values)))) for values in by_run]}
-        for key, by_run in differing_facts(runs)
-    ]
+    nothing = ["nothing was recorded"]
     words = {
         "title": f"{formatting.counted(len(runs), 'run')} side by side",
         "headline": [run.label for run in runs],
-        "headlines": [_headline_of(run, options) for run in runs],
+        "headlines": [nothing if is_empty(run.profile) else headline(run.context, options) for run in runs],
         "losses": [losses(run.profile) for run in runs],
-        "facts": facts,
+        "facts": [{"key": key, "of": by_run} for key, by_run in _facts(runs)],
     }
     return page("runs", "variants", json.dumps(document, separators=(",", ":")).encode(), words)
 
 
-def _headline_of(run: Variant, options: ViewOptions) -> list[str]:
-    return ["nothing was recorded"] if is_empty(run.profile) else headline(run.context, options)
-
-
 def _run_fields(run: Variant) -> dict[str, Any]:
-    """Return the pace of a run's main loop, and its bottleneck."""
     fields: dict[str, Any] = {"label": run.label, "pace": formatting.ABSENT, "bottleneck": None}
     main = main_bottleneck(run.context)
     if main is None:

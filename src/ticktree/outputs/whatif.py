@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 from html import escape
 
-from ticktree.analysis.experiments import Experiments, Prediction, Slope
+from ticktree.analysis.experiments import Experiments, PredictedMisses, Prediction, Slope
 from ticktree.outputs import terminal
 from ticktree.outputs.html.static import Plane, html_table, line, mark, scrolled, static_page, text
 from ticktree.outputs.options import ViewOptions
@@ -28,12 +28,12 @@ _SLOWER = (Head("slower by", 0), Head("loss", 0), Head("95% interval", 1), Head(
 _MISSES = (Head("faster by", 0), Head("missed now", 0), Head("would be missed", 0))
 
 
-def _terminal(found: Experiments, options: ViewOptions) -> bytes:
-    return terminal.draw(_parts(found), options)
-
-
 def _json(found: Experiments, _options: ViewOptions) -> bytes:
-    document = {"schema": SCHEMA, "results": [_rounded(each) for each in found.predictions]}
+    results = [
+        {key: round(part, 3) if isinstance(part, float) else part for key, part in asdict(each).items()}
+        for each in found.predictions
+    ]
+    document = {"schema": SCHEMA, "results": results}
     if found.misses:
         document["misses"] = [asdict(each) for each in found.misses]
     return json.dumps(document, indent=1).encode() + b"\n"
@@ -45,58 +45,52 @@ def _html(found: Experiments, options: ViewOptions) -> bytes:
 
 
 WHATIFS: dict[str, Callable[[Experiments, ViewOptions], bytes]] = {
-    "terminal": _terminal,
+    "terminal": lambda found, options: terminal.draw(_parts(found), options),
     "html": _html,
     "json": _json,
 }
 
 
 def _parts(found: Experiments) -> Iterator[Part]:
-    pieces = [f"ticks of {visible(found.loop)}"]
-    if found.tick_ns:
-        pieces.append(formatting.time(found.tick_ns))
-    if found.blocks:
-        pieces.append(formatting.counted(found.blocks, "block"))
-    yield Heading("ticktree whatif", pieces)
+    yield Heading("ticktree whatif", [f"ticks of {visible(found.loop)}", *_about(found)])
     yield from _tables(found)
-    for note in found.notes:
-        yield Lines([[note]], is_apart=False)
+    yield from (Lines([[note]], is_apart=False) for note in found.notes)
+
+
+def _about(found: Experiments) -> list[str]:
+    tick = [formatting.time(found.tick_ns)] if found.tick_ns else []
+    return tick + ([formatting.counted(found.blocks, "block")] if found.blocks else [])
 
 
 def _tables(found: Experiments) -> Iterator[Table]:
-    heads, entries = (_MISSES, _misses(found)) if found.misses else (_FASTER, _faster(found))
-    yield Table("if a section were faster", "section", heads, list(entries))
+    rows: Sequence[Prediction | PredictedMisses] = found.misses or found.predictions
+    before = ["", *(each.path for each in rows)]
+    names = [
+        "" if each.path == last else visible(each.path) for each, last in zip(rows, before, strict=False)
+    ]
+    entries = [_faster(each, name) for each, name in zip(rows, names, strict=True)]
+    yield Table("if a section were faster", "section", _MISSES if found.misses else _FASTER, entries)
     if found.slopes:
         slower = [_slower(each) for each in found.slopes.values()]
         yield Table("if it were slower", "section", _SLOWER, slower)
 
 
-def _faster(found: Experiments) -> Iterator[Entry]:
-    last = ""
-    for each in found.predictions:
-        path = "" if each.path == last else visible(each.path)
-        last = each.path
-        cells = (
+def _faster(each: Prediction | PredictedMisses, name: str) -> Entry:
+    if isinstance(each, Prediction):
+        cells: tuple[str, ...] = (
             f"{each.speedup_percent}%",
             percent(each.gain_percent),
             interval(each.low_percent, each.high_percent),
             percent(each.amdahl_percent),
             each.verdict,
         )
-        yield Entry(path, cells, VERDICT_TONES.get(each.verdict, "plain"), path=each.path)
-
-
-def _misses(found: Experiments) -> Iterator[Entry]:
-    last = ""
-    for each in found.misses:
-        path = "" if each.path == last else visible(each.path)
-        last = each.path
-        missed, then = (
-            f"{formatting.count(number)} of {formatting.count(each.ticks)}"
-            for number in (each.missed, each.predicted_missed)
-        )
-        tone: Tone = "good" if each.predicted_missed < each.missed else "plain"
-        yield Entry(path, (f"{each.speedup_percent}%", missed, then), tone, path=each.path)
+        return Entry(name, cells, VERDICT_TONES.get(each.verdict, "plain"), path=each.path)
+    missed, then = (
+        f"{formatting.count(number)} of {formatting.count(each.ticks)}"
+        for number in (each.missed, each.predicted_missed)
+    )
+    tone: Tone = "good" if each.predicted_missed < each.missed else "plain"
+    return Entry(name, (f"{each.speedup_percent}%", missed, then), tone, path=each.path)
 
 
 def _slower(slope: Slope) -> Entry:
@@ -122,22 +116,13 @@ def interval(low: float | None, high: float | None) -> str:
     return formatting.ABSENT if low is None or high is None else f"{percent(low)} to {percent(high)}"
 
 
-def _rounded(prediction: Prediction) -> dict[str, object]:
-    return {
-        key: round(value, 3) if isinstance(value, float) else value
-        for key, value in asdict(prediction).items()
-    }
-
-
 # -- the page ----------------------------------------------------------------------------------------------------
 
 _PLANE = Plane(height=240, left=72, right=44, top=14, bottom=30)
 
 
 def _page(found: Experiments) -> Iterator[str]:
-    about = [formatting.time(found.tick_ns)] if found.tick_ns else []
-    about += [formatting.counted(found.blocks, "block")] if found.blocks else []
-    yield f"<h2>ticks of {escape(visible(found.loop))} <small>{' · '.join(about)}</small></h2>"
+    yield f"<h2>ticks of {escape(visible(found.loop))} <small>{' · '.join(_about(found))}</small></h2>"
     yield from (f"<p>{escape(note)}</p>" for note in found.notes)
     for table in _tables(found):
         yield from html_table(table)
@@ -156,7 +141,10 @@ def _page(found: Experiments) -> Iterator[str]:
 def _curve(path: str, points: Sequence[Prediction], tick_ns: float) -> str:
     """Return a section's curve, virtual speed-up against the tick, as an SVG element."""
     most = max([0.0, *(-(each.low_percent or 0.0) for each in points)])  # in percent above today's tick
-    parts = list(_axes(tick_ns, most))
+    parts = list(_PLANE.grid(0, tick_ns * (1 + most / 100)))
+    for speedup in range(0, 101, 25):
+        words = f"{speedup}% faster" if speedup else "unchanged"
+        parts.append(text(_x(speedup), _PLANE.height - 10, words, "middle"))
     bound = points[-1].amdahl_percent / points[-1].speedup_percent * 100
     parts.append(line("change", _x(0), _y(0, most), _x(100), _y(bound, most)))
     curve = " ".join(
@@ -171,13 +159,6 @@ def _curve(path: str, points: Sequence[Prediction], tick_ns: float) -> str:
         label += f" ({interval(each.low_percent, each.high_percent)})"
         parts.append(mark(x, _y(each.gain_percent or 0.0, most), 4, label))
     return _PLANE.svg(f"{visible(path)}: tick by speed-up", parts)
-
-
-def _axes(tick_ns: float, most: float) -> Iterator[str]:
-    yield from _PLANE.grid(0, tick_ns * (1 + most / 100))
-    for speedup in range(0, 101, 25):
-        words = f"{speedup}% faster" if speedup else "unchanged"
-        yield text(_x(speedup), _PLANE.height - 10, words, "middle")
 
 
 def _x(speedup: float) -> float:
