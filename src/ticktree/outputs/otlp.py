@@ -15,7 +15,7 @@ from hashlib import blake2b
 import numpy as np
 
 from ticktree.outputs.options import ViewOptions
-from ticktree.outputs.otlp_metrics import SCOPE, Fields, attribute, counts, facts, request
+from ticktree.outputs.otlp_metrics import SCOPE, attribute, counts, facts, request
 from ticktree.outputs.view.headline import lost
 from ticktree.outputs.writing.visible import encodable
 from ticktree.profile import Profile
@@ -58,11 +58,9 @@ def _places(timeline: Timeline) -> tuple[Column, Column]:
     place: dict[str, int] = {}
     for spot in timeline.spots:
         place.setdefault(spot.path, len(place))
+    own = [place[spot.path] for spot in timeline.spots]
     above = [place.get(paths.parent(spot.path), -1) if spot.path else -1 for spot in timeline.spots]
-    return (
-        np.array([place[spot.path] for spot in timeline.spots], np.int64),
-        np.array(above, np.int64),
-    )
+    return np.array(own, np.int64), np.array(above, np.int64)
 
 
 def _bounds(timeline: Timeline) -> Column:
@@ -86,7 +84,8 @@ def requests(profile: Profile, timeline: Timeline) -> Iterator[str]:
     about = [*facts(profile), counts("not_recorded", lost(profile, timeline))]
     for at, process in enumerate(processes):
         lane = next(lane for lane in timeline.lanes if lane.process == process)
-        resource = json.dumps({"attributes": [*about, *_process(lane)]}, separators=(",", ":"))
+        process_facts = (attribute("process.pid", lane.pid), attribute("process.title", lane.process_title))
+        resource = json.dumps({"attributes": [*about, *process_facts]}, separators=(",", ":"))
         calls = np.flatnonzero(process_of == at)
         # A request without calls has the losses.
         for first in range(0, max(1, len(calls)), SPANS_AT_ONCE):
@@ -103,7 +102,8 @@ class _Spans:
         self._callers = callers_of(timeline)
         self._outermost = _outermost(self._callers)
         self._trace = _identity(timeline)
-        self._heads = [_head(spot) for spot in timeline.spots]
+        names = (json.dumps(encodable(spot.name)) for spot in timeline.spots)
+        self._heads = [f'"name":{name},"kind":{_INTERNAL}' for name in names]
         self._abouts = [_listed(_about(spot)) for spot in timeline.spots]
         self._threads = [_listed(_thread(lane)) for lane in timeline.lanes]
 
@@ -144,20 +144,12 @@ def _identity(timeline: Timeline) -> str:
     return blake2b(json.dumps(identity).encode(), digest_size=8).hexdigest()
 
 
-def _head(spot: CalledNode) -> str:
-    return f'"name":{json.dumps(encodable(spot.name))},"kind":{_INTERNAL}'
-
-
 def _about(spot: CalledNode) -> Iterator[tuple[str, Value]]:
     yield "path", spot.path
     if spot.clock != HOST:
         yield "clock", spot.clock
-    if spot.wait:
-        yield "wait", True
-    if spot.tick:
-        yield "tick", True
-    if spot.recorded:
-        yield "measured_elsewhere", True
+    flags = {"wait": spot.wait, "tick": spot.tick, "measured_elsewhere": spot.recorded}
+    yield from ((name, True) for name, is_so in flags.items() if is_so)
 
 
 def _thread(lane: Lane) -> Iterator[tuple[str, Value]]:
@@ -173,21 +165,9 @@ def _listed(attributes: Iterator[tuple[str, Value]]) -> str:
     return json.dumps([attribute(key, value) for key, value in attributes], separators=(",", ":"))[1:-1]
 
 
-def _process(lane: Lane) -> Iterator[Fields]:
-    yield attribute("process.pid", lane.pid)
-    yield attribute("process.title", lane.process_title)
-
-
 def render(profile: Profile, options: ViewOptions, timeline: Timeline | None) -> bytes:
     """Return one request per line: one ExportMetricsServiceRequest, then the timeline's ExportTraceServiceRequests."""
-    return "".join(f"{line}\n" for line in _lines(profile, options, timeline)).encode()
-
-
-def _lines(profile: Profile, options: ViewOptions, timeline: Timeline | None) -> Iterator[str]:
+    lines = [] if timeline is None else list(requests(profile, timeline))
     if options.only != "calls":
-        yield json.dumps(request(profile), separators=(",", ":"), allow_nan=False)
-    if timeline is not None:
-        yield from requests(profile, timeline)
-
-
-__all__ = ["render"]
+        lines.insert(0, json.dumps(request(profile), separators=(",", ":"), allow_nan=False))
+    return "".join(f"{line}\n" for line in lines).encode()

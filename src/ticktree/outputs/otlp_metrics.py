@@ -71,8 +71,7 @@ def request_of(attributes: list[Fields], metrics: Iterable[Fields]) -> Fields:
         attributes: of the resource that the metrics describe.
         metrics: those without a data point are left out.
     """
-    found = [metric for metric in metrics if points(metric)]
-    scoped = [{"scope": SCOPE, "metrics": found}]
+    scoped = [{"scope": SCOPE, "metrics": [metric for metric in metrics if points(metric)]}]
     return {"resourceMetrics": [{"resource": {"attributes": attributes}, "scopeMetrics": scoped}]}
 
 
@@ -83,8 +82,10 @@ def metrics(profile: Profile, paths: Container[str] | None = None) -> Iterator[F
         profile: what was recorded.
         paths: the sections to include; None for all. The run itself, whose path is "", is always included.
     """
-    every = ((path, node) for path, _, node in profile.root.walk())
-    nodes = sorted((pair for pair in every if paths is None or not pair[0] or pair[0] in paths), key=_path)
+    every = [
+        (path, node) for path, _, node in profile.root.walk() if paths is None or not path or path in paths
+    ]
+    nodes = sorted(every, key=lambda pair: pair[0])
     loops = sorted(profile.loops.items())
     gauges = sorted(profile.gauges.items())
     below = nodes[1:]  # the root's path, "", comes first
@@ -107,17 +108,11 @@ def metrics(profile: Profile, paths: Container[str] | None = None) -> Iterator[F
     budgets = [(path, loop.budget_ns) for path, loop in with_rate if loop.budget_ns]
     yield value("loop.budget", "ns", "loop", budgets, lambda budget_ns: budget_ns)
     yield _durations("loop.duration", "loop", [(path, loop.stats) for path, loop in loops])
-    last = [
-        _point("gauge", name, asDouble=gauge.last, timeUnixNano=str(gauge.last_wall_ns))
-        for name, gauge in gauges
-    ]
+    times = [(name, gauge.last, str(gauge.last_wall_ns)) for name, gauge in gauges]
+    last = [_point("gauge", name, asDouble=value, timeUnixNano=at) for name, value, at in times]
     yield _metric("gauge.last", "1", gauge={"dataPoints": last})
     yield _exponential("gauge.readings", "1", [_readings(gauge) for _, gauge in gauges])
     yield total("not_recorded", "1", "what", sorted(profile.losses.items()), lambda count: count)
-
-
-def _path(pair: tuple[str, Any]) -> str:
-    return pair[0]
 
 
 def total(
@@ -148,28 +143,19 @@ def value(
     name: str, unit: str, label: str, entries: Iterable[tuple[str, Any]], of: Callable[[Any], int]
 ) -> Fields:
     """Return a metric of values that rise and fall; its arguments are those of `total`."""
-    return _metric(
-        name, unit, gauge={"dataPoints": [_point(label, key, asInt=str(of(entry))) for key, entry in entries]}
-    )
+    points = [_point(label, key, asInt=str(of(entry))) for key, entry in entries]
+    return _metric(name, unit, gauge={"dataPoints": points})
 
 
 def _durations(name: str, label: str, entries: Iterable[tuple[str, Stats]]) -> Fields:
-    points = [_duration(label, key, stats) for key, stats in entries if stats.count and stats.is_known]
+    points = []
+    for key, stats in entries:
+        if stats.count and stats.is_known:
+            # 0 ns is below the clock's resolution, and counts as 1 ns.
+            numbers = {"count": str(stats.count), "sum": stats.sum_ns, "scale": SCALE, "zeroCount": "0"}
+            buckets, (least, most) = _buckets(stats.histogram), (stats.min_ns, stats.max_ns)
+            points.append(_point(label, key, **numbers, positive=buckets, min=least, max=most))
     return _exponential(name, "ns", points)
-
-
-def _duration(label: str, key: str, stats: Stats) -> Fields:
-    return _point(
-        label,
-        key,
-        count=str(stats.count),
-        sum=stats.sum_ns,
-        scale=SCALE,
-        zeroCount="0",  # 0 ns is below the clock's resolution, and counts as 1 ns
-        positive=_buckets(stats.histogram),
-        min=stats.min_ns,
-        max=stats.max_ns,
-    )
 
 
 def _readings(gauge: Gauge) -> Fields:
@@ -220,10 +206,6 @@ def _point(label: str, key: str, **fields: Any) -> Fields:
 _Kind: TypeAlias = str | Callable[[int, Any], bytes]
 
 
-def _text(field: int, words: str) -> bytes:
-    return pb.text(field, words)
-
-
 def _text_of_a_choice(field: int, words: str) -> bytes:
     return pb.text(field, words) or pb.message(field)
 
@@ -248,7 +230,7 @@ _MESSAGES: Mapping[str, Mapping[str, tuple[int, _Kind]]] = {
     "ExportMetricsServiceRequest": {"resourceMetrics": (1, "ResourceMetrics")},
     "ResourceMetrics": {"resource": (1, "Resource"), "scopeMetrics": (2, "ScopeMetrics")},
     "Resource": {"attributes": (1, "KeyValue")},
-    "KeyValue": {"key": (1, _text), "value": (2, "AnyValue")},
+    "KeyValue": {"key": (1, pb.text), "value": (2, "AnyValue")},
     "AnyValue": {
         "stringValue": (1, _text_of_a_choice),
         "boolValue": (2, _integer),
@@ -258,10 +240,10 @@ _MESSAGES: Mapping[str, Mapping[str, tuple[int, _Kind]]] = {
     },
     "ArrayValue": {"values": (1, "AnyValue")},
     "ScopeMetrics": {"scope": (1, "Scope"), "metrics": (2, "Metric")},
-    "Scope": {"name": (1, _text)},
+    "Scope": {"name": (1, pb.text)},
     "Metric": {
-        "name": (1, _text),
-        "unit": (3, _text),
+        "name": (1, pb.text),
+        "unit": (3, pb.text),
         "gauge": (5, "Gauge"),
         "sum": (7, "Sum"),
         "exponentialHistogram": (10, "ExponentialHistogram"),
@@ -306,14 +288,13 @@ def binary(request: Fields) -> bytes:
 
 
 def _content(message: str, fields: Fields) -> bytes:
-    parts = []
+    parts: list[bytes] = []
     kinds = _MESSAGES[message]
     for name, value in fields.items():
         number, kind = kinds[name]
-        if not isinstance(kind, str):
-            parts.append(kind(number, value))
-        elif isinstance(value, list):
-            parts.extend(pb.message(number, _content(kind, each)) for each in value)
+        if isinstance(kind, str):
+            every = value if isinstance(value, list) else [value]
+            parts.extend(pb.message(number, _content(kind, each)) for each in every)
         else:
-            parts.append(pb.message(number, _content(kind, value)))
+            parts.append(kind(number, value))
     return b"".join(parts)

@@ -7,14 +7,16 @@ which are exactly ticktree's buckets; in seconds, these would be split in two.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from itertools import accumulate
+from typing import Any, TypeAlias
 
 from ticktree.outputs import protobuf as pb
 from ticktree.outputs.options import ViewOptions
 from ticktree.outputs.writing.visible import literal, visible
-from ticktree.profile import Histogram, Node, Profile, Stats
+from ticktree.profile import Histogram, Profile, Stats
 from ticktree.profile.histogram import BUCKETS_PER_OCTAVE
 from ticktree.profile.metadata import ordered
 
@@ -39,15 +41,10 @@ def longest_ns(octave: int) -> int:
 
 def cumulative(histogram: Histogram, limits: Sequence[int]) -> list[int]:
     """Return how many values are in each of the octaves `limits`, in ascending order, or in one below."""
-    counts: dict[int, int] = {}
+    counts: Counter[int] = Counter()
     for bucket, count in histogram.buckets.items():
-        octave = bucket // BUCKETS_PER_OCTAVE
-        counts[octave] = counts.get(octave, 0) + count
-    passed, result = 0, []
-    for octave in limits:
-        passed += counts.get(octave, 0)
-        result.append(passed)
-    return result
+        counts[bucket // BUCKETS_PER_OCTAVE] += count
+    return list(accumulate(counts[octave] for octave in limits))
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,11 +69,6 @@ class Durations:
         """Yield limits in seconds, and the number of calls that were not longer."""
         for octave, count in zip(self._octaves, cumulative(stats.histogram, self._octaves), strict=True):
             yield seconds(longest_ns(octave)), count
-
-    @staticmethod
-    def sum_s(stats: Stats) -> float:
-        """Return the total time of all calls."""
-        return seconds(stats.sum_ns)
 
 
 Labels: TypeAlias = Mapping[str, str]
@@ -124,6 +116,15 @@ def facts(profile: Profile) -> Family:
     return Family("metadata", "gauge", "Facts about the program and the machine; always 1.", known)
 
 
+def _family(
+    name: str, about: str, label: str, entries: Iterable[tuple[str, Any]], value: str, kind: str = "counter"
+) -> Family:
+    """Return a metric of an attribute of each entry, in seconds if it is in nanoseconds; `label` is of their keys."""
+    found = ((key, getattr(entry, value)) for key, entry in entries)
+    in_s = value.endswith("_ns")
+    return Family(name, kind, about, [({label: key}, seconds(part) if in_s else part) for key, part in found])
+
+
 def _sections(profile: Profile, paths: Container[str] | None) -> Iterator[Family | Durations]:
     # A path has its backslashes doubled already, so it stays unique when its invisible characters are escaped.
     every = sorted(
@@ -132,69 +133,42 @@ def _sections(profile: Profile, paths: Container[str] | None) -> Iterator[Family
         if paths is None or not depth or path in paths
     )
     below = [(path, node) for path, node in every if path]
-
-    def of(value: str, chosen: list[tuple[str, Node]]) -> Samples:
-        return [({"path": path}, seconds(getattr(node, value))) for path, node in chosen]
-
-    calls: Samples = [({"path": path}, node.count) for path, node in below]
-    yield Family("section_calls_total", "counter", "Completed calls of a section.", calls)
-    yield Family(
-        "section_seconds_total",
-        "counter",
-        "Time in a section; path is empty for the run.",
-        of("total_ns", every),
-    )
-    yield Family(
-        "section_own_seconds_total",
-        "counter",
-        "Self time of a section: time in it and in no child.",
-        of("self_ns", every),
-    )
     waits = [(path, node) for path, node in below if node.wait]
-    yield Family(
-        "section_waited_seconds_total", "counter", "Self time of a section that waits.", of("self_ns", waits)
-    )
     concurrent = [(path, node) for path, node in below if node.concurrent_ns]
-    yield Family(
-        "section_concurrent_seconds",
-        "gauge",
-        "Time of a section that does not count against its parent, because it ran concurrently.",
-        of("concurrent_ns", concurrent),
-    )
-    yield Durations(
-        "section_call_seconds",
-        "How long completed calls of a section took.",
-        [({"path": path}, node.stats) for path, node in below],
-    )
+    about = "Time in a section; path is empty for the run."
+    yield _family("section_calls_total", "Completed calls of a section.", "path", below, "count")
+    yield _family("section_seconds_total", about, "path", every, "total_ns")
+    about = "Self time of a section: time in it and in no child."
+    yield _family("section_own_seconds_total", about, "path", every, "self_ns")
+    about = "Self time of a section that waits."
+    yield _family("section_waited_seconds_total", about, "path", waits, "self_ns")
+    about = "Time of a section that does not count against its parent, because it ran concurrently."
+    yield _family("section_concurrent_seconds", about, "path", concurrent, "concurrent_ns", "gauge")
+    stats = [({"path": path}, node.stats) for path, node in below]
+    yield Durations("section_call_seconds", "How long completed calls of a section took.", [*stats])
 
 
 def _loops(profile: Profile) -> Iterator[Family | Durations]:
-    loops = [({"loop": visible(path)}, profile.loops[path]) for path in sorted(profile.loops)]
-
-    def counter(name: str, about: str, value: str) -> Family:
-        return Family(name, "counter", about, [(labels, getattr(loop, value)) for labels, loop in loops])
-
-    yield counter("loop_ticks_total", "Completed ticks, warm-up included.", "ticks")
-    yield counter("loop_warmup_ticks_total", "Completed ticks of the warm-up.", "warmup_ticks")
-    yield counter("loop_incomplete_ticks_total", "Ticks cut short.", "incomplete")
-    with_rate = [(labels, loop) for labels, loop in loops if loop.hz]
-    missed: Samples = [(labels, loop.missed) for labels, loop in with_rate]
-    yield Family("loop_missed_ticks_total", "counter", "Ticks over their budget.", missed)
-    budgets: Samples = [(labels, seconds(loop.budget_ns)) for labels, loop in with_rate if loop.budget_ns]
-    yield Family("loop_budget_seconds", "gauge", "Time that the target rate allows per tick.", budgets)
-    stats = [(labels, loop.stats) for labels, loop in loops]
+    loops = [(visible(path), profile.loops[path]) for path in sorted(profile.loops)]
+    with_rate = [(path, loop) for path, loop in loops if loop.hz]
+    budgets = [(path, loop) for path, loop in with_rate if loop.budget_ns]
+    yield _family("loop_ticks_total", "Completed ticks, warm-up included.", "loop", loops, "ticks")
+    yield _family("loop_warmup_ticks_total", "Completed ticks of the warm-up.", "loop", loops, "warmup_ticks")
+    yield _family("loop_incomplete_ticks_total", "Ticks cut short.", "loop", loops, "incomplete")
+    yield _family("loop_missed_ticks_total", "Ticks over their budget.", "loop", with_rate, "missed")
+    about = "Time that the target rate allows per tick."
+    yield _family("loop_budget_seconds", about, "loop", budgets, "budget_ns", "gauge")
+    stats = [({"loop": path}, loop.stats) for path, loop in loops]
     yield Durations("loop_tick_seconds", "How long ticks took after warm-up.", [*stats])
 
 
 def _gauges(profile: Profile) -> Iterator[Family]:
     gauges = [(literal(name), profile.gauges[name]) for name in sorted(profile.gauges)]
     for value, about in (("last", "The latest reading"), ("min", "The smallest"), ("max", "The largest")):
-        readings: Samples = [({"gauge": name}, float(getattr(gauge, value))) for name, gauge in gauges]
-        ending = "" if value == "last" else f"_{value}"
         # Not "gauge": Prometheus's conventions exclude the type from a metric's name.
-        yield Family(f"reading{ending}", "gauge", f"{about} of a value that the program reports.", readings)
-    counts: Samples = [({"gauge": name}, gauge.count) for name, gauge in gauges]
-    yield Family("readings_total", "counter", "Readings of a value that the program reports.", counts)
+        name = "reading" if value == "last" else f"reading_{value}"
+        yield _family(name, f"{about} of a value that the program reports.", "gauge", gauges, value, "gauge")
+    yield _family("readings_total", "Readings of a value that the program reports.", "gauge", gauges, "count")
 
 
 def text(families: Iterable[Family | Durations]) -> bytes:
@@ -220,7 +194,7 @@ def _series(family: Family | Durations) -> Iterator[tuple[str, Labels, float]]:
         for limit_s, count in family.buckets(stats):
             yield "_bucket", {**labels, "le": repr(limit_s)}, count
         yield "_bucket", {**labels, "le": "+Inf"}, stats.count
-        yield "_sum", labels, family.sum_s(stats)
+        yield "_sum", labels, seconds(stats.sum_ns)
         yield "_count", labels, stats.count
 
 
@@ -231,10 +205,9 @@ def _escaped(text: str) -> str:
 
 CONTENT_TYPE = "application/vnd.google.protobuf; proto=io.prometheus.client.MetricFamily; encoding=delimited"
 SCHEMA = 5
-# Numbers of fields and kinds in io.prometheus.client.
-_COUNTER, _GAUGE, _HISTOGRAM = 0, 1, 4
-_OF_A_METRIC = {"counter": 3, "gauge": 2}
-_KINDS = {"counter": _COUNTER, "gauge": _GAUGE}
+# Numbers of kinds in io.prometheus.client, and of their fields in a metric.
+_KINDS = {"counter": (0, 3), "gauge": (1, 2)}
+_HISTOGRAM = 4
 
 
 def protobuf(families: Iterable[Family | Durations]) -> bytes:
@@ -245,39 +218,32 @@ def protobuf(families: Iterable[Family | Durations]) -> bytes:
 
 def _messages(family: Family | Durations) -> Iterator[bytes]:
     if isinstance(family, Family):
-        field = _OF_A_METRIC[family.kind]
-        values = [
-            (labels, pb.message(field, pb.double(1, value, present=True))) for labels, value in family.samples
-        ]
-        yield from _family(family.name, family.about, _KINDS[family.kind], values)
+        kind, field = _KINDS[family.kind]
+        values = ((labels, pb.double(1, value, present=True)) for labels, value in family.samples)
+        metrics = [(labels, pb.message(field, value)) for labels, value in values]
+        yield from _message(family.name, family.about, kind, metrics)
         return
     classic = [(labels, pb.message(7, _classic(family, stats))) for labels, stats in family.samples]
-    yield from _family(family.name, family.about, _HISTOGRAM, classic)
+    yield from _message(family.name, family.about, _HISTOGRAM, classic)
     native = [(labels, pb.message(7, _native(stats))) for labels, stats in family.samples]
     name = family.name.removesuffix("seconds") + "nanoseconds"
-    yield from _family(name, family.about, _HISTOGRAM, native)
+    yield from _message(name, family.about, _HISTOGRAM, native)
 
 
-def _family(
-    name: str, about: str, kind: int, metrics: list[tuple[Mapping[str, str], bytes]]
-) -> Iterator[bytes]:
+def _message(name: str, about: str, kind: int, metrics: list[tuple[Labels, bytes]]) -> Iterator[bytes]:
     if metrics:
         head = pb.text(1, f"ticktree_{name}") + pb.text(2, about) + pb.integer(3, kind)
         yield head + b"".join(pb.message(4, _labels(labels), value) for labels, value in metrics)
 
 
-def _labels(labels: Mapping[str, str]) -> bytes:
+def _labels(labels: Labels) -> bytes:
     return b"".join(pb.message(1, pb.text(1, label), pb.text(2, text)) for label, text in labels.items())
 
 
 def _classic(family: Durations, stats: Stats) -> bytes:
-    buckets = [
-        pb.message(3, pb.integer(1, count), pb.double(2, limit_s)) for limit_s, count in family.buckets(stats)
-    ]
-    last = pb.message(3, pb.integer(1, stats.count), pb.double(2, float("inf")))
-    return b"".join(
-        [pb.integer(1, stats.count), pb.double(2, family.sum_s(stats), present=True), *buckets, last]
-    )
+    limits = (*family.buckets(stats), (float("inf"), stats.count))
+    buckets = [pb.message(3, pb.integer(1, count), pb.double(2, limit_s)) for limit_s, count in limits]
+    return b"".join([pb.integer(1, stats.count), pb.double(2, seconds(stats.sum_ns), present=True), *buckets])
 
 
 def _native(stats: Stats) -> bytes:

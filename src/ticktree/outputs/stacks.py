@@ -90,14 +90,10 @@ def stacks(profile: Profile) -> Iterator[Stack]:
                 yield Stack((*frames, *map(_function, below)), is_concurrent, ns, 0)
         for name in sorted(node.children, reverse=True):
             child = node.children[name]
-            frame, is_apart = _under(child)
+            # A subtree is never split: how much of it was concurrent is known for the subtree as a whole only.
+            is_apart = 2 * abs(child.concurrent_ns) > child.total_ns
+            frame = Frame(child.key, child.call_site, partly=child.concurrent_ns != 0 and not is_apart)
             waiting.append((child, paths.child(path, name), (*frames, frame), is_concurrent or is_apart))
-
-
-def _under(child: Node) -> tuple[Frame, bool]:
-    # A subtree is never split: how much of it was concurrent is known for the subtree as a whole only.
-    mostly = 2 * abs(child.concurrent_ns) > child.total_ns
-    return Frame(child.key, child.call_site, partly=child.concurrent_ns != 0 and not mostly), mostly
 
 
 def _sampled(time: SampledTime) -> dict[tuple[CodeLine, ...], int]:
@@ -124,12 +120,12 @@ def render_collapsed(profile: Profile, options: ViewOptions) -> bytes:  # noqa: 
 
     Where stack samples show what the self time consists of, the line has the names of their functions as well.
     """
-    return "".join(_line(stack) for stack in stacks(profile) if stack.ns > 0).encode()
-
-
-def _line(stack: Stack) -> str:
-    root = CONCURRENT if stack.is_concurrent else stack.frames[0].name
-    return f"{';'.join([root, *map(_collapsed_name, stack.frames[1:])])} {stack.ns}\n"
+    lines = []
+    for stack in stacks(profile):
+        if stack.ns > 0:
+            root = CONCURRENT if stack.is_concurrent else stack.frames[0].name
+            lines.append(f"{';'.join([root, *map(_collapsed_name, stack.frames[1:])])} {stack.ns}\n")
+    return "".join(lines).encode()
 
 
 def _collapsed_name(frame: Frame) -> str:
@@ -154,8 +150,8 @@ _SAMPLE_TYPES = (("calls", "count"), ("concurrent", "nanoseconds"), ("wall", "na
 def render_pprof(profile: Profile, options: ViewOptions) -> bytes:
     """Return the profile as a gzipped message, the same bytes each time."""
     tables = _Tables()
-    types = [_value_type(tables, *pair) for pair in _SAMPLE_TYPES]
-    samples = [_pprof_sample(tables, stack) for stack in stacks(profile) if _has_any(stack)]
+    types = [pb.message(_SAMPLE_TYPE, tables.pair(*pair)) for pair in _SAMPLE_TYPES]
+    samples = [_pprof_sample(tables, stack) for stack in stacks(profile) if stack.ns > 0 or stack.calls > 0]
     comments = [title(profile), *headline(Context(profile), options), *losses(profile)]
     tail = [
         pb.integer(_DURATION_NANOS, profile.root.total_ns),
@@ -167,24 +163,13 @@ def render_pprof(profile: Profile, options: ViewOptions) -> bytes:
     return gzip.compress(b"".join(parts), mtime=0)
 
 
-def _has_any(stack: Stack) -> bool:
-    return stack.ns > 0 or stack.calls > 0
-
-
-def _value_type(tables: _Tables, kind: str, unit: str) -> bytes:
-    pair = pb.integer(1, tables.string(kind)) + pb.integer(2, tables.string(unit))
-    return pb.message(_SAMPLE_TYPE, pair)
-
-
 def _pprof_sample(tables: _Tables, stack: Stack) -> bytes:
     values = (stack.calls, stack.ns if stack.is_concurrent else 0, 0 if stack.is_concurrent else stack.ns)
     # pprof wants the innermost frame first.
     content = pb.integers(1, [tables.location(frame) for frame in reversed(stack.frames)])
     content += pb.integers(2, values)
     if any(frame.partly for frame in stack.frames):
-        content += pb.message(
-            3, pb.integer(1, tables.string("partly")) + pb.integer(2, tables.string("concurrent"))
-        )
+        content += pb.message(3, tables.pair("partly", "concurrent"))
     return pb.message(_SAMPLE, content)
 
 
@@ -202,6 +187,10 @@ class _Tables:
         """Return the number of a string, from 0; that of "" is 0."""
         return self._strings.setdefault(words, len(self._strings))
 
+    def pair(self, first: str, second: str) -> bytes:
+        """Return a message of two strings: a type and its unit, or a label and its value."""
+        return pb.integer(1, self.string(first)) + pb.integer(2, self.string(second))
+
     def strings(self) -> list[bytes]:
         """Return the table of strings, the empty one included."""
         return [pb.text(_STRING_TABLE, words) or pb.message(_STRING_TABLE, b"") for words in self._strings]
@@ -209,9 +198,8 @@ class _Tables:
     def location(self, frame: Frame) -> int:
         """Return the number, from 1, of a section's call site, or of a line of a function."""
         site = frame.site
-        function = self._function(
-            f"{frame.name} [sampled]" if frame.is_sampled else frame.name, site.file if site else ""
-        )
+        name = f"{frame.name} [sampled]" if frame.is_sampled else frame.name
+        function = self._function(name, site.file if site else "")
         key = (function, site.line if site else 0)
         if key not in self._locations:
             self._locations[key] = number = len(self._locations) + 1
@@ -254,9 +242,8 @@ def render_speedscope(profile: Profile, options: ViewOptions, timeline: Timeline
 
 def _totals(profile: Profile, frames: _Frames) -> Iterator[str]:
     every = list(stacks(profile))
-    yield _sampled_profile(
-        f"the run: {_ORDER}", (stack for stack in every if not stack.is_concurrent), frames
-    )
+    own = [stack for stack in every if not stack.is_concurrent]
+    yield _sampled_profile(f"the run: {_ORDER}", own, frames)
     concurrent = [stack for stack in every if stack.is_concurrent]
     if concurrent:
         name = f"concurrent, in other threads, processes and tasks: {_ORDER}"
@@ -266,24 +253,17 @@ def _totals(profile: Profile, frames: _Frames) -> Iterator[str]:
 def _sampled_profile(name: str, below: Iterable[Stack], frames: _Frames) -> str:
     taken = [stack for stack in below if stack.ns > 0]
     weights = [stack.ns for stack in taken]
-    return _text(
-        {
-            "type": "sampled",
-            "name": name,
-            "unit": "nanoseconds",
-            "startValue": 0,
-            "endValue": sum(weights),
-            "samples": [
-                [frames.place(frame.name + _mark(frame), frame.site) for frame in stack.frames]
-                for stack in taken
-            ],
-            "weights": weights,
-        }
-    )
+    samples = [[frames.place(_marked(frame), frame.site) for frame in stack.frames] for stack in taken]
+    head = _head("sampled", name, 0, sum(weights))
+    return _text({**head, "samples": samples, "weights": weights})
 
 
-def _mark(frame: Frame) -> str:
-    return " [sampled]" if frame.is_sampled else " (partly concurrent)" if frame.partly else ""
+def _marked(frame: Frame) -> str:
+    return frame.name + (" [sampled]" if frame.is_sampled else " (partly concurrent)" if frame.partly else "")
+
+
+def _head(kind: str, name: str, begin: int, end: int) -> dict[str, Any]:
+    return {"type": kind, "name": name, "unit": "nanoseconds", "startValue": begin, "endValue": end}
 
 
 def _calls(profile: Profile, timeline: Timeline, frames: _Frames) -> Iterator[str]:
@@ -299,13 +279,7 @@ def _calls(profile: Profile, timeline: Timeline, frames: _Frames) -> Iterator[st
     ]
     for track in tracks_of(timeline):
         process = f"{track.lane.process_title} {track.lane.pid}, " if several else ""
-        head = {
-            "type": "evented",
-            "name": f"{process}{track.name}: calls one by one",
-            "unit": "nanoseconds",
-            "startValue": begin,
-            "endValue": end,
-        }
+        head = _head("evented", f"{process}{track.name}: calls one by one", begin, end)
         yield f'{_text(head)[:-1]},"events":[{",".join(_events(timeline, track, places))}]}}'
 
 

@@ -24,7 +24,7 @@ import numpy as np
 from ticktree.outputs.options import TableName, ViewOptions
 from ticktree.outputs.registry import wanted
 from ticktree.outputs.writing.visible import encodable, literal, visible
-from ticktree.profile import Gauge, Loop, Memory, Node, Profile, Stats
+from ticktree.profile import Node, Profile
 from ticktree.profile import path as paths
 from ticktree.profile.metadata import ordered
 from ticktree.profile.timeline import Column, Lane, Timeline
@@ -50,22 +50,21 @@ def tabular(profile: Profile, name: TableName) -> Tabular:
 
 
 _STATS = ("mean_ns", "min_ns", "p50_ns", "p90_ns", "p99_ns", "max_ns")
+_PHASE = ("count", "sum_ns", *_STATS)
 _MEMORY = ("samples", "change_bytes", "peak_bytes", "growth_bytes")
 
 _NODES: dict[str, Kind] = {
     **dict.fromkeys(("path", "name", "clock", "parent"), "text"),
     **dict.fromkeys(("depth", "count", "total_ns", "self_ns", "concurrent_ns", "recorder_ns"), "integer"),
     **dict.fromkeys(_STATS, "integer"),
-    **{f"steady_{key}": "integer" for key in ("count", "sum_ns", *_STATS)},
-    **{f"warmup_{key}": "integer" for key in ("count", "sum_ns", *_STATS)},
+    **{f"{phase}_{key}": "integer" for phase in ("steady", "warmup") for key in _PHASE},
     **dict.fromkeys(("parallel", "wait"), "flag"),
     "call_site_file": "text",
     "call_site_line": "integer",
     "call_site_function": "text",
     **{f"work_{key}": "integer" for key in ("bytes", "flops", "items")},
     **{f"cpu_{key}": "integer" for key in ("samples", "cpu_ns", "wall_ns")},
-    **{f"memory_{key}": "integer" for key in _MEMORY},
-    **{f"device_memory_{key}": "integer" for key in _MEMORY},
+    **{f"{where}_{key}": "integer" for where in ("memory", "device_memory") for key in _MEMORY},
     "device": "text",
     **dict.fromkeys(("open_count", "open_age_ns"), "integer"),
 }
@@ -113,8 +112,8 @@ def _nodes(profile: Profile) -> Iterator[Row]:
             "depth": depth,
             **_fields(node, "", ("count", "total_ns", "self_ns", "concurrent_ns", "recorder_ns")),
             **_fields(node.stats, "", _STATS),
-            **_phase(node.steady, "steady_"),
-            **_phase(node.warmup, "warmup_"),
+            **_fields(node.steady, "steady_", _PHASE),
+            **_fields(node.warmup, "warmup_", _PHASE),
             **_fields(node, "", ("parallel", "wait")),
             "device": None if node.device is None else f"unsupported: {node.device}",
             **_measures(node),
@@ -127,18 +126,10 @@ def _measures(node: Node) -> dict[str, Cell]:
         **_fields(node.call_site, "call_site_", ("file", "line", "function")),
         **{key: amount or None for key, amount in work.items()},  # 0 is the default, and means unknown
         **_fields(node.cpu, "cpu_", ("samples", "cpu_ns", "wall_ns")),
-        **_sizes(node.memory, "memory_"),
-        **_sizes(node.device_memory, "device_memory_"),
+        **_fields(node.memory, "memory_", _MEMORY),
+        **_fields(node.device_memory, "device_memory_", _MEMORY),
         **_fields(node.open, "open_", ("count", "age_ns")),
     }
-
-
-def _phase(stats: Stats | None, prefix: str) -> dict[str, Cell]:
-    return _fields(stats, prefix, ("count", "sum_ns", *_STATS))
-
-
-def _sizes(memory: Memory | None, prefix: str) -> dict[str, Cell]:
-    return _fields(memory, prefix, _MEMORY)
 
 
 def _fields(part: object, prefix: str, names: tuple[str, ...]) -> dict[str, Cell]:
@@ -153,22 +144,16 @@ def _loops(profile: Profile) -> Iterator[Row]:
             **_fields(loop, "", ("path", "ticks", "warmup_ticks", "incomplete", "budget_ns", "achieved_hz")),
             "hz": next(iter(loop.hz)) if len(loop.hz) == 1 else None,
             **_fields(loop, "", ("busy_ns", "waited_ns")),
-            **_fields(_with_rate(loop), "", ("missed", "longest_miss_run")),
+            # Without a target rate, missed ticks are unknown, not 0.
+            **_fields(loop if loop.hz or loop.missed else None, "", ("missed", "longest_miss_run")),
             **_fields(loop.stats, "", _STATS),
             **_fields(loop.lateness, "lateness_", ("count", "mean_ns", "max_ns")),
             **_fields(loop.jitter, "jitter_", ("count", "mean_ns")),
         }
 
 
-def _with_rate(loop: Loop) -> Loop | None:
-    # Without a target rate, missed ticks are unknown, not 0.
-    return loop if loop.hz or loop.missed else None
-
-
 def _gauges(profile: Profile) -> Iterator[Row]:
-    for name in sorted(profile.gauges):
-        gauge: Gauge = profile.gauges[name]
-        yield _fields(gauge, "", tuple(_GAUGES))
+    yield from (_fields(profile.gauges[name], "", tuple(_GAUGES)) for name in sorted(profile.gauges))
 
 
 def _processes(profile: Profile) -> Iterator[Row]:
@@ -206,8 +191,8 @@ def _shares(profile: Profile) -> Iterator[Row]:
 
 
 def _losses(profile: Profile) -> Iterator[Row]:
-    for what in sorted(profile.losses):
-        yield {"what": what, "count": profile.losses[what]}
+    for what, count in sorted(profile.losses.items()):
+        yield {"what": what, "count": count}
 
 
 def _facts(profile: Profile) -> Iterator[Row]:
@@ -260,10 +245,14 @@ def render_parquet(profile: Profile, options: ViewOptions) -> bytes:
     pyarrow, _ = libraries()
     table = tabular(profile, options.table)
     arrays = {
-        column: _array(pyarrow, kind, [row[column] for row in table.rows])
-        for column, kind in table.columns.items()
+        name: _array(pyarrow, kind, [row[name] for row in table.rows]) for name, kind in table.columns.items()
     }
-    return file_of(pyarrow.table(arrays).replace_schema_metadata(_file_notes(profile)))
+    facts = {
+        key: [str(value) for value in ordered(values)] for key, values in sorted(profile.metadata.items())
+    }
+    losses = dict(sorted(profile.losses.items()))
+    notes = {"ticktree.not_recorded": json.dumps(losses), "ticktree.metadata": json.dumps(facts)}
+    return file_of(pyarrow.table(arrays).replace_schema_metadata(notes))
 
 
 def libraries() -> tuple[ModuleType, ModuleType]:
@@ -293,22 +282,10 @@ def _array(pyarrow: Any, kind: Kind, cells: list[Cell]) -> Any:
     }
     if kind == "text":
         cells = [encodable(cell) if isinstance(cell, str) else cell for cell in cells]
-    if kind == "integer" and any(
-        isinstance(cell, int) and not -(1 << 63) <= cell < 1 << 63 for cell in cells
-    ):
-        # Sums of large counts, such as floating-point operations, may exceed 64 bits.
-        return pyarrow.array(cells, type=pyarrow.decimal128(38))
-    return pyarrow.array(cells, type=types[kind])
-
-
-def _file_notes(profile: Profile) -> dict[str, str]:
-    facts = {
-        key: [str(value) for value in ordered(profile.metadata[key])] for key in sorted(profile.metadata)
-    }
-    return {
-        "ticktree.not_recorded": json.dumps({what: profile.losses[what] for what in sorted(profile.losses)}),
-        "ticktree.metadata": json.dumps(facts),
-    }
+    is_long = any(isinstance(cell, int) and not -(1 << 63) <= cell < 1 << 63 for cell in cells)
+    # Sums of large counts, such as floating-point operations, may exceed 64 bits.
+    is_decimal = kind == "integer" and is_long
+    return pyarrow.array(cells, type=pyarrow.decimal128(38) if is_decimal else types[kind])
 
 
 TABLES: tuple[TableName, ...] = get_args(TableName)
@@ -340,15 +317,12 @@ def files(profile: Profile, parts: Iterable[Timeline]) -> Iterator[tuple[str, by
     written: dict[str, int] = {}
     for part in parts:
         for process in dict.fromkeys(lane.process for lane in part.lanes):
-            calls = np.flatnonzero(_is_of(part, process)[part.lane])
+            is_its = np.array([lane.process == process for lane in part.lanes], bool)
+            calls = np.flatnonzero(is_its[part.lane])
             if len(calls):
                 number = written[process] = written.get(process, -1) + 1
                 folder = f"{CALLS}/process={quote(process, safe='')}"
                 yield f"{folder}/part-{number}.parquet", _calls(part, calls)
-
-
-def _is_of(part: Timeline, process: str) -> Any:
-    return np.array([lane.process == process for lane in part.lanes], bool)
 
 
 def _calls(part: Timeline, calls: Column) -> bytes:
@@ -359,9 +333,8 @@ def _calls(part: Timeline, calls: Column) -> bytes:
         distinct = list(dict.fromkeys(map(encodable, values)))
         places = {value: number for number, value in enumerate(distinct)}
         indices = np.array([places[encodable(value)] for value in values], np.int32)[at]
-        return pyarrow.DictionaryArray.from_arrays(
-            pyarrow.array(indices), pyarrow.array(distinct, pyarrow.string())
-        )
+        named = pyarrow.array(distinct, pyarrow.string())
+        return pyarrow.DictionaryArray.from_arrays(pyarrow.array(indices), named)
 
     def numbers(value: Callable[[Lane], int]) -> Any:
         return pyarrow.array(np.array([value(lane) for lane in part.lanes], np.int64)[lanes])
@@ -373,9 +346,10 @@ def _calls(part: Timeline, calls: Column) -> bytes:
         {
             "start_ns": pyarrow.array(part.start_ns[calls]),
             "duration_ns": pyarrow.array(part.duration_ns[calls]),
-            "path": texts(spots, [spot.path for spot in part.spots]),
-            "name": texts(spots, [spot.name for spot in part.spots]),
-            "clock": texts(spots, [spot.clock for spot in part.spots]),
+            **{
+                name: texts(spots, [getattr(spot, name) for spot in part.spots])
+                for name in ("path", "name", "clock")
+            },
             **{name: flags(name) for name in ("wait", "tick", "recorded")},
             "thread_id": numbers(lambda lane: lane.thread_id),
             "thread_name": texts(lanes, [lane.thread_name for lane in part.lanes]),
