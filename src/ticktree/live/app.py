@@ -71,9 +71,8 @@ _MOVES: dict[Action, Callable[[int, LivePicture], int]] = {
 
 
 def _toggled(view: LiveView, _: LivePicture, row: LiveRow) -> LiveView:
-    if not row.is_section or not row.node.children:
-        return view
-    return replace(view.toggled(row.path), cursor=row.place)
+    has_rows = row.is_section and row.node.children
+    return replace(view.toggled(row.path), cursor=row.place) if has_rows else view
 
 
 def _folded(view: LiveView, picture: LivePicture, row: LiveRow) -> LiveView:
@@ -90,9 +89,8 @@ def _unfolded(view: LiveView, _: LivePicture, row: LiveRow) -> LiveView:
 
 
 def _all_folded(view: LiveView, picture: LivePicture, _: LiveRow) -> LiveView:
-    return replace(
-        view, folded=frozenset(row.path for row in picture.rows if row.is_section and row.node.children)
-    )
+    found = (row.path for row in picture.rows if row.is_section and row.node.children)
+    return replace(view, folded=frozenset(found))
 
 
 _FOLDS: dict[Action, Callable[[LiveView, LivePicture, LiveRow], LiveView]] = {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from ticktree.analysis.context import Context
 from ticktree.analysis.loops import LoopView
@@ -39,14 +40,11 @@ class Party:
 def parties_of(profile: Profile) -> tuple[str, Sequence[Party]]:
     """Return the kind ("processes", "threads") and the parties; no parties if only one thread recorded."""
     by: By = "process" if has_processes(profile) else "thread"
-    parties = [
-        Party(visible(unit.name), frozenset(unit.writers))
-        for role in roles(profile, by)
-        for unit in role.units
-    ]
-    if len(parties) < 2:
+    units = [unit for role in roles(profile, by) for unit in role.units]
+    if len(units) < 2:
         return "", ()
-    return "processes" if by == "process" else "threads", parties
+    kind = "processes" if by == "process" else "threads"
+    return kind, [Party(visible(unit.name), frozenset(unit.writers)) for unit in units]
 
 
 WHOLE = "overall"
@@ -100,19 +98,21 @@ def of_tree(span: Span | None, by_process: bool) -> list[LiveColumn[LiveRow]]:
     columns = _of_tree(span)
     if not by_process:
         return columns
-    return [replace(column, rank=column.rank + 10 * _makes_room(column, span)) for column in columns]
-
-
-def _makes_room(column: LiveColumn[LiveRow], span: Span | None) -> bool:
-    return column.bar or (column.group == WHOLE and not (span is None and column.title == "share"))
+    kept = "share" if span is None else ""
+    return [
+        replace(column, rank=column.rank + 10)
+        if column.bar or (column.group == WHOLE and column.title != kept)
+        else column
+        for column in columns
+    ]
 
 
 def _of_tree(span: Span | None) -> list[LiveColumn[LiveRow]]:
     whole: list[LiveColumn[LiveRow]] = [
         LiveColumn("share", _SHARE_CELLS, _share, 1 if span is None else 4, WHOLE),
-        LiveColumn("mean", _TIME_CELLS, _whole(lambda stats: stats.mean_ns), 6, WHOLE),
-        LiveColumn("p50", _TIME_CELLS, _whole(lambda stats: stats.p50_ns), 3, WHOLE),
-        LiveColumn("p99", _TIME_CELLS, _whole(lambda stats: stats.p99_ns), 2, WHOLE),
+        LiveColumn("mean", _TIME_CELLS, _whole("mean_ns"), 6, WHOLE),
+        LiveColumn("p50", _TIME_CELLS, _whole("p50_ns"), 3, WHOLE),
+        LiveColumn("p99", _TIME_CELLS, _whole("p99_ns"), 2, WHOLE),
         LiveColumn("calls", _COUNT_CELLS, _calls, 5, WHOLE),
     ]
     if span is None:
@@ -125,8 +125,8 @@ def _of_tree(span: Span | None) -> list[LiveColumn[LiveRow]]:
         LiveColumn("", BAR_CELLS, _recent_bar, 4, title, bar=True),
         LiveColumn("share", _SHARE_CELLS, _recent_share, 0, title),
         LiveColumn("rate", _RATE_CELLS, lambda row: _rate(row, length_ns), 0, title),
-        LiveColumn("p50", _TIME_CELLS, _recent(lambda stats: stats.p50_ns), 2, title),
-        LiveColumn("p99", _TIME_CELLS, _recent(lambda stats: stats.p99_ns), 1, title),
+        LiveColumn("p50", _TIME_CELLS, _recent("p50_ns"), 2, title),
+        LiveColumn("p99", _TIME_CELLS, _recent("p99_ns"), 1, title),
         *whole,
     ]
 
@@ -135,11 +135,9 @@ def of_parties(
     span: Span | None, parties: Sequence[Party], group: str, rank: int
 ) -> list[LiveColumn[LiveRow]]:
     """Return one column per process: its share of the node's time, in the last seconds or in the whole run."""
-
-    def column(party: Party) -> LiveColumn[LiveRow]:
-        return LiveColumn(party.title, _PARTY_CELLS, lambda row: _party_share(row, party, span), rank, group)
-
-    return [column(party) for party in parties]
+    shares = [partial(_party_share, party=party, span=span) for party in parties]
+    titled = zip(parties, shares, strict=True)
+    return [LiveColumn(party.title, _PARTY_CELLS, share, rank, group) for party, share in titled]
 
 
 def of_loops(span: Span | None) -> list[LiveColumn[LoopNow]]:
@@ -202,16 +200,11 @@ def loops_of(context: Context, recent: Context | None, kept: Sequence[str] = ())
     rank = {path: at for at, path in enumerate([*kept, *(path for path in model if path not in kept)])}
     failing = {view.path for view in context.loops if view.fails}
     profile = context.profile
-    return [
-        LoopNow(
-            profile.loops[path],
-            recent.profile.loops.get(path) if recent else None,
-            profile.root.at(path),
-            context.view_of(path),
-            recent.view_of(path) if recent else None,
-        )
-        for path in sorted(model, key=lambda path: (path not in failing, rank[path]))
-    ]
+    found = []
+    for path in sorted(model, key=lambda path: (path not in failing, rank[path])):
+        loop, view = (recent.profile.loops.get(path), recent.view_of(path)) if recent else (None, None)
+        found.append(LoopNow(profile.loops[path], loop, profile.root.at(path), context.view_of(path), view))
+    return found
 
 
 def gauges_of(profile: Profile, span: Span | None) -> Sequence[GaugeNow]:
@@ -249,25 +242,19 @@ def _recent_bar(row: LiveRow) -> str:
 
 
 def _rate(row: LiveRow, length_ns: int) -> str:
-    if not row.is_section:
-        return ""
-    return formatting.rate((row.recent or NOTHING).count, length_ns, "")
+    return formatting.rate((row.recent or NOTHING).count, length_ns, "") if row.is_section else ""
 
 
-def _recent(statistic: Callable[[Stats], int | None]) -> Callable[[LiveRow], str]:
-    def text(row: LiveRow) -> str:
-        stats = (row.recent or NOTHING).stats
-        return formatting.time(statistic(stats)) if row.is_section and stats.count else ""
-
-    return text
+def _recent(statistic: str) -> Callable[[LiveRow], str]:
+    return lambda row: _time(row, (row.recent or NOTHING).stats, statistic)
 
 
-def _whole(statistic: Callable[[Stats], int | None]) -> Callable[[LiveRow], str]:
-    def text(row: LiveRow) -> str:
-        stats = row.node.steady if row.node.steady.count else row.node.stats
-        return formatting.time(statistic(stats)) if row.is_section and stats.count else ""
+def _whole(statistic: str) -> Callable[[LiveRow], str]:
+    return lambda row: _time(row, row.node.steady if row.node.steady.count else row.node.stats, statistic)
 
-    return text
+
+def _time(row: LiveRow, stats: Stats, statistic: str) -> str:
+    return formatting.time(getattr(stats, statistic)) if row.is_section and stats.count else ""
 
 
 def _calls(row: LiveRow) -> str:
@@ -322,30 +309,21 @@ def _rows(profile: Profile) -> Sequence[SampledRow]:
 
 def of_functions(span: Span | None) -> list[LiveColumn[FunctionNow]]:
     """Return the columns: their shares, and their hottest lines."""
-    recent = (
-        []
-        if span is None
-        else [
-            LiveColumn(
-                "share", _FUNCTION_SHARE_CELLS, _recent_function_share, 0, recent_title(span.length_ns)
-            )
-        ]
-    )
-    return [
-        LiveColumn("", BAR_CELLS, lambda now: bar(_newest(now).share), 3, bar=True),
-        *recent,
-        LiveColumn("share", _FUNCTION_SHARE_CELLS, lambda now: formatting.share(now.whole.share), 1, WHOLE),
-        LiveColumn("line", _LINE_CELLS, lambda now: cut(_hottest_line(_newest(now)), _LINE_CELLS), 2),
+    cells = _FUNCTION_SHARE_CELLS
+    whole: list[LiveColumn[FunctionNow]] = [
+        LiveColumn("share", cells, lambda now: _share_of(now.whole), 1, WHOLE),
+        LiveColumn("line", _LINE_CELLS, _hottest_line, 2),
     ]
+    if span is not None:
+        title = recent_title(span.length_ns)
+        whole.insert(0, LiveColumn("share", cells, lambda now: _share_of(now.recent), 0, title))
+    return [LiveColumn("", BAR_CELLS, lambda now: bar((now.recent or now.whole).share), 3, bar=True), *whole]
 
 
-def _newest(now: FunctionNow) -> SampledRow:
-    return now.recent or now.whole
+def _share_of(row: SampledRow | None) -> str:
+    return formatting.share(row.share if row else None)
 
 
-def _recent_function_share(now: FunctionNow) -> str:
-    return formatting.share(now.recent.share) if now.recent else formatting.ABSENT
-
-
-def _hottest_line(row: SampledRow) -> str:
-    return place(row.file, row.lines[0].line)
+def _hottest_line(now: FunctionNow) -> str:
+    row = now.recent or now.whole
+    return cut(place(row.file, row.lines[0].line), _LINE_CELLS)

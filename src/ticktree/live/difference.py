@@ -18,10 +18,8 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from ticktree.profile import (
-    CallSite,
     Causes,
     Cpu,
-    CriticalPlace,
     Gauge,
     Histogram,
     Jitter,
@@ -46,6 +44,7 @@ from ticktree.profile.table import Stored, add, columns
 Key = TypeVar("Key", bound=Hashable)
 Value = TypeVar("Value")
 Part = TypeVar("Part", Cpu, Memory, Share, Work)
+Filed = TypeVar("Filed", Lateness, Jitter)
 
 
 class NotLaterError(ValueError):
@@ -131,10 +130,8 @@ def reading_less(earlier: Histogram, later: Histogram) -> Histogram:
     Raises:
         NotLaterError: `earlier` has values that `later` has not.
     """
-    if not earlier.buckets.keys() <= later.buckets.keys():
-        raise NotLaterError("there are fewer values than before")
     left = less(earlier.buckets, later.buckets)
-    if min(left.values(), default=0) < 0:
+    if not earlier.buckets.keys() <= later.buckets.keys() or min(left.values(), default=0) < 0:
         raise NotLaterError("there are fewer values than before")
     return Histogram(left)
 
@@ -164,22 +161,19 @@ def node_between(earlier: Node, later: Node, subtracted: Mapping[str, Node]) -> 
     numbers["self_ns"] = later.self_ns - earlier.self_ns  # as it is: totals derive from it
     # An estimate that was limited by too little self time may catch up at once.
     numbers["recorder_ns"] = min(max(0, numbers["recorder_ns"]), max(0, numbers["self_ns"]))
-    return Node(
+    for name in ("work", "cpu", "memory", "device_memory"):
+        numbers[name] = between(getattr(earlier, name), getattr(later, name), added_less)
+    sites = less(earlier.call_sites, later.call_sites)
+    return replace(
+        later,
         **numbers,
-        name=later.name,
-        clock=later.clock,
         steady=steady,
         warmup=warmup,
         windows=windows_less(earlier, later),
-        wait=later.wait,
-        call_sites=_call_sites(earlier.call_sites, later.call_sites),
-        work=between(earlier.work, later.work, added_less),
-        cpu=between(earlier.cpu, later.cpu, added_less),
-        memory=between(earlier.memory, later.memory, added_less),
-        device_memory=between(earlier.device_memory, later.device_memory, added_less),
-        device=later.device,
-        open=later.open,
-        per_run=each_less(earlier.per_run, later.per_run, _run),
+        call_sites={site: count for site, count in sites.items() if count > 0},
+        per_run=each_less(
+            earlier.per_run, later.per_run, lambda old, new: (new[0] - old[0], new[1] - old[1])
+        ),
         by_writer=_shares(earlier, later),
         wakers=each_less(earlier.wakers, later.wakers, _wakes),
         children={**later.children, **subtracted},
@@ -190,24 +184,15 @@ def _phases(earlier: Node, later: Node) -> tuple[Stats, Stats | None]:
     """Return the calls in between of the steady phase and of warm-up."""
     try:
         steady = stats_less(earlier.steady, later.steady)
-        if later.warmup is None:
-            if earlier.warmup is not None:
-                raise NotLaterError("a warm-up is gone")
-            return steady, None
-        return steady, later.warmup if earlier.warmup is None else stats_less(earlier.warmup, later.warmup)
+        if later.warmup is None and earlier.warmup is not None:
+            raise NotLaterError("a warm-up is gone")
+        if later.warmup is None or earlier.warmup is None:
+            return steady, later.warmup
+        return steady, stats_less(earlier.warmup, later.warmup)
     except NotLaterError:
         if later.warmup is None:
             raise
         return stats_less(earlier.stats, later.stats), None  # a warm-up has ended in between
-
-
-def _call_sites(earlier: Mapping[CallSite, int], later: Mapping[CallSite, int]) -> dict[CallSite, int]:
-    return {site: count for site, count in less(earlier, later).items() if count > 0}
-
-
-def _run(earlier: tuple[int, int], later: tuple[int, int]) -> tuple[int, int]:
-    """Return count and sum of a run's calls in between."""
-    return later[0] - earlier[0], later[1] - earlier[1]
 
 
 def _shares(earlier: Node, later: Node) -> dict[str, Share]:
@@ -244,17 +229,17 @@ def loop_between(earlier: Loop | None, later: Loop) -> Loop:
     stats = stats_less(began_anew.stats, later.stats)
     missed = later.missed - began_anew.missed
     longest = later.longest_miss_run if later.longest_miss_run > began_anew.longest_miss_run else 0
-    return Loop(
-        path=later.path,
+    rows = less(began_anew.missed_breakdown, later.missed_breakdown)
+    return replace(
+        later,
         ticks=ticks,
         incomplete=later.incomplete - earlier.incomplete,
-        hz=later.hz,
         missed=missed,
         longest_miss_run=min(longest, missed),  # a longer one began before
         warmup_ticks=ticks - stats.count,
         stats=stats,
-        lateness=between(began_anew.lateness, later.lateness, _lateness),
-        jitter=between(began_anew.jitter, later.jitter, _jitter),
+        lateness=between(began_anew.lateness, later.lateness, _filed_less),
+        jitter=between(began_anew.jitter, later.jitter, _filed_less),
         busy_ns=later.busy_ns - earlier.busy_ns,
         first_ticks=None if later.first_ticks == earlier.first_ticks else later.first_ticks,
         worst=_new_among(earlier.worst, later.worst),
@@ -262,36 +247,22 @@ def loop_between(earlier: Loop | None, later: Loop) -> Loop:
         causes=_causes_less(began_anew.causes, later.causes, stats.count),
         missed_causes=_causes_less(began_anew.missed_causes, later.missed_causes, missed),
         missed_ns=_time_less(began_anew.missed_ns, later.missed_ns),
-        missed_breakdown={} if later.missed_ns is None else _rows_less(began_anew, later),
+        missed_breakdown={path: ns for path, ns in rows.items() if ns > 0 and later.missed_ns is not None},
     )
 
 
-def _lateness(earlier: Lateness, later: Lateness) -> Lateness:
-    count, histogram = later.count - earlier.count, _each_less(earlier, later)
-    return Lateness(count, later.sum_ns - earlier.sum_ns, later.max_ns, histogram)
-
-
-def _jitter(earlier: Jitter, later: Jitter) -> Jitter:
-    count, histogram = later.count - earlier.count, _each_less(earlier, later)
-    return Jitter(count, later.sum_ns - earlier.sum_ns, histogram)
-
-
-def _each_less(earlier: Lateness | Jitter, later: Lateness | Jitter) -> Histogram:
-    """Return the values in between; none if they are not known one by one."""
+def _filed_less(earlier: Filed, later: Filed) -> Filed:
+    """Return the values in between, without a histogram if they are not known one by one."""
+    count, sum_ns = later.count - earlier.count, later.sum_ns - earlier.sum_ns
     try:
         left = reading_less(earlier.histogram, later.histogram)
     except NotLaterError:
-        return Histogram()
-    return left if left.count == later.count - earlier.count else Histogram()
+        left = Histogram()
+    return replace(later, count=count, sum_ns=sum_ns, histogram=left if left.count == count else Histogram())
 
 
 def _time_less(earlier: int | None, later: int | None) -> int | None:
     return None if later is None else max(0, later - (earlier or 0))
-
-
-def _rows_less(earlier: Loop, later: Loop) -> dict[str, int]:
-    rows = less(earlier.missed_breakdown, later.missed_breakdown)
-    return {path: ns for path, ns in rows.items() if ns > 0}
 
 
 def _causes_less(earlier: Causes | None, later: Causes | None, ticks: int) -> Causes | None:
@@ -338,24 +309,19 @@ def gauge_between(earlier: Gauge, later: Gauge) -> Gauge | None:
     """
     if earlier.count == later.count:
         return None
-    positive, negative = (
-        reading_less(earlier.positive, later.positive),
-        reading_less(earlier.negative, later.negative),
-    )
     between = replace(
         later,
         count=later.count - earlier.count,
         windows=GaugeWindows(),  # of the first one it is not known which readings came later
-        positive=positive,
-        negative=negative,
+        positive=reading_less(earlier.positive, later.positive),
+        negative=reading_less(earlier.negative, later.negative),
         zeros=later.zeros - earlier.zeros,
     )
     if between.count < 0 or between.zeros < 0:
         raise NotLaterError("a gauge has fewer readings than before")
     low, high = _bounds(between)
-    return replace(
-        between, min=min(max(low, later.min), later.last), max=max(min(high, later.max), later.last)
-    )
+    least, most = min(max(low, later.min), later.last), max(min(high, later.max), later.last)
+    return replace(between, min=least, max=most)
 
 
 def _bounds(gauge: Gauge) -> tuple[float, float]:
@@ -377,6 +343,8 @@ def difference(earlier: Profile, later: Profile) -> Profile:
         NotLaterError: `earlier` holds what `later` does not: recording was reset in between, or a process's
             file could not be read the second time.
     """
+    critical = less(earlier.critical, later.critical)
+    is_continued = earlier.critical.keys() <= later.critical.keys()
     return Profile(
         root=_tree(earlier.root, later.root),
         loops={path: loop_between(earlier.loops.get(path), loop) for path, loop in later.loops.items()},
@@ -384,7 +352,8 @@ def difference(earlier: Profile, later: Profile) -> Profile:
         metadata=later.metadata,
         losses=less(earlier.losses, later.losses),
         writers=later.writers,
-        critical=_critical(earlier.critical, later.critical),
+        # The critical path now may be another one.
+        critical=critical if is_continued and min(critical.values(), default=1) > 0 else {},
         timeline_calls=later.timeline_calls - earlier.timeline_calls,
         samples=between(earlier.samples, later.samples, _samples),
     )
@@ -403,25 +372,17 @@ def _tree(earlier: Node, later: Node) -> Node:
     return node_between(earlier, later, subtracted[0])
 
 
-def _critical(
-    earlier: Mapping[CriticalPlace, int], later: Mapping[CriticalPlace, int]
-) -> dict[CriticalPlace, int]:
-    """Return how the critical path continued; empty if it is now another one."""
-    left = less(earlier, later)
-    return left if earlier.keys() <= later.keys() and min(left.values(), default=1) > 0 else {}
-
-
 def _samples(earlier: Samples, later: Samples) -> Samples:
     """Return the samples in between. A stack with fewer samples than before now belongs to another node: left out."""
     return Samples(
-        stacks=each_less(earlier.stacks, later.stacks, _weight),
+        stacks=each_less(
+            earlier.stacks,
+            later.stacks,
+            lambda old, new: Weight(**added(old, new)) if new.count > old.count else None,
+        ),
         dropped=less(earlier.dropped, later.dropped),
         **added(earlier, later),
     )
-
-
-def _weight(earlier: Weight, later: Weight) -> Weight | None:
-    return Weight(**added(earlier, later)) if later.count > earlier.count else None
 
 
 # Readings kept per window, however often the run is read: profiles of thousands of nodes take megabytes.

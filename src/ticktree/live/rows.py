@@ -77,16 +77,7 @@ Child: TypeAlias = tuple[Node, Node | None, str]
 
 @dataclass(frozen=True, slots=True)
 class _Above:
-    """The parent of rows.
-
-    Attributes:
-        node: their parent.
-        recent: the parent in the last seconds.
-        path: of the parent.
-        trunk: the tree lines that lead past it.
-        base: the time that their shares refer to, of the enclosing loop or of the run: in all, and in the last
-            seconds.
-    """
+    """The parent of rows; `base` is what their shares refer to, the enclosing loop or the run."""
 
     node: Node
     recent: Node | None
@@ -145,7 +136,7 @@ class _Tree:
         """Return the rows directly below a node, in order, each with itself as the parent of further rows."""
         node, recent, path, trunk = parent.node, parent.recent, parent.path, parent.trunk
         children = [
-            (child, _recent_child(recent, name), child_path)
+            (child, None if recent is None else recent.children.get(name, NOTHING), child_path)
             for name, child in node.children.items()
             if (child_path := paths.child(path, name)) in self._shown
         ]
@@ -160,7 +151,9 @@ class _Tree:
             base = (child, its_recent) if child_path in self._loops else parent.base
             result.append((row, _Above(child, its_recent, child_path, trunk + beyond, base)))
         if has_rest:
-            result.append((_rest(parent, "" if is_top else trunk + "└─ "), parent))
+            recent_ns = recent.self_ns - recent.recorder_ns if recent else 0
+            guide, self_ns = "" if is_top else trunk + "└─ ", node.self_ns - node.recorder_ns
+            result.append((_part("self", "[self]", parent, guide, self_ns, recent_ns), parent))
         return result
 
     def _sorted(self, children: list[Child], path: str, *, is_top: bool) -> list[Child]:
@@ -193,14 +186,12 @@ class _Tree:
             base_ns=_whole_for(parent.node, node, node, base),
             recent_ns=recent.total_ns if recent else 0,
             recent_base_ns=_whole_for(parent.recent, node, recent or NOTHING, recent_base),
-            folded=len(node.children) and self._hidden_below(node, path),
+            folded=self._hidden_below(node, path) if path in self._view.folded else 0,
             matched=path in self._matching,
             whole=visible(node.name) if name != node.name else "",
         )
 
     def _hidden_below(self, node: Node, path: str) -> int:
-        if path not in self._view.folded:
-            return 0
         prefix = path + "/"
         return sum(f"{prefix}{below}" in self._shown for below, depth, _ in node.walk() if depth)
 
@@ -233,26 +224,15 @@ def _filtered(root: Node, letters: str, names: ShortNames) -> tuple[set[str], se
     shown = set(matching)
     for path, _ in reversed(every):  # children come after their parents
         if path in shown:
-            above = paths.parent(path)
-            shown.add(above)
-    shown.discard(paths.ROOT)
-    return shown, matching
+            shown.add(paths.parent(path))
+    return shown - {paths.ROOT}, matching
 
 
 def _whole_for(above: Node | None, node: Node, part: Node, base: Node | None) -> int:
     """Return the time that a node's time is a share of; 0 if it continued after its parent's end."""
-    if (
-        above is None
-        or base is None
-        or (node.concurrent_ns and outlived(above))
-        or share_of(part, above) is None
-    ):
+    if above is None or base is None or (node.concurrent_ns and outlived(above)):
         return 0
-    return base.total_ns
-
-
-def _recent_child(recent: Node | None, name: str) -> Node | None:
-    return None if recent is None else recent.children.get(name, NOTHING)
+    return 0 if share_of(part, above) is None else base.total_ns
 
 
 def _sorting(order: Order, names: ShortNames) -> Callable[[Child], tuple[float, float, str]]:
@@ -274,12 +254,6 @@ def _is_nearly_sorted(children: list[Child], order: Order) -> bool:
     return True
 
 
-def _rest(parent: _Above, guide: str) -> LiveRow:
-    node, recent = parent.node, parent.recent
-    recent_ns = recent.self_ns - recent.recorder_ns if recent else 0
-    return _part("self", "[self]", parent, guide, node.self_ns - node.recorder_ns, recent_ns)
-
-
 def _part(kind: Kind, name: str, parent: _Above, guide: str, total_ns: int, recent_ns: int) -> LiveRow:
     base, recent_base = parent.base
     return LiveRow(
@@ -299,13 +273,10 @@ def _part(kind: Kind, name: str, parent: _Above, guide: str, total_ns: int, rece
 
 def place_in(rows: Iterable[LiveRow], place: Place | None) -> int:
     """Return the index of a row; if it is not there, that of its nearest visible ancestor, or 0."""
+    if place is None:
+        return 0
     found: dict[Place, int] = {row.place: at for at, row in enumerate(rows)}
-    if place is None or place in found:
-        return 0 if place is None else found[place]
     names = paths.split(place[0])
-    for length in range(len(names), 0, -1):
-        path = paths.join(names[:length])
-        for kind in ("section", "wait"):
-            if (path, kind) in found:
-                return found[path, kind]
-    return 0
+    above = (paths.join(names[:length]) for length in range(len(names), 0, -1))
+    places = [place, *((path, kind) for path in above for kind in ("section", "wait"))]
+    return next((found[each] for each in places if each in found), 0)

@@ -17,6 +17,7 @@ from ticktree.live.rows import LiveRow, place_in, rows_of, siblings_of
 from ticktree.live.source import LiveReading
 from ticktree.live.table import LiveColumn, LiveTable
 from ticktree.live.view import KEYS, LiveView
+from ticktree.outputs.terminal import wrapped
 from ticktree.outputs.view.headline import losses
 from ticktree.outputs.view.sampled import called
 from ticktree.outputs.view.tree import TONES
@@ -70,10 +71,9 @@ def header(now: Now, view: LiveView, width: int, chosen: str = "") -> Iterator[T
         how.append(SEPARATOR, "dim").append(chosen)
     how.truncate(width, overflow="ellipsis")
     yield how
-    wrong = [now.state.trouble] if now.state and now.state.trouble else []
+    if now.state and now.state.trouble:
+        yield Text(cut(visible(now.state.trouble), width), "red")
     lost = losses(now.reading.profile) if now.reading and now.reading.profile else []
-    if wrong:
-        yield Text(cut(visible(wrong[0]), width), "red")
     if lost:
         yield Text(cut(", ".join(lost), width), "yellow")
 
@@ -128,18 +128,7 @@ def waiting(now: Now, width: int) -> Iterator[Text]:
         said = "Nothing recorded yet: no section was entered."
     else:
         said = f"Nothing was recorded: {visible(now.reason)}." if now.reason else "Nothing was recorded."
-    yield from _wrapped(said, width)
-
-
-def _wrapped(said: str, width: int) -> Iterator[Text]:
-    line = ""
-    for word in said.split(" "):
-        if line and cell_len(line) + 1 + cell_len(word) > width:
-            yield Text(cut(line, width))
-            line = word
-        else:
-            line = f"{line} {word}" if line else word
-    yield Text(cut(line, width))
+    yield from wrapped(said.split(" "), " ", width, hang="")
 
 
 def help_page(width: int) -> Iterator[Text]:
@@ -159,15 +148,12 @@ def footer(view: LiveView, width: int, watching: bool = True) -> Text:
     else:
         line = Text()
         for key in KEYS:
-            if key.label and not (key.action == "pause" and not watching):
-                line.append(f"{key.shown} ", "bold").append(f"{_label(key.label, view)}  ", "dim")
+            if key.label and (key.action != "pause" or watching):
+                label = "resume" if key.action == "pause" and view.paused else key.label
+                line.append(f"{key.shown} ", "bold").append(f"{label}  ", "dim")
     line.rstrip()
     line.truncate(width, overflow="ellipsis")
     return line
-
-
-def _label(label: str, view: LiveView) -> str:
-    return "resume" if label == "pause" and view.paused else label
 
 
 def over(line: Text, start: Text, cells: int) -> Text:
@@ -204,14 +190,11 @@ class LivePicture:
 
 def drawn(now: Now, view: LiveView, width: int, height: int) -> LivePicture:
     """Return the screen for a terminal of that size."""
-    if view.helping:
-        lines = [*header(now, view, width), *help_page(width)]
-        return LivePicture(fitted(lines, footer(view, width), height), (), 0, 0, view)
     profile = None if now.reading is None else now.reading.profile
-    if profile is None or is_empty(profile):
-        lines = [*header(now, view, width), *waiting(now, width)]
-        return LivePicture(fitted(lines, footer(view, width), height), (), 0, 0, view)
-    return _Board(now, profile, view, width, height).picture()
+    if profile is not None and not is_empty(profile) and not view.helping:
+        return _Board(now, profile, view, width, height).picture()
+    lines = [*header(now, view, width), *(help_page(width) if view.helping else waiting(now, width))]
+    return LivePicture(fitted(lines, footer(view, width), height), (), 0, 0, view)
 
 
 class _Board:
@@ -229,9 +212,8 @@ class _Board:
         self._view = replace(view, siblings={**view.siblings, **siblings_of(self._rows)})
         self._header = list(header(now, view, width, self._whole_name()))
         # All of them, visible or not: columns must not move when the user scrolls.
-        self._needed = max(
-            (cell_len(row.guide + row.name + _mark(row)) for row in self._rows), default=NAME_CELLS
-        )
+        cells = (cell_len(row.guide + row.name + _mark(row)) for row in self._rows)
+        self._needed = max(cells, default=NAME_CELLS)
 
     def picture(self) -> LivePicture:
         # The header, the tree's two headings and the last line are always there.
@@ -247,14 +229,8 @@ class _Board:
         lines = [*above, *self._tree(view, room)]
         lines += [Text()] * (self._height - 1 - len(gauges) - len(lines)) if gauges else []
         lines += gauges
-        first_line = len(above) + 2
-        return LivePicture(
-            fitted(lines, footer(view, self._width, self._span is not None), self._height),
-            self._rows,
-            first_line,
-            room,
-            view,
-        )
+        lines = fitted(lines, footer(view, self._width, self._span is not None), self._height)
+        return LivePicture(lines, self._rows, len(above) + 2, room, view)
 
     def _whole_name(self) -> str:
         """Return the full name of the row under the cursor; "" if it is visible, or if there is no row."""
@@ -310,19 +286,21 @@ class _Board:
 
     def _loops(self, room: int) -> list[Text]:
         names = ShortNames(self._profile.root)
-        shown = columns.of_loops(self._span)
-        return self._panel("loops", shown, self._loops_now, room, lambda now: _loop_name(now, names))
+
+        def name_of(now: columns.LoopNow) -> Text:
+            name = visible(names.joined(paths.split(now.whole.path)))
+            return Text(name, "red" if _is_failing(now) else "")
+
+        return self._panel("loops", columns.of_loops(self._span), self._loops_now, room, name_of)
 
     def _functions(self, room: int) -> list[Text]:
         """Return the rows of a run without sections: the sampled functions."""
-        found = functions_of(self._profile, self._span)
-        return self._panel(
-            TITLE, of_functions(self._span), found, room, lambda now: Text(called(now.whole.function))
-        )
+        found, shown = functions_of(self._profile, self._span), of_functions(self._span)
+        return self._panel(TITLE, shown, found, room, lambda now: Text(called(now.whole.function)))
 
     def _gauges(self, room: int) -> list[Text]:
-        gauges = columns.gauges_of(self._profile, self._span)
-        return self._panel("gauges", columns.of_gauges(self._span), gauges, room, _gauge_name)
+        gauges, shown = columns.gauges_of(self._profile, self._span), columns.of_gauges(self._span)
+        return self._panel("gauges", shown, gauges, room, lambda now: Text(visible(now.whole.name)))
 
     def _panel(
         self,
@@ -365,14 +343,6 @@ def _mark(row: LiveRow) -> str:
     return mark + (f" +{formatting.count(row.folded)}" if row.folded else "")
 
 
-def _loop_name(now: columns.LoopNow, names: ShortNames) -> Text:
-    return Text(visible(names.joined(paths.split(now.whole.path))), "red" if _is_failing(now) else "")
-
-
 def _is_failing(now: columns.LoopNow) -> bool:
     """Return whether a loop fails in the report's sense over the whole run, or missed a tick in the last seconds."""
     return bool(now.recent and now.recent.missed) or bool(now.view and now.view.fails)
-
-
-def _gauge_name(now: columns.GaugeNow) -> Text:
-    return Text(visible(now.whole.name))

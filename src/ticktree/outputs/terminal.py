@@ -23,7 +23,6 @@ from ticktree.outputs.writing.document import (
     Part,
     Picture,
     Table,
-    Tone,
 )
 from ticktree.outputs.writing.grid import GAP, SEPARATOR, cut
 from ticktree.profile import Profile
@@ -50,35 +49,27 @@ def draw(shown: Iterable[Part], options: ViewOptions) -> bytes:
 
 def _drawn(part: Part, width: int, options: ViewOptions) -> Iterator[Text]:
     if isinstance(part, Heading):
-        yield from _heading(part, width)
+        first, *rest = wrapped([part.title, *part.pieces], _BETWEEN, width)
+        first.stylize("bold", 0, len(cut(part.title, width)))
+        yield from (first, *rest)
     elif isinstance(part, Table):
         yield from _table(part, width)
     elif isinstance(part, Nothing):
-        yield from _wrapped(part.text.split(" "), " ", width)
+        yield from wrapped(part.text.split(" "), " ", width)
     elif isinstance(part, Losses):
-        yield from _wrapped(part.pieces, ", ", width, "yellow")
+        yield from wrapped(part.pieces, ", ", width, "yellow")
     elif isinstance(part, Picture):
-        yield from map(_pieces, part.lines)
+        for pieces in part.lines:
+            text = Text.assemble(*((piece, grid.STYLES[tone]) for piece, tone in pieces))
+            text.rstrip()
+            yield text
     elif isinstance(part, Lines):
         yield from _lines(part, width, options)
     else:
         yield from _listing(part, width, options)
 
 
-def _pieces(line: Sequence[tuple[str, Tone]]) -> Text:
-    text = Text.assemble(*((piece, grid.STYLES[tone]) for piece, tone in line))
-    text.rstrip()
-    return text
-
-
-def _heading(part: Heading, width: int) -> Iterator[Text]:
-    first, *rest = _wrapped([part.title, *part.pieces], _BETWEEN, width)
-    first.stylize("bold", 0, len(cut(part.title, width)))
-    yield first
-    yield from rest
-
-
-def _wrapped(
+def wrapped(
     pieces: Sequence[str], between: str, width: int, style: str = "", hang: str = GAP
 ) -> Iterator[Text]:
     """Yield `pieces` on as few lines as possible; later lines begin with `hang`."""
@@ -101,9 +92,9 @@ def _table(part: Table, width: int) -> Iterator[Text]:
     for entry, row in zip(part.entries, drawn, strict=True):
         yield from row
         for pieces in entry.about:
-            yield from (Text.assemble(GAP, line) for line in _wrapped(pieces, SEPARATOR, width - len(GAP)))
+            yield from (Text.assemble(GAP, line) for line in wrapped(pieces, SEPARATOR, width - len(GAP)))
     if part.remark:
-        yield from _wrapped(part.remark.split(" "), " ", width, "dim", hang="")
+        yield from wrapped(part.remark.split(" "), " ", width, "dim", hang="")
 
 
 def _lines(part: Lines, width: int, options: ViewOptions) -> Iterator[Text]:
@@ -111,11 +102,10 @@ def _lines(part: Lines, width: int, options: ViewOptions) -> Iterator[Text]:
     for pieces in part.lines:
         room = width - cell_len(part.mark)
         words = (pieces, _BETWEEN) if len(pieces) > 1 else (pieces[0].split(" "), " ")
-        drawn = list(_wrapped(*words, room, grid.STYLES[part.tone], hang="" if part.mark else GAP))
+        drawn = list(wrapped(*words, room, grid.STYLES[part.tone], hang="" if part.mark else GAP))
         for at, line in enumerate(drawn if options.all or len(pieces) > 1 else _shortened(drawn, room)):
-            yield Text.assemble(
-                (" " * cell_len(part.mark) if at else part.mark, grid.STYLES[part.tone]), line
-            )
+            mark = " " * cell_len(part.mark) if at else part.mark
+            yield Text.assemble((mark, grid.STYLES[part.tone]), line)
 
 
 def _listing(part: Listing, width: int, options: ViewOptions) -> Iterator[Text]:
@@ -125,9 +115,9 @@ def _listing(part: Listing, width: int, options: ViewOptions) -> Iterator[Text]:
         mark = f"{number:>2}  "
         room = width - len(mark)
         words = [*([item.lead, ""] if item.lead else []), *item.text.split(" ")]
-        lines = list(_wrapped(words, " ", room, hang=""))
+        lines = list(wrapped(words, " ", room, hang=""))
         lines[0].stylize("bold", 0, len(item.lead))
-        about = list(_wrapped(item.about, SEPARATOR, room, "dim", hang="")) if item.about else []
+        about = list(wrapped(item.about, SEPARATOR, room, "dim", hang="")) if item.about else []
         shown = [*lines, *about] if options.all else [*_shortened(lines, room), *about[:1]]
         for at, line in enumerate(shown):
             yield Text.assemble((" " * len(mark) if at else mark, "bold"), line)
