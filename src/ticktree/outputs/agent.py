@@ -15,7 +15,7 @@ from ticktree.analysis.context import Context
 from ticktree.analysis.sampled import SampledRow, SampledTime, sampled_times
 from ticktree.outputs.options import ViewOptions
 from ticktree.outputs.view.build import report_view
-from ticktree.outputs.view.model import Headline, Recommendation, ReportView, Warned
+from ticktree.outputs.view.model import Headline, LoopPart, Recommendation, ReportView, Warned
 from ticktree.outputs.view.sampled import MARK, called, is_worth_rows, notes
 from ticktree.outputs.view.tree import CHAIN
 from ticktree.outputs.writing.document import Entry, Table, Value
@@ -62,7 +62,8 @@ def render(profile: Profile, options: ViewOptions) -> bytes:
     own = _largest_own_time(profile)
     text = ""
     for size in _SIZES:
-        text = _text(_Agent(view, options.run, size, own).fields())
+        fields = _Agent(view, options.run, size, own).fields()
+        text = "{\n" + ",\n".join(f"{_json(key)}: {_json(value)}" for key, value in fields.items()) + "\n}\n"
         if len(text) <= MAX_CHARACTERS:
             break
     return text.encode()
@@ -70,17 +71,9 @@ def render(profile: Profile, options: ViewOptions) -> bytes:
 
 def _largest_own_time(profile: Profile) -> tuple[str, SampledTime] | None:
     """Return the path and samples of the largest self time with enough samples; waits need no explanation."""
-    times = [
-        (path, time)
-        for path, time in sampled_times(profile).items()
-        if is_worth_rows(time) and not profile.root.at(path).wait
-    ]
+    known = ((path, time) for path, time in sampled_times(profile).items() if is_worth_rows(time))
+    times = (pair for pair in known if not profile.root.at(pair[0]).wait)
     return max(times, key=lambda pair: (pair[1].ns, pair[0]), default=None)
-
-
-def _text(fields: dict[str, Any]) -> str:
-    lines = (f"{_json(key)}: {_json(value)}" for key, value in fields.items())
-    return "{\n" + ",\n".join(lines) + "\n}\n"
 
 
 def _json(value: object) -> str:
@@ -99,7 +92,7 @@ class _Agent:
     def fields(self) -> dict[str, Any]:
         """Return the report, the numbers of rows left out, and the commands that show them."""
         view = self._view
-        part = view.parts[0] if view.parts else None
+        part = view.parts[0] if view.parts else LoopPart("", None, (), None)
         facts = {each.key: self._cut(each.text) for each in view.provenance}
         return {
             "schema": SCHEMA,
@@ -109,11 +102,9 @@ class _Agent:
             "warnings": self._list("warnings", view.warnings, self._warning),
             "recommendations": self._list("recommendations", view.recommendations, self._recommendation),
             "loops": self._table("loops", view.loops),
-            "self_time": self._table("self_time", part.self_times if part else None),
-            "not_worth_optimizing": self._list(
-                "not_worth_optimizing", part.dismissed if part else (), self._cut
-            ),
-            "tree": self._table("tree", part.tree if part else None),
+            "self_time": self._table("self_time", part.self_times),
+            "not_worth_optimizing": self._list("not_worth_optimizing", part.dismissed, self._cut),
+            "tree": self._table("tree", part.tree),
             "sampled": self._sampled(),
             "left_out": self._left_out,
             "more": self._more(),
@@ -149,33 +140,21 @@ class _Agent:
             notes = [self._cut(", ".join(entry.notes))] if has_notes else []
             return [self._cut(_name(entry)), *map(_number, entry.values), *notes]
 
-        rows = self._list(name, table.entries, row)
-        return {
-            "title": self._cut(table.title),
-            "columns": columns,
-            "rows": rows,
-            "remark": self._cut(table.remark),
-        }
+        title, rows = self._cut(table.title), self._list(name, table.entries, row)
+        return {"title": title, "columns": columns, "rows": rows, "remark": self._cut(table.remark)}
 
     def _sampled(self) -> dict[str, object] | None:
         """Return the functions in which the largest self time was spent."""
         if self._own is None:
             return None
         path, time = self._own
-        rows = time.rows()[: min(_MOST_SAMPLED, self._size.rows)]
-        return {
-            "path": self._path(path),
-            "self_ns": time.ns,
-            "samples": time.count,
-            "rows": [self._function(row) for row in rows],
-        }
+        rows = [self._function(row) for row in time.rows()[: min(_MOST_SAMPLED, self._size.rows)]]
+        return {"path": self._path(path), "self_ns": time.ns, "samples": time.count, "rows": rows}
 
     def _function(self, row: SampledRow) -> dict[str, object]:
         return {
             "function": self._cut(called(row.function)),
-            "share": _number(row.share),
-            "low": _number(row.low),
-            "high": _number(row.high),
+            **{name: _number(getattr(row, name)) for name in ("share", "low", "high")},
             "notes": self._cut(", ".join(notes(row))),
         }
 

@@ -181,12 +181,8 @@ def _time(axis: Any, view: LoopView, found: Sequence[Bottleneck]) -> None:
     colors = [color_of(one.section.category or OTHER) for one in shown]
     _bars(axis, [_name(view, one, of_self=True) for one in shown], shares, colors)
     for at, one in enumerate(shown):
-        _write(
-            axis,
-            100 * one.share,
-            at,
-            f"{formatting.share(one.share)}, {formatting.time(one.section.self_ns)}",
-        )
+        words = f"{formatting.share(one.share)}, {formatting.time(one.section.self_ns)}"
+        _write(axis, 100 * one.share, at, words)
     _percent_axis(axis, view, 1.45 * max(shares, default=1.0))
     rest = len(found) - len(shown)
     axis.set_title("Time by operation" + (f" ({rest} smaller ones not shown)" if rest else ""))
@@ -253,12 +249,8 @@ def _categories(axis: Any, view: LoopView) -> None:
     """Draw the time by category."""
     shares = category_shares(view)[:BARS]
     percents = [100 * one.share for one in shares]
-    _bars(
-        axis,
-        [cut(visible(one.name), _NAME_CELLS) for one in shares],
-        percents,
-        [color_of(one.name) for one in shares],
-    )
+    names = [cut(visible(one.name), _NAME_CELLS) for one in shares]
+    _bars(axis, names, percents, [color_of(one.name) for one in shares])
     for at, one in enumerate(shares):
         _write(axis, 100 * one.share, at, formatting.share(one.share))
     _percent_axis(axis, view, 1.15 * max(percents, default=1.0))
@@ -268,20 +260,16 @@ def _categories(axis: Any, view: LoopView) -> None:
 def _memory(axis: Any, view: LoopView, found: Sequence[Bottleneck]) -> None:
     """Draw the most memory that calls needed, in the process and on a device."""
     ticker = import_module("matplotlib.ticker")
-    rows = [
-        (f"{_name(view, one)}{mark}", amount, color)
-        for one in _with_memory(found)
-        for mark, amount, color in (
-            ("", one.memory_bytes, color_of("data")),
-            (" (device)", one.device_memory_bytes, color_of("model")),
-        )
-        if amount is not None
-    ]
-    rows = sorted(rows, key=lambda row: (-row[1], row[0]))[:BARS]
-    _bars(axis, [row[0] for row in rows], [row[1] for row in rows], [row[2] for row in rows])
-    for at, (_, amount, _) in enumerate(rows):
-        _write(axis, amount, at, formatting.size(amount))
-    axis.set_xlim(0, 1.25 * max(1, *(row[1] for row in rows)))
+    data, model = color_of("data"), color_of("model")
+    own = [(_name(view, one), one.memory_bytes, data) for one in _with_memory(found)]
+    own += [(f"{_name(view, one)} (device)", one.device_memory_bytes, model) for one in _with_memory(found)]
+    rows = [(-amount, name, color) for name, amount, color in own if amount is not None]
+    # By amount, then by name.
+    amounts, names, colors = zip(*sorted(rows)[:BARS], strict=True)
+    _bars(axis, names, [-amount for amount in amounts], colors)
+    for at, amount in enumerate(amounts):
+        _write(axis, -amount, at, formatting.size(-amount))
+    axis.set_xlim(0, 1.25 * max(1, *(-amount for amount in amounts)))
     axis.xaxis.set_major_locator(ticker.MaxNLocator(5))
     axis.xaxis.set_major_formatter(ticker.FuncFormatter(lambda size, _: _round(formatting.size(size))))
     axis.set_xlabel("the most that a call allocated")

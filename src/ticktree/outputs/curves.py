@@ -8,7 +8,7 @@ writing, so no two recordings have the same bytes.
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -51,16 +51,11 @@ def series_of(profile: Profile) -> Iterator[SectionCurve]:
     """Yield the series of every section, by path; empty if unknown. The root is not a section, and has none."""
     nodes = sorted(((path, node) for path, _, node in profile.root.walk() if path), key=lambda pair: pair[0])
     for path, node in nodes:
-        windows = node.windows
-        indices = sorted(windows.counts)
-        yield SectionCurve(
-            path=path,
-            node=node,
-            width_ns=windows.width_ns,
-            ends_ns=tuple((index + 1) * windows.width_ns for index in indices),
-            counts=tuple(windows.counts[index] for index in indices),
-            totals_ns=tuple(windows.totals.get(index, 0) for index in indices),
-        )
+        windows, indices = node.windows, sorted(node.windows.counts)
+        ends_ns = tuple((index + 1) * windows.width_ns for index in indices)
+        counts = tuple(windows.counts[index] for index in indices)
+        totals_ns = tuple(windows.totals.get(index, 0) for index in indices)
+        yield SectionCurve(path, node, windows.width_ns, ends_ns, counts, totals_ns)
 
 
 def end_of(profile: Profile) -> int:
@@ -101,8 +96,7 @@ def record(content: bytes) -> bytes:
 def _checksum(content: bytes) -> bytes:
     """Return the checksum as the format stores it: rotated and shifted, for data that contain checksums."""
     crc = crc32c(content)
-    turned = (crc >> 15 | crc << 17) & _32_BITS
-    return struct.pack("<I", (turned + 0xA282EAD8) & _32_BITS)
+    return struct.pack("<I", (((crc >> 15 | crc << 17) & _32_BITS) + 0xA282EAD8) & _32_BITS)
 
 
 _SECOND = 1_000_000_000
@@ -117,7 +111,12 @@ def render_tensorboard(profile: Profile, options: ViewOptions) -> bytes:
     for end_ns, windows in _by_end(profile):
         events.append(_event(end_ns, pb.message(5, b"".join(windows))))
         last_ns = end_ns
-    values = b"".join([*_histograms(nodes), _text_of(profile, options)])
+    values = b"".join(
+        _value(f"ms per call/{path}", pb.message(5, _histogram(node.stats)))
+        for path, node in nodes
+        if node.count and node.stats.is_known
+    )
+    values += _text_of(profile, options)
     events.append(_event(last_ns, pb.message(5, values)))
     return b"".join(map(record, events))
 
@@ -133,12 +132,6 @@ def _by_end(profile: Profile) -> Iterator[tuple[int, list[bytes]]]:
             values.append(_value(f"mean ms/{path}", pb.single(2, mean_ms)))
             values.append(_value(f"calls per s/{path}", pb.single(2, calls_per_s)))
     yield from sorted(together.items())
-
-
-def _histograms(nodes: list[tuple[str, Node]]) -> Iterator[bytes]:
-    for path, node in nodes:
-        if node.count and node.stats.is_known:
-            yield _value(f"ms per call/{path}", pb.message(5, _histogram(node.stats)))
 
 
 def _histogram(stats: Stats) -> bytes:
@@ -239,11 +232,14 @@ class _Recording:
             "concurrent_ns": node.concurrent_ns,
             **{key: getattr(node.stats, key) for key in ("min_ns", "p50_ns", "p99_ns", "max_ns")},
         }
-        totals = {key: value for key, value in known.items() if value is not None}
-        self._stream.log(entity(*where), self._rerun.AnyValues(**totals), static=True)
+        self._totals(where, known)
         self.curve([*where, "mean_ms"], RUN, series.ends_ns, series.means_ms)
         self.curve([*where, "calls"], RUN, series.ends_ns, series.counts)
         self.curve([*where, "total_ms"], RUN, series.ends_ns, [total / _MS for total in series.totals_ns])
+
+    def _totals(self, where: Sequence[str], known: Mapping[str, Any]) -> None:
+        totals = {key: value for key, value in known.items() if value is not None}
+        self._stream.log(entity(*where), self._rerun.AnyValues(**totals), static=True)
 
     def loop(self, loop: Loop, end_ns: int) -> None:
         """Add one loop: its budget, and its worst ticks where they began."""
@@ -255,8 +251,7 @@ class _Recording:
             "achieved_hz": loop.achieved_hz,
             "budget_ns": loop.budget_ns,
         }
-        totals = {key: value for key, value in known.items() if value is not None}
-        self._stream.log(entity(*where), self._rerun.AnyValues(**totals), static=True)
+        self._totals(where, known)
         if loop.budget_ns is not None and end_ns:
             self.curve([*where, "budget_ms"], RUN, [0, end_ns], [loop.budget_ns / _MS] * 2)
         worst = sorted(loop.worst, key=lambda tick: (tick.started_ns, tick.writer, tick.tick))

@@ -24,12 +24,7 @@ def judged(context: Context) -> dict[str, Any]:
         "bottlenecks": [_view(context, view) for view in context.loops],
         "categories": [_categories(view) for view in context.loops],
         "not_worth_doing": [
-            {
-                "loop": _loop(view),
-                "path": one.section.path,
-                "share": one.share,
-                "speedup": one.saving.speedup,
-            }
+            {"loop": _loop(view), "path": one.section.path, "share": one.share, "speedup": one.saving.speedup}
             for view in context.loops
             for one in not_worth_doing(view)
         ],

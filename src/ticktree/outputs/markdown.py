@@ -25,7 +25,7 @@ from ticktree.outputs.writing.document import (
     Table,
     Tone,
 )
-from ticktree.outputs.writing.formatting import count, counted, time
+from ticktree.outputs.writing.formatting import counted, time
 from ticktree.outputs.writing.visible import visible
 from ticktree.profile import Node, Profile
 from ticktree.profile.short_names import Called
@@ -78,7 +78,10 @@ def _drawn(part: Part) -> Iterator[str]:
         if part.pieces:
             yield from ("", escaped(" · ".join(part.pieces)))
     elif isinstance(part, Table):
-        yield from _folded(part) if part.folded else _table(part)
+        # The empty lines end the HTML: the text between them is markdown again.
+        yield from (f"<details><summary>{escaped(part.folded)}</summary>", "") if part.folded else ()
+        yield from _table(part)
+        yield from ("", "</details>") if part.folded else ()
     elif isinstance(part, Nothing):
         yield part.text
     elif isinstance(part, Losses):
@@ -117,13 +120,6 @@ def _picture(part: Picture) -> Iterator[str]:
     yield from (f"{fence}text", *lines, fence)
 
 
-def _folded(part: Table) -> Iterator[str]:
-    # The empty lines end the HTML: the text between them is markdown again.
-    yield from (f"<details><summary>{escaped(part.folded)}</summary>", "")
-    yield from _table(part)
-    yield from ("", "</details>")
-
-
 def _table(part: Table) -> Iterator[str]:
     if part.narrower is not None and len(part.heads) > COLUMNS_AT_MOST:
         yield from _table(part.narrower)
@@ -138,7 +134,9 @@ def _table(part: Table) -> Iterator[str]:
         notes = [escaped(" · ".join(entry.notes))] if has_notes else []
         yield _row([_name(entry), *_cells(part, entry), *notes])
     for entry in part.entries:
-        yield from _about(entry)
+        if entry.about:
+            yield from ("", f"{escaped(entry.name)}:", "")
+            yield from (f"- {escaped(' · '.join(pieces))}" for pieces in entry.about)
     if part.remark:
         yield from ("", escaped(part.remark))
 
@@ -158,12 +156,6 @@ def _name(entry: Entry) -> str:
 def _cells(part: Table, entry: Entry) -> Iterator[str]:
     for head, cell in zip(part.heads, entry.cells, strict=True):
         yield escaped(cell) if head.words else cell.replace(" ", "\u00a0")
-
-
-def _about(entry: Entry) -> Iterator[str]:
-    if entry.about:
-        yield from ("", f"{escaped(entry.name)}:", "")
-        yield from (f"- {escaped(' · '.join(pieces))}" for pieces in entry.about)
 
 
 # Calls of a smaller share of their function's time are shown only with `--all`.
@@ -189,18 +181,14 @@ def call_trees(profile: Profile, options: ViewOptions) -> Iterator[str]:
         if called is None or called.expression:
             continue
         yield from ("", f"## Call tree of {_code(visible(called.function))}", "")
-        yield from _list(_with_all_below(rows[at:]), options)
-
-
-def _with_all_below(rows: Sequence[TreeRow]) -> Sequence[TreeRow]:
-    top = rows[0].depth
-    end = next((at for at, row in enumerate(rows) if at and row.depth <= top), len(rows))
-    return rows[:end]
+        yield from _list(rows[at:], options)
 
 
 def _list(rows: Sequence[TreeRow], options: ViewOptions) -> Iterator[str]:
     top = rows[0]
     for row in rows:
+        if row is not top and row.depth <= top.depth:
+            break
         share = row.ns / top.ns if top.ns else 0.0
         if options.all or share >= LEAST_SHARE:
             yield f"{'  ' * (row.depth - top.depth)}- {_title(row)} ({_figures(row, share)})"
@@ -229,9 +217,9 @@ def _figures(row: TreeRow, share: float) -> str:
     figures = [time(stats.mean_ns)] if stats.mean_ns is not None else []
     if stats.count and stats.is_known:
         figures += [f"p50 {time(stats.p50_ns)}", f"p99 {time(stats.p99_ns)}"]
-    figures.append(counted(stats.count, "call") if stats.count == 1 else f"{count(stats.count)} calls")
-    figures.append(f"{100 * share:.3g}%")
-    return ", ".join([*figures, *notes_on_calls(row.node)])
+    return ", ".join(
+        [*figures, counted(stats.count, "call"), f"{100 * share:.3g}%", *notes_on_calls(row.node)]
+    )
 
 
 def _code(text: str) -> str:

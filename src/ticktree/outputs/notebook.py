@@ -90,11 +90,12 @@ def _listing(part: Listing) -> Iterator[str]:
 
 def _table(part: Table) -> Iterator[str]:
     has_bars = part.bar_rank is not None
-    heads = "".join(f"<th title={_quoted(head.help)}>{_text(head.title)}</th>" for head in part.heads)
+    heads = "".join(f'<th title="{_text(head.help)}">{_text(head.title)}</th>' for head in part.heads)
     bars = "<th></th>" if has_bars else ""
     yield f"<table><thead><tr><th>{_text(part.title or part.noun)}</th>{bars}{heads}</tr></thead><tbody>"
     for entry in part.entries:
-        bar = f"<td class=bar>{_bar(entry.share)}</td>" if has_bars else ""
+        percent = 100 * min(max(entry.share or 0.0, 0.0), 1.0)
+        bar = f'<td class=bar><i style="width:{percent:.1f}%"></i></td>' if has_bars else ""
         notes = f"<td class=words>{_pieces(entry.notes)}</td>" if entry.notes else ""
         yield f"<tr><th>{_name(entry)}</th>{bar}{_cells(part, entry)}{notes}</tr>"
     yield "</tbody></table>"
@@ -113,21 +114,12 @@ def _cells(part: Table, entry: Entry) -> str:
     return "".join(f"<td{' class=words' if head.words else ''}>{_text(cell)}</td>" for head, cell in cells)
 
 
-def _bar(share: float | None) -> str:
-    percent = 100 * min(max(share or 0.0, 0.0), 1.0)
-    return f'<i style="width:{percent:.1f}%"></i>'
-
-
 def _class(tone: Tone) -> str:
     return "" if tone == "plain" else f" class={tone}"
 
 
 def _pieces(pieces: Sequence[str]) -> str:
     return _text(SEPARATOR.join(pieces))
-
-
-def _quoted(words: str) -> str:
-    return f'"{_text(words)}"'
 
 
 def _text(words: str) -> str:

@@ -85,24 +85,14 @@ def _levels(root: Node) -> Mapping[int, int]:
 
 @dataclass(slots=True, eq=False)
 class _Place:
-    """A node of the new tree: the nodes called there, the nodes of deeper levels merged into it, and its children.
-
-    Attributes:
-        key: of all its nodes.
-        parent: its parent in the new tree; None for the root.
-        is_flat: whether descendants of the same key are merged into it.
-        called: the outermost nodes.
-        recursed: the nodes merged into it.
-        moved_out: children of any of these that were merged into this or an ancestor, and into which.
-        levels: maximum number of nested nodes.
-        children: its children in the new tree, by key.
-    """
+    """A node of the new tree: the outermost nodes called there, the nodes merged into it, and its children."""
 
     key: str
     parent: _Place | None
-    is_flat: bool
+    is_flat: bool  # whether descendants of the same key are merged into it
     called: list[Node] = field(default_factory=list)
     recursed: list[Node] = field(default_factory=list)
+    # Children of any of these that were merged into this or an ancestor, and into which.
     moved_out: list[tuple[Node, _Place]] = field(default_factory=list)
     levels: int = 1
     children: dict[str, _Place] = field(default_factory=dict)
@@ -165,17 +155,8 @@ class _Place:
 
 # Facts about single calls, which include deeper levels; other facts are summed over all levels.
 _OF_THE_OUTERMOST = (
-    "name",
-    "clock",
-    "concurrent_ns",
-    "steady",
-    "warmup",
-    "wait",
-    "cpu",
-    "memory",
-    "device_memory",
-    "device",
-    "open",
+    *("name", "clock", "concurrent_ns", "steady", "warmup", "wait"),
+    *("cpu", "memory", "device_memory", "device", "open"),
 )
 
 

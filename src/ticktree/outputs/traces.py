@@ -22,7 +22,7 @@ from ticktree.outputs.options import ViewOptions
 from ticktree.outputs.protobuf import BYTES, VARINT, MessageRows, chunks, double, integer, message, tag, text
 from ticktree.outputs.tracks import Track, tracks_of
 from ticktree.outputs.view.headline import lost
-from ticktree.profile import Gauge, Profile
+from ticktree.profile import Profile
 from ticktree.profile import path as paths
 from ticktree.profile.timeline import Column, Lane, Timeline, one_spot_per_node
 
@@ -31,15 +31,10 @@ _MISSED_TICK = "missed tick"
 
 @dataclass(frozen=True, eq=False)
 class _Misses:
-    """Which calls of a timeline are missed ticks.
+    """Which calls of a timeline are missed ticks."""
 
-    Attributes:
-        late_ns: of each call, by how much the tick was missed; 0 if it was not, or is no tick.
-        number: of each call, the number of the tick in its writer's loop, from 0; -1 if it is not known.
-    """
-
-    late_ns: Column
-    number: Column
+    late_ns: Column  # of each call; 0 if it was not missed, or is no tick
+    number: Column  # of the tick in its writer's loop, from 0; -1 if it is not known
 
     def of(self, calls: Column | slice) -> _Misses:
         """Return those of these calls."""
@@ -56,17 +51,11 @@ def _misses(profile: Profile, timeline: Timeline, tracks: list[Track]) -> _Misse
 
 
 class _Counter(NamedTuple):
-    """What a viewer draws as one line.
-
-    Attributes:
-        name: the line's.
-        lane: a lane of the process that it is shown with.
-        points: nanoseconds since the run began, and the value from then on.
-    """
+    """What a viewer draws as one line, with the process of a lane."""
 
     name: str
     lane: Lane
-    points: list[tuple[int, float]]
+    points: list[tuple[int, float]]  # nanoseconds since the run began, and the value from then on
 
 
 def _readings(profile: Profile, timeline: Timeline, tracks: list[Track]) -> Iterator[_Counter]:
@@ -86,14 +75,11 @@ def _readings(profile: Profile, timeline: Timeline, tracks: list[Track]) -> Iter
             yield _Counter(f"{gauge.name} min", lane, low)
             yield _Counter(f"{gauge.name} max", lane, high)
         else:
-            points = low or _last(gauge, timeline)
+            began = timeline.began_wall_ns
+            is_since = began is not None and gauge.last_wall_ns >= began
+            points = low or ([(gauge.last_wall_ns - (began or 0), gauge.last)] if is_since else [])
             if points:
                 yield _Counter(gauge.name, lane, points)
-
-
-def _last(gauge: Gauge, timeline: Timeline) -> list[tuple[int, float]]:
-    began = timeline.began_wall_ns
-    return [] if began is None or gauge.last_wall_ns < began else [(gauge.last_wall_ns - began, gauge.last)]
 
 
 # A thread's number is the kernel's; other tracks get numbers above all of these, within the 32 bits that readers use.
@@ -108,7 +94,10 @@ def render_chrome(profile: Profile, options: ViewOptions, timeline: Timeline) ->
     numbers = _thread_numbers(tracks)
     heads = _heads(timeline, options)
     lines = [json.dumps(one) for one in _metadata(tracks, numbers)]
-    lines += [json.dumps(one) for one in _counters(profile, timeline, tracks)]
+    for counter in _readings(profile, timeline, tracks):
+        for since_ns, value in counter.points:
+            where = {"ph": "C", "pid": counter.lane.pid, "ts": since_ns / 1000}
+            lines.append(json.dumps({"name": counter.name, **where, "args": {"value": value}}))
     for track, number in zip(tracks, numbers, strict=True):
         lines += _calls(timeline, track, number, heads, misses.of(track.calls))
     about: dict[str, Any] = {
@@ -150,24 +139,22 @@ def _metadata(tracks: list[Track], numbers: list[int]) -> Iterator[dict[str, Any
         yield {"name": "thread_sort_index", **where, "args": {"sort_index": at}}
 
 
-def _counters(profile: Profile, timeline: Timeline, tracks: list[Track]) -> Iterator[dict[str, Any]]:
-    for counter in _readings(profile, timeline, tracks):
-        for since_ns, value in counter.points:
-            where = {"ph": "C", "pid": counter.lane.pid, "ts": since_ns / 1000}
-            yield {"name": counter.name, **where, "args": {"value": value}}
-
-
 def _heads(timeline: Timeline, options: ViewOptions) -> list[str]:
     """Return the beginning of the lines of each spot's calls."""
+    found = zip(timeline.spots, _kinds(timeline, options), strict=True)
+    return [
+        f'{{"name":{json.dumps(spot.label)},"cat":{json.dumps(kind or "section")},"ph":"X"'
+        for spot, kind in found
+    ]
+
+
+def _kinds(timeline: Timeline, options: ViewOptions) -> list[str]:
+    """Return the category of each spot; "" for a section without one."""
     categories = Categories(options.settings.categories)
-    found = []
-    for spot in timeline.spots:
-        name = spot.label
-        category = (WAITING if spot.wait else categories.of(spot.name)) or (
-            "ticks" if spot.tick else "section"
-        )
-        found.append(f'{{"name":{json.dumps(name)},"cat":{json.dumps(category)},"ph":"X"')
-    return found
+    return [
+        (WAITING if spot.wait else categories.of(spot.name)) or ("ticks" if spot.tick else "")
+        for spot in timeline.spots
+    ]
 
 
 def _calls(timeline: Timeline, track: Track, number: int, heads: list[str], misses: _Misses) -> Iterator[str]:
@@ -249,13 +236,10 @@ def render_perfetto(profile: Profile, options: ViewOptions, timeline: Timeline) 
     """Return the timeline as a trace: gauges are counters, missed ticks and the losses are events."""
     timeline = one_spot_per_node(timeline)
     tracks = list(tracks_of(timeline))
-    parts = [b"".join(_packet(piece) for piece in _main(profile, timeline, tracks))]
+    main = integer(_SEQUENCE, _MAIN_SEQUENCE)
+    parts = [message(_PACKET, main, piece) for piece in _main(profile, timeline, tracks)]
     labels = [spot.label for spot in timeline.spots]
-    categories = Categories(options.settings.categories)
-    kinds = [
-        (WAITING if spot.wait else categories.of(spot.name)) or ("ticks" if spot.tick else "")
-        for spot in timeline.spots
-    ]
+    kinds = _kinds(timeline, options)
     misses = _misses(profile, timeline, tracks)
     for at, track in enumerate(tracks):
         parts += _sequence(timeline, track, _track_id(at), labels, kinds, misses.of(track.calls))
@@ -273,14 +257,16 @@ def _main(profile: Profile, timeline: Timeline, tracks: list[Track]) -> Iterator
         lane, parent = track.lane, process_ids[track.lane.process]
         if lane.process not in described:
             described.add(lane.process)
-            yield _process_track(parent, lane)
+            process = message(3, integer(1, lane.pid, present=True), text(6, lane.process_title))
+            yield message(_TRACK, integer(1, parent), process)
         thread = (lane.process, lane.thread_id, lane.thread_name)
         is_thread = not lane.number and not track.note and lane.thread_id
         if is_thread and thread not in threads:
             threads[thread] = _track_id(at)
             yield _thread_track(_track_id(at), parent, lane)
         else:
-            yield _other_track(_track_id(at), threads.get(thread, parent), track.name)
+            above = threads.get(thread, parent)
+            yield message(_TRACK, integer(1, _track_id(at)), text(2, track.name), integer(5, above))
     yield from _losses(profile, timeline)
     first = _track_id(len(tracks) + len(processes))
     for track_id, counter in enumerate(_readings(profile, timeline, tracks), first):
@@ -299,20 +285,11 @@ def _clocks(timeline: Timeline) -> bytes:
     return message(_CLOCKS, *clocks, integer(2, _BOOTTIME))
 
 
-def _process_track(track_id: int, lane: Lane) -> bytes:
-    process = message(3, integer(1, lane.pid, present=True), text(6, lane.process_title))
-    return message(_TRACK, integer(1, track_id), process)
-
-
 def _thread_track(track_id: int, parent: int, lane: Lane) -> bytes:
     thread = message(
         4, integer(1, lane.pid, present=True), integer(2, lane.thread_id, present=True), text(5, lane.name)
     )
     return message(_TRACK, integer(1, track_id), integer(5, parent), thread)
-
-
-def _other_track(track_id: int, parent: int, name: str) -> bytes:
-    return message(_TRACK, integer(1, track_id), text(2, name), integer(5, parent))
 
 
 def _losses(profile: Profile, timeline: Timeline) -> Iterator[bytes]:
@@ -334,10 +311,6 @@ def _counter(track_id: int, parent: int, counter: _Counter) -> Iterator[bytes]:
         number = double(_DOUBLE_VALUE, value, present=True)
         event = message(_EVENT, integer(_TYPE, _COUNTER), integer(_TRACK_ID, track_id), number)
         yield integer(_TIMESTAMP, since_ns, present=True) + event
-
-
-def _packet(body: bytes) -> bytes:
-    return message(_PACKET, integer(_SEQUENCE, _MAIN_SEQUENCE), body)
 
 
 def _sequence(

@@ -13,8 +13,6 @@ from typing import Any, Literal, TypeAlias
 # A page for one run, and a page for several: a comparison, or variants side by side.
 FrontEnd: TypeAlias = Literal["page", "runs"]
 
-_COMPACT = (",", ":")
-
 # Where the data and the title go in the built page; each is in it once.
 DATA = b"@@ticktree-data@@"
 TITLE = b"@@ticktree-title@@"
@@ -41,21 +39,12 @@ def page(
         words: further data; its "title" is the page's title, and safe to show.
         events: columns of single calls; without them, the page has no element for them.
     """
-    data = (
-        b'{"'
-        + view.encode()
-        + b'":'
-        + document
-        + b',"view":'
-        + json.dumps(words, separators=_COMPACT).encode()
-        + b"}"
-    )
+    about = json.dumps(words, separators=(",", ":")).encode()
+    data = embedded(b'{"%b":%b,"view":%b}' % (view.encode(), document, about))
     built = resources.files("ticktree.outputs.html").joinpath(f"{front_end}.html").read_bytes()
     before, _, rest = built.partition(TITLE)
     between, _, after = rest.partition(DATA)
-    return b"".join(
-        (before, html.escape(words["title"]).encode(), between, embedded(data), _events(events), after)
-    )
+    return b"".join((before, html.escape(words["title"]).encode(), between, data, _events(events), after))
 
 
 def _events(events: bytes) -> bytes:

@@ -53,17 +53,17 @@ class Drawn:
 
 def drawn(timeline: Timeline) -> Iterator[Drawn]:
     """Yield the tracks of the page: for each lane, nested calls, durations measured elsewhere, and their overlaps."""
-    for _, group in groupby(tracks_of(timeline), _of_one_kind):
+
+    def kind(track: Track) -> tuple[Lane, str]:
+        return track.lane, track.note.partition("overlapping")[0].removesuffix(", ")
+
+    for _, group in groupby(tracks_of(timeline), kind):
         tracks = list(group)
         for track in tracks if len(tracks) <= TRACKS + 1 else tracks[:TRACKS]:
             at = track.calls
             yield Drawn(track, track.name, timeline.start_ns[at], timeline.duration_ns[at], timeline.spot[at])
         if len(tracks) > TRACKS + 1:
             yield _crowd(timeline, tracks[TRACKS:])
-
-
-def _of_one_kind(track: Track) -> tuple[Lane, str]:
-    return track.lane, track.note.partition("overlapping")[0].removesuffix(", ")
 
 
 def crowd_name(level: int) -> str:

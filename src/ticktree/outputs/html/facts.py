@@ -27,7 +27,6 @@ from ticktree.outputs.writing.visible import visible
 from ticktree.profile import Loop, Node, Profile
 from ticktree.profile import path as paths
 from ticktree.profile.machine import programs_own
-from ticktree.profile.short_names import ShortNames
 
 
 def units(profile: Profile) -> dict[str, list[dict[str, Any]]]:
@@ -49,11 +48,10 @@ def units(profile: Profile) -> dict[str, list[dict[str, Any]]]:
 
 
 def _group(found: Sequence[Unit], by: By, places: dict[str, int]) -> list[dict[str, Any]]:
-    shorts = short_titles(found) if by != "role" else [title_of(unit, by) for unit in found]
-    return [
-        {"title": title_of(unit, by), "short": short, "writers": [places[writer] for writer in unit.writers]}
-        for unit, short in zip(found, shorts, strict=True)
-    ]
+    titles = [title_of(unit, by) for unit in found]
+    writers = [[places[writer] for writer in unit.writers] for unit in found]
+    named = zip(titles, titles if by == "role" else short_titles(found), writers, strict=True)
+    return [{"title": title, "short": short, "writers": its_own} for title, short, its_own in named]
 
 
 def mean_ticks(context: Context, place_of: Mapping[int, int], options: ViewOptions) -> list[dict[str, Any]]:
@@ -62,18 +60,16 @@ def mean_ticks(context: Context, place_of: Mapping[int, int], options: ViewOptio
 
 
 def _mean_tick(view: LoopView, place_of: Mapping[int, int], options: ViewOptions) -> dict[str, Any]:
-    by_name = self_times(view, options)
-    what = formatting.capitalized(currency.one(view)) if view.loop else currency.called(view)
+    by_name, tick_ns = self_times(view, options), round(view.tick_ns)
+    name = currency.called(view)
     return {
         "path": view.path,
-        "name": currency.called(view),
-        "title": what,
-        "tick_ns": round(view.tick_ns),
+        "name": name,
+        "title": formatting.capitalized(currency.one(view)) if view.loop else name,
+        "tick_ns": tick_ns,
         "places": [place_of[id(section.node)] for section in view.sections],
         # The loop itself takes the whole tick, including ticktree's cost in it.
-        "total_ns": [
-            round(section.total_ns if at else view.tick_ns) for at, section in enumerate(view.sections)
-        ],
+        "total_ns": [tick_ns, *(round(section.total_ns) for section in view.sections[1:])],
         "self_ns": [round(section.self_ns) for section in view.sections],
         "by_name": None if by_name is None else by_name.to_dict(),
     }
@@ -100,18 +96,14 @@ def sampled_facts(
         node = profile.root.at(path)
         at = place_of[id(node)]
         found.append({"place": at, "base": at if path in profile.loops else loop_of[at], **_columns(time)})
+    named = {name.capitalize(): time for name, time in sampled_apart(profile).items()}
+    if is_told_by_samples(profile) and paths.ROOT in times:
+        named = {"Where the run goes": times[paths.ROOT], **named}
     return {
         "sampled": sorted(found, key=lambda one: one["place"]),
-        "sampled_tables": [table.to_dict() for table in _tables(profile, times, options)],
+        "sampled_tables": [functions(name, time, options).to_dict() for name, time in named.items()],
         "marks": next_marks(profile),
     }
-
-
-def _tables(profile: Profile, times: Mapping[str, SampledTime], options: ViewOptions) -> Iterator[Any]:
-    if is_told_by_samples(profile) and paths.ROOT in times:
-        yield functions("Where the run goes", times[paths.ROOT], options)
-    for name, time in sampled_apart(profile).items():
-        yield functions(name.capitalize(), time, options)
 
 
 def _columns(time: SampledTime) -> dict[str, Any]:
@@ -147,11 +139,11 @@ def facts(context: Context, found: Sequence[Finding], options: ViewOptions) -> d
 
     Data on nodes are ordered by their index in the tree from the top down, from 0 for the root, as in the JSON.
     """
-    profile = context.profile
+    profile, names, here = context.profile, context.short_names, fastest_machine(context.profile)
     nodes = [node for _, node in _in_order(profile.root)]
     options = replace(options, all=False, by=None, run=None)
     every = replace(options, all=True)
-    place_of = _place_of(nodes)
+    place_of = {id(node): place for place, node in enumerate(nodes)}
     sorted_out = _categories(profile.root, context)
     whole = first_screen(context, every, found)
     screen = replace(
@@ -163,17 +155,17 @@ def facts(context: Context, found: Sequence[Finding], options: ViewOptions) -> d
         "about": [fact.text for fact in whole.provenance if fact not in screen.provenance],
         "mean_ticks": [] if screen.nothing else mean_ticks(context, place_of, every),
         "pace": {path: pace(profile, loop) for path, loop in profile.loops.items()},
-        "over_budget": {
-            path: reason for path, loop in profile.loops.items() if (reason := _over_budget(loop))
-        },
+        "over_budget": {path: why for path, loop in profile.loops.items() if (why := _over_budget(loop))},
         "waited": {path: _waited(profile, loop) for path, loop in profile.loops.items()},
         "usual": {path: _usual(profile, loop) for path, loop in profile.loops.items()},
         "rules": {finding.rule: _rule(finding.rule) for finding in found},
         "dismissed": dismissed(context.main_loops),
         "units": units(profile),
         "gauges": sorted(programs_own(profile.gauges)),
-        "short": _short(context.short_names, nodes),
-        "notes": _notes(profile, nodes),
+        "short": {at: short for at, node in enumerate(nodes) if (short := names.of(node.name)) != node.name},
+        "notes": {
+            at: notes for at, node in enumerate(nodes) if (notes := notes_of(node, ViewOptions(), here))
+        },
         "outlived": [place for place, node in enumerate(nodes) if outlived(node)],
         "itself": {
             "total_ns": sum(node.recorder_ns for node in nodes),
@@ -182,10 +174,6 @@ def facts(context: Context, found: Sequence[Finding], options: ViewOptions) -> d
         **sorted_out,
         **sampled_facts(profile, place_of, sorted_out["loop_of"], every),
     }
-
-
-def _place_of(nodes: Sequence[Node]) -> Mapping[int, int]:
-    return {id(node): place for place, node in enumerate(nodes)}
 
 
 def _rule(name: str) -> dict[str, str]:
@@ -225,17 +213,6 @@ def _is_outer_wait(profile: Profile, path: str) -> bool:
     names = paths.split(path)
     nodes = [profile.root.find(paths.join(names[:depth])) for depth in range(1, len(names) + 1)]
     return [bool(node and node.wait) for node in nodes] == [False] * (len(names) - 1) + [True]
-
-
-def _short(names: ShortNames, nodes: Sequence[Node]) -> Mapping[int, str]:
-    every = ((place, names.of(node.name), node.name) for place, node in enumerate(nodes))
-    return {place: short for place, short, name in every if short != name}
-
-
-def _notes(profile: Profile, nodes: Sequence[Node]) -> Mapping[int, Sequence[str]]:
-    here = fastest_machine(profile)
-    every = ((place, tuple(notes_of(node, ViewOptions(), here))) for place, node in enumerate(nodes))
-    return {place: notes for place, notes in every if notes}
 
 
 def _in_order(root: Node) -> Iterator[tuple[int, Node]]:

@@ -176,8 +176,12 @@ def _parts(context: Context, options: ViewOptions, view: ReportView) -> list[Loo
     flat = _without_recursion(context, options)
     rest = _rest(flat, options)
     if options.all:
-        return [*(_part(flat, each, options) for each in views), *rest]
-    parts: list[LoopPart] = []
+        parts = [
+            LoopPart(each.path, self_times(each, options), dismissed([each]), _tree(flat, each, options))
+            for each in views
+        ]
+        return [*parts, *rest]
+    parts = []
     for each in views:
         found = _tree(flat, each, options, details=True)
         for part in _self_times(each, options):
@@ -204,17 +208,11 @@ def _by_function(context: Context, options: ViewOptions) -> list[LoopPart]:
     parts: list[LoopPart] = []
     whole = sampled_times(context.profile).get(paths.ROOT)
     if whole is not None:
-        title = "Where the run goes"
-        parts.append(
-            LoopPart(paths.ROOT, functions(title, whole, options), (), calls("Calls", whole, options))
-        )
+        title, tree = "Where the run goes", calls("Calls", whole, options)
+        parts.append(LoopPart(paths.ROOT, functions(title, whole, options), (), tree))
     for name, time in sampled_apart(context.profile).items():
         parts.append(LoopPart(paths.ROOT, functions(name.capitalize(), time, options), (), None))
     return parts
-
-
-def _part(flat: Context, view: LoopView, options: ViewOptions) -> LoopPart:
-    return LoopPart(view.path, self_times(view, options), dismissed([view]), _tree(flat, view, options))
 
 
 def _tree(

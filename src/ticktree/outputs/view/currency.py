@@ -73,9 +73,10 @@ def pace(view: LoopView, of: LoopView | None = None) -> str:
         return formatting.time(round(view.tick_ns))
     if kind == "rate":
         return formatting.pace(round(view.tick_ns), noun(of or view))
-    target_hz, actual_hz = _target_hz(view), 1e9 / view.tick_ns
-    if target_hz is None:
+    rates, actual_hz = view.loop.hz if view.loop else (), 1e9 / view.tick_ns
+    if len(rates) != 1:
         return formatting.hertz(actual_hz)
+    (target_hz,) = rates
     if is_apart(of or view) or abs(actual_hz - target_hz) <= HELD_SHARE * target_hz:
         return formatting.hertz(target_hz)
     return f"{formatting.significant(actual_hz)} of {formatting.hertz(target_hz)}"
@@ -128,12 +129,6 @@ def _rate_change(saving: Saving, unit: str) -> str:
     new_ns = saving.tick_ns - saving.ns
     if saving.tick_ns > 1e9:
         return _change(saving, f"/{unit}")
-    old, new = (
-        formatting.pace(round(ns), unit) if ns >= 1 else "any rate" for ns in (saving.tick_ns, new_ns)
-    )
+    times = (saving.tick_ns, new_ns)
+    old, new = (formatting.pace(round(ns), unit) if ns >= 1 else "any rate" for ns in times)
     return formatting.change(old, new)
-
-
-def _target_hz(view: LoopView) -> float | None:
-    rates = view.loop.hz if view.loop else ()
-    return next(iter(rates)) if len(rates) == 1 else None
