@@ -181,7 +181,6 @@ def node_between(earlier: Node, later: Node, subtracted: Mapping[str, Node]) -> 
 
 
 def _phases(earlier: Node, later: Node) -> tuple[Stats, Stats | None]:
-    """Return the calls in between of the steady phase and of warm-up."""
     try:
         steady = stats_less(earlier.steady, later.steady)
         if later.warmup is None and earlier.warmup is not None:

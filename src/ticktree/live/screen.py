@@ -198,8 +198,6 @@ def drawn(now: Now, view: LiveView, width: int, height: int) -> LivePicture:
 
 
 class _Board:
-    """The screen of a run that has recorded something."""
-
     def __init__(self, now: Now, profile: Profile, view: LiveView, width: int, height: int) -> None:
         self._profile, self._span = profile, now.span
         # In the report's order once the run has ended; until then in their previous order.
@@ -294,7 +292,6 @@ class _Board:
         return self._panel("loops", columns.of_loops(self._span), self._loops_now, room, name_of)
 
     def _functions(self, room: int) -> list[Text]:
-        """Return the rows of a run without sections: the sampled functions."""
         found, shown = functions_of(self._profile, self._span), of_functions(self._span)
         return self._panel(TITLE, shown, found, room, lambda now: Text(called(now.whole.function)))
 

@@ -75,12 +75,12 @@ class RunSource:
         began_ns = self._clock()
         try:
             return self._read(began_ns)
-        except (TicktreeError, OSError) as error:
-            return self._lost(began_ns, _said(error))
-        except (
-            Exception
-        ) as error:  # A bug in ticktree: the last picture is more useful to the user than a traceback.
-            return self._lost(began_ns, f"{type(error).__name__}: {_said(error)}")
+        except Exception as error:
+            is_expected = isinstance(error, (TicktreeError, OSError))
+            # A bug in ticktree: the last picture is more useful to the user than a traceback.
+            trouble = _said(error) if is_expected else f"{type(error).__name__}: {_said(error)}"
+            name, took_ns = self._path.name, self._clock() - began_ns
+            return LiveReading(name=name, state="lost", at_ns=began_ns, took_ns=took_ns, trouble=trouble)
 
     def _read(self, began_ns: int) -> LiveReading:
         run = RunDirectory.open(self._path)
@@ -92,23 +92,16 @@ class RunSource:
         self._was_running = self._was_running or live
         state: State = "running" if live else "ended" if self._was_running else "finished"
         status = run.manifest.metadata.get("exit_status")
+        running_ns = max(0, time.clock_gettime_ns(time.CLOCK_MONOTONIC) - run.manifest.began_ns)
         return LiveReading(
             name=self._path.name,
             state=state,
             at_ns=at_ns,
             took_ns=self._clock() - began_ns,
             profile=profile,
-            running_ns=max(0, time.clock_gettime_ns(time.CLOCK_MONOTONIC) - run.manifest.began_ns)
-            if live
-            else None,
+            running_ns=running_ns if live else None,
             exit_status=status if isinstance(status, int) else None,
             trouble="" if live or run.is_finished() else "its processes died; any ticktree command saves it",
-        )
-
-    def _lost(self, began_ns: int, trouble: str) -> LiveReading:
-        took_ns = self._clock() - began_ns
-        return LiveReading(
-            name=self._path.name, state="lost", at_ns=began_ns, took_ns=took_ns, trouble=trouble
         )
 
 

@@ -81,11 +81,11 @@ class LiveTable(Generic[Item]):
         result.truncate(self.name_cells, overflow="ellipsis", pad=True)
         for column in self.columns:
             result.append(GAP)
-            text = column.text(item)
-            if column.bar:
-                result.append(padded(text, column.cells), "dim" if quiet else "")
-            else:
-                result.append_text(_number(text, column.cells, "dim" if quiet else ""))
+            text, style = column.text(item), "dim" if quiet else ""
+            cell = (
+                Text(padded(text, column.cells), style) if column.bar else _number(text, column.cells, style)
+            )
+            result.append_text(cell)
         return result
 
 

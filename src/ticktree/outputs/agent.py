@@ -81,8 +81,6 @@ def _json(value: object) -> str:
 
 
 class _Agent:
-    """A report view as fields, no larger than `size`."""
-
     def __init__(
         self, view: ReportView, run: str | None, size: Size, own: tuple[str, SampledTime] | None
     ) -> None:

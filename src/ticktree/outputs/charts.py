@@ -10,8 +10,7 @@ from __future__ import annotations
 
 import json
 import warnings
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from functools import cache
 from importlib import import_module, resources
 from io import BytesIO
@@ -90,7 +89,11 @@ def drawn(form: Format, inches: tuple[float, float], draw: Callable[[Any], None]
         TicktreeError: matplotlib is not installed.
     """
     matplotlib = wanted("matplotlib", by=form, extra="charts")
-    with _own_style(matplotlib):
+    with warnings.catch_warnings(), matplotlib.rc_context():
+        # A letter that the font lacks is drawn as a box: the user cannot change that, and it is not a reason to fail.
+        warnings.simplefilter("ignore")
+        matplotlib.rcdefaults()
+        matplotlib.rcParams.update(_STYLE)
         figure = wanted("matplotlib.figure", by=form, extra="charts").Figure(
             figsize=inches, dpi=_DOTS_PER_INCH, layout="constrained"
         )
@@ -101,16 +104,6 @@ def drawn(form: Format, inches: tuple[float, float], draw: Callable[[Any], None]
         dated = {"Date": None, "Creator": None} if form == "svg" else {"Software": None}
         figure.savefig(written, format=form, metadata=dated)
     return written.getvalue()
-
-
-@contextmanager
-def _own_style(matplotlib: Any) -> Iterator[None]:
-    with warnings.catch_warnings(), matplotlib.rc_context():
-        # A letter that the font lacks is drawn as a box: the user cannot change that, and it is not a reason to fail.
-        warnings.simplefilter("ignore")
-        matplotlib.rcdefaults()
-        matplotlib.rcParams.update(_STYLE)
-        yield
 
 
 # As many bars as are distinguishable at a column's width.
@@ -246,7 +239,6 @@ def _round(words: str) -> str:
 
 
 def _categories(axis: Any, view: LoopView) -> None:
-    """Draw the time by category."""
     shares = category_shares(view)[:BARS]
     percents = [100 * one.share for one in shares]
     names = [cut(visible(one.name), _NAME_CELLS) for one in shares]

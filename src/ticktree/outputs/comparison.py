@@ -115,7 +115,6 @@ def _loop(entry: ComparisonEntry) -> Entry:
 
 
 def _side(name: str, stats: Stats, rates: Mapping[str, float]) -> list[str]:
-    """Return the mean tick of one side, and its rate."""
     if not stats.count:
         return [f"{name}: no ticks"]
     mean, least, most = map(formatting.time, (stats.mean_ns, stats.min_ns, stats.max_ns))

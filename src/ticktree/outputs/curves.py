@@ -212,8 +212,6 @@ def entity(*parts: str) -> list[str]:
 
 
 class _Recording:
-    """A recording that is being written by Rerun's library."""
-
     def __init__(self, rerun: Any, name: str) -> None:
         self._rerun = rerun
         self._stream = rerun.RecordingStream("ticktree", recording_id=encodable(name), send_properties=False)
@@ -266,7 +264,6 @@ class _Recording:
             self.curve(where, RUN, timeline.start_ns[mine], timeline.duration_ns[mine] / _MS)
 
     def curve(self, where: Sequence[str], timeline: str, times_ns: ArrayLike, values: ArrayLike) -> None:
-        """Add points of a curve."""
         times_ns = np.asarray(times_ns, np.int64)
         if not len(times_ns):
             return
@@ -287,6 +284,5 @@ class _Recording:
             self._stream.log("not_recorded", self._rerun.TextLog(", ".join(lost), level="WARN"), static=True)
 
     def bytes(self) -> bytes:
-        """Return the whole recording."""
         content: bytes = self._sink.read() or b""
         return content

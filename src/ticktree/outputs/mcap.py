@@ -35,8 +35,6 @@ _SCHEMAS: Mapping[str, Mapping[str, str]] = {
 
 
 class _Message(NamedTuple):
-    """A message on a channel."""
-
     at_ns: int
     topic: str
     kind: str
@@ -100,7 +98,6 @@ def _worst(loop: Loop) -> Iterator[_Message]:
 
 
 def _calls(timeline: Timeline) -> Iterator[_Message]:
-    """Yield the calls, each where it began."""
     topics = [_topic("call", spot.path) for spot in timeline.spots]
     threads = [f"{lane.process_title} {lane.pid}, {lane.name}" for lane in timeline.lanes]
     columns = (timeline.start_ns, timeline.duration_ns, timeline.spot, timeline.lane)
@@ -114,8 +111,6 @@ def _topic(kind: str, path: str) -> str:
 
 
 class _Log:
-    """A file that is being written by the mcap library."""
-
     def __init__(self, library: Any, content: io.BytesIO, began_wall_ns: int) -> None:
         self._writer = library.Writer(content)
         self._writer.start(profile="", library="ticktree")
@@ -124,7 +119,6 @@ class _Log:
         self._schemas: dict[str, int] = {}
 
     def write(self, messages: list[_Message]) -> None:
-        """Write messages, each on a channel of its topic."""
         for message in messages:
             channel = self._channels.get(message.topic)
             if channel is None:

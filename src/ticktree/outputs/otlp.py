@@ -108,7 +108,6 @@ class _Spans:
         self._threads = [_listed(_thread(lane)) for lane in timeline.lanes]
 
     def of(self, calls: Column) -> Iterator[str]:
-        """Yield the spans of some calls."""
         timeline = self._timeline
         began = timeline.began_wall_ns or 0
         for call, caller, outermost, start, end, spot, lane in zip(
@@ -130,7 +129,6 @@ class _Spans:
 
 
 def _outermost(callers: Column) -> Column:
-    """Return for each call the outermost of its callers."""
     top = np.where(callers == NO_CALL, np.arange(len(callers)), callers)
     while not np.array_equal(top, further := top[top]):
         top = further

@@ -113,7 +113,6 @@ class _Place:
         return self.children[key]
 
     def node(self) -> Node:
-        """Return the tree from here down."""
         places = [self]
         for place in places:  # the list grows while it is walked
             places.extend(place.children.values())

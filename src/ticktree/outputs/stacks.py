@@ -174,8 +174,6 @@ def _pprof_sample(tables: _Tables, stack: Stack) -> bytes:
 
 
 class _Tables:
-    """The tables of a profile, whose entries its messages refer to by number."""
-
     def __init__(self) -> None:
         self.locations: list[bytes] = []
         self.functions: list[bytes] = []

@@ -37,7 +37,6 @@ class _Misses:
     number: Column  # of the tick in its writer's loop, from 0; -1 if it is not known
 
     def of(self, calls: Column | slice) -> _Misses:
-        """Return those of these calls."""
         return _Misses(self.late_ns[calls], self.number[calls])
 
 
@@ -181,7 +180,6 @@ def _calls(timeline: Timeline, track: Track, number: int, heads: list[str], miss
 
 
 def _marks(misses: _Misses) -> dict[int, dict[str, int]]:
-    """Return the arguments of the mark of each missed tick, by its index."""
     missed = np.flatnonzero(misses.late_ns)
     found = zip(missed.tolist(), misses.number[missed].tolist(), misses.late_ns[missed].tolist(), strict=True)
     return {

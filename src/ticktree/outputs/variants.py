@@ -55,10 +55,10 @@ def variants(named: Sequence[tuple[str, Profile]], options: ViewOptions) -> list
 def _labels(named: Sequence[tuple[str, Profile]]) -> list[str]:
     """Return the runs' titles if they differ, else the arguments if they do, else the names that the user gave."""
     profiles = [profile for _, profile in named]
-    titles, arguments = [title(profile) for profile in profiles], _differing_arguments(profiles)
-    for names in (titles, arguments, [visible(name) for name, _ in named]):
-        if len(set(names)) == len(names):
-            return names
+    titles, names = [title(profile) for profile in profiles], [visible(name) for name, _ in named]
+    for labels in (titles, _differing_arguments(profiles), names):
+        if len(set(labels)) == len(labels):
+            return labels
     times: Counter[str] = Counter()
     labels = []
     for name in names:
@@ -314,7 +314,6 @@ def _loop_fields(path: str, runs: Sequence[Variant]) -> dict[str, Any]:
 
 
 def _spread(loop: Loop | None) -> dict[str, Any] | None:
-    """Return the statistics to draw of a loop's steady ticks; None if there are none."""
     if loop is None or not loop.stats.count:
         return None
     fields = {name: getattr(loop.stats, name) for name in ("p50_ns", "p99_ns", "max_ns")}
@@ -322,13 +321,9 @@ def _spread(loop: Loop | None) -> dict[str, Any] | None:
 
 
 def _row_fields(row: VariantRow) -> dict[str, Any]:
-    present = [node for node in row.nodes if node is not None]
     return {
-        "kind": row.kind,
-        "path": row.path,
-        "name": row.name,
-        "depth": row.depth,
-        "wait": any(node.wait for node in present),
+        **{name: getattr(row, name) for name in ("kind", "path", "name", "depth")},
+        "wait": any(node.wait for node in row.nodes if node is not None),
         "of": [_cell_fields(row, place, node) for place, node in enumerate(row.nodes)],
     }
 
@@ -340,12 +335,8 @@ def _cell_fields(row: VariantRow, place: int, node: Node | None) -> dict[str, An
         return {"mean_ns": row.mean_ns(place), "share": row.share(place)}
     site = node.call_site
     steady = {name: getattr(node.steady, name) for name in _STATS} if node.steady.count else {"count": 0}
-    return {
-        **steady,
-        "total_ns": node.total_ns,
-        "share": row.share(place),
-        "site": None if site is None or not site.file else f"{visible(site.file)}:{site.line}",
-    }
+    where = f"{visible(site.file)}:{site.line}" if site is not None and site.file else None
+    return {**steady, "total_ns": node.total_ns, "share": row.share(place), "site": where}
 
 
 VARIANTS: dict[str, Callable[[Sequence[Variant], ViewOptions], bytes]] = {

@@ -50,9 +50,8 @@ _TONED = frozenset(["trend", "verdict", "shift"])
 
 def scrolled(label: str, classes: str = "") -> str:
     """Return the opening tag of what may be wider than the page; with the focus, the keyboard scrolls it."""
-    return (
-        f'<div class="{f"scroll {classes}".strip()}" tabindex="0" role="group" aria-label="{escape(label)}">'
-    )
+    name = f"scroll {classes}".strip()
+    return f'<div class="{name}" tabindex="0" role="group" aria-label="{escape(label)}">'
 
 
 def html_table(table: Table, drawings: Sequence[str] = ()) -> Iterator[str]:
@@ -60,8 +59,7 @@ def html_table(table: Table, drawings: Sequence[str] = ()) -> Iterator[str]:
     classes = ["" if head.words else "number" for head in table.heads]
     titles = "".join(_cell("th", name, head.title) for name, head in zip(classes, table.heads, strict=True))
     has_notes = any(entry.notes for entry in table.entries)
-    known = _cell("th", "words", "notes") if has_notes else ""
-    heads = f"{_cell('th', 'words', table.noun)}{titles}{known}"
+    heads = _cell("th", "words", table.noun) + titles + (_cell("th", "words", "notes") if has_notes else "")
     yield f"{scrolled(f'Table: {table.noun}')}<table><thead><tr>{heads}</tr></thead><tbody>"
     for at, entry in enumerate(table.entries):
         yield f"<tr>{''.join(_cells(table, entry, classes, drawings[at] if drawings else '', has_notes))}</tr>"

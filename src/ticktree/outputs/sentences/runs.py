@@ -30,12 +30,9 @@ def _doubt(facts: FactText, what: str) -> str:
     """Return the doubt about a finding in a run that lacked cores."""
     if "doubt" not in facts:
         return ""
-    if facts["doubt"] == "contended":
-        return f"; other processes took the run's cores, so {what} may be theirs: measure on an idle machine"
-    if facts["doubt"] == "others":
-        return (
-            f"; other processes used more cores at times, so {what} may be theirs: measure on an idle machine"
-        )
+    cores = {"contended": "took the run's cores", "others": "used more cores at times"}.get(facts["doubt"])
+    if cores is not None:
+        return f"; other processes {cores}, so {what} may be theirs: measure on an idle machine"
     return f"; the run has more busy threads than cores, so {what} may be due to that"
 
 
@@ -59,10 +56,8 @@ def _system_causes(facts: FactText) -> list[str]:
         reasons.append(
             f"another thread takes its core {each:.1f} times in each, {usual:.1f} times in the others"
         )
-    for key, verb in (
-        ("pages_read", "are read from a disk"),
-        ("pages_touched", "are touched for the first time"),
-    ):
+    verbs = {"pages_read": "are read from a disk", "pages_touched": "are touched for the first time"}
+    for key, verb in verbs.items():
         if key in facts:
             reasons.append(f"{facts.number(key):,.0f} more pages of memory {verb} in each")
     return reasons
@@ -328,24 +323,22 @@ def throttled(facts: FactText) -> str:
 
 
 def drift(facts: FactText) -> str:
-    slower = "slower" if facts.number("tick_after_ns") > facts.number("tick_before_ns") else "faster"
     return (
-        f"{facts['changed_loop']} becomes {slower} during the run: {facts['tick_before_ns']} per tick at first, "
-        f"{facts['tick_after_ns']} at the end{_explained(facts)}"
+        f"{facts['changed_loop']} becomes {_slower(facts)} during the run: {facts['tick_before_ns']} per tick at "
+        f"first, {facts['tick_after_ns']} at the end{_explained(facts)}"
     )
 
 
 def phase_change(facts: FactText) -> str:
-    slower = "slower" if facts.number("tick_after_ns") > facts.number("tick_before_ns") else "faster"
     lasts = "until_ns" not in facts
-    when = (
-        f"from {facts['from_ns']} of the run on"
-        if lasts
-        else f"from {facts['from_ns']} to {facts['until_ns']} of the run"
-    )
+    when = f"from {facts['from_ns']} " + ("of the run on" if lasts else f"to {facts['until_ns']} of the run")
     before = f"{facts['tick_before_ns']} {'before' if lasts else 'otherwise'}"
     ticks = f"{facts['tick_after_ns']} per tick, {before}"
-    return f"{facts['changed_loop']} is {slower} {when}: {ticks}{_explained(facts)}"
+    return f"{facts['changed_loop']} is {_slower(facts)} {when}: {ticks}{_explained(facts)}"
+
+
+def _slower(facts: FactText) -> str:
+    return "slower" if facts.number("tick_after_ns") > facts.number("tick_before_ns") else "faster"
 
 
 def _explained(facts: FactText) -> str:
@@ -365,7 +358,5 @@ def garbage_collection(facts: FactText) -> str:
             f"makes {facts['of_worst_ticks']} of the {facts['worst_ticks']} worst ticks{of}, with pauses of up to "
             f"{facts['longest_pause_ns']}"
         )
-    return (
-        "Call gc.freeze() after set-up, and gc.set_threshold(50_000): the garbage collector "
-        f"{' and '.join(reasons)}"
-    )
+    advice = "Call gc.freeze() after set-up, and gc.set_threshold(50_000)"
+    return f"{advice}: the garbage collector {' and '.join(reasons)}"

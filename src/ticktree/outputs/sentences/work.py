@@ -51,9 +51,9 @@ def anomaly_detection(_facts: FactText) -> str:
 
 
 def unused_gradients(facts: FactText) -> str:
-    unused = (
-        f"{facts['unused_share']} of its gradients" if "unused_share" in facts else "some of its gradients"
-    )
+    unused = "some of its gradients"
+    if "unused_share" in facts:
+        unused = f"{facts['unused_share']} of its gradients"
     time = f" and take {facts['unused_time_share']} of its time" if "unused_time_share" in facts else ""
     place = f" at {facts['line']}" if "line" in facts else ""
     which = (
@@ -153,9 +153,7 @@ def allocation(facts: FactText) -> str:
             f"({facts.number('page_faults_per_s'):,.0f} page faults{huge} per second), which costs about "
             f"{facts['estimated_share']} of its time"
         )
-    where = ""
-    if "section" in facts:
-        where = f", perhaps in {facts['section']} at {facts['section_bytes_per_s']}"
+    where = f", perhaps in {facts['section']} at {facts['section_bytes_per_s']}" if "section" in facts else ""
     return (
         f"Reuse memory across ticks (out=, copy_): each tick of {facts.loop} touches at least "
         f"{facts['fresh_memory_bytes']} of fresh memory ({facts.number('page_faults_per_tick'):,.0f} page faults)"
@@ -242,12 +240,9 @@ def round_trip(facts: FactText) -> str:
         f"{facts['round_trips_per_tick_ns']} of {facts['needed_per_tick_ns']}{waits}{often}"
     )
     if facts.number("server_share") < 0.5:
-        network = (
-            f"; {100 - 100 * facts.number('server_share'):.0f}% of it is the network"
-            if "server_share" in facts
-            else ""
-        )
-        return f"Request the next observation while this one is processed, and send less: {cost}{network}"
+        if "server_share" in facts:
+            cost += f"; {100 - 100 * facts.number('server_share'):.0f}% of it is the network"
+        return f"Request the next observation while this one is processed, and send less: {cost}"
     inside = ""
     if facts["server_part"] != SERVER:
         inside = f", {facts['server_part_share']} its {facts['server_part']}"

@@ -49,7 +49,6 @@ def tree_room(view: ReportView) -> int:
 
 
 def _used(view: ReportView) -> int:
-    """Return how many lines a report takes."""
     used = 1 + _wrapped([view.title, *(fact.text for fact in view.provenance)], 3)
     used += sum(_wrapped([each.name, *each.pieces], 3) for each in view.headlines)
     used += sum(min(TEXT_LINES, _text(each.text, COLUMNS - 3)) for each in view.warnings)
@@ -78,9 +77,7 @@ def lines_of(table: Table) -> int:
 def _below(entry: Entry, table: Table) -> int:
     """Return how many lines an entry has below its own."""
     notes = sum(map(len, entry.notes)) + 3 * len(entry.notes)
-    names = max(
-        len(each.guide) + len(each.name) + len(each.mark) + 3 * bool(each.mark) for each in table.entries
-    )
+    names = max(len(each.guide + each.name + each.mark) + 3 * bool(each.mark) for each in table.entries)
     cells = [[len(each.cells[at]) for each in table.entries] for at in range(len(table.heads))]
     numbers = sum(2 + max(len(head.title), *sizes) for head, sizes in zip(table.heads, cells, strict=True))
     inline = COLUMNS - names - numbers - (0 if table.bar_rank is None else 2 + BAR_CELLS)

@@ -98,6 +98,5 @@ def _spreads(rows: Sequence[TreeRow], units: Sequence[Unit]) -> list[Column[Tree
 
 
 def _had(row: TreeRow, units: Sequence[Unit]) -> dict[Unit, int]:
-    """Return the time of each of `units` in `row`, in nanoseconds."""
     kind = "self_ns" if row.kind == "self" else "total_ns"
     return amounts({writer: getattr(share, kind) for writer, share in row.node.by_writer.items()}, units)

@@ -158,7 +158,6 @@ def _sampled(row: TreeRow, sampled: Mapping[str, SampledTime]) -> Iterator[TreeR
 
 
 def _branches(view: LoopView) -> _Branch:
-    """Return the sections as a tree."""
     by_path: dict[str, _Branch] = {}
     for section in view.sections:  # parents before their children
         took_ns = _took_ns(view, section)

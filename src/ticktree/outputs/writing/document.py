@@ -71,13 +71,7 @@ class Head:
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as pages get it."""
-        return {
-            "key": self.key,
-            "title": self.title,
-            "unit": self.unit,
-            "help": self.help,
-            "rank": self.rank,
-        }
+        return {name: getattr(self, name) for name in ("key", "title", "unit", "help", "rank")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,11 +157,13 @@ class Table:
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as pages get it."""
+        rows = [entry.to_dict(self.heads) for entry in self.entries]
+        columns = [head.to_dict() for head in self.heads]
         return {
             "title": self.title,
             "noun": self.noun,
-            "columns": [head.to_dict() for head in self.heads],
-            "rows": [entry.to_dict(self.heads) for entry in self.entries],
+            "columns": columns,
+            "rows": rows,
             "remark": self.remark,
         }
 

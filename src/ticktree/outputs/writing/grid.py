@@ -107,9 +107,8 @@ class _Grid:
             self.shown.remove(at)
 
     def heading(self) -> Text:
-        first = next(
-            (at for at, number in enumerate(self.shown) if self.heads[number].title), len(self.shown)
-        )
+        titled = (at for at, number in enumerate(self.shown) if self.heads[number].title)
+        first = next(titled, len(self.shown))
         room = self.name_cells + self._cells(self.shown[:first])
         text = Text.assemble((padded(cut(self.title, room), room), "bold"))
         for at in self.shown[first:]:
