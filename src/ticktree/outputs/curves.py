@@ -223,14 +223,9 @@ class _Recording:
         """Add one section: its curves, and its totals."""
         where = ["section", *paths.split(series.path)]
         node = series.node
-        known = {
-            "calls": node.count,
-            "total_ns": node.total_ns,
-            "self_ns": node.self_ns,
-            "concurrent_ns": node.concurrent_ns,
-            **{key: getattr(node.stats, key) for key in ("min_ns", "p50_ns", "p99_ns", "max_ns")},
-        }
-        self._totals(where, known)
+        known = {key: getattr(node, key) for key in ("total_ns", "self_ns", "concurrent_ns")}
+        known |= {key: getattr(node.stats, key) for key in ("min_ns", "p50_ns", "p99_ns", "max_ns")}
+        self._totals(where, {"calls": node.count, **known})
         self.curve([*where, "mean_ms"], RUN, series.ends_ns, series.means_ms)
         self.curve([*where, "calls"], RUN, series.ends_ns, series.counts)
         self.curve([*where, "total_ms"], RUN, series.ends_ns, [total / _MS for total in series.totals_ns])
@@ -242,14 +237,9 @@ class _Recording:
     def loop(self, loop: Loop, end_ns: int) -> None:
         """Add one loop: its budget, and its worst ticks where they began."""
         where = ["loop", *paths.split(loop.path)]
-        known = {
-            "ticks": loop.ticks,
-            "missed": loop.missed if loop.hz else None,
-            "busy_ns": loop.busy_ns,
-            "achieved_hz": loop.achieved_hz,
-            "budget_ns": loop.budget_ns,
-        }
-        self._totals(where, known)
+        known = {key: getattr(loop, key) for key in ("busy_ns", "achieved_hz", "budget_ns")}
+        missed = loop.missed if loop.hz else None
+        self._totals(where, {"ticks": loop.ticks, "missed": missed, **known})
         if loop.budget_ns is not None and end_ns:
             self.curve([*where, "budget_ms"], RUN, [0, end_ns], [loop.budget_ns / _MS] * 2)
         worst = sorted(loop.worst, key=lambda tick: (tick.started_ns, tick.writer, tick.tick))

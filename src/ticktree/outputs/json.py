@@ -39,15 +39,13 @@ def _view(context: Context, view: LoopView) -> dict[str, Any]:
     return {
         "loop": _loop(view),
         "ticks": view.ticks,
-        "tick_ns": round(view.tick_ns),
-        "slack_ns": round(view.slack_ns),
-        "recorder_ns": round(view.recorder_ns),
+        **{name: round(getattr(view, name)) for name in ("tick_ns", "slack_ns", "recorder_ns")},
         "sections": [_section(one) for one in context.bottlenecks if one.view is view],
     }
 
 
 def _section(one: Bottleneck) -> dict[str, Any]:
-    ceiling = one.saving
+    ceiling, of_loop = one.saving, None if one.view.loop is None else one.saving
     return {
         "path": one.section.path,
         "kind": kind_of(one),
@@ -56,12 +54,10 @@ def _section(one: Bottleneck) -> dict[str, Any]:
         "share": one.share,
         "call_ns": None if one.call_ns is None else round(one.call_ns),
         "calls": round(one.section.calls * one.view.ticks),
-        "hz": None if ceiling is None or one.view.loop is None else ceiling.hz,
-        "free_hz": None if ceiling is None or one.view.loop is None else ceiling.free_hz,
+        "hz": None if of_loop is None else of_loop.hz,
+        "free_hz": None if of_loop is None else of_loop.free_hz,
         "speedup": None if ceiling is None else ceiling.speedup,
-        "score": one.score,
-        "memory_bytes": one.memory_bytes,
-        "device_memory_bytes": one.device_memory_bytes,
+        **{name: getattr(one, name) for name in ("score", "memory_bytes", "device_memory_bytes")},
     }
 
 
@@ -76,13 +72,11 @@ def kind_of(one: Bottleneck) -> str:
 
 
 def _categories(view: LoopView) -> dict[str, Any]:
-    return {
-        "loop": _loop(view),
-        "categories": [
-            {"name": one.name, "self_ns": round(one.ns), "share": one.share, "sections": one.sections}
-            for one in category_shares(view)
-        ],
-    }
+    found = [
+        {"name": one.name, "self_ns": round(one.ns), "share": one.share, "sections": one.sections}
+        for one in category_shares(view)
+    ]
+    return {"loop": _loop(view), "categories": found}
 
 
 def render(profile: Profile, options: ViewOptions) -> bytes:

@@ -88,13 +88,11 @@ def _windows(series: SectionCurve) -> Iterator[_Message]:
 
 def _worst(loop: Loop) -> Iterator[_Message]:
     for tick in loop.worst:
-        fields = {
-            "tick": tick.tick,
-            "duration_ms": tick.duration_ns / _MS,
-            "writer": tick.writer,
-            "breakdown_ms": {path: ns / _MS for path, ns in sorted(tick.breakdown.items())},
-        }
-        yield _Message(tick.started_ns, _topic("worst_tick", loop.path), "tick", fields)
+        fields = {"tick": tick.tick, "duration_ms": tick.duration_ns / _MS, "writer": tick.writer}
+        breakdown = {path: ns / _MS for path, ns in sorted(tick.breakdown.items())}
+        yield _Message(
+            tick.started_ns, _topic("worst_tick", loop.path), "tick", {**fields, "breakdown_ms": breakdown}
+        )
 
 
 def _calls(timeline: Timeline) -> Iterator[_Message]:

@@ -158,28 +158,16 @@ def _gauges(profile: Profile) -> Iterator[Row]:
 
 def _processes(profile: Profile) -> Iterator[Row]:
     for main, threads in by_process(profile.writers[key] for key in sorted(profile.writers)):
-        yield {
-            "process": main.process,
-            "name": main.process_name or None,
-            "role": main.role or None,
-            "run": main.run,
-            "host": main.host or None,
-            "parent": main.parent,
-            "threads": len(threads),
-            **_fields(main, "", ("members", "started_ns", "last_ns")),
-        }
+        names = {"process": main.process, "name": main.process_name or None, "role": main.role or None}
+        where = {"run": main.run, "host": main.host or None, "parent": main.parent, "threads": len(threads)}
+        yield {**names, **where, **_fields(main, "", ("members", "started_ns", "last_ns"))}
 
 
 def _threads(profile: Profile) -> Iterator[Row]:
     for key in sorted(profile.writers):
         writer = profile.writers[key]
-        yield {
-            "thread": key,
-            "process": writer.process,
-            "name": writer.thread_name or None,
-            "role": writer.role or None,
-            **_fields(writer, "", ("parent", "is_main")),
-        }
+        names = {"thread": key, "process": writer.process, "name": writer.thread_name or None}
+        yield {**names, "role": writer.role or None, **_fields(writer, "", ("parent", "is_main"))}
 
 
 def _shares(profile: Profile) -> Iterator[Row]:

@@ -37,15 +37,9 @@ def operation(
     name: str, stats: Stats, total_ns: int, memory: Memory | None, device_memory: Memory | None
 ) -> list[str]:
     """Return an operation's cells; `total_ns` is of all its calls, including those that have not ended."""
-    times = (stats.mean_ns, stats.min_ns, stats.max_ns)
-    peaks = [None if one is None else one.peak_bytes for one in (memory, device_memory)]
-    return [
-        name,
-        str(stats.count),
-        number(total_ns, 1e9, 3),
-        *(number(ns, 1e9, 6) for ns in times),
-        *(number(peak, 1e6, 1) for peak in peaks),
-    ]
+    times = [number(ns, 1e9, 6) for ns in (stats.mean_ns, stats.min_ns, stats.max_ns)]
+    peaks = [number(one.peak_bytes if one else None, 1e6, 1) for one in (memory, device_memory)]
+    return [name, str(stats.count), number(total_ns, 1e9, 3), *times, *peaks]
 
 
 def number(amount: float | None, unit: float, digits: int) -> str:

@@ -18,14 +18,8 @@ from ticktree.outputs.writing.visible import visible
 
 SCHEMA = "ticktree-try/1"
 
-_HEADS = (
-    Head("per tick", 1),
-    Head("change", 0),
-    Head("95% interval", 0),
-    Head("pairs", 3),
-    Head("results", 2, words=True),
-    Head("verdict", 0, words=True),
-)
+_NUMBERS = (Head("per tick", 1), Head("change", 0), Head("95% interval", 0), Head("pairs", 3))
+_HEADS = (*_NUMBERS, Head("results", 2, words=True), Head("verdict", 0, words=True))
 
 
 def _json(found: Trials, _options: ViewOptions) -> bytes:
@@ -120,15 +114,13 @@ def _keeping(trial: Trial, program: str) -> dict[str, Any]:
 def _trial_fields(trial: Trial) -> dict[str, Any]:
     shift, results = trial.shift, trial.results
     has_interval = shift is not None and shift.low > -1.0
+    parts = {"shift": shift.estimate, "low": shift.low, "high": shift.high} if shift else {}
+    known = {name: round(100 * part, 3) for name, part in parts.items() if has_interval or name == "shift"}
     return {
         "remedies": list(trial.remedies),
         "rules": list(trial.rules),
-        "pairs": trial.pairs,
-        "base_ns": trial.base_ns,
-        "new_ns": trial.new_ns,
-        "shift_percent": round(100 * shift.estimate, 3) if shift else None,
-        "low_percent": round(100 * shift.low, 3) if shift and has_interval else None,
-        "high_percent": round(100 * shift.high, 3) if shift and has_interval else None,
+        **{name: getattr(trial, name) for name in ("pairs", "base_ns", "new_ns")},
+        **{f"{name}_percent": known.get(name) for name in ("shift", "low", "high")},
         "verdict": trial.verdict,
         "results": {"state": results.state, "numbers": results.numbers, "reason": results.reason},
         "failure": trial.failure,

@@ -178,13 +178,8 @@ def _below(nodes: tuple[Node | None, ...], path: str, depth: int) -> list[Varian
     return children
 
 
-_RUNS = (
-    Head("the loop", 3, words=True),
-    Head("tick", 1),
-    Head("rate", 0),
-    Head("bottleneck", 2, words=True),
-    Head("if free", 0),
-)
+_LOOP = (Head("the loop", 3, words=True), Head("tick", 1), Head("rate", 0))
+_RUNS = (*_LOOP, Head("bottleneck", 2, words=True), Head("if free", 0))
 _REMARK = (
     "Mean time of a steady call, and in [self] the mean self time. "
     "Run ticktree compare to tell differences from chance."

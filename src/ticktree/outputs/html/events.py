@@ -133,12 +133,8 @@ def packed_timeline(timeline: Timeline, profile: Profile) -> tuple[dict[str, Any
 
 def _track(one: Drawn) -> dict[str, Any]:
     lane = one.track.lane
-    return {
-        "process": lane.process,
-        "process_title": visible(f"{lane.process_title} {lane.pid}"),
-        "title": visible(one.title),
-        "calls": len(one.spot),
-    }
+    process = {"process": lane.process, "process_title": visible(f"{lane.process_title} {lane.pid}")}
+    return {**process, "title": visible(one.title), "calls": len(one.spot)}
 
 
 def _planes(column: Column) -> bytes:

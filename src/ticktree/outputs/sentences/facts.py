@@ -93,12 +93,7 @@ def metrics(facts: Mapping[str, Fact]) -> list[dict[str, object]]:
 def finding_fields(finding: Finding) -> dict[str, object]:
     """Return a finding as `report --format json` writes it."""
     return {
-        "rule": finding.rule,
-        "kind": finding.kind,
-        "severity": finding.severity,
-        "path": finding.path,
-        "loop": finding.loop,
-        "message": finding.message,
+        **{name: getattr(finding, name) for name in ("rule", "kind", "severity", "path", "loop", "message")},
         "saving": None if finding.saving is None else finding.saving.to_dict(),
         "metrics": metrics(finding.facts),
     }

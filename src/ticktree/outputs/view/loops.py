@@ -15,7 +15,7 @@ from ticktree.outputs.view.notes import ages
 from ticktree.outputs.view.notes import pace as pace_lines
 from ticktree.outputs.view.tables import Column, shown, table_of
 from ticktree.outputs.writing import formatting
-from ticktree.outputs.writing.document import Entry, Table
+from ticktree.outputs.writing.document import Entry, Table, Tone
 from ticktree.outputs.writing.visible import visible
 from ticktree.profile import Loop, Profile, WorstTick
 from ticktree.profile import path as paths
@@ -204,14 +204,10 @@ def _entry(row: LoopRow, context: Context, options: ViewOptions) -> Entry:
     about: list[list[str]] = []
     if options.all:
         about = [*pace_lines(profile, row.loop), *worst_ticks(profile, row.loop, options, names)]
-    return Entry(
-        name=visible(paths.plain(row.loop.path)),
-        cells=(),
-        short=visible(names.joined(paths.split(row.loop.path))),
-        tone="alarm" if row.is_late else "plain",
-        about=[pieces for pieces in about if pieces],
-        path=row.loop.path,
-    )
+    name, short = visible(paths.plain(row.loop.path)), visible(names.joined(paths.split(row.loop.path)))
+    tone: Tone = "alarm" if row.is_late else "plain"
+    about = [pieces for pieces in about if pieces]
+    return Entry(name, (), tone, about=about, short=short, path=row.loop.path)
 
 
 def headlines(context: Context, options: ViewOptions) -> list[Headline]:

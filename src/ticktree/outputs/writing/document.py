@@ -9,24 +9,15 @@ from typing import Any, Literal, TypeAlias
 # How an entry is drawn: as usual, emphasized, as a wait, as no section, as left out, as a problem, as an improvement.
 Tone: TypeAlias = Literal["plain", "strong", "wait", "quiet", "faint", "alarm", "good", "warning"]
 # How the verdicts of comparisons, histories, experiments and budgets are drawn.
-VERDICT_TONES: Mapping[str, Tone] = {
-    "slower": "alarm",
-    "faster": "good",
-    "no difference": "plain",
-    "no change": "plain",
-    "inconclusive": "faint",
-    "too few runs": "faint",
-    "only in base": "strong",
-    "only in new": "strong",
-    "gain": "good",
-    "exact": "good",
-    "loss": "alarm",
-    "cannot tell": "faint",
-    "estimates disagree": "warning",
-    "fail": "alarm",
-    "not measured": "alarm",
-    "pass": "good",
+_VERDICTS: Mapping[Tone, Sequence[str]] = {
+    "plain": ("no difference", "no change"),
+    "faint": ("inconclusive", "too few runs", "cannot tell"),
+    "strong": ("only in base", "only in new"),
+    "good": ("faster", "gain", "exact", "pass"),
+    "alarm": ("slower", "loss", "fail", "not measured"),
+    "warning": ("estimates disagree",),
 }
+VERDICT_TONES: Mapping[str, Tone] = {word: tone for tone, words in _VERDICTS.items() for word in words}
 
 
 # The value of a cell for programs: nanoseconds, a fraction, a count, a word; None for an empty cell.
