@@ -24,7 +24,7 @@ from ticktree.live.difference import Recent, Span
 from ticktree.live.rows import LiveRow, place_in
 from ticktree.live.screen import LivePicture, Now, drawn
 from ticktree.live.source import LiveReading, LiveSource
-from ticktree.live.view import ACTIONS, Action, LiveView
+from ticktree.live.view import ACTIONS, ORDERS, Action, LiveView
 from ticktree.profile import Profile
 from ticktree.profile import path as paths
 
@@ -44,14 +44,11 @@ def steered(picture: LivePicture, action: Action) -> LiveView:
     return _FOLDS[action](view, picture, picture.rows[at])
 
 
-def _escaped(view: LiveView) -> LiveView:
-    return replace(view, helping=False) if view.helping else view.unfiltered()
-
-
+_NEXT = dict(zip(ORDERS, (*ORDERS[1:], ORDERS[0]), strict=True))
 _PLAIN: dict[Action, Callable[[LiveView], LiveView]] = {
-    "sort": LiveView.sorted_next,
+    "sort": lambda view: replace(view, order=_NEXT[view.order], siblings={}),
     "filter": lambda view: replace(view, typing=True, helping=False),
-    "escape": _escaped,
+    "escape": lambda view: replace(view, helping=False) if view.helping else view.unfiltered(),
     "pause": lambda view: replace(view, paused=not view.paused),
     "help": lambda view: replace(view, helping=not view.helping),
     "unfold_all": lambda view: replace(view, folded=frozenset()),
@@ -72,20 +69,20 @@ _MOVES: dict[Action, Callable[[int, LivePicture], int]] = {
 
 def _toggled(view: LiveView, _: LivePicture, row: LiveRow) -> LiveView:
     has_rows = row.is_section and row.node.children
-    return replace(view.toggled(row.path), cursor=row.place) if has_rows else view
+    return replace(view, folded=view.folded ^ {row.path}, cursor=row.place) if has_rows else view
 
 
 def _folded(view: LiveView, picture: LivePicture, row: LiveRow) -> LiveView:
     """Fold the row; if there is nothing to fold, go to its parent."""
     if row.is_section and row.node.children and row.path not in view.folded:
-        return replace(view.without(row.path), cursor=row.place)
+        return replace(view, folded=view.folded | {row.path}, cursor=row.place)
     above = row.path if not row.is_section else paths.parent(row.path)
     parent = next((each for each in picture.rows if each.is_section and each.path == above), row)
     return replace(view, cursor=parent.place)
 
 
 def _unfolded(view: LiveView, _: LivePicture, row: LiveRow) -> LiveView:
-    return replace(view.with_below(row.path), cursor=row.place) if row.is_section else view
+    return replace(view, folded=view.folded - {row.path}, cursor=row.place) if row.is_section else view
 
 
 def _all_folded(view: LiveView, picture: LivePicture, _: LiveRow) -> LiveView:
@@ -205,7 +202,8 @@ class Top(App[None]):
         self._reading = False
         if reading.state == "ended" or reading.profile is None:  # the loops of the last seconds
             span, recent = self.now.span, self.now.recent
-        pause_ns = self._pause_ns(reading, span)
+        every_ns = self.now.every_ns if span else min(self.now.every_ns, self._first_ns)
+        pause_ns = max(every_ns, REST_PER_READING * reading.took_ns)
         self.now = replace(
             self.now,
             reading=self.now.reading if reading.profile is None else reading,
@@ -219,10 +217,6 @@ class Top(App[None]):
         self._board.draw_again()
         if not reading.is_last:
             self._timer = self.set_timer(pause_ns / NS_PER_SECOND, self.look)
-
-    def _pause_ns(self, reading: LiveReading, span: Span | None) -> int:
-        every_ns = self.now.every_ns if span else min(self.now.every_ns, self._first_ns)
-        return max(every_ns, REST_PER_READING * reading.took_ns)
 
     def on_key(self, event: events.Key) -> None:
         """Perform the action of a key."""
@@ -270,7 +264,7 @@ class Top(App[None]):
         elif event.key == "enter":
             self._change(replace(self.view, typing=False))
         elif event.key == "backspace":
-            self._change(self.view.erased())
+            self._change(replace(self.view, filter=self.view.filter[:-1], top=0))
         elif event.character is not None:
             self._change(self.view.typed(event.character))
 

@@ -47,34 +47,14 @@ class LiveView:
     loops: tuple[str, ...] = ()
     siblings: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
-    def sorted_next(self) -> LiveView:
-        """Sort by the next of the orders."""
-        return replace(self, order=ORDERS[(ORDERS.index(self.order) + 1) % len(ORDERS)], siblings={})
-
     def typed(self, letters: str) -> LiveView:
         """Append typed text to the filter."""
         letters = "".join(letter for letter in letters if letter.isprintable())
         return replace(self, filter=(self.filter + letters)[:FILTER_CELLS], top=0)
 
-    def erased(self) -> LiveView:
-        """Remove the last letter of the filter."""
-        return replace(self, filter=self.filter[:-1], top=0)
-
     def unfiltered(self) -> LiveView:
         """Show all sections again."""
         return replace(self, filter="", typing=False)
-
-    def toggled(self, path: str) -> LiveView:
-        """Fold an unfolded node, or unfold a folded one."""
-        return replace(self, folded=self.folded ^ {path})
-
-    def without(self, path: str) -> LiveView:
-        """Fold a node."""
-        return replace(self, folded=self.folded | {path})
-
-    def with_below(self, path: str) -> LiveView:
-        """Unfold a node."""
-        return replace(self, folded=self.folded - {path})
 
 
 Action: TypeAlias = Literal[

@@ -36,7 +36,6 @@ COLUMNS_AT_MOST = 14
 # Characters that could begin emphasis, code, a link, a table's cell or mathematics anywhere; and a heading, a list or
 # a rule at the beginning of a line.
 _ANYWHERE = re.compile(r"([\\`*_\[\]|~$])")
-_BACKQUOTES = re.compile(r"`+")
 _MENTION = re.compile(r"@(?=\w)")
 _FIRST = re.compile(r"^(\s*)([#+=:-]|\d+(?=[.)](?:\s|$)))")
 
@@ -115,8 +114,7 @@ def _listing(part: Listing) -> Iterator[str]:
 def _picture(part: Picture) -> Iterator[str]:
     lines = ["".join(text for text, _ in line).rstrip() for line in part.lines]
     # No name can end a code block that begins with more backquotes than the document contains in a row.
-    longest = max((len(run) for line in lines for run in _BACKQUOTES.findall(line)), default=0)
-    fence = "`" * max(3, longest + 1)
+    fence = "`" * max(3, _longest_quotes("\n".join(lines)) + 1)
     yield from (f"{fence}text", *lines, fence)
 
 
@@ -222,8 +220,12 @@ def _figures(row: TreeRow, share: float) -> str:
     )
 
 
+def _longest_quotes(text: str) -> int:
+    return max(map(len, re.findall("`+", text)), default=0)
+
+
 def _code(text: str) -> str:
     """Return text as code, even if it contains backquotes."""
-    longest = max((len(quotes) for quotes in re.findall("`+", text)), default=0)
+    longest = _longest_quotes(text)
     quotes, space = "`" * (longest + 1), " " if longest else ""
     return f"{quotes}{space}{text}{space}{quotes}"
