@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Generic, NamedTuple, TypeVar
 
 from ticktree.analysis.context import Context
 from ticktree.analysis.loops import LoopView
@@ -74,16 +75,17 @@ class LoopNow:
     recent_view: LoopView | None
 
 
-@dataclass(frozen=True, slots=True)
-class GaugeNow:
-    """A watched gauge: in the last seconds, None if it had no reading, and over the whole run."""
-
-    whole: Gauge
-    recent: Gauge | None
+Item = TypeVar("Item")
 
 
-def recent_title(length_ns: int) -> str:
-    """Return the head of the columns of the last seconds."""
+class Watched(NamedTuple, Generic[Item]):
+    """A gauge or a function: over the whole run, and in the last seconds, None if nothing was read of it then."""
+
+    whole: Item
+    recent: Item | None
+
+
+def _recent_title(length_ns: int) -> str:
     seconds = length_ns / NS_PER_SECOND
     return f"last {seconds:.0f} s" if seconds >= 0.95 else f"last {seconds:.1f} s"
 
@@ -109,7 +111,9 @@ def of_tree(span: Span | None, by_process: bool) -> list[LiveColumn[LiveRow]]:
 
 def _of_tree(span: Span | None) -> list[LiveColumn[LiveRow]]:
     whole: list[LiveColumn[LiveRow]] = [
-        LiveColumn("share", _SHARE_CELLS, _share, 1 if span is None else 4, WHOLE),
+        LiveColumn(
+            "share", _SHARE_CELLS, lambda row: formatting.share(_share(row)), 1 if span is None else 4, WHOLE
+        ),
         LiveColumn("mean", _TIME_CELLS, _whole("mean_ns"), 6, WHOLE),
         LiveColumn("p50", _TIME_CELLS, _whole("p50_ns"), 3, WHOLE),
         LiveColumn("p99", _TIME_CELLS, _whole("p99_ns"), 2, WHOLE),
@@ -117,13 +121,13 @@ def _of_tree(span: Span | None) -> list[LiveColumn[LiveRow]]:
     ]
     if span is None:
         return [
-            LiveColumn("", BAR_CELLS, lambda row: bar(_part(row.total_ns, row.base_ns)), 6, bar=True),
+            LiveColumn("", BAR_CELLS, lambda row: bar(_share(row)), 6, bar=True),
             *whole,
         ]
-    title, length_ns = recent_title(span.length_ns), span.length_ns
+    title, length_ns = _recent_title(span.length_ns), span.length_ns
     return [
-        LiveColumn("", BAR_CELLS, _recent_bar, 4, title, bar=True),
-        LiveColumn("share", _SHARE_CELLS, _recent_share, 0, title),
+        LiveColumn("", BAR_CELLS, lambda row: bar(_recent_share(row)), 4, title, bar=True),
+        LiveColumn("share", _SHARE_CELLS, lambda row: formatting.share(_recent_share(row)), 0, title),
         LiveColumn("rate", _RATE_CELLS, lambda row: _rate(row, length_ns), 0, title),
         LiveColumn("p50", _TIME_CELLS, _recent("p50_ns"), 2, title),
         LiveColumn("p99", _TIME_CELLS, _recent("p99_ns"), 1, title),
@@ -155,7 +159,7 @@ def of_loops(span: Span | None) -> list[LiveColumn[LoopNow]]:
             LiveColumn("headroom", _TIME_CELLS, lambda now: _headroom(now.view), 1, WHOLE),
             *whole[1:],
         ]
-    title = recent_title(span.length_ns)
+    title = _recent_title(span.length_ns)
     return [
         LiveColumn("pace", _PACE_CELLS, _pace, 0, title),
         LiveColumn("missed", _MISSED_CELLS, lambda now: missed(now.recent) if now.recent else "", 0, title),
@@ -166,26 +170,22 @@ def of_loops(span: Span | None) -> list[LiveColumn[LoopNow]]:
     ]
 
 
-def of_gauges(span: Span | None) -> list[LiveColumn[GaugeNow]]:
+def of_gauges(span: Span | None) -> list[LiveColumn[Watched[Gauge]]]:
     """Return the columns of the gauges."""
-    last: LiveColumn[GaugeNow] = LiveColumn(
-        "last", _READING_CELLS, lambda now: formatting.reading(now.whole.last), 0
-    )
-    whole: list[LiveColumn[GaugeNow]] = [
+    last: list[LiveColumn[Watched[Gauge]]] = [
+        LiveColumn("last", _READING_CELLS, lambda now: formatting.reading(now.whole.last), 0)
+    ]
+    whole: list[LiveColumn[Watched[Gauge]]] = [
         LiveColumn("min", _READING_CELLS, lambda now: formatting.reading(now.whole.min), 2, WHOLE),
         LiveColumn("p50", _READING_CELLS, lambda now: _reading(now.whole, "p50"), 3, WHOLE),
         LiveColumn("max", _READING_CELLS, lambda now: formatting.reading(now.whole.max), 2, WHOLE),
         LiveColumn("readings", _COUNT_CELLS, lambda now: formatting.count(now.whole.count), 4, WHOLE),
     ]
-    if span is None:
-        return [last, *whole]
-    title = recent_title(span.length_ns)
-    return [
-        last,
-        LiveColumn("p50", _READING_CELLS, lambda now: _reading(now.recent, "p50"), 1, title),
-        LiveColumn("p99", _READING_CELLS, lambda now: _reading(now.recent, "p99"), 1, title),
-        *whole,
-    ]
+    if span is not None:
+        title = _recent_title(span.length_ns)
+        last.append(LiveColumn("p50", _READING_CELLS, lambda now: _reading(now.recent, "p50"), 1, title))
+        last.append(LiveColumn("p99", _READING_CELLS, lambda now: _reading(now.recent, "p99"), 1, title))
+    return [*last, *whole]
 
 
 def loops_of(context: Context, recent: Context | None, kept: Sequence[str] = ()) -> Sequence[LoopNow]:
@@ -207,11 +207,11 @@ def loops_of(context: Context, recent: Context | None, kept: Sequence[str] = ())
     return found
 
 
-def gauges_of(profile: Profile, span: Span | None) -> Sequence[GaugeNow]:
+def gauges_of(profile: Profile, span: Span | None) -> Sequence[Watched[Gauge]]:
     """Return the gauges by name: the program's before the machine's, because not all may fit."""
     recent = {} if span is None else span.profile.gauges
     names = sorted(profile.gauges, key=lambda name: (is_of_machine(name), name))
-    return [GaugeNow(profile.gauges[name], recent.get(name)) for name in names]
+    return [Watched(profile.gauges[name], recent.get(name)) for name in names]
 
 
 def _part(amount: int, whole: int) -> float | None:
@@ -229,16 +229,12 @@ def _party_share(row: LiveRow, party: Party, span: Span | None) -> str:
     return formatting.share(_part(time_ns, whole_ns)) if time_ns else ""
 
 
-def _share(row: LiveRow) -> str:
-    return formatting.share(_part(row.total_ns, row.base_ns))
+def _share(row: LiveRow) -> float | None:
+    return _part(row.total_ns, row.base_ns)
 
 
-def _recent_share(row: LiveRow) -> str:
-    return formatting.share(_part(row.recent_ns, row.recent_base_ns))
-
-
-def _recent_bar(row: LiveRow) -> str:
-    return bar(_part(row.recent_ns, row.recent_base_ns))
+def _recent_share(row: LiveRow) -> float | None:
+    return _part(row.recent_ns, row.recent_base_ns)
 
 
 def _rate(row: LiveRow, length_ns: int) -> str:
@@ -287,18 +283,10 @@ _FUNCTION_SHARE_CELLS = 9
 _LINE_CELLS = 24
 
 
-@dataclass(frozen=True, slots=True)
-class FunctionNow:
-    """A watched function: over the whole run, and in the last seconds, None if no sample then contains it."""
-
-    whole: SampledRow
-    recent: SampledRow | None
-
-
-def functions_of(profile: Profile, span: Span | None) -> list[FunctionNow]:
+def functions_of(profile: Profile, span: Span | None) -> list[Watched[SampledRow]]:
     """Return the functions in which the run's self time was spent, those of the last seconds first."""
     recent = {(row.function, row.file): row for row in _rows(span.profile)} if span else {}
-    found = [FunctionNow(row, recent.get((row.function, row.file))) for row in _rows(profile)]
+    found = [Watched(row, recent.get((row.function, row.file))) for row in _rows(profile)]
     return sorted(found, key=lambda now: (-(now.recent.share if now.recent else 0.0), -now.whole.share))
 
 
@@ -307,15 +295,15 @@ def _rows(profile: Profile) -> Sequence[SampledRow]:
     return time.rows() if time else ()
 
 
-def of_functions(span: Span | None) -> list[LiveColumn[FunctionNow]]:
+def of_functions(span: Span | None) -> list[LiveColumn[Watched[SampledRow]]]:
     """Return the columns: their shares, and their hottest lines."""
     cells = _FUNCTION_SHARE_CELLS
-    whole: list[LiveColumn[FunctionNow]] = [
+    whole: list[LiveColumn[Watched[SampledRow]]] = [
         LiveColumn("share", cells, lambda now: _share_of(now.whole), 1, WHOLE),
         LiveColumn("line", _LINE_CELLS, _hottest_line, 2),
     ]
     if span is not None:
-        title = recent_title(span.length_ns)
+        title = _recent_title(span.length_ns)
         whole.insert(0, LiveColumn("share", cells, lambda now: _share_of(now.recent), 0, title))
     return [LiveColumn("", BAR_CELLS, lambda now: bar((now.recent or now.whole).share), 3, bar=True), *whole]
 
@@ -324,6 +312,6 @@ def _share_of(row: SampledRow | None) -> str:
     return formatting.share(row.share if row else None)
 
 
-def _hottest_line(now: FunctionNow) -> str:
+def _hottest_line(now: Watched[SampledRow]) -> str:
     row = now.recent or now.whole
     return cut(place(row.file, row.lines[0].line), _LINE_CELLS)

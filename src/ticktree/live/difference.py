@@ -51,7 +51,7 @@ class NotLaterError(ValueError):
     """The supposedly earlier reading contains something that the later one does not."""
 
 
-def less(earlier: Mapping[Key, int], later: Mapping[Key, int]) -> dict[Key, int]:
+def _less(earlier: Mapping[Key, int], later: Mapping[Key, int]) -> dict[Key, int]:
     """Return the increase of each count in `later`; equal counts are left out."""
     return {
         key: count - earlier.get(key, 0)
@@ -60,7 +60,7 @@ def less(earlier: Mapping[Key, int], later: Mapping[Key, int]) -> dict[Key, int]
     }
 
 
-def between(
+def _between(
     earlier: Value | None, later: Value | None, less: Callable[[Value, Value], Value | None]
 ) -> Value | None:
     """Return `later` less `earlier`, computed by `less` if they differ; `later` if there is no earlier one."""
@@ -69,19 +69,17 @@ def between(
     return less(earlier, later)
 
 
-def each_less(
+def _each_less(
     earlier: Mapping[Key, Value], later: Mapping[Key, Value], less: Callable[[Value, Value], Value | None]
 ) -> dict[Key, Value]:
     """Return each entry of `later` less its earlier one, computed by `less`; unchanged entries are left out."""
-    found = ((key, between(earlier.get(key), value, less)) for key, value in later.items())
+    found = ((key, _between(earlier.get(key), value, less)) for key, value in later.items())
     return {key: left for key, left in found if left is not None}
 
 
-def added(earlier: Stored, later: Stored) -> dict[str, Any]:
-    """Return the increase of each field that merges by addition; never less than the field's minimum.
-
-    Parts of a call may be there and others not where a reading was caught in a write.
-    """
+def _added(earlier: Stored, later: Stored) -> dict[str, Any]:
+    """Return the increase of each field that merges by addition; never less than the field's minimum."""
+    # Parts of a call may be there and others not where a reading was caught in a write.
     found = {}
     for column in columns(type(later)):
         if column.merge is add:
@@ -90,23 +88,19 @@ def added(earlier: Stored, later: Stored) -> dict[str, Any]:
     return found
 
 
-def added_less(earlier: Part, later: Part) -> Part:
+def _added_less(earlier: Part, later: Part) -> Part:
     """Return `later` with the increase of each field that merges by addition."""
-    return replace(later, **added(earlier, later))
+    return replace(later, **_added(earlier, later))
 
 
-def stats_less(earlier: Stats, later: Stats) -> Stats:
-    """Return the calls that are only in `later`. Their extremes are exact if they are new extremes.
-
-    Raises:
-        NotLaterError: `earlier` has calls that `later` has not.
-    """
+def _stats_less(earlier: Stats, later: Stats) -> Stats:
+    """Return the calls that are only in `later`. Their extremes are exact if they are new extremes."""
     count = later.count - earlier.count
     if not earlier.count:
         return later
     if count >= 0 and not later.is_known:  # they were only counted, by another program
         return Stats(count, max(0, later.sum_ns - earlier.sum_ns))
-    histogram = reading_less(earlier.histogram, later.histogram)
+    histogram = _reading_less(earlier.histogram, later.histogram)
     if count < 0 or histogram.count != count:
         raise NotLaterError("there are fewer calls than before")
     if not count:
@@ -124,74 +118,65 @@ def stats_less(earlier: Stats, later: Stats) -> Stats:
     )
 
 
-def reading_less(earlier: Histogram, later: Histogram) -> Histogram:
-    """Return the values that are only in `later`.
-
-    Raises:
-        NotLaterError: `earlier` has values that `later` has not.
-    """
-    left = less(earlier.buckets, later.buckets)
+def _reading_less(earlier: Histogram, later: Histogram) -> Histogram:
+    left = _less(earlier.buckets, later.buckets)
     if not earlier.buckets.keys() <= later.buckets.keys() or min(left.values(), default=0) < 0:
         raise NotLaterError("there are fewer values than before")
     return Histogram(left)
 
 
-def windows_less(earlier: Node, later: Node) -> Windows:
+def _windows_less(earlier: Node, later: Node) -> Windows:
     """Return the calls in between over the run's time; empty, as always, if unknown."""
     known = all(node.windows.count == node.count for node in (earlier, later))
     if not known or earlier.windows.width_ns > later.windows.width_ns:
         return Windows()
     width_ns = later.windows.width_ns
     before = earlier.windows.coarsened(width_ns)
-    counts = less(before.counts, later.windows.counts)
-    totals = less(before.totals, later.windows.totals)
+    counts = _less(before.counts, later.windows.counts)
+    totals = _less(before.totals, later.windows.totals)
     if min(counts.values(), default=0) < 0 or min(totals.values(), default=0) < 0:
         return Windows()
     return Windows(width_ns, counts, totals)
 
 
-def node_between(earlier: Node, later: Node, subtracted: Mapping[str, Node]) -> Node:
-    """Return the difference of two nodes, given the differences of the children that both have.
-
-    Raises:
-        NotLaterError: `earlier` has calls that `later` has not.
-    """
+def _node_between(earlier: Node, later: Node, subtracted: Mapping[str, Node]) -> Node:
+    """Return the difference of two nodes, given the differences of the children that both have."""
     steady, warmup = _phases(earlier, later)
-    numbers = added(earlier, later)
+    numbers = _added(earlier, later)
     numbers["self_ns"] = later.self_ns - earlier.self_ns  # as it is: totals derive from it
     # An estimate that was limited by too little self time may catch up at once.
     numbers["recorder_ns"] = min(max(0, numbers["recorder_ns"]), max(0, numbers["self_ns"]))
     for name in ("work", "cpu", "memory", "device_memory"):
-        numbers[name] = between(getattr(earlier, name), getattr(later, name), added_less)
-    sites = less(earlier.call_sites, later.call_sites)
+        numbers[name] = _between(getattr(earlier, name), getattr(later, name), _added_less)
+    sites = _less(earlier.call_sites, later.call_sites)
     return replace(
         later,
         **numbers,
         steady=steady,
         warmup=warmup,
-        windows=windows_less(earlier, later),
+        windows=_windows_less(earlier, later),
         call_sites={site: count for site, count in sites.items() if count > 0},
-        per_run=each_less(
+        per_run=_each_less(
             earlier.per_run, later.per_run, lambda old, new: (new[0] - old[0], new[1] - old[1])
         ),
         by_writer=_shares(earlier, later),
-        wakers=each_less(earlier.wakers, later.wakers, _wakes),
+        wakers=_each_less(earlier.wakers, later.wakers, _wakes),
         children={**later.children, **subtracted},
     )
 
 
 def _phases(earlier: Node, later: Node) -> tuple[Stats, Stats | None]:
     try:
-        steady = stats_less(earlier.steady, later.steady)
+        steady = _stats_less(earlier.steady, later.steady)
         if later.warmup is None and earlier.warmup is not None:
             raise NotLaterError("a warm-up is gone")
         if later.warmup is None or earlier.warmup is None:
             return steady, later.warmup
-        return steady, stats_less(earlier.warmup, later.warmup)
+        return steady, _stats_less(earlier.warmup, later.warmup)
     except NotLaterError:
         if later.warmup is None:
             raise
-        return stats_less(earlier.stats, later.stats), None  # a warm-up has ended in between
+        return _stats_less(earlier.stats, later.stats), None  # a warm-up has ended in between
 
 
 def _shares(earlier: Node, later: Node) -> dict[str, Share]:
@@ -200,7 +185,7 @@ def _shares(earlier: Node, later: Node) -> dict[str, Share]:
     # Short-lived writers may meanwhile be summed as one, with another id.
     if not (earlier.attributed and later.attributed and before.keys() <= now.keys()):
         return {}
-    return each_less(before, now, added_less)
+    return _each_less(before, now, _added_less)
 
 
 def _wakes(earlier: Wakes, later: Wakes) -> Wakes | None:
@@ -212,12 +197,8 @@ def _wakes(earlier: Wakes, later: Wakes) -> Wakes | None:
     return Wakes(later.count - earlier.count, waited_ns, min(handover_ns, waited_ns))
 
 
-def loop_between(earlier: Loop | None, later: Loop) -> Loop:
-    """Return the ticks in between; all ticks if there is no earlier reading.
-
-    Raises:
-        NotLaterError: `earlier` has ticks that `later` has not.
-    """
+def _loop_between(earlier: Loop | None, later: Loop) -> Loop:
+    """Return the ticks in between; all ticks if there is no earlier reading."""
     if earlier is None:
         return later
     ticks = later.ticks - earlier.ticks
@@ -225,10 +206,10 @@ def loop_between(earlier: Loop | None, later: Loop) -> Loop:
         raise NotLaterError("a loop has fewer ticks than before")
     # When a warm-up ends, everything of the steady phase starts again.
     began_anew = earlier if _goes_on(earlier, later) else Loop(path=later.path)
-    stats = stats_less(began_anew.stats, later.stats)
+    stats = _stats_less(began_anew.stats, later.stats)
     missed = later.missed - began_anew.missed
     longest = later.longest_miss_run if later.longest_miss_run > began_anew.longest_miss_run else 0
-    rows = less(began_anew.missed_breakdown, later.missed_breakdown)
+    rows = _less(began_anew.missed_breakdown, later.missed_breakdown)
     return replace(
         later,
         ticks=ticks,
@@ -237,8 +218,8 @@ def loop_between(earlier: Loop | None, later: Loop) -> Loop:
         longest_miss_run=min(longest, missed),  # a longer one began before
         warmup_ticks=ticks - stats.count,
         stats=stats,
-        lateness=between(began_anew.lateness, later.lateness, _filed_less),
-        jitter=between(began_anew.jitter, later.jitter, _filed_less),
+        lateness=_between(began_anew.lateness, later.lateness, _filed_less),
+        jitter=_between(began_anew.jitter, later.jitter, _filed_less),
         busy_ns=later.busy_ns - earlier.busy_ns,
         first_ticks=None if later.first_ticks == earlier.first_ticks else later.first_ticks,
         worst=_new_among(earlier.worst, later.worst),
@@ -254,7 +235,7 @@ def _filed_less(earlier: Filed, later: Filed) -> Filed:
     """Return the values in between, without a histogram if they are not known one by one."""
     count, sum_ns = later.count - earlier.count, later.sum_ns - earlier.sum_ns
     try:
-        left = reading_less(earlier.histogram, later.histogram)
+        left = _reading_less(earlier.histogram, later.histogram)
     except NotLaterError:
         left = Histogram()
     return replace(later, count=count, sum_ns=sum_ns, histogram=left if left.count == count else Histogram())
@@ -284,7 +265,7 @@ def _goes_on(earlier: Loop, later: Loop) -> bool:
     if is_less and later.warmup_ticks != earlier.warmup_ticks:
         return False
     try:
-        stats = stats_less(earlier.stats, later.stats)
+        stats = _stats_less(earlier.stats, later.stats)
     except NotLaterError:
         return False
     return stats.count <= later.ticks - earlier.ticks
@@ -300,20 +281,16 @@ def _new_among(earlier: tuple[WorstTick, ...], later: tuple[WorstTick, ...]) -> 
     return tuple(new)
 
 
-def gauge_between(earlier: Gauge, later: Gauge) -> Gauge | None:
-    """Return the readings in between; None if there were none.
-
-    Raises:
-        NotLaterError: `earlier` has readings that `later` has not.
-    """
+def _gauge_between(earlier: Gauge, later: Gauge) -> Gauge | None:
+    """Return the readings in between; None if there were none."""
     if earlier.count == later.count:
         return None
     between = replace(
         later,
         count=later.count - earlier.count,
         windows=GaugeWindows(),  # of the first one it is not known which readings came later
-        positive=reading_less(earlier.positive, later.positive),
-        negative=reading_less(earlier.negative, later.negative),
+        positive=_reading_less(earlier.positive, later.positive),
+        negative=_reading_less(earlier.negative, later.negative),
         zeros=later.zeros - earlier.zeros,
     )
     if between.count < 0 or between.zeros < 0:
@@ -342,19 +319,19 @@ def difference(earlier: Profile, later: Profile) -> Profile:
         NotLaterError: `earlier` holds what `later` does not: recording was reset in between, or a process's
             file could not be read the second time.
     """
-    critical = less(earlier.critical, later.critical)
+    critical = _less(earlier.critical, later.critical)
     is_continued = earlier.critical.keys() <= later.critical.keys()
     return Profile(
         root=_tree(earlier.root, later.root),
-        loops={path: loop_between(earlier.loops.get(path), loop) for path, loop in later.loops.items()},
-        gauges=each_less(earlier.gauges, later.gauges, gauge_between),
+        loops={path: _loop_between(earlier.loops.get(path), loop) for path, loop in later.loops.items()},
+        gauges=_each_less(earlier.gauges, later.gauges, _gauge_between),
         metadata=later.metadata,
-        losses=less(earlier.losses, later.losses),
+        losses=_less(earlier.losses, later.losses),
         writers=later.writers,
         # The critical path now may be another one.
         critical=critical if is_continued and min(critical.values(), default=1) > 0 else {},
         timeline_calls=later.timeline_calls - earlier.timeline_calls,
-        samples=between(earlier.samples, later.samples, _samples),
+        samples=_between(earlier.samples, later.samples, _samples),
     )
 
 
@@ -367,20 +344,20 @@ def _tree(earlier: Node, later: Node) -> Node:
         pairs.extend((child, right.children[name], place) for name, child in left.children.items())
     subtracted: list[dict[str, Node]] = [{} for _ in pairs]
     for left, right, parent in reversed(pairs[1:]):
-        subtracted[parent][right.key] = node_between(left, right, subtracted.pop())
-    return node_between(earlier, later, subtracted[0])
+        subtracted[parent][right.key] = _node_between(left, right, subtracted.pop())
+    return _node_between(earlier, later, subtracted[0])
 
 
 def _samples(earlier: Samples, later: Samples) -> Samples:
     """Return the samples in between. A stack with fewer samples than before now belongs to another node: left out."""
     return Samples(
-        stacks=each_less(
+        stacks=_each_less(
             earlier.stacks,
             later.stacks,
-            lambda old, new: Weight(**added(old, new)) if new.count > old.count else None,
+            lambda old, new: Weight(**_added(old, new)) if new.count > old.count else None,
         ),
-        dropped=less(earlier.dropped, later.dropped),
-        **added(earlier, later),
+        dropped=_less(earlier.dropped, later.dropped),
+        **_added(earlier, later),
     )
 
 

@@ -131,8 +131,7 @@ def waiting(now: Now, width: int) -> Iterator[Text]:
     yield from wrapped(said.split(" "), " ", width, hang="")
 
 
-def help_page(width: int) -> Iterator[Text]:
-    """Yield the keys and their actions."""
+def _help_page(width: int) -> Iterator[Text]:
     yield Text()
     for key in KEYS:
         line = Text.assemble((f"{key.shown:>8}", "bold"), f"   {key.help}")
@@ -193,7 +192,7 @@ def drawn(now: Now, view: LiveView, width: int, height: int) -> LivePicture:
     profile = None if now.reading is None else now.reading.profile
     if profile is not None and not is_empty(profile) and not view.helping:
         return _Board(now, profile, view, width, height).picture()
-    lines = [*header(now, view, width), *(help_page(width) if view.helping else waiting(now, width))]
+    lines = [*header(now, view, width), *(_help_page(width) if view.helping else waiting(now, width))]
     return LivePicture(fitted(lines, footer(view, width), height), (), 0, 0, view)
 
 

@@ -257,8 +257,7 @@ class _Recording:
         times_ns = np.asarray(times_ns, np.int64)
         if not len(times_ns):
             return
-        kind = "duration" if timeline == RUN else "timestamp"
-        dtype = "timedelta64[ns]" if timeline == RUN else "datetime64[ns]"
+        kind, dtype = ("duration", "timedelta64[ns]") if timeline == RUN else ("timestamp", "datetime64[ns]")
         times = {kind: times_ns.astype(dtype)}
         self._stream.send_columns(
             self._rerun.new_entity_path(entity(*where)),

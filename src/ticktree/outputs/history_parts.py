@@ -153,7 +153,7 @@ def series_title(entry: SeriesTrends) -> str:
     return visible(entry.series.program) or "unknown program"
 
 
-def notes_on(point: ChangePoint, history: History) -> Iterator[str]:
+def _notes_on(point: ChangePoint, history: History) -> Iterator[str]:
     """Yield the possible causes of a change, and whether it was accepted or undone."""
     name, previous = point.run.commit, point.last.commit
     details = history.commits.get(name)
@@ -316,7 +316,7 @@ def shown_trends(entry: SeriesTrends, history: History, everything: bool) -> lis
     ]
 
 
-def last_change_point(trend: Trend) -> ChangePoint | None:
+def _last_change_point(trend: Trend) -> ChangePoint | None:
     """Return the change behind the verdict; None if the verdict is on no change."""
     if trend.verdict == "faster":
         return trend.change_points[-1]
@@ -345,7 +345,7 @@ def trend_tables(shown: Sequence[Trend], history: History, remark: str) -> Itera
 
 
 def _trend(trend: Trend) -> Entry:
-    point = last_change_point(trend)
+    point = _last_change_point(trend)
     shift = (formatting.ABSENT,) * 2
     if point is not None:
         shift = (signed(point.change.shift.estimate), interval(point.change.shift))
@@ -362,4 +362,4 @@ def _change_point(trend: Trend, point: ChangePoint, history: History) -> Entry:
     is_gain = point.stands and not change.is_slower
     tone: Tone = "alarm" if point.is_regression else "good" if is_gain else "plain"
     cells = (commit(point.run), when(point.run), *shift, *levels)
-    return Entry(visible(trend.path), cells, tone, notes=[*notes_on(point, history)])
+    return Entry(visible(trend.path), cells, tone, notes=[*_notes_on(point, history)])

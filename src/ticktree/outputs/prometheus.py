@@ -8,7 +8,7 @@ which are exactly ticktree's buckets; in seconds, these would be split in two.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import Any, TypeAlias
@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 from ticktree.outputs import protobuf as pb
 from ticktree.outputs.options import ViewOptions
 from ticktree.outputs.writing.visible import literal, visible
-from ticktree.profile import Histogram, Profile, Stats
+from ticktree.profile import Profile, Stats
 from ticktree.profile.histogram import BUCKETS_PER_OCTAVE
 from ticktree.profile.metadata import ordered
 
@@ -26,25 +26,6 @@ _SECOND = 1_000_000_000
 def seconds(ns: int) -> float:
     """Return nanoseconds as seconds, with all digits that a reader's float can represent."""
     return ns / _SECOND
-
-
-def octaves(histograms: Iterable[Histogram]) -> range:
-    """Return the octaves in which `histograms` have values, and those between; octave k begins at 2**k."""
-    every = [bucket // BUCKETS_PER_OCTAVE for histogram in histograms for bucket in histogram.buckets]
-    return range(min(every), max(every) + 1) if every else range(0)
-
-
-def longest_ns(octave: int) -> int:
-    """Return the largest integer of nanoseconds in an octave: durations up to it are in this octave or below."""
-    return (2 << octave) - 1
-
-
-def cumulative(histogram: Histogram, limits: Sequence[int]) -> list[int]:
-    """Return how many values are in each of the octaves `limits`, in ascending order, or in one below."""
-    counts: Counter[int] = Counter()
-    for bucket, count in histogram.buckets.items():
-        counts[bucket // BUCKETS_PER_OCTAVE] += count
-    return list(accumulate(counts[octave] for octave in limits))
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,12 +44,18 @@ class Durations:
     def __post_init__(self) -> None:
         known = [(labels, stats) for labels, stats in self.samples if stats.count and stats.is_known]
         object.__setattr__(self, "samples", known)
-        object.__setattr__(self, "_octaves", octaves(stats.histogram for _, stats in known))
+        # Those with values, and those between; octave k begins at 2**k.
+        found = [bucket // BUCKETS_PER_OCTAVE for _, stats in known for bucket in stats.histogram.buckets]
+        object.__setattr__(self, "_octaves", range(min(found), max(found) + 1) if found else range(0))
 
     def buckets(self, stats: Stats) -> Iterator[tuple[float, int]]:
         """Yield limits in seconds, and the number of calls that were not longer."""
-        for octave, count in zip(self._octaves, cumulative(stats.histogram, self._octaves), strict=True):
-            yield seconds(longest_ns(octave)), count
+        counts: Counter[int] = Counter()
+        for bucket, count in stats.histogram.buckets.items():
+            counts[bucket // BUCKETS_PER_OCTAVE] += count
+        passed = accumulate(counts[octave] for octave in self._octaves)
+        for octave, count in zip(self._octaves, passed, strict=True):
+            yield seconds((2 << octave) - 1), count  # durations up to this are in the octave or below
 
 
 Labels: TypeAlias = Mapping[str, str]

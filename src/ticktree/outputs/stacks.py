@@ -300,16 +300,13 @@ class _Frames:
     """The list of all frames, each once, which samples and events refer to by number."""
 
     def __init__(self) -> None:
-        self.listed: list[dict[str, Any]] = []
         self._places: dict[tuple[tuple[str, Any], ...], int] = {}
+
+    @property
+    def listed(self) -> list[dict[str, Any]]:
+        return [dict(fields) for fields in self._places]
 
     def place(self, name: str, site: CallSite | None) -> int:
         """Return the number of a frame in the list."""
-        fields: dict[str, Any] = {"name": name}
-        if site is not None:
-            fields |= {"file": site.file, "line": site.line}
-        key = tuple(fields.items())
-        if key not in self._places:
-            self._places[key] = len(self.listed)
-            self.listed.append(fields)
-        return self._places[key]
+        line = () if site is None else (("file", site.file), ("line", site.line))
+        return self._places.setdefault((("name", name), *line), len(self._places))

@@ -240,7 +240,7 @@ def render_parquet(profile: Profile, options: ViewOptions) -> bytes:
     }
     losses = dict(sorted(profile.losses.items()))
     notes = {"ticktree.not_recorded": json.dumps(losses), "ticktree.metadata": json.dumps(facts)}
-    return file_of(pyarrow.table(arrays).replace_schema_metadata(notes))
+    return _file_of(pyarrow.table(arrays).replace_schema_metadata(notes))
 
 
 def libraries() -> tuple[ModuleType, ModuleType]:
@@ -252,8 +252,7 @@ def libraries() -> tuple[ModuleType, ModuleType]:
     return tuple(wanted(name, by="parquet", extra="parquet") for name in ("pyarrow", "pyarrow.parquet"))  # type: ignore[return-value]
 
 
-def file_of(table: Any, **options: Any) -> bytes:
-    """Return a pyarrow table as a compressed file; `options` are those of its writer."""
+def _file_of(table: Any, **options: Any) -> bytes:
     pyarrow, parquet = libraries()
     written = pyarrow.BufferOutputStream()
     parquet.write_table(table, written, compression="zstd", **options)
@@ -347,7 +346,7 @@ def _calls(part: Timeline, calls: Column) -> bytes:
     assert table.column_names == list(CALL_COLUMNS)
     times = ("start_ns", "duration_ns")
     # Times increase, so their differences are small and compress well.
-    return file_of(
+    return _file_of(
         table,
         row_group_size=_ROWS_A_GROUP,
         use_dictionary=[name for name in CALL_COLUMNS if name not in times],

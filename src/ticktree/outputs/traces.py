@@ -192,14 +192,14 @@ def _elsewhere(timeline: Timeline, spots: Column, order: Column) -> list[bool]:
     every = [spot.path for spot in timeline.spots]
     marked = [spot.name != paths.name_of(spot.path) for spot in timeline.spots]
     above = [paths.parent(path) for path in every]
-    around = spots_around(spots, order).tolist()
+    around = _spots_around(spots, order).tolist()
     return [
         marked[spot] or above[spot] != (every[over] if over >= 0 else paths.ROOT)
         for spot, over in zip(spots.tolist(), around, strict=True)
     ]
 
 
-def spots_around(spots: Column, order: Column) -> Column:
+def _spots_around(spots: Column, order: Column) -> Column:
     """Return for each call of a track the spot of the enclosing call; -1 if there is none."""
     is_begin = order < len(spots)
     depth = np.cumsum(np.where(is_begin, 1, -1))[is_begin]  # of each call, in the order they begin

@@ -76,7 +76,7 @@ def _differing_arguments(profiles: Sequence[Profile]) -> list[str]:
     return [" ".join(command[shared:]) or "(without)" for command in commands]
 
 
-def differing_facts(runs: Sequence[Variant]) -> list[tuple[str, list[frozenset[Value]]]]:
+def _differing_facts(runs: Sequence[Variant]) -> list[tuple[str, list[frozenset[Value]]]]:
     """Return each fact in which a run differs from the first, those that alone may change the times first."""
     first, *others = (run.profile for run in runs)
     grounds = {fact.key: fact.is_ground for other in others for fact in differences([first], [other])}
@@ -88,25 +88,25 @@ def differing_facts(runs: Sequence[Variant]) -> list[tuple[str, list[frozenset[V
 _CAN_BE_FREED = ("work", "wait")
 
 
-class MainBottleneck(NamedTuple):
+class _MainBottleneck(NamedTuple):
     """The largest bottleneck of the main loop, or of the run if it has no loop."""
 
     view: LoopView
     bottleneck: Bottleneck | None
 
     @property
-    def name(self) -> str | None:
-        """Its name within the loop."""
-        return None if self.bottleneck is None else self.view.name_of(self.bottleneck.section)
+    def name(self) -> str:
+        name = "" if self.bottleneck is None else self.view.name_of(self.bottleneck.section)
+        return visible(name)
 
 
-def main_bottleneck(context: Context) -> MainBottleneck | None:
+def _main_bottleneck(context: Context) -> _MainBottleneck | None:
     """Return the largest bottleneck of the main loop; None if nothing was recorded."""
     view = next(iter(context.main_loops), None)
     if view is None:
         return None
     own = (one for one in context.bottlenecks if one.view is view and one.saving is not None)
-    return MainBottleneck(view, next((one for one in own if kind_of(one) in _CAN_BE_FREED), None))
+    return _MainBottleneck(view, next((one for one in own if kind_of(one) in _CAN_BE_FREED), None))
 
 
 Kind: TypeAlias = Literal["section", "self"]
@@ -211,7 +211,7 @@ def parts(runs: Sequence[Variant], options: ViewOptions) -> Iterator[Part]:
 
 
 def _facts(runs: Sequence[Variant]) -> Iterator[tuple[str, list[str]]]:
-    for key, by_run in differing_facts(runs):
+    for key, by_run in _differing_facts(runs):
         yield visible(key), [", ".join(map(visible, map(str, ordered(values)))) for values in by_run]
 
 
@@ -220,17 +220,17 @@ def _loops(runs: Sequence[Variant]) -> list[str]:
 
 
 def _run(run: Variant) -> Entry:
-    main = main_bottleneck(run.context)
+    main = _main_bottleneck(run.context)
     if main is None:
         return Entry(run.label, [formatting.ABSENT] * len(_RUNS), "faint")
     loop, tick = main.view.loop, formatting.time(round(main.view.tick_ns))
     name = visible(paths.plain(loop.path)) if loop else "the run"
     pace = currency.pace(main.view) if loop else formatting.ABSENT
-    cells = [name, tick, pace, visible(main.name or "") or formatting.ABSENT, _if_free(main)]
+    cells = [name, tick, pace, main.name or formatting.ABSENT, _if_free(main)]
     return Entry(run.label, cells, "alarm" if loop is not None and loop.missed else "plain")
 
 
-def _if_free(main: MainBottleneck) -> str:
+def _if_free(main: _MainBottleneck) -> str:
     """Return the rate of the loop, or the speedup of the run, without its bottleneck."""
     saving = None if main.bottleneck is None else main.bottleneck.saving
     if saving is None:
@@ -284,14 +284,14 @@ def _page(runs: Sequence[Variant], options: ViewOptions) -> bytes:
 
 def _run_fields(run: Variant) -> dict[str, Any]:
     fields: dict[str, Any] = {"label": run.label, "pace": formatting.ABSENT, "bottleneck": None}
-    main = main_bottleneck(run.context)
+    main = _main_bottleneck(run.context)
     if main is None:
         return fields
     fields["pace"] = currency.pace(main.view)
     if main.bottleneck is not None:
         noun = currency.noun(main.view)
         words = f"{formatting.share(main.bottleneck.share)} of each {noun}; without it {_if_free(main)}"
-        fields["bottleneck"] = {"name": visible(main.name or ""), "words": words}
+        fields["bottleneck"] = {"name": main.name, "words": words}
     return fields
 
 

@@ -33,25 +33,17 @@ TRACKS = 4
 
 
 @dataclass(frozen=True, eq=False)
-class Drawn:
-    """A track of the page: periods that nest.
+class _Drawn:
+    """A track of the page: periods that nest."""
 
-    Attributes:
-        track: the track; for a crowd, the first of those that it replaces, without calls.
-        title: its name.
-        start_ns: the start of each period.
-        duration_ns: its duration.
-        spot: its spot, as an index into the timeline's spots; from their number on, into those of `crowd_name`.
-    """
-
-    track: Track
+    track: Track  # for a crowd, the first of those that it replaces, without calls
     title: str
     start_ns: Column
     duration_ns: Column
-    spot: Column
+    spot: Column  # an index into the timeline's spots; from their number on, into those of `_crowd_name`
 
 
-def drawn(timeline: Timeline) -> Iterator[Drawn]:
+def drawn(timeline: Timeline) -> Iterator[_Drawn]:
     """Yield the tracks of the page: for each lane, nested calls, durations measured elsewhere, and their overlaps."""
 
     def kind(track: Track) -> tuple[Lane, str]:
@@ -61,18 +53,20 @@ def drawn(timeline: Timeline) -> Iterator[Drawn]:
         tracks = list(group)
         for track in tracks if len(tracks) <= TRACKS + 1 else tracks[:TRACKS]:
             at = track.calls
-            yield Drawn(track, track.name, timeline.start_ns[at], timeline.duration_ns[at], timeline.spot[at])
+            yield _Drawn(
+                track, track.name, timeline.start_ns[at], timeline.duration_ns[at], timeline.spot[at]
+            )
         if len(tracks) > TRACKS + 1:
             yield _crowd(timeline, tracks[TRACKS:])
 
 
-def crowd_name(level: int) -> str:
+def _crowd_name(level: int) -> str:
     """Return the name of a period in which 2**`level` or more calls overlap."""
     least, most = 1 << level, (2 << level) - 1
     return f"{least:,} more" if least == most else f"{least:,} to {most:,} more"
 
 
-def _crowd(timeline: Timeline, tracks: list[Track]) -> Drawn:
+def _crowd(timeline: Timeline, tracks: list[Track]) -> _Drawn:
     calls = np.concatenate([track.calls for track in tracks])
     moments, place = np.unique(
         np.concatenate((timeline.start_ns[calls], timeline.end_ns[calls])), return_inverse=True
@@ -88,7 +82,7 @@ def _crowd(timeline: Timeline, tracks: list[Track]) -> Drawn:
     spots = levels[is_any].astype(np.int64) + len(timeline.spots)
     none = np.empty(0, np.int64)
     track = replace(tracks[0], calls=none, order=none)
-    return Drawn(track, title, starts[is_any], durations[is_any], spots)
+    return _Drawn(track, title, starts[is_any], durations[is_any], spots)
 
 
 # The category of a spot that is not a call, but a number of calls.
@@ -115,7 +109,7 @@ def packed_timeline(timeline: Timeline, profile: Profile) -> tuple[dict[str, Any
     late = np.concatenate([np.empty(0, np.int64), *(each.late_ns for each in ticks)])
     packed_late = _planes(late) if late.any() else b""
     spots = [[each.path, visible(each.label) or '""', int(each.recorded)] for each in timeline.spots]
-    spots += [["", crowd_name(level), CROWD] for level in range(int(spot.max()) + 1 - len(spots))]
+    spots += [["", _crowd_name(level), CROWD] for level in range(int(spot.max()) + 1 - len(spots))]
     facts = {
         "calls": len(timeline),
         "drawn": len(spot),
@@ -131,7 +125,7 @@ def packed_timeline(timeline: Timeline, profile: Profile) -> tuple[dict[str, Any
     return facts, b"".join((*packed, packed_late))
 
 
-def _track(one: Drawn) -> dict[str, Any]:
+def _track(one: _Drawn) -> dict[str, Any]:
     lane = one.track.lane
     process = {"process": lane.process, "process_title": visible(f"{lane.process_title} {lane.pid}")}
     return {**process, "title": visible(one.title), "calls": len(one.spot)}

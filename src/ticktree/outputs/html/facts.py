@@ -145,6 +145,7 @@ def facts(context: Context, found: Sequence[Finding], options: ViewOptions) -> d
     every = replace(options, all=True)
     place_of = {id(node): place for place, node in enumerate(nodes)}
     sorted_out = _categories(profile.root, context)
+    rules = {finding.rule: explained(finding.rule) for finding in found}
     whole = first_screen(context, every, found)
     screen = replace(
         first_screen(context, options, found), recommendations=whole.recommendations, loops=whole.loops
@@ -158,7 +159,7 @@ def facts(context: Context, found: Sequence[Finding], options: ViewOptions) -> d
         "over_budget": {path: why for path, loop in profile.loops.items() if (why := _over_budget(loop))},
         "waited": {path: _waited(profile, loop) for path, loop in profile.loops.items()},
         "usual": {path: _usual(profile, loop) for path, loop in profile.loops.items()},
-        "rules": {finding.rule: _rule(finding.rule) for finding in found},
+        "rules": {name: {"about": visible(rule.about), "page": rule.page} for name, rule in rules.items()},
         "dismissed": dismissed(context.main_loops),
         "units": units(profile),
         "gauges": sorted(programs_own(profile.gauges)),
@@ -174,11 +175,6 @@ def facts(context: Context, found: Sequence[Finding], options: ViewOptions) -> d
         **sorted_out,
         **sampled_facts(profile, place_of, sorted_out["loop_of"], every),
     }
-
-
-def _rule(name: str) -> dict[str, str]:
-    rule = explained(name)
-    return {"about": visible(rule.about), "page": rule.page}
 
 
 def _usual(profile: Profile, loop: Loop) -> dict[str, int]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 
 from ticktree.analysis.bottlenecks import MOST, Bottleneck, category_shares, not_worth_doing
 from ticktree.analysis.context import Context
@@ -33,36 +34,27 @@ _BAR_RANK = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Named:
-    """All sections of one name in a tick.
+class _NamedSections:
+    """All sections of one name in a tick."""
 
-    Attributes:
-        name: safe to show; "NAME [self]" for a section with children.
-        sections: those with self time on the loop's path, the largest first.
-        tick_ns: the mean tick.
-    """
-
-    name: str
-    sections: Sequence[SectionView]
+    name: str  # safe to show; "NAME [self]" for a section with children
+    sections: Sequence[SectionView]  # those with self time on the loop's path, the largest first
     tick_ns: float
 
     @property
     def self_ns(self) -> float:
-        """Self time per tick, of all of them together."""
         return sum(section.self_ns for section in self.sections)
 
     @property
     def share(self) -> float:
-        """The same as a share of the tick."""
         return self.self_ns / self.tick_ns if self.tick_ns > 0 else 0.0
 
     @property
     def calls(self) -> float:
-        """Calls per tick."""
         return sum(section.calls for section in self.sections)
 
 
-def _calls(row: Named) -> str:
+def _calls(row: _NamedSections) -> str:
     calls = row.calls
     if not calls:
         return ""
@@ -71,8 +63,7 @@ def _calls(row: Named) -> str:
     return formatting.count(round(calls)) if calls >= 9.5 else formatting.significant(calls)
 
 
-def by_name_columns(view: LoopView) -> tuple[Column[Named], ...]:
-    """Return the columns of `self_times`."""
+def _by_name_columns(view: LoopView) -> tuple[Column[_NamedSections], ...]:
     per = f"per {currency.noun(view)}" if view.loop else "time"
     return (
         Column("share", "share", "share", 0, "Self time as a share of the tick."),
@@ -98,19 +89,21 @@ def self_times(view: LoopView, options: ViewOptions, most: int = SHOWN) -> Table
     items = [(_entry(row, view), row) for row in kept]
     rest = named[len(kept) :]
     if rest:
-        together = Named(f"{len(rest)} more", [each for row in rest for each in row.sections], view.tick_ns)
+        together = _NamedSections(
+            f"{len(rest)} more", [each for row in rest for each in row.sections], view.tick_ns
+        )
         items.append((Entry(together.name, (), tone="faint", share=together.share), together))
     title = f"Where {currency.one(view)} goes (self time)"
-    return table_of(title, "section", shown(by_name_columns(view), kept), items, bar_rank=_BAR_RANK)
+    return table_of(title, "section", shown(_by_name_columns(view), kept), items, bar_rank=_BAR_RANK)
 
 
-def _named(view: LoopView) -> Iterator[Named]:
+def _named(view: LoopView) -> Iterator[_NamedSections]:
     together: defaultdict[str, list[SectionView]] = defaultdict(list)
     for section in view.sections:
         if section.self_ns > 0 and not section.is_parallel:
             together[_name(view, section)].append(section)
     for name, sections in together.items():
-        yield Named(name, sorted(sections, key=lambda section: -section.self_ns), view.tick_ns)
+        yield _NamedSections(name, sorted(sections, key=lambda section: -section.self_ns), view.tick_ns)
 
 
 def _name(view: LoopView, section: SectionView) -> str:
@@ -120,7 +113,7 @@ def _name(view: LoopView, section: SectionView) -> str:
     return f"{name} [self]" if section.has_sections and not section.is_loop else name
 
 
-def _entry(row: Named, view: LoopView) -> Entry:
+def _entry(row: _NamedSections, view: LoopView) -> Entry:
     largest = row.sections[0]
     tone: Tone = "wait" if largest.is_wait else "plain"
     mark = mark_of(largest).replace("self", "")  # the name says so
@@ -128,7 +121,7 @@ def _entry(row: Named, view: LoopView) -> Entry:
     return Entry(cut(row.name, NAME_CELLS), (), tone, mark, _where(row, view), share=row.share, path=path)
 
 
-def _where(row: Named, view: LoopView) -> list[str]:
+def _where(row: _NamedSections, view: LoopView) -> list[str]:
     """Return where the sections of a name are: what distinguishes their paths, or the parent of a single one."""
     depth = len(paths.split(view.path))
     sections = [each for each in row.sections if each.self_ns >= LEAST_PLACE_SHARE * row.self_ns]
@@ -138,7 +131,7 @@ def _where(row: Named, view: LoopView) -> list[str]:
     if len(names) == 1:
         above = cut(visible(view.names.joined(names[0])), PLACE_CELLS)
         return [f"in {above}"] if above else []
-    apart = len(_common(names))
+    apart = len(list(takewhile(lambda each: len(set(each)) == 1, zip(*names, strict=False))))
     parts: defaultdict[str, float] = defaultdict(float)
     for place, section in zip(names, sections, strict=True):
         key = view.names.of(place[apart]) if len(place) > apart else view.name
@@ -147,12 +140,6 @@ def _where(row: Named, view: LoopView) -> list[str]:
         return [f"in {len(row.sections)} places"]
     ranked = sorted(parts.items(), key=lambda entry: -entry[1])
     return [", ".join(f"{place} {formatting.share(share)}" for place, share in ranked)]
-
-
-def _common(names: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
-    first, last = min(names), max(names)
-    at = next((at for at, (one, other) in enumerate(zip(first, last, strict=False)) if one != other), None)
-    return first[: min(len(first), len(last)) if at is None else at]
 
 
 def dismissed(views: Sequence[LoopView]) -> list[str]:

@@ -24,8 +24,7 @@ from ticktree.profile.machine import programs_own
 from ticktree.profile.short_names import ShortNames
 
 
-def last_name(path: str, names: ShortNames) -> str:
-    """Return the short name of the node at `path`."""
+def _last_name(path: str, names: ShortNames) -> str:
     return names.of(paths.name_of(path)) or "no section"
 
 
@@ -217,7 +216,7 @@ def _critical_entry(one: CriticalShare, names: ShortNames) -> Entry:
     notes = []
     if not is_alone and most_ns >= NAMED_SHARE * one.ns:
         notes.append(f"{formatting.share(most_ns / one.ns)} of it {visible(name)}")
-    shown = visible(f"{name if is_alone else one.role} in {last_name(one.path, names)}")
+    shown = visible(f"{name if is_alone else one.role} in {_last_name(one.path, names)}")
     return Entry(shown, (), notes=notes, share=one.share, path=one.path)
 
 
@@ -240,7 +239,7 @@ def why_idle(context: Context, options: ViewOptions) -> Table | None:
 
 
 def _wait(wait: Waiting, context: Context, options: ViewOptions) -> Entry:
-    name = visible(f"{who(wait.role.name, wait.count)} in {last_name(wait.path, context.short_names)}")
+    name = visible(f"{who(wait.role.name, wait.count)} in {_last_name(wait.path, context.short_names)}")
     return Entry(name, (), tone="wait", notes=tuple(_causes(wait, context, options)), path=wait.path)
 
 
@@ -261,7 +260,7 @@ def _causes(wait: Waiting, context: Context, options: ViewOptions) -> Iterator[s
 
 def _cause(cause: Cause, context: Context) -> str:
     """Return the workers that ended waits, and their section; of several, also the one that ended most."""
-    place = f" in {last_name(cause.path, context.short_names)}" if cause.path else ""
+    place = f" in {_last_name(cause.path, context.short_names)}" if cause.path else ""
     (name, most_ns), count = cause.by[0], len(cause.by)
     part = most_ns / cause.wakes.waited_ns if cause.wakes.waited_ns else 0.0
     if count == 1 or part >= ALONE_SHARE:

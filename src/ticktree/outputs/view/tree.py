@@ -239,8 +239,7 @@ def _largest(rows: list[TreeRow], most: int | None) -> list[TreeRow]:
     return [row for at, row in enumerate(rows) if at in kept]
 
 
-def tree_columns(view: LoopView) -> tuple[Column[TreeRow], ...]:
-    """Return the columns of a tree of `view`."""
+def _columns(view: LoopView) -> tuple[Column[TreeRow], ...]:
     per = f"per {currency.noun(view)}" if view.loop else "time"
     of = "tick" if view.loop else "run"
     return (
@@ -283,7 +282,7 @@ def tree(
     rows = tree_rows(view, least_share=least_share, fold=not options.all, most=most, sampled=sampled)
     if len(rows) < 2:
         return None
-    columns = shown(tree_columns(view), rows, details=options.all)
+    columns = shown(_columns(view), rows, details=options.all)
     title = capitalized(currency.one(view)) + ("" if options.all else " (from 1%)")
     notes = partial(notes_of, options=options, here=here, details=details)
     return tree_of(rows, columns, title, names, notes)
