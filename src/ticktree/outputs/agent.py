@@ -15,7 +15,7 @@ from ticktree.analysis.context import Context
 from ticktree.analysis.sampled import SampledRow, SampledTime, sampled_times
 from ticktree.outputs.options import ViewOptions
 from ticktree.outputs.view.build import report_view
-from ticktree.outputs.view.model import Headline, LoopPart, Recommendation, ReportView, Warned
+from ticktree.outputs.view.model import Headline, LoopPart, Recommendation, ReportView
 from ticktree.outputs.view.sampled import MARK, called, is_worth_rows, notes
 from ticktree.outputs.view.tree import CHAIN
 from ticktree.outputs.writing.document import Entry, Table, Value
@@ -91,13 +91,17 @@ class _Agent:
         """Return the report, the numbers of rows left out, and the commands that show them."""
         view = self._view
         part = view.parts[0] if view.parts else LoopPart("", None, (), None)
+        run = self._run or ""
+        typed = f" {run if len(run) <= _RUN_CHARACTERS else 'RUN'}" if run else ""
         facts = {each.key: self._cut(each.text) for each in view.provenance}
         return {
             "schema": SCHEMA,
             "run": {"title": self._cut(view.title), **facts},
             "nothing": view.nothing,
             "headlines": self._list("headlines", view.headlines, self._headline),
-            "warnings": self._list("warnings", view.warnings, self._warning),
+            "warnings": self._list(
+                "warnings", view.warnings, lambda each: {"rule": each.rule, "text": self._cut(each.text)}
+            ),
             "recommendations": self._list("recommendations", view.recommendations, self._recommendation),
             "loops": self._table("loops", view.loops),
             "self_time": self._table("self_time", part.self_times),
@@ -105,15 +109,12 @@ class _Agent:
             "tree": self._table("tree", part.tree),
             "sampled": self._sampled(),
             "left_out": self._left_out,
-            "more": self._more(),
+            "more": {what: command.format(run=typed) for what, command in _MORE},
         }
 
     def _headline(self, each: Headline) -> dict[str, object]:
         pieces = self._cut(", ".join(each.pieces))
         return {"loop": self._path(each.path), "misses": each.is_missed, "text": pieces}
-
-    def _warning(self, each: Warned) -> dict[str, object]:
-        return {"rule": each.rule, "text": self._cut(each.text)}
 
     def _recommendation(self, each: Recommendation) -> dict[str, object]:
         return {
@@ -161,11 +162,6 @@ class _Agent:
         if left_out > 0:
             self._left_out[name] = self._left_out.get(name, 0) + left_out
         return [of(item) for item in items[: self._size.rows]]
-
-    def _more(self) -> dict[str, str]:
-        run = self._run or ""
-        typed = f" {run if len(run) <= _RUN_CHARACTERS else 'RUN'}" if run else ""
-        return {what: command.format(run=typed) for what, command in _MORE}
 
     def _path(self, path: str) -> str:
         return self._cut(visible(paths.plain(path)))

@@ -255,13 +255,13 @@ def _memory(axis: Any, view: LoopView, found: Sequence[Bottleneck]) -> None:
     data, model = color_of("data"), color_of("model")
     own = [(_name(view, one), one.memory_bytes, data) for one in _with_memory(found)]
     own += [(f"{_name(view, one)} (device)", one.device_memory_bytes, model) for one in _with_memory(found)]
-    rows = [(-amount, name, color) for name, amount, color in own if amount is not None]
-    # By amount, then by name.
-    amounts, names, colors = zip(*sorted(rows)[:BARS], strict=True)
-    _bars(axis, names, [-amount for amount in amounts], colors)
+    rows = [(name, amount, color) for name, amount, color in own if amount is not None]
+    rows.sort(key=lambda row: (-row[1], row[0]))
+    names, amounts, colors = zip(*rows[:BARS], strict=True)
+    _bars(axis, names, amounts, colors)
     for at, amount in enumerate(amounts):
-        _write(axis, -amount, at, formatting.size(-amount))
-    axis.set_xlim(0, 1.25 * max(1, *(-amount for amount in amounts)))
+        _write(axis, amount, at, formatting.size(amount))
+    axis.set_xlim(0, 1.25 * max(1, *amounts))
     axis.xaxis.set_major_locator(ticker.MaxNLocator(5))
     axis.xaxis.set_major_formatter(ticker.FuncFormatter(lambda size, _: _round(formatting.size(size))))
     axis.set_xlabel("the most that a call allocated")

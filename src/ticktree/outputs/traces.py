@@ -261,7 +261,9 @@ def _main(profile: Profile, timeline: Timeline, tracks: list[Track]) -> Iterator
         is_thread = not lane.number and not track.note and lane.thread_id
         if is_thread and thread not in threads:
             threads[thread] = _track_id(at)
-            yield _thread_track(_track_id(at), parent, lane)
+            ids = (integer(1, lane.pid, present=True), integer(2, lane.thread_id, present=True))
+            about = message(4, *ids, text(5, lane.name))
+            yield message(_TRACK, integer(1, _track_id(at)), integer(5, parent), about)
         else:
             above = threads.get(thread, parent)
             yield message(_TRACK, integer(1, _track_id(at)), text(2, track.name), integer(5, above))
@@ -281,13 +283,6 @@ def _clocks(timeline: Timeline) -> bytes:
     if timeline.began_wall_ns is not None:
         clocks.append(message(1, integer(1, _REALTIME), integer(2, timeline.began_wall_ns)))
     return message(_CLOCKS, *clocks, integer(2, _BOOTTIME))
-
-
-def _thread_track(track_id: int, parent: int, lane: Lane) -> bytes:
-    thread = message(
-        4, integer(1, lane.pid, present=True), integer(2, lane.thread_id, present=True), text(5, lane.name)
-    )
-    return message(_TRACK, integer(1, track_id), integer(5, parent), thread)
 
 
 def _losses(profile: Profile, timeline: Timeline) -> Iterator[bytes]:

@@ -113,24 +113,15 @@ Kind: TypeAlias = Literal["section", "self"]
 
 
 @dataclass(frozen=True, slots=True)
-class VariantRow:
-    """One row of the trees.
-
-    Attributes:
-        kind: a section, or the self time of one.
-        path: of the section.
-        name: its last name, as in the program.
-        depth: the number of its ancestors.
-        nodes: its node in each run; None in a run without such a section.
-        parents: the parents of these nodes.
-    """
+class _VariantRow:
+    """One row of the trees: a section, or the self time of one."""
 
     kind: Kind
-    path: str
-    name: str
+    path: str  # of the section
+    name: str  # its last name, as in the program
     depth: int
-    nodes: tuple[Node | None, ...]
-    parents: tuple[Node | None, ...]
+    nodes: tuple[Node | None, ...]  # its node in each run; None in a run without such a section
+    parents: tuple[Node | None, ...]  # the parents of these nodes
 
     def mean_ns(self, place: int) -> int | None:
         """Return the mean steady call in the run at index `place`; for a `self` row, the mean self time of a call."""
@@ -142,7 +133,6 @@ class VariantRow:
         return node.steady.mean_ns if node.steady.count else None
 
     def share(self, place: int) -> float | None:
-        """Return its share of its parent's time over the whole run."""
         node, parent = self.nodes[place], self.parents[place]
         if node is None or parent is None or parent.total_ns <= 0:
             return None
@@ -151,10 +141,10 @@ class VariantRow:
         return (node.self_ns - node.recorder_ns) / parent.total_ns
 
 
-def rows(profiles: Sequence[Profile]) -> list[VariantRow]:
+def rows(profiles: Sequence[Profile]) -> list[_VariantRow]:
     """Return the rows, top to bottom; siblings by the most time that each took in any run."""
     roots = tuple(profile.root for profile in profiles)
-    found: list[VariantRow] = []
+    found: list[_VariantRow] = []
     # A stack, because trees may be deeper than Python's recursion limit.
     waiting = list(reversed(_below(roots, paths.ROOT, 0)))
     while waiting:
@@ -165,16 +155,16 @@ def rows(profiles: Sequence[Profile]) -> list[VariantRow]:
     return found
 
 
-def _below(nodes: tuple[Node | None, ...], path: str, depth: int) -> list[VariantRow]:
+def _below(nodes: tuple[Node | None, ...], path: str, depth: int) -> list[_VariantRow]:
     names = {name for node in nodes if node is not None for name in node.children}
     children = []
     for name in names:
         below = tuple(None if node is None else node.children.get(name) for node in nodes)
-        children.append(VariantRow("section", paths.child(path, name), name, depth, below, nodes))
+        children.append(_VariantRow("section", paths.child(path, name), name, depth, below, nodes))
     children.sort(key=lambda row: (-max(node.total_ns for node in row.nodes if node is not None), row.name))
     if children and path != paths.ROOT:
         parents = tuple(node if node is not None and node.children else None for node in nodes)
-        children.append(VariantRow("self", path, "[self]", depth, parents, parents))
+        children.append(_VariantRow("self", path, "[self]", depth, parents, parents))
     return children
 
 
@@ -253,7 +243,7 @@ def _loop(path: str, runs: Sequence[Variant]) -> Table:
     return Table(title, title, [column.head for column in LOOPS], entries)
 
 
-def _section(row: VariantRow, levels: int) -> Entry:
+def _section(row: _VariantRow, levels: int) -> Entry:
     guide = "  " * row.depth
     cells = [formatting.time(row.mean_ns(place)) for place in range(len(row.nodes))]
     waits = any(node and node.wait for node in row.nodes)
@@ -315,7 +305,7 @@ def _spread(loop: Loop | None) -> dict[str, Any] | None:
     return {**fields, "budget_ns": loop.budget_ns}
 
 
-def _row_fields(row: VariantRow) -> dict[str, Any]:
+def _row_fields(row: _VariantRow) -> dict[str, Any]:
     return {
         **{name: getattr(row, name) for name in ("kind", "path", "name", "depth")},
         "wait": any(node.wait for node in row.nodes if node is not None),
@@ -323,7 +313,7 @@ def _row_fields(row: VariantRow) -> dict[str, Any]:
     }
 
 
-def _cell_fields(row: VariantRow, place: int, node: Node | None) -> dict[str, Any] | None:
+def _cell_fields(row: _VariantRow, place: int, node: Node | None) -> dict[str, Any] | None:
     if node is None:
         return None
     if row.kind == "self":
