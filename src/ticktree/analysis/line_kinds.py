@@ -146,13 +146,15 @@ def _permutations(node: ast.Subscript) -> _Lines:
 
 
 def _arrays_of_lists(function: ast.FunctionDef | ast.Module) -> _Lines:
-    """Yield the lines that make an array of a list: one that is made there, or one that the function appends to."""
+    """Yield the lines that make an array of a list: one that is made there, or that the function appends to.
+
+    Of a list that is an attribute, any method may append to it.
+    """
     inner = list(ast.walk(function))
     lists = {
-        node.func.value.id
+        _dotted(node.func.value)
         for node in inner
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "append"
-        if isinstance(node.func.value, ast.Name)
     }
     for node in inner:
         if isinstance(node, ast.Call) and node.args and makes_an_array(_dotted(node.func).rpartition(".")[2]):
@@ -160,7 +162,7 @@ def _arrays_of_lists(function: ast.FunctionDef | ast.Module) -> _Lines:
             is_made_here = isinstance(of, ast.ListComp | ast.GeneratorExp) and _is_of_numbers(of)
             if isinstance(of, ast.Call):
                 is_made_here = _dotted(of.func).rpartition(".")[2] in _LISTS
-            if is_made_here or (isinstance(of, ast.Name) and of.id in lists):
+            if is_made_here or (isinstance(of, ast.Name | ast.Attribute) and _dotted(of) in lists):
                 yield node.lineno, ARRAY_OF_LIST
                 yield of.lineno, ARRAY_OF_LIST
 
