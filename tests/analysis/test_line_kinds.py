@@ -108,7 +108,8 @@ def test_an_array_is_made_of_a_list_that_the_function_appends_to():
 def test_or_of_one_that_another_method_appends_to():
     source = (
         "class A:\n    def push(self, x):\n        self.all.append(x)\n"
-        "    def last(self):\n        return np.array(self.all)[-4:]\n\n    def rest(self):\n        return np.array(self.other)\n"
+        "    def last(self):\n        return np.array(self.all)[-4:]\n\n"
+        "    def rest(self):\n        return np.array(self.other)\n"
     )
     assert kinds(source) == {5: {ARRAY_OF_LIST, CONVERSION}, 8: {CONVERSION}}
 
