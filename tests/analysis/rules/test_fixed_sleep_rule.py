@@ -59,3 +59,11 @@ def test_a_sleep_in_no_section_is_known_by_the_core_that_is_given_up_in_each_tic
 
 def test_time_in_no_section_without_giving_up_the_core_is_work(program):
     assert findings(unrecorded(program, 0.1), rules=[RULE]) == []
+
+
+def test_a_sleep_in_some_ticks_is_what_is_left_of_them(program):
+    for tick in program.ticks(60, hz=100, warmup=0):
+        program.spend("decide", 5 if tick % 3 else 12)
+        if tick % 3 == 0:
+            program.spend("sleep", 15, wait=True)
+    assert program.found(RULE) == []

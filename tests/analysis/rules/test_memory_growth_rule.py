@@ -54,6 +54,20 @@ def test_memory_that_will_be_full_within_an_hour_is_a_recommendation(program):
     )
 
 
+def test_a_run_without_ticks_may_still_import(program):
+    def found(seconds):
+        with program.recorder.section("evaluate"):
+            program.recorder.advance(10**9)
+        growth = [200 * MB] * seconds
+        resident = [400 * MB + 200 * MB * second for second in range(1, seconds + 1)]
+        profile = watched(program.profile(), resident=resident, growth=growth)
+        profile = replace(profile, metadata={**profile.metadata, "memory_bytes": frozenset([16_000 * MB])})
+        return findings(profile, rules=[MemoryGrowthRule()])
+
+    assert found(10) == []
+    assert len(found(40)) == 1
+
+
 def test_memory_that_lasts_for_longer_is_a_size(program):
     (found,) = grown(program, [3 * MB] * SECONDS, memory=64_000 * MB)
     assert found.kind == "size"

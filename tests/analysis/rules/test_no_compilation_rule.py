@@ -65,3 +65,22 @@ def test_inference_of_which_the_loop_would_gain_nothing_is_not_spoken_of(program
     for _ in program.ticks(20, hz=10, pace=True):
         program.spend("policy_inference", 1)
     assert program.found(RULE) == []
+
+
+@pytest.mark.parametrize(("inference", "told"), [(35, False), (60, True)])
+def test_a_loop_that_is_late_now_and_then_and_has_time_to_spare_gains_nothing(program, inference, told):
+    program.gauge(COMPILED_GAUGE, 0)
+    for tick in program.ticks(40, hz=10, pace=True):
+        program.spend("policy_inference", inference)
+        if tick % 10 == 0:
+            program.spend("rest", 90)
+    assert bool(program.found(RULE)) is told
+
+
+@pytest.mark.parametrize("model", ["TopLevelTracedModule", "RecursiveScriptModule", "TracedModule 2"])
+def test_torchscript_is_compiled_already(program, model):
+    program.gauge(COMPILED_GAUGE, 0)
+    for _ in program.ticks(20):
+        with program.recorder.section("policy_inference"):
+            program.spend(f"forward {model}", 100)
+    assert program.found(RULE) == []

@@ -244,7 +244,9 @@ class FixedSleepRule:
 def _slept_ns(view: LoopView) -> float:
     """Return the sleep of a tick: as recorded, or its self time if its thread gives up its core in each tick."""
     if view.slack_ns or view.loop is None:
-        return view.slack_ns
+        calls = sum(section.calls for section in view.sections if section.is_slack)
+        # A loop that sleeps less often sleeps what is left, if anything is.
+        return view.slack_ns if calls >= SLEEPS_PER_TICK else 0.0
     switches = usual_per_tick(view.loop, "voluntary_switches")
     sleeps = switches is not None and switches >= SLEEPS_PER_TICK
     return view.sections[0].self_ns if sleeps else 0.0

@@ -134,12 +134,13 @@ class MemoryGrowthRule:
         if growth is None or resident is None:
             return
         full_s = _full_in_s(growth, resident, context.profile)
+        view = next(iter(context.main_loops), context.run)
         is_soon = full_s is not None and full_s <= FULL_SOON_S
-        fewest = FEWEST_READINGS_SOON if is_soon else FEWEST_READINGS
-        # Until the first tick, libraries are imported: on a busy machine for most of a short run.
+        # Until the first tick, libraries are imported: on a busy machine for most of a short run. In a run without
+        # ticks nothing tells how long.
+        fewest = FEWEST_READINGS_SOON if is_soon and view.loop else FEWEST_READINGS
         if growth.count_since(context.startup_ns or 0) < fewest or not _is_steady(growth, resident):
             return
-        view = next(iter(context.main_loops), context.run)
         facts: dict[str, Fact] = {
             "growth_bytes_per_s": growth.p50 or 0.0,
             "resident_bytes": resident.last,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import PurePath
 from typing import ClassVar
@@ -46,6 +47,10 @@ WAITS_SHARE = 0.5
 # "PyTorch 2: Faster Machine Learning Through Dynamic Python Bytecode Transformation and Graph Compilation", ASPLOS
 # 2024.
 TYPICAL_FACTOR = 2.27
+# A loop that needs less of its budget does not gain by faster inference. Our own choice.
+SPARE_SHARE = 0.5
+# The classes of TorchScript's modules, and of those that were traced.
+_SCRIPTED = re.compile(r"^forward \w*(ScriptModule|TracedModule)")
 # A shorter call is mostly Python's own cost on a CPU, which guards and graph breaks of torch.compile add to: CleanRL's
 # network of 19 to 70 µs per call became 0.67 and 0.86 times as fast.
 LEAST_CALL_NS = 200_000
@@ -287,7 +292,7 @@ class NoCompilationRule:
             model = [section for section in inference(view, context) if _infers_here(section)]
             model_ns = per_tick_ns(model)
             share = view.share(model_ns) * (1 - 1 / TYPICAL_FACTOR)
-            if view.needed_share(model_ns) < DOMINATES_SHARE or share < LEAST_SHARE:
+            if view.needed_share(model_ns) < DOMINATES_SHARE or share < LEAST_SHARE or _has_time(view):
                 continue
             longest = max(model, key=lambda section: section.total_ns)
             yield Finding(
@@ -306,8 +311,15 @@ class NoCompilationRule:
             )
 
 
+def _has_time(view: LoopView) -> bool:
+    """Return whether a loop has a rate and needs so little of its budget that faster inference changes nothing."""
+    return bool(view.loop and view.loop.budget_ns and view.busy_ns < SPARE_SHARE * view.loop.budget_ns)
+
+
 def _infers_here(section: SectionView) -> bool:
     """Return whether it works, for long enough to be worth compiling, and does not wait for inference elsewhere."""
+    if any(_SCRIPTED.search(node.name) for _, _, node in section.node.walk()):
+        return False  # TorchScript: compiled before
     on_a_device = any(child.clock not in (HOST, REMOTE) for child in section.node.children.values())
     is_long = on_a_device or (section.node.steady.p50_ns or 0) >= LEAST_CALL_NS
     return is_long and section.count >= LEAST_TICKS and section.waited_share < WAITS_SHARE
