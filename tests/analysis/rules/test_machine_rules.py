@@ -100,6 +100,16 @@ def test_what_is_set_already_is_no_advice():
     )
 
 
+def test_processes_with_less_than_a_thread_each_have_none_to_spare():
+    profile = watched(LOOP, used=[0.9] * 9, others=[1.7] * 9, waiting=[0.5] * 9)
+    writers = {name: Writer(id=name) for name in ("1-1/0", "2-1/0", "3-1/0")}
+    (one,) = findings(replace(profile, writers=writers), rules=[OversubscribedRule()])
+    assert one.message == (
+        "Measure on an idle machine, or pin the run to cores of its own: 1.8 busy threads share 2 cores, of which "
+        "others use 1.7, and wait for one 50% of the time they could run"
+    )
+
+
 def test_processes_that_each_use_many_threads_are_to_use_one():
     profile = watched(LOOP, used=[2.0] * 9, others=[0.0] * 9, waiting=[0.65] * 9)
     writers = {name: Writer(id=name) for name in ("1-1/0", "2-1/0", "3-1/0", "4-1/0", "5-1/0")}

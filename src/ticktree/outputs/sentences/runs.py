@@ -274,15 +274,17 @@ def _thread_remedy(facts: FactText) -> str:
 
 
 def _fewer_threads(facts: FactText) -> str:
-    if facts["threads_per_library"] == "one":
-        # There are cores for all of them, but for what others take.
-        if facts.number("busy_threads") <= facts.number("cores") + MARGIN_CORES:
-            return "Measure on an idle machine, or pin the run to cores of its own"
-        if facts.number("processes") > 1:
+    busy, processes = facts.number("busy_threads"), facts.number("processes")
+    is_one = facts["threads_per_library"] == "one"
+    # There are cores for all of them, but for what others take.
+    if (is_one or 1 < processes >= busy) and busy <= facts.number("cores") + MARGIN_CORES:
+        return "Measure on an idle machine, or pin the run to cores of its own"
+    if is_one:
+        if processes > 1:
             return f"Start fewer worker processes than {facts['processes']}, each of which runs one thread already"
         return "Start fewer threads; numerical libraries run one each already"
     now = f"; {facts['variable']} is {facts['variable_value']} now" if "variable" in facts else ""
-    if facts.number("processes") > 1:
+    if processes > 1:
         one = f"run one thread (OMP_NUM_THREADS=1{now})"
         return f"Let each of {facts['processes']} processes {one}, or start fewer of them"
     torch = "torch.set_num_threads(1) or " if facts.number("uses_torch") else ""
