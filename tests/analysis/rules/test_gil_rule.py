@@ -86,7 +86,7 @@ thread.join()
 
 
 def test_a_marked_loop_that_shares_the_interpreter_with_a_busy_thread(tmp_path):
-    profile, _ = run_sampled(tmp_path, PROGRAM, "--quiet", before="")
+    profile, _ = run_sampled(tmp_path, PROGRAM, "--quiet", "--sample", "100", before="")
     assert profile.samples is not None
     if not profile.samples.is_late:  # else all cores were busy, and no finding is right
         (one,) = found(profile)
