@@ -97,3 +97,10 @@ def test_a_program_that_does_not_say_what_it_is_is_of_any(tmp_path):
     path = tmp_path / "unsaid.json"
     path.write_text(replace(profile_of("d", 5), metadata={}).to_json())
     assert part_of(path, Job("job-1"), load).programs == {}
+
+
+def test_a_run_may_be_called_anything_that_json_can_say(tmp_path):
+    path = tmp_path / "odd.json"
+    path.write_text(profile_of("\ud800", 5).to_json())
+    merged = ENGINES["process"]([path], Job("job-1"))
+    assert (merged.sources, merged.profile.root.at("update").count) == (1, 1)

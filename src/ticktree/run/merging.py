@@ -149,7 +149,7 @@ def _tags(profile: Profile) -> set[str]:
 
 
 def _tag(run: str) -> str:
-    return hashlib.sha256(run.encode(errors="surrogateescape")).hexdigest()[:_TAG_DIGITS]
+    return hashlib.sha256(run.encode(errors="surrogatepass")).hexdigest()[:_TAG_DIGITS]
 
 
 def program_of(profile: Profile) -> str:
