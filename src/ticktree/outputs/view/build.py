@@ -143,10 +143,18 @@ def first_screen(context: Context, options: ViewOptions, found: Sequence[Finding
 
 def _recommendation(finding: Finding, context: Context) -> Recommendation:
     view = context.view_of(finding.loop) if finding.loop else None
-    gain, share = currency.gain(finding.saving, view), finding.saving.share if finding.saving else None
-    where = visible(context.short_names.joined(paths.split(finding.path)))
-    what = (finding.rule, finding.severity, finding.kind, finding.path, finding.loop or "")
-    return Recommendation(*what, gain, share, finding.message, where, evidence(finding))
+    return Recommendation(
+        rule=finding.rule,
+        severity=finding.severity,
+        kind=finding.kind,
+        path=finding.path,
+        loop=finding.loop or "",
+        gain=currency.gain(finding.saving, view),
+        share=None if finding.saving is None else finding.saving.share,
+        text=finding.message,
+        where=visible(context.short_names.joined(paths.split(finding.path))),
+        evidence=evidence(finding),
+    )
 
 
 def _loops(context: Context, options: ViewOptions) -> Table | None:

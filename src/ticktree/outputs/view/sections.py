@@ -116,7 +116,7 @@ def _name(view: LoopView, section: SectionView) -> str:
 def _entry(row: _NamedSections, view: LoopView) -> Entry:
     largest = row.sections[0]
     tone: Tone = "wait" if largest.is_wait else "plain"
-    mark = mark_of(largest).replace("self", "")  # the name says so
+    mark = mark_of(largest).replace("self", "")  # the name has it
     path = largest.path if len(row.sections) == 1 else ""
     return Entry(cut(row.name, NAME_CELLS), (), tone, mark, _where(row, view), share=row.share, path=path)
 

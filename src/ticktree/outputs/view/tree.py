@@ -144,9 +144,17 @@ def _sampled(row: TreeRow, sampled: Mapping[str, SampledTime]) -> Iterator[TreeR
     for each in time.rows()[:ROWS_SHOWN]:
         share = row.own_share * each.share
         if share >= LEAST_SAMPLED_SHARE:
-            name, ns = f"{called(each.function)} {MARK}", row.ns * share / row.share
-            own = TreeRow("sampled", row.own_path, (name,), row.node, ns, share, share)
-            yield replace(own, depth=row.depth + 1, notes=tuple(notes(each)))
+            yield TreeRow(
+                kind="sampled",
+                path=row.own_path,
+                names=(f"{called(each.function)} {MARK}",),
+                node=row.node,
+                ns=row.ns * share / row.share,
+                share=share,
+                weight=share,
+                depth=row.depth + 1,
+                notes=tuple(notes(each)),
+            )
 
 
 def _branches(view: LoopView) -> _Branch:
@@ -207,8 +215,18 @@ def _row(view: LoopView, chain: Sequence[_Branch], depth: int) -> TreeRow:
 
 def _self(view: LoopView, branch: _Branch, depth: int) -> TreeRow:
     section, share = branch.section, _share(branch.section.self_ns, view)
-    row = TreeRow("self", section.path, ("[self]",), section.node, section.self_ns, share, share)
-    return replace(row, depth=depth, own_path=section.path, own_share=share)
+    return TreeRow(
+        kind="self",
+        path=section.path,
+        names=("[self]",),
+        node=section.node,
+        ns=section.self_ns,
+        share=share,
+        weight=share,
+        depth=depth,
+        own_path=section.path,
+        own_share=share,
+    )
 
 
 def _share(ns: float, view: LoopView) -> float:
@@ -308,11 +326,18 @@ def _entry(
     is_node = row.kind in ("section", "wait")
     whole = CHAIN.join(visible(name) or '""' for name in row.names)
     short = CHAIN.join(visible(names.of(name)) or '""' for name in row.names)
-    name = (whole if row.path else "the run") if is_node else row.names[0]
-    tone: Tone = "strong" if is_node and not row.depth else TONES[row.kind]
-    about = notes(row.node) if is_node and row.path else row.notes
-    entry = Entry(name, (), tone, row.mark, about, guide, trunk, row.share, path=row.path)
-    return replace(entry, short=short) if is_node and short != whole else entry
+    return Entry(
+        name=(whole if row.path else "the run") if is_node else row.names[0],
+        cells=(),
+        tone="strong" if is_node and not row.depth else TONES[row.kind],
+        mark=row.mark,
+        notes=notes(row.node) if is_node and row.path else row.notes,
+        guide=guide,
+        trunk=trunk,
+        share=row.share,
+        short=short if is_node and short != whole else "",
+        path=row.path,
+    )
 
 
 def outside(run: LoopView, loops: Mapping[str, LoopView]) -> LoopView:
