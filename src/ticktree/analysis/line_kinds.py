@@ -171,7 +171,7 @@ def _draws_from_deques(module: ast.Module) -> _Lines:
     """Yield the lines that draw items of a deque at random: each is searched for from the nearer end."""
     inner = list(ast.walk(module))
     deques = {
-        target.attr if isinstance(target, ast.Attribute) else ast.unparse(target)
+        _dotted(target).rpartition(".")[2]
         for node in inner
         if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call)
         if _dotted(node.value.func).rpartition(".")[2] == "deque"

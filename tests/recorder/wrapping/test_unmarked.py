@@ -6,25 +6,10 @@ import asyncio
 import threading
 import weakref
 
-import pytest
-
-import ticktree
+from support.crashing_programs import counts
 from ticktree.recorder import UnmarkedLoop, end_unmarked, is_inside, tick_unmarked
 
 NO_SITE = ("", 0, "")
-
-
-@pytest.fixture
-def recorder():
-    recorder = ticktree.Recorder(virtual_clock=True)
-    yield recorder
-    recorder.disable()
-
-
-def paths(recorder):
-    profile = recorder.snapshot()
-    profile.check()
-    return {path: node.count for path, _, node in profile.root.walk() if path}
 
 
 class Thing:
@@ -68,7 +53,7 @@ def test_a_tick_that_begins_in_a_generator_lasts_until_the_next(recorder):
     profile.check()
     assert profile.loops["env"].ticks == 6
     assert profile.root.at("env").total_ns == 3 * 12
-    assert paths(recorder) == {"env": 6, "env/learn": 3}
+    assert counts(recorder.snapshot()) == {"env": 6, "env/learn": 3}
 
 
 def test_the_first_thing_that_is_stepped_on_a_thread_makes_its_ticks(recorder):
@@ -119,7 +104,7 @@ def test_what_the_program_marks_ends_them_for_good(recorder):
     with recorder.section("mine"):
         assert not tick_unmarked(loop)
     assert not tick_unmarked(loop)
-    assert paths(recorder) == {"env": 0, "mine": 1}
+    assert counts(recorder.snapshot()) == {"env": 0, "mine": 1}
 
 
 def test_unmarked_ticks_of_tasks_do_not_stand_between_their_sections(recorder):
@@ -136,6 +121,6 @@ def test_unmarked_ticks_of_tasks_do_not_stand_between_their_sections(recorder):
         await asyncio.gather(work(), work())
 
     asyncio.run(main())
-    found = paths(recorder)
+    found = counts(recorder.snapshot())
     assert found["env/rows"] == 6
     assert not recorder.snapshot().losses

@@ -35,7 +35,7 @@ static int tt_piping_key(const tt_piping *piping, PyObject *end, uint64_t *key)
 }
 
 /* Where the signal of a message that is sent is left; NULL: none is. 0 where what was raised is the program's. */
-static int tt_piping_signal(const tt_piping *piping, PyObject *end, tt_channels **channels, uint64_t *key)
+static int tt_piping_leads_to(const tt_piping *piping, PyObject *end, tt_channels **channels, uint64_t *key)
 {
     tt_recorder *recorder = piping->section->recorder;
     if (!recorder->recording || tt_ignores_waits(recorder)) return 1;
@@ -49,16 +49,14 @@ static PyObject *tt_piping_call(PyObject *self, PyObject *const *args, size_t co
     tt_timed *timed = (tt_timed *)((char *)self + tt_timed_offset);
     const tt_piping *piping = (tt_piping *)((char *)self + tt_piping_offset);
     PyObject *end = PyVectorcall_NARGS(count) ? args[0] : NULL;
-    tt_channels *channels = NULL;
-    uint64_t key = 0;
-    if (end && piping->sends && !tt_piping_signal(piping, end, &channels, &key)) return NULL;
-    tt_wait wait = tt_wait_enter(piping->section, 1, channels, key);
+    tt_channels *leads_to = NULL, *channels = NULL;
+    uint64_t sent = 0, key = 0;
+    if (end && piping->sends && !tt_piping_leads_to(piping, end, &leads_to, &sent)) return NULL;
+    tt_wait wait = tt_wait_enter(piping->section, 1, leads_to, sent);
     PyObject *result = tt_plain_call(timed, args, count, names);
     if (!wait.counts) return result;
     PyObject *kind, *error, *trace;
     PyErr_Fetch(&kind, &error, &trace);
-    channels = NULL;
-    key = 0;
     if (result && end && !piping->sends && !tt_piping_key(piping, end, &key)) {
         Py_CLEAR(result);
         PyErr_Fetch(&kind, &error, &trace);

@@ -252,10 +252,12 @@ class Sampling:
         all_ns = self._main_ns.total()
         if all_ns < _JUDGE_EVERY_S * 1e9:
             return
-        outside_ns = sum(
-            ns for node, ns in self._main_ns.items() if not node or not self._field(node, "parent")
-        )
-        ticks_ns = sum(ns for node, ns in self._main_ns.items() if node and self._field(node, "ticks"))
+        outside_ns = ticks_ns = 0
+        for node, ns in self._main_ns.items():
+            if not node or not self._field(node, "parent"):
+                outside_ns += ns
+            elif self._field(node, "ticks"):
+                ticks_ns += ns
         is_worth_it = outside_ns > _WORTH_IT * all_ns or ticks_ns > _WORTH_IT_IN_TICKS * (all_ns - outside_ns)
         self._native.set_interval(1 / (self._hz if is_worth_it else _WATCHING_HZ))
         self._main_ns.clear()
