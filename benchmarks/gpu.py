@@ -8,6 +8,7 @@ Without a GPU it prints only that, and its status is 2. `--blank` writes the pag
 from __future__ import annotations
 
 import argparse
+import inspect
 import os
 import re
 import statistics
@@ -15,6 +16,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
@@ -35,6 +37,7 @@ CALLS = 50
 INNER = 4
 AHEAD = 10
 ROUNDS = 7
+PAIRS = 5
 WARM_S = 1.0
 EMPTY_CALLS = 2000
 COPY_BYTES = 64 << 20
@@ -62,12 +65,18 @@ torch.cuda.synchronize()
 print(statistics.median(used), statistics.median(memory))
 """
 # Pendulums as one tensor program: a tick is a step of all of them and of the policy.
-VECTOR = """
+VECTOR_IMPORTS = """
 import sys, time, torch, ticktree
+from collections import deque
+from typing import Any
+
+"""
+VECTOR = """
 device, environments, ticks = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
 policy = torch.nn.Sequential(torch.nn.Linear(3, 64), torch.nn.Tanh(), torch.nn.Linear(64, 1)).to(device)
 angle, speed = (torch.zeros(environments, device=device) for _ in range(2))
-section, began = ticktree.section("env.step", device=device), 0.0
+section = TimedByHand(torch) if sys.argv[4:] else ticktree.section("env.step", device=device)
+began = 0.0
 with torch.no_grad():
     for tick in ticktree.loop("env", range(ticks)):
         if tick == ticks // 5:
@@ -159,17 +168,21 @@ def attribution(torch: Any) -> tuple[float, float]:
     began = time.perf_counter()
     while time.perf_counter() - began < WARM_S:  # the device's clock, the pool, and what torch makes at first
         in_turn()
-    recorder.snapshot()
-    recorder.reset()
-    # In turns: a device that grows warm slows all of them down.
-    truth_ns = statistics.fmean(in_turn() for _ in range(ROUNDS))
-    root = recorder.snapshot().root
+    rounds = []
+    for _ in range(ROUNDS):  # each by itself, with its truth: a device that grows warm slows both down
+        recorder.snapshot()
+        recorder.reset()
+        truth_ns = in_turn()
+        root = recorder.snapshot().root
+        rounds.append(
+            [
+                100 * (device_ns(root.at(path)) / products / truth_ns - 1)
+                for path, products in (("alone", 1), ("outer", INNER), ("outer/inner", 1))
+            ]
+        )
     recorder.disable()
-    off = [
-        100 * (device_ns(root.at(path)) / products / truth_ns - 1)
-        for path, products in (("alone", 1), ("outer", INNER), ("outer/inner", 1))
-    ]
-    return off[0], max(off[1:], key=abs)
+    alone_off, *nested_off = map(statistics.median, zip(*rounds, strict=True))
+    return alone_off, max(nested_off, key=abs)
 
 
 def device_ns(host: Node) -> float:
@@ -194,19 +207,48 @@ def synchronised_ns(torch: Any, work: Callable[[], None]) -> float:
     return (time.perf_counter_ns() - began) / CALLS
 
 
-def costs(torch: Any) -> tuple[float, float, float]:
-    """Return the host's nanoseconds for a device section around nothing, its ratio to torch's range, a plain one's."""
+class TimedByHand:
+    """What a careful programmer writes to time a device: two events, used again, and read when they are reached."""
+
+    def __init__(self, torch: Any) -> None:
+        self._torch = torch
+        self._free: list[tuple[Any, Any]] = []
+        self._open: deque[tuple[Any, Any]] = deque()
+        self.total_ms = 0.0
+
+    def __enter__(self) -> None:
+        make = self._torch.cuda.Event
+        pair = self._free.pop() if self._free else (make(enable_timing=True), make(enable_timing=True))
+        pair[0].record()
+        self._open.append(pair)
+
+    def __exit__(self, *_: object) -> None:
+        self._open[-1][1].record()
+        while self._open and self._open[0][1].query():
+            pair = self._open.popleft()
+            self.total_ms += pair[0].elapsed_time(pair[1])
+            self._free.append(pair)
+
+
+def costs(torch: Any) -> tuple[float, float, float, float]:
+    """Return what a section around nothing costs the host.
+
+    A device section's nanoseconds, its ratios to torch's range, which measures no device, and to two events by hand; a
+    plain section's nanoseconds.
+    """
     recorder = ticktree.Recorder()
     measured, plain = recorder.section("measured", device="cuda"), recorder.section("plain")
+    by_hand = TimedByHand(torch)
     makers: tuple[Callable[[], Any], ...] = (
         lambda: measured,
         lambda: torch.profiler.record_function("measured"),
+        lambda: by_hand,
         lambda: plain,
     )
     rounds = [[empty_ns(torch, make) for make in makers] for _ in range(ROUNDS + 1)]
     recorder.disable()
-    section_ns, range_ns, plain_ns = map(statistics.median, zip(*rounds[1:], strict=True))
-    return section_ns, section_ns / range_ns, plain_ns
+    section_ns, range_ns, by_hand_ns, plain_ns = map(statistics.median, zip(*rounds[1:], strict=True))
+    return section_ns, section_ns / range_ns, section_ns / by_hand_ns, plain_ns
 
 
 def empty_ns(torch: Any, make: Callable[[], Any]) -> float:
@@ -260,19 +302,26 @@ def counters(_torch: Any, seconds: float = 12) -> Sequence[float] | str:
 
 def vector(
     _torch: Any, device: str = "cuda", environments: int = ENVIRONMENTS, ticks: int = 20_000
-) -> tuple[float, float, float]:
-    """Return environment steps per second without ticktree and under it, and the time's ratio; pairs of runs."""
+) -> tuple[float, ...]:
+    """Return environment steps per second without ticktree and under it, its time's ratio, and that of timing by hand.
+
+    The four are of runs in turn. On a CPU there are no events to time with, and the last is that of a run as it is.
+    """
+    program = "".join((VECTOR_IMPORTS, inspect.getsource(TimedByHand), VECTOR))
     words = (device, str(environments), str(ticks))
-    pairs = []
-    for _ in range(ROUNDS):
-        plain = float(run([sys.executable, "-c", VECTOR, *words], TICKTREE_OFF="1"))
-        profile, printed = under_ticktree(VECTOR, *words)
+    plain = [sys.executable, "-c", program, *words]
+    by_hand = [*plain, "by hand"] if device != "cpu" else plain
+    turns = []
+    for _ in range(PAIRS):
+        plain_s = float(run(plain, TICKTREE_OFF="1"))
+        profile, printed = under_ticktree(program, *words)
         if device != "cpu" and not profile.root.at("env/env.step").on_devices:
             raise RuntimeError("env.step has no device row")
-        pairs.append((plain, float(printed)))
-    plain_s, under_s = (statistics.median(side) for side in zip(*pairs, strict=True))
-    ratio = statistics.median(under / plain for plain, under in pairs)
-    return environments / plain_s, environments / under_s, ratio
+        turns.append((plain_s, float(printed), float(run(by_hand, TICKTREE_OFF="1"))))
+    plain_s, under_s, _ = (statistics.median(side) for side in zip(*turns, strict=True))
+    ratios = [(under / plain, by_hand / plain) for plain, under, by_hand in turns]
+    of_ticktree, of_hand = (statistics.median(side) for side in zip(*ratios, strict=True))
+    return environments / plain_s, environments / under_s, of_ticktree, of_hand
 
 
 def ranks(torch: Any, backend: str = "nccl") -> Sequence[float] | str:
@@ -345,6 +394,7 @@ PARTS: Sequence[Part] = (
         (
             line("a device section, on the host", "ns"),
             line("the same, of record_function", "x", 1),
+            line("the same, of two events by hand", "x"),
             line("a plain section", "ns"),
         ),
         costs,
@@ -356,6 +406,7 @@ PARTS: Sequence[Part] = (
             line(f"{ENVIRONMENTS:,} environments on the GPU", "steps/s"),
             line("the same under ticktree", "steps/s"),
             line("their time per step under ticktree", "x", 1.02),
+            line("the same, with two events by hand", "x"),
         ),
         vector,
     ),

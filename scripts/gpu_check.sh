@@ -18,6 +18,6 @@ if ! "$python" -c "import torch, sys; sys.exit(not torch.cuda.is_available())"; 
 fi
 failed=0
 "$python" -m ticktree doctor -v || failed=1
-"$python" -m pytest -q -m gpu tests/recorder/device_time || failed=1
+"$python" -m pytest -q -m gpu tests/recorder/device_time tests/instruments || failed=1
 "$python" benchmarks/gpu.py -o docs/measurements-gpu.md || failed=1
 exit $failed

@@ -4,8 +4,7 @@ import sys
 
 import pytest
 
-from support.recorder.simulated_torch import Cuda, torch_with
-from ticktree.recorder.device_time import cuda as cuda_clock
+from support.recorder.simulated_torch import Cuda, forget_devices, torch_with
 
 
 @pytest.fixture
@@ -14,7 +13,4 @@ def simulated(recorder, monkeypatch):
     cuda = Cuda(recorder, devices=2)
     monkeypatch.setitem(sys.modules, "torch", torch_with(cuda))
     yield cuda
-    cuda_clock._lanes.clear()
-    cuda_clock.capturing.open = 0
-    cuda_clock._pools.clear()
-    cuda_clock._undo.clear()
+    forget_devices()

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import ticktree
 from support.recorder.queries import counts, losses, node, times
-from support.recorder.simulated_torch import Cuda, torch_with
+from support.recorder.simulated_torch import Cuda, forget_devices, torch_with
 from ticktree.analysis.context import Context
 from ticktree.outputs.options import ViewOptions
 from ticktree.outputs.view.headline import headline
@@ -436,7 +436,7 @@ def test_random_programs_have_exactly_the_device_time_that_their_streams_spent(p
     cuda = Cuda(recorder)
     streams = [cuda.current_stream(), cuda.new_stream(), cuda.new_stream()]
     torch, sys.modules["torch"] = sys.modules.get("torch"), torch_with(cuda)
-    cuda_clock._pools.clear()
+    forget_devices()
     opened, expected = [], {}
     try:
         for act, what in [*program, *[("leave", None)] * len(program)]:
@@ -461,11 +461,20 @@ def test_random_programs_have_exactly_the_device_time_that_their_streams_spent(p
         sys.modules.pop("torch")
         if torch is not None:
             sys.modules["torch"] = torch
-        cuda_clock._pools.clear()
-        cuda_clock._undo.clear()
-        cuda_clock._lanes.clear()
+        forget_devices()
     profile.check()
     found = {path: each for path, _, each in profile.root.walk() if each.clock == "device"}
     assert {path: (each.count, each.total_ns) for path, each in found.items()} == {
         f"{path}/cuda:0@device": (len(ns), sum(ns)) for path, ns in expected.items()
     }
+
+
+def test_a_torch_that_gives_no_handles_of_streams_is_measured_the_same(recorder, simulated, monkeypatch):
+    monkeypatch.delattr(sys.modules["torch"], "_C")
+    aside = simulated.new_stream()
+    for stream in (simulated.current_stream(), aside):
+        simulated.set_stream(stream)
+        with recorder.section("forward", device="cuda"):
+            simulated.kernel(3 * MS)
+    recorder.advance(10 * MS)
+    assert device(recorder, "forward").total_ns == 6 * MS

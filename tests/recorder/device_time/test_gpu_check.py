@@ -13,7 +13,7 @@ from types import SimpleNamespace
 import pytest
 
 import ticktree
-from support.recorder.simulated_torch import Cuda, torch_with
+from support.recorder.simulated_torch import Cuda, forget_devices, torch_with
 from ticktree.recorder.device_time import cuda as cuda_clock
 
 PRODUCT_NS = 2_700_000
@@ -193,9 +193,7 @@ def simulated_torch(gpu, monkeypatch):
     yield torch
     for each in recorders:
         each.disable()
-    cuda_clock._lanes.clear()
-    cuda_clock._pools.clear()
-    cuda_clock._undo.clear()
+    forget_devices()
 
 
 def test_device_rows_are_what_waiting_measures_alone_and_nested(gpu, simulated_torch) -> None:
@@ -223,13 +221,13 @@ def test_device_calls_without_a_time_fail_the_part(gpu, simulated_torch, monkeyp
     monkeypatch.setattr(cuda_clock.Pool, "take", lambda _: None)
     part = replace(gpu.PARTS[0])
     assert [line.reason for line in part.measured(simulated_torch)] == [
-        "failed: RuntimeError: alone: device time of 0 of 350 calls"
+        "failed: RuntimeError: alone: device time of 0 of 50 calls"
     ] * 2
 
 
 def test_a_device_section_costs_its_two_events(gpu, simulated_torch) -> None:
     simulated_torch.cuda.record_ns = 1000
-    assert gpu.costs(simulated_torch) == (2000, 2000 / RANGE_NS, 0)
+    assert gpu.costs(simulated_torch) == (2000, 2000 / RANGE_NS, 1, 0)
 
 
 def test_the_memory_of_a_section_is_torchs_peak(gpu, simulated_torch) -> None:
@@ -307,6 +305,6 @@ def test_the_gauges_of_a_busy_gpu_are_what_its_driver_told_the_program(gpu, monk
 @pytest.mark.timeout(600)
 def test_what_needs_no_gpu_runs_on_a_cpu(gpu, monkeypatch) -> None:
     torch = pytest.importorskip("torch")
-    monkeypatch.setattr(gpu, "ROUNDS", 1)
+    monkeypatch.setattr(gpu, "PAIRS", 1)
     assert all(value > 0 for value in gpu.vector(torch, device="cpu", environments=16, ticks=100))
     assert gpu.ranks(torch, backend="gloo") == (0.0,)

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import types
 
+from ticktree.recorder.device_time import cuda as cuda_clock
+
 
 class CudaError(RuntimeError):
     """What torch raises."""
@@ -116,6 +118,9 @@ class Cuda:
         self.device = stream.device_index
         self.current[stream.device_index] = stream
 
+    def current_device(self):
+        return self.device
+
     def is_current_stream_capturing(self):
         return self.current_stream().is_capturing
 
@@ -151,8 +156,20 @@ def torch_with(cuda):
     """The module that a program would import."""
     torch = types.ModuleType("torch")
     torch.cuda = cuda
+    torch._C = types.SimpleNamespace(
+        _cuda_getCurrentRawStream=lambda device: cuda.current_stream(device).cuda_stream
+    )
     torch.version = types.SimpleNamespace(cuda="12.8", hip=None)
     torch.backends = types.SimpleNamespace(
         mps=types.SimpleNamespace(is_available=lambda: False, is_built=lambda: False)
     )
     return torch
+
+
+def forget_devices():
+    """Leave nothing of a simulated torch for the next."""
+    cuda_clock._lanes.clear()
+    cuda_clock.capturing.open = 0
+    cuda_clock._pools.clear()
+    cuda_clock._streams.clear()
+    cuda_clock._undo.clear()
