@@ -334,7 +334,7 @@ def test_functions_in_focus_are_compiled_as_they_are(recorded, options):
 
 
 def test_another_version_of_the_compiler_is_left_as_it_is(monkeypatch):
-    """Of another version nothing is known; of a known one, what is not there."""
+    """Of another version nothing is known, as a program that compiles is told; of a known one, what is not there."""
     from ticktree.instruments import losses
     from ticktree.instruments.torch import sections
 
@@ -342,15 +342,24 @@ def test_another_version_of_the_compiler_is_left_as_it_is(monkeypatch):
     module.VariableBuilder = type("VariableBuilder", (), {"_wrap": lambda self, value: value})
     before = vars(module.VariableBuilder)["_wrap"]
     monkeypatch.setitem(sys.modules, module.__name__, module)
+    torch = ModuleType("torch")
+    torch.compile = compile_of_torch = lambda model: model
+    monkeypatch.setitem(sys.modules, "torch", torch)
     found = []
     monkeypatch.setattr(losses, "report", found.append)
-    for version, reason in (("2.99.0", "known of versions"), ("2.13.0", "has no SourcelessBuilder")):
+    for version, target, reason in (
+        ("2.99.0", "torch.compile", "known of versions"),
+        ("2.13.0", module.__name__, "has no SourcelessBuilder"),
+    ):
         monkeypatch.setattr(losses, "version_of", lambda _, version=version: version)
         sections._COMPILER.install(ticktree.Recorder(virtual_clock=True))
+        assert [each.target for each in found] == [target] * (version == "2.13.0")
+        assert torch.compile("model") == torch.compile("model") == "model"
         sections._COMPILER.uninstall()
+        assert torch.compile is compile_of_torch
         assert vars(module.VariableBuilder)["_wrap"] is before
+        assert [(each.target, each.version) for each in found] == [(target, version)]
         assert reason in found[0].reason
-        assert (found[0].target, found[0].version) == (module.__name__, version)
         found.clear()
     for wrap in (sections.wrap_super, sections.wrap_rules):
         with pytest.raises(MissingTargetError):

@@ -20,7 +20,17 @@ class MissingTargetError(AttributeError):
 
 
 class UntestedVersionError(Exception):
-    """An instrument that needs private functions of a library was not tested with this version of it."""
+    """An instrument that needs private functions of a library was not tested with this version of it.
+
+    Args:
+        text: The reason, for the user.
+        used_by: The function, `module:path`, whose call shows that the program uses what is not recorded; "" where
+            the import does. torch imports its compiler and its distributed models in programs that use neither.
+    """
+
+    def __init__(self, text: str, used_by: str = "") -> None:
+        super().__init__(text)
+        self.used_by = used_by
 
 
 class InstrumentLoss(NamedTuple):

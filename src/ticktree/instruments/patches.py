@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
+from functools import partial, update_wrapper
 from operator import attrgetter
 from types import FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any
@@ -50,11 +50,30 @@ class Patches:
                 apply(patches, found)
             except Exception as error:
                 patches.undo()
-                losses.note(whose, module, error)
+                self._note(whose, module, error)
             else:
                 self.on_undo(patches.undo)
 
         self.on_undo(when_imported(module, when_there))
+
+    def _note(self, whose: tuple[str, str], target: str, error: Exception) -> None:
+        """Note a loss: now, or when the program uses what is not recorded."""
+        used_by = error.used_by if isinstance(error, losses.UntestedVersionError) else ""
+        if not used_by:
+            losses.note(whose, target, error)
+            return
+        module, _, path = used_by.partition(":")
+        notes = [partial(losses.note, whose, f"{module}.{path}".removesuffix(".__init__"), error)]
+
+        def make(function: Any) -> Any:
+            def wrapper(*args: Any, **kwargs: Any) -> Any:
+                while notes:
+                    notes.pop()()
+                return function(*args, **kwargs)
+
+            return wrapper
+
+        self.watch(module, lambda patches, found: patches.wrap(found, path, make))
 
     def wrap(self, owner: Any, path: str, make: Make) -> None:
         """Replace a function of a class or a module by `make(function)`.
@@ -249,7 +268,7 @@ def _standing_for(function: Any, made: Any) -> Any:
     """The replacement of a function, as `stand_for` makes it: its frames are in no traceback."""
     if isinstance(made, FunctionType) and not hasattr(made, "__wrapped__"):
         return stand_for(function, made)
-    return functools.update_wrapper(made, function)
+    return update_wrapper(made, function)
 
 
 def _original_of(method: Any) -> Any:

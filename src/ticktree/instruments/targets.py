@@ -68,6 +68,7 @@ class Instrument:
         targets: Functions that are sections.
         hooks: By the module that each is for.
         private: Whether private functions of the library are wrapped: then a version outside `tested` is refused.
+        used_by: Of a refused version: see `UntestedVersionError`.
     """
 
     def __init__(
@@ -78,12 +79,14 @@ class Instrument:
         targets: Sequence[Target] = (),
         hooks: Mapping[str, Hook] = MappingProxyType({}),
         private: bool = False,
+        used_by: str = "",
     ) -> None:
         self.distribution = distribution
         self.tested = tested
         self.targets = tuple(targets)
         self._hooks = hooks
         self._private = private
+        self._used_by = used_by
         self._patches = Patches()
 
     def install(self, recorder: Recorder) -> None:
@@ -91,12 +94,19 @@ class Instrument:
         layers: dict[str, Layer] = {}
         modules = dict.fromkeys((*(target.path.partition(":")[0] for target in self.targets), *self._hooks))
         with losses.installing(losses.current()[0] or self.distribution, self.distribution):
+            if (
+                self._used_by
+            ):  # refuses here, for all modules at once: these may be imported by its first call
+                self._patches.watch(self._used_by.partition(":")[0], lambda *_: self._require_tested())
             for name in modules:
                 self._patches.watch(name, self._applying(name, recorder, layers))
 
     def uninstall(self) -> None:
         """Put everything back."""
         self._patches.undo()
+
+    def _require_tested(self) -> None:
+        require_tested(self.distribution, self.tested, self._used_by)
 
     def _applying(
         self, name: str, recorder: Recorder, layers: dict[str, Layer]
@@ -105,7 +115,12 @@ class Instrument:
 
         def apply(patches: Patches, module: ModuleType) -> None:
             if self._private:
-                require_tested(self.distribution, self.tested)
+                try:
+                    self._require_tested()
+                except losses.UntestedVersionError:
+                    if self._used_by:
+                        return
+                    raise
             for target in targets:
                 shared = layers.setdefault(target.layer, Layer()) if target.layer else None
                 target.apply(patches, module, recorder, shared)
@@ -115,7 +130,7 @@ class Instrument:
         return apply
 
 
-def require_tested(distribution: str, tested: str) -> None:
+def require_tested(distribution: str, tested: str, used_by: str = "") -> None:
     """Refuse versions of a library whose private functions may be others.
 
     Raises:
@@ -124,5 +139,5 @@ def require_tested(distribution: str, tested: str) -> None:
     version = losses.version_of(distribution)
     if not losses.is_tested(version, tested):
         raise losses.UntestedVersionError(
-            f"it needs private functions, which are known of versions {tested} only"
+            f"it needs private functions, which are known of versions {tested} only", used_by
         )

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from ticktree.instruments.patches import Patches
 from ticktree.instruments.targets import Instrument
-from ticktree.instruments.torch.sections import TESTED
+from ticktree.instruments.torch.sections import COMPILER_IS_USED_BY, TESTED
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -69,4 +69,10 @@ class _Compiling:
             self._section.__exit__(None, None, None)
 
 
-INSTRUMENT = Instrument("torch", tested=TESTED, hooks={"torch._dynamo.callback": _wrap}, private=True)
+INSTRUMENT = Instrument(
+    "torch",
+    tested=TESTED,
+    hooks={"torch._dynamo.callback": _wrap},
+    private=True,
+    used_by=COMPILER_IS_USED_BY,
+)

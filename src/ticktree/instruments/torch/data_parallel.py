@@ -28,7 +28,8 @@ def wrap(patches: Patches, recorder: Recorder, module: ModuleType, arrivals: Arr
     """Wraps `DistributedDataParallel` (torch.nn.parallel.distributed)."""
     import torch
 
-    require_tested("torch", TESTED)  # private: `_find_tensors`, `queue_callback`, `_sync_buffers`
+    # Private: `_find_tensors`, `queue_callback`, `_sync_buffers`.
+    require_tested("torch", TESTED, f"{module.__name__}:DistributedDataParallel.__init__")
     engine = torch.autograd.Variable._execution_engine
     gradients = _Gradients(recorder, engine, arrivals)
     syncing = Wait(arrivals.channel, BUFFERS)

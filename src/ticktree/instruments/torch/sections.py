@@ -18,6 +18,8 @@ from ticktree.recorder import OWN, Opening, Recorder, Section, TimedFunction
 
 # The versions of torch that CI runs; what needs its private functions is refused on others.
 TESTED = ">=2.13.0,<2.14"
+# `Module.compile` calls it too.
+COMPILER_IS_USED_BY = "torch:compile"
 
 # The instruments' files.
 _OURS = f"{Path(__file__).parents[1]}/"
@@ -157,4 +159,5 @@ _COMPILER = Instrument(
         "torch._dynamo.trace_rules": wrap_rules,
     },
     private=True,
+    used_by=COMPILER_IS_USED_BY,
 )
