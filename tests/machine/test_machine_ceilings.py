@@ -69,6 +69,11 @@ def test_the_processor_is_read_from_what_linux_says(tmp_path: Path) -> None:
     assert processor.largest_cache_bytes(tmp_path / "nothing") is None
     (tmp_path / "gpus" / "0000:01:00.0").mkdir(parents=True)
     assert (processor.gpus(tmp_path / "gpus"), processor.gpus(tmp_path / "nothing")) == (1, 0)
+    assert processor.gpu_model(tmp_path / "gpus") == processor.gpu_model(tmp_path / "nothing") == ""
+    (tmp_path / "gpus" / "0000:01:00.0" / "information").write_text(
+        "Model: \t\t NVIDIA H200\nIRQ:   \t\t 18\n"
+    )
+    assert processor.gpu_model(tmp_path / "gpus") == "NVIDIA H200"
 
 
 def test_what_is_kept_of_a_machine_is_found_again(cache: Path) -> None:

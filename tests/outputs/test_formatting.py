@@ -136,3 +136,17 @@ def test_any_reading_is_short(value):
 )
 def test_an_ending_is_said_in_words(status, text):
     assert formatting.ending(status) == text
+
+
+@pytest.mark.parametrize(
+    ("number", "model", "text"),
+    [
+        ("", "", ""),
+        ("1", "", "1 GPU"),
+        ("8", "", "8 GPUs"),
+        ("1", "NVIDIA H200", "NVIDIA H200"),
+        ("8", "NVIDIA H200", "8 × NVIDIA H200"),
+    ],
+)
+def test_gpus_are_named_where_their_model_is_known(number, model, text):
+    assert formatting.gpus(number, model) == text

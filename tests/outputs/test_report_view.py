@@ -13,6 +13,7 @@ from support.example_profiles import control, robot, training
 from support.example_samples import sampled_training, unmarked
 from support.example_trainers import straggling_trainer
 from support.profile_strategies import profiles
+from support.steady_loops import watched
 from support.virtual_programs import Program, with_node
 from ticktree.analysis.context import Context
 from ticktree.outputs import OUTPUTS, ViewOptions
@@ -277,6 +278,17 @@ def test_a_run_without_a_loop_is_seconds_and_its_own_tree():
 
 
 # What to do, and what is doubtful.
+
+
+def test_a_gpu_has_its_name_and_its_share_of_the_loops_time():
+    program = Program()
+    for _ in program.loop("train", range(500)):
+        program.work("update", 20)
+    profile = replace(program.profile(), metadata={"gpus": frozenset({1}), "gpu": frozenset({"NVIDIA H200"})})
+    watched_profile = watched(profile, **{"gpu0/used": [0.0, *[0.85] * 10, 0.0]})
+    facts = [fact.text for fact in view_of(watched_profile).provenance]
+    assert facts.index("GPU in use 85% of train") > facts.index("NVIDIA H200")
+    assert not [fact.text for fact in view_of(profile).provenance if "in use" in fact.text]
 
 
 def test_facts_about_the_measurement_are_warnings_and_no_recommendations():

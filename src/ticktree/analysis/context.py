@@ -11,6 +11,7 @@ from ticktree.analysis.finding import Claim, Settings
 from ticktree.analysis.line_times import LineTime, line_times
 from ticktree.analysis.loop_views import loop_views, repeated_sections, run_view
 from ticktree.analysis.loops import LoopView, Saving, main_loops
+from ticktree.analysis.machine import gpu_used_during
 from ticktree.analysis.workers.roles import Role, Unit, amount, roles, run_ns, unit_of
 from ticktree.analysis.workers.stragglers import Straggler, in_step, stragglers
 from ticktree.profile import Loop, Profile
@@ -95,11 +96,16 @@ class Context:
         """Return the saving of a claim's loop; for a claim about no loop, that of the run."""
         view = self.view_of(claim.path) if claim.path else None
         if view is not None:
-            return view.saving(claim.share * view.tick_ns)
+            used = None if claim.spares_gpu else self.gpu_used(view)
+            return view.saving(min(claim.share, 1 - (used or 0.0)) * view.tick_ns)
         node = self.profile.root.find(claim.path) if claim.path else None
         whole_ns = self.run_ns if node is None else node.steady.sum_ns
         removed_ns = min(max(0.0, claim.share * whole_ns), float(self.run_ns))
         return Saving(self.run_ns, self.run_ns, removed_ns)
+
+    def gpu_used(self, view: LoopView) -> float | None:
+        """Return the share of a loop's time in which its GPU had something to do; None if it is not known."""
+        return gpu_used_during(self.profile, view.sections[0].node.windows) if view.loop is not None else None
 
     def weighed_share(self, claim: Claim, saving: Saving) -> float:
         """Return the share that is saved: of a main loop's tick, else of the run.

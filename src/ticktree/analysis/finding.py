@@ -86,10 +86,12 @@ class Claim:
     Attributes:
         share: fraction of the mean tick of a loop, of all calls of a section, or of the run.
         path: of the loop, or of the section; "" for the run.
+        spares_gpu: whether a GPU has less to do, too. Else it holds the loop up as soon as it is never idle.
     """
 
     share: float
     path: str = ""
+    spares_gpu: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

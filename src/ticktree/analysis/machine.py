@@ -6,12 +6,14 @@ number impossible uses the fastest of them, and a rule that calls a number slow 
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from ticktree.profile import Gauge, Profile
+from ticktree.profile import Gauge, Profile, Windows
 from ticktree.profile import machine as names
+from ticktree.profile.gauge import GaugeWindows
 
 Of: TypeAlias = Literal["used", "others", "steal", "waiting", "frequency", "throttled"]
 
@@ -39,6 +41,9 @@ QUANTILE = 0.75
 LEAST_OTHERS = 0.2
 # Of fewer readings it is not known whether what they are of varied.
 FEWEST_READINGS = 5
+# A GPU's reading covers up to a second before it, and a loop in which there are fewer may not be steady.
+GPU_READING_NS = 1_000_000_000
+FEWEST_GPU_READINGS = 3
 
 
 class Machine:
@@ -92,6 +97,34 @@ def most_saved_by_overlap(machine: Machine) -> float:
     if used is None or free is None:
         return 1.0
     return max(0.0, 1 - used / free) if free > 0 else 0.0
+
+
+def gpu_used_during(profile: Profile, windows: Windows) -> float | None:
+    """Return the share of time in which the busiest GPU had something to do while a section was called.
+
+    None where fewer than three of the driver's readings lie between its first call and its last.
+
+    Args:
+        profile: the profile.
+        windows: of the section.
+    """
+    if not windows.counts:
+        return None
+    first_ns, last_ns = (
+        min(windows.counts) * windows.width_ns,
+        (max(windows.counts) + 1) * windows.width_ns,
+    )
+    means = []
+    for readings in names.gpus(profile.gauges).values():
+        used = readings["used"].windows if "used" in readings else GaugeWindows()
+        values = [
+            (window.min + window.max) / 2
+            for index, window in used.readings.items()
+            if first_ns + GPU_READING_NS <= index * used.width_ns and (index + 1) * used.width_ns <= last_ns
+        ]
+        if len(values) >= FEWEST_GPU_READINGS:
+            means.append(statistics.fmean(values))
+    return max(means, default=None)
 
 
 def is_contended(machine: Machine) -> bool:

@@ -53,6 +53,7 @@ from ticktree.analysis.rules.sections import BlockingWritesRule, CriticalRule, S
 from ticktree.analysis.rules.tasks import BlockedEventLoopRule
 from ticktree.analysis.rules.torch import (
     AnomalyDetectionRule,
+    GpuWaitRule,
     LateCompilationRule,
     NoCompilationRule,
     PageableCopiesRule,
@@ -103,6 +104,7 @@ RULES: Sequence[Rule] = (
     UnusedGradientsRule(),
     SlowLoaderRule(),
     PageableCopiesRule(),
+    GpuWaitRule(),
     SmallMinibatchesRule(),
     HotLineRule(),
     ListOfArraysRule(),

@@ -51,6 +51,13 @@ def gpus(listed: Path = _NVIDIA) -> int:
     return 0
 
 
+def gpu_model(listed: Path = _NVIDIA) -> str:
+    """Return what the first of these GPUs is called."""
+    with suppress(OSError):
+        return _first(min(listed.iterdir(), default=listed) / "information", ("Model",))
+    return ""
+
+
 def is_apple() -> bool:
     """Tell whether this is a Mac whose processor, and so its GPU, is Apple's own."""
     return platform.system() == "Darwin" and platform.machine() == "arm64"

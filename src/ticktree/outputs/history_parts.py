@@ -128,7 +128,7 @@ def _machine(series: Series) -> str:
     if cores is not None:
         pieces.append(f"{cores} cores" if usable in (None, cores) else f"{usable} of {cores} cores")
     if "gpus" in facts:
-        pieces.append(visible(str(facts["gpus"])))
+        pieces.append(formatting.gpus(*(visible(str(facts.get(key, ""))) for key in ("gpus", "gpu"))))
     return ", ".join(filter(None, pieces))
 
 

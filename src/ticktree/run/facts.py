@@ -65,6 +65,9 @@ def _machine() -> Iterator[tuple[str, Value]]:
     gpus = processor.gpus()
     if gpus:
         yield "gpus", gpus
+        model = processor.gpu_model()
+        if model:
+            yield "gpu", model
     yield from ceiling_facts()
 
 

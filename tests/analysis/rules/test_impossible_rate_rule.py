@@ -232,3 +232,14 @@ def test_more_than_any_machine_will_ever_do_is_left_out():
 def test_it_is_one_of_the_rules_and_has_nothing_to_say_of_nothing():
     assert RULE.name in {rule.name for rule in RULES}
     assert findings(Profile.empty(), rules=[RULE]) == []
+
+
+def test_where_there_is_a_gpu_one_finding_is_about_all_sections(program):
+    for _ in program.ticks(10, "train"):
+        for network in ("actor", "critic"):
+            with program.recorder.section(network):
+                program.spend("conv1", 0.05, flops=CONV1)
+                program.spend("conv2", 0.06, flops=CONV1)
+    (found,) = program.found(RULE, **HERE, gpus=1)
+    assert found.path == "train/actor/conv1"
+    assert found.message.endswith("the same holds for conv2; did the program wait for the GPU?")

@@ -52,6 +52,18 @@ def test_free_cores_bound_the_saving():
     assert found(watched(loading(8), cores=1, **{**readings, "others": [0.0] * 9})) == []
 
 
+def test_there_are_as_many_workers_as_the_loop_consumes_and_cores_allow():
+    readings = {"used": [1.0] * 9, "others": [0.0] * 9, "waiting": [0.0] * 9}
+    (many,) = found(watched(loading(24), cores=16, **readings))
+    assert "DataLoader(..., num_workers=3, " in many.message
+    assert many.saving.share == pytest.approx((24 - 1.5) / 32)
+    (few,) = found(watched(loading(24), cores=2, **readings))
+    assert "DataLoader(..., num_workers=2, " in few.message
+    assert few.saving.share == pytest.approx(0.5, abs=0.01)  # three processes on two cores
+    (unknown,) = found(loading(24))
+    assert unknown.saving.share == pytest.approx((32 - 24 / 2 - 1.5) / 32)  # each of two loads half
+
+
 @pytest.mark.parametrize(
     "profile", [loading(8, ticks=9), loading(8, name="load")], ids=["few", "another name"]
 )

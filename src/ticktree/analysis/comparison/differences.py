@@ -17,6 +17,7 @@ _GROUNDS = (
     "cores",
     "cores_usable",
     "gpus",
+    "gpu",
     "python",
     "python.optimize",
     "implementation",

@@ -28,7 +28,7 @@ from ticktree.profile.remembered import Remembered
 
 # The facts that identify a machine: they determine its speed, and a kernel update does not change them. The host's
 # name is not among them: containers and cloud machines get a new one each time.
-_MACHINE = ("cpu", "cores", "cores_usable", "gpus")
+_MACHINE = ("cpu", "cores", "cores_usable", "gpus", "gpu")
 _COMMAND = "command"
 
 

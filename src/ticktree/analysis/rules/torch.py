@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator
 from pathlib import PurePath
@@ -40,6 +41,8 @@ LEAST_STARTS = 4
 # in less than 2 ms the loop became slower (benchmarks/loader_workers.py).
 RECEIVING_NS = 1_500_000
 LEAST_LOADED_SHARE = 0.05
+# One that loads and one that is ahead, whatever the machine.
+FEWEST_WORKERS = 2
 
 # A section that waits for half of its time has its inference done elsewhere: by a server, or another process.
 WAITS_SHARE = 0.5
@@ -69,6 +72,11 @@ COPY_TO_GPU, PINNED_GAUGE = "copy to cuda", "torch/pinned copies"
 # Shorter copies from pageable memory return before they are done: "API synchronization behavior" in CUDA's manual.
 LEAST_COPY_BYTES = 1 << 16
 LEAST_COPY_SHARE = 0.05
+
+# What the instrument of torch calls a wait for a GPU, be it for a number from there or for all its work, and the
+# emptying of torch's cache of its memory.
+GPU_WAIT, EMPTYING = "wait for cuda", "empty_cache"
+LEAST_GPU_WAIT_SHARE = 0.05
 
 # What the instrument of torch calls the gauge of whether autograd looks for anomalies.
 ANOMALY_GAUGE = "torch/anomaly detection"
@@ -123,7 +131,7 @@ class UnusedGradientsRule:
                 if measured := gauges.get(UNUSED_TIME_GAUGE + line):
                     facts["unused_time_share"] = saved_share = measured.last
                 saved_share *= section.share
-                claim = Claim(saved_share, view.path)
+                claim = Claim(saved_share, view.path, spares_gpu=True)
                 yield Finding(rule=self.name, claim=claim, path=section.path, facts=facts)
 
 
@@ -144,10 +152,13 @@ class SlowLoaderRule:
 
     def find(self, context: Context) -> Iterator[Finding]:
         """Yield a finding for each main loop that loads for longer than receiving would take, or starts workers."""
-        most_share = most_saved_by_overlap(Machine(context.profile))
+        machine = Machine(context.profile)
+        most_share = most_saved_by_overlap(machine)
         for view in context.main_loops:
             for section in view.path_sections if view.loop is not None else ():
-                saved_ns = section.total_ns - RECEIVING_NS * section.calls
+                workers = _workers(section, machine)
+                rest_ns = max(view.tick_ns - section.total_ns, section.total_ns / workers)
+                saved_ns = view.tick_ns - rest_ns - RECEIVING_NS * section.calls
                 share = min(view.share(max(0.0, saved_ns)), most_share)
                 is_loading = section.name == LOADING and section.count >= LEAST_TICKS
                 if is_loading and share >= LEAST_LOADED_SHARE:
@@ -156,6 +167,7 @@ class SlowLoaderRule:
                         claim=Claim(share, view.path),
                         path=section.path,
                         facts={
+                            "workers": workers,
                             "load_per_tick_ns": section.total_ns,
                             "load_share": section.share,
                             "per_batch_ns": section.call_ns,
@@ -163,6 +175,13 @@ class SlowLoaderRule:
                     )
                 if section.name == STARTING and section.count >= LEAST_STARTS:
                     yield from _restarted(section)
+
+
+def _workers(load: SectionView, machine: Machine) -> int:
+    """Return how many workers load as fast as the rest of the loop consumes, or as many as there are cores for."""
+    rest_ns = load.view.tick_ns - load.total_ns
+    needed = math.ceil(load.total_ns / rest_ns) if rest_ns > 0 else FEWEST_WORKERS
+    return max(FEWEST_WORKERS, min(needed, int(machine.free_cores or 0)))
 
 
 def _restarted(start: SectionView) -> Iterator[Finding]:
@@ -210,7 +229,7 @@ class SmallMinibatchesRule:
                 yield Finding(
                     rule=self.name,
                     # Of minibatches twice as large, there are half as many.
-                    claim=Claim(view.share(max(took_ns, whole_ns)) / 2, view.path),
+                    claim=Claim(view.share(max(took_ns, whole_ns)) / 2, view.path, spares_gpu=True),
                     path=longest.path,
                     facts={"steps_per_tick": count, "per_step_ns": took_ns / count, "steps_share": share},
                 )
@@ -251,6 +270,40 @@ class PageableCopiesRule:
                         "per_call_ns": section.call_ns,
                         "tick_share": section.share,
                         "pageable_share": pinned.zeros / pinned.count,
+                    },
+                )
+
+
+class GpuWaitRule:
+    """A loop waits for its GPU, which has nothing to do while the loop then prepares its next work.
+
+    Finds each main loop that asks a GPU for numbers, waits for all its work, or empties torch's cache, where the GPU
+    is known to be idle for a part of the tick; see docs/rules/gpu-wait.md.
+    """
+
+    name: ClassVar[str] = "gpu-wait"
+
+    def find(self, context: Context) -> Iterator[Finding]:
+        """Yield a finding for each kind of wait that takes a twentieth of its loop."""
+        for view in context.main_loops:
+            used = context.gpu_used(view)
+            if used is None:
+                continue
+            for kind in (GPU_WAIT, EMPTYING):
+                waits = [each for each in view.path_sections if each.name == kind]
+                waited_ns = per_tick_ns(waits)
+                if view.share(waited_ns) < LEAST_GPU_WAIT_SHARE:
+                    continue
+                yield Finding(
+                    rule=self.name,
+                    claim=Claim(view.share(waited_ns), view.path),
+                    path=max(waits, key=lambda each: each.total_ns).path,
+                    facts={
+                        "kind": kind,
+                        "waits_per_tick": sum(each.calls for each in waits),
+                        "waited_per_tick_ns": waited_ns,
+                        "waited_share": view.share(waited_ns),
+                        "gpu_used_share": used,
                     },
                 )
 
@@ -297,7 +350,7 @@ class NoCompilationRule:
             longest = max(model, key=lambda section: section.total_ns)
             yield Finding(
                 rule=self.name,
-                claim=Claim(share, view.path),
+                claim=Claim(share, view.path, spares_gpu=True),
                 path=longest.path,
                 facts={
                     "section": longest.path,

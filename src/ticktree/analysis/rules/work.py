@@ -153,7 +153,10 @@ class ImpossibleRateRule:
     name: ClassVar[str] = "impossible-rate"
 
     def find(self, context: Context) -> Iterator[Finding]:
-        """Yield a finding for each group of siblings that are too fast, about the one furthest above its ceiling."""
+        """Yield a finding for each group of siblings that are too fast, about the one furthest above its ceiling.
+
+        Where the machine has a GPU, one for all.
+        """
         ceilings = fastest_machine(context.profile)
         if ceilings is None:
             return
@@ -162,7 +165,9 @@ class ImpossibleRateRule:
         for section in on_the_processor(context.run.sections):
             excess = _excess(section, ceilings)
             if excess is not None:
-                groups.setdefault((paths.parent(section.path), excess.is_certain), []).append(excess)
+                # With a GPU there is one reason for all of them.
+                key = ("", False) if ceilings.gpus else (paths.parent(section.path), excess.is_certain)
+                groups.setdefault(key, []).append(excess)
         for group in groups.values():
             yield self._finding(sorted(group, key=lambda each: -each.factor), ceilings, context, names)
 
@@ -173,11 +178,12 @@ class ImpossibleRateRule:
         path, is_certain = worst.rate.section.path, worst.is_certain and not ceilings.gpus
         in_loop = any(path == loop or paths.is_below(path, loop) for loop in context.profile.loops)
         facts = _facts(worst, ceilings)
-        if names[worst.rate.section.name] > 1 and paths.parent(
-            path
-        ):  # such as a layer, which every network has
+        if names[worst.rate.section.name] > 1 and paths.parent(path):  # as a layer, which every network has
             facts["parent"] = paths.parent(path)
-        others = [each.rate.section.name for each in group[1:]]
+        name = worst.rate.section.name
+        others = list(
+            dict.fromkeys(each.rate.section.name for each in group if each.rate.section.name != name)
+        )
         if others:
             facts |= {"others": ", ".join(others[:_NAMED]), "more_sections": len(others)}
         return Finding(

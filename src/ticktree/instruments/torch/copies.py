@@ -1,5 +1,7 @@
-"""Copies: `Tensor.to`, `cpu` and `cuda` where they take data to another device, or make much of it another type.
+"""Copies, and waits for a GPU: what of a tensor's methods takes longer than its call.
 
+`Tensor.to`, `cpu` and `cuda` have a row where they take data to another device, or make much of it another type; what
+asks for a tensor's number where the tensor is on a GPU, which first has to come to it; and `torch.cuda.synchronize`.
 `numpy` and `from_numpy` share memory and copy nothing; they have no row.
 """
 
@@ -11,32 +13,53 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from ticktree.recorder import IdleCalls, Layer, OutermostFunction, Redirection
+from ticktree.recorder.device_time.cuda import is_built
 from ticktree.recorder.site import NO_SITE
 
 if TYPE_CHECKING:
     from ticktree.instruments.patches import Patches
-    from ticktree.recorder import Recorder
+    from ticktree.recorder import Recorder, Section
 
 # Of conversions that stay on their device; below, one costs about what recording it does.
 LEAST_BYTES = 1 << 16
 # 1 for each copy to a CUDA device from pinned memory, 0 for one from pageable memory; rules/torch.py looks for it.
 PINNED_GAUGE = "torch/pinned copies"
 
+# The time in which the program waits for the GPU; rules/torch.py looks for it.
+WAIT = "wait for cuda"
+# It gives memory back that the next call of the loop asks for again, and waits for the GPU.
+EMPTYING = "empty_cache"
+# What gives a tensor's number: `bool` is what `if` asks.
+_ASKING = ("item", "tolist", "__float__", "__int__", "__bool__")
+
 _TO_CUDA = "copy to cuda"
 _Names = Callable[[Any, "tuple[Any, ...]", "dict[str, Any]"], "str | None"]
 
 
 def wrap(patches: Patches, recorder: Recorder, torch: ModuleType) -> None:
-    """Wraps the three methods of plain tensors and parameters; those of other subclasses are left alone."""
+    """Wraps these methods of plain tensors and parameters; those of other subclasses are left alone."""
     kinds = (torch.Tensor, torch.nn.Parameter)
     values = (str, bool, int, type(None), torch.device, torch.dtype)
     # A program's TorchFunctionMode is not to see how a tensor is looked at. Another version of torch may not know how
     # many are on: then it is taken that there are none.
     modes = getattr(torch._C, "_len_torch_function_stack", int)
     own, layer = recorder.timed_section("copy", NO_SITE), Layer()
-    for name, names in (("to", Targets(torch).of), ("cpu", _to_cpu), ("cuda", _to_cuda)):
-        idle, redirection = IdleCalls(kinds, ("device", "dtype"), values, modes), Redirection()
-        redirection.way = _Copies(recorder, names, kinds, idle, torch._C.DisableTorchFunction).call
+    methods: dict[str, _Names] = {"to": Targets(torch).of, "cpu": _to_cpu, "cuda": _to_cuda}
+    ways: dict[str, tuple[IdleCalls, Callable[..., Any]]] = {}
+    for name, names in methods.items():
+        idle = IdleCalls(kinds, ("device", "dtype"), values, modes)
+        ways[name] = idle, _Copies(recorder, names, kinds, idle, torch._C.DisableTorchFunction).call
+    if is_built(torch):  # for GPUs; elsewhere a tensor's number is there
+        idle = IdleCalls(kinds, ("is_cuda",), values, modes)
+        asking = _Asking(recorder.section(WAIT), kinds, idle, torch._C.DisableTorchFunction).call
+        ways |= dict.fromkeys(_ASKING, (idle, asking))
+        waiting, waits = recorder.timed_section(WAIT, NO_SITE), Layer()
+        for path in ("synchronize", "Event.synchronize", "Stream.synchronize"):
+            patches.section(torch.cuda, path, waiting, waits)
+        patches.section(torch.cuda, EMPTYING, recorder.timed_section(EMPTYING, NO_SITE))
+    for name, (idle, way) in ways.items():
+        redirection = Redirection()
+        redirection.way = way
         method = getattr(torch.Tensor, name)
         ours: Any = OutermostFunction(method, own, layer, choice=idle, redirection=redirection)
         ours.__name__, ours.__doc__, ours.__objclass__ = method.__name__, method.__doc__, method.__objclass__
@@ -90,6 +113,35 @@ class _Copies:
         except Exception:
             # A sparse tensor has no such number; wrong arguments are the method's own errors.
             return None, 0
+
+
+class _Asking:
+    """The calls that ask a tensor for its number and are not known to find it on the CPU.
+
+    Args:
+        waiting: the section of those that wait.
+        kinds: classes of tensors that have rows.
+        idle: calls for a number that is there.
+        unseen: as of `_Copies`.
+    """
+
+    def __init__(self, waiting: Section, kinds: tuple[type, ...], idle: IdleCalls, unseen: Any) -> None:
+        self._waiting = waiting
+        self._kinds = kinds
+        self._idle = idle
+        self._unseen = unseen
+
+    def call(self, method: Any, /, *args: Any, **kwargs: Any) -> Any:
+        """Call the method, in the section where its tensor is on a GPU."""
+        if not args or type(args[0]) not in self._kinds:
+            return method(*args, **kwargs)
+        with self._unseen():
+            if not (waits := args[0].is_cuda):
+                self._idle.note(args, kwargs)
+        if not waits:
+            return method(*args, **kwargs)
+        with self._waiting:
+            return method(*args, **kwargs)
 
 
 def _to_cpu(tensor: Any, _: tuple[Any, ...], __: dict[str, Any]) -> str | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from ticktree.analysis.rules.torch import EMPTYING
 from ticktree.analysis.server_side import SERVER
 from ticktree.outputs.sentences.facts import FactText
 from ticktree.outputs.writing import formatting
@@ -22,7 +23,7 @@ def slow_loader(facts: FactText) -> str:
             f"the wait for their first batches that is {facts['start_share']} of {facts.tick}"
         )
     return (
-        "Load batches in other processes, DataLoader(..., num_workers=2, persistent_workers=True): "
+        f"Load batches in other processes, DataLoader(..., num_workers={facts['workers']}, persistent_workers=True): "
         f"{facts.loop} loads them itself, for {facts['load_per_tick_ns']} per tick, {facts['load_share']} of it"
     )
 
@@ -40,6 +41,21 @@ def pageable_copies(facts: FactText) -> str:
         "Copy to the GPU from pinned memory with non_blocking=True (DataLoader(..., pin_memory=True), or a buffer of "
         f"torch.empty(..., pin_memory=True)): {facts['section']} copies "
         f"{facts['copied_per_call_bytes']} from pageable memory per call, and waits {facts['per_call_ns']} for it"
+    )
+
+
+def gpu_wait(facts: FactText) -> str:
+    used = f"the GPU is in use {facts['gpu_used_share']} of the time"
+    if facts["kind"] == EMPTYING:
+        return (
+            "Do not call torch.cuda.empty_cache() in each tick: it takes "
+            f"{facts['waited_per_tick_ns']} of {facts.tick}, and what it gives back is allocated again; {used}"
+        )
+    waits = counted(round(facts.number("waits_per_tick")), "wait")
+    return (
+        "Ask the GPU for numbers less often (item(), float(), torch.cuda.synchronize()): keep them as tensors, and "
+        f"read them every hundredth tick: {waits} for it take {facts['waited_per_tick_ns']} of {facts.tick}, "
+        f"and {used}"
     )
 
 
@@ -265,19 +281,18 @@ def impossible_rate(facts: FactText) -> str:
     rate, ceiling = facts[f"declared_{kind}_per_s"], facts[f"ceiling_{kind}_per_s"]
     amount = f"{facts[f'per_call_{kind}']} in {facts['per_call_ns']} is {rate}"
     over = f"{facts['too_fast_factor']} the {ceiling} it can reach"
-    if not facts.number("is_certain"):
+    if facts.number("gpus"):
+        text = f"{name} is faster than this machine's processor can be: {amount}, {over}"
+    elif not facts.number("is_certain"):
         text = f"{name} is faster than this machine can be in float32: {amount}, {over}; "
         text += "right only in bfloat16 or float16"
-    elif facts.number("gpus"):
-        text = f"{name} is faster than this machine's processor can be: {amount}, {over}; "
-        text += "did the program wait for the GPU?"
     else:
         text = f"{name} is faster than this machine can be: {amount}, {over}. {_wrong_work(facts)}"
     if "others" in facts:
         text += f"; the same holds for {facts['others']}"
         more = facts.number("more_sections") - len(facts["others"].split(", "))
         text += f" and {counted(round(more), 'more section')}" if more > 0 else ""
-    return text
+    return f"{text}; did the program wait for the GPU?" if facts.number("gpus") else text
 
 
 def _wrong_work(facts: FactText) -> str:

@@ -53,6 +53,14 @@ def machine_pieces(profile: Profile) -> Iterator[str]:
         yield f"waiting for one {formatting.share(waiting)} of the time it could run"
 
 
+def _gpu_pieces(context: Context) -> Iterator[str]:
+    """Yield the share of the first main loop's time in which its GPU was in use, where it is known."""
+    loop = next((view for view in context.main_loops if view.loop is not None), None)
+    used = context.gpu_used(loop) if loop is not None else None
+    if loop is not None and used is not None:
+        yield f"GPU in use {formatting.share(used)} of {visible(loop.name)}"
+
+
 def lost(profile: Profile, timeline: Timeline) -> dict[str, int]:
     """Return the losses that are not 0, by kind, the calls that the timeline did not keep included."""
     # The timeline of a running program is read after its profile, and has overwritten more.
@@ -114,7 +122,7 @@ def _facts(context: Context, options: ViewOptions) -> Iterator[tuple[str, str]]:
     if options.all:
         yield "host", fact(profile, "host")
     yield "machine", _machine(profile)
-    yield "gpus", fact(profile, "gpus")
+    yield "gpus", formatting.gpus(fact(profile, "gpus"), fact(profile, "gpu"))
     versions = {".".join(str(value).split(".")[:2]) for value in profile.metadata.get("python", ())}
     yield "python", f"Python {visible(', '.join(sorted(versions)))}" if versions else ""
     imported = {gauge.partition("/")[0] for gauge in profile.gauges} | threads(profile.gauges).keys()
@@ -127,6 +135,7 @@ def _facts(context: Context, options: ViewOptions) -> Iterator[tuple[str, str]]:
     if True in profile.metadata.get("waited_for_devices", ()):
         yield "device_sync", "sections waited for their device: not the program's own schedule"
     yield from (("cores", piece) for piece in machine_pieces(profile))
+    yield from (("gpu_used", piece) for piece in _gpu_pieces(context))
     if options.all:
         clock = fact(profile, "clock")
         yield "clock", f"host clock, {clock}" if clock else ""

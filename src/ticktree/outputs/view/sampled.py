@@ -38,7 +38,7 @@ _PACKAGES = ("site-packages/", "dist-packages/")
 # Notes on a thread's states; running code needs none.
 _STATES = {
     "gil": "waits for the GIL",
-    "lock": "waits for a lock",
+    "lock": "waits for another thread",
     "sleep": "sleeps",
     "io": "waits for data",
     "blocked": "is blocked",

@@ -173,3 +173,10 @@ UNITS: Mapping[str, Callable[[float], str]] = {
     "score": lambda score: f"{score:.1f}",
     "reading": reading,
 }
+
+
+def gpus(number: str, model: str = "") -> str:
+    """Return the GPUs of a machine, as "NVIDIA H200" or "8 GPUs"; "" for none."""
+    if not number or not model:
+        return number and f"{number} GPU{'' if number == '1' else 's'}"
+    return model if number == "1" else f"{number} × {model}"
