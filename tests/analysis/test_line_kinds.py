@@ -24,6 +24,7 @@ from ticktree.profile.noted_lines import (
     POLL,
     POOL,
     PROGRAM,
+    TABLE_ROW,
 )
 
 FILE = "train.py"
@@ -90,6 +91,11 @@ def kinds(source, *numbers):
         ("while rclpy.ok(): time.sleep(0.02)\n", set()),  # the thread has nothing else to do
         ("while True: time.sleep(1)\n", set()),
         ("while not job.done(): step(); time.sleep(0.02)\n", set()),
+        ("row = self.frame.iloc[at].to_numpy()\n", {TABLE_ROW}),
+        ("x = frame.iat[at, 3] + frame.at[at, 'x']\n", {TABLE_ROW}),
+        ("for _, row in frame.iterrows(): f(row)\n", {TABLE_ROW}),
+        ("x = frame.iloc[:, 3]\n", set()),  # a column
+        ("x = frame.iloc[at : at + 64]\n", set()),
         ("with multiprocessing.Pool(2) as pool:\n    pool.map(f, x)\n", {LOCK, POOL}),
         ("with :\n", set()),
         (None, set()),

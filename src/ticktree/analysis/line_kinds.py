@@ -29,6 +29,7 @@ from ticktree.profile.noted_lines import (
     POLL,
     POOL,
     PROGRAM,
+    TABLE_ROW,
     NotedLines,
 )
 
@@ -42,6 +43,7 @@ _PICKLERS = frozenset({"pickle", "cloudpickle", "dill"})
 _BY_NAME = {
     "deepcopy": DEEP_COPY,
     "commit": COMMIT,
+    "iterrows": TABLE_ROW,
     **dict.fromkeys(("run", "call", "check_call", "check_output", "getoutput", "Popen"), PROGRAM),
     **dict.fromkeys(("Pool", "ThreadPool", "ProcessPoolExecutor", "ThreadPoolExecutor"), POOL),
 }
@@ -50,6 +52,8 @@ _DRAWS = frozenset({"sample", "choice", "choices"})
 _CLOCKS = frozenset(
     {"time", "monotonic", "perf_counter", "time_ns", "monotonic_ns", "perf_counter_ns", "now", "ok"}
 )
+# By these a table is subscripted for one row or one cell.
+_ROWS = frozenset({"iloc", "iat", "at"})
 _JOINS = frozenset({"append", "concatenate", "vstack", "hstack", "cat"})
 # Calls that work on one number, so that a loop of them can be a few operations on arrays.
 _OF_NUMBERS = frozenset(
@@ -143,6 +147,14 @@ def _permutations(node: ast.Subscript) -> _Lines:
     name = _dotted(call.func).rpartition(".")[2] if isinstance(call, ast.Call) else ""
     if name in ("permutation", "randperm") and isinstance(index, ast.Slice) and index.lower is None:
         yield call.lineno, PERMUTATION
+
+
+def _rows_of_tables(node: ast.Subscript) -> _Lines:
+    """Yield the line that takes a row, or a cell, out of a table: `frame.iloc[i]`."""
+    if isinstance(node.value, ast.Attribute) and node.value.attr in _ROWS:
+        index = node.slice.elts[0] if isinstance(node.slice, ast.Tuple) and node.slice.elts else node.slice
+        if not isinstance(index, ast.Slice):
+            yield node.lineno, TABLE_ROW
 
 
 def _arrays_of_lists(function: ast.FunctionDef | ast.Module) -> _Lines:
@@ -276,7 +288,7 @@ _FINDERS: Mapping[type[ast.AST], tuple[Callable[..., _Lines], ...]] = {
     ast.With: (_locks_by_with,),
     ast.Call: (_calls,),
     ast.Assign: (_growing_arrays,),
-    ast.Subscript: (_permutations,),
+    ast.Subscript: (_permutations, _rows_of_tables),
     ast.For: (_element_loops,),
     ast.While: (_polls,),
     ast.FunctionDef: (_arrays_of_lists,),

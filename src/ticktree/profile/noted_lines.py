@@ -30,6 +30,7 @@ POOL = "pool"
 CONVERSION = "conversion"
 DEQUE = "deque"
 POLL = "poll"
+TABLE_ROW = "table-row"
 
 
 class _Inside(NamedTuple):
@@ -65,6 +66,7 @@ KINDS: Mapping[str, _Inside] = {
     CONVERSION: _Inside(_ARRAYS),
     DEQUE: _Inside(("/random.py",), is_native=False),
     POLL: _Inside(states=frozenset({"sleep"})),
+    TABLE_ROW: _Inside(("/pandas/",), is_native=False),
 }
 
 NotedLines = Mapping[tuple[str, int], frozenset[str]]

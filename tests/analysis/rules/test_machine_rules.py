@@ -191,7 +191,8 @@ def test_without_readings_or_with_those_of_several_machines_nothing_is_said():
 def test_one_thread_whose_cores_others_take_is_in_contention():
     (one,) = found(ContendedRule(), used=[0.7] * 9, others=[1.3] * 9, waiting=[0.3] * 9)
     assert one.message.startswith(
-        "other processes use 1.3 of 2 cores, and the run waits for one 30% of the time"
+        "in the worst quarter of its seconds, the run waits for a core for at least 30% of the time it could run, and "
+        "other processes use 1.3 of 2 cores: "
     )
     assert one.facts["cores_used_by_others"] == pytest.approx(1.3)
 
@@ -210,7 +211,7 @@ def test_who_waits_for_nobody_else_is_not_in_contention():
 
 def test_time_that_the_hypervisor_takes_is_told():
     (one,) = found(ContendedRule(), used=[1.0] * 9, others=[0.0] * 9, steal=[0.12] * 9)
-    assert one.message.startswith("the hypervisor gives 12% of this virtual machine's time to others")
+    assert "the hypervisor gives at least 12% of this virtual machine's time to others" in one.message
     assert found(ContendedRule(), used=[1.0] * 9, others=[0.0] * 9, steal=[0.01] * 9) == []
 
 

@@ -294,14 +294,14 @@ def _fewer_threads(facts: FactText) -> str:
 def contended(facts: FactText) -> str:
     if facts["by"] == "hypervisor":
         return (
-            f"the hypervisor gives {facts['stolen_share']} of this virtual machine's time to others, in a quarter of "
-            "the run's seconds: nothing in the program can change that"
+            "in the worst quarter of the run's seconds, the hypervisor gives at least "
+            f"{facts['stolen_share']} of this virtual machine's time to others: nothing in the program can change that"
         )
     of = f" of {facts.number('cores'):g} cores" if "cores" in facts else " cores"
     return (
-        f"other processes use {facts.number('cores_used_by_others'):.1f}{of}, and the run waits for one "
-        f"{facts['waiting_share']} of the time it could run, in a quarter of its seconds: measure on an idle machine, "
-        "or pin the run to cores that nothing else uses"
+        f"in the worst quarter of its seconds, the run waits for a core for at least {facts['waiting_share']} of the "
+        f"time it could run, and other processes use {facts.number('cores_used_by_others'):.1f}{of}: measure on an "
+        "idle machine, or pin the run to cores that nothing else uses"
     )
 
 

@@ -126,6 +126,10 @@ _LINES: Mapping[str, tuple[str, str]] = {
         "Wait for what the loop polls for, as result(), get(), wait() and join() do, and do not sleep",
         "the sleep at",
     ),
+    lines.TABLE_ROW: (
+        "Take the columns out of the table once, as arrays (to_numpy()), and index these",
+        "the row of a table at",
+    ),
     lines.POOL: ("Keep one pool of workers and give it all the work", "the pool made, and ended, at"),
 }
 
