@@ -5,10 +5,12 @@ from dataclasses import replace
 import pytest
 
 import ticktree
+from support.example_samples import stack
 from support.findings import findings
 from support.steady_loops import MS, US, loop_of
 from ticktree.analysis.rules.memory import GarbageCollectionRule
 from ticktree.profile.loop import Causes
+from ticktree.profile.samples import CodeLine, Samples, Weight
 
 
 def found(profile):
@@ -95,3 +97,13 @@ def test_a_run_without_loops_is_told_by_the_life_of_its_process():
     )
     assert one.path == ""
     assert found(without_loops(9 * MS)) == []
+
+
+@pytest.mark.parametrize(("importing", "is_told"), [(40, True), (60, False)])
+def test_a_run_that_mostly_imports_has_nothing_to_freeze(importing, is_told):
+    program, module = CodeLine("<module>", "main.py", 1), CodeLine("<module>", "torch/__init__.py", 9)
+    stacks = {
+        stack("", program, module, CodeLine("load", "torch/__init__.py", 3)): Weight(importing),
+        stack("", program, CodeLine("work", "main.py", 5)): Weight(100 - importing),
+    }
+    assert bool(found(replace(without_loops(25 * MS), samples=Samples(stacks)))) == is_told

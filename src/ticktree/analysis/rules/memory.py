@@ -52,6 +52,8 @@ MOST_DROP_SHARE = 0.1
 LEAST_GC_SHARE = 0.02
 # Of a run without ticks, whose imports alone may be a few seconds with many collections. Our own choice.
 LEAST_GC_SHARE_OF_RUN = 0.1
+# A program that imports for longer has its collections there, before there is anything to freeze. Our own choice.
+MOST_IMPORT_SHARE = 0.5
 # The collector caused a worst tick if its pause explains this share of the tick's time beyond the median.
 EXPLAINS_SHARE = 0.5
 # One of the worst ticks may be chance; of those kept, this many are a habit.
@@ -269,7 +271,7 @@ class GarbageCollectionRule:
     def find(self, context: Context) -> Iterator[Finding]:
         """Yield a finding for each loop whose pauses are 2% of its ticks, or make its worst ones, or for the run."""
         share = 0.0 if context.profile.loops else _gc_share_of_run(context.profile)
-        if share >= LEAST_GC_SHARE_OF_RUN:
+        if share >= LEAST_GC_SHARE_OF_RUN and _import_share(context.profile) <= MOST_IMPORT_SHARE:
             claim = Claim(share, paths.ROOT)
             yield Finding(rule=self.name, claim=claim, path=paths.ROOT, facts={"gc_share": share})
         for _, loop in sorted(context.profile.loops.items()):
@@ -292,6 +294,18 @@ def _gc_share_of_run(profile: Profile) -> float:
     first = min(known, key=lambda writer: (writer.started_ns, writer.id), default=None)
     life_ns = 0 if first is None else (first.last_ns or 0) - (first.started_ns or 0)
     return min(1.0, first.gc_ns / life_ns) if first is not None and life_ns > 0 else 0.0
+
+
+def _import_share(profile: Profile) -> float:
+    """Return the share of samples that were taken while the program imported modules; 0 without samples."""
+    if profile.samples is None or not profile.samples.count:
+        return 0.0
+    importing = sum(
+        weight.count
+        for stack, weight in profile.samples.stacks.items()
+        if sum(line.function == "<module>" for line in stack.lines) > 1  # the program itself is one
+    )
+    return importing / profile.samples.count
 
 
 def _gc_share(loop: Loop) -> float:
