@@ -150,3 +150,17 @@ def test_an_ending_is_said_in_words(status, text):
 )
 def test_gpus_are_named_where_their_model_is_known(number, model, text):
     assert formatting.gpus(number, model) == text
+
+
+@pytest.mark.parametrize(
+    ("phrase", "one"),
+    [
+        ("modules not instrumented", "1 module not instrumented"),
+        ("processes without room", "1 process without room"),
+        ("device times not known", "1 device time not known"),
+        ("unwound", "1 unwound"),
+    ],
+)
+def test_one_of_many_is_said_in_the_singular(phrase, one):
+    assert formatting.counted_phrase(1, phrase) == one
+    assert formatting.counted_phrase(2, phrase) == f"2 {phrase}"

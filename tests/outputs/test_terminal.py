@@ -76,7 +76,7 @@ def test_a_terminal_narrower_than_can_be_drawn_on_is_drawn_on_all_the_same():
 def test_losses_are_announced():
     assert "Not recorded: 2 unwound" in shown(control())
     many = replace(control(), losses={"names_cut": 1, "unwound": 12_345, "none": 0})
-    assert "Not recorded: 1 names cut, 12,345 unwound\n" in shown(many)
+    assert "Not recorded: 1 name cut, 12,345 unwound\n" in shown(many)
     assert "Not recorded" not in shown(training())
 
 

@@ -90,7 +90,7 @@ def headline(context: Context, options: ViewOptions) -> list[str]:
 def losses(profile: Profile) -> list[str]:
     """Return the losses, piece by piece; empty if there are none."""
     lost = [
-        f"{formatting.count(number)} {visible(what).replace('_', ' ')}"
+        formatting.counted_phrase(number, visible(what).replace("_", " "))
         for what, number in sorted(profile.losses.items())
         if number and what != BEFORE_THE_TIMELINE
     ]

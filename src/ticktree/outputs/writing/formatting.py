@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import signal
 from collections.abc import Callable, Mapping
 
@@ -42,6 +43,16 @@ def count(number: int | None) -> str:
 def counted(number: int, noun: str) -> str:
     """Return a number with its noun: 1 loop, 2 loops, 2 switches."""
     return f"{count(number)} {noun if number == 1 else _plural(noun)}"
+
+
+def counted_phrase(number: int, phrase: str) -> str:
+    """Return a number with a phrase in the plural: 1 module not instrumented, 2 modules not instrumented."""
+    if number != 1:
+        return f"{count(number)} {phrase}"
+    words = phrase.split(" ")
+    plural = next((at for at, word in enumerate(words) if word.endswith("s") and not word.endswith("ss")), 0)
+    words[plural] = re.sub(r"(?<=ss|ch)es$|s$", "", words[plural])
+    return f"1 {' '.join(words)}"
 
 
 def _plural(noun: str) -> str:
