@@ -110,10 +110,8 @@ def gpu_used_during(profile: Profile, windows: Windows) -> float | None:
     """
     if not windows.counts:
         return None
-    first_ns, last_ns = (
-        min(windows.counts) * windows.width_ns,
-        (max(windows.counts) + 1) * windows.width_ns,
-    )
+    first_ns = min(windows.counts) * windows.width_ns
+    last_ns = (max(windows.counts) + 1) * windows.width_ns
     means = []
     for readings in names.gpus(profile.gauges).values():
         used = readings["used"].windows if "used" in readings else GaugeWindows()

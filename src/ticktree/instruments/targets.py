@@ -94,9 +94,8 @@ class Instrument:
         layers: dict[str, Layer] = {}
         modules = dict.fromkeys((*(target.path.partition(":")[0] for target in self.targets), *self._hooks))
         with losses.installing(losses.current()[0] or self.distribution, self.distribution):
-            if (
-                self._used_by
-            ):  # refuses here, for all modules at once: these may be imported by its first call
+            if self._used_by:
+                # Refuses for all modules at once, and early: the first call of this function may import them.
                 self._patches.watch(self._used_by.partition(":")[0], lambda *_: self._require_tested())
             for name in modules:
                 self._patches.watch(name, self._applying(name, recorder, layers))
