@@ -14,8 +14,12 @@ INFERENCE = "inference"
 PREPROCESSING = "preprocessing"
 QUEUE_MERGE = "queue merge"
 GUIDANCE = "guidance"
+EVALUATION = "evaluation"
 PREVIOUS_ACTIONS = "previous actions"
 ROUND_TRIP = "round trip"
+
+# What the instrument of torch calls a forward pass, before its module's name.
+FORWARD = "forward "
 
 # A section that sends actions or reads sensors acts on a robot or a simulated one: it is not a policy that acts.
 _ON_A_ROBOT = ("get observation*", "read observation*", "send action*", "execute and wait*")
@@ -40,6 +44,7 @@ _STEPS = Categories(
             *("get obs*", "round trip*", "http*", "grpc", "rpc", "request*", "response*", "socket*", "ping"),
             *("serial read", "serial write"),
         ),
+        EVALUATION: ("evaluat* policy", "policy evaluation"),  # whole episodes, and no inference alone
         INFERENCE: (
             *("inference*", "infer", "predict*", "sample action*", "select action*", "denois*"),
             *("policy", "act", "forward*", "model"),
@@ -115,6 +120,12 @@ def inference(view: LoopView, context: Context) -> list[SectionView]:
     wide = [section for section in every if _holds(section, PREPROCESSING) or _holds(section, QUEUE_MERGE)]
     narrow = [section for section in every if section not in wide]
     return _outermost([section for section in every if section in narrow or not _any_below(section, narrow)])
+
+
+def modules_in(section: SectionView) -> list[SectionView]:
+    """Return the outermost forward passes of torch modules in a section, itself included; else the section."""
+    forward = [each for each in (section, *section.all_below()) if each.name.startswith(FORWARD)]
+    return _outermost(forward) or [section]
 
 
 def per_tick_ns(sections: Sequence[SectionView]) -> float:

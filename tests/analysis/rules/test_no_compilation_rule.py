@@ -84,3 +84,29 @@ def test_torchscript_is_compiled_already(program, model):
         with program.recorder.section("policy_inference"):
             program.spend(f"forward {model}", 100)
     assert program.found(RULE) == []
+
+
+def acting(program, name, forward_ms, rest_ms):
+    program.gauge(COMPILED_GAUGE, 0)
+    for _ in program.ticks(20):
+        with program.inside(name):
+            program.spend("forward Sequential", forward_ms)
+            program.spend("distribution", rest_ms)
+    return program.found(RULE)
+
+
+def test_of_inference_only_the_forward_passes_can_be_compiled(program):
+    assert acting(program, "policy predict", forward_ms=0.15, rest_ms=0.85) == []
+
+
+def test_a_forward_pass_that_is_most_of_it_is_told(program):
+    (found,) = acting(program, "policy predict", forward_ms=8, rest_ms=2)
+    assert found.path.endswith("policy predict/forward Sequential")
+    assert found.saving.share == pytest.approx(0.8 * (1 - 1 / 2.27))
+
+
+def test_the_evaluation_of_a_policy_is_no_inference(program):
+    program.gauge(COMPILED_GAUGE, 0)
+    for _ in program.ticks(20):
+        program.spend("evaluate_policy", 90)
+    assert program.found(RULE) == []

@@ -13,7 +13,7 @@ from ticktree.analysis.finding import LEAST_SHARE, Claim, Fact, Finding
 from ticktree.analysis.loops import DOMINATES_SHARE, LEAST_TICKS, LoopView, SectionView
 from ticktree.analysis.machine import Machine, most_saved_by_overlap
 from ticktree.analysis.rules.machine import COMPILED_GAUGE
-from ticktree.analysis.section_kinds import inference, per_tick_ns
+from ticktree.analysis.section_kinds import inference, modules_in, per_tick_ns
 from ticktree.profile import Loop, Node, Profile
 from ticktree.profile import path as paths
 from ticktree.profile.measures import HOST, REMOTE
@@ -342,7 +342,8 @@ class NoCompilationRule:
         if not _known_not_to_compile(context.profile) or _looks_for_anomalies(context.profile):
             return
         for view in context.repeated:
-            model = [section for section in inference(view, context) if _infers_here(section)]
+            modules = [each for section in inference(view, context) for each in modules_in(section)]
+            model = [section for section in modules if _infers_here(section)]
             model_ns = per_tick_ns(model)
             share = view.share(model_ns) * (1 - 1 / TYPICAL_FACTOR)
             if view.needed_share(model_ns) < DOMINATES_SHARE or share < LEAST_SHARE or _has_time(view):
