@@ -49,7 +49,7 @@ from ticktree.analysis.rules.robot import (
     QueueMergeRule,
     RoundTripRule,
 )
-from ticktree.analysis.rules.sections import BlockingWritesRule, CriticalRule, SlowRule
+from ticktree.analysis.rules.sections import BlockingWritesRule, CriticalRule, EvaluationRule, SlowRule
 from ticktree.analysis.rules.tasks import BlockedEventLoopRule
 from ticktree.analysis.rules.torch import (
     AnomalyDetectionRule,
@@ -111,6 +111,7 @@ RULES: Sequence[Rule] = (
     CopiedTwiceRule(),
     AllocationRule(),
     BlockingWritesRule(),
+    EvaluationRule(),
     PreprocessingRule(),
     HorizonRule(),
     GuidanceRule(),

@@ -1,4 +1,4 @@
-"""Rules about sections that are large: a great part of a tick, long calls, writes that wait for the disk."""
+"""Rules about sections that are large: much of a tick, long calls, writes that wait for the disk, evaluations."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import ClassVar
 from ticktree.analysis.bottlenecks import Bottleneck
 from ticktree.analysis.context import Context
 from ticktree.analysis.finding import LEAST_SHARE, Claim, Fact, Finding, Thresholds
+from ticktree.analysis.section_kinds import EVALUATION, per_tick_ns, sections_of
 
 # Less of a tick is not worth a line, however long it takes. Our own choice.
 TRIFLE_SHARE = 0.05
@@ -16,6 +17,11 @@ TRIFLE_SHARE = 0.05
 DISK_SECTIONS = frozenset({"os.fsync", "os.fdatasync", "os.sync"})
 # Fewer are occasional checkpoints, without which a run could not continue after a crash. Our own choice.
 LEAST_SYNCS = 10
+
+# A curve of a training's progress is worth some of its time. Our own choice.
+EVALUATED_SHARE = 0.2
+# Fewer may be of its beginning and end.
+LEAST_EVALUATIONS = 3
 
 
 class CriticalRule:
@@ -70,18 +76,45 @@ class BlockingWritesRule:
             if view.loop is None or calls < LEAST_SYNCS:
                 continue
             largest = max(synced, key=lambda each: each.total_ns)
-            per_tick_ns = sum(each.total_ns for each in synced)
             yield Finding(
                 rule=self.name,
-                claim=Claim(view.share(per_tick_ns), view.path),
+                claim=Claim(view.share(per_tick_ns(synced)), view.path),
                 path=largest.path,
                 facts={
                     "section": largest.path,
                     "calls": calls,
-                    "per_tick_ns": per_tick_ns,
+                    "per_tick_ns": per_tick_ns(synced),
                     "per_call_ns": largest.call_ns,
                 },
             )
+
+
+class EvaluationRule:
+    """A training evaluates its policy for much of its time.
+
+    Finds each main loop a fifth of which, or more, is evaluations; see docs/rules/evaluation.md.
+    """
+
+    name: ClassVar[str] = "evaluation"
+
+    def find(self, context: Context) -> Iterator[Finding]:
+        """Yield a finding for each such loop, at the longest of its evaluations."""
+        for view in context.main_loops:
+            evaluations = sections_of(view, EVALUATION, context)
+            calls, share = sum(each.count for each in evaluations), view.share(per_tick_ns(evaluations))
+            if view.loop is not None and calls >= LEAST_EVALUATIONS and share >= EVALUATED_SHARE:
+                longest = max(evaluations, key=lambda each: each.total_ns)
+                yield Finding(
+                    rule=self.name,
+                    claim=Claim(share, view.path),
+                    path=longest.path,
+                    facts={
+                        "section": longest.path,
+                        "calls": calls,
+                        "per_call_ns": longest.call_ns,
+                        "tick_share": share,
+                    },
+                )
 
 
 def _is_critical(bottleneck: Bottleneck, thresholds: Thresholds) -> bool:

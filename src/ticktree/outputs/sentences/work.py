@@ -242,6 +242,13 @@ def blocking_writes(facts: FactText) -> str:
     )
 
 
+def evaluation(facts: FactText) -> str:
+    return (
+        f"Evaluate less often, or over fewer episodes: {facts['section']} takes {facts['tick_share']} of "
+        f"{facts.tick}, in {facts['calls']} calls of {facts['per_call_ns']}"
+    )
+
+
 def buffer_copies(facts: FactText) -> str:
     size = f"{facts['per_call_bytes']} in " if "per_call_bytes" in facts else ""
     return (
