@@ -16,7 +16,9 @@ SCAN = CodeLine("Map.integrate_scan", "/home/ada/slam.py", 24)
 OTHER = CodeLine("poll", "/home/ada/slam.py", 80)
 
 
-def localizing(waits: int, works: int, *, scans: int = 50, polls: int = 0, late: int = 0) -> Profile:
+def localizing(
+    waits: int, works: int, *, scans: int = 50, polls: int = 0, late: int = 0, scan: CodeLine = SCAN
+) -> Profile:
     """A loop that spends 8 of its 10 ms in `correct`, and a thread of which samples are all that is known."""
     profile = Program()
     for _ in profile.loop("filter", range(50)):
@@ -25,7 +27,7 @@ def localizing(waits: int, works: int, *, scans: int = 50, polls: int = 0, late:
     counts = {
         stack("filter/correct", CORRECT, state="gil"): waits,
         stack("filter/correct", CORRECT): works,
-        stack("", SCAN, thread="other threads"): scans,
+        stack("", scan, thread="other threads"): scans,
         stack("", OTHER, thread="other threads"): polls,
     }
     samples = sampled({key: count for key, count in counts.items() if count}, late=late)
@@ -45,6 +47,20 @@ def test_a_loop_that_waits_for_the_interpreter_names_the_function_that_holds_it(
     assert (one.path, one.loop, one.severity) == ("filter", "filter", "critical")
     assert one.saving is not None
     assert one.saving.share == pytest.approx(0.72)
+
+
+@pytest.mark.parametrize(
+    ("function", "named"),
+    [
+        ("Map.scan.<locals>.<genexpr>", "Map.scan"),
+        ("Map.scan.<listcomp>", "Map.scan"),
+        ("main.<locals>.scan", "main.scan"),
+        ("main.<locals>.scan.<locals>.<lambda>", "main.scan"),
+    ],
+)
+def test_of_an_expression_in_a_function_the_function_is_named(function, named):
+    (one,) = found(localizing(90, 10, scan=SCAN._replace(function=function)))
+    assert one.message.startswith(f"Run {named} in another process")
 
 
 @pytest.mark.parametrize(

@@ -24,6 +24,8 @@ CONVOY_OUTSIDE = 2
 CONVOY_KNOWN_SHARE = 0.5
 # A part of a tick that is worth moving a thread to another process. Our own choice.
 LEAST_GIL_SHARE = WARNING_SHARE
+# Of a generator expression or a lambda, the function around it can be moved.
+_NAMELESS = re.compile(r"(\.<locals>)?\.<(genexpr|lambda|\w+comp)>")
 _LOCKS = re.compile(r"(?:^|[\W_])lock(?:$|[\W_])", re.IGNORECASE)
 
 
@@ -143,7 +145,7 @@ class GilRule:
                     claim=Claim(view.share(waited_ns), view.path),
                     path=view.path,
                     facts={
-                        "function": holder.function,
+                        "function": _NAMELESS.sub("", holder.function).replace(".<locals>", ""),
                         "line": holder.place,
                         "waited_share": view.share(waited_ns),
                         "waited_per_tick_ns": round(waited_ns),
