@@ -148,7 +148,7 @@ def test_a_memory_file_that_is_damaged_is_a_loss_that_is_printed(here: CommandLi
     damaged = "open(glob.glob('ticktree-*/*/*.tt')[0].replace('.tt', '-9.tt'), 'w').write('x')"
     here.write("train.py", f"import glob, ticktree\nwith ticktree.section('x'): pass\n{damaged}")
     here.ticktree("run", "--quiet", "train.py")
-    assert "1 memory files damaged" in here.ticktree("report").stdout
+    assert "1 memory file damaged" in here.ticktree("report").stdout
     assert ticktree.load(here.runs()[0]).root.at("x").count == 1
 
 

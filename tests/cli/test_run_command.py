@@ -310,7 +310,7 @@ while not os.path.exists("pid of the child"):
     profile = ticktree.load(here.runs()[0])
     assert profile.root.at("child").count == 1
     assert profile.losses["processes_outlived_run"] == 1
-    assert "1 processes outlived run" in done.stderr
+    assert "1 process outlived run" in done.stderr
 
 
 @pytest.mark.parametrize(

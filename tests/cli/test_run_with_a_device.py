@@ -80,7 +80,7 @@ def test_a_program_has_its_devices_rows_and_is_not_kept_from_ending(here: Comman
     assert forward.total_ns < 50_000_000_000  # and not even that: the program waits for nothing
     assert profile.losses["device_times_not_known"] == 1
     assert "(device clock)" in printed
-    assert "1 device times not known" in printed
+    assert "1 device time not known" in printed
     assert "not the program's own schedule" not in printed
 
 
