@@ -101,3 +101,10 @@ def test_on_a_gpu_the_program_waits_where_it_asks_for_a_number(recorded) -> None
     assert waits.count == 5
     assert waits.stats.max_ns > 20_000_000  # twenty products of 2 ms and more
     assert profile.root.at("empty_cache").count == 1
+
+
+def test_a_call_with_wrong_arguments_has_torchs_own_error(torch) -> None:
+    for _ in range(2):
+        with pytest.raises(TypeError, match="item"):
+            torch.ones(()).item([1])
+    assert torch.ones(()).item() == 1

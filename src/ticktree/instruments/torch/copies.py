@@ -66,29 +66,46 @@ def wrap(patches: Patches, recorder: Recorder, torch: ModuleType) -> None:
         patches.put(torch.Tensor, name, ours)
 
 
-class _Copies:
+class _Looks:
+    """The calls of methods of plain tensors that are not known to leave nothing to record.
+
+    Args:
+        kinds: classes of tensors that have rows.
+        idle: the calls that are known to.
+        unseen: a context in which no TorchFunctionMode sees what is done.
+    """
+
+    def __init__(self, kinds: tuple[type, ...], idle: IdleCalls, unseen: Any) -> None:
+        self._kinds = kinds
+        self._idle = idle
+        self._unseen = unseen
+
+    def _concerns(self, args: tuple[Any, ...]) -> bool:
+        return bool(args) and type(args[0]) in self._kinds
+
+    def _note_idle(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """Remember calls like this one, if they can be told apart."""
+        with self._unseen(), suppress(Exception):
+            self._idle.note(args, kwargs)
+
+
+class _Copies(_Looks):
     """The calls of one method that are not known to copy nothing.
 
     Args:
         recorder: what they are recorded into.
         names: gives the name of a copy, from a tensor and the arguments; None where there is none.
-        kinds: classes of tensors that have rows.
-        idle: those that do copy nothing.
-        unseen: a context in which no TorchFunctionMode sees what is done.
+        looks: as of `_Looks`.
     """
 
-    def __init__(
-        self, recorder: Recorder, names: _Names, kinds: tuple[type, ...], idle: IdleCalls, unseen: Any
-    ) -> None:
+    def __init__(self, recorder: Recorder, names: _Names, *looks: Any) -> None:
+        super().__init__(*looks)
         self._recorder = recorder
         self._names = names
-        self._kinds = kinds
-        self._idle = idle
-        self._unseen = unseen
 
     def call(self, method: Any, /, *args: Any, **kwargs: Any) -> Any:
         """Calls the method, in a section where it copies."""
-        if not args or type(args[0]) not in self._kinds:
+        if not self._concerns(args):
             return method(*args, **kwargs)
         tensor = args[0]
         with self._unseen():
@@ -99,8 +116,7 @@ class _Copies:
                 return method(*args, **kwargs)
         result = method(*args, **kwargs)
         if result is tensor:
-            with self._unseen(), suppress(Exception):
-                self._idle.note(args, kwargs)
+            self._note_idle(args, kwargs)
         return result
 
     def _look(self, tensor: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[str | None, int]:
@@ -115,33 +131,30 @@ class _Copies:
             return None, 0
 
 
-class _Asking:
+class _Asking(_Looks):
     """The calls that ask a tensor for its number and are not known to find it on the CPU.
 
     Args:
         waiting: the section of those that wait.
-        kinds: classes of tensors that have rows.
-        idle: calls for a number that is there.
-        unseen: as of `_Copies`.
+        looks: as of `_Looks`.
     """
 
-    def __init__(self, waiting: Section, kinds: tuple[type, ...], idle: IdleCalls, unseen: Any) -> None:
+    def __init__(self, waiting: Section, *looks: Any) -> None:
+        super().__init__(*looks)
         self._waiting = waiting
-        self._kinds = kinds
-        self._idle = idle
-        self._unseen = unseen
 
     def call(self, method: Any, /, *args: Any, **kwargs: Any) -> Any:
         """Call the method, in the section where its tensor is on a GPU."""
-        if not args or type(args[0]) not in self._kinds:
+        if not self._concerns(args):
             return method(*args, **kwargs)
         with self._unseen():
-            if not (waits := args[0].is_cuda):
-                self._idle.note(args, kwargs)
-        if not waits:
-            return method(*args, **kwargs)
-        with self._waiting:
-            return method(*args, **kwargs)
+            waits = args[0].is_cuda
+        if waits:
+            with self._waiting:
+                return method(*args, **kwargs)
+        result = method(*args, **kwargs)
+        self._note_idle(args, kwargs)
+        return result
 
 
 def _to_cpu(tensor: Any, _: tuple[Any, ...], __: dict[str, Any]) -> str | None:
