@@ -63,6 +63,11 @@ class Context:
         """Those that a report leads with."""
         return main_loops(self.loops)
 
+    @property
+    def first_loop(self) -> LoopView | None:
+        """The first of these, of a run that has loops."""
+        return next((view for view in self.main_loops if view.loop is not None), None)
+
     @cached_property
     def line_times(self) -> Sequence[LineTime]:
         """The times of the main loops' sections at lines of note."""
@@ -72,7 +77,7 @@ class Context:
     def startup_ns(self) -> int | None:
         """The time from the start of the program to the first tick of its first main loop; None if it is unknown."""
         starts = [value for value in self.profile.metadata.get("started_ns", ()) if isinstance(value, int)]
-        loop = next((view.loop for view in self.main_loops if view.loop is not None), None)
+        loop = self.first_loop.loop if self.first_loop is not None else None
         if len(starts) != 1 or loop is None or loop.first_ticks is None:
             return None
         took_ns = loop.first_ticks.started_wall_ns - starts[0]

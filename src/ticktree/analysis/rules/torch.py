@@ -153,28 +153,32 @@ class SlowLoaderRule:
     def find(self, context: Context) -> Iterator[Finding]:
         """Yield a finding for each main loop that loads for longer than receiving would take, or starts workers."""
         machine = Machine(context.profile)
-        most_share = most_saved_by_overlap(machine)
         for view in context.main_loops:
             for section in view.path_sections if view.loop is not None else ():
-                workers = _workers(section, machine)
-                rest_ns = max(view.tick_ns - section.total_ns, section.total_ns / workers)
-                saved_ns = view.tick_ns - rest_ns - RECEIVING_NS * section.calls
-                share = min(view.share(max(0.0, saved_ns)), most_share)
-                is_loading = section.name == LOADING and section.count >= LEAST_TICKS
-                if is_loading and share >= LEAST_LOADED_SHARE:
-                    yield Finding(
-                        rule=self.name,
-                        claim=Claim(share, view.path),
-                        path=section.path,
-                        facts={
-                            "workers": workers,
-                            "load_per_tick_ns": section.total_ns,
-                            "load_share": section.share,
-                            "per_batch_ns": section.call_ns,
-                        },
-                    )
+                if section.name == LOADING and section.count >= LEAST_TICKS:
+                    yield from _loaded(section, machine)
                 if section.name == STARTING and section.count >= LEAST_STARTS:
                     yield from _restarted(section)
+
+
+def _loaded(load: SectionView, machine: Machine) -> Iterator[Finding]:
+    """Yield a finding for batches that other processes would load sooner, even if they have to be received."""
+    view, workers = load.view, _workers(load, machine)
+    rest_ns = max(view.tick_ns - load.total_ns, load.total_ns / workers)
+    saved_ns = view.tick_ns - rest_ns - RECEIVING_NS * load.calls
+    share = min(view.share(max(0.0, saved_ns)), most_saved_by_overlap(machine))
+    if share >= LEAST_LOADED_SHARE:
+        yield Finding(
+            rule=SlowLoaderRule.name,
+            claim=Claim(share, view.path),
+            path=load.path,
+            facts={
+                "workers": workers,
+                "load_per_tick_ns": load.total_ns,
+                "load_share": load.share,
+                "per_batch_ns": load.call_ns,
+            },
+        )
 
 
 def _workers(load: SectionView, machine: Machine) -> int:

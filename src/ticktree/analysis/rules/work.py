@@ -178,9 +178,9 @@ class ImpossibleRateRule:
         path, is_certain = worst.rate.section.path, worst.is_certain and not ceilings.gpus
         in_loop = any(path == loop or paths.is_below(path, loop) for loop in context.profile.loops)
         facts = _facts(worst, ceilings)
-        if names[worst.rate.section.name] > 1 and paths.parent(path):  # as a layer, which every network has
-            facts["parent"] = paths.parent(path)
         name = worst.rate.section.name
+        if names[name] > 1 and paths.parent(path):  # as a layer, which every network has
+            facts["parent"] = paths.parent(path)
         others = list(
             dict.fromkeys(each.rate.section.name for each in group if each.rate.section.name != name)
         )

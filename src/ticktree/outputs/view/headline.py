@@ -55,9 +55,8 @@ def machine_pieces(profile: Profile) -> Iterator[str]:
 
 def _gpu_pieces(context: Context) -> Iterator[str]:
     """Yield the share of the first main loop's time in which its GPU was in use, where it is known."""
-    loop = next((view for view in context.main_loops if view.loop is not None), None)
-    used = context.gpu_used(loop) if loop is not None else None
-    if loop is not None and used is not None:
+    loop = context.first_loop
+    if loop is not None and (used := context.gpu_used(loop)) is not None:
         yield f"GPU in use {formatting.share(used)} of {visible(loop.name)}"
 
 
@@ -211,7 +210,6 @@ def is_doubt(finding: Finding) -> bool:
 
 def startup(context: Context) -> str:
     """Return the time until the first tick of the main loop; "" if it is unknown."""
-    if context.startup_ns is None:
+    if context.startup_ns is None or context.first_loop is None:
         return ""
-    view = next(view for view in context.main_loops if view.loop is not None)
-    return f"start-up {formatting.time(context.startup_ns)} until the first tick of {visible(view.name)}"
+    return f"start-up {formatting.time(context.startup_ns)} until the first tick of {visible(context.first_loop.name)}"
