@@ -109,7 +109,7 @@ class Context:
         return Saving(self.run_ns, self.run_ns, removed_ns)
 
     def gpu_used(self, view: LoopView) -> float | None:
-        """Return the share of a loop's time in which its GPU had something to do; None if it is not known."""
+        """Return the share of a loop's time in which the busiest GPU was in use; None if it is not known."""
         return gpu_used_during(self.profile, view.sections[0].node.windows) if view.loop is not None else None
 
     def weighed_share(self, claim: Claim, saving: Saving) -> float:

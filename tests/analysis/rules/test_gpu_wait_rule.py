@@ -7,6 +7,7 @@ import pytest
 from support.findings import findings
 from support.rule_programs import Program
 from support.steady_loops import watched
+from ticktree.analysis.rules.sections import EvaluationRule
 from ticktree.analysis.rules.torch import GpuWaitRule, PageableCopiesRule, UnusedGradientsRule
 
 TICKS, TICK_MS = 1000, 10.0
@@ -65,5 +66,7 @@ def test_what_leaves_the_gpu_as_much_to_do_saves_no_more_than_it_is_idle() -> No
     assert copies.saved_share == pytest.approx(0.2)
     (unused,) = found(training("backward with unused gradients", used=0.8), UnusedGradientsRule())
     assert unused.saved_share == pytest.approx(0.2)  # half of 40%: it is work of the GPU too
+    (evaluated,) = found(training("evaluate_policy", used=0.8), EvaluationRule())
+    assert evaluated.saved_share == pytest.approx(0.4)
     (unknown,) = found(training("copy to cuda", used=None), PageableCopiesRule())
     assert unknown.saved_share == pytest.approx(0.4)

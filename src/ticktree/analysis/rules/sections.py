@@ -106,7 +106,7 @@ class EvaluationRule:
                 longest = max(evaluations, key=lambda each: each.total_ns)
                 yield Finding(
                     rule=self.name,
-                    claim=Claim(share, view.path),
+                    claim=Claim(share, view.path, spares_gpu=True),
                     path=longest.path,
                     facts={
                         "section": longest.path,

@@ -54,7 +54,7 @@ def machine_pieces(profile: Profile) -> Iterator[str]:
 
 
 def _gpu_pieces(context: Context) -> Iterator[str]:
-    """Yield the share of the first main loop's time in which its GPU was in use, where it is known."""
+    """Yield the share of the first main loop's time in which the busiest GPU was in use, where it is known."""
     loop = context.first_loop
     if loop is not None and (used := context.gpu_used(loop)) is not None:
         yield f"GPU in use {formatting.share(used)} of {visible(loop.name)}"
