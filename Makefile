@@ -23,7 +23,7 @@ PYTEST := $(BIN)/python -m pytest
 WORKERS ?= logical
 SIDE_BY_SIDE := -n $(WORKERS) --maxprocesses 8 --dist worksteal
 
-.PHONY: help demo lock test test-latest test-core test-slow test-apart $(APART:%=test-apart-%) test-versions test-libraries gpu-check readers bench lint report-ui check-report-ui docs site wheel develop clean
+.PHONY: help demo lock test test-latest test-core test-slow test-thorough test-apart $(APART:%=test-apart-%) test-versions test-libraries gpu-check readers bench lint report-ui check-report-ui docs site wheel develop clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
@@ -40,6 +40,9 @@ test-latest: ## Run the tests of `make test` with the newest of what they need: 
 
 test-slow: $(TOGETHER:%=$(VENV)/.%) $(VENV)/.test ## Run the slow tests
 	$(PYTEST) $(SIDE_BY_SIDE) -m slow
+
+test-thorough: ## Run the slow tests with five times as many random programs, damaged files and seeds: not part of what must pass
+	TICKTREE_THOROUGH=1 $(MAKE) test-slow
 
 test-core: ## Run the recorder's C tests, without Python, under the sanitizers
 	mkdir -p build

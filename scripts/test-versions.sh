@@ -22,27 +22,43 @@ find_python() {
 }
 
 # What depends on the interpreter: what records, how it starts and ends, and what reads it. The rest is plain Python.
-core=(tests/recorder tests/run tests/files tests/machine tests/supervisor tests/profile tests/processes tests/endings tests/instruments tests/session/test_session.py
+core=(tests/recorder tests/run tests/supervisor tests/processes tests/endings tests/instruments tests/session/test_session.py
     tests/test_configuration.py)
-needed=(--no-build-isolation . --group test)
-absent=()
+needed=(--group test)
+
+# Makes .venv-VERSION: builds run side by side, each in a copy of the sources.
+make_venv() {
+    local version=$1 python=$2 inside=$3 venv=.venv-$1 lock=locks/venv-$1.txt sources
+    [ "$venv/.made" -nt "$lock" ] || { $python scripts/locked.py "$lock" create "$venv" && touch "$venv/.made"; }
+    sources=$(mktemp -d)
+    cp -a pyproject.toml setup.py README.md LICENSE src "$sources"
+    $inside "$venv/bin/python" scripts/locked.py "$lock" install --no-build-isolation "$sources" "${needed[@]}" >"$venv/install.log" 2>&1 ||
+        { cat "$venv/install.log" >&2; return 1; }
+    rm -rf "$sources"
+}
+
+absent=() present=() making=()
+declare -A inside
 for version in ${VERSIONS:-3.12 3.13 3.14 3.15}; do
     python=$(find_python "$version")
     if [ -z "$python" ]; then
         absent+=("$version")
         continue
     fi
-    venv=.venv-$version lock=locks/venv-$version.txt
-    inside=${python% *}
-    [ "$inside" != "$python" ] || inside=
     if [ "${1:-}" = --lock ]; then
-        $python scripts/locked.py "$lock" write "${needed[@]}"
+        $python scripts/locked.py "locks/venv-$version.txt" write --no-build-isolation . "${needed[@]}"
         continue
     fi
-    [ "$venv/.made" -nt "$lock" ] || { $python scripts/locked.py "$lock" create "$venv" && touch "$venv/.made"; }
-    $inside "$venv/bin/python" scripts/locked.py "$lock" install "${needed[@]}"
+    inside[$version]=${python% *}
+    [ "${inside[$version]}" != "$python" ] || inside[$version]=
+    present+=("$version")
+    make_venv "$version" "$python" "${inside[$version]}" &
+    making+=($!)
+done
+for process in "${making[@]}"; do wait "$process"; done
+for version in "${present[@]}"; do
     echo "== Python $version"
-    $inside "$venv/bin/python" -m pytest -q "$@" -m "not slow" "${core[@]}"
+    ${inside[$version]} ".venv-$version/bin/python" -m pytest -q "$@" -m "not slow" "${core[@]}"
 done
 [ ${#absent[@]} -eq 0 ] || echo "not here, so not tested: Python ${absent[*]}"
 [ ${#absent[@]} -eq 0 ] || [ "${CI:-}" != true ]

@@ -38,6 +38,7 @@ def names(node: dict[str, object]) -> Iterator[str]:
         yield from names(child)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("title", "program", "rows"), STARTS, ids=[title for title, *_ in STARTS])
 def test_a_quickstart_records_the_rows_that_it_names(title, program, rows, tmp_path, monkeypatch):
     for module in re.findall(r"^(?:import|from) (\w+)", program, re.MULTILINE):

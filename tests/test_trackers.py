@@ -89,6 +89,7 @@ def test_mlflow_has_every_number_whether_by_its_module_or_its_client(mlflow, mak
         assert [(metric.step, metric.value) for metric in history] == [(5, next(iter(expected.values())))]
 
 
+@pytest.mark.slow
 def test_an_offline_run_of_wandb_has_every_number_of_every_step(tmp_path, monkeypatch):
     wandb = pytest.importorskip("wandb", reason="wandb is not installed: nothing was logged to it")
     monkeypatch.setenv("WANDB_SILENT", "true")

@@ -249,6 +249,7 @@ def test_two_calls_are_the_ends_of_a_selected_time_by_keys_and_by_touch(open_rep
     page.locator(".details").wait_for(state="detached")
 
 
+@pytest.mark.slow
 def test_a_million_calls_are_selected_and_moved_by_the_minimap(open_report, capsys):
     recorder = ticktree.Recorder(virtual_clock=True, timeline=1_000_000)
     for tick in recorder.loop("control", range(1_000_000 // 5), hz=100, warmup=0):

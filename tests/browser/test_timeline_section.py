@@ -152,6 +152,7 @@ def test_a_phone_shows_it_without_scrolling_sideways(scheme, open_report):
     assert page.locator("canvas.timeline").evaluate(INK) > 0.1
 
 
+@pytest.mark.slow
 def test_a_million_calls_are_at_hand(open_report, capsys):
     profile, timeline = crowd(1_000_000)
     began = time.perf_counter()

@@ -133,6 +133,7 @@ def test_no_slip_of_the_pen_lets_every_regression_pass(slowed, words, said):
     assert_one_clear_line(slowed.ticktree("history", "--fail-on", "regression", *words), said)
 
 
+@pytest.mark.slow
 def test_a_burst_of_slow_runs_fails_nothing_and_what_lasts_does(slowed):
     source = (slowed.directory / "train.py").read_text()
     slowed.write("train.py", source.replace("SLOWER = 3", "SLOWER = 6"))

@@ -19,6 +19,7 @@ import pytest
 
 from support.command_line import CommandLine, run_in_process
 from support.damaged_files import damaged
+from support.thorough import part_of
 from ticktree.files.owner import Owner
 from ticktree.profile import Gauge, Histogram
 from ticktree.profile.machine import MACHINE_GAUGES
@@ -260,7 +261,7 @@ def test_a_damaged_file_is_one_clear_line_or_an_answer(kind: str, files: Command
     if kind == "a dataset":
         pytest.importorskip("duckdb")
     found = []
-    for number, words in _mutants(kind, files.directory, KINDS[kind][2]):
+    for number, words in _mutants(kind, files.directory, part_of(KINDS[kind][2])):
         began_s = time.process_time()
         try:
             status, _, said = run_in_process(*words)
@@ -284,7 +285,7 @@ def test_a_damaged_file_ends_no_process_in_another_way(kind: str, files: Command
     def limited() -> None:
         resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30))
 
-    for number, words in _mutants(kind, files.directory, 12, "alone "):
+    for number, words in _mutants(kind, files.directory, part_of(12), "alone "):
         command = [sys.executable, "-m", "ticktree", *words]
         done = subprocess.run(
             command,

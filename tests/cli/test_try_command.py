@@ -67,6 +67,7 @@ def test_a_remedy_that_has_nothing_to_change_failed_and_is_no_gain(here):
     assert "the program has nothing that sync-vector-env changes" in " ".join(done.stdout.split())
 
 
+@pytest.mark.slow
 def test_what_cannot_be_tried_is_refused_in_one_line(here):
     here.write(
         "paced.py", "import ticktree\nfor _ in ticktree.loop('control', range(30), hz=1000, pace=True): pass"

@@ -12,6 +12,7 @@ import time
 import pytest
 
 from support.crashing_programs import counts
+from support.thorough import part_of
 from ticktree.run.finishing import RunDirectory
 
 # Each writer has sections of its own name and says, now and then, how many it has left. A line is one write to a
@@ -101,7 +102,7 @@ def test_killed_at_a_random_instant_all_that_was_left_is_read_back(place, monkey
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
 def test_killed_at_hundreds_of_random_instants_all_that_was_left_is_read_back(place, monkeypatch):
-    assert trials(place, 220, monkeypatch) > 100
+    assert trials(place, part_of(220), monkeypatch) > part_of(100)
 
 
 def test_what_was_open_is_reported_as_open_with_its_age(place):

@@ -66,6 +66,7 @@ def torch() -> None:
     pytest.importorskip("torch")
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("torch")
 def test_gradients_that_no_optimizer_steps_with_are_no_longer_computed(tmp_path: Path) -> None:
     source = ACTOR_CRITIC.replace("EXTRA", "") + WRITTEN
@@ -76,6 +77,7 @@ def test_gradients_that_no_optimizer_steps_with_are_no_longer_computed(tmp_path:
     assert int(of_new) < 15  # those passes by which it was found out
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("torch")
 def test_a_pass_whose_graph_has_leaves_that_no_optimizer_knows_is_left_alone(tmp_path: Path) -> None:
     source = ACTOR_CRITIC.replace("EXTRA", "* scale").replace(
@@ -129,6 +131,7 @@ if __name__ == "__main__":
     assert new[1] == base[1]
 
 
+@pytest.mark.slow
 def test_vector_environments_of_stable_baselines3_are_made_in_the_process_itself(tmp_path: Path) -> None:
     pytest.importorskip("stable_baselines3")
     source = """
@@ -144,6 +147,7 @@ if __name__ == "__main__":
     assert new == base.replace("True", "False", 1)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("torch")
 def test_loaders_without_workers_are_given_some(tmp_path: Path) -> None:
     source = """

@@ -98,6 +98,7 @@ def stragglers(profile):
     return [found for found in findings(profile) if found.rule == "straggler"]
 
 
+@pytest.mark.slow
 def test_a_slow_rank_is_named_although_all_steps_take_the_same_time(job):
     profile = job(
         """

@@ -184,6 +184,7 @@ def test_pipes_raise_at_their_end_as_they_did(recorder):
             ours.recv()
 
 
+@pytest.mark.slow
 def test_what_was_sent_hangs_in_no_circle(recorder):
     """Where it did, the collector would find it: some versions of Python crash on the buffer of such a message."""
     context = multiprocessing.get_context("fork")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from support import live_scenes as scenes
 from support.live_snapshots import watch, watched
 from ticktree.live.app import steered
@@ -137,6 +139,7 @@ def test_help_names_every_key_and_goes_away():
     watch(test, scenes.robot())
 
 
+@pytest.mark.slow
 def test_scrolling_through_thousands_of_rows_shows_them_all():
     async def test(watcher):
         await watcher.look()
@@ -150,6 +153,7 @@ def test_scrolling_through_thousands_of_rows_shows_them_all():
     watch(test, scenes.many(1280), size=(80, 50))
 
 
+@pytest.mark.slow
 def test_processes_can_be_paged_through_and_not_past():
     async def test(watcher):
         await watcher.look()

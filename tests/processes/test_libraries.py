@@ -43,6 +43,7 @@ def test_an_async_vector_envs_workers_hang_under_the_section_that_made_it(run_se
     assert found["env step"] == 4
 
 
+@pytest.mark.slow
 @SLOW
 @pytest.mark.parametrize("method", METHODS)
 def test_a_data_loaders_workers_hang_under_the_section_that_iterates(run_session, calls, method):
@@ -71,6 +72,7 @@ def test_a_data_loaders_workers_hang_under_the_section_that_iterates(run_session
     assert profile.losses == {}
 
 
+@pytest.mark.slow
 @SLOW
 def test_processes_of_torch_multiprocessing_hang_under_the_section_that_spawned_them(run_session, calls):
     pytest.importorskip("torch", reason="torch is not installed: torch.multiprocessing is not tested")

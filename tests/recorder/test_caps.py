@@ -161,6 +161,7 @@ def test_after_a_loop_past_the_cap_at_top_level_known_sections_are_recorded():
     recorder.disable()
 
 
+@pytest.mark.slow
 def test_thousands_of_loops_past_the_default_caps_lose_nothing_else(recorder):
     for episode in range(4200):
         for _ in recorder.loop(f"episode {episode}", range(1)):

@@ -19,6 +19,7 @@ from support.recorder.programs import (
     Timed,
     programs,
 )
+from support.thorough import thorough
 
 few = settings(
     max_examples=50, deadline=None, suppress_health_check=list(HealthCheck), report_multiple_bugs=False
@@ -74,6 +75,7 @@ def test_programs_that_once_differed_give_the_accounts_of_the_reference(program)
     Player(program).play()
 
 
+@thorough
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("kind", kinds)

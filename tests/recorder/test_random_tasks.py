@@ -17,6 +17,7 @@ from support.recorder.call_stacks import Strand
 from support.recorder.comparison import assert_same
 from support.recorder.reference import Reference
 from support.recorder.virtual_event_loop import VirtualLoop
+from support.thorough import thorough
 
 few = settings(
     max_examples=60, deadline=None, suppress_health_check=list(HealthCheck), report_multiple_bugs=False
@@ -202,6 +203,7 @@ def test_random_tasks_give_the_accounts_of_the_reference(program):
     Performance().run(program)
 
 
+@thorough
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
 def test_many_random_tasks_give_the_accounts_of_the_reference():

@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from support.process_families import FAMILY, STARTED, WAKERS, family
+from support.thorough import thorough
 from ticktree.profile import Profile
 from ticktree.run import folding
 from ticktree.run.finishing import RunDirectory
@@ -344,6 +345,7 @@ def killed_everywhere(run, what, stride):
         steps += stride
 
 
+@pytest.mark.slow
 def test_a_folder_killed_between_any_two_steps_changes_nothing(run):
     steps = killed_everywhere(run, "fold_finished", stride=3)
     assert steps > 10
@@ -353,6 +355,7 @@ def test_a_folder_killed_between_any_two_steps_changes_nothing(run):
     assert {file.name for file in run.path.iterdir()} == {"run.json", "profile.json"}
 
 
+@thorough
 @pytest.mark.slow
 @pytest.mark.parametrize("what", ["fold_finished", "finish"])
 def test_a_folder_or_a_finisher_killed_at_every_single_step_changes_nothing(run, what):

@@ -203,6 +203,7 @@ left = sys.maxsize
 """
 
 
+@pytest.mark.slow
 def test_one_killed_at_any_step_of_creating_a_run_leaves_no_memory_and_no_damaged_run(root, tmp_path):
     command = [sys.executable, "-c", KILLED_WHILE_IT_CREATES_A_RUN]
     steps, created = 0, False

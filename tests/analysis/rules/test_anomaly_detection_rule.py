@@ -21,6 +21,7 @@ def step():
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("switch", "rules"),
     [

@@ -101,6 +101,7 @@ thread.join()
 """
 
 
+@pytest.mark.slow
 def test_a_marked_loop_that_shares_the_interpreter_with_a_busy_thread(tmp_path):
     profile, _ = run_sampled(tmp_path, PROGRAM, "--quiet", "--sample", "100", before="")
     assert profile.samples is not None

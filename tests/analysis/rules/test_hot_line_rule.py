@@ -135,6 +135,7 @@ for tick in ticktree.loop("train", iter(lambda: time.perf_counter() < end, False
 """
 
 
+@pytest.mark.slow
 def test_a_section_that_is_marked_keeps_the_samples_of_such_lines(tmp_path):
     profile, _ = run_sampled(tmp_path, MARKED, "--quiet", before="")
     assert profile.samples is not None

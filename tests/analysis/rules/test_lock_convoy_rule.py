@@ -157,6 +157,7 @@ for thread in threads:
 """
 
 
+@pytest.mark.slow
 def test_threads_that_share_a_lock(tmp_path):
     profile, _ = run_sampled(tmp_path, THREADS, "--quiet", before="")
     assert profile.samples is not None

@@ -122,6 +122,7 @@ for x, y in torch.utils.data.DataLoader(Items(), batch_size=8):
 """
 
 
+@pytest.mark.slow
 def test_a_real_loader_without_workers(tmp_path):
     profile, _ = run_sampled(tmp_path, PROGRAM, "--quiet", before="")
     profile = replace(profile, gauges={})  # not what else ran on this machine meanwhile

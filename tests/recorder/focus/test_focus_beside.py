@@ -292,6 +292,7 @@ def test_a_function_in_focus_says_of_itself_what_it_said_before() -> None:
         Walker.step.nothing_of_the_kind  # noqa: B018
 
 
+@pytest.mark.slow
 def test_compiled_code_computes_the_same(tmp_path: Path) -> None:
     pytest.importorskip("torch")
     program = tmp_path / "compiled.py"

@@ -15,6 +15,7 @@ import pytest
 
 from support.recorder.focus_programs import PAUSE, random_program
 from support.recorder.focus_reference import Reference
+from support.thorough import part_of
 from ticktree.profile import Node
 from ticktree.recorder.focus import begin_focus, end_focus
 from ticktree.session import Recorder
@@ -171,6 +172,6 @@ def test_what_ticktree_does_at_a_garbage_collection_is_no_call_of_the_program(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("start", range(1000, 5000, 500))
-def test_four_thousand_random_programs(start: int, tmp_path: Path) -> None:
-    programs = ((seed, tmp_path / f"focus_program_{seed}.py") for seed in range(start, start + 500))
-    assert sum(compared(seed, 1 + seed % 7, path) for seed, path in programs) > 490
+def test_many_random_programs(start: int, tmp_path: Path) -> None:
+    programs = ((seed, tmp_path / f"focus_program_{seed}.py") for seed in range(start, start + part_of(500)))
+    assert sum(compared(seed, 1 + seed % 7, path) for seed, path in programs) > part_of(490)

@@ -328,6 +328,7 @@ for tick in ticktree.loop("train", range({ticks})):
 """
 
 
+@pytest.mark.slow
 def test_where_much_of_a_tick_is_in_none_of_its_sections_samples_tell(tmp_path: Path) -> None:
     profile, done = run_sampled(tmp_path, TICKS.format(self_s=0.03, ticks=40))
     assert share_of(sampled_times(profile)["train"], ["early"]) > 0.5
@@ -408,6 +409,7 @@ def refuse_to_read_others() -> None:
     assert libc.prctl(set_filter, 2, ctypes.create_string_buffer(filter_of), 0, 0) == 0
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="the number of the system call is that of x86-64")
 def test_where_the_system_refuses_one_line_says_so(tmp_path: Path) -> None:
     (tmp_path / "program.py").write_text(BEFORE + "work(0.3)\nprint('done')")
@@ -427,6 +429,7 @@ def test_where_the_system_refuses_one_line_says_so(tmp_path: Path) -> None:
         assert "Nothing was recorded" in done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="the number of the system call is that of x86-64")
 def test_a_thread_in_the_program_samples_where_the_system_refuses(tmp_path: Path) -> None:
     source = """

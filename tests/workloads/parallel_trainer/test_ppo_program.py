@@ -73,6 +73,7 @@ def trained(request, tmp_path_factory):
     return _train(tmp_path_factory.mktemp("trained"), *request.param)
 
 
+@pytest.mark.slow
 def test_the_tree_of_all_processes_has_every_part_and_adds_up(trained):
     root = trained.profile.root
     learner = f"{START}/trainer_threads/thread_root" if trained.threaded else ADVANCE
@@ -276,6 +277,7 @@ def test_workers_end_when_their_trainer_is_killed(start_method, training):
     assert not psutil.wait_procs(workers, timeout=500)[1]
 
 
+@pytest.mark.slow
 def test_an_interrupted_training_ends_in_order_and_keeps_what_it_learned(training, tmp_path):
     process = training()
     workers = _workers_of(process)

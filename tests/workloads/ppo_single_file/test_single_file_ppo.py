@@ -32,6 +32,7 @@ def test_the_program_does_not_import_ticktree():
     assert not re.search(r"^\s*(import|from) ticktree", SCRIPT.read_text(encoding="utf-8"), re.MULTILINE)
 
 
+@pytest.mark.slow
 def test_every_step_of_the_environments_and_of_the_optimizer_is_in_the_tree(recorded):
     profile = recorded.profile()
     assert profile.losses == {}
@@ -49,6 +50,7 @@ def test_steps_of_the_environments_are_ticks(recorded):
     assert recorded.profile().root.at(path).count == STEPS - 1  # the last one has no next step to end it
 
 
+@pytest.mark.slow
 def test_it_prints_the_same_with_and_without_ticktree(recorded, tmp_path):
     plain = run_script(tmp_path, SCRIPT, *SMALL)
     assert results(plain) == results(recorded)

@@ -70,6 +70,7 @@ def driver_step(profile):
     return child(profile.root, "Driver.step")
 
 
+@pytest.mark.slow
 def test_the_reference_s_tree_is_printed_by_itself(raced):
     def look(node, calls):
         for name, below in calls.items():
@@ -130,6 +131,7 @@ def test_only_the_last_frame_is_drawn_where_that_is_asked_for(tmp_path, policies
     assert (child(served, "simulate").count, child(served, "render").count) == (12, 3)
 
 
+@pytest.mark.slow
 def test_checkpoints_print_running_means_and_are_sections_where_ticktree_records(tmp_path, policies):
     asked = ["--policies", str(policies), "--frames", "2", "--steps", "6", "--checkpoints", "--after", "2"]
     ended = run_race(tmp_path, *asked, "--print-every", "2", under=["--quiet"])
@@ -142,6 +144,7 @@ def test_checkpoints_print_running_means_and_are_sections_where_ticktree_records
     assert [step.at(part).count for part in ("controller", "environment", "preprocess")] == [6, 6, 6]
 
 
+@pytest.mark.slow
 def test_it_drives_the_same_with_ticktree_and_without(tmp_path, policies):
     asked = ["--policies", str(policies), "--frames", "2", "--steps", "5", "--seed", "4"]
     outcomes = {

@@ -35,6 +35,7 @@ def profiled(tmp_path_factory):
     return ended, folder
 
 
+@pytest.mark.slow
 def test_every_operation_of_a_training_is_in_the_summary_and_in_the_report(profiled):
     ended, folder = profiled
     calls = {name: int(numbers[0]) for name, numbers in rows(ended.stderr).items()}
@@ -53,6 +54,7 @@ def test_every_operation_of_a_training_is_in_the_summary_and_in_the_report(profi
     assert "analyzer --input my.json" in ended.stdout
 
 
+@pytest.mark.slow
 def test_a_cached_background_is_drawn_once_an_episode_and_changes_nothing_else(profiled, tmp_path):
     always, _ = profiled
     once = run_script(
@@ -82,6 +84,7 @@ def test_without_profiling_nothing_is_written_and_the_same_is_learned(profiled, 
     assert rows(off.stderr) == {}
 
 
+@pytest.mark.slow
 def test_under_ticktree_the_library_s_own_rows_are_around_the_operations(tmp_path):
     under = ("-m", "ticktree", "run", "--quiet", "--out", "runs")
     ended = run_script("train.py", "--convlstm", *SMALL, cwd=tmp_path, before=under)

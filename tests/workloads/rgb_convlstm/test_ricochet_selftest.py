@@ -10,6 +10,7 @@ from support.workloads.rgb_convlstm import run_script
 CHARTS = importlib.util.find_spec("matplotlib") is not None
 
 
+@pytest.mark.slow
 def test_the_self_test_passes_and_leaves_its_files(tmp_path):
     ended = run_script("test_profiling.py", cwd=tmp_path)
     assert ended.returncode == 0, ended.stdout + ended.stderr

@@ -9,6 +9,7 @@ import torch
 from support.workloads.visual_sac import SHAPE, FixedBuffer, make_agent, make_batch
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("done", [0.0, 1.0])
 def test_on_a_fixed_batch_the_error_of_both_critics_falls(done):
     agent = make_agent(lr=1e-3, init_alpha=0.01, gamma=0.9)

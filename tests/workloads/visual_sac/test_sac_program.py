@@ -62,6 +62,7 @@ def _path():
     return os.pathsep.join([str(WORKLOADS / "visual_sac"), *filter(None, [os.environ.get("PYTHONPATH")])])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("buffer", SAMPLE)
 def test_every_part_of_the_loop_is_in_the_tree_and_the_accounts_add_up(buffer, tmp_path):
     ended = _run(["-c", RECORDED, "--buffer", buffer, *SMALL], tmp_path)
@@ -98,6 +99,7 @@ def recorded(tmp_path_factory):
     return folder, ended.stdout
 
 
+@pytest.mark.slow
 def test_the_script_prints_the_budget_that_it_is_asked_for(recorded):
     _, printed = recorded
     budgets = [line for line in printed.splitlines() if line.startswith("update ") and "mean of 2" in line]
@@ -106,6 +108,7 @@ def test_the_script_prints_the_budget_that_it_is_asked_for(recorded):
         assert row in printed
 
 
+@pytest.mark.slow
 def test_with_ticktree_off_the_program_does_the_same_and_records_nothing(recorded, tmp_path):
     outputs = [recorded[1], _run(SCRIPT, tmp_path, TICKTREE_OFF="1").stdout]
     losses = [[line for line in output.splitlines() if "critics" in line] for output in outputs]
