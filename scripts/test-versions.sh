@@ -26,15 +26,15 @@ core=(tests/recorder tests/run tests/supervisor tests/processes tests/endings te
     tests/test_configuration.py)
 needed=(--group test)
 
-# Makes .venv-VERSION: builds run side by side, each in a copy of the sources.
+# Makes .venv-VERSION: builds run side by side, each in a copy of the sources, which keeps what it compiled.
 make_venv() {
-    local version=$1 python=$2 inside=$3 venv=.venv-$1 lock=locks/venv-$1.txt sources
+    local version=$1 python=$2 inside=$3 venv=.venv-$1 lock=locks/venv-$1.txt sources=build/python-$1
     [ "$venv/.made" -nt "$lock" ] || { $python scripts/locked.py "$lock" create "$venv" && touch "$venv/.made"; }
-    sources=$(mktemp -d)
+    mkdir -p "$sources"
+    rm -rf "$sources/src"
     cp -a pyproject.toml setup.py README.md LICENSE src "$sources"
-    $inside "$venv/bin/python" scripts/locked.py "$lock" install --no-build-isolation "$sources" "${needed[@]}" >"$venv/install.log" 2>&1 ||
+    $inside "$venv/bin/python" scripts/locked.py "$lock" install --no-build-isolation "./$sources" "${needed[@]}" >"$venv/install.log" 2>&1 ||
         { cat "$venv/install.log" >&2; return 1; }
-    rm -rf "$sources"
 }
 
 absent=() present=() making=()
