@@ -41,7 +41,7 @@ READERS_LOSSES = (
     "wakes_by_unknown_processes",
     "calls_before_the_timeline",
     "parts_damaged",
-    "ray_nodes_not_read_to_their_end",
+    "ray_nodes_not_fully_read",
     "ray_nodes_died",
     "ray_milliseconds_not_collected",
     "profiles_not_merged",

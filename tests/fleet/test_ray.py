@@ -97,7 +97,7 @@ def test_a_node_that_dies_loses_what_it_had_not_handed_over_and_that_is_told(rec
     )
     assert count(profile, "train/after/Runner/sample/step") == 5, "the other node goes on"
     assert count(profile, "train/lost/Runner/last_word") is None, "what it had not handed over is not"
-    assert profile.losses["ray_nodes_not_read_to_their_end"] == 1
+    assert profile.losses["ray_nodes_not_fully_read"] == 1
     assert profile.losses["ray_milliseconds_not_collected"] > 0
 
 

@@ -147,7 +147,7 @@ def _locked() -> Iterator[None]:
 
 
 # Part of every profile before the node's last: reports of the run until then, or without it, show this loss.
-NOTHING_YET = Profile(losses={"ray_nodes_not_read_to_their_end": 1})
+NOTHING_YET = Profile(losses={"ray_nodes_not_fully_read": 1})
 
 
 class Collected(NamedTuple):
