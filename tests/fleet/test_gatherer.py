@@ -13,10 +13,12 @@ from contextlib import suppress
 import pytest
 
 from ticktree.files.owner import start_of
-from ticktree.fleet import gatherer, store_slots
+from ticktree.fleet import gatherer
+from ticktree.fleet import store as job_store
 from ticktree.fleet.gatherer import RankGatherer
 from ticktree.fleet.gatherer_process import GathererProcess
-from ticktree.fleet.store_slots import Label, StoreSlot, fetch, labels, note_rank, ranks_of
+from ticktree.fleet.store import StoreTransport, fetch, labels, note_rank, ranks_of
+from ticktree.fleet.transport import PublishedPart
 from ticktree.loading import load
 from ticktree.profile import Profile
 from ticktree.run.finishing import RunDirectory
@@ -63,8 +65,13 @@ def ticks(monkeypatch):
     return made
 
 
-def label(**known):
-    return Label("run", "host", (1,), **known)
+def part(packed=None, **known):
+    return PublishedPart("run", "host", (1,), size=len(packed or b""), packed=packed, **known)
+
+
+def transports(store):
+    """One that publishes, and one that collects."""
+    return StoreTransport(lambda: store), StoreTransport(lambda: store)
 
 
 def of_job(store, runs, *numbers, every=10):
@@ -77,46 +84,71 @@ def of_job(store, runs, *numbers, every=10):
     return found
 
 
-def test_what_is_put_there_in_pieces_is_fetched_whole(monkeypatch):
-    monkeypatch.setattr(store_slots, "PIECE_BYTES", 3)
-    store = Store()
-    place = StoreSlot(store, label())
-    assert [each.version for _, each in labels(store).items()] == [0]
-    for packed in (b"0123456789", b"abc", b"012345"):
-        place.put(store, packed, 7)
-        ((at, found),) = labels(store).items()
-        assert fetch(store, at, found) == packed
-    assert (found.ticks, found.version) == (7, 3)
+def test_what_is_put_there_in_pieces_is_collected_whole_and_once(monkeypatch):
+    monkeypatch.setattr(job_store, "PIECE_BYTES", 3)
+    sender, receiver = transports(Store())
+    for generation, packed in enumerate([None, b"0123456789", b"abc", b"012345"]):
+        published = part(packed, ticks=7 * generation, is_last=generation == 3)
+        sender.publish(published, generation)
+        assert list(receiver.collect()) == [published]
+        assert list(receiver.collect()) == []
+
+
+def test_parts_that_go_on_can_be_left_out():
+    sender, receiver = transports(Store())
+    sender.publish(part(b"so far"), 1)
+    assert list(receiver.collect(only_last=True)) == []
+    sender.publish(part(b"all", is_last=True), 2)
+    assert list(receiver.collect(only_last=True)) == [part(b"all", is_last=True)]
+
+
+def test_a_part_that_could_not_be_kept_is_collected_again():
+    sender, receiver = transports(Store())
+    sender.publish(part(b"so far"), 1)
+    with pytest.raises(OSError, match="full"):
+        for _ in receiver.collect():
+            raise OSError("the disk is full")
+    assert list(receiver.collect()) == [part(b"so far")]
 
 
 def test_what_is_overwritten_while_it_is_fetched_is_not_taken_for_whole(monkeypatch):
-    monkeypatch.setattr(store_slots, "PIECE_BYTES", 3)
+    monkeypatch.setattr(job_store, "PIECE_BYTES", 3)
     store = Store()
-    place = StoreSlot(store, label())
-    place.put(store, b"aaaaaa", 1)
+    sender, _ = transports(store)
+    sender.publish(part(b"aaaaaa"), 1)
     ((at, first),) = labels(store).items()
-    place.put(store, b"bbbbbb", 2)
+    sender.publish(part(b"bbbbbb"), 2)
     assert fetch(store, at, first) == b"aaaaaa", "the one before is there until the next"
-    place.put(store, b"cccccc", 3)
+    sender.publish(part(b"cccccc"), 3)
     assert fetch(store, at, first) is None
 
 
 def test_what_is_too_large_is_not_put_there_and_said_to_be(monkeypatch):
-    monkeypatch.setattr(store_slots, "MOST_BYTES", 5)
+    monkeypatch.setattr(job_store, "MOST_BYTES", 5)
     store = Store()
-    StoreSlot(store, label()).put(store, b"0123456789", 1)
+    sender, receiver = transports(store)
+    sender.publish(part(b"0123456789"), 1)
     assert b"0123456789" not in store.kept.values()
-    ((at, found),) = labels(store).items()
-    assert found.is_too_large()
-    assert fetch(store, at, found) is None
+    assert [(each.size, each.packed) for each in receiver.collect()] == [(10, None)]
 
 
-@pytest.mark.parametrize("text", [b"{", b"{}", b"[]", b'{"run": 1, "host": "h", "ranks": [1]}', b"null"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        b"{",
+        b"{}",
+        b"[]",
+        b'{"run": 1, "host": "h", "ranks": [1]}',
+        b'{"run": "r", "host": "h", "ranks": [1], "is_last": 1}',
+        b"null",
+    ],
+)
 def test_a_label_that_is_none_is_left_alone(text):
     store = Store()
-    StoreSlot(store, label())
+    sender, receiver = transports(store)
+    sender.publish(part(), 0)
     store.set("ticktree/slots/0", text)
-    assert labels(store) == {}
+    assert list(receiver.collect()) == []
 
 
 def test_every_so_many_ticks_what_was_recorded_so_far_is_with_rank_0(runs, ticks):
@@ -197,7 +229,7 @@ def test_after_a_broken_connection_what_has_come_before_is_as_old_as_it_was(runs
     whole = stores[0]
     broken = Broken()
     broken.kept = whole.kept
-    first._store = second._store = broken
+    first._transport._store = second._transport._store = broken
     ticks[runs[1].id] = 24
     for each in (first, second):
         with pytest.raises(OSError, match="gone"):

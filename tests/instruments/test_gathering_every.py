@@ -12,7 +12,7 @@ import time
 import pytest
 
 from ticktree.fleet.gatherer_process import GathererProcess
-from ticktree.fleet.store_slots import note_rank
+from ticktree.fleet.store import note_rank
 from ticktree.profile import Profile
 from ticktree.run.finishing import RunDirectory
 from ticktree.run.job import gathered, is_in_part

@@ -1,4 +1,4 @@
-"""The store transport: during a job, it carries the profiles of other machines to the run of rank 0.
+"""The gatherer of a job's ranks: during a job, it carries the profiles of other machines to the run of rank 0.
 
 It is a process next to each machine's supervisor, and not part of the program: it reads the run's memory files from
 outside, and has its own connection to the job's existing store. No rank waits for it, calls it or cooperates with it;
@@ -7,17 +7,18 @@ if it is killed or hangs, the job is not affected.
 
 from __future__ import annotations
 
-import gzip
 import platform
 import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from ticktree.fleet.store_slots import Label, Rank, StoreSlot, connected, fetch, labels, ranks_of
+from ticktree.fleet.store import Rank, StoreTransport, connected, ranks_of
+from ticktree.fleet.transport import PublishedPart, Transport
 from ticktree.profile import Profile
-from ticktree.run.job import SoFar, expect, keep_so_far, note_so_far
+from ticktree.run.job import SoFar, expect, keep, keep_so_far, note_so_far
 from ticktree.run.reading import reader  # noqa: F401 - now, or importing would count as the cost of the first look
 from ticktree.run.reading.image import DamagedError, Image
 
@@ -29,7 +30,7 @@ _AGAIN_AFTER_S = 10.0
 
 
 class RankGatherer:
-    """The transport of one run.
+    """Publishes one run's profile, or collects those of the others.
 
     Args:
         run: The run.
@@ -53,8 +54,8 @@ class RankGatherer:
         self._clock = clock
         self._cost = cost
         self._ranks: tuple[Rank, ...] = ()
-        self._rounds: _Keeping | _Carrying | None = None
-        self._store: Any = None
+        self._transport: StoreTransport | None = None
+        self._side: _Publishing | _Collecting | None = None
         self._not_before_s = 0.0
 
     def look(self) -> float:
@@ -68,77 +69,71 @@ class RankGatherer:
         """
         ranks = ranks_of(self._run)
         if ranks != self._ranks:  # more ranks may be about to register
-            self._ranks, self._rounds, self._store, self._not_before_s = ranks, None, None, 0.0
+            self._ranks, self._transport, self._not_before_s = ranks, None, 0.0
             return 0.0
         if not ranks or len(ranks) == ranks[0].ranks or self._clock() < self._not_before_s:
             return 0.0  # no job yet, or all of it is in this run
         try:
-            if self._store is None:
-                self._store = self._connect(ranks[0].host, ranks[0].port)
+            if self._transport is None:
+                self._transport = StoreTransport(partial(self._connect, ranks[0].host, ranks[0].port))
+                self._side = None
+            self._transport.connect()
             before_s = self._cost()
-            self._rounds = self._rounds or self._begun()
-            self._rounds.go(self._store)
+            self._side = self._side or self._begun()
+            self._side.go(self._transport)
             return self._cost() - before_s
         except BaseException:
-            self._store = None
             self._not_before_s = self._clock() + _AGAIN_AFTER_S
             raise
 
-    def _begun(self) -> _Keeping | _Carrying:
+    def _begun(self) -> _Publishing | _Collecting:
         numbers = tuple(rank.number for rank in self._ranks)
-        return _Keeping(self._run) if 0 in numbers else _Carrying(self._run, numbers, self._every)
+        return _Collecting(self._run) if 0 in numbers else _Publishing(self._run, numbers, self._every)
 
 
-class _Carrying:
+class _Publishing:
     def __init__(self, run: RunDirectory, ranks: tuple[int, ...], every: int) -> None:
         self._run = run
-        self._ranks = ranks
         self._every = every
-        self._carried = 0
-        self._place: StoreSlot | None = None
+        self._part = PublishedPart(run.id, platform.node(), ranks)
+        self._generation: int | None = None
 
-    def go(self, store: Any) -> None:
-        if self._place is None:
-            self._place = StoreSlot(store, Label(self._run.id, platform.node(), self._ranks))
+    def go(self, transport: Transport) -> None:
+        if self._generation is None:
+            transport.publish(self._part, 0)
+            self._generation = 0
         # Count first, so that the profile has at least as many ticks.
         ticks = most_ticks(self._run)
-        if 0 <= ticks - self._carried < self._every:  # fewer than before: recording was reset
+        if 0 <= ticks - self._part.ticks < self._every:  # fewer than before: recording was reset
             return
         so_far = self._run.profile().merge(Profile(metadata={"unfinished": frozenset([True])}))
-        self._place.put(store, gzip.compress(so_far.to_json().encode(), compresslevel=6), ticks)
-        self._carried = ticks
+        transport.publish(self._part.holding(so_far, ticks), self._generation + 1)
+        self._part = self._part._replace(ticks=ticks)
+        self._generation += 1
 
 
-class _Keeping:
+class _Collecting:
     def __init__(self, run: RunDirectory) -> None:
         self._run = run
-        self._kept: dict[str, tuple[int, int]] = {}
+        self._arrived: dict[str, SoFar] = {}
         self._noted: dict[str, SoFar] = {}
 
-    def go(self, store: Any) -> None:
-        noted = dict(self._noted)
-        for place, label in labels(store).items():
-            if label.run != self._run.id:
-                self._keep(store, place, label, noted)
-        if noted != self._noted:
-            expect(self._run, len(noted))
-            note_so_far(self._run, noted)
-            self._noted = noted
+    def go(self, transport: Transport) -> None:
+        for part in transport.collect():
+            if part.name != self._run.id:
+                self._keep(part)
+        if self._arrived != self._noted:
+            expect(self._run, len(self._arrived))
+            note_so_far(self._run, self._arrived)
+            self._noted = dict(self._arrived)
 
-    def _keep(self, store: Any, place: int, label: Label, noted: dict[str, SoFar]) -> None:
-        before = noted.setdefault(label.run, SoFar(label.host, label.ranks))
-        which = (place, label.version)
-        if not label.version or self._kept.get(label.run) == which:
-            return
-        packed = fetch(store, place, label)
-        if packed is not None:
-            keep_so_far(self._run, label.run, packed)
-            noted[label.run] = SoFar(label.host, label.ranks, label.ticks, time.time_ns())
-        elif label.is_too_large():
-            noted[label.run] = replace(before, too_large=label.size)
-        else:
-            return
-        self._kept[label.run] = which
+    def _keep(self, part: PublishedPart) -> None:
+        before = self._arrived.setdefault(part.name, SoFar(part.host, part.ranks))
+        if part.packed is not None:
+            (keep if part.is_last else keep_so_far)(self._run, part.name, part.packed)
+            self._arrived[part.name] = SoFar(part.host, part.ranks, part.ticks, time.time_ns())
+        elif part.size:
+            self._arrived[part.name] = replace(before, too_large=part.size)
 
 
 def most_ticks(run: RunDirectory) -> int:

@@ -5,7 +5,7 @@
         owner-...                the process that made it, in case run.json finds no room (owner.py)
         homeless-...             the time since which the run's own directory is missing (abandoned.py)
         folding.lock             held by the process that folds finished files (folding.py)
-        rank-NUMBER.json         the job of a process (fleet/store_slots.py)
+        rank-NUMBER.json         the job of a process (fleet/store.py)
         machine.json             readings of the machine by the supervisor (readings.py)
         samples.json             stack samples by the supervisor (sampled.py)
         PID-STARTED.tt           one file per process, written by the recorder

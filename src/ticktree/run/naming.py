@@ -19,7 +19,7 @@ NOT_INSTRUMENTED = "not-instrumented"
 MACHINE = "machine.json"
 # Stack samples, until the run is finished (sampled.py).
 SAMPLES = "samples.json"
-# A pattern of the files that record a process's rank (fleet/store_slots.py).
+# A pattern of the files that record a process's rank (fleet/store.py).
 RANK = r"rank-\d+\.json"
 
 

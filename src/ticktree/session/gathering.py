@@ -9,15 +9,15 @@ machine's disk.
 
 from __future__ import annotations
 
-import gzip
-import hashlib
 import os
+import platform
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from ticktree.fleet.store_slots import address_of, connected
+from ticktree.fleet.store import StoreTransport, address_of, connected
+from ticktree.fleet.transport import PublishedPart, Transport
 from ticktree.run.job import expect, keep
 
 if TYPE_CHECKING:
@@ -41,29 +41,30 @@ def gather(run: RunDirectory, store: Any, rank: int, runs: Sequence[str]) -> Non
     within_s = _within_s()
     if within_s <= 0:
         return
-    others = [other for other in dict.fromkeys(runs) if other != runs[0]]
+    # The name of a run ends with its memory directory, which is named by the run's id.
+    ids = [name.rpartition("/")[2] for name in runs]
+    transport = StoreTransport(lambda: connected(*address_of(store)))
     if rank == 0:
+        others = set(ids) - {ids[0]}
         expect(run, len(others))
-        _keep(run, connected(*address_of(store)), others, within_s)
-    elif runs[rank] != runs[0] and runs.index(runs[rank]) == rank:
-        packed = gzip.compress(run.profile().to_json().encode(), compresslevel=6)
-        connected(*address_of(store)).set(_key(runs[rank]), packed)
+        _keep(run, transport, others, within_s)
+    elif ids[rank] != ids[0] and ids.index(ids[rank]) == rank:
+        ranks = tuple(number for number, run_id in enumerate(ids) if run_id == ids[rank])
+        part = PublishedPart(ids[rank], platform.node(), ranks)
+        transport.publish(part.holding(run.profile(), is_last=True), 1)
 
 
-def _keep(run: RunDirectory, store: Any, others: Sequence[str], within_s: float) -> None:
+def _keep(run: RunDirectory, transport: Transport, others: Iterable[str], within_s: float) -> None:
     deadline = time.monotonic() + within_s
-    missing = list(others)
+    missing = set(others)
     while missing and time.monotonic() < deadline:
-        for other in [other for other in missing if store.check([_key(other)])]:
-            missing.remove(other)
-            # The name of a run ends with its memory directory, which is named by the run's id.
-            keep(run, other.rpartition("/")[2], store.get(_key(other)))
+        for part in transport.collect(only_last=True):
+            if part.name in missing:
+                missing.remove(part.name)
+                if part.packed is not None:  # else it is too large, and on its own machine
+                    keep(run, part.name, part.packed)
         if missing:
             time.sleep(_LOOK_EVERY_S)
-
-
-def _key(run: str) -> str:
-    return f"ticktree/profile/{hashlib.sha256(run.encode()).hexdigest()[:16]}"
 
 
 def _within_s() -> float:

@@ -297,7 +297,7 @@ class Session:
     def _await_job(self, peers: Any) -> None:
         def join(store: Any, rank: int, ranks: int) -> None:
             if self.run is not None and os.environ.get(native.GATHER_VARIABLE):
-                from ticktree.fleet.store_slots import address_of, note_rank
+                from ticktree.fleet.store import address_of, note_rank
 
                 note_rank(self.run, rank, ranks, *address_of(store))
 

@@ -1,4 +1,4 @@
-"""Slots in a job's store: each run except that of rank 0 puts its profile so far there.
+"""The transport through a job's store: each run except that of rank 0 has a place there for its profile.
 
     ticktree/slots/runs                 the number of runs with a place
     ticktree/slots/PLACE                the label of a place, as JSON
@@ -13,15 +13,16 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Iterator, Mapping
-from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass
 from datetime import timedelta
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ticktree.files.atomic import write_atomically
 from ticktree.files.guarded import MOST_OF_FACTS, FileError, json_in, read_bytes
+from ticktree.fleet.transport import PublishedPart
 
 if TYPE_CHECKING:
     from ticktree.run.finishing import RunDirectory
@@ -45,6 +46,7 @@ class Label:
         version: The number of the profile in this place, from 1; 0 if there is none yet.
         size: The profile's size in bytes; above MOST_BYTES it is too large, and not in the place.
         digest: The profile's SHA-256.
+        is_last: Whether recording of the run has ended.
     """
 
     run: str
@@ -54,6 +56,7 @@ class Label:
     version: int = 0
     size: int = 0
     digest: str = ""
+    is_last: bool = False
 
     @classmethod
     def read(cls, text: bytes) -> Label:
@@ -68,7 +71,7 @@ class Label:
         except (TypeError, KeyError) as error:
             raise ValueError(str(error)) from None
         for field, kind in cls.__annotations__.items():
-            if kind in ("int", "str") and type(getattr(label, field)).__name__ != kind:
+            if kind in ("int", "str", "bool") and type(getattr(label, field)).__name__ != kind:
                 raise ValueError(field)
         return label
 
@@ -77,35 +80,70 @@ class Label:
         return self.size > MOST_BYTES
 
 
-class StoreSlot:
-    """A run's place in a store; it stays valid across connections.
+class StoreTransport:
+    """Carries parts through a job's store. A part keeps its place there when the connection is made again.
 
     Args:
-        store: The job's store, or one with the same methods.
-        label: The run's label before there is a profile.
+        connect: Connects to the store.
     """
 
-    def __init__(self, store: Any, label: Label) -> None:
-        self._label = label
-        self._place = store.add(_COUNT, 1) - 1
-        store.set(_key(self._place), json.dumps(asdict(label)))
+    def __init__(self, connect: Callable[[], Any]) -> None:
+        self._connect = connect
+        self._store: Any = None
+        self._place: int | None = None
+        self._collected: dict[str, tuple[int, int]] = {}
 
-    def put(self, store: Any, packed: bytes, ticks: int) -> None:
-        """Replace the profile in the place.
+    def connect(self) -> None:
+        """Connect if there is no connection.
 
-        Args:
-            store: The same store, by any connection.
-            packed: The compressed profile.
-            ticks: Number of ticks in the profile, at least.
+        Raises:
+            Exception: The store does not answer.
         """
-        digest = hashlib.sha256(packed).hexdigest()
-        version = self._label.version + 1
-        label = replace(self._label, ticks=ticks, version=version, size=len(packed), digest=digest)
-        if not label.is_too_large():
-            for key, at in _pieces(self._place, label):
-                store.set(key, packed[at : at + PIECE_BYTES])
-        store.set(_key(self._place), json.dumps(asdict(label)))
-        self._label = label
+        if self._store is None:
+            self._store = self._connect()
+
+    def publish(self, part: PublishedPart, generation: int) -> None:
+        """See `Transport`: each transport publishes one part."""
+        label = Label(
+            part.name,
+            part.host,
+            part.ranks,
+            part.ticks,
+            generation,
+            part.size,
+            hashlib.sha256(part.packed or b"").hexdigest(),
+            part.is_last,
+        )
+        with self._connected() as store:
+            if self._place is None:
+                self._place = store.add(_COUNT, 1) - 1
+            if part.packed is not None and not label.is_too_large():
+                for key, at in _pieces(self._place, label):
+                    store.set(key, part.packed[at : at + PIECE_BYTES])
+            store.set(_key(self._place), json.dumps(asdict(label)))
+
+    def collect(self, *, only_last: bool = False) -> Iterator[PublishedPart]:
+        """See `Transport`."""
+        with self._connected() as store:
+            for place, label in labels(store).items():
+                which = (place, label.version)
+                if self._collected.get(label.run) == which or (only_last and not label.is_last):
+                    continue
+                packed = fetch(store, place, label)
+                if packed is not None or label.is_too_large() or not label.version:
+                    yield PublishedPart(
+                        label.run, label.host, label.ranks, label.ticks, label.is_last, label.size, packed
+                    )
+                    self._collected[label.run] = which
+
+    @contextmanager
+    def _connected(self) -> Iterator[Any]:
+        self.connect()
+        try:
+            yield self._store
+        except Exception:
+            self._store = None
+            raise
 
 
 def labels(store: Any) -> Mapping[int, Label]:
@@ -127,8 +165,8 @@ def labels(store: Any) -> Mapping[int, Label]:
 
 
 def fetch(store: Any, place: int, label: Label) -> bytes | None:
-    """Return the profile of a label; None if it has just been replaced, or was too large."""
-    if label.is_too_large():
+    """Return the profile of a label; None if there is none, if it has just been replaced, or was too large."""
+    if label.is_too_large() or not label.version:
         return None
     keys = [key for key, _ in _pieces(place, label)]
     if not store.check(keys):
