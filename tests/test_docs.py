@@ -249,6 +249,7 @@ def test_every_program_of_the_docs_runs_and_prints_what_they_say(block: Block, t
         assert said == PRINTED[block.name].body
 
 
+@pytest.mark.slow
 def test_every_option_that_the_docs_use_exists(help_of: dict[str, str]) -> None:
     unknown = []
     for page in PAGES:

@@ -402,6 +402,7 @@ def test_the_theme_can_be_chosen(open_report):
     assert page.evaluate(paper) != light
 
 
+@pytest.mark.slow
 def test_on_paper_there_are_all_lines_and_no_buttons(open_report):
     page = open_report(of(*(node(f"section {at}", [MS + at]) for at in range(900))), scheme="dark").page
     assert page.locator(".line").count() < 300

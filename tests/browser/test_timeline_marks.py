@@ -134,6 +134,7 @@ def test_the_axis_tells_the_number_and_the_lateness_of_a_missed_tick(open_report
     assert "missed" not in said
 
 
+@pytest.mark.slow
 def test_a_tick_that_slept_too_long_was_not_missed(open_report, run):
     page = opened(open_report, run)
     page.locator("canvas.timeline").focus()

@@ -102,6 +102,7 @@ def kept_by(pid: int) -> list[str]:
     return sorted(path.name for folder in ("fd", "task") for path in Path(f"/proc/{pid}/{folder}").iterdir())
 
 
+@pytest.mark.slow
 def test_a_running_program_is_sampled_and_goes_on(program: subprocess.Popen[str], tmp_path: Path) -> None:
     before = kept_by(program.pid)
     done = attach(tmp_path, "--only-sample", "--seconds", "2", str(program.pid))

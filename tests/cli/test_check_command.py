@@ -191,6 +191,7 @@ def test_runs_of_one_program_are_checked_together(profiles):
     assert (done.returncode, json.loads(done.stdout)["runs"]) == (0, 2)
 
 
+@pytest.mark.slow
 def test_bad_input_is_one_clear_line(profiles):
     assert_one_clear_line(profiles.ticktree("check", "base.json"), "nothing to check")
     assert_one_clear_line(

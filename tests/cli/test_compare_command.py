@@ -105,6 +105,7 @@ def test_a_files_name_says_its_format(profiles, name, begins):
     assert (profiles.directory / name).read_text().startswith(begins)
 
 
+@pytest.mark.slow
 def test_a_directory_of_runs_is_repeats(here):
     here.write("train.py")
     for out in ("a", "b"):

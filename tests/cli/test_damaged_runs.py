@@ -38,6 +38,7 @@ def no_number(folder):
     (folder / "run.json").write_text(text.replace('"metadata": {', '"metadata": {"x": 1e400, '))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "damage", [memory_with_a_zero_byte, a_link_to_a_device, a_pipe, a_huge_number, no_number]
 )

@@ -213,6 +213,7 @@ def test_a_history_that_cannot_be_written_is_said_once_and_changes_no_exit_statu
     assert "is damaged" in line
 
 
+@pytest.mark.slow
 def test_a_damaged_or_newer_history_is_one_clear_line(slowed):
     database = slowed.directory / "ticktree-runs" / "history.sqlite"
     assert slowed.ticktree("history").returncode == 0

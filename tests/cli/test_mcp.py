@@ -72,6 +72,7 @@ def test_the_tools_are_listed_and_each_says_what_it_gives(ask):
     assert listed["query"].input_schema["required"] == ["sql"]
 
 
+@pytest.mark.slow
 def test_a_run_is_reported_compared_queried_and_explained(ask):
     _, answers = ask(
         ("report", {"run": "base.json"}),
@@ -98,6 +99,7 @@ def test_a_run_is_reported_compared_queried_and_explained(ask):
     assert explanation["looks_for"]
 
 
+@pytest.mark.slow
 def test_answers_are_bounded_and_say_what_is_left_out(ask):
     _, answers = ask(
         ("top_sections", {"run": "large.json", "count": 1000}),

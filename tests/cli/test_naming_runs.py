@@ -39,6 +39,7 @@ def shown(here: CommandLine, *words: str) -> str:
     return done.stdout
 
 
+@pytest.mark.slow
 def test_a_run_is_named_by_its_name_the_beginning_of_it_last_or_its_number_from_the_end(
     three: CommandLine,
 ) -> None:
@@ -55,6 +56,7 @@ def test_a_run_is_named_by_its_name_the_beginning_of_it_last_or_its_number_from_
             assert shown(three, "report", word, "--format", "json") == by_path[name]
 
 
+@pytest.mark.slow
 def test_every_command_that_takes_a_run_takes_its_name(three: CommandLine) -> None:
     for words in (
         ["export", "-2", "--to", "csv"],
@@ -276,6 +278,7 @@ def programs(here: CommandLine) -> None:
         assert here.ticktree("run", "--quiet", f"{name}.py").returncode == 0
 
 
+@pytest.mark.slow
 def test_runs_of_programs_that_share_nothing_are_not_compared(here: CommandLine) -> None:
     programs(here)
     assert_one_clear_line(
@@ -306,6 +309,7 @@ def test_one_run_named_twice_is_not_merged(here: CommandLine) -> None:
     assert not (here.directory / "x.json").exists()
 
 
+@pytest.mark.slow
 def test_merged_runs_are_counted_as_runs(here: CommandLine) -> None:
     programs(here)
     assert here.ticktree("merge", "-3", "-2", "--allow-different", "-o", "ab.json").stderr.startswith(

@@ -75,6 +75,7 @@ def test_the_doctor_says_what_is_in_a_run(here: CommandLine, program: str, says:
     assert says in " ".join(here.ticktree("doctor", "last").stdout.split())
 
 
+@pytest.mark.slow
 def test_the_doctor_shows_what_is_wrong_and_the_rest_on_demand(here: CommandLine) -> None:
     here.write("train.py", "pass")
     here.ticktree("run", "--quiet", "train.py")
@@ -130,6 +131,7 @@ def test_a_workload_that_is_not_there_is_one_clear_line(here: CommandLine) -> No
     assert_one_clear_line(here.ticktree("demo", "no_such_workload"), "no_such_workload")
 
 
+@pytest.mark.slow
 def test_a_workload_of_a_checkout_is_run_with_the_arguments_given(here: CommandLine) -> None:
     here.write("workloads/tiny/train.py", "import sys; print(sys.argv)")
     (here.directory / "deeper").mkdir()

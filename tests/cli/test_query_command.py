@@ -46,6 +46,7 @@ def rows(database, sql):
     return [tuple(row) for row in database.select(sql)[1]]
 
 
+@pytest.mark.slow
 def test_a_query_of_the_newest_run_is_answered_as_a_table(kept):
     done = kept.ticktree(
         "query", "select loop, count(*) as ticks, max(tick) as last from ticks group by loop"
@@ -161,6 +162,7 @@ def test_every_documented_column_is_there_and_every_column_is_documented(databas
         assert sorted(documented) == sorted(columns), table
 
 
+@pytest.mark.slow
 def test_names_cannot_move_the_cursor_or_be_markup(tmp_path):
     here = CommandLine(tmp_path)
     name = "\x1b]0;x\x07\x9b2J<script>alert(1)</script>[x](javascript:y)![z](http://w)"

@@ -61,6 +61,7 @@ def test_a_files_name_says_its_format(recorded: CommandLine, name: str, begins: 
     assert (recorded.directory / name).read_text().lstrip().startswith(begins)
 
 
+@pytest.mark.slow
 def test_a_picture_is_written_to_a_file_and_through_a_pipe(recorded: CommandLine) -> None:
     pytest.importorskip("matplotlib", reason="charts were not drawn: there is no matplotlib")
     done = recorded.ticktree("report", "-o", "r.png")

@@ -55,6 +55,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> CommandLine:
     return here
 
 
+@pytest.mark.slow
 def test_each_process_has_a_column_named_by_what_it_does(trained: CommandLine) -> None:
     text = trained.ticktree("report", "--by", "process", "--width", "150").stdout
     assert "5 processes: learner, 4 × env worker" in text

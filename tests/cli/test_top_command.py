@@ -113,6 +113,7 @@ def test_names_that_would_move_the_cursor_are_shown_as_what_they_are(here: Comma
     assert "\x07" not in top.seen
 
 
+@pytest.mark.slow
 def test_a_finished_run_and_a_saved_profile_are_shown_as_such(here: CommandLine) -> None:
     here.write("train.py")
     here.ticktree("run", "--quiet", "train.py")

@@ -81,6 +81,7 @@ def test_what_cannot_be_tried_is_refused_in_one_line(here):
     assert_one_clear_line(here.ticktree("try", "--remedy", "one-thread"), "no loop")
 
 
+@pytest.mark.slow
 def test_a_program_that_fails_ends_it_with_one_line(here):
     here.write("once.py", SLEEPS.replace("RESULT", "1") + "import pathlib\npathlib.Path('done').mkdir()\n")
     assert here.ticktree("run", "--quiet", "once.py").returncode == 0

@@ -174,6 +174,7 @@ def test_missed_ticks_of_a_loop_with_a_rate_are_counted_without_a_delay(here):
     assert "would be missed" in (here.directory / "found.html").read_text()
 
 
+@pytest.mark.slow
 def test_its_runs_are_compared_with_none_and_not_remembered(here):
     here.write("train.py", SEQUENTIAL)
     here.ticktree("whatif", "train.py")

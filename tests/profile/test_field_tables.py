@@ -95,6 +95,7 @@ def parts_in(part: object) -> Iterator[Stored]:
             yield from parts_in(value)
 
 
+@pytest.mark.slow
 def test_random_profiles_vary_every_field_of_every_table():
     """So that what holds of them holds of a field that is added tomorrow."""
     seen = defaultdict(set)

@@ -188,6 +188,7 @@ OTHER_PAIRS += [("asgi", "requests"), ("wsgi", "aiohttp")]
 ALL_PAIRS = [*PAIRS, *(pytest.param(*pair, marks=pytest.mark.slow) for pair in OTHER_PAIRS)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("serving", "asking"), ALL_PAIRS)
 def test_a_call_splits_into_network_and_the_servers_own_sections(programs, serving, asking):
     need(serving, asking)

@@ -263,6 +263,7 @@ def say(pytester, ms):
     recorder.disable()
 
 
+@pytest.mark.slow
 def test_saved_profiles_are_baselines_for_later(outcome, pytester):
     say(pytester, 20)
     outcome(AS_SAID, "--ticktree-save", "base").assert_outcomes(passed=1)
@@ -334,6 +335,7 @@ def test_under_ticktree_run_its_record_is_not_cleared(outcome, pytester, monkeyp
     done.stdout.fnmatch_lines(["E*TicktreeError: this process is recorded by ticktree run*"])
 
 
+@pytest.mark.slow
 def test_pytest_finds_it_by_its_entry_point(pytester, monkeypatch):
     """As in an environment in which ticktree is installed."""
     about = pytester.mkdir("site") / "ticktree-0.dist-info"
