@@ -124,7 +124,6 @@ ACTS = pytest.mark.parametrize(
 )
 
 
-@pytest.mark.slow
 @ACTS
 def test_doing_it_again_and_again_keeps_nothing(act):
     recorder = ticktree.Recorder(virtual_clock=True)
