@@ -130,6 +130,9 @@ def test_what_is_too_large_is_not_put_there_and_said_to_be(monkeypatch):
     sender.publish(part(b"0123456789"), 1)
     assert b"0123456789" not in store.kept.values()
     assert [(each.size, each.packed) for each in receiver.collect()] == [(10, None)]
+    last = part(b"0123456789", is_last=True)
+    sender.publish(last, 2)
+    assert list(receiver.collect()) == [last], "at the end of a job a profile of any size is sent"
 
 
 @pytest.mark.parametrize(

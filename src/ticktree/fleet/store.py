@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 # The store handles one request at a time, and a job's ranks use it too.
 PIECE_BYTES = 1 << 18
-# The largest compressed profile of a run; the store holds two of them.
+# The largest compressed profile of an unfinished run; the store holds two of them.
 MOST_BYTES = 1 << 25
 _COUNT = "ticktree/slots/runs"
 
@@ -44,7 +44,7 @@ class Label:
         ranks: The run's ranks.
         ticks: Number of ticks in the profile, at least.
         version: The number of the profile in this place, from 1; 0 if there is none yet.
-        size: The profile's size in bytes; above MOST_BYTES it is too large, and not in the place.
+        size: The profile's size in bytes; one that `is_too_large` is not in the place.
         digest: The profile's SHA-256.
         is_last: Whether recording of the run has ended.
     """
@@ -76,8 +76,8 @@ class Label:
         return label
 
     def is_too_large(self) -> bool:
-        """Return whether the profile is too large for a slot."""
-        return self.size > MOST_BYTES
+        """Return whether the profile is too large for a slot; the last one, which nothing replaces, never is."""
+        return self.size > MOST_BYTES and not self.is_last
 
 
 class StoreTransport:

@@ -61,7 +61,7 @@ def _keep(run: RunDirectory, transport: Transport, others: Iterable[str], within
         for part in transport.collect(only_last=True):
             if part.name in missing:
                 missing.remove(part.name)
-                if part.packed is not None:  # else it is too large, and on its own machine
+                if part.packed is not None:  # a transport may refuse what is too large
                     keep(run, part.name, part.packed)
         if missing:
             time.sleep(_LOOK_EVERY_S)
