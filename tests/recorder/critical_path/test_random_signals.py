@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 import ticktree
 from support.recorder.critical_path_reference import Place, Waiting
 from support.recorder.lockstep import Puppet, Self
+from support.thorough import part_of
 from ticktree.run.reading.image import Image
 from ticktree.run.reading.layout import NodeFlag
 from ticktree.run.reading.signals import critical_path, edges_of
@@ -127,7 +128,7 @@ def test_the_critical_path_of_any_program_is_the_one_found_backwards_from_its_en
 
 
 @pytest.mark.slow
-@settings(max_examples=3000, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=part_of(3000), deadline=None, suppress_health_check=list(HealthCheck))
 @given(programs)
 def test_the_critical_path_of_very_many_programs_is_the_one_found_backwards(program):
     Performance().play(program)
