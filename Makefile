@@ -41,8 +41,8 @@ test-latest: ## Run the tests of `make test` with the newest of what they need: 
 test-slow: $(TOGETHER:%=$(VENV)/.%) $(VENV)/.test ## Run the slow tests
 	$(PYTEST) $(SIDE_BY_SIDE) -m slow
 
-test-thorough: ## Run the slow tests with five times as many random programs, damaged files and seeds: not part of what must pass
-	TICKTREE_THOROUGH=1 $(MAKE) test-slow
+test-thorough: ## Run all tests with five times as many random programs, damaged files and seeds: not part of what must pass
+	TICKTREE_THOROUGH=1 $(MAKE) test test-slow
 
 test-core: ## Run the recorder's C tests, without Python, under the sanitizers
 	mkdir -p build

@@ -25,7 +25,7 @@ find_python() {
 # plain Python. Between the oldest and the newest only what reads frames is tested.
 frames=(tests/recorder tests/supervisor tests/session/test_session.py)
 core=("${frames[@]}" tests/run tests/processes tests/endings tests/instruments tests/test_configuration.py)
-needed=(--group test)
+needed=(--no-build-isolation --group test)
 
 # Makes .venv-VERSION: builds run side by side, each in a copy of the sources, which keeps what it compiled.
 make_venv() {
@@ -34,7 +34,7 @@ make_venv() {
     mkdir -p "$sources"
     rm -rf "$sources/src"
     cp -a pyproject.toml setup.py README.md LICENSE src "$sources"
-    $inside "$venv/bin/python" scripts/locked.py "$lock" install --no-build-isolation "./$sources" "${needed[@]}" >"$venv/install.log" 2>&1 ||
+    $inside "$venv/bin/python" scripts/locked.py "$lock" install "./$sources" "${needed[@]}" >"$venv/install.log" 2>&1 ||
         { cat "$venv/install.log" >&2; return 1; }
 }
 
@@ -47,7 +47,7 @@ for version in ${VERSIONS:-3.12 3.13 3.14 3.15}; do
         continue
     fi
     if [ "${1:-}" = --lock ]; then
-        $python scripts/locked.py "locks/venv-$version.txt" write --no-build-isolation . "${needed[@]}"
+        $python scripts/locked.py "locks/venv-$version.txt" write . "${needed[@]}"
         continue
     fi
     inside[$version]=${python% *}

@@ -1,4 +1,4 @@
-"""Ten thousand damaged files, each through the commands that read such a file: one clear line, or an answer."""
+"""Ten thousand damaged files (in CI a fifth), each through commands that read them: one clear line, or an answer."""
 
 from __future__ import annotations
 

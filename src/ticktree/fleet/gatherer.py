@@ -55,7 +55,7 @@ class RankGatherer:
         self._cost = cost
         self._ranks: tuple[Rank, ...] = ()
         self._transport: StoreTransport | None = None
-        self._side: _Publishing | _Collecting | None = None
+        self._side = self._begun()
         self._not_before_s = 0.0
 
     def look(self) -> float:
@@ -76,10 +76,9 @@ class RankGatherer:
         try:
             if self._transport is None:
                 self._transport = StoreTransport(partial(self._connect, ranks[0].host, ranks[0].port))
-                self._side = None
+                self._side = self._begun()
             self._transport.connect()
             before_s = self._cost()
-            self._side = self._side or self._begun()
             self._side.go(self._transport)
             return self._cost() - before_s
         except BaseException:
@@ -96,20 +95,22 @@ class _Publishing:
         self._run = run
         self._every = every
         self._part = PublishedPart(run.id, platform.node(), ranks)
-        self._generation: int | None = None
+        self._generations = 0
 
     def go(self, transport: Transport) -> None:
-        if self._generation is None:
-            transport.publish(self._part, 0)
-            self._generation = 0
+        if not self._generations:
+            self._publish(transport, self._part)
         # Count first, so that the profile has at least as many ticks.
         ticks = most_ticks(self._run)
         if 0 <= ticks - self._part.ticks < self._every:  # fewer than before: recording was reset
             return
         so_far = self._run.profile().merge(Profile(metadata={"unfinished": frozenset([True])}))
-        transport.publish(self._part.holding(so_far, ticks), self._generation + 1)
+        self._publish(transport, self._part.holding(so_far, ticks))
         self._part = self._part._replace(ticks=ticks)
-        self._generation += 1
+
+    def _publish(self, transport: Transport, part: PublishedPart) -> None:
+        transport.publish(part, self._generations)
+        self._generations += 1
 
 
 class _Collecting:

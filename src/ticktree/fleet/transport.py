@@ -1,4 +1,7 @@
-"""How parts of a run or of a job travel between machines: what every back end has in common."""
+"""How parts of a job travel between machines.
+
+Nodes of a Ray cluster do not publish: their gatherer asks them (cluster.py).
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ class PublishedPart(NamedTuple):
     """What one machine has recorded so far.
 
     Attributes:
-        name: The part's unique name: the id of its run, or of its node.
+        name: The part's unique name: the id of its run.
         host: The machine.
         ranks: The ranks of a job in the part.
         ticks: Number of ticks in the profile, at least.
