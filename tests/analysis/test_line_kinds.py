@@ -19,6 +19,8 @@ from ticktree.profile.noted_lines import (
     GROWING_ARRAY,
     JSON,
     LOCK,
+    ONE_BY_ONE,
+    PARSED_JSON,
     PERMUTATION,
     PICKLE,
     POLL,
@@ -57,6 +59,8 @@ def kinds(source, *numbers):
         ("c = deepcopy(config)\n", {DEEP_COPY}),
         ("json.dump(history, file)\n", {JSON}),
         ("pickle.dump(history, file)\n", {PICKLE}),
+        ("item = json.loads(text)\n", {PARSED_JSON}),
+        ("item = orjson.loads(text)\n", set()),
         ("out = subprocess.run(command)\n", {PROGRAM}),
         ("data = np.append(data, row)\n", {GROWING_ARRAY}),
         ("self.data = np.concatenate([self.data, row], axis=0)\n", {GROWING_ARRAY}),
@@ -146,6 +150,37 @@ for i in range(0, height, b):
 )
 def test_so_is_a_short_computation_for_each_pair_of_two_loops(source, first, last):
     assert kinds(source) == {line: {ELEMENT_LOOP} for line in range(first, last + 1)}
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "actions = [policy(o) for o in obs]\n",
+        "actions = {name: self.policy(o) for name, o in observations.items()}\n",
+        "for i, env in enumerate(envs):\n  a = agent.act(obs[i]); obs[i], reward = step(env, a)\n",
+        "for env in self.envs:\n  state = env.observe(); action = self.q_net(torch.tensor(state))\n",
+    ],
+)
+def test_inference_for_one_input_after_the_other(source):
+    assert ONE_BY_ONE in set().union(*kinds(source).values())
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "for x, y in loader:\n  out = model(x)\n",  # batches
+        "for t in range(steps):\n  x = x - model(x, t)\n",  # each needs the one before
+        "for i in range(n_envs):\n  action, hidden = policy(obs[i], hidden)\n",
+        "for o in obs:\n  z = join(z, o); z = model(z)\n",
+        "for i, env in enumerate(envs):\n  a = agents[i].act(obs[i])\n",  # a network each
+        "for agent in workers:\n  a = agent.act(obs)\n",
+        "out = [env.step(policy(o)) for env, o in zip(envs, obs)]\n",  # the step may take the time
+        "for o in obs:\n  agent.update(o)\n",
+        "x = [policy(o) async for o in obs]\n",
+    ],
+)
+def test_what_cannot_be_stacked_or_is_no_inference(source):
+    assert ONE_BY_ONE not in set().union(*kinds(source).values())
 
 
 EPOCHS = """

@@ -24,6 +24,8 @@ from ticktree.profile.noted_lines import (
     GROWING_ARRAY,
     JSON,
     LOCK,
+    ONE_BY_ONE,
+    PARSED_JSON,
     PERMUTATION,
     PICKLE,
     POLL,
@@ -39,6 +41,7 @@ _MAKERS = frozenset({"array", "tensor", "as_tensor", "asarray"})
 _LISTS = frozenset({"list", "sample", "choices"})
 _LOGS = frozenset({"debug", "info", "warning", "error", "exception", "log"})
 _DUMPS = frozenset({"dump", "dumps"})
+_PARSES = frozenset({"load", "loads"})
 _PICKLERS = frozenset({"pickle", "cloudpickle", "dill"})
 _BY_NAME = {
     "deepcopy": DEEP_COPY,
@@ -71,6 +74,14 @@ _MATHS = frozenset({"np", "numpy", "math", "torch"})
 _LONG = frozenset(
     {"dot", "matmul", "einsum", "tensordot", "solve", "inv", "svd", "eigh", "qr", "cholesky", "sort"}
 )
+# What a model is called by, and its methods that only infer. Words of names: `q_net`, `self.target_policy`.
+_MODELS = frozenset({"model", "net", "network", "policy", "actor", "critic", "agent", "qnet"})
+_INFERS = frozenset(
+    {"act", "forward", "predict", "select_action", "choose_action", "get_action", "sample_action", "get_value"}
+)
+# A loop over these has an input of each at once, as one over the steps of an episode has not.
+_AT_ONCE = frozenset({"envs", "obs", "observations", "states", "images", "robots", "workers"})
+_ENV_CALLS = frozenset({"step", "reset"})
 _OTHER_CODE = (
     ast.Await | ast.Yield | ast.YieldFrom | ast.With | ast.AsyncWith | ast.Try | ast.FunctionDef | ast.Lambda
 )
@@ -118,6 +129,8 @@ def _calls(node: ast.Call) -> _Lines:
         yield node.lineno, _BY_NAME[name]
     if name in _DUMPS:
         yield node.lineno, PICKLE if owner in _PICKLERS else JSON
+    if name in _PARSES and owner == "json":
+        yield node.lineno, PARSED_JSON
     if (name in _CONVERSIONS and owner != "copy") or (name in _MAKERS and _is_of_name(node)):
         yield node.lineno, CONVERSION
     if name == "collect" and owner.endswith("gc"):
@@ -223,6 +236,76 @@ def _growing_arrays(node: ast.Assign) -> _Lines:
             yield call.lineno, GROWING_ARRAY
 
 
+def _inferences_of_items(node: ast.ListComp | ast.DictComp) -> _Lines:
+    """Yield the lines of `[policy(o) for o in obs]`, which infers for one input after the other."""
+    each = node.generators[0]
+    if len(node.generators) == 1 and not each.is_async and _words(each.iter) & _AT_ONCE:
+        values = [node.elt] if isinstance(node, ast.ListComp) else [node.value]
+        yield from _inferences(values, _names(each.target), set())
+
+
+def _inferences_in_loops(node: ast.For) -> _Lines:
+    """Yield the lines of a loop over environments that infer for one after the other.
+
+    An inference that needs what the one before gave, as a hidden state, is none of them.
+    """
+    if not _words(node.iter) & _AT_ONCE:
+        return
+    items, carried = _names(node.target), _carried(node.body)
+    for statement in node.body:
+        yield from _inferences([statement], items, carried)
+        if isinstance(statement, ast.Assign):
+            read = _names(statement.value)
+            made = {name for target in statement.targets for name in _stored(target)}
+            items |= made if read & items else set()
+            carried |= made if read & carried else set()
+
+
+def _inferences(nodes: Iterable[ast.AST], items: set[str], carried: set[str]) -> _Lines:
+    """Yield the lines that call a model with one of `items`, and with nothing in `carried`, and do nothing else."""
+    calls = [each for node in nodes for each in ast.walk(node) if isinstance(each, ast.Call)]
+    other = {each.lineno for each in calls if _dotted(each.func).rpartition(".")[2] in _ENV_CALLS}
+    for call in calls:
+        given = {name for argument in call.args for name in _names(argument)}
+        of_model = _is_inference(call) and not _names(call.func) & items
+        if of_model and given & items and not given & carried and call.lineno not in other:
+            yield call.lineno, ONE_BY_ONE
+
+
+def _is_inference(call: ast.Call) -> bool:
+    owner, _, name = _dotted(call.func).rpartition(".")
+    called = owner.rpartition(".")[2] if name in _INFERS else name
+    return bool(_MODELS & set(called.lower().split("_")))
+
+
+def _carried(body: Iterable[ast.stmt]) -> set[str]:
+    """Return the names that the next turn of a loop reads before it sets them."""
+    stored: set[str] = set()
+    read_before: set[str] = set()
+    for statement in body:
+        loaded = {
+            each.id
+            for each in ast.walk(statement)
+            if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Load)
+        }
+        read_before |= loaded - stored
+        stored |= {name for each in ast.walk(statement) for name in _stored(each)}
+    return read_before & stored
+
+
+def _stored(node: ast.AST) -> set[str]:
+    """Return the names that a target binds: not those of which it sets an item or an attribute."""
+    if isinstance(node, ast.Tuple | ast.List):
+        return {name for each in node.elts for name in _stored(each)}
+    return {node.id} if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) else set()
+
+
+def _words(node: ast.AST) -> set[str]:
+    """Return the words of all names in an expression: those of `self.num_envs` are self, num and envs."""
+    names = _names(node) | {each.attr for each in ast.walk(node) if isinstance(each, ast.Attribute)}
+    return {word for name in names for word in name.lower().split("_")}
+
+
 def _element_loops(node: ast.For) -> _Lines:
     """Yield the lines of a loop that only computes with elements of arrays, or with pairs of them, one at a time."""
     within = [each for each in ast.walk(node) if isinstance(each, ast.For)]
@@ -289,7 +372,9 @@ _FINDERS: Mapping[type[ast.AST], tuple[Callable[..., _Lines], ...]] = {
     ast.Call: (_calls,),
     ast.Assign: (_growing_arrays,),
     ast.Subscript: (_permutations, _rows_of_tables),
-    ast.For: (_element_loops,),
+    ast.For: (_element_loops, _inferences_in_loops),
+    ast.ListComp: (_inferences_of_items,),
+    ast.DictComp: (_inferences_of_items,),
     ast.While: (_polls,),
     ast.FunctionDef: (_arrays_of_lists,),
     ast.Module: (_arrays_of_lists, _draws_from_deques),

@@ -31,6 +31,8 @@ CONVERSION = "conversion"
 DEQUE = "deque"
 POLL = "poll"
 TABLE_ROW = "table-row"
+PARSED_JSON = "parsed-json"
+ONE_BY_ONE = "one-by-one"
 
 
 class _Inside(NamedTuple):
@@ -67,6 +69,9 @@ KINDS: Mapping[str, _Inside] = {
     DEQUE: _Inside(("/random.py",), is_native=False),
     POLL: _Inside(states=frozenset({"sleep"})),
     TABLE_ROW: _Inside(("/pandas/",), is_native=False),
+    PARSED_JSON: _Inside(("/json/",), is_native=False),
+    # The call is also of the program's own functions, which end in some library.
+    ONE_BY_ONE: _Inside(("",)),
 }
 
 NotedLines = Mapping[tuple[str, int], frozenset[str]]

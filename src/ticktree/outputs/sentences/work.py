@@ -130,6 +130,14 @@ _LINES: Mapping[str, tuple[str, str]] = {
         "Take the columns out of the table once, as arrays (to_numpy()), and index these",
         "the row of a table at",
     ),
+    lines.PARSED_JSON: (
+        "Parse once what is used again, or keep numbers in arrays (np.save)",
+        "the JSON parsed at",
+    ),
+    lines.ONE_BY_ONE: (
+        "Stack the inputs and infer once for all of them",
+        "the inference for one after the other at",
+    ),
     lines.POOL: ("Keep one pool of workers and give it all the work", "the pool made, and ended, at"),
 }
 
