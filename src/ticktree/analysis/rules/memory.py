@@ -52,8 +52,9 @@ MOST_DROP_SHARE = 0.1
 LEAST_GC_SHARE = 0.02
 # Of a run without ticks, whose imports alone may be a few seconds with many collections. Our own choice.
 LEAST_GC_SHARE_OF_RUN = 0.1
-# A program that imports for longer has its collections there, before there is anything to freeze. Our own choice.
-MOST_IMPORT_SHARE = 0.5
+# Part of the time of imports that collections take: torch's 10% on an idle machine, 27% on a busy one. There is nothing to
+# freeze before they end.
+GC_SHARE_OF_IMPORTS = 0.3
 # The collector caused a worst tick if its pause explains this share of the tick's time beyond the median.
 EXPLAINS_SHARE = 0.5
 # One of the worst ticks may be chance; of those kept, this many are a habit.
@@ -271,7 +272,8 @@ class GarbageCollectionRule:
     def find(self, context: Context) -> Iterator[Finding]:
         """Yield a finding for each loop whose pauses are 2% of its ticks, or make its worst ones, or for the run."""
         share = 0.0 if context.profile.loops else _gc_share_of_run(context.profile)
-        if share >= LEAST_GC_SHARE_OF_RUN and _import_share(context.profile) <= MOST_IMPORT_SHARE:
+        share -= GC_SHARE_OF_IMPORTS * _import_share(context.profile)
+        if share >= LEAST_GC_SHARE_OF_RUN:
             claim = Claim(share, paths.ROOT)
             yield Finding(rule=self.name, claim=claim, path=paths.ROOT, facts={"gc_share": share})
         for _, loop in sorted(context.profile.loops.items()):
