@@ -97,11 +97,7 @@ def _program(words: Sequence[str]) -> Program:
 
 
 def make_folder(out: Path, command_name: str) -> Path:
-    """Make a folder for the runs of a command.
-
-    Raises:
-        TicktreeError: It cannot be made.
-    """
+    """Make a folder for the runs of a command."""
     try:
         return make_unique(out.absolute(), f"{time.strftime('%Y%m%d-%H%M%S')}-{command_name}")
     except OSError as error:
@@ -121,14 +117,14 @@ def run_program(
     stdout: IO[bytes] | None = None,
     directory: str | None = None,
 ) -> Profile:
-    """Run a program once, and append its output to a file next to the run.
+    """Run a program once, and append its standard error, and output without `stdout`, to a file next to the run.
 
     Args:
-        words: the program and its arguments, as after `ticktree run`.
-        out: the directory of runs.
-        variables: to add to this process's environment.
-        stdout: receives its standard output; None for the same file as its standard error.
-        directory: its working directory; None for that of this process.
+        words: As after `ticktree run`.
+        out: The directory of runs.
+        variables: To add to this process's environment.
+        stdout: Receives its standard output.
+        directory: Its working directory; by default, that of this process.
 
     Raises:
         TicktreeError: It exited with an error, or recorded nothing that can be read.

@@ -13,10 +13,9 @@ from typing import Any
 from ticktree.errors import TicktreeError, one_line
 from ticktree.files.atomic import write_atomically
 from ticktree.loading import find_run, load_timeline
-from ticktree.outputs import tabular
 from ticktree.outputs.markdown import escaped
 from ticktree.outputs.registry import wanted
-from ticktree.outputs.tabular import CALL_COLUMNS, CALLS, TABLES, shown
+from ticktree.outputs.tabular import CALL_COLUMNS, CALLS, TABLES, files, shown
 from ticktree.profile import Profile
 from ticktree.profile.timeline import Timeline
 from ticktree.run.timeline import timeline_parts
@@ -24,26 +23,17 @@ from ticktree.run.timeline import timeline_parts
 
 def is_dataset(folder: Path) -> bool:
     """Return whether a directory holds a dataset."""
-    return all((folder / f"{table}.parquet").is_file() for table in tabular.TABLES)
+    return all((folder / f"{table}.parquet").is_file() for table in TABLES)
 
 
 def write_dataset(folder: Path, profile: Profile, run: Path | None) -> None:
-    """Write every table of a run into a directory that is new or empty.
-
-    Args:
-        folder: the directory; made if it is missing.
-        profile: of the run.
-        run: what the user names it by; None for the newest.
-
-    Raises:
-        TicktreeError: The directory cannot be written or is not empty, or the timeline cannot be read.
-    """
+    """Write every table of a run, by default the newest, into a directory that is new or empty."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         if any(folder.iterdir()):
             # Files from processes of another run would be read as part of this one.
             raise TicktreeError(f"{folder} is not empty: a dataset needs an empty directory")
-        for name, content in tabular.files(profile, _parts(run)):
+        for name, content in files(profile, _parts(run)):
             path = folder / name
             path.parent.mkdir(parents=True, exist_ok=True)
             write_atomically(path, content)
@@ -70,15 +60,7 @@ FROM calls WHERE tick
 
 
 class Database:
-    """The tables of a dataset.
-
-    Args:
-        folder: where the dataset is.
-        scratch: a directory for what does not fit into memory.
-
-    Raises:
-        TicktreeError: DuckDB is not installed, or cannot read the files.
-    """
+    """The tables of the dataset in `folder`; what does not fit into memory goes to the directory `scratch`."""
 
     def __init__(self, folder: Path, scratch: Path) -> None:
         self._duckdb = wanted("duckdb", by="query", extra="query")
@@ -96,14 +78,7 @@ class Database:
         return any(self._folder.glob(f"{CALLS}/*/*.parquet"))
 
     def select(self, sql: str) -> tuple[Sequence[str], Iterator[Sequence[Any]]]:
-        """Answer a query.
-
-        Returns:
-            The names of the columns, and the rows, which are computed as they are read.
-
-        Raises:
-            TicktreeError: It is not a single SELECT, or it is wrong.
-        """
+        """Return the names of the columns of a SELECT, and its rows, which are computed as they are read."""
         try:
             statements = self._duckdb.extract_statements(sql)
             if len(statements) != 1 or statements[0].type != self._duckdb.StatementType.SELECT:

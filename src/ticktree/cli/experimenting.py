@@ -5,16 +5,27 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
 
+from ticktree.analysis.experiments import (
+    Block,
+    Choice,
+    Experiments,
+    NoExperimentError,
+    choose,
+    contended,
+    deadline,
+    estimate,
+    exact,
+    plans,
+    predicted_misses,
+)
 from ticktree.errors import reason
+from ticktree.outputs.writing import formatting
+from ticktree.profile import Profile
+from ticktree.profile import path as paths
 from ticktree.recorder import MOST_BLOCKS, Ledger
 from ticktree.run.finishing import RunDirectory
-
-if TYPE_CHECKING:
-    from ticktree.analysis.experiments import Block, Choice, Experiments
-    from ticktree.profile import Profile
 
 LOOK_EVERY_S = 0.5
 # A block is long enough that neither its edges nor one outlier matter.
@@ -38,16 +49,7 @@ _ROUNDS = 6
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """The experiments that the user wants.
-
-    Attributes:
-        sections: by path or name; empty for those that are worth trying.
-        speedups: by how many percent each is made faster.
-        loop: by path or name; None for the main loop.
-        settle_ticks: ticks at the beginning of a block that are not measured.
-        paced: whether loops with a target rate may be delayed.
-        seed: of the order of the blocks.
-    """
+    """The experiments that the user wants, as the options of `ticktree whatif` describe them."""
 
     sections: Sequence[str]
     speedups: Sequence[int]
@@ -60,10 +62,7 @@ class Question:
 class Experimenter:
     """Watches a run, begins the experiments once it knows what to try, and returns their results.
 
-    Args:
-        run: the run.
-        question: the experiments.
-        ledger: the memory from which the program's processes read the experiments.
+    The program's processes read the experiments from the ledger.
     """
 
     def __init__(self, run: RunDirectory, question: Question, ledger: Ledger) -> None:
@@ -71,45 +70,36 @@ class Experimenter:
         self._question = question
         self._ledger = ledger
         self._choice: Choice | None = None
-        self._refusal = ""
-        self._is_broken = False
+        self._error: Exception | None = None
         self._block_most_ns = 0
 
     def look(self) -> None:
         """Begin the experiments when enough is recorded, and end them after any error."""
         if self._choice is not None:
             self._watch()
-        if self._choice is not None or self._refusal:
+        if self._choice is not None or self._error is not None:
             return
-        from ticktree.analysis.experiments import NoExperimentError
-
         try:
             choice = self._choose(self._run.profile())
             if choice is not None and not choice.is_sequential:
                 self._begin(choice)
-        except NoExperimentError as error:
-            self._refusal = str(error)
         except Exception as error:
             self._ledger.stop()
-            self._refusal, self._is_broken = reason(error), True
+            self._error = error
 
     def stop(self) -> None:
         """End all delays."""
         self._ledger.stop()
 
     def result(self, profile: Profile) -> Experiments | str:
-        """Return the results of the experiments, or why there were none.
-
-        Args:
-            profile: of the whole run.
-        """
-        from ticktree.analysis.experiments import NoExperimentError, exact
-
-        if self._refusal:
-            return self._refusal if self._is_broken else self._counted(profile, self._refusal)
+        """Return the results of the experiments, or why there were none, given the profile of the whole run."""
+        if self._error is not None and not isinstance(self._error, NoExperimentError):
+            return reason(self._error)
         if self._choice is not None:
             return self._estimated(self._choice, profile)
         try:
+            if self._error is not None:
+                raise self._error
             choice = self._choose(profile, is_over=True)
         except NoExperimentError as error:
             return self._counted(profile, str(error))
@@ -125,8 +115,6 @@ class Experimenter:
         return exact(choice.loop, choice.tick_ns, shares, self._question.speedups, [note])
 
     def _choose(self, profile: Profile, is_over: bool = False) -> Choice | None:
-        from ticktree.analysis.experiments import choose
-
         question = self._question
         choice = choose(profile, question.sections, question.loop, question.paced)
         if choice is None or is_over:
@@ -136,9 +124,6 @@ class Experimenter:
         return choice if is_watched and choice.sections else None
 
     def _begin(self, choice: Choice) -> None:
-        from ticktree.analysis.experiments import plans
-        from ticktree.profile import path as paths
-
         question = self._question
         ticks = max(_BLOCK_TICKS, math.ceil(_BLOCK_NS / choice.tick_ns))
         expected_ns = choice.tick_ns * (2 * ticks + question.settle_ticks)
@@ -161,8 +146,6 @@ class Experimenter:
         self._ledger.watch(time.monotonic_ns() + self._block_most_ns + _UNWATCHED_NS)
 
     def _estimated(self, choice: Choice, profile: Profile) -> Experiments:
-        from ticktree.analysis.experiments import Block, contended, estimate
-
         blocks = [Block(*numbers) for numbers in self._ledger.blocks()]
         notes, unknown = [], set()
         for path, (calls, sleeping, spent_ns, lasted_ns) in zip(
@@ -184,8 +167,6 @@ class Experimenter:
 
     def _counted(self, profile: Profile, why: str) -> Experiments | str:
         """Return the ticks that a loop with a target rate would miss, which needs no experiment; else `why`."""
-        from ticktree.analysis.experiments import Experiments, deadline, predicted_misses
-
         question = self._question
         found = deadline(profile, question.sections, question.loop)
         timeline = self._run.timeline() if found else None
@@ -221,19 +202,13 @@ class Experimenter:
             )
         known = {name for path, _, node in profile.root.walk() for name in (path, node.name)}
         missing = [word for word in self._question.sections if word not in known]
-        return (
-            f"no section {missing[0]} was recorded"
-            if missing
-            else "too little was recorded to choose sections from"
-        )
+        if missing:
+            return f"no section {missing[0]} was recorded"
+        return "too little was recorded to choose sections from"
 
 
 def _with_advice(found: Experiments, blocks: Sequence[Block], speedups: Sequence[int]) -> Experiments:
     """Add a note on how long the program should run, if it ended too early for some intervals."""
-    from dataclasses import replace
-
-    from ticktree.outputs.writing import formatting
-
     if all(each.low_percent is not None for each in found.predictions):
         return found
     note = (
@@ -248,8 +223,6 @@ def _with_advice(found: Experiments, blocks: Sequence[Block], speedups: Sequence
 
 
 def _without(found: Experiments, unknown: set[str]) -> Experiments:
-    from dataclasses import replace
-
     return replace(
         found,
         predictions=[each for each in found.predictions if each.path not in unknown],

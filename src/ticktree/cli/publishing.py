@@ -6,19 +6,18 @@ import math
 import os
 import re
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING
 
 import click
 
+from ticktree.cli.options import packed
 from ticktree.cli.screen import show_at_once
 from ticktree.errors import TicktreeError, one_line
 
 if TYPE_CHECKING:
     from ticktree.publishing.publisher import Publisher
-
-_Command = TypeVar("_Command", bound=Callable[..., Any])
 
 EVERY_S = 10.0
 _LEAST_S = 0.1
@@ -70,27 +69,14 @@ _OPTIONS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Publishing:
-    """Where to publish; without arguments, nowhere.
-
-    Attributes:
-        otlp: the URL of a collector.
-        every: seconds between two exports to it.
-        prometheus: the address that serves Prometheus.
-    """
+    """Where to publish, as `_OPTIONS` describe it; without arguments, nowhere. `every` is in seconds."""
 
     otlp: str | None = None
     every: float | None = None
     prometheus: str | None = None
 
     def check(self, quiet: bool) -> None:
-        """Check that the options fit together.
-
-        Args:
-            quiet: whether ticktree prints nothing.
-
-        Raises:
-            click.UsageError: They do not.
-        """
+        """Raise a UsageError if the options do not fit together."""
         if quiet and (self.prometheus or "").rpartition(":")[2] == "0":
             raise click.UsageError("--quiet cannot print which port was free: give a port.")
         if self.every is not None and self.otlp is None:
@@ -121,11 +107,7 @@ def _interval_s(environment: Mapping[str, str]) -> float:
         raise TicktreeError(f"OTEL_METRIC_EXPORT_INTERVAL={text!r} is not a number of milliseconds") from None
 
 
-def options(command: _Command) -> _Command:
-    """Add the options to a command; they are the fields of `Publishing`."""
-    for option in reversed(_OPTIONS):
-        command = option(command)
-    return command
+options = packed("published", Publishing, _OPTIONS)
 
 
 def say(sentence: str) -> None:

@@ -7,7 +7,6 @@ import signal
 import sys
 from contextlib import suppress
 from pathlib import Path
-from typing import NoReturn
 
 import click
 
@@ -17,6 +16,7 @@ from ticktree.cli.files import deliver, format_of
 from ticktree.cli.recording import RecordingOptions
 from ticktree.cli.screen import complain, note, show, view_options
 from ticktree.errors import TicktreeError, reason
+from ticktree.outputs import ViewOptions
 from ticktree.outputs.whatif import WHATIFS
 from ticktree.recorder import EXPERIMENTS_VARIABLE, LEDGER_NAME, MOST_TARGETS, RUN_VARIABLE, Ledger
 from ticktree.run.finishing import RunDirectory
@@ -28,76 +28,72 @@ from ticktree.supervisor.supervisor import end_like, supervise
 _INSTRUMENTS = "default,sleep"
 
 
-def _speedups(context: click.Context, option: click.Parameter, text: str) -> tuple[int, ...]:
+def _speedups(_context: click.Context, _option: click.Parameter, text: str) -> tuple[int, ...]:
     try:
         found = sorted({int(word) for word in text.split(",")})
     except ValueError:
-        raise click.BadParameter(
-            f"{text!r} is not a list of percentages, such as 10,25,50.", context, option
-        ) from None
-    if not found or found[0] < 1 or found[-1] > 100:
-        raise click.BadParameter("speed-ups are from 1 to 100 percent.", context, option)
+        raise click.BadParameter(f"{text!r} is not a list of percentages, such as 10,25,50.") from None
+    if found[0] < 1 or found[-1] > 100:
+        raise click.BadParameter("speed-ups are from 1 to 100 percent.")
     return tuple(found)
 
 
+_QUESTION = (
+    click.option(
+        "--section",
+        "sections",
+        metavar="PATH",
+        multiple=True,
+        help="A section by its path, or by its name if no other of the loop has it; may be given several times. By "
+        "default, those with the most self time: five that the loop waits for and five that it does not.",
+    ),
+    click.option(
+        "--speedup",
+        "speedups",
+        metavar="PERCENT,...",
+        default="10,25,50,90",
+        show_default=True,
+        callback=_speedups,
+        help="How much faster to make a section.",
+    ),
+    click.option(
+        "--loop", metavar="PATH", help="The loop whose ticks are measured. By default, the main loop."
+    ),
+    click.option(
+        "--settle",
+        "settle_ticks",
+        type=click.IntRange(1, 10_000),
+        default=10,
+        show_default=True,
+        metavar="TICKS",
+        help="Ticks to wait after each change: more than the longest queue holds.",
+    ),
+    click.option(
+        "--yes",
+        "paced",
+        is_flag=True,
+        help="Also delay loops with a target rate: no device can come to harm.",
+    ),
+    click.option("--seed", type=int, default=1, show_default=True, help="Seed of the random order."),
+)
+
+
 @click.command(
-    "whatif",
-    short_help="Measure what a faster section would gain.",
-    # What follows the program's name is the program's.
-    context_settings={"allow_interspersed_args": False},
+    "whatif", short_help="Measure what a faster section would gain.", context_settings=options.PROGRAM_LAST
 )
-@click.option("-m", "is_module", is_flag=True, help="Run a module, like python -m.")
-@click.option(
-    "--section",
-    "sections",
-    metavar="PATH",
-    multiple=True,
-    help="A section by its path, or by its name if no other of the loop has it; may be given several times. By "
-    "default, those with the most self time: five that the loop waits for and five that it does not.",
-)
-@click.option(
-    "--speedup",
-    "speedups",
-    metavar="PERCENT,...",
-    default="10,25,50,90",
-    show_default=True,
-    callback=_speedups,
-    help="How much faster to make a section.",
-)
-@click.option("--loop", metavar="PATH", help="The loop whose ticks are measured. By default, the main loop.")
-@click.option(
-    "--settle",
-    "settle_ticks",
-    type=click.IntRange(1, 10_000),
-    default=10,
-    show_default=True,
-    metavar="TICKS",
-    help="Ticks to wait after each change: more than the longest queue holds.",
-)
-@click.option(
-    "--yes", "paced", is_flag=True, help="Also delay loops with a target rate: no device can come to harm."
-)
-@click.option("--seed", type=int, default=1, show_default=True, help="Seed of the random order.")
-@click.option("--format", "format_name", type=options.WordChoice(list(WHATIFS)), help="By default, terminal.")
+@options.program
+@options.packed("question", Question, _QUESTION)
+@options.form(WHATIFS)
 @options.output
-@click.option("--name", metavar="NAME", help="Name of the run. By default, the program's.")
+@options.name
 @options.out
-@click.argument("program", metavar="SCRIPT|MODULE")
-@click.argument("args", nargs=-1, type=click.UNPROCESSED, metavar="[ARGS]...")
 def command(
-    is_module: bool,
-    sections: tuple[str, ...],
-    speedups: tuple[int, ...],
-    loop: str | None,
-    settle_ticks: int,
-    paced: bool,
-    seed: int,
+    program: Program,
+    question: Question,
     format_name: str | None,
     output: Path | None,
     name: str | None,
     out: Path,
-    program: str,
-    args: tuple[str, ...],
 ) -> None:
     """Run a program and measure what its loop would gain if a section were faster.
 
@@ -105,23 +101,9 @@ def command(
     has the same effect as a faster section. As a check, it also delays the section itself. ticktree prints to standard
     error, or to the file that -o names.
     """
-    if len(sections) > MOST_TARGETS:
-        raise click.UsageError(
-            f"at most {MOST_TARGETS} sections can be tried at a time, not {len(sections)}."
-        )
-    question = Question(sections, speedups, loop, settle_ticks, paced, seed)
+    if (count := len(question.sections)) > MOST_TARGETS:
+        raise click.UsageError(f"at most {MOST_TARGETS} sections can be tried at a time, not {count}.")
     form = format_name or format_of(output, WHATIFS)
-    _run(Program.named(program, is_module, args), name, out, question, form, output)
-
-
-def _run(
-    program: Program, name: str | None, out: Path, question: Question, form: str, output: Path | None
-) -> NoReturn:
-    """Run it to its end, print the results of the experiments, and end this process like the program.
-
-    Raises:
-        TicktreeError: The program cannot be started, or there is no place for its run.
-    """
     program.check()
     # A timeline is needed to count the missed ticks of loops with a target rate.
     wanted = RecordingOptions(instrument=_INSTRUMENTS, timeline=True).environment()
@@ -137,9 +119,8 @@ def _run(
     except (TicktreeError, OSError) as error:
         run.finish()
         raise TicktreeError(reason(error)) from None
-    signal.signal(
-        signal.SIGINT, signal.SIG_IGN
-    )  # the user who ended the program with it wants to see the results
+    # The user who ended the program with it wants to see the results.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         with suppress(OSError):
             run.note_end(os.waitstatus_to_exitcode(status))
@@ -154,9 +135,8 @@ def _tell(run: RunDirectory, experimenter: Experimenter, form: str, output: Path
     if isinstance(found, str):
         complain(f"no experiments: {found}")
         return
-    document = WHATIFS[form](found, view_options(sys.stderr if output is None else None))
     if output is None:
-        show(document, sys.stderr)
+        show(WHATIFS[form](found, view_options(sys.stderr)), sys.stderr)
     else:
-        deliver(document, output)
+        deliver(WHATIFS[form](found, ViewOptions()), output)
     note(f"Run {run.path}")
