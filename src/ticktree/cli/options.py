@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from functools import reduce, wraps
+from functools import wraps
 from inspect import signature
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -57,12 +57,14 @@ def packed(name: str, make: Callable[..., Any], options: Sequence[Decorator]) ->
     names = list(signature(make).parameters)
 
     def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
-        @wraps(command)
         def packing(**given: Any) -> Any:
             own = {each: given.pop(each) for each in names}
             return command(**given, **{name: make(**own)})
 
-        return reduce(lambda decorated, option: option(decorated), reversed(options), packing)
+        decorated: Callable[..., Any] = wraps(command)(packing)
+        for option in reversed(options):
+            decorated = option(decorated)
+        return decorated
 
     return decorate
 

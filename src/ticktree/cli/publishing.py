@@ -91,11 +91,11 @@ class Publishing:
         if self.otlp is None and self.prometheus is None:
             return None
         from ticktree.publishing.otlp_destination import Destination
-        from ticktree.publishing.publisher import Address, Door, Publisher
+        from ticktree.publishing.publisher import Door, Publisher
 
         every_s = _interval_s(environment) if self.every is None else self.every
         destination = None if self.otlp is None else Destination.of(self.otlp, environment)
-        door = None if self.prometheus is None else Door(Address.parsed(self.prometheus))
+        door = None if self.prometheus is None else Door(self.prometheus)
         return Publisher(destination, every_s, door, environment, say)
 
 
