@@ -25,7 +25,7 @@ def server_timing() -> Callable[[web.Request, Handler], Awaitable[web.StreamResp
     response that the handler has begun to send by itself (a stream, a websocket) says nothing. Nothing is done while
     nothing is recorded.
     """
-    requests = Requests(server_timing, OWN)
+    requests = Requests(server_timing)
     _note_arrivals()
 
     @web.middleware
@@ -39,14 +39,11 @@ def server_timing() -> Callable[[web.Request, Handler], Awaitable[web.StreamResp
         response: Any = None
         error: web.HTTPException | None = None
         queued_ns = since(came_ns)
-        with requests.section(name):
-            served = Served(requests.recorder, name, queued_ns, context)
+        with requests.named(name), Served(requests.recorder, name, queued_ns, context) as served:
             try:
                 response = await handler(request)
             except web.HTTPException as raised:  # a response too
                 error = raised
-            finally:
-                served.over()
         answer = response if error is None else error
         if isinstance(answer, web.StreamResponse) and not answer.prepared:
             timing = served.server_timing()
