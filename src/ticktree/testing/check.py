@@ -17,21 +17,22 @@ from ticktree.analysis.budgets import BudgetError, Checked, Plan, check, plan_of
 from ticktree.analysis.comparison import Difference, differences
 from ticktree.configuration import budgets, configuration
 from ticktree.errors import TicktreeError
+from ticktree.files.atomic import write_atomically
+from ticktree.loading import load_repeats
+from ticktree.outputs import OUTPUTS, ViewOptions
+from ticktree.outputs.budgets import CHECKS, line, verdict
+from ticktree.outputs.writing import formatting
 from ticktree.profile import Profile
+from ticktree.run.facts import describe_program
 from ticktree.testing import SECTION
-from ticktree.testing.recording import Recording, recording
+from ticktree.testing.recording import recording
 
 _SOURCE = "ticktree_check:"
 _NOT_IN_FILE_NAMES = re.compile(r"[^\w.-]+")
 
 
 class Check:
-    """Called with budgets, it records and checks what runs in its `with` block.
-
-    Args:
-        test: The test that requested it.
-        config: pytest's.
-    """
+    """Called with budgets, it records and checks what runs in its `with` block."""
 
     def __init__(self, test: pytest.Item, config: pytest.Config) -> None:
         self._test = test
@@ -39,20 +40,13 @@ class Check:
         self._count = 0
 
     def __call__(self, budgets: Mapping[str, Any] | None = None) -> Checking:
-        """Return what records and checks.
-
-        Args:
-            budgets: As [tool.ticktree.budgets] has them; by default those of the project.
-
-        Raises:
-            BudgetError: One of them is invalid, or there is none.
-        """
+        """Return what records and checks these budgets, written as in [tool.ticktree.budgets], or the project's."""
         __tracebackhide__ = True
         self._count += 1
-        plan = self._with_baseline(self._plan(budgets))
-        if plan.is_empty and self._option("save") is None:
+        plan, keep = self._with_baseline(self._plan(budgets)), self._file("save")
+        if plan.is_empty and keep is None:
             raise BudgetError(f"{_SOURCE} there is no budget, here or in [tool.ticktree.budgets]")
-        return Checking(self._test, self._config, plan, self._file("save"))
+        return Checking(self._test, self._config, plan, keep)
 
     def _plan(self, given: Mapping[str, Any] | None) -> Plan:
         if given is not None:
@@ -70,17 +64,13 @@ class Check:
         return plan
 
     def _file(self, option: str) -> Path | None:
-        """Where this check of this test is kept."""
-        folder = self._option(option)
+        """Where this check of this test is kept, if the option names a directory."""
+        folder: Path | None = self._config.getoption(f"ticktree_{option}")
         if folder is None:
             return None
         number = f"-{self._count}" if self._count > 1 else ""
         name = _NOT_IN_FILE_NAMES.sub("-", self._test.nodeid).strip("-")
-        return folder / f"{name}{number}.json"
-
-    def _option(self, name: str) -> Path | None:
-        found: Path | None = self._config.getoption(f"ticktree_{name}")
-        return None if found is None else self._config.invocation_params.dir / found
+        return self._config.invocation_params.dir / folder / f"{name}{number}.json"
 
 
 class Checking(AbstractContextManager["Checking"]):
@@ -93,29 +83,25 @@ class Checking(AbstractContextManager["Checking"]):
 
     def __init__(self, test: pytest.Item, config: pytest.Config, plan: Plan, keep: Path | None) -> None:
         self._test, self._config, self._plan, self._keep = test, config, plan, keep
-        self._recording: AbstractContextManager[Recording] = recording()
-        self._recorded = Recording()
+        self._recording = recording(self._take)
         self.profile = Profile.empty()
         self.checked = Checked(())
 
     def __enter__(self) -> Self:
         """Begins to record."""
         __tracebackhide__ = True
-        self._recorded = self._recording.__enter__()
+        self._recording.__enter__()
         return self
+
+    def _take(self, profile: Profile) -> None:
+        self.profile = profile
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None, /
     ) -> None:
-        """Stops recording, and checks unless what ran has failed by itself.
-
-        Raises:
-            AssertionError: A budget failed, or was not measured.
-            TicktreeError: A budget is about nothing that was recorded, or the baseline cannot be compared.
-        """
+        """Stops recording, and raises an error about the budgets unless what ran has failed by itself."""
         __tracebackhide__ = True
         self._recording.__exit__(None, None, None)
-        self.profile = self._recorded.profile or Profile.empty()
         if self._keep or self._plan.baseline:
             self.profile = _described(self.profile, self._test, self._config.rootpath)
         if error is not None:
@@ -127,8 +113,6 @@ class Checking(AbstractContextManager["Checking"]):
 
     def _check(self) -> None:
         __tracebackhide__ = True
-        from ticktree.loading import load_repeats
-
         base = load_repeats([Path(self._plan.baseline)]) if self._plan.baseline else []
         try:
             apart = differences(base, [self.profile]) if base else []
@@ -141,17 +125,11 @@ class Checking(AbstractContextManager["Checking"]):
         if bad or self._config.get_verbosity() > 0:
             self._show(apart)
         if bad:
-            from ticktree.outputs.budgets import line, verdict
-            from ticktree.outputs.writing import formatting
-
             lines = [f"{formatting.verdict(result.status)}: {line(result)}" for result in bad]
             raise AssertionError("\n  ".join([verdict(self.checked), *lines]))
 
     def _show(self, apart: Sequence[Difference] = ()) -> None:
         """Puts the budgets and the tree where pytest shows what a test printed."""
-        from ticktree.outputs import OUTPUTS, ViewOptions
-        from ticktree.outputs.budgets import CHECKS
-
         view = ViewOptions()
         pieces = [OUTPUTS["terminal"].render(self.profile, view)]
         if self.checked.results:
@@ -161,8 +139,6 @@ class Checking(AbstractContextManager["Checking"]):
     def _save(self) -> None:
         if self._keep is None:
             return
-        from ticktree.files.atomic import write_atomically
-
         try:
             self._keep.parent.mkdir(parents=True, exist_ok=True)
             write_atomically(self._keep, self.profile.to_json().encode())
@@ -177,8 +153,6 @@ def _with_folder(plan: Plan, folder: Path) -> Plan:
 
 def _described(profile: Profile, test: pytest.Item, folder: Path) -> Profile:
     """The profile with what must be known of machine and program to compare it with another."""
-    from ticktree.run.facts import describe_program
-
     facts = describe_program(["pytest", test.nodeid], folder)
     return profile.merge(Profile(metadata={key: frozenset([value]) for key, value in facts.items()}))
 

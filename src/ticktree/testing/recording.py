@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -18,24 +18,12 @@ if TYPE_CHECKING:
 _busy = threading.Lock()
 
 
-class Recording:
-    """What was recorded.
-
-    Attributes:
-        profile: the profile, once it has ended; None before.
-    """
-
-    profile: Profile | None = None
-
-
 @contextmanager
-def recording() -> Iterator[Recording]:
+def recording(keep: Callable[[Profile], None]) -> Iterator[None]:
     """Record with the program's own recorder, from nothing; afterwards it is on or off as before.
 
-    Raises:
-        TicktreeError: The test cannot be recorded: a check is in progress, in another thread or around this;
-            the whole process is being recorded by `ticktree run`, whose record this would clear; or ticktree
-            is off for good.
+    Args:
+        keep: Gets what was recorded.
     """
     if OFF_FOR_GOOD:
         raise TicktreeError(f"ticktree is off for good here ({OFF_VARIABLE}): nothing can be checked")
@@ -46,11 +34,10 @@ def recording() -> Iterator[Recording]:
     try:
         was_recording = current.recorder.recording
         current.begin_afresh()
-        found = Recording()
         try:
-            yield found
+            yield
         finally:
-            found.profile = current.snapshot()
+            keep(current.snapshot())
             if not was_recording:
                 current.disable()
     finally:
