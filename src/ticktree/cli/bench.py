@@ -117,17 +117,14 @@ def run_program(
     stdout: IO[bytes] | None = None,
     directory: str | None = None,
 ) -> Profile:
-    """Run a program once, and append its standard error, and output without `stdout`, to a file next to the run.
+    """Run a program once, with more environment variables, and append what it prints to a file next to the run.
 
     Args:
         words: As after `ticktree run`.
         out: The directory of runs.
         variables: To add to this process's environment.
-        stdout: Receives its standard output.
+        stdout: Gets its standard output instead of the file.
         directory: Its working directory; by default, that of this process.
-
-    Raises:
-        TicktreeError: It exited with an error, or recorded nothing that can be read.
     """
     flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
     with own_directory(out, make=True) as at, os.fdopen(os.open(_LOG, flags, 0o666, dir_fd=at), "ab") as log:

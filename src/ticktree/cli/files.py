@@ -55,11 +55,7 @@ def named(path: Path) -> str:
 
 
 def timeline_for(form: Output, path: Path | None, categories: Collection[str] = ()) -> Timeline | None:
-    """Return the timeline of what `read` reads, if there is one and this format shows timelines.
-
-    Raises:
-        TicktreeError: It cannot be read, and the format shows nothing else.
-    """
+    """Return the timeline of what `read` reads, if there is one and this format shows timelines."""
     if not form.takes_events:
         return None
     try:

@@ -10,9 +10,10 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
+from timeit import Timer
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ticktree.cli.machine_checks import NAMES, amount
 from ticktree.cli.screen import progress
@@ -55,6 +56,7 @@ _PIECE_BYTES = 1 << 20
 # the fastest differs, because a call of numpy takes as long as copying some kilobytes.
 _CACHE_BYTES = (16 << 10, 64 << 10, 256 << 10)
 _COPIES = 50
+_READS = 1000
 
 
 def memcpy_bytes_per_s(seconds: float) -> float:
@@ -62,12 +64,10 @@ def memcpy_bytes_per_s(seconds: float) -> float:
     # Ones, not zeros: memory that was never written is one page of the kernel, mapped many times.
     source, target = np.ones(MEMORY_BYTES, np.uint8), np.ones(MEMORY_BYTES, np.uint8)
     pieces = range(0, MEMORY_BYTES, _PIECE_BYTES)
-    copies = [_copy(target[at : at + _PIECE_BYTES], source[at : at + _PIECE_BYTES]) for at in pieces]
+    copies = [
+        partial(np.copyto, target[at : at + _PIECE_BYTES], source[at : at + _PIECE_BYTES]) for at in pieces
+    ]
     return MEMORY_BYTES / sum(bests_s(copies, seconds))
-
-
-def _copy(target: NDArray[np.uint8], source: NDArray[np.uint8]) -> Callable[[], None]:
-    return lambda: np.copyto(target, source)
 
 
 def cache_copy_bytes_per_s(seconds: float) -> float:
@@ -76,25 +76,14 @@ def cache_copy_bytes_per_s(seconds: float) -> float:
 
 
 def _cached(size: int, seconds: float) -> float:
-    source, target = np.ones(size, np.uint8), np.ones(size, np.uint8)
-
-    def copies() -> None:
-        for _ in range(_COPIES):
-            np.copyto(target, source)
-
-    return size * _COPIES / best_s(copies, seconds)
+    copies = Timer(partial(np.copyto, np.ones(size, np.uint8), np.ones(size, np.uint8)))
+    return size * _COPIES / best_s(partial(copies.timeit, _COPIES), seconds)
 
 
 def clock_read_ns(seconds: float) -> float:
     """Return what `time.perf_counter_ns()` costs, in nanoseconds."""
-    reads = range(1000)
-
-    def read() -> None:
-        now = time.perf_counter_ns
-        for _ in reads:
-            now()
-
-    return best_s(read, seconds) * 1e9 / len(reads)
+    reads = Timer("now()", "now = clock", globals={"clock": time.perf_counter_ns})
+    return best_s(partial(reads.timeit, _READS), seconds) * 1e9 / _READS
 
 
 # How many float32 operations per second this machine does: numpy's product of matrices, in another process, because

@@ -26,11 +26,7 @@ _DURATION = re.compile(r"(\d+(?:\.\d*)?|\.\d+) ?([a-z]*)")
 
 
 def duration_s(text: str) -> float:
-    """Return the seconds of a time such as `10s`, `500ms`, `2m` or `10` (seconds).
-
-    Raises:
-        ValueError: It is not a time, or too short or too long to wait.
-    """
+    """Return the seconds of a time such as `10s`, `500ms`, `2m` or `10` (seconds)."""
     match = _DURATION.fullmatch(text.strip().lower())
     seconds = float(match[1]) * _UNITS_S.get(match[2], math.nan) if match else math.nan
     if not _LEAST_S <= seconds <= 24 * 3600:
@@ -83,11 +79,7 @@ class Publishing:
             raise click.UsageError("--every needs --otlp; Prometheus itself decides how often it reads.")
 
     def publisher(self, environment: Mapping[str, str] = os.environ) -> Publisher | None:
-        """Open the port and read the variables, so that errors occur before the program starts.
-
-        Raises:
-            TicktreeError: The port is not available, or the URL is not valid.
-        """
+        """Open the port and read the variables, so that errors occur before the program starts."""
         if self.otlp is None and self.prometheus is None:
             return None
         from ticktree.publishing.otlp_destination import Destination

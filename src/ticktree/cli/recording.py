@@ -139,11 +139,7 @@ class RecordingOptions:
     gather_every: int = 0
 
     def environment(self) -> dict[str, str]:
-        """Return the environment variables for the program's processes.
-
-        Raises:
-            TicktreeError: A name is not known, or an option needs another one.
-        """
+        """Return the environment variables for the program's processes."""
         self._check()
         words = [] if self.no_instrument else [word.strip() for word in self.instrument.split(",")]
         if self.torch_layers:

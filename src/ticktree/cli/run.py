@@ -96,12 +96,7 @@ def run_program(
     published: Publishing = Publishing(),  # noqa: B008 - likewise
     is_remembered: bool = True,
 ) -> NoReturn:
-    """Run a program to its end, finish and print its run, and end this process like the program.
-
-    Raises:
-        TicktreeError: The program cannot be started, its run cannot be created, something to record is not known, or
-            totals cannot be published there.
-    """
+    """Run a program to its end, finish and print its run, and end this process like the program."""
     program.check()
     wanted = recording_options.environment()
     publisher = published.publisher()

@@ -175,11 +175,7 @@ class Points:
 
     All is cumulative since the run began. A sum that restarts, as a loop's do when its warm-up ends, has from
     then on the time of the snapshot before for its start.
-
-    Args:
-        began_ns: when the run began, in wall-clock nanoseconds since 1970.
-        resource: whose metrics they are, in addition to the name of the run.
-        name: what to call the service; "" for the run's name.
+    The service is called `name`, or else as the run is.
     """
 
     def __init__(self, began_ns: int, resource: Mapping[str, str], name: str = "") -> None:

@@ -22,9 +22,6 @@ class AsgiServerTiming:
 
     Each request is a section `POST /step`. The header has what was known when the response began: a body that
     is streamed is made after that. Nothing is done while nothing is recorded.
-
-    Args:
-        app: The application.
     """
 
     def __init__(self, app: Application) -> None:

@@ -19,9 +19,6 @@ class WsgiServerTiming:
 
     Each request is a section `POST /step`. The header has what was known when the application began its
     response. Nothing is done while nothing is recorded.
-
-    Args:
-        app: The application.
     """
 
     def __init__(self, app: Application) -> None:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+import threading
 import warnings
-from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
@@ -23,12 +24,41 @@ from ticktree.outputs import OUTPUTS, ViewOptions
 from ticktree.outputs.budgets import CHECKS, line, verdict
 from ticktree.outputs.writing import formatting
 from ticktree.profile import Profile
+from ticktree.recorder import OFF_FOR_GOOD, OFF_VARIABLE
 from ticktree.run.facts import describe_program
-from ticktree.testing import SECTION
-from ticktree.testing.recording import recording
+from ticktree.session import current
+from ticktree.testing.plugin import SECTION
 
+# A program records with one recorder: whose record would it be, were there two at once?
+_busy = threading.Lock()
 _SOURCE = "ticktree_check:"
 _NOT_IN_FILE_NAMES = re.compile(r"[^\w.-]+")
+
+
+@contextmanager
+def recording(keep: Callable[[Profile], None]) -> Iterator[None]:
+    """Record with the program's own recorder, from nothing; afterwards it is on or off as before.
+
+    Args:
+        keep: Gets what was recorded.
+    """
+    if OFF_FOR_GOOD:
+        raise TicktreeError(f"ticktree is off for good here ({OFF_VARIABLE}): nothing can be checked")
+    if current.armed:
+        raise TicktreeError("this process is recorded by ticktree run, whose record a check would clear")
+    if not _busy.acquire(blocking=False):
+        raise TicktreeError("another check is in progress: they do not nest, and a process has one at a time")
+    try:
+        was_recording = current.recorder.recording
+        current.begin_afresh()
+        try:
+            yield
+        finally:
+            keep(current.snapshot())
+            if not was_recording:
+                current.disable()
+    finally:
+        _busy.release()
 
 
 class Check:
