@@ -11,8 +11,8 @@ import click
 
 from ticktree.analysis.offsets import Offset, offset
 from ticktree.cli import options
-from ticktree.cli.datasets import write_dataset
 from ticktree.cli.files import deliver, read, timeline_for
+from ticktree.cli.query import write_dataset
 from ticktree.cli.runs import RUN, CommandOfRuns
 from ticktree.cli.screen import note, progress
 from ticktree.cli.summary import note_if_empty

@@ -19,8 +19,8 @@ from ticktree import __version__
 from ticktree.analysis.context import Context
 from ticktree.analysis.registry import RULES
 from ticktree.cli.comparing import compared
-from ticktree.cli.datasets import Database, write_dataset
 from ticktree.cli.files import named, read
+from ticktree.cli.query import Database, write_dataset
 from ticktree.cli.runs import run_named
 from ticktree.cli.summary import settings_here
 from ticktree.errors import TicktreeError

@@ -43,17 +43,16 @@ def server_timing() -> Callable[[web.Request, Handler], Awaitable[web.StreamResp
             try:
                 response = await handler(request)
             except web.HTTPException as raised:  # a response too
-                error = raised
-        answer = response if error is None else error
-        if isinstance(answer, web.StreamResponse) and not answer.prepared:
+                error = response = raised
+        if isinstance(response, web.StreamResponse) and not response.prepared:
             timing = served.server_timing()
             if timing is not None:
-                answer.headers.add(HEADER, timing)
+                response.headers.add(HEADER, timing)
         if error is not None:
             try:
                 raise error
             finally:
-                del error, answer  # or it would keep itself alive
+                del error, response  # or it would keep itself alive
         return response  # type: ignore[no-any-return]
 
     return middleware

@@ -64,9 +64,9 @@ def recording(keep: Callable[[Profile], None]) -> Iterator[None]:
 class Check:
     """Called with budgets, it records and checks what runs in its `with` block."""
 
-    def __init__(self, test: pytest.Item, config: pytest.Config) -> None:
+    def __init__(self, test: pytest.Item) -> None:
         self._test = test
-        self._config = config
+        self._config = test.config
         self._count = 0
 
     def __call__(self, budgets: Mapping[str, Any] | None = None) -> Checking:
@@ -76,7 +76,7 @@ class Check:
         plan, keep = self._with_baseline(self._plan(budgets)), self._file("save")
         if plan.is_empty and keep is None:
             raise BudgetError(f"{_SOURCE} there is no budget, here or in [tool.ticktree.budgets]")
-        return Checking(self._test, self._config, plan, keep)
+        return Checking(self._test, plan, keep)
 
     def _plan(self, given: Mapping[str, Any] | None) -> Plan:
         if given is not None:
@@ -111,8 +111,8 @@ class Checking(AbstractContextManager["Checking"]):
         checked: what became of each budget, once it has ended well.
     """
 
-    def __init__(self, test: pytest.Item, config: pytest.Config, plan: Plan, keep: Path | None) -> None:
-        self._test, self._config, self._plan, self._keep = test, config, plan, keep
+    def __init__(self, test: pytest.Item, plan: Plan, keep: Path | None) -> None:
+        self._test, self._plan, self._keep = test, plan, keep
         self._recording = recording(self._take)
         self.profile = Profile.empty()
         self.checked = Checked(())
@@ -133,7 +133,9 @@ class Checking(AbstractContextManager["Checking"]):
         __tracebackhide__ = True
         self._recording.__exit__(None, None, None)
         if self._keep or self._plan.baseline:
-            self.profile = _described(self.profile, self._test, self._config.rootpath)
+            facts = describe_program(["pytest", self._test.nodeid], self._test.config.rootpath)
+            described = Profile(metadata={key: frozenset([value]) for key, value in facts.items()})
+            self.profile = self.profile.merge(described)  # what must be known to compare it with another
         if error is not None:
             if isinstance(error, Exception):
                 self._show()
@@ -152,7 +154,7 @@ class Checking(AbstractContextManager["Checking"]):
             self._show()
             raise
         bad = self.checked.of("fail") + self.checked.of("not measured")
-        if bad or self._config.get_verbosity() > 0:
+        if bad or self._test.config.get_verbosity() > 0:
             self._show(apart)
         if bad:
             lines = [f"{formatting.verdict(result.status)}: {line(result)}" for result in bad]
@@ -179,12 +181,6 @@ class Checking(AbstractContextManager["Checking"]):
 def _with_folder(plan: Plan, folder: Path) -> Plan:
     """A plan whose baseline, if it is a relative path, lies in `folder`."""
     return replace(plan, baseline=str(folder / plan.baseline)) if plan.baseline else plan
-
-
-def _described(profile: Profile, test: pytest.Item, folder: Path) -> Profile:
-    """The profile with what must be known of machine and program to compare it with another."""
-    facts = describe_program(["pytest", test.nodeid], folder)
-    return profile.merge(Profile(metadata={key: frozenset([value]) for key, value in facts.items()}))
 
 
 def _refuse_unlike(apart: Sequence[Difference], allowed: bool) -> None:
