@@ -27,7 +27,7 @@ from ticktree.profile import Profile
 from ticktree.recorder import OFF_FOR_GOOD, OFF_VARIABLE
 from ticktree.run.facts import describe_program
 from ticktree.session import current
-from ticktree.testing.plugin import SECTION
+from ticktree.testing import SECTION
 
 # A program records with one recorder: whose record would it be, were there two at once?
 _busy = threading.Lock()

@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from ticktree.testing import SECTION
+
 if TYPE_CHECKING:
     from ticktree.testing.check import Check
-
-# The title of what pytest shows of a check, below what the test printed.
-SECTION = "ticktree"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
