@@ -25,7 +25,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ticktree import Profile
-from ticktree.cli.datasets import is_dataset
+from ticktree.cli.query import is_dataset
 from ticktree.outputs import tabular
 from ticktree.profile.timeline import CalledNode, Lane, Timeline
 

@@ -19,8 +19,8 @@ from harness.report import Absent, Figure, Report, options, progress
 from harness.scratch import recording
 from harness.sections import own_code
 from ticktree import instruments as instrument
-from ticktree.remote import Report as ServerReport
-from ticktree.remote import Row, written
+from ticktree.remote.server_timing import Report as ServerReport
+from ticktree.remote.server_timing import Row, written
 from ticktree.remote.wsgi import WsgiServerTiming
 
 REPORTED = written(

@@ -10,7 +10,7 @@ import re
 import pytest
 
 from support.command_line import CommandLine, assert_one_clear_line
-from ticktree.cli.datasets import Database
+from ticktree.cli.query import Database
 from ticktree.errors import TicktreeError
 
 pytest.importorskip("duckdb", reason="no query was answered: there is no DuckDB")

@@ -48,7 +48,7 @@ print(json.dumps(asyncio.run(main())))
 
 @pytest.mark.slow
 def test_requests_that_take_turns_each_have_their_own_breakdown(programs):
-    from ticktree.remote import heard
+    from ticktree.remote.server_timing import heard
 
     server = programs.serve(SERVER)
     asked = programs.run("client", CLIENT, server.port)

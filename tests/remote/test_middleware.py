@@ -12,9 +12,9 @@ import pytest
 
 import ticktree
 from ticktree.recorder import OWN
-from ticktree.remote import heard
 from ticktree.remote.asgi import AsgiServerTiming as AsgiTiming
 from ticktree.remote.requests import RemoteCall
+from ticktree.remote.server_timing import heard
 from ticktree.remote.trace_context import outgoing
 from ticktree.remote.wsgi import WsgiServerTiming as WsgiTiming
 

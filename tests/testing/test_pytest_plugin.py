@@ -242,7 +242,7 @@ def test_the_tree_of_a_check_that_held_is_shown_where_more_is_asked_for(outcome)
 
 # What was recorded is what the test says was: on a clock of its own no machine is too slow.
 AS_SAID = """
-from ticktree.testing.recording import current
+from ticktree.testing.check import current
 
 current.snapshot = lambda: ticktree.load("said.json")
 

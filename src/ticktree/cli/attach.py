@@ -18,9 +18,13 @@ from typing import TYPE_CHECKING
 import click
 
 from ticktree.cli import options
+from ticktree.cli.sampling import facts_of
 from ticktree.cli.screen import complain
 from ticktree.errors import TicktreeError
 from ticktree.instruments import DEFAULT, as_environment, chosen
+from ticktree.run.finishing import RunDirectory
+from ticktree.run.parts import keep_part
+from ticktree.supervisor.program import name_of_command
 
 if TYPE_CHECKING:
     from ticktree.profile import Profile
@@ -96,12 +100,10 @@ def command(
     """
     argv = _command_line(pid)
     require_readable(pid)
-    from ticktree.run.finishing import RunDirectory
-    from ticktree.run.parts import keep_part
     from ticktree.supervisor.sampler.sampling import Sampling
 
     libraries = as_environment(chosen(word for word in instrument.split(",") if word))
-    run = RunDirectory.create(_name(argv), out, argv=argv, supervised=True)
+    run = RunDirectory.create(name_of_command(["python", *argv]), out, argv=argv, supervised=True)
     installed = _Installed(pid, run.path.absolute())
     try:
         is_recorded = not only_sample and installed.begin(libraries)
@@ -115,7 +117,7 @@ def command(
         if is_recorded:
             installed.end()
         if sampled is not None:
-            run.describe(_facts(sampled, argv))
+            run.describe({"command": " ".join(argv), **facts_of(sampled, argv)})
         if sampled is not None and not is_recorded:
             keep_part(run, "attached", _profile(sampled, took_ns).to_json().encode())
     finally:
@@ -126,12 +128,7 @@ def command(
 
 
 class _Installed:
-    """The recorder and the instruments in a running program.
-
-    Args:
-        pid: of the program.
-        folder: of the run, through whose files the program and ticktree communicate.
-    """
+    """The recorder and the instruments in a running program: both communicate through files in the run's folder."""
 
     def __init__(self, pid: int, folder: Path) -> None:
         self._pid = pid
@@ -205,18 +202,8 @@ def _command_line(pid: int) -> list[str]:
     return [os.fsdecode(word) for word in words.rstrip(b"\0").split(b"\0")][1:]
 
 
-def _name(argv: list[str]) -> str:
-    from ticktree.supervisor.program import name_of_command
-
-    return name_of_command(["python", *argv])
-
-
 def require_readable(pid: int) -> None:
-    """Refuse a process that cannot be sampled, before its run is created.
-
-    Raises:
-        TicktreeError: It cannot be sampled; the message has the reason.
-    """
+    """Refuse a process that cannot be sampled, before its run is created."""
     try:
         from ticktree.supervisor.sampler._remote import read_error
         from ticktree.supervisor.sampler.addresses import OtherInterpreterError, addresses_in
@@ -247,12 +234,6 @@ def _wait(sampling: Sampling, seconds: float | None) -> None:
         looks += 1
         if not looks % _KEEP_EVERY:
             sampling.keep()
-
-
-def _facts(sampled: Sampled, argv: list[str]) -> dict[str, str]:
-    from ticktree.cli.sampling import facts_of
-
-    return {"command": " ".join(argv), **facts_of(sampled, argv)}
 
 
 def _profile(sampled: Sampled, took_ns: int) -> Profile:

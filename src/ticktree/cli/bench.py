@@ -97,11 +97,7 @@ def _program(words: Sequence[str]) -> Program:
 
 
 def make_folder(out: Path, command_name: str) -> Path:
-    """Make a folder for the runs of a command.
-
-    Raises:
-        TicktreeError: It cannot be made.
-    """
+    """Make a folder for the runs of a command."""
     try:
         return make_unique(out.absolute(), f"{time.strftime('%Y%m%d-%H%M%S')}-{command_name}")
     except OSError as error:
@@ -121,17 +117,14 @@ def run_program(
     stdout: IO[bytes] | None = None,
     directory: str | None = None,
 ) -> Profile:
-    """Run a program once, and append its output to a file next to the run.
+    """Run a program once, with more environment variables, and append what it prints to a file next to the run.
 
     Args:
-        words: the program and its arguments, as after `ticktree run`.
-        out: the directory of runs.
-        variables: to add to this process's environment.
-        stdout: receives its standard output; None for the same file as its standard error.
-        directory: its working directory; None for that of this process.
-
-    Raises:
-        TicktreeError: It exited with an error, or recorded nothing that can be read.
+        words: As after `ticktree run`.
+        out: The directory of runs.
+        variables: To add to this process's environment.
+        stdout: Gets its standard output instead of the file.
+        directory: Its working directory; by default, that of this process.
     """
     flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
     with own_directory(out, make=True) as at, os.fdopen(os.open(_LOG, flags, 0o666, dir_fd=at), "ab") as log:

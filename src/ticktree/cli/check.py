@@ -12,17 +12,14 @@ import click
 from ticktree.analysis.budgets import Checked, Plan, budget_of, check, slower_of
 from ticktree.analysis.comparison import Difference, differences
 from ticktree.cli import comparing, options
-from ticktree.cli.files import deliver, read, view_for
+from ticktree.cli.files import deliver, read, read_repeats, view_for
 from ticktree.cli.runs import RUN, CommandOfRuns
-from ticktree.cli.screen import note, progress
+from ticktree.cli.screen import note
 from ticktree.configuration import budgets, configuration, configuration_in
 from ticktree.errors import TicktreeError
-from ticktree.loading import load_repeats
 from ticktree.outputs import ViewOptions
 from ticktree.outputs.budgets import CHECKS, line
 from ticktree.outputs.writing import formatting
-from ticktree.profile import Profile
-from ticktree.run.abandoned import finish_abandoned
 
 # The variable with the name of the file that GitHub Actions shows on a job's page.
 _STEP_SUMMARY = "GITHUB_STEP_SUMMARY"
@@ -81,13 +78,20 @@ def command(
     repeats of one program: their calls count together. Exit status 1 if a budget fails, 2 if one could not be
     measured.
     """
-    plan = _with_options(_plan(config), more, baseline, slower, allow_different)
+    plan = _plan(config)
+    plan = replace(
+        plan,
+        budgets=(*plan.budgets, *map(budget_of, more)),
+        baseline=plan.baseline if baseline is None else str(baseline),
+        slower=plan.slower if slower is None else slower_of(_percent(slower), "--slower"),
+        allow_different=plan.allow_different or allow_different,
+    )
     if plan.is_empty:
         raise TicktreeError(
             "there is nothing to check: no [tool.ticktree.budgets], no --budget and no --baseline"
         )
-    new = [read(None)] if not runs else _repeats(runs)
-    base = _repeats([Path(plan.baseline)]) if plan.baseline else []
+    new = [read(None)] if not runs else read_repeats(runs)
+    base = read_repeats([Path(plan.baseline)]) if plan.baseline else []
     comparing.refuse_experiments(base, new)
     facts = differences(base, new) if base else []
     checked = check(new, plan, base)
@@ -108,27 +112,9 @@ def _plan(config: Path | None) -> Plan:
     return replace(plan, baseline=str(table.path.parent / plan.baseline))
 
 
-def _with_options(
-    plan: Plan, more: Sequence[str], baseline: Path | None, slower: str | None, allow_different: bool
-) -> Plan:
-    return replace(
-        plan,
-        budgets=(*plan.budgets, *map(budget_of, more)),
-        baseline=plan.baseline if baseline is None else str(baseline),
-        slower=plan.slower if slower is None else slower_of(_percent(slower), "--slower"),
-        allow_different=plan.allow_different or allow_different,
-    )
-
-
 def _percent(text: str) -> str:
     """Return `text` with a percent sign: a bare number is a percentage, as for `compare --threshold`."""
     return text if text.rstrip().endswith("%") else f"{text}%"
-
-
-def _repeats(paths: Sequence[Path]) -> list[Profile]:
-    with progress("reading"):
-        finish_abandoned()
-        return load_repeats(paths)
 
 
 def _add_to_step_summary(checked: Checked, facts: Sequence[Difference], view: ViewOptions) -> None:

@@ -8,17 +8,12 @@ from pathlib import Path
 
 import click
 
-from ticktree.analysis.comparison import Comparison, compare, differences
+from ticktree.analysis.comparison import Comparison
 from ticktree.cli import comparing, options
-from ticktree.cli.files import deliver, format_of, view_for
+from ticktree.cli.files import deliver, format_of, read_repeats, view_for
 from ticktree.cli.runs import RUN, CommandOfRuns
-from ticktree.cli.screen import progress
 from ticktree.errors import TicktreeError
-from ticktree.loading import load_repeats
 from ticktree.outputs.comparison import COMPARISONS
-from ticktree.run.abandoned import finish_abandoned
-
-_VERDICTS = ("slower", "faster", "inconclusive")
 
 
 @click.command("compare", cls=CommandOfRuns, short_help="Compare runs of two versions of a program.")
@@ -37,7 +32,7 @@ _VERDICTS = ("slower", "faster", "inconclusive")
 @comparing.allow_different
 @click.option(
     "--fail-on",
-    type=options.WordChoice(_VERDICTS),
+    type=options.WordChoice(["slower", "faster", "inconclusive"]),
     multiple=True,
     help="Exit with status 1 if there is such a verdict; may be given several times.",
 )
@@ -66,18 +61,12 @@ def command(
     of one version, and so are all runs in a directory of runs. Repeats allow a verdict on the programs; with one run
     per side, the verdict is only on these two runs.
     """
-    with progress("reading"):
-        finish_abandoned()
-        base_runs, new_runs = (load_repeats(paths, categories) for paths in ([base, *more_base], new))
+    base_runs, new_runs = (read_repeats(paths, categories) for paths in ([base, *more_base], new))
     if pairs and len(base_runs) != len(new_runs):
         raise TicktreeError(
             f"--pairs needs as many base runs as new ones: there are {len(base_runs)} and {len(new_runs)}"
         )
-    comparing.refuse_experiments(base_runs, new_runs)
-    facts = differences(base_runs, new_runs)
-    compared = compare(base_runs, new_runs, threshold=threshold / 100, paired=pairs)
-    comparing.refuse_unlike(facts, allow_different)
-    comparing.refuse_programs(base_runs, new_runs, compared, allow_different)
+    compared, facts = comparing.compared(base_runs, new_runs, threshold / 100, pairs, allow_different)
     view = replace(view_for(output, width), all=everything)
     deliver(COMPARISONS[format_name or format_of(output, COMPARISONS)](compared, facts, view), output)
     if _has_verdict(compared, fail_on):

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import click
 
-from ticktree.analysis.comparison import THRESHOLD, Comparison, Difference
+from ticktree.analysis.comparison import THRESHOLD, Comparison, Difference, compare, differences
 from ticktree.cli import options
 from ticktree.cli.screen import note
 from ticktree.errors import TicktreeError
@@ -15,21 +15,31 @@ from ticktree.profile import Profile
 from ticktree.run.merging import program_of
 
 threshold = options.threshold(THRESHOLD)
-form = click.option(
-    "--format", "format_name", type=options.WordChoice(list(COMPARISONS)), help="By default, terminal."
-)
+form = options.form(COMPARISONS)
 everything = click.option("--all", "everything", is_flag=True, help="Show every section.")
 allow_different = click.option(
     "--allow-different", is_flag=True, help="Compare runs of different machines, libraries or programs."
 )
 
 
-def refuse_experiments(*sides: Sequence[Profile]) -> None:
-    """Refuse runs of `ticktree whatif`, whose sections were delayed, and those with a remedy of `ticktree try`.
+def compared(
+    base: Sequence[Profile],
+    new: Sequence[Profile],
+    threshold: float = THRESHOLD,
+    paired: bool = False,
+    allowed: bool = False,
+) -> tuple[Comparison, list[Difference]]:
+    """Return the verdicts on two sides, and in what else these differ; refuse what should not be compared."""
+    refuse_experiments(base, new)
+    facts = differences(base, new)
+    found = compare(base, new, threshold=threshold, paired=paired)
+    refuse_unlike(facts, allowed)
+    _refuse_programs(base, new, found, allowed)
+    return found, facts
 
-    Raises:
-        TicktreeError: There is such a run.
-    """
+
+def refuse_experiments(*sides: Sequence[Profile]) -> None:
+    """Refuse runs of `ticktree whatif`, whose sections were delayed, and those with a remedy of `ticktree try`."""
     if any("experiments" in run.metadata for side in sides for run in side):
         raise TicktreeError(
             "a run of `ticktree whatif` is not a measurement: its threads were delayed on purpose"
@@ -39,13 +49,8 @@ def refuse_experiments(*sides: Sequence[Profile]) -> None:
 
 
 def refuse_unlike(facts: Sequence[Difference], allowed: bool) -> None:
-    """Refuse sides with a difference, other than the program, that could explain a verdict; print all differences.
-
-    Raises:
-        TicktreeError: There is such a difference, and it is not allowed.
-    """
-    grounds = [difference for difference in facts if difference.is_ground]
-    if grounds and not allowed:
+    """Refuse sides with a difference, other than the program, that could explain a verdict; print all differences."""
+    if not allowed and any(difference.is_ground for difference in facts):
         for difference in facts:
             note(f"{difference.key}: {difference.base or '-'} -> {difference.new or '-'}")
         raise TicktreeError(
@@ -53,15 +58,10 @@ def refuse_unlike(facts: Sequence[Difference], allowed: bool) -> None:
         )
 
 
-def refuse_programs(
+def _refuse_programs(
     base: Sequence[Profile], new: Sequence[Profile], compared: Comparison, allowed: bool
 ) -> None:
-    """Print the programs if the sides have different ones, and refuse sides that have nothing to compare.
-
-    Raises:
-        TicktreeError: The repeats of one side are of several programs, or the two sides have no section in common,
-            and that is not allowed.
-    """
+    """Print the programs if the sides have different ones; refuse sides of several, or with nothing in common."""
     sides = [sorted({program for run in side if (program := program_of(run))}) for side in (base, new)]
     for which, programs in zip(("base", "new"), sides, strict=True):
         if len(programs) > 1 and not allowed:

@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 import ticktree
+from ticktree.cli import options
 from ticktree.cli.recording import RecordingOptions
 from ticktree.cli.run import run_program
 from ticktree.cli.screen import note
@@ -15,8 +16,6 @@ from ticktree.demo.requirements import require
 from ticktree.errors import TicktreeError
 from ticktree.run.directory import DEFAULT_OUT
 from ticktree.supervisor.program import Program
-
-_BUILT_IN = Program("ticktree.demo.control_loop", True, ())
 
 
 @dataclass(frozen=True)
@@ -43,7 +42,7 @@ _SHOWN = {
 @click.command(
     "demo",
     short_help="Run a demonstration under ticktree.",
-    context_settings={"allow_interspersed_args": False},
+    context_settings=options.PROGRAM_LAST,
 )
 @click.argument("workload", required=False)
 @click.argument("args", nargs=-1, type=click.UNPROCESSED, metavar="[ARGS]...")
@@ -54,8 +53,13 @@ def command(workload: str | None, args: tuple[str, ...]) -> None:
     a program of the folder `workloads` in a checkout of ticktree, for about a minute, or with ARGS.
     """
     shown = _SHOWN.get(workload or "", _Shown())
-    program = _BUILT_IN if workload is None else _workload(workload, args or shown.arguments)
-    note(f"Running {program.target}: {_about(program)}")
+    if workload is None:
+        program = Program("ticktree.demo.control_loop", True, ())
+        about = "a robot's control loop for ten seconds, with a slow section, a stall and a second thread."
+    else:
+        program = _workload(workload, args or shown.arguments)
+        about = " ".join(program.arguments)
+    note(f"Running {program.target}: {about}")
     name = f"demo-{workload or 'control_loop'}"
     run_program(program, name, DEFAULT_OUT, quiet=False, recording_options=shown.recording)
 
@@ -66,7 +70,8 @@ def _workload(name: str, args: tuple[str, ...]) -> Program:
         script = _script(place / name)
         if script is not None:
             require(place / name)
-            return Program(str(_relative(script)), False, args)
+            target = script.relative_to(Path.cwd()) if script.is_relative_to(Path.cwd()) else script
+            return Program(str(target), False, args)
     known = sorted({folder.name for place in places for folder in place.iterdir() if _script(folder)})
     if not known:
         raise TicktreeError(
@@ -86,13 +91,3 @@ def _places() -> list[Path]:
     source = Path(ticktree.__file__).resolve().parents[2]
     candidates = [above / "workloads" for above in (here, *here.parents, source)]
     return [place for place in candidates if place.is_dir()]
-
-
-def _relative(path: Path) -> Path:
-    return path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
-
-
-def _about(program: Program) -> str:
-    if program is _BUILT_IN:
-        return "a robot's control loop for ten seconds, with a slow section, a stall and a second thread."
-    return " ".join(program.arguments)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import textwrap
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import click
@@ -67,22 +67,19 @@ def command(run: Path | None, measure: bool, verbose: bool) -> None:
     for name, check in (*_CHECKS, ("run", lambda: recording_checks.newest(run))):
         with progress(f"checking the {name}"):
             found[name] = list(check())
-    shown: dict[str, list[str]] = {
-        name: [text for text in sentences if isinstance(text, Problem)] for name, sentences in found.items()
-    }
+    problems = {name: [each for each in found[name] if isinstance(each, Problem)] for name in found}
+    shown: Mapping[str, Sequence[str]] = found if verbose else problems
     if run is not None:
-        shown["run"] = found["run"]
-    paragraphs = [_paragraph(name, each) for name, each in (found if verbose else shown).items() if each]
-    text = "".join([*_wrapped_lines(_verdict(shown)), *paragraphs, *([] if verbose else [_MORE])])
-    show(text.encode(errors="backslashreplace"), sys.stdout)
+        shown = {**shown, "run": found["run"]}
+    lines = _wrapped(_verdict([each for some in problems.values() for each in some]))
+    for name, sentences in shown.items():
+        paragraph = [line for text in sentences for line in _wrapped(text, 12) or [""]]
+        lines += [f"{'' if at else name:11} {line}" for at, line in enumerate(paragraph)]
+    _print(lines if verbose else [*lines, "All checks: ticktree doctor -v"])
 
 
-_MORE = "All checks: ticktree doctor -v\n"
-
-
-def _verdict(shown: Mapping[str, Sequence[str]]) -> str:
+def _verdict(problems: Sequence[Problem]) -> str:
     """Return one sentence: whether programs can be recorded, and whether their numbers can be trusted."""
-    problems = [each for sentences in shown.values() for each in sentences if isinstance(each, Problem)]
     if any(isinstance(each, Broken) for each in problems):
         return "Nothing can be recorded here:"
     if problems:
@@ -103,27 +100,17 @@ def _measure() -> None:
     best = now if earlier is None else earlier + now
     show(terminal.draw([table(now, best)], view_options(sys.stdout)), sys.stdout)
     path = ceilings.save(machine, best)
-    lines = [f"Kept in {path}: {machine_checks.best_of(best)}.", *machine_checks.unusable(best)]
+    sentences = [f"Kept in {path}: {machine_checks.best_of(best)}.", *machine_checks.unusable(best)]
     if is_busy:
-        lines.append("The machine was busy. Measure again when it is idle: the best measurement is kept.")
-    text = "".join(["\n", *(line for sentence in lines for line in _wrapped_lines(sentence))])
-    show(text.encode(errors="backslashreplace"), sys.stdout)
+        sentences.append("The machine was busy. Measure again when it is idle: the best measurement is kept.")
+    _print(["", *(line for sentence in sentences for line in _wrapped(sentence))])
 
 
-def _wrapped(sentence: str, width: int) -> list[str]:
-    # Paths are not broken, however long: users copy them.
+def _wrapped(sentence: str, margin: int = 0) -> list[str]:
+    """Return the lines of a sentence, as wide as the terminal, within limits. Paths, which users copy, are whole."""
+    width = max(40, min(view_options(sys.stdout).width, 110)) - margin
     return textwrap.wrap(one_line(sentence), width, break_long_words=False, break_on_hyphens=False)
 
 
-def _wrapped_lines(sentence: str) -> list[str]:
-    return [f"{line}\n" for line in _wrapped(sentence, _width())]
-
-
-def _paragraph(name: str, sentences: list[str]) -> str:
-    lines = [line for text in sentences for line in _wrapped(text, _width() - 12) or [""]]
-    labels = [name] + [""] * (len(lines) - 1)
-    return "".join(f"{label:11} {line}\n" for label, line in zip(labels, lines, strict=True))
-
-
-def _width() -> int:
-    return max(40, min(view_options(sys.stdout).width, 110))
+def _print(lines: Iterable[str]) -> None:
+    show("".join(f"{line}\n" for line in lines).encode(errors="backslashreplace"), sys.stdout)

@@ -11,11 +11,11 @@ import click
 
 from ticktree.analysis.offsets import Offset, offset
 from ticktree.cli import options
-from ticktree.cli.datasets import write_dataset
 from ticktree.cli.files import deliver, read, timeline_for
+from ticktree.cli.query import write_dataset
 from ticktree.cli.runs import RUN, CommandOfRuns
 from ticktree.cli.screen import note, progress
-from ticktree.cli.summary import why_empty
+from ticktree.cli.summary import note_if_empty
 from ticktree.errors import TicktreeError
 from ticktree.loading import find_run
 from ticktree.outputs import EXPORTS, Output, ViewOptions
@@ -27,8 +27,6 @@ from ticktree.profile.timeline import Timeline, together
 from ticktree.run.abandoned import finish_abandoned
 from ticktree.run.finishing import RunDirectory
 
-_ALL = "all"
-
 
 @click.command("export", cls=CommandOfRuns, short_help="Write a run in another program's format.")
 @click.argument("runs", metavar="[RUN]...", type=RUN, nargs=-1)
@@ -37,7 +35,7 @@ _ALL = "all"
 )
 @click.option(
     "--table",
-    type=options.WordChoice([*get_args(TableName), _ALL]),
+    type=options.WordChoice([*get_args(TableName), "all"]),
     default="nodes",
     show_default=True,
     help="The table to write, for formats with one table per file. For parquet, `all` writes all tables into a "
@@ -74,15 +72,13 @@ def command(
         return
     run = runs[0] if runs else None
     profile = read(run, categories)
-    if table == _ALL:
+    if table == "all":
         _export_all(profile, form, run, output)
         return
     timeline = None if only == "totals" else timeline_for(form, run, categories)
     with progress("writing"):
         document = form.render(profile, ViewOptions(table=cast("TableName", table), only=only), timeline)
-    reason = why_empty(profile)
-    if reason is not None:
-        note(f"Nothing was recorded: {reason}.")
+    note_if_empty(profile)
     lost = losses(profile)
     if lost and not form.tells_losses and table != "losses":
         note(", ".join(lost))
@@ -106,7 +102,7 @@ def _export_job(runs: Sequence[Path], form: Output, output: Path | None) -> None
         )
     with progress("reading"):
         finish_abandoned()
-        timeline, alignments = job_timeline(runs)
+        timeline, alignments = _job_timeline(runs)
         profile = Profile().merge(*(read(run) for run in runs))
     for line in alignments:
         note(line)
@@ -115,16 +111,10 @@ def _export_job(runs: Sequence[Path], form: Output, output: Path | None) -> None
     deliver(document, output, binary=form.binary)
 
 
-UNKNOWN = "its own clock: not aligned"
-
-
-def job_timeline(paths: Sequence[Path]) -> tuple[Timeline, list[str]]:
+def _job_timeline(paths: Sequence[Path]) -> tuple[Timeline, list[str]]:
     """Return the timelines of a job's runs as one, on the clock of the first, and a line on each run's alignment.
 
     A run whose clock offset is unknown begins where the first does, and its line says so.
-
-    Raises:
-        TicktreeError: A path is not a run, has no timeline, or cannot be read.
     """
     runs = [find_run(path) for path in paths]
     parts = [_timeline(run) for run in runs]
@@ -151,7 +141,7 @@ def _host(run: RunDirectory) -> str:
 
 def _alignment(found: Offset | None) -> str:
     if found is None:
-        return UNKNOWN
+        return "its own clock: not aligned"
     sign = "-" if found.ns < 0 else "+"
     return f"clock {sign}{formatting.time(abs(found.ns))} ± {formatting.time(found.bound_ns)} at most"
 

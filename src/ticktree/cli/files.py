@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from ticktree.cli.screen import is_terminal, note, progress, show, show_bytes, view_options
 from ticktree.errors import TicktreeError
 from ticktree.files.atomic import write_atomically
-from ticktree.loading import find_run, load, load_timeline
+from ticktree.loading import find_run, load, load_repeats, load_timeline
 from ticktree.outputs import OUTPUTS
 from ticktree.profile import Profile
 from ticktree.run.abandoned import finish_abandoned
@@ -29,12 +29,7 @@ _STANDARD_OUTPUT = Path("-")
 def read(path: Path | None, categories: Collection[str] = ()) -> Profile:
     """Return the profile of a run, or a saved profile; for None, that of the newest run.
 
-    Args:
-        path: How the user named it.
-        categories: The categories of a Chrome trace whose events to read. By default, a note names those not read.
-
-    Raises:
-        TicktreeError: There is none, or it cannot be read.
+    Of a Chrome trace, events of these categories are read; without categories, a note names those not read.
     """
     with progress("reading"):
         finish_abandoned()
@@ -47,19 +42,20 @@ def read(path: Path | None, categories: Collection[str] = ()) -> Profile:
     return profile
 
 
+def read_repeats(paths: Iterable[Path], categories: Collection[str] = ()) -> list[Profile]:
+    """Return the profiles of runs, saved profiles, and all runs in directories of runs."""
+    with progress("reading"):
+        finish_abandoned()
+        return load_repeats(paths, categories)
+
+
 def named(path: Path) -> str:
     """Return what the user types to name a run: its name alone if it is where commands look for runs."""
     return path.name if path.parent.resolve() == DEFAULT_OUT.resolve() else as_typed(path)
 
 
 def timeline_for(form: Output, path: Path | None, categories: Collection[str] = ()) -> Timeline | None:
-    """Return the timeline of what `read` reads, if this format shows timelines.
-
-    None if none was recorded, or if such a file does not contain one.
-
-    Raises:
-        TicktreeError: It cannot be read, and the format shows nothing else.
-    """
+    """Return the timeline of what `read` reads, if there is one and this format shows timelines."""
     if not form.takes_events:
         return None
     try:
@@ -73,65 +69,36 @@ def timeline_for(form: Output, path: Path | None, categories: Collection[str] = 
 
 
 def format_of(output: Path | None, able: Collection[str] = OUTPUTS) -> str:
-    """Return the name of the format with the suffix of `output`; "terminal" for standard output and `.txt`.
-
-    Args:
-        output: The file; None or "-" for standard output.
-        able: The names of the available formats.
-
-    Raises:
-        TicktreeError: No format has this suffix.
-    """
+    """Return the format, of those that are `able`, for a file's suffix; "terminal" for standard output and `.txt`."""
     suffix = "" if output is None else output.suffix.lower()
-    for name, form in OUTPUTS.items():
-        if name in able and form.suffix == suffix:
-            return name
-    if suffix not in ("", ".txt"):
-        known = sorted(
-            {form.suffix for name, form in OUTPUTS.items() if name in able and form.suffix} | {".txt"}
-        )
+    if suffix in ("", ".txt"):
+        return "terminal"
+    known = {form.suffix: name for name, form in reversed(OUTPUTS.items()) if name in able}
+    if suffix not in known:
+        suffixes = ", ".join(sorted(known))
         raise TicktreeError(
-            f"{output}: no format has the suffix {suffix}; known: {', '.join(known)} (or give --format)"
+            f"{output}: no format has the suffix {suffix}; known: {suffixes} (or give --format)"
         )
-    return "terminal"
+    return known[suffix]
 
 
 def view_for(output: Path | None, width: int | None) -> ViewOptions:
-    """Return how to draw what `deliver` writes.
-
-    Args:
-        output: The file it goes to; None or "-" for standard output. Only a terminal gets colours.
-        width: In columns; None for the terminal's.
-    """
+    """Return how to draw what `deliver` writes, by default in the terminal's width. Only a terminal gets colours."""
     view = view_options(sys.stdout)
     color = view.color and output in (None, _STANDARD_OUTPUT)
     return replace(view, color=color, width=width or view.width)
 
 
 def deliver(document: bytes, output: Path | None, *, binary: bool = False) -> None:
-    """Print a document, or write it to a file: whole or not at all.
-
-    Args:
-        document: What is written.
-        output: The file; None or "-" for standard output.
-        binary: Whether it is not text, which is not printed on a terminal.
-
-    Raises:
-        TicktreeError: It cannot be written; an earlier file is unchanged.
-    """
-    if output is None or output == _STANDARD_OUTPUT:
-        if binary:
-            _print_bytes(document)
-        else:
-            show(document, sys.stdout)
-        return
-    try:
-        write_atomically(output, document)
-    except OSError as error:
-        raise TicktreeError(f"cannot write {output}: {error.strerror}") from None
-
-
-def _print_bytes(document: bytes) -> None:
-    if is_terminal(sys.stdout):
+    """Print a document, or write it to a file: whole or not at all. What is not text is not printed on a terminal."""
+    if output is not None and output != _STANDARD_OUTPUT:
+        try:
+            write_atomically(output, document)
+        except OSError as error:
+            raise TicktreeError(f"cannot write {output}: {error.strerror}") from None
+    elif not binary:
+        show(document, sys.stdout)
+    elif is_terminal(sys.stdout):
         raise TicktreeError("this format is binary: write it to a file with -o FILE, or to a pipe")
-    show_bytes(document, sys.stdout)
+    else:
+        show_bytes(document, sys.stdout)

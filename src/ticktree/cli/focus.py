@@ -28,10 +28,10 @@ def note_focus(run: RunDirectory, names: Sequence[str]) -> None:
 def never_called_of(profile: Profile) -> list[str]:
     """Return the functions in focus, as the run's metadata has them, that none of its processes called."""
     words = (str(fact) for fact in profile.metadata.get(_FACT, ()))
-    return never_called(profile, sorted({name for word in words for name in word.split(",")}))
+    return _never_called(profile, sorted({name for word in words for name in word.split(",")}))
 
 
-def never_called(profile: Profile, names: Sequence[str]) -> list[str]:
+def _never_called(profile: Profile, names: Sequence[str]) -> list[str]:
     """Return the functions that no process of the run called; none if a process may have called them unrecorded."""
     from ticktree.outputs.markdown import focus_roots
     from ticktree.profile.machine import FOCUS_UNSEEN
@@ -46,16 +46,11 @@ def never_called(profile: Profile, names: Sequence[str]) -> list[str]:
 def complain_of_focus(profile: Profile, names: Sequence[str], program: Sequence[str]) -> None:
     """Print which of the functions were never called, with names that may have been meant.
 
-    Args:
-        profile: of the run.
-        names: the functions in focus.
-        program: its command line; suggestions come from its script, if it is one, and from modules next to it.
+    These come from the script of the program's command line, if it is one, and from modules next to it.
     """
-    missed = never_called(profile, names)
-    if not missed:
-        return
+    missed = _never_called(profile, names)
     script = _script_of(program)
-    known = sorted({*_known(script)})
+    known = sorted({*_known(script)}) if missed else []
     for name in missed:
         own = name.removeprefix(f"{script.stem}.") if script is not None else name
         complain(f"--focus {name} {_what_is_wrong(name if name in known else own, known)}")

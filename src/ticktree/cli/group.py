@@ -59,25 +59,12 @@ class _LazyGroup(click.Group):
         raise click.UsageError(f"No such command {word!r}{did_you_mean(word, _COMMANDS) or '.'}", ctx)
 
 
-def _print_version(ctx: click.Context, _parameter: click.Parameter, wanted: bool) -> None:
-    if wanted:
-        click.echo(f"ticktree {__version__}")
-        ctx.exit()
-
-
 @click.group(
     cls=_LazyGroup,
     invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
-@click.option(
-    "--version",
-    is_flag=True,
-    expose_value=False,
-    is_eager=True,
-    callback=_print_version,
-    help="Print the version and exit.",
-)
+@click.version_option(__version__, message="ticktree %(version)s", help="Print the version and exit.")
 @click.pass_context
 def commands(ctx: click.Context) -> None:
     """Where every millisecond of a learning or control loop goes.

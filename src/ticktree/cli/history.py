@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -22,11 +23,11 @@ from ticktree.run.abandoned import finish_abandoned
 from ticktree.run.directory import DEFAULT_OUT, no_run_in
 
 
-def _commits(context: click.Context, option: click.Parameter, names: tuple[str, ...]) -> tuple[str, ...]:
+def _commits(_context: click.Context, _option: click.Parameter, names: tuple[str, ...]) -> tuple[str, ...]:
     """Refuse a name that is not a commit's: the empty string, a prefix of every commit, would accept all of them."""
     for name in names:
         if not re.fullmatch(r"[0-9a-fA-F]{4,}", name):
-            raise click.BadParameter(f"{name!r} is not the beginning of a commit's name.", context, option)
+            raise click.BadParameter(f"{name!r} is not the beginning of a commit's name.")
     return tuple(name.lower() for name in names)
 
 
@@ -68,9 +69,7 @@ def _commits(context: click.Context, option: click.Parameter, names: tuple[str, 
     callback=_commits,
     help="Accept the changes of this commit; may be given several times.",
 )
-@click.option(
-    "--format", "format_name", type=options.WordChoice(list(HISTORIES)), help="By default, terminal."
-)
+@options.form(HISTORIES)
 @options.output
 @click.option(
     "--all", "everything", is_flag=True, help="Show every section, and machines that were replaced."
@@ -78,35 +77,21 @@ def _commits(context: click.Context, option: click.Parameter, names: tuple[str, 
 @options.width
 def command(
     out: Path,
-    nodes: tuple[str, ...],
-    statistic: str,
     name: str | None,
-    any_arguments: bool,
-    last: int | None,
     threshold: float,
     fail_on: str | None,
-    accepted: tuple[str, ...],
     format_name: str | None,
     output: Path | None,
     everything: bool,
     width: int | None,
+    **wanted: Any,
 ) -> None:
     """Show how the runs in DIR (by default ./ticktree-runs) changed over time, and with which commit.
 
     Runs stay in the history after their directories are deleted. Only runs of one program with the same arguments, on
     similar machines, are compared.
     """
-    runs = _runs(out, name)
-    found = history(
-        runs,
-        nodes=nodes,
-        statistic=statistic,
-        threshold=threshold / 100,
-        accepted=accepted,
-        any_arguments=any_arguments,
-        everything=everything,
-        last=last,
-    )
+    found = history(_runs(out, name), threshold=threshold / 100, everything=everything, **wanted)
     found = replace(found, commits=commits_of(found, Path()))
     view = replace(view_for(output, width), all=everything)
     form = format_name or format_of(output, HISTORIES)
@@ -145,12 +130,7 @@ _MOST_COMMITS = 100
 
 
 def commits_of(found: History, folder: Path) -> dict[str, Commit]:
-    """Return the commits at which a section changed; empty outside a repository.
-
-    Args:
-        found: The history.
-        folder: Any folder in the repository.
-    """
+    """Return the commits at which a section changed, if `folder` is in their repository."""
     pairs = {
         point.run.commit: point.last.commit
         for entry in found.series

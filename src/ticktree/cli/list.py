@@ -25,25 +25,18 @@ def command(out: Path) -> None:
     runs, damaged = RunDirectory.list_all(out)
     if not runs and not damaged:
         raise TicktreeError(no_run_in(out))
-    name_width = max(len(path.name) for path in (*(run.path for run in runs), *damaged))
+    rows = [(path.name, "damaged", "", error.reason) for path, error in damaged.items()]
+    for run in runs:
+        age = ago(time.time() - run.manifest.started_ns / 1e9)
+        rows.append((run.path.name, _state(run), age, shlex.join(run.manifest.argv)))
+    name_width = max(len(row[0]) for row in rows)
     lines = [
-        *(_row(path.name, name_width, "damaged", "", error.reason) for path, error in damaged.items()),
-        *(_line(run, name_width) for run in runs),
+        one_line(f"{name:{name_width}}  {state:8}  {age:>14}  {rest}") for name, state, age, rest in rows
     ]
     if is_terminal(sys.stdout):
         width = view_options(sys.stdout).width
         lines = [line if len(line) <= width else line[: width - 1] + "…" for line in lines]
     show("".join(line + "\n" for line in lines).encode(errors="backslashreplace"), sys.stdout)
-
-
-def _line(run: RunDirectory, name_width: int) -> str:
-    age = ago(time.time() - run.manifest.started_ns / 1e9)
-    command = shlex.join(run.manifest.argv)
-    return _row(run.path.name, name_width, _state(run), age, command)
-
-
-def _row(name: str, name_width: int, state: str, age: str, rest: str) -> str:
-    return one_line(f"{name:{name_width}}  {state:8}  {age:>14}  {rest}")
 
 
 def _state(run: RunDirectory) -> str:

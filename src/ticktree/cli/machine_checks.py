@@ -10,11 +10,14 @@ import os
 import platform
 import re
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from importlib import metadata, util
 from pathlib import Path
 from statistics import median
+from timeit import Timer
+
+from psutil import disk_partitions
 
 from ticktree.cli.runs import ago
 from ticktree.errors import TicktreeError
@@ -46,7 +49,6 @@ def interpreter() -> Iterator[str]:
         yield Problem(f"{remark[0].upper()}{remark[1:]}.")
 
 
-_SOURCE = Path("/sys/devices/system/clocksource/clocksource0/current_clocksource")
 # Linux's names for a TSC whose rate never changes and which never stops.
 _INVARIANT = {"constant_tsc", "nonstop_tsc"}
 
@@ -71,10 +73,8 @@ def _why_not_a_counter() -> str:
 
 
 def _source() -> str:
-    try:
-        return f" (its own clock source is {_SOURCE.read_text(encoding='ascii').strip()})"
-    except OSError:
-        return ""
+    source = _read("/sys/devices/system/clocksource/clocksource0/current_clocksource")
+    return f" (its own clock source is {source})" if source else ""
 
 
 _CALLS = 1000
@@ -84,69 +84,27 @@ _REPEATS = 41
 def cost() -> Iterator[str]:
     """Yield what an empty section costs, by name and bound, recording and not."""
     recorder = Recorder()
+    by_name = "with section('cost'):\n    pass"
     recorder.enable()
-    recording = _cost_ns(_by_name(recorder)), _cost_ns(_bound(recorder))
-    recorder.disable()
-    disabled = _cost_ns(_by_name(recorder))
-    by_hand = _cost_ns(_by_hand)
-    by_name, bound, off = (
-        f"{formatting.time(cost)} ({cost / by_hand:.2f})" for cost in (*recording, disabled)
+    recording = (
+        _cost_ns(by_name, "section = recorder.section", recorder=recorder),
+        _cost_ns("with bound:\n    pass", "bound = recorder.section('cost')", recorder=recorder),
     )
+    recorder.disable()
+    disabled = _cost_ns(by_name, "section = recorder.section", recorder=recorder)
+    by_hand = _cost_ns("entered = now()\n_ = now() - entered", "now = clock", clock=time.perf_counter_ns)
+    named, bound, off = (f"{formatting.time(cost)} ({cost / by_hand:.2f})" for cost in (*recording, disabled))
     yield (
-        f'`with section("x")` costs {by_name}, kept in a variable {bound}, disabled {off}; in parentheses as '
+        f'`with section("x")` costs {named}, kept in a variable {bound}, disabled {off}; in parentheses as '
         f"a share of two time.perf_counter_ns() calls, {formatting.time(by_hand)}."
     )
 
 
-def _cost_ns(body: Callable[[], int]) -> float:
-    """Return the cost of one iteration beyond that of an empty loop: the median of repeats, alternating with it."""
-    gc.disable()
-    try:
-        return max(0.1, median(body() - _nothing() for _ in range(_REPEATS)) / _CALLS)
-    finally:
-        gc.enable()
-
-
-def _nothing() -> int:
-    begun = time.perf_counter_ns()
-    for _ in range(_CALLS):
-        pass
-    return time.perf_counter_ns() - begun
-
-
-def _by_hand() -> int:
-    now = time.perf_counter_ns
-    begun = now()
-    for _ in range(_CALLS):
-        entered = now()
-        _ = now() - entered
-    return now() - begun
-
-
-def _by_name(recorder: Recorder) -> Callable[[], int]:
-    section = recorder.section
-
-    def loop() -> int:
-        begun = time.perf_counter_ns()
-        for _ in range(_CALLS):
-            with section("cost"):
-                pass
-        return time.perf_counter_ns() - begun
-
-    return loop
-
-
-def _bound(recorder: Recorder) -> Callable[[], int]:
-    bound = recorder.section("cost")
-
-    def loop() -> int:
-        begun = time.perf_counter_ns()
-        for _ in range(_CALLS):
-            with bound:
-                pass
-        return time.perf_counter_ns() - begun
-
-    return loop
+def _cost_ns(code: str, setup: str, **names: object) -> float:
+    """Return the cost of `code` beyond that of an empty loop: the median of repeats, alternating with it."""
+    body, nothing = (Timer(each, setup, time.perf_counter_ns, names) for each in (code, "pass"))
+    costs = (body.timeit(_CALLS) - nothing.timeit(_CALLS) for _ in range(_REPEATS))
+    return max(0.1, median(costs) / _CALLS)
 
 
 # session.py claims at most this part of the free memory: data loaders and others use it too.
@@ -179,30 +137,24 @@ def memory() -> Iterator[str]:
         yield Problem(
             f"{base} is {kind}, not memory: a recorded program may stall when the kernel writes pages back."
         )
-    unfinished = sum(1 for _ in all_memory())
-    if unfinished:
+    if unfinished := sum(1 for _ in all_memory()):
         yield f"{formatting.counted(unfinished, 'run')} of yours on this machine not finished yet."
 
 
 def _filesystem(path: Path) -> str | None:
     """Return the type of a path's file system; None if the kernel does not list it."""
-    try:
-        mounts = Path("/proc/self/mounts").read_text(encoding="utf-8", errors="surrogateescape").splitlines()
-    except OSError:
+    if not Path("/proc/self/mounts").exists():
         return None
-    resolved = path.resolve()
-    best: tuple[int, str | None] = (-1, None)
-    for _, point, kind, *_ in (line.split() for line in mounts):
-        mounted = Path(point.encode(errors="surrogateescape").decode("unicode_escape"))
-        if resolved.is_relative_to(mounted) and len(mounted.parts) >= best[0]:
-            best = (len(mounted.parts), kind)
-    return best[1]
+    mounts = [each for each in disk_partitions(all=True) if path.resolve().is_relative_to(each.mountpoint)]
+    # Of several at one place, the last one covers the others.
+    mounts.sort(key=lambda mount: len(Path(mount.mountpoint).parts))
+    return mounts[-1].fstype if mounts else None
 
 
 def cores() -> Iterator[str]:
     """Yield cores, limits, load and frequency governor."""
     cores = os.cpu_count() or 1
-    usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else cores
+    usable = processor.usable_cores()
     load = os.getloadavg()[0]
     yield f"{usable} of {cores} usable; in the last minute, {load:.1f} processes were ready to run on average."
     if load > usable + 0.5:
@@ -292,9 +244,18 @@ def limits() -> Iterator[str]:
         found = None
     else:
         if found is None:
-            yield f"Not measured: {_MEASURE}.{_others(ceilings.of_others(machine))}"
+            count = ceilings.of_others(machine)
+            others = (
+                f" Kept measurements are of {formatting.counted(count, 'other machine')}." if count else ""
+            )
+            yield f"Not measured: {_MEASURE}.{others}"
     if found is not None:
-        yield f"{'; '.join(_amounts(found))}."
+        amounts = (
+            f"{what}: {amount(name, found.ceilings[name])}"
+            for name, (what, _) in NAMES.items()
+            if name in found.ceilings
+        )
+        yield f"{'; '.join(amounts)}."
         yield f"Measured {ago(time.time() - found.measured_wall_s)}: {best_of(found)}."
     yield from unusable(found)
 
@@ -324,40 +285,28 @@ def unusable(found: Kept | None) -> Iterator[str]:
     )
 
 
-def _amounts(found: Kept) -> Iterator[str]:
-    for name, (what, _) in NAMES.items():
-        if name in found.ceilings:
-            yield f"{what}: {amount(name, found.ceilings[name])}"
-
-
-def _others(count: int) -> str:
-    return f" Kept measurements are of {formatting.counted(count, 'other machine')}." if count else ""
-
-
+_ABSENT = "not measured: {} is not installed."
+_JAX = (
+    "measured only with --device-sync, from the section's beginning until its results are available (jax {})."
+)
 _BUILT_FOR = re.compile(r"^(cuda|hip)\b[^=\n]*=\s*['\"]([^'\"]+)['\"]", re.MULTILINE)
 
 
 def devices(gpus: int | None = None) -> Iterator[str]:
-    """Yield one sentence per kind of device.
-
-    Args:
-        gpus: number of NVIDIA GPUs; by default, those that the driver lists.
-    """
-    torch = _version("torch")
-    yield f"cuda: {_cuda(torch, processor.gpus() if gpus is None else gpus)}"
-    yield f"mps: {_mps(torch)}"
+    """Yield one sentence per kind of device; by default, the NVIDIA GPUs that the driver lists are counted."""
+    torch, jax = _version("torch"), _version("jax")
+    yield f"cuda: {_cuda(torch, processor.gpus() if gpus is None else gpus) if torch else _ABSENT.format('torch')}"
+    yield f"mps: {_mps() if torch else _ABSENT.format('torch')}"
     yield "cpu: work is done when the call returns, so the host's time is the device's; there is no separate row."
-    yield f"jax: {_jax(_version('jax'))}"
+    yield f"jax: {_JAX.format(jax) if jax else _ABSENT.format('jax')}"
     if _version("nvidia-ml-py") is None:
         yield "Counters of NVIDIA GPUs are not read: pip install 'ticktree[nvidia]'."
     else:
         yield "Counters of NVIDIA GPUs are read by `ticktree run`, where the driver has any."
 
 
-def _cuda(torch: str | None, gpus: int) -> str:
-    if torch is None:
-        return "not measured: torch is not installed."
-    built = built_for()
+def _cuda(torch: str, gpus: int) -> str:
+    built = _built_for()
     if not built:
         return f"not measured: torch {torch} was built without it."
     listed = f"the driver lists {gpus} from NVIDIA" if gpus else "the driver lists none from NVIDIA"
@@ -367,28 +316,17 @@ def _cuda(torch: str | None, gpus: int) -> str:
     )
 
 
-def _mps(torch: str | None) -> str:
-    if torch is None:
-        return "not measured: torch is not installed."
+def _mps() -> str:
     if not processor.is_apple():
         return "not measured: this is not a Mac with an Apple processor."
     return "measured only with --device-sync: reading its clock waits for it."
 
 
-def _jax(version: str | None) -> str:
-    if version is None:
-        return "not measured: jax is not installed."
-    return (
-        "measured only with --device-sync, from the section's beginning until its results are available "
-        f"(jax {version})."
-    )
-
-
-def built_for() -> list[str]:
+def _built_for() -> list[str]:
     """Return what the installed torch was built for, such as "cuda 12.8"."""
     with suppress(ImportError, OSError, ValueError):
         spec = util.find_spec("torch")
-        for folder in (spec.submodule_search_locations or []) if spec is not None else []:
+        for folder in (spec and spec.submodule_search_locations) or ():
             text = Path(folder, "version.py").read_text(encoding="utf-8", errors="replace")
             return [f"{kind} {version}" for kind, version in _BUILT_FOR.findall(text)]
     return []

@@ -16,13 +16,11 @@ from typing import Any
 import click
 
 from ticktree import __version__
-from ticktree.analysis.comparison import compare as compared
-from ticktree.analysis.comparison import differences
 from ticktree.analysis.context import Context
 from ticktree.analysis.registry import RULES
-from ticktree.cli import comparing
-from ticktree.cli.datasets import Database, write_dataset
+from ticktree.cli.comparing import compared
 from ticktree.cli.files import named, read
+from ticktree.cli.query import Database, write_dataset
 from ticktree.cli.runs import run_named
 from ticktree.cli.summary import settings_here
 from ticktree.errors import TicktreeError
@@ -91,12 +89,7 @@ def report(run: str = "last") -> str:
 def compare(base: str, new: str) -> str:
     """Whether a run is faster than another one: a verdict per loop and section, with the intervals of the changes."""
     base_runs, new_runs = (load_repeats([_path(word)]) for word in (base, new))
-    comparing.refuse_experiments(base_runs, new_runs)
-    apart = differences(base_runs, new_runs)
-    verdicts = compared(base_runs, new_runs)
-    comparing.refuse_unlike(apart, allowed=False)
-    comparing.refuse_programs(base_runs, new_runs, verdicts, False)
-    return COMPARISONS["markdown"](verdicts, apart, _view()).decode()
+    return COMPARISONS["markdown"](*compared(base_runs, new_runs), _view()).decode()
 
 
 def top_sections(run: str = "last", count: int = 15) -> str:

@@ -10,9 +10,10 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
+from timeit import Timer
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ticktree.cli.machine_checks import NAMES, amount
 from ticktree.cli.screen import progress
@@ -34,12 +35,7 @@ def best_s(round_: Callable[[], object], seconds: float) -> float:
 
 
 def bests_s(pieces: Sequence[Callable[[], object]], seconds: float) -> list[float]:
-    """Return the shortest seconds of each piece, over rounds that consist of `pieces`.
-
-    Args:
-        pieces: Called one after the other in each round.
-        seconds: How long to try; at least five rounds.
-    """
+    """Return the shortest seconds of each of the pieces that a round consists of, over rounds as in `best_s`."""
     clock = time.perf_counter
     best, rounds, end = [float("inf")] * len(pieces), 0, clock() + seconds
     while rounds < _LEAST_ROUNDS or clock() < end:
@@ -60,58 +56,34 @@ _PIECE_BYTES = 1 << 20
 # the fastest differs, because a call of numpy takes as long as copying some kilobytes.
 _CACHE_BYTES = (16 << 10, 64 << 10, 256 << 10)
 _COPIES = 50
+_READS = 1000
 
 
 def memcpy_bytes_per_s(seconds: float) -> float:
-    """Return how many bytes per second one thread copies onto memory that is already allocated.
-
-    Args:
-        seconds: How long to try.
-    """
+    """Return how many bytes per second one thread copies onto memory that is already allocated."""
     # Ones, not zeros: memory that was never written is one page of the kernel, mapped many times.
     source, target = np.ones(MEMORY_BYTES, np.uint8), np.ones(MEMORY_BYTES, np.uint8)
     pieces = range(0, MEMORY_BYTES, _PIECE_BYTES)
-    copies = [_copy(target[at : at + _PIECE_BYTES], source[at : at + _PIECE_BYTES]) for at in pieces]
+    copies = [
+        partial(np.copyto, target[at : at + _PIECE_BYTES], source[at : at + _PIECE_BYTES]) for at in pieces
+    ]
     return MEMORY_BYTES / sum(bests_s(copies, seconds))
 
 
-def _copy(target: NDArray[np.uint8], source: NDArray[np.uint8]) -> Callable[[], None]:
-    return lambda: np.copyto(target, source)
-
-
 def cache_copy_bytes_per_s(seconds: float) -> float:
-    """Return how many bytes per second one thread copies within its caches.
-
-    Args:
-        seconds: How long to try.
-    """
+    """Return how many bytes per second one thread copies within its caches."""
     return max(_cached(size, seconds / len(_CACHE_BYTES)) for size in _CACHE_BYTES)
 
 
 def _cached(size: int, seconds: float) -> float:
-    source, target = np.ones(size, np.uint8), np.ones(size, np.uint8)
-
-    def copies() -> None:
-        for _ in range(_COPIES):
-            np.copyto(target, source)
-
-    return size * _COPIES / best_s(copies, seconds)
+    copies = Timer(partial(np.copyto, np.ones(size, np.uint8), np.ones(size, np.uint8)))
+    return size * _COPIES / best_s(partial(copies.timeit, _COPIES), seconds)
 
 
 def clock_read_ns(seconds: float) -> float:
-    """Return what `time.perf_counter_ns()` costs, in nanoseconds.
-
-    Args:
-        seconds: How long to try.
-    """
-    reads = range(1000)
-
-    def read() -> None:
-        now = time.perf_counter_ns
-        for _ in reads:
-            now()
-
-    return best_s(read, seconds) * 1e9 / len(reads)
+    """Return what `time.perf_counter_ns()` costs, in nanoseconds."""
+    reads = Timer("now()", "now = clock", globals={"clock": time.perf_counter_ns})
+    return best_s(partial(reads.timeit, _READS), seconds) * 1e9 / _READS
 
 
 # How many float32 operations per second this machine does: numpy's product of matrices, in another process, because
@@ -120,17 +92,13 @@ def clock_read_ns(seconds: float) -> float:
 # Each library that numpy may come with (OpenBLAS, MKL, BLIS, Accelerate) has its variable; those built with OpenMP
 # read the first.
 _THREADS = (
-    "OMP_NUM_THREADS",
-    "OPENBLAS_NUM_THREADS",
-    "MKL_NUM_THREADS",
-    "BLIS_NUM_THREADS",
+    *("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS"),
     "VECLIB_MAXIMUM_THREADS",
 )
 # Inherited settings must not pin or limit threads that wait for one another.
 _NOT_INHERITED = {
     *("OMP_PROC_BIND", "OMP_PLACES", "OMP_DYNAMIC", "OMP_THREAD_LIMIT"),
-    "GOMP_CPU_AFFINITY",
-    "KMP_AFFINITY",
+    *("GOMP_CPU_AFFINITY", "KMP_AFFINITY"),
 }
 _TIMEOUT_S = 60.0
 
@@ -164,11 +132,7 @@ print(best)
 
 
 def flops_per_s(threads: int, seconds: float) -> float:
-    """Return the float32 operations per second of numpy.
-
-    Args:
-        threads: How many threads it may use.
-        seconds: About how long to try.
+    """Return the float32 operations per second of numpy on so many threads.
 
     Raises:
         TicktreeError: It cannot be measured here; the message has the reason.
@@ -204,13 +168,7 @@ _TIMES = 2
 
 
 def measure(seconds: float = _SECONDS) -> Kept:
-    """Measure every ceiling twice, and show on a terminal which is being measured.
-
-    Args:
-        seconds: About how long to try, per ceiling and measurement.
-
-    Returns:
-        The best of both, as one measurement.
+    """Measure every ceiling twice, about `seconds` each time; return the best of both, as one measurement.
 
     Raises:
         TicktreeError: This machine cannot be measured; the message has the reason.
@@ -223,7 +181,11 @@ def measure(seconds: float = _SECONDS) -> Kept:
 
 
 def _once(seconds: float) -> Kept:
-    return Kept({name: _watched(doing, find) for name, doing, find in _ceilings(seconds)}, time.time())
+    found = {}
+    for name, doing, find in _ceilings(seconds):
+        with progress(doing):
+            found[name] = find()
+    return Kept(found, time.time())
 
 
 def _ceilings(seconds: float) -> tuple[tuple[str, str, Callable[[], float]], ...]:
@@ -238,24 +200,11 @@ def _ceilings(seconds: float) -> tuple[tuple[str, str, Callable[[], float]], ...
     )
 
 
-def _watched(doing: str, find: Callable[[], float]) -> float:
-    with progress(doing):
-        return find()
-
-
-_HEADS = (Head("this time", 1), Head("kept", 0))
-
-
 def table(now: Kept, best: Kept) -> Table:
-    """Return a table of this measurement and of the best one.
-
-    Args:
-        now: This measurement.
-        best: The best of this and earlier measurements, which is kept.
-    """
+    """Return a table of this measurement, and of the best of this and earlier ones, which is kept."""
     entries = [
         Entry(what, [amount(name, now.ceilings[name]), amount(name, best.ceilings[name])])
         for name, (what, _) in NAMES.items()
         if name in now.ceilings
     ]
-    return Table("ceilings", "ceiling", _HEADS, entries)
+    return Table("ceilings", "ceiling", (Head("this time", 1), Head("kept", 0)), entries)

@@ -15,11 +15,12 @@ from ticktree.cli import options
 from ticktree.cli.files import deliver
 from ticktree.cli.runs import CommandOfRuns, run_named
 from ticktree.cli.screen import note, progress, show, view_options
-from ticktree.cli.summary import why_empty
+from ticktree.cli.summary import note_if_empty, settings_or_defaults
 from ticktree.errors import TicktreeError
 from ticktree.files.guarded import FileError
 from ticktree.fleet.merging import ENGINES
 from ticktree.history import HISTORY_NAME
+from ticktree.outputs import OUTPUTS
 from ticktree.outputs.writing import formatting
 from ticktree.profile import Profile
 from ticktree.run.abandoned import finish_abandoned
@@ -30,12 +31,6 @@ from ticktree.run.merging import Job, Part
 from ticktree.run.reading.reader import merge_crowds
 
 _NAMED_AT_MOST = 3
-# The loss that counts runs that `--skip` left out.
-_LEFT_OUT = "profiles_not_merged"
-# The loss that counts runs that the job's rank 0 knows, but whose profiles it did not receive.
-_NOT_GATHERED = "runs_not_gathered"
-# The loss that counts runs that rank 0 received while they ran, but not at their end.
-_IN_PART = "runs_gathered_in_part"
 
 
 @click.command("merge", cls=CommandOfRuns, short_help="Merge the runs of one job.")
@@ -83,13 +78,8 @@ def command(
     profile = _whole(part, sources, len(damaged))
     for path in list(filter(is_in_part, sources))[:_NAMED_AT_MOST]:
         note(f"Gathered in part: {how_far_of(path)}")
-    reason = why_empty(profile)
-    if reason is not None:
-        note(f"Nothing was recorded: {reason}.")
+    note_if_empty(profile)
     if output is None:
-        from ticktree.cli.summary import settings_or_defaults
-        from ticktree.outputs import OUTPUTS
-
         view = replace(view_options(sys.stdout), settings=settings_or_defaults())
         show(OUTPUTS["terminal"].render(profile, view), sys.stdout)
         return
@@ -102,13 +92,7 @@ def command(
 def _sources(words: Sequence[str], skip: bool, damaged: dict[Path, FileError]) -> list[Path]:
     """Return the runs and files that the command line names, each once and in a fixed order.
 
-    Args:
-        words: Of the command line.
-        skip: Whether to leave out a word that names nothing, like a run that cannot be read.
-        damaged: Damaged runs in directories of runs are added to it.
-
-    Raises:
-        TicktreeError: A word names nothing, or a run is named twice.
+    Damaged runs in directories of runs are added to `damaged`. With `skip`, a word may name nothing.
     """
     found: dict[Path, None] = {}
     named: dict[Path, str] = {}
@@ -160,11 +144,7 @@ def _each(path: Path, damaged: dict[Path, FileError]) -> list[Path]:
 
 
 def _refuse(part: Part, skip: bool, allow_different: bool) -> None:
-    """Refuse what would not be the profile of one job.
-
-    Raises:
-        TicktreeError: A run cannot be read, is there twice, or is of another program.
-    """
+    """Refuse what would not be the profile of one job: runs that cannot be read, are there twice, or differ."""
     if part.failed and not (skip and part.sources):
         raise TicktreeError(_listed([reason for _, reason in sorted(part.failed)], "cannot be read"))
     for _, reason in sorted(part.failed)[:_NAMED_AT_MOST]:
@@ -187,8 +167,8 @@ def _listed(reasons: Sequence[str], what: str) -> str:
 
 def _whole(part: Part, sources: Sequence[Path], damaged: int) -> Profile:
     losses = {
-        _LEFT_OUT: len(part.failed) + damaged,
-        _NOT_GATHERED: sum(map(missing, sources)),
-        _IN_PART: sum(map(is_in_part, sources)),
+        "profiles_not_merged": len(part.failed) + damaged,  # left out by `--skip`
+        "runs_not_gathered": sum(map(missing, sources)),  # whose profiles the job's rank 0 did not receive
+        "runs_gathered_in_part": sum(map(is_in_part, sources)),  # rank 0 received them only while they ran
     }
     return merge_crowds(part.profile.merge(Profile(losses={what: n for what, n in losses.items() if n})))

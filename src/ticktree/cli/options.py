@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
+from functools import wraps
+from inspect import signature
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeAlias
 
 import click
 
 from ticktree.errors import did_you_mean
 from ticktree.run.directory import DEFAULT_OUT
+from ticktree.supervisor.program import Program
 
-_Command = TypeVar("_Command", bound=Callable[..., Any])
+Decorator: TypeAlias = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
 class WordChoice(click.Choice):  # type: ignore[type-arg]
@@ -27,6 +30,57 @@ class WordChoice(click.Choice):  # type: ignore[type-arg]
             raise click.BadParameter(f"{error.message.rstrip('.')}{hint or '.'}", ctx, param) from None
 
 
+def checked(is_good: Callable[[float], bool], refusal: str) -> Callable[..., float | None]:
+    """Return the callback of an option that refuses numbers, such as NaN, which click's ranges accept.
+
+    Args:
+        is_good: Whether a number is allowed.
+        refusal: The message, with braces for the number.
+    """
+
+    def check(_context: click.Context, _option: click.Parameter, value: float | None) -> float | None:
+        if value is not None and not is_good(value):
+            raise click.BadParameter(refusal.format(value))
+        return value
+
+    return check
+
+
+def packed(name: str, make: Callable[..., Any], options: Sequence[Decorator]) -> Decorator:
+    """Return a decorator that adds options to a command, which gets them as the one argument `name`.
+
+    Args:
+        name: Of the argument.
+        make: Makes it; has a parameter for each option.
+        options: In the order of the help.
+    """
+    names = list(signature(make).parameters)
+
+    def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
+        def packing(**given: Any) -> Any:
+            own = {each: given.pop(each) for each in names}
+            return command(**given, **{name: make(**own)})
+
+        decorated: Callable[..., Any] = wraps(command)(packing)
+        for option in reversed(options):
+            decorated = option(decorated)
+        return decorated
+
+    return decorate
+
+
+# For commands that run a program: what follows its name is the program's.
+PROGRAM_LAST = {"allow_interspersed_args": False}
+program = packed(
+    "program",
+    Program.named,
+    (
+        click.option("-m", "is_module", is_flag=True, help="Run a module, like python -m."),
+        click.argument("target", metavar="SCRIPT|MODULE"),
+        click.argument("arguments", nargs=-1, type=click.UNPROCESSED, metavar="[ARGS]..."),
+    ),
+)
+name = click.option("--name", metavar="NAME", help="Name of the run. By default, the program's.")
 out = click.option(
     "--out",
     metavar="DIR",
@@ -55,25 +109,19 @@ width = click.option(
 )
 
 
-def threshold(part: float) -> Callable[[_Command], _Command]:
-    """Return the option `--threshold`, in percent.
+def form(names: Iterable[str], about: str = "By default, terminal.") -> Decorator:
+    """Return the option `--format`, with the names of the formats."""
+    return click.option("--format", "format_name", type=WordChoice(list(names)), help=about)
 
-    Args:
-        part: The default, as a fraction.
-    """
+
+def threshold(part: float) -> Decorator:
+    """Return the option `--threshold`, in percent; `part` is the default, as a fraction."""
     return click.option(
         "--threshold",
         metavar="PERCENT",
         type=click.FloatRange(min=0, min_open=True),
         default=100 * part,
         show_default=True,
-        callback=_finite,
+        callback=checked(math.isfinite, "{} is not a percentage."),
         help="The smallest change that matters.",
     )
-
-
-def _finite(context: click.Context, option: click.Parameter, value: float) -> float:
-    """Refuse infinity and NaN, which no change exceeds."""
-    if not math.isfinite(value):
-        raise click.BadParameter(f"{value} is not a percentage.", context, option)
-    return value

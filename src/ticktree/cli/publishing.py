@@ -6,19 +6,17 @@ import math
 import os
 import re
 import sys
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING
 
 import click
 
+from ticktree.cli.options import packed
 from ticktree.cli.screen import show_at_once
 from ticktree.errors import TicktreeError, one_line
 
 if TYPE_CHECKING:
     from ticktree.publishing.publisher import Publisher
-
-_Command = TypeVar("_Command", bound=Callable[..., Any])
 
 EVERY_S = 10.0
 _LEAST_S = 0.1
@@ -26,12 +24,8 @@ _UNITS_S = {"ms": 0.001, "s": 1.0, "": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
 _DURATION = re.compile(r"(\d+(?:\.\d*)?|\.\d+) ?([a-z]*)")
 
 
-def duration_s(text: str) -> float:
-    """Return the seconds of a time such as `10s`, `500ms`, `2m` or `10` (seconds).
-
-    Raises:
-        ValueError: It is not a time, or too short or too long to wait.
-    """
+def _duration_s(text: str) -> float:
+    """Return the seconds of a time such as `10s`, `500ms`, `2m` or `10` (seconds)."""
     match = _DURATION.fullmatch(text.strip().lower())
     seconds = float(match[1]) * _UNITS_S.get(match[2], math.nan) if match else math.nan
     if not _LEAST_S <= seconds <= 24 * 3600:
@@ -41,7 +35,7 @@ def duration_s(text: str) -> float:
 
 def _every(_context: click.Context, _parameter: click.Parameter, text: str | None) -> float | None:
     try:
-        return None if text is None else duration_s(text)
+        return None if text is None else _duration_s(text)
     except ValueError as error:
         raise click.BadParameter(str(error)) from None
 
@@ -70,64 +64,43 @@ _OPTIONS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Publishing:
-    """Where to publish; without arguments, nowhere.
-
-    Attributes:
-        otlp: the URL of a collector.
-        every: seconds between two exports to it.
-        prometheus: the address that serves Prometheus.
-    """
+    """Where to publish, as `_OPTIONS` describe it; without arguments, nowhere. `every` is in seconds."""
 
     otlp: str | None = None
     every: float | None = None
     prometheus: str | None = None
 
     def check(self, quiet: bool) -> None:
-        """Check that the options fit together.
-
-        Args:
-            quiet: whether ticktree prints nothing.
-
-        Raises:
-            click.UsageError: They do not.
-        """
+        """Raise a UsageError if the options do not fit together."""
         if quiet and (self.prometheus or "").rpartition(":")[2] == "0":
             raise click.UsageError("--quiet cannot print which port was free: give a port.")
         if self.every is not None and self.otlp is None:
             raise click.UsageError("--every needs --otlp; Prometheus itself decides how often it reads.")
 
-    def publisher(self, environment: Mapping[str, str] = os.environ) -> Publisher | None:
-        """Open the port and read the variables, so that errors occur before the program starts.
-
-        Raises:
-            TicktreeError: The port is not available, or the URL is not valid.
-        """
+    def publisher(self) -> Publisher | None:
+        """Open the port and read the variables, so that errors occur before the program starts."""
         if self.otlp is None and self.prometheus is None:
             return None
         from ticktree.publishing.otlp_destination import Destination
-        from ticktree.publishing.publisher import Address, Door, Publisher
+        from ticktree.publishing.publisher import Door, Publisher
 
-        every_s = _interval_s(environment) if self.every is None else self.every
-        destination = None if self.otlp is None else Destination.of(self.otlp, environment)
-        door = None if self.prometheus is None else Door(Address.parsed(self.prometheus))
-        return Publisher(destination, every_s, door, environment, say)
+        every_s = _interval_s() if self.every is None else self.every
+        destination = None if self.otlp is None else Destination.of(self.otlp, os.environ)
+        door = None if self.prometheus is None else Door(self.prometheus)
+        return Publisher(destination, every_s, door, os.environ, _say)
 
 
-def _interval_s(environment: Mapping[str, str]) -> float:
-    text = environment.get("OTEL_METRIC_EXPORT_INTERVAL", "").strip()
+def _interval_s() -> float:
+    text = os.environ.get("OTEL_METRIC_EXPORT_INTERVAL", "").strip()
     try:
-        return duration_s(f"{text}ms") if text else EVERY_S
+        return _duration_s(f"{text}ms") if text else EVERY_S
     except ValueError:
         raise TicktreeError(f"OTEL_METRIC_EXPORT_INTERVAL={text!r} is not a number of milliseconds") from None
 
 
-def options(command: _Command) -> _Command:
-    """Add the options to a command; they are the fields of `Publishing`."""
-    for option in reversed(_OPTIONS):
-        command = option(command)
-    return command
+options = packed("published", Publishing, _OPTIONS)
 
 
-def say(sentence: str) -> None:
+def _say(sentence: str) -> None:
     """Print a sentence on standard error while a program writes there, without waiting for a reader."""
     show_at_once(f"ticktree: {one_line(sentence)}\n".encode(errors="backslashreplace"), sys.stderr)

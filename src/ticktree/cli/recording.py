@@ -6,12 +6,13 @@ environment of the program, whose processes inherit it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple
 
 import click
 
+from ticktree.cli.options import packed
 from ticktree.errors import TicktreeError
 from ticktree.instruments import BUILT_IN, DEFAULT, INSTRUMENT_VARIABLE, as_environment, chosen
 from ticktree.recorder import (
@@ -27,34 +28,26 @@ from ticktree.session.memory_file import DEFAULT_EVENTS
 
 _SAMPLE_HZ, _MOST_HZ = 100, 1000  # default for threads, and maximum
 
-_Command = TypeVar("_Command", bound=Callable[..., Any])
-
 
 class SampleRate(NamedTuple):
-    """How samples are taken.
-
-    Attributes:
-        hz: samples per second.
-        is_inside: whether a thread in each process takes them, instead of the supervisor from outside.
-    """
+    """Samples per second, and whether a thread in each process takes them, not the supervisor from outside."""
 
     hz: float
     is_inside: bool = False
 
 
-class _SampleType(click.ParamType[SampleRate]):
-    name = "rate"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> SampleRate:
-        word, _, rate = str(value).partition(":")
-        is_inside = word == "thread"
-        try:
-            hz = float((rate or _SAMPLE_HZ) if is_inside else value)
-        except ValueError:
-            hz = 0.0
-        if not 1 <= hz <= _MOST_HZ:
-            self.fail(f"{value!r} is neither a rate from 1 to {_MOST_HZ} Hz nor thread[:HZ]", param, ctx)
-        return SampleRate(hz, is_inside)
+def _sample_rate(_context: click.Context, _option: click.Parameter, text: str | None) -> SampleRate | None:
+    if text is None:
+        return None
+    word, _, rate = text.partition(":")
+    is_inside = word == "thread"
+    try:
+        hz = float((rate or _SAMPLE_HZ) if is_inside else text)
+    except ValueError:
+        hz = 0.0
+    if not 1 <= hz <= _MOST_HZ:
+        raise click.BadParameter(f"{text!r} is neither a rate from 1 to {_MOST_HZ} Hz nor thread[:HZ]")
+    return SampleRate(hz, is_inside)
 
 
 _OPTIONS = (
@@ -108,7 +101,7 @@ _OPTIONS = (
     ),
     click.option(
         "--sample",
-        type=_SampleType(),
+        callback=_sample_rate,
         metavar="HZ|thread[:HZ]",
         help="Sample which code runs in the sections' self time, HZ times per second, from outside the program. "
         "`thread` samples on a thread in each process, where the system refuses the former. By default, 100 times per "
@@ -128,25 +121,7 @@ _OPTIONS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordingOptions:
-    """What to record; without arguments, what `ticktree run` records by default.
-
-    Attributes:
-        instrument: names of the libraries to instrument, separated by commas.
-        torch_layers: whether to record every layer of torch modules as well.
-        no_instrument: whether to instrument no library.
-        memory: whether to sample the memory use of every section.
-        device_sync: whether sections wait for their device.
-        focus: the functions whose call trees are recorded.
-        depth: levels of calls below them.
-        warmup: first calls of each that are set aside; None for as many as differ from the rest.
-        focus_c: whether C functions are recorded there as well.
-        timeline: whether to keep calls one by one.
-        timeline_events: the same, and how many per process.
-        sample: the rate, and from where to sample; None to sample from outside, and only where sections do not explain
-            most of the time.
-        no_sample: whether never to sample.
-        gather_every: ticks between two transfers from other machines to rank 0; 0 for one at the end.
-    """
+    """What to record, as `_OPTIONS` describe it; without arguments, what `ticktree run` records by default."""
 
     instrument: str = DEFAULT
     torch_layers: bool = False
@@ -164,71 +139,52 @@ class RecordingOptions:
     gather_every: int = 0
 
     def environment(self) -> dict[str, str]:
-        """Return the environment variables for the program's processes.
-
-        Raises:
-            TicktreeError: A name is not known, or an option needs another one.
-        """
+        """Return the environment variables for the program's processes."""
         self._check()
-        words = (
-            []
-            if self.no_instrument
-            else [word.strip() for word in self.instrument.split(",") if word.strip()]
-        )
+        words = [] if self.no_instrument else [word.strip() for word in self.instrument.split(",")]
         if self.torch_layers:
             words.append("torch-layers")
-        environment = {INSTRUMENT_VARIABLE: as_environment(chosen(words))}
-        if self.memory:
-            environment[MEMORY_VARIABLE] = "1"
-        if self.device_sync:
-            environment[SYNC_VARIABLE] = "1"
-        events = self.timeline_events or (DEFAULT_EVENTS if self.timeline else None)
-        if events is not None:
-            environment[TIMELINE_VARIABLE] = str(events)
-        if self.sample is not None and self.sample.is_inside:
-            environment[SAMPLE_VARIABLE] = str(self.sample.hz)
-        if self.gather_every:
-            environment[GATHER_VARIABLE] = str(self.gather_every)
-        return environment | focus_environment(
-            checked_names(self.focus), self.depth, self.focus_c, self.warmup
-        )
+        environment = {
+            MEMORY_VARIABLE: "1" if self.memory else None,
+            SYNC_VARIABLE: "1" if self.device_sync else None,
+            TIMELINE_VARIABLE: self.timeline_events or (DEFAULT_EVENTS if self.timeline else None),
+            SAMPLE_VARIABLE: self.sample.hz if self.sample is not None and self.sample.is_inside else None,
+            GATHER_VARIABLE: self.gather_every or None,
+        }
+        return {
+            INSTRUMENT_VARIABLE: as_environment(chosen(filter(None, words))),
+            **{variable: str(value) for variable, value in environment.items() if value is not None},
+            **focus_environment(checked_names(self.focus), self.depth, self.focus_c, self.warmup),
+        }
 
     def _check(self) -> None:
         if self.no_instrument and self.instrument != DEFAULT:
             raise TicktreeError("--no-instrument and --instrument exclude each other: give one of them")
         if self.no_sample and self.sample is not None:
             raise TicktreeError("--sample and --no-sample exclude each other: give one of them")
-        of_focus = (
-            ("--depth", self.depth != DEPTH),
-            ("--warmup", self.warmup is not None),
-            ("--focus-c", self.focus_c),
-        )
-        if not self.focus:
-            for option, is_given in of_focus:
-                if is_given:
-                    raise TicktreeError(f"{option} applies to functions in focus: it needs --focus NAME")
+        of_focus = {
+            "--depth": self.depth != DEPTH,
+            "--warmup": self.warmup is not None,
+            "--focus-c": self.focus_c,
+        }
+        given = [option for option, is_given in of_focus.items() if is_given]
+        if given and not self.focus:
+            raise TicktreeError(f"{given[0]} applies to functions in focus: it needs --focus NAME")
 
 
-def options(command: _Command) -> _Command:
-    """Add the options to a command; they are the fields of `RecordingOptions`."""
-    for option in reversed(_OPTIONS):
-        command = option(command)
-    return command
-
+options = packed("recorded", RecordingOptions, _OPTIONS)
 
 # Groups of the help, with names of parameters; options without a group come last.
 _GROUPS = {
     "Program and run": ("is_module", "name", "out", "quiet", "is_remembered"),
     "Recording": (
-        *(
-            "instrument",
-            "no_instrument",
-            "torch_layers",
-            "memory",
-            "device_sync",
-            "timeline",
-            "timeline_events",
-        ),
+        "instrument",
+        "no_instrument",
+        "torch_layers",
+        "memory",
+        "device_sync",
+        "timeline",
+        "timeline_events",
     ),
     "Focus": ("focus", "depth", "warmup", "focus_c"),
     "Sampling": ("sample", "no_sample"),

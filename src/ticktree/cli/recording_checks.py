@@ -113,10 +113,7 @@ def _described(library: Library) -> str:
 def _is_there(package: str) -> bool:
     try:
         return find_spec(package) is not None
-    except (
-        ImportError,
-        ValueError,
-    ):  # a package whose parent is broken, or which is installed under another name
+    except (ImportError, ValueError):  # its parent is broken, or it is installed under another name
         return False
 
 

@@ -12,8 +12,8 @@ from ticktree.analysis.workers.roles import By
 from ticktree.cli import options
 from ticktree.cli.files import deliver, format_of, named, read, timeline_for, view_for
 from ticktree.cli.runs import RUN, CommandOfRuns
-from ticktree.cli.screen import note, progress
-from ticktree.cli.summary import settings_here, why_empty
+from ticktree.cli.screen import progress
+from ticktree.cli.summary import note_if_empty, settings_here
 from ticktree.errors import TicktreeError
 from ticktree.outputs import OUTPUTS, ViewOptions
 from ticktree.outputs.variants import VARIANTS, variants
@@ -23,12 +23,9 @@ from ticktree.outputs.variants import VARIANTS, variants
     "report", cls=CommandOfRuns, short_help="Show a run: loops, tree, bottlenecks and recommendations."
 )
 @click.argument("runs", metavar="[RUN]...", type=RUN, nargs=-1)
-@click.option(
-    "--format",
-    "format_name",
-    type=options.WordChoice(list(OUTPUTS)),
-    help="By default, the format of FILE's suffix, else terminal. agent is JSON of at most 2,000 tokens for coding "
-    "agents.",
+@options.form(
+    OUTPUTS,
+    "By default, the format of FILE's suffix, else terminal. agent is JSON of at most 2,000 tokens for coding agents.",
 )
 @options.output
 @options.categories
@@ -57,25 +54,20 @@ def command(
     the newest run in ./ticktree-runs. A running program is shown as it is now. Several RUN are shown side by side, as
     variants of a program.
     """
-    settings = settings_here()
+    view = replace(view_for(output, width), all=everything, settings=settings_here())
     if len(runs) > 1:
-        view = replace(view_for(output, width), all=everything, settings=settings)
         _side_by_side(runs, categories, format_name or format_of(output), by, view, output)
         return
     run = runs[0] if runs else None
     profile = read(run, categories)
     if by is not None and not profile.writers:
         raise TicktreeError(f"this profile has no times by {by}: an older ticktree made it")
-    view = view_for(output, width)
-    typed = "" if run is None else named(run)
-    view = replace(view, all=everything, by=by, call_sites=call_sites, run=typed, settings=settings)
+    view = replace(view, by=by, call_sites=call_sites, run="" if run is None else named(run))
     form = OUTPUTS[format_name or format_of(output)]
     timeline = timeline_for(form, run, categories)
     with progress("drawing"):
         document = form.render(profile, view, timeline)
-    reason = why_empty(profile)
-    if reason is not None:
-        note(f"Nothing was recorded: {reason}.")
+    note_if_empty(profile)
     deliver(document, output, binary=form.binary)
 
 
@@ -93,5 +85,4 @@ def _side_by_side(
     if by is not None:
         raise TicktreeError("--by is for one run: several runs already have one column each")
     profiles = [(path.stem if path.is_file() else path.name, read(path, categories)) for path in runs]
-    shown = variants(profiles, view)
-    deliver(VARIANTS[format_name](shown, view), output)
+    deliver(VARIANTS[format_name](variants(profiles, view), view), output)

@@ -6,11 +6,11 @@ import math
 import os
 import shlex
 import signal
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Sequence
+from contextlib import closing, nullcontext, suppress
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 import click
 
@@ -19,7 +19,7 @@ from ticktree.cli.focus import complain_of_focus, note_focus
 from ticktree.cli.publishing import Publishing
 from ticktree.cli.recording import RecordingOptions
 from ticktree.cli.sampling import RunSampler
-from ticktree.cli.screen import complain
+from ticktree.cli.screen import complain, progress
 from ticktree.errors import TicktreeError, reason
 from ticktree.files.trust import NotOwnError
 from ticktree.fleet.gatherer_process import GathererProcess
@@ -38,28 +38,23 @@ if TYPE_CHECKING:
     from ticktree.publishing.publisher import Publisher
 
 
-def _positive(_context: click.Context, _parameter: click.Parameter, seconds: float | None) -> float | None:
-    if seconds is not None and not 0 < seconds < math.inf:
-        raise click.BadParameter(f"{seconds:g} is not a number of seconds greater than 0.")
-    return seconds
-
-
 @click.command(
     "run",
     cls=recording.CommandThatRecords,
     short_help="Run a program under ticktree.",
-    # What follows the program's name is the program's.
-    context_settings={"allow_interspersed_args": False},
+    context_settings=options.PROGRAM_LAST,
 )
-@click.option("-m", "is_module", is_flag=True, help="Run a module, like python -m.")
-@click.option("--name", metavar="NAME", help="Name of the run. By default, the program's.")
+@options.program
+@options.name
 @options.out
 @recording.options
 @click.option(
     "--summary-every",
     type=float,
     metavar="SECONDS",
-    callback=_positive,
+    callback=options.checked(
+        lambda seconds: 0 < seconds < math.inf, "{:g} is not a number of seconds greater than 0."
+    ),
     help="Print the tree to standard error every SECONDS while the program runs.",
 )
 @publishing.options
@@ -70,21 +65,15 @@ def _positive(_context: click.Context, _parameter: click.Parameter, seconds: flo
     help="Add the run to `ticktree history`; on by default.",
 )
 @click.option("--quiet", is_flag=True, help="Print only what the program prints.")
-@click.argument("program", metavar="SCRIPT|MODULE")
-@click.argument("args", nargs=-1, type=click.UNPROCESSED, metavar="[ARGS]...")
 def command(
-    is_module: bool,
+    program: Program,
     name: str | None,
     out: Path,
+    recorded: RecordingOptions,
     summary_every: float | None,
-    otlp: str | None,
-    every: float | None,
-    prometheus: str | None,
+    published: Publishing,
     is_remembered: bool,
     quiet: bool,
-    program: str,
-    args: tuple[str, ...],
-    **recorded: Any,
 ) -> None:
     """Run an unchanged Python program under ticktree and print where its time went.
 
@@ -93,18 +82,8 @@ def command(
     """
     if quiet and summary_every is not None:
         raise click.UsageError("--quiet and --summary-every exclude each other: give one of them.")
-    published = Publishing(otlp=otlp, every=every, prometheus=prometheus)
     published.check(quiet)
-    run_program(
-        Program.named(program, is_module, args),
-        name,
-        out,
-        quiet,
-        summary_every,
-        RecordingOptions(**recorded),
-        published,
-        is_remembered,
-    )
+    run_program(program, name, out, quiet, summary_every, recorded, published, is_remembered)
 
 
 def run_program(
@@ -117,38 +96,21 @@ def run_program(
     published: Publishing = Publishing(),  # noqa: B008 - likewise
     is_remembered: bool = True,
 ) -> NoReturn:
-    """Run a program to its end, finish and print its run, and end this process like the program.
-
-    Args:
-        program: What to run.
-        name: What to call the run; None for the program's name.
-        out: Where runs are kept.
-        quiet: Whether to print only what the program prints.
-        summary_every_s: Seconds between two prints of the tree while the program runs; None for never.
-        recording_options: What to record.
-        published: Where to publish totals while it runs.
-        is_remembered: Whether the run is added to `ticktree history`, which keeps it after its directory is deleted.
-
-    Raises:
-        TicktreeError: The program cannot be started, its run cannot be created, something to record is not known, or
-            totals cannot be published there.
-    """
+    """Run a program to its end, finish and print its run, and end this process like the program."""
     program.check()
     wanted = recording_options.environment()
     publisher = published.publisher()
     try:
         run = RunDirectory.create(name or program.name, out, argv=program.argv, supervised=True)
-    except (
-        NotOwnError,
-        OverflowError,
-    ) as error:  # caused by another user or by the clock: the program must start nevertheless
+    # Caused by another user or by the clock: the program must start nevertheless.
+    except (NotOwnError, OverflowError) as error:
         complain(f"{error}; the program runs without being recorded")
         _run_alone(program)
-    elsewhere = other_root(run.memory_dir)
-    if elsewhere:
+    if elsewhere := other_root(run.memory_dir):
         complain(elsewhere)
     try:
-        _note_remedies(run)
+        if remedies := os.environ.get(REMEDIES_VARIABLE):  # so it is not a run of the unchanged program
+            run.describe({"remedies": remedies})
         environment = {**os.environ, RUN_VARIABLE: str(run.path), **wanted}
         note_focus(run, recording_options.focus)
         if not quiet and (remark := gil.remark()) is not None:
@@ -168,17 +130,12 @@ def run_program(
             if run.put_back():
                 complain(f"{run.path} was deleted while the program ran; ticktree has recreated it")
             run.note_end(os.waitstatus_to_exitcode(status))
-        _close(run, program, quiet, recording_options.focus, publisher, is_remembered, sampler)
+        with closing(publisher) if publisher is not None else nullcontext():
+            _close(run, program, quiet, recording_options.focus, publisher, is_remembered, sampler)
     except Exception as error:  # Not even a bug in ticktree may change how the program ends.
         kept = "" if run.is_finished() else f"; what was recorded is kept in {run.memory_dir}"
         complain(f"{reason(error)}{kept}")
     end_like(status)
-
-
-def _note_remedies(run: RunDirectory) -> None:
-    """Mark a run of `ticktree try` with its remedies: it is not a run of the unchanged program."""
-    if os.environ.get(REMEDIES_VARIABLE):
-        run.describe({"remedies": os.environ[REMEDIES_VARIABLE]})
 
 
 def _tasks(
@@ -222,7 +179,8 @@ def _close(
     is_remembered: bool,
     sampler: RunSampler,
 ) -> None:
-    from ticktree.cli.screen import progress
+    # The program has ended, so nothing inherits it. The BLAS that numpy loads would start threads that spin for 50 ms.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     from ticktree.profile.machine import is_empty
     from ticktree.run.abandoned import finish_abandoned
 
@@ -230,28 +188,25 @@ def _close(
     if far:
         with suppress(OSError):
             run.describe({"gathered": far})
-    # The program has ended, so nothing inherits it. The BLAS that numpy loads would start threads that spin for 50 ms.
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    with _published_to_the_end(publisher) as ending:
-        with progress(f"reading {run.path.name}"):
-            profile = run.finish()
-        lost = say_without_room(run, profile)
-        for line in filter(None, (lost, *summarize_instrument_losses(profile))):
-            complain(line)
-        ending(profile)
-        if not quiet:
-            sampler.say(is_empty=is_empty(profile))
-            from ticktree.cli.summary import print_summary
+    with progress(f"reading {run.path.name}"):
+        profile = run.finish()
+    lost = say_without_room(run, profile)
+    for line in filter(None, (lost, *summarize_instrument_losses(profile))):
+        complain(line)
+    if publisher is not None:
+        publisher.over(profile)
+    if not quiet:
+        sampler.say(is_empty=is_empty(profile))
+        from ticktree.cli.summary import print_summary
 
-            print_summary(profile, run.path)
-            _hint(program, profile)
-            if far:
-                complain(f"gathered: {far}; `ticktree merge {run.path}` makes one profile of it")
-            if focus:
-                complain_of_focus(profile, focus, run.manifest.argv)
-        if is_remembered:
-            _remember(run, profile)
-        finish_abandoned()
+        print_summary(profile, run.path)
+        _hint(program, profile)
+        if far:
+            complain(f"gathered: {far}; `ticktree merge {run.path}` makes one profile of it")
+        complain_of_focus(profile, focus, run.manifest.argv)
+    if is_remembered:
+        _remember(run, profile)
+    finish_abandoned()
 
 
 def _hint(program: Program, profile: Profile) -> None:
@@ -267,26 +222,14 @@ def _hint(program: Program, profile: Profile) -> None:
         return
     ours = {word: option for option in command.params for word in option.opts if word.startswith("--")}
     words = list(program.arguments)
-    at = next((at for at, word in enumerate(words) if word.partition("=")[0] in ours), None)
-    if at is None:
-        return
-    option = ours[words[at].partition("=")[0]]
-    takes = 1 if "=" in words[at] or getattr(option, "is_flag", False) else 2
-    given, rest = words[at : at + takes], words[:at] + words[at + takes :]
-    right = shlex.join(["ticktree", "run", *given, *program.argv[: -len(words)], *rest])
-    complain(f"{given[0]} after {program.target} went to the program; to give it to ticktree: {right}")
-
-
-@contextmanager
-def _published_to_the_end(publisher: Publisher | None) -> Iterator[Callable[[Profile | None], None]]:
-    """Yield a function that publishes the last totals in the background; wait for it at the end."""
-    if publisher is None:
-        yield lambda _: None
-        return
-    try:
-        yield publisher.over
-    finally:
-        publisher.close()
+    for at, word in enumerate(words):
+        option = ours.get(word.partition("=")[0])
+        if option is not None:
+            takes = 1 if "=" in word or getattr(option, "is_flag", False) else 2
+            given, rest = words[at : at + takes], words[:at] + words[at + takes :]
+            right = shlex.join(["ticktree", "run", *given, *program.argv[: -len(words)], *rest])
+            complain(f"{word} after {program.target} went to the program; to give it to ticktree: {right}")
+            return
 
 
 def _remember(run: RunDirectory, profile: Profile) -> None:

@@ -22,11 +22,7 @@ _NAMED_AT_MOST = 3
 
 
 def run_named(word: str) -> Path:
-    """Return the path of the run or file that a user names; a path that exists comes first.
-
-    Raises:
-        TicktreeError: There is none, or there are several.
-    """
+    """Return the path of the one run or file that a user names; a path that exists comes first."""
     path = Path(word)
     if word.endswith(".py"):
         raise TicktreeError(f"{word} is a program, not a run: record it with `ticktree run {word}`")
@@ -47,12 +43,7 @@ def run_named(word: str) -> Path:
 
 
 def _meant(word: str, own_names: Mapping[str, str]) -> str:
-    """Return the run with a name or its beginning; of runs with the same name the newest.
-
-    Args:
-        word: What the user typed.
-        own_names: Each run's name by the name of its directory, the newest last.
-    """
+    """Return the run with a name or its beginning; of runs with the same name the newest, which is the last."""
     same = [name for name, own in own_names.items() if word in (name, own)]
     if same:
         return same[-1]
@@ -71,17 +62,15 @@ def _meant(word: str, own_names: Mapping[str, str]) -> str:
     return meant[0]
 
 
-class RunType(click.ParamType):  # type: ignore[type-arg]
-    """An argument or option that names a run."""
-
+class _RunType(click.ParamType):  # type: ignore[type-arg]
     name = "run"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:  # noqa: ARG002
-        """Return the path of the run."""
         return value if isinstance(value, Path) else run_named(value)
 
 
-RUN = RunType()
+# Of an argument or option that names a run.
+RUN = _RunType()
 
 
 class CommandOfRuns(click.Command):

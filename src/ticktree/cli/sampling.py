@@ -24,19 +24,14 @@ if TYPE_CHECKING:
     from ticktree.run.sampled import Sampled
     from ticktree.supervisor.sampler.sampling import Sampling
 
-LOOK_EVERY_S = 0.5
-KEEP_EVERY_S = 2.0
+_LOOK_EVERY_S = 0.5
+_KEEP_EVERY_S = 2.0
 # With many processes or stacks each task takes long: limit each to a hundredth of a core.
-REST = 99
+_REST = 99
 
 
 class RunSampler:
-    """Samples one run; does nothing if sampling is not wanted or not possible here.
-
-    Args:
-        run: the run.
-        recording_options: what to record.
-    """
+    """Samples one run; does nothing if sampling is not wanted or not possible here."""
 
     def __init__(self, run: RunDirectory, recording_options: RecordingOptions) -> None:
         self._run = run
@@ -61,9 +56,8 @@ class RunSampler:
     def begin(self, pid: int) -> None:
         """Begin, now that the program has started."""
         if self._sampling is not None:
-            with suppress(
-                Exception
-            ):  # no error, not even a bug in ticktree, may harm the program, which has started
+            # No error, not even a bug in ticktree, may harm the program, which has started.
+            with suppress(Exception):
                 self._sampling.begin(pid)
 
     def tasks(self) -> list[PeriodicTask]:
@@ -71,13 +65,9 @@ class RunSampler:
         if self._sampling is None:
             return []
         return [
-            PeriodicTask(self._sampling.look, LOOK_EVERY_S, rest=REST, cost=time.process_time),
-            PeriodicTask(self._keep, KEEP_EVERY_S, KEEP_EVERY_S, REST, time.process_time),
+            PeriodicTask(self._sampling.look, _LOOK_EVERY_S, rest=_REST, cost=time.process_time),
+            PeriodicTask(self._sampling.keep, _KEEP_EVERY_S, _KEEP_EVERY_S, _REST, time.process_time),
         ]
-
-    def _keep(self) -> None:
-        if self._sampling is not None:
-            self._sampling.keep()
 
     def end(self) -> None:
         """Stop, now that the program has ended, and note what its source says of the samples while it is available."""
@@ -90,11 +80,7 @@ class RunSampler:
                 self._run.describe(facts_of(sampled, self._run.manifest.argv))
 
     def say(self, *, is_empty: bool) -> None:
-        """Print what sampling cost the program, or why it was not sampled if that leaves the user without an answer.
-
-        Args:
-            is_empty: whether nothing was recorded.
-        """
+        """Print what sampling cost, or why the program was not sampled if that leaves the user without an answer."""
         if self._sampling is not None and self._sampling.refused and (self._is_explicit or is_empty):
             complain(
                 f"the program was not sampled: the system does not let ticktree read its memory "
@@ -115,20 +101,10 @@ _PACKAGES = frozenset({"site-packages", "dist-packages"})
 
 
 def facts_of(sampled: Sampled, argv: Sequence[str]) -> dict[str, str]:
-    """Return what the source says of a program's samples: what to mark, a function for --focus, and lines of note.
-
-    Args:
-        sampled: the samples of the run.
-        argv: the program's command line.
-    """
+    """Return what the source says of a program's samples: what to mark, a function for --focus, and lines of note."""
     # Imported here, because the start of `ticktree run` must not wait for the model.
     from ticktree.profile import SampledStack
-    from ticktree.profile.samples import (
-        LEAST_SAMPLES,
-        SAMPLED_FUNCTION,
-        SAMPLED_LOOP,
-        SAMPLED_LOOP_CODE,
-    )
+    from ticktree.profile.samples import LEAST_SAMPLES, SAMPLED_FUNCTION, SAMPLED_LOOP, SAMPLED_LOOP_CODE
 
     if sum(weight.count for weight in sampled.stacks.values()) < LEAST_SAMPLES:
         return {}  # reports show nothing of so few
@@ -187,7 +163,8 @@ def _often(stacks: Sequence[tuple[SampledStack, Weight]]) -> set[str]:
 def _own_source(file: str) -> str | None:
     """Return a file's source if it belongs to the program; None for the standard library and installed packages."""
     path = Path(file)
-    is_installed = not _PACKAGES.isdisjoint(path.parts) or any(map(path.is_relative_to, _library()))
+    library = (sysconfig.get_path(name) for name in ("stdlib", "platstdlib"))
+    is_installed = not _PACKAGES.isdisjoint(path.parts) or any(map(path.is_relative_to, library))
     if not file.endswith(".py") or is_installed:
         return None
     try:
@@ -195,7 +172,3 @@ def _own_source(file: str) -> str | None:
         return data.decode()
     except (OSError, ValueError):
         return None
-
-
-def _library() -> set[str]:
-    return {sysconfig.get_path(name) for name in ("stdlib", "platstdlib")}

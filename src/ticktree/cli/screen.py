@@ -8,7 +8,7 @@ import signal
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, TextIO
 
 from ticktree.errors import TicktreeError, one_line
@@ -47,25 +47,19 @@ def note(line: str) -> None:
 def show(document: bytes, stream: TextIO | None) -> None:
     """Print UTF-8 text on a standard stream, as far as the stream's encoding can represent it.
 
-    Raises:
-        BrokenPipeError: The reader of standard output has closed it.
-        TicktreeError: It cannot be written. Errors of standard error are ignored.
+    Errors of standard error are ignored; of standard output, a closed pipe is a BrokenPipeError.
     """
     if stream is None:  # ticktree was started with it closed
         return
-    with _no_reason_to_stop(stream), _clear_errors(stream):
+    ignored = (OSError, ValueError, TicktreeError) if stream is sys.stderr else ()
+    with suppress(*ignored), _clear_errors(stream):
         encoding = stream.encoding or "utf-8"
         stream.write(_encoded(document, encoding).decode(encoding))
         stream.flush()
 
 
 def show_bytes(document: bytes, stream: TextIO | None) -> None:
-    """Write bytes on a standard stream unchanged.
-
-    Raises:
-        BrokenPipeError: Its reader has closed it.
-        TicktreeError: It cannot be written.
-    """
+    """Write bytes on standard output unchanged; a closed pipe is a BrokenPipeError."""
     if stream is None:  # ticktree was started with it closed
         return
     with _clear_errors(stream):
@@ -78,10 +72,6 @@ def stop_printing(stream: TextIO | None) -> None:
     """Discard what could not be printed: otherwise Python would try again at exit, and print an error."""
     if stream is not None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
-
-
-def _no_reason_to_stop(stream: TextIO) -> AbstractContextManager[None]:
-    return suppress(OSError, ValueError, TicktreeError) if stream is sys.stderr else nullcontext()
 
 
 @contextmanager

@@ -13,6 +13,7 @@ from ticktree.analysis import Settings
 from ticktree.cli.files import named
 from ticktree.cli.focus import functions_of, never_called_of
 from ticktree.cli.screen import complain, note, show, show_at_once, view_options
+from ticktree.configuration import configuration, settings
 from ticktree.errors import TicktreeError, one_line
 from ticktree.outputs import OUTPUTS
 from ticktree.outputs.writing import formatting
@@ -26,13 +27,7 @@ from ticktree.run.naming import as_typed
 
 
 def settings_here() -> Settings:
-    """Return the settings of the project in which the command was called.
-
-    Raises:
-        TicktreeError: its pyproject.toml cannot be understood.
-    """
-    from ticktree.configuration import configuration, settings
-
+    """Return the settings of the project in which the command was called, from its pyproject.toml."""
     return settings(configuration())
 
 
@@ -96,25 +91,25 @@ def _a_function_of(profile: Profile) -> str:
     return shlex.quote(next((name for name in names if name == "main"), names[0] if names else "FUNCTION"))
 
 
+def note_if_empty(profile: Profile) -> bool:
+    """Print why nothing was recorded, if nothing was, and return whether that is so."""
+    reason = why_empty(profile)
+    if reason is not None:
+        note(f"Nothing was recorded: {reason}.")
+    return reason is not None
+
+
 def print_summary(profile: Profile, path: Path) -> None:
     """Print a finished run's profile on standard error, and where the run is."""
-    reason = why_empty(profile)
-    if reason is None:
+    if not note_if_empty(profile):
         view = replace(view_options(sys.stderr), run=named(path), settings=settings_or_defaults())
         show(OUTPUTS["terminal"].render(profile, view), sys.stderr)
-    else:
-        note(f"Nothing was recorded: {reason}.")
     note("")
     note(f"Run {as_typed(path)}")
 
 
 class LiveSummary:
-    """Prints on standard error what a run has recorded so far.
-
-    Args:
-        run: the run.
-        clock: a monotonic clock, in seconds.
-    """
+    """Prints on standard error what a run has recorded so far; `clock` is a monotonic one, in seconds."""
 
     def __init__(self, run: RunDirectory, clock: Callable[[], float] = time.monotonic) -> None:
         self._run = run
@@ -123,13 +118,6 @@ class LiveSummary:
 
     def print(self) -> None:
         """Print it."""
-        show_at_once(self._text(), sys.stderr)
-
-    def _text(self) -> bytes:
-        from ticktree.outputs import OUTPUTS  # slow to import, and now the program runs
-        from ticktree.outputs.writing import formatting
-        from ticktree.profile.machine import is_empty
-
         profile = self._run.profile()
         age = formatting.time((self._clock() - self._began_s) * 1e9)
         # Begins with a line end, because the program may be in the middle of a line.
@@ -138,4 +126,4 @@ class LiveSummary:
             tree = b"Nothing recorded yet: no section was entered.\n"
         else:
             tree = OUTPUTS["terminal"].render(profile, view_options(sys.stderr))
-        return f"\n{one_line(when)}\n".encode() + tree + b"\n"
+        show_at_once(f"\n{one_line(when)}\n".encode() + tree + b"\n", sys.stderr)

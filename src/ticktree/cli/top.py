@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 import sys
 from contextlib import suppress
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from ticktree.cli import options
 from ticktree.cli.runs import RUN, CommandOfRuns
 from ticktree.cli.screen import is_terminal
 from ticktree.cli.summary import why_empty
@@ -22,19 +22,7 @@ from ticktree.run.helper_process import ONLOOKER
 if TYPE_CHECKING:
     from ticktree.live.source import LiveSource
 
-_LEAST_S = 0.1
-_LONGEST_S = 3600.0
-
-
-def seconds(_context: click.Context, _parameter: click.Parameter, value: float) -> float:
-    """Check a number of seconds.
-
-    Raises:
-        click.BadParameter: It is out of range.
-    """
-    if not math.isfinite(value) or not _LEAST_S <= value <= _LONGEST_S:
-        raise click.BadParameter(f"{value:g} is not between {_LEAST_S:g} and {_LONGEST_S:g}.")
-    return value
+_SECONDS = options.checked(lambda value: 0.1 <= value <= 3600, "{:g} is not between 0.1 and 3600.")
 
 
 @click.command("top", cls=CommandOfRuns, short_help="Watch a running program live.")
@@ -45,7 +33,7 @@ def seconds(_context: click.Context, _parameter: click.Parameter, value: float) 
     default=1.0,
     show_default=True,
     metavar="SECONDS",
-    callback=seconds,
+    callback=_SECONDS,
     help="How often to read the run.",
 )
 @click.option(
@@ -54,7 +42,7 @@ def seconds(_context: click.Context, _parameter: click.Parameter, value: float) 
     default=10.0,
     show_default=True,
     metavar="SECONDS",
-    callback=seconds,
+    callback=_SECONDS,
     help="The period that rates and percentiles cover.",
 )
 def command(run: Path | None, every: float, last: float) -> None:

@@ -30,7 +30,7 @@ from ticktree.cli import comparing, options
 from ticktree.cli.bench import in_turn, make_folder, run_program
 from ticktree.cli.files import deliver, format_of
 from ticktree.cli.runs import RUN
-from ticktree.cli.screen import note, progress, show, view_options
+from ticktree.cli.screen import note, progress, view_options
 from ticktree.cli.summary import settings_here
 from ticktree.errors import TicktreeError, reason
 from ticktree.instruments.remedies import APPLIED_GAUGE, REMEDIES_VARIABLE
@@ -74,7 +74,7 @@ from ticktree.run.finishing import RunDirectory
 @click.option(
     "--yes", is_flag=True, help="Also run programs whose loop has a target rate: no device can come to harm."
 )
-@click.option("--format", "format_name", type=options.WordChoice(list(TRIALS)), help="By default, terminal.")
+@options.form(TRIALS)
 @options.output
 @options.out
 def command(
@@ -111,11 +111,7 @@ def command(
         trial = _Trying(directory, place, loop, pairs, threshold / 100, tolerance / 100)
         trials = _try_all(trial, trials, chosen)
     form = format_name or format_of(output, TRIALS)
-    document = TRIALS[form](trials, view_options(sys.stdout if output is None else None))
-    if output is None:
-        show(document, sys.stdout)
-    else:
-        deliver(document, output)
+    deliver(TRIALS[form](trials, view_options(sys.stdout if output is None else None)), output)
     if chosen:
         note(f"Runs kept in {place}")
 
@@ -133,58 +129,36 @@ def _chosen(found: Sequence[Finding], wanted: Sequence[str]) -> list[tuple[Remed
 
 
 def _loop(context: Context, wanted: str | None, may_have_rate: bool) -> str:
-    """Return the path of the loop whose ticks are compared.
-
-    Raises:
-        TicktreeError: There is no such loop, or one that may drive a device.
-    """
-    views = [view for view in context.loops if view.loop is not None]
-    rated = [view.path for view in views if view.loop is not None and view.loop.hz]
+    """Return the path of the loop whose ticks are compared; refuse one that may drive a device."""
+    loops = {view.path: view.loop for view in context.loops if view.loop is not None}
+    rated = [path for path, loop in loops.items() if loop.hz]
     if rated and not may_have_rate:
         raise TicktreeError(
             f"the loop {rated[0]} has a target rate, and may drive a device: give --yes if the program may run "
             "repeatedly"
         )
-    if not views:
+    if not loops:
         raise TicktreeError("the run has no loop to compare: mark one with ticktree.loop(name)")
-    if wanted is not None and wanted not in [view.path for view in views]:
-        raise TicktreeError(
-            f"no loop {wanted} was recorded; there are: {', '.join(view.path for view in views)}"
-        )
-    return wanted or views[0].path
+    if wanted is not None and wanted not in loops:
+        raise TicktreeError(f"no loop {wanted} was recorded; there are: {', '.join(loops)}")
+    return wanted or next(iter(loops))
 
 
 @dataclass(frozen=True, slots=True)
 class _Trying:
-    """Runs a program with and without remedies.
-
-    Attributes:
-        run: the run whose program is repeated.
-        place: the directory for the runs.
-        loop: path of the loop whose ticks are compared.
-        pairs: pairs of runs per trial.
-        threshold: the smallest shift that matters, as a fraction.
-        tolerance: how far a result may deviate, as a fraction of it.
-    """
+    """Runs the program of a run again, with and without remedies."""
 
     run: RunDirectory
     place: Path
     loop: str
     pairs: int
-    threshold: float
-    tolerance: float
+    threshold: float  # the smallest shift that matters, as a fraction
+    tolerance: float  # how far a result may deviate, as a fraction of it
 
     def trial(
         self, remedies: Sequence[Remedy], rules: tuple[str, ...], doing: str, patient: bool = False
     ) -> Trial:
-        """Measure remedies in pairs of runs.
-
-        Args:
-            remedies: applied together.
-            rules: whose findings recommend them.
-            doing: the words of the progress line.
-            patient: whether to run all pairs even if the first show no gain.
-        """
+        """Measure remedies together in pairs of runs; if `patient`, in all pairs even if the first show no gain."""
         names = tuple(remedy.name for remedy in remedies)
         trial = Trial(names, rules, 0, None, None, None, "inconclusive", Results("not comparable"))
         runs: tuple[list[Profile], list[Profile]] = ([], [])

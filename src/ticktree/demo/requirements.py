@@ -20,30 +20,19 @@ _MODULES = {
 }
 _REQUIREMENT = re.compile(r"[\w.-]+(?:\[\w+\])?")
 _NAMED_AT_MOST = 6
-_BADLY_CALLED = 2  # as ticktree's own commands end
 
 
 def need(script: str) -> None:
-    """End a workload's script in one line if something is not installed that it imports.
-
-    Args:
-        script: its own path.
-
-    Raises:
-        SystemExit: something is not installed.
-    """
+    """End a workload's script, by its path, in one line if something is not installed that it imports."""
     try:
         require(Path(script).parent)
     except TicktreeError as error:
         print(error, file=sys.stderr)
-        raise SystemExit(_BADLY_CALLED) from None
+        raise SystemExit(2) from None  # as ticktree's own commands end
 
 
 def require(folder: Path) -> None:
-    """See that what a workload asks for is installed here.
-
-    Args:
-        folder: the workload's.
+    """See that what the workload in a folder asks for is installed here.
 
     Raises:
         TicktreeError: something is not; in one line what, and how to install it.

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
-from ticktree.remote import HEADER
 from ticktree.remote.requests import LibraryCalls, RemoteCall
+from ticktree.remote.server_timing import HEADER
 from ticktree.remote.trace_context import TRACEPARENT, outgoing
 
 if TYPE_CHECKING:

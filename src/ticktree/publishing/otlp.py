@@ -12,7 +12,7 @@ from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from http.client import HTTPException, HTTPMessage
-from typing import IO, Any
+from typing import IO
 from urllib.error import HTTPError, URLError
 from urllib.request import HTTPRedirectHandler, HTTPSHandler, OpenerDirector, Request, build_opener
 
@@ -29,26 +29,15 @@ _ANSWER_AT_MOST = 1 << 16
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What came of a request.
+    """What came of a request."""
 
-    Attributes:
-        trouble: why it was not taken; "" where it was.
-        is_passing: whether trying again soon may help.
-        retry_after_s: when the collector wants the next request; 0 where it did not say.
-    """
-
-    trouble: str = ""
-    is_passing: bool = False
-    retry_after_s: float = 0.0
+    trouble: str = ""  # why it was not taken
+    is_passing: bool = False  # whether trying again soon may help
+    retry_after_s: float = 0.0  # when the collector wants the next request, where it says so
 
 
 class Client:
-    """Sends requests to one door.
-
-    Args:
-        destination: the door.
-        wall_s: seconds since 1970.
-    """
+    """Sends requests to one door; `wall_s` returns the seconds since 1970."""
 
     def __init__(self, destination: Destination, wall_s: Callable[[], float] = time.time) -> None:
         self._destination = destination
@@ -57,12 +46,7 @@ class Client:
         self._opener: OpenerDirector = build_opener(_StayHere, *handlers)
 
     def send(self, request: bytes, patience_s: float = math.inf) -> Outcome:
-        """Send a request; whatever happens is the outcome.
-
-        Args:
-            request: an ExportMetricsServiceRequest as protocol buffers.
-            patience_s: how long to wait at most, where that is less than usual.
-        """
+        """Send an ExportMetricsServiceRequest as protocol buffers, and wait so long at most for the outcome."""
         headers = {
             "User-Agent": f"ticktree/{__version__}",
             **self._destination.headers,
@@ -109,22 +93,15 @@ class _StayHere(HTTPRedirectHandler):
 def _taken(answer: bytes) -> Outcome:
     """Return what an ExportMetricsServiceResponse says."""
     try:
-        rejected, why = _rejected(answer)
+        partial = _fields(answer).get(1, b"")
+        fields = _fields(partial) if isinstance(partial, bytes) else {}
     except (IndexError, ValueError):
         return Outcome()  # a 200 is a 200
-    if not rejected:
-        return Outcome()
-    return Outcome(f"did not take {rejected} data points: {why or 'it does not say why'}")
-
-
-def _rejected(answer: bytes) -> tuple[int, str]:
-    """Return how many data points a collector did not take, and why."""
-    partial = _fields(answer).get(1, b"")
-    fields = _fields(partial) if isinstance(partial, bytes) else {}
     rejected, why = fields.get(1, 0), fields.get(2, b"")
-    if not isinstance(rejected, int) or not isinstance(why, bytes):
-        return 0, ""
-    return rejected, why.decode(errors="replace")
+    if not rejected or not isinstance(rejected, int) or not isinstance(why, bytes):
+        return Outcome()
+    reason = why.decode(errors="replace") or "it does not say why"
+    return Outcome(f"did not take {rejected} data points: {reason}")
 
 
 def _fields(message: bytes) -> dict[int, int | bytes]:
@@ -168,10 +145,7 @@ _LONGEST_RETRY_AFTER_S = 3600.0
 class Pace:
     """The moments at which to send. All sums are sent each time, so what was missed is not sent later.
 
-    Args:
-        every_s: how often to send.
-        began_s: when the first period began.
-        lot: a number from 0 to 1, so that a fleet does not try again all at once.
+    `lot` returns a number from 0 to 1, so that a fleet does not try again all at once.
     """
 
     def __init__(self, every_s: float, began_s: float, lot: Callable[[], float] = random.random) -> None:
@@ -201,11 +175,7 @@ class Points:
 
     All is cumulative since the run began. A sum that restarts, as a loop's do when its warm-up ends, has from
     then on the time of the snapshot before for its start.
-
-    Args:
-        began_ns: when the run began, in wall-clock nanoseconds since 1970.
-        resource: whose metrics they are, in addition to the name of the run.
-        name: what to call the service; "" for the run's name.
+    The service is called `name`, or else as the run is.
     """
 
     def __init__(self, began_ns: int, resource: Mapping[str, str], name: str = "") -> None:
@@ -267,20 +237,11 @@ def _buckets(found: Fields) -> dict[int, int]:
 def _of_snapshot(snapshot: RunSnapshot) -> Iterator[Fields]:
     for number in numbers(snapshot):
         make = total if number.kind == "sum" else value
-        yield make(number.name, number.unit, number.label, number.values.items(), _itself)
-
-
-def _itself(number: Any) -> int:
-    return int(number)
+        yield make(number.name, number.unit, number.label, number.values.items(), int)
 
 
 def resource(run_id: str, attributes: Mapping[str, str]) -> dict[str, str]:
-    """Return what tells a run from others; it stays as it is as long as the run continues.
-
-    Args:
-        run_id: the run's.
-        attributes: what its user sets, which goes first.
-    """
+    """Return what tells a run from others as long as it continues; `attributes`, which its user sets, go first."""
     return {
         "service.instance.id": run_id,
         "host.name": platform.node(),
@@ -296,15 +257,7 @@ LAST_PATIENCE_S = 5.0
 
 
 class Sender:
-    """A thread that sends.
-
-    Args:
-        destination: where to.
-        every_s: how often.
-        snapshots: where snapshots come from.
-        points: what turns them into requests.
-        say: tells the user a sentence.
-    """
+    """A thread that sends snapshots, as requests that `points` makes of them, and tells the user what is wrong."""
 
     def __init__(
         self,

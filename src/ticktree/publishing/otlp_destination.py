@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import base64
 import ssl
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from urllib.parse import SplitResult, unquote, urlsplit, urlunsplit
 
 from ticktree.errors import TicktreeError
 
-# What to write where the variables are to say it.
-FROM_ENVIRONMENT = "env"
 _DEFAULT = "http://localhost:4318"
 _PATH = "/v1/metrics"
 _PATIENCE_S = 10.0
@@ -19,21 +17,13 @@ _PATIENCE_S = 10.0
 
 @dataclass(frozen=True, slots=True)
 class Destination:
-    """A collector's door.
+    """A collector's door, and how to send to it."""
 
-    Attributes:
-        url: the door itself, without a user's name and password.
-        headers: what is sent with every request.
-        timeout_s: how long an answer is waited for.
-        compressed: whether to send gzip.
-        context: the certificates to trust and to present; None for http.
-    """
-
-    url: str
+    url: str  # without a user's name and password
     headers: Mapping[str, str]
     timeout_s: float
-    compressed: bool
-    context: ssl.SSLContext | None
+    compressed: bool  # by gzip
+    context: ssl.SSLContext | None  # the certificates to trust and to present; None for http
 
     @classmethod
     def of(cls, url: str, environment: Mapping[str, str]) -> Destination:
@@ -42,39 +32,31 @@ class Destination:
         Raises:
             TicktreeError: There is no such URL, or a variable says what cannot be meant.
         """
-        variables = _Variables(environment)
-        split = _split(*(_from(variables) if url == FROM_ENVIRONMENT else (url, url, False)))
-        user = {"Authorization": f"Basic {_basic(split)}"} if split.username is not None else {}
+        split = _split(*(_from(environment) if url == "env" else (url, url, False)))
         address = split._replace(netloc=split.netloc.rpartition("@")[2])
         return cls(
             url=urlunsplit(address),
-            headers={**user, **_headers(variables)},
-            timeout_s=_timeout_s(variables),
-            compressed=_compressed(variables),
-            context=_context(variables) if split.scheme == "https" else None,
+            headers=dict(_headers(split, environment)),
+            timeout_s=_timeout_s(environment),
+            compressed=_compressed(environment),
+            context=_context(environment) if split.scheme == "https" else None,
         )
 
 
-class _Variables:
-    """Variables of OpenTelemetry's exporters: those for metrics override the general ones."""
-
-    def __init__(self, environment: Mapping[str, str]) -> None:
-        self._environment = environment
-
-    def named(self, name: str) -> tuple[str, str]:
-        """Return the variable that is set, and what it says; "" where neither says anything."""
-        for variable in (f"OTEL_EXPORTER_OTLP_METRICS_{name}", f"OTEL_EXPORTER_OTLP_{name}"):
-            if value := self._environment.get(variable, "").strip():
-                return variable, value
-        return f"OTEL_EXPORTER_OTLP_{name}", ""
+def _variable(environment: Mapping[str, str], name: str) -> tuple[str, str]:
+    """Return the variable of OpenTelemetry's exporters that is set, and what it says: that for metrics goes first."""
+    for variable in (f"OTEL_EXPORTER_OTLP_METRICS_{name}", f"OTEL_EXPORTER_OTLP_{name}"):
+        if value := environment.get(variable, "").strip():
+            return variable, value
+    return f"OTEL_EXPORTER_OTLP_{name}", ""
 
 
-def _from(variables: _Variables) -> tuple[str, str, bool]:
+def _from(environment: Mapping[str, str]) -> tuple[str, str, bool]:
     """Return a URL, where it stands, and whether it is a door's already."""
-    protocol = variables.named("PROTOCOL")
-    if protocol[1] == "grpc":
-        raise TicktreeError(f"--otlp env: {protocol[0]}=grpc, and ticktree speaks http/protobuf alone")
-    variable, url = variables.named("ENDPOINT")
+    variable, protocol = _variable(environment, "PROTOCOL")
+    if protocol == "grpc":
+        raise TicktreeError(f"--otlp env: {variable}=grpc, and ticktree speaks http/protobuf alone")
+    variable, url = _variable(environment, "ENDPOINT")
     return url or _DEFAULT, f"{variable}={url}", variable == "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT"
 
 
@@ -90,15 +72,12 @@ def _split(url: str, source: str, is_door: bool) -> SplitResult:
     return split._replace(path=path or "/", fragment="")
 
 
-def _basic(split: SplitResult) -> str:
-    return base64.b64encode(
-        f"{unquote(split.username or '')}:{unquote(split.password or '')}".encode()
-    ).decode()
-
-
-def _headers(variables: _Variables) -> dict[str, str]:
-    variable, text = variables.named("HEADERS")
-    return {key.lower(): value for key, value in pairs(text, variable).items()}
+def _headers(split: SplitResult, environment: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    if split.username is not None:
+        user = f"{unquote(split.username)}:{unquote(split.password or '')}"
+        yield "Authorization", f"Basic {base64.b64encode(user.encode()).decode()}"
+    variable, text = _variable(environment, "HEADERS")
+    yield from ((key.lower(), value) for key, value in pairs(text, variable).items())
 
 
 def pairs(text: str, variable: str) -> dict[str, str]:
@@ -117,8 +96,8 @@ def pairs(text: str, variable: str) -> dict[str, str]:
     return found
 
 
-def _timeout_s(variables: _Variables) -> float:
-    variable, text = variables.named("TIMEOUT")
+def _timeout_s(environment: Mapping[str, str]) -> float:
+    variable, text = _variable(environment, "TIMEOUT")
     if not text:
         return _PATIENCE_S
     if not (text.isascii() and text.isdigit() and int(text)):
@@ -126,17 +105,17 @@ def _timeout_s(variables: _Variables) -> float:
     return int(text) / 1000
 
 
-def _compressed(variables: _Variables) -> bool:
-    variable, text = variables.named("COMPRESSION")
+def _compressed(environment: Mapping[str, str]) -> bool:
+    variable, text = _variable(environment, "COMPRESSION")
     if text not in ("", "none", "gzip"):
         raise TicktreeError(f"{variable}={text!r}: only gzip and none are known")
     return text == "gzip"
 
 
-def _context(variables: _Variables) -> ssl.SSLContext:
-    variable, trusted = variables.named("CERTIFICATE")
-    _, certificate = variables.named("CLIENT_CERTIFICATE")
-    _, key = variables.named("CLIENT_KEY")
+def _context(environment: Mapping[str, str]) -> ssl.SSLContext:
+    variable, trusted = _variable(environment, "CERTIFICATE")
+    _, certificate = _variable(environment, "CLIENT_CERTIFICATE")
+    _, key = _variable(environment, "CLIENT_KEY")
     try:
         context = ssl.create_default_context(cafile=trusted or None)
         if certificate:

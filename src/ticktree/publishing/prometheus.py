@@ -19,7 +19,8 @@ from ticktree.outputs.view.headline import title
 from ticktree.outputs.writing.visible import literal
 from ticktree.publishing.snapshots import Ratchet, RunSnapshot, RunSnapshots, numbers, started
 
-TEXT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+_PROTOBUF = "application/vnd.google.protobuf"
+_TEXT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 # A loop's sums do restart when its warm-up ends.
 _FALL = ("loop_",)
 
@@ -27,10 +28,7 @@ _FALL = ("loop_",)
 class Page:
     """What is served: the newest snapshot, written once for all requests before there is a newer one.
 
-    Args:
-        snapshots: where snapshots come from.
-        run_id: what tells the run from every other.
-        cost: seconds of processor time that the calling thread has used.
+    `cost` returns the seconds of processor time that the calling thread has used.
     """
 
     def __init__(
@@ -45,12 +43,8 @@ class Page:
         self._written: dict[str, bytes] = {}
 
     def written(self, accepted: str) -> tuple[str, bytes]:
-        """Return the page's type and content.
-
-        Args:
-            accepted: the types that the reader can read, as HTTP's Accept has them.
-        """
-        kind = PROTOBUF_TYPE if _takes_protobuf(accepted) else TEXT_TYPE
+        """Return the page's type and content for a reader that accepts these types, as in HTTP's Accept."""
+        kind = PROTOBUF_TYPE if _takes_protobuf(accepted) else _TEXT_TYPE
         snapshot = self._snapshots.latest()
         if snapshot is None:
             return kind, b""
@@ -79,11 +73,8 @@ class Page:
         return Family(family.name, family.kind, family.about, held)
 
     def _info(self, snapshot: RunSnapshot) -> Family:
-        labels = {
-            "run": literal(self._run_id),
-            "name": literal(title(snapshot.profile)),
-            "host": literal(platform.node()),
-        }
+        names = {"run": self._run_id, "name": title(snapshot.profile), "host": platform.node()}
+        labels = {label: literal(name) for label, name in names.items()}
         return Family("run_info", "gauge", "Which run this is; always 1.", [(labels, 1)])
 
 
@@ -104,17 +95,15 @@ def _takes_protobuf(accepted: str) -> bool:
     for one in accepted.lower().split(","):
         name, *parameters = (part.strip() for part in one.split(";"))
         fields = dict(parameter.partition("=")[::2] for parameter in parameters)
-        is_known = name == "application/vnd.google.protobuf" and (
-            fields.get("proto"),
-            fields.get("encoding"),
-        ) == ("io.prometheus.client.metricfamily", "delimited")
+        kind = (name, fields.get("proto"), fields.get("encoding"))
+        is_known = kind == (_PROTOBUF, "io.prometheus.client.metricfamily", "delimited")
         try:
             wanted = float(fields.get("q") or 1)
         except ValueError:
             continue
         if wanted > quality and (is_known or name in ("text/plain", "text/*", "*/*")):
             best, quality = name, wanted
-    return best == "application/vnd.google.protobuf"
+    return best == _PROTOBUF
 
 
 PATH = "/metrics"
@@ -128,12 +117,7 @@ _LOOK_UP_EVERY_S = 0.2
 
 
 class Server(ThreadingHTTPServer):
-    """Serves a page at a port that is taken already.
-
-    Args:
-        listening: the port's socket, which becomes the server's.
-        page: what is served.
-    """
+    """Serves a page at a port that is taken already: its socket becomes the server's."""
 
     daemon_threads = True
     block_on_close = False

@@ -6,7 +6,7 @@ import fcntl
 import os
 import socket
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from ticktree.errors import TicktreeError
 from ticktree.publishing.otlp_destination import Destination, pairs
@@ -20,17 +20,11 @@ if TYPE_CHECKING:
 
 
 class Publisher:
-    """Publishes a run.
+    """Sends a run to a destination every so often, and lets it be read at a door, if these are given.
 
     Args:
-        destination: where to send it; None for nowhere.
-        every_s: how often.
-        door: where it can be read; None for nowhere.
-        environment: variables, of which OpenTelemetry's say whose run it is.
-        say: tells the user a sentence, at once and without waiting for anybody.
-
-    Raises:
-        TicktreeError: A variable says what cannot be meant.
+        environment: Variables, of which OpenTelemetry's say whose run it is.
+        say: Tells the user a sentence, at once and without waiting for anybody.
     """
 
     def __init__(
@@ -75,15 +69,12 @@ class Publisher:
 
             self._door.open(Page(self._snapshots, run.id))
         if self._destination is not None:
-            sender = self._sender_to(self._destination, run, self._snapshots)
+            from ticktree.publishing.otlp import Points, Sender, resource
+
+            points = Points(run.manifest.started_ns, resource(run.id, self._attributes), self._name)
+            sender = Sender(self._destination, self._every_s, self._snapshots, points, self._say)
             sender.begin()
             self._sender = sender
-
-    def _sender_to(self, destination: Destination, run: RunDirectory, snapshots: RunSnapshots) -> Sender:
-        from ticktree.publishing.otlp import Points, Sender, resource
-
-        points = Points(run.manifest.started_ns, resource(run.id, self._attributes), self._name)
-        return Sender(destination, self._every_s, snapshots, points, self._say)
 
     def over(self, profile: Profile | None) -> None:
         """Publish what was recorded in all; None where that cannot be read, and the newest snapshot has to do."""
@@ -103,60 +94,29 @@ class Publisher:
             self._door.close()
 
 
-LOOPBACK = "127.0.0.1"
-
-
-class Address(NamedTuple):
-    """Where to listen.
-
-    Attributes:
-        host: a name or an address of this machine.
-        port: 0 for any that is free.
-    """
-
-    host: str
-    port: int
-
-    @classmethod
-    def parsed(cls, text: str) -> Address:
-        """Read PORT or HOST:PORT.
-
-        Raises:
-            TicktreeError: It is neither.
-        """
-        host, colon, port = text.rpartition(":")
-        host = host.removeprefix("[").removesuffix("]") if colon else LOOPBACK
-        if not (port.isascii() and port.isdigit() and int(port) < 1 << 16 and host):
-            raise TicktreeError(f"--prometheus {text}: say PORT, or HOST:PORT such as 0.0.0.0:9464")
-        return cls(host, int(port))
-
-    def __str__(self) -> str:
-        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
-
-
 class Door:
-    """A port that is taken; a client waits until there is a page.
+    """A port of this machine that is taken; a client waits until there is a page.
 
     Args:
-        address: where.
+        address: PORT or HOST:PORT; port 0 for any that is free.
 
     Raises:
-        TicktreeError: It cannot be had.
+        TicktreeError: It is neither, or cannot be had.
     """
 
-    def __init__(self, address: Address) -> None:
+    def __init__(self, address: str) -> None:
+        host, colon, port = address.rpartition(":")
+        host = host.removeprefix("[").removesuffix("]") if colon else "127.0.0.1"
+        if not (port.isascii() and port.isdigit() and int(port) < 1 << 16 and host):
+            raise TicktreeError(f"--prometheus {address}: say PORT, or HOST:PORT such as 0.0.0.0:9464")
+        named = f"[{host}]" if ":" in host else host
         try:
-            self._socket = _listening(address)
+            self._socket = _listening(host, int(port))
         except OSError as error:
             reason = os.strerror(error.errno) if error.errno and error.errno > 0 else error.strerror
-            raise TicktreeError(f"--prometheus {address}: {reason or error}") from None
-        self.address = Address(address.host, self._socket.getsockname()[1])
+            raise TicktreeError(f"--prometheus {named}:{int(port)}: {reason or error}") from None
+        self.url = f"http://{named}:{self._socket.getsockname()[1]}/metrics"
         self._server: Server | None = None
-
-    @property
-    def url(self) -> str:
-        """Where the page is."""
-        return f"http://{self.address}/metrics"
 
     def open(self, page: Page) -> None:
         """Begin to serve, by threads of this process."""
@@ -172,9 +132,9 @@ class Door:
         self._socket.close()
 
 
-def _listening(address: Address) -> socket.socket:
+def _listening(host: str, port: int) -> socket.socket:
     family, kind, protocol, _, where = socket.getaddrinfo(
-        address.host, address.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
     )[0]
     with socket.socket(family, kind, protocol) as taken:
         taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

@@ -11,58 +11,47 @@ from collections.abc import Callable, Container, Hashable, Mapping
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import TYPE_CHECKING, Literal
 
 from ticktree.analysis.workers.roles import roles
 from ticktree.profile import Profile
 from ticktree.run.helper_process import ONLOOKER, SUPERVISOR
 from ticktree.run.reading import reader  # noqa: F401 - now, or the first snapshot would seem to cost what importing does
 
+if TYPE_CHECKING:
+    from ticktree.run.finishing import RunDirectory
+
 # Reading takes time from the program where all cores are busy: at most a fifth of one core.
 REST_PER_SNAPSHOT = 4
 
 
-class Readable(Protocol):
-    """A run, as far as it is looked at."""
-
-    def profile(self) -> Profile:
-        """What was recorded up to this moment."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunSnapshot:
-    """A run at one moment.
-
-    Attributes:
-        profile: what was recorded so far.
-        at_ns: when, in wall-clock nanoseconds since 1970.
-        generation: counts up when recording has restarted since the snapshot before: sums start again from 0.
-        paths: the sections that are published.
-        left_out: how many are not.
-        left_out_self_ns: the self time of those together.
-    """
+    """A run at one moment."""
 
     profile: Profile
-    at_ns: int
-    generation: int
-    paths: Container[str]
-    left_out: int
-    left_out_self_ns: int
+    at_ns: int  # in wall-clock nanoseconds since 1970
+    generation: (
+        int  # counts up when recording has restarted since the snapshot before: sums start again from 0
+    )
+    paths: Container[str]  # the sections that are published
+    left_out: int  # how many are not
+    left_out_self_ns: int  # the self time of those together
 
 
 class RunSnapshots:
     """The newest snapshot at a run, for all publishers.
 
     Args:
-        run: what is looked at.
-        cost: seconds of processor time that the calling thread has used.
-        clock: seconds that never go back.
-        wall_ns: nanoseconds since 1970.
+        run: What is looked at.
+        cost: Returns the seconds of processor time that the calling thread has used.
+        clock: Returns seconds that never go back.
+        wall_ns: Returns nanoseconds since 1970.
     """
 
     def __init__(
         self,
-        run: Readable,
+        run: RunDirectory,
         cost: Callable[[], float] = time.thread_time,
         clock: Callable[[], float] = time.monotonic,
         wall_ns: Callable[[], int] = time.time_ns,
@@ -131,9 +120,6 @@ class PublishedSections:
     """The sections that are published, up to a number: once published, always published.
 
     Those that took the most time when there was still room came in first.
-
-    Args:
-        at_most: how many there may be.
     """
 
     def __init__(self, at_most: int = SECTIONS_AT_MOST) -> None:
@@ -161,47 +147,26 @@ class PublishedSections:
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """A metric that is not of the profile.
+    """A metric that is not of the profile."""
 
-    Attributes:
-        name: with dots, after the prefix that all have.
-        unit: as OpenTelemetry writes it; "ns" for times, which Prometheus gets in seconds.
-        kind: a sum that only grows, or a value.
-        about: what it is, in a few words.
-        label: what the values' keys are; "" of a metric with one value.
-        values: by key.
-    """
-
-    name: str
-    unit: str
-    kind: Literal["sum", "value"]
+    name: str  # with dots, after the prefix that all have
+    unit: str  # as OpenTelemetry writes it; "ns" for times, which Prometheus gets in seconds
+    kind: Literal["sum", "value"]  # a sum that only grows, or a value
     about: str
-    label: str
     values: Mapping[str, int]
+    label: str = ""  # what the values' keys are; "" of a metric with one value
 
 
 def numbers(snapshot: RunSnapshot) -> list[Number]:
     """Return them as they are at the time of a snapshot."""
     count = {role.name: role.count for role in roles(snapshot.profile, "process")}
+    at, left_out, own = ({"": n} for n in (snapshot.at_ns, snapshot.left_out, snapshot.left_out_self_ns))
+    too_many = "Sections that are not published, as there are too many."
     return [
-        Number("processes", "{process}", "sum", "Processes that took part so far.", "role", count),
-        Number("read.time", "ns", "value", "When the run was read, since 1970.", "", {"": snapshot.at_ns}),
-        Number(
-            "sections.left_out",
-            "{section}",
-            "value",
-            "Sections that are not published, as there are too many.",
-            "",
-            {"": snapshot.left_out},
-        ),
-        Number(
-            "left_out.own",
-            "ns",
-            "sum",
-            "Self time of sections that are not published.",
-            "",
-            {"": snapshot.left_out_self_ns},
-        ),
+        Number("processes", "{process}", "sum", "Processes that took part so far.", count, "role"),
+        Number("read.time", "ns", "value", "When the run was read, since 1970.", at),
+        Number("sections.left_out", "{section}", "value", too_many, left_out),
+        Number("left_out.own", "ns", "sum", "Self time of sections that are not published.", own),
     ]
 
 
@@ -233,17 +198,17 @@ def started(work: Callable[[], None], name: str) -> threading.Thread:
 
     Signals are for the thread that supervises; one hears those that its starter hears.
     """
-    thread = threading.Thread(target=_step_back_and, args=(work,), name=name, daemon=True)
+
+    def step_back_and_work() -> None:
+        if sys.platform == "linux":  # elsewhere it would be all of the process
+            with suppress(OSError):
+                os.nice(ONLOOKER - SUPERVISOR)
+        work()
+
+    thread = threading.Thread(target=step_back_and_work, name=name, daemon=True)
     before = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
     try:
         thread.start()
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
     return thread
-
-
-def _step_back_and(work: Callable[[], None]) -> None:
-    if sys.platform == "linux":  # elsewhere it would be all of the process
-        with suppress(OSError):
-            os.nice(ONLOOKER - SUPERVISOR)
-    work()

@@ -4,9 +4,3 @@ A server says how long its own sections took, in durations only, so that no cloc
 `Server-Timing`, in gRPC's trailing metadata. Its side is turned on by hand, in one line: `asgi`, `wsgi`, `aiohttp` and
 `grpc` here. The client's side is recorded without an edit (instruments/).
 """
-
-from __future__ import annotations
-
-from ticktree.remote.server_timing import HEADER, Report, Row, heard, written
-
-__all__ = ["HEADER", "Report", "Row", "heard", "written"]

@@ -25,7 +25,7 @@ def server_timing() -> Callable[[web.Request, Handler], Awaitable[web.StreamResp
     response that the handler has begun to send by itself (a stream, a websocket) says nothing. Nothing is done while
     nothing is recorded.
     """
-    requests = Requests(server_timing, OWN)
+    requests = Requests(server_timing)
     _note_arrivals()
 
     @web.middleware
@@ -39,24 +39,20 @@ def server_timing() -> Callable[[web.Request, Handler], Awaitable[web.StreamResp
         response: Any = None
         error: web.HTTPException | None = None
         queued_ns = since(came_ns)
-        with requests.section(name):
-            served = Served(requests.recorder, name, queued_ns, context)
+        with requests.named(name), Served(requests.recorder, name, queued_ns, context) as served:
             try:
                 response = await handler(request)
             except web.HTTPException as raised:  # a response too
-                error = raised
-            finally:
-                served.over()
-        answer = response if error is None else error
-        if isinstance(answer, web.StreamResponse) and not answer.prepared:
+                error = response = raised
+        if isinstance(response, web.StreamResponse) and not response.prepared:
             timing = served.server_timing()
             if timing is not None:
-                answer.headers.add(HEADER, timing)
+                response.headers.add(HEADER, timing)
         if error is not None:
             try:
                 raise error
             finally:
-                del error, answer  # or it would keep itself alive
+                del error, response  # or it would keep itself alive
         return response  # type: ignore[no-any-return]
 
     return middleware

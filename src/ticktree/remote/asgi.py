@@ -22,9 +22,6 @@ class AsgiServerTiming:
 
     Each request is a section `POST /step`. The header has what was known when the response began: a body that
     is streamed is made after that. Nothing is done while nothing is recorded.
-
-    Args:
-        app: The application.
     """
 
     def __init__(self, app: Application) -> None:
@@ -47,8 +44,7 @@ class AsgiServerTiming:
         requests = self._requests
         name = requests.name(scope["method"], scope["path"])
         queued_ns = _queued_ns(requests)
-        with requests.section(name):
-            served = Served(requests.recorder, name, queued_ns, _context(scope))
+        with requests.named(name), Served(requests.recorder, name, queued_ns, _context(scope)) as served:
 
             @leaving_no_frames
             async def sending(message: Message) -> None:
@@ -59,10 +55,7 @@ class AsgiServerTiming:
                         message = {**message, "headers": [*message.get("headers", ()), field]}
                 await send(message)
 
-            try:
-                await self.app(scope, receive, sending)
-            finally:
-                served.over()
+            await self.app(scope, receive, sending)
 
 
 def _context(scope: Message) -> TraceContext | None:

@@ -16,14 +16,6 @@ from ticktree.remote.requests import Requests, Served, since
 from ticktree.remote.server_timing import METADATA_KEY
 from ticktree.remote.trace_context import TraceContext, came_with
 
-# By whether requests and responses are streams.
-_MAKERS = {
-    (False, False): ("unary_unary", grpc.unary_unary_rpc_method_handler),
-    (False, True): ("unary_stream", grpc.unary_stream_rpc_method_handler),
-    (True, False): ("stream_unary", grpc.stream_unary_rpc_method_handler),
-    (True, True): ("stream_stream", grpc.stream_stream_rpc_method_handler),
-}
-
 
 def server_timing() -> grpc.ServerInterceptor:
     """Return an interceptor that says in each call's trailing metadata what took how long.
@@ -63,12 +55,14 @@ class _AioInterceptor(grpc.aio.ServerInterceptor):  # type: ignore[misc]
         return _rebuilt(handler, _aio(self._requests, details, handler))
 
 
-def _behaviour(handler: Any) -> Any:
-    return getattr(handler, _MAKERS[handler.request_streaming, handler.response_streaming][0])
+def _kind(handler: Any) -> str:
+    """Return gRPC's name for whether requests and responses are streams."""
+    asked, answered = handler.request_streaming, handler.response_streaming
+    return f"{'stream' if asked else 'unary'}_{'stream' if answered else 'unary'}"
 
 
 def _rebuilt(handler: Any, behaviour: Any) -> Any:
-    make = _MAKERS[handler.request_streaming, handler.response_streaming][1]
+    make = getattr(grpc, f"{_kind(handler)}_rpc_method_handler")
     return make(behaviour, handler.request_deserializer, handler.response_serializer)
 
 
@@ -86,45 +80,37 @@ def _say(context: Any, served: Served) -> None:
 
 def _sync(requests: Requests, details: Any, handler: Any) -> Callable[[Any, Any], Any]:
     began_ns = perf_counter_ns()
-    behaviour, name, trace = _behaviour(handler), details.method, _context(details)
+    behaviour, name, trace = getattr(handler, _kind(handler)), details.method, _context(details)
 
     def unary(request: Any, context: Any) -> Any:
         queued_ns = since(began_ns)
-        with requests.section(name):
-            served = Served(requests.recorder, name, queued_ns, trace)
+        with requests.named(name), Served(requests.recorder, name, queued_ns, trace) as served:
             try:
                 return behaviour(request, context)
             finally:
                 _say(context, served)
-                served.over()
 
     def stream(request: Any, context: Any) -> Iterator[Any]:
         # No generator itself: what a handler raises as it is called is to be raised by the call, as gRPC tells apart.
         queued_ns = since(began_ns)
-        section = requests.section(name)
-        with section:
-            served = Served(requests.recorder, name, queued_ns, trace)
+        section = requests.named(name)
+        with section, Served(requests.recorder, name, queued_ns, trace) as served:
             try:
                 responses = behaviour(request, context)
             except BaseException:
                 _say(context, served)
                 raise
-            finally:
-                served.over()
         return following(context, section, served, responses)
 
     @leaving_no_frames
     def following(context: Any, section: Section, served: Served, responses: Iterator[Any]) -> Iterator[Any]:
         try:
             while True:
-                with section:
-                    served.again()
+                with section, served.again():
                     try:
                         response = next(responses)
                     except StopIteration:
                         return
-                    finally:
-                        served.over()
                 yield response
         finally:
             _say(context, served)
@@ -136,36 +122,27 @@ def _sync(requests: Requests, details: Any, handler: Any) -> Callable[[Any, Any]
 
 
 def _aio(requests: Requests, details: Any, handler: Any) -> Callable[[Any, Any], Any]:
-    behaviour, name, trace = _behaviour(handler), details.method, _context(details)
+    behaviour, name, trace = getattr(handler, _kind(handler)), details.method, _context(details)
 
     @leaving_no_frames
     async def unary(request: Any, context: Any) -> Any:
-        with requests.section(name):
-            served = Served(requests.recorder, name, None, trace)
+        with requests.named(name), Served(requests.recorder, name, None, trace) as served:
             try:
                 return await behaviour(request, context)
             finally:
                 _say(context, served)
-                served.over()
 
     async def stream(request: Any, context: Any) -> AsyncIterator[Any]:
-        section = requests.section(name)
-        with section:
-            served = Served(requests.recorder, name, None, trace)
-            try:
-                responses = behaviour(request, context)
-            finally:
-                served.over()
+        section = requests.named(name)
+        with section, Served(requests.recorder, name, None, trace) as served:
+            responses = behaviour(request, context)
         try:
             while True:
-                with section:
-                    served.again()
+                with section, served.again():
                     try:
                         response = await responses.__anext__()
                     except StopAsyncIteration:
                         return
-                    finally:
-                        served.over()
                 yield response
         except BaseException:
             drop_own_frames()
@@ -176,8 +153,6 @@ def _aio(requests: Requests, details: Any, handler: Any) -> Callable[[Any, Any],
 
     if inspect.isasyncgenfunction(behaviour):
         return stream
-    if inspect.iscoroutinefunction(
-        behaviour
-    ):  # of a stream, one that writes its responses itself: it is one call
+    if inspect.iscoroutinefunction(behaviour):  # of a stream, one that writes its responses: it is one call
         return unary
     return _sync(requests, details, handler)  # which the server runs on a thread

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
-from contextvars import ContextVar
+from contextlib import suppress
 from time import perf_counter_ns
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from ticktree.recorder import OWN, Calling, Watch
 from ticktree.recorder.site import NO_SITE, Site, site_of
@@ -41,13 +41,7 @@ class Names:
         self._named: dict[tuple[str, str, str], str] = {}
 
     def of(self, method: str, host: str, path: str) -> str:
-        """Return what a request is called.
-
-        Args:
-            method: As it is sent.
-            host: With its port, where there is one; "" on the server's side.
-            path: As it is sent.
-        """
+        """Return what a request is called; the host, with its port, is "" on the server's side."""
         key = (method, host, path)
         name = self._named.get(key)
         if name is None:
@@ -73,35 +67,40 @@ def _shape(path: str) -> str:
     return "/".join(segments)[:128]
 
 
-class Requests:
-    """The requests that one application serves.
+class _Sections:
+    """The sections of one kind of requests, of which there are few."""
 
-    Args:
-        application: What serves them: where it is defined, is what their rows show.
-        recorder: What records; the program's own.
-    """
-
-    def __init__(self, application: object, recorder: Recorder = OWN) -> None:
+    def __init__(self, recorder: Recorder, site: Site, *, wait: bool) -> None:
         self.recorder = recorder
-        self._site = _definition(application)
+        self._site = site
+        self._wait = wait
         self._sections: dict[str, Section] = {}
         self._names = Names()
+
+    def named(self, name: str) -> Section:
+        """Return the section of a name, to be entered around what is done for a request."""
+        section = self._sections.get(name)
+        if section is None:
+            section = self.recorder.timed_section(name, self._site, wait=self._wait)
+            section = self._sections.setdefault(name, section)
+        return section
+
+
+class Requests(_Sections):
+    """The requests that one application serves: where it is defined, is what their rows show."""
+
+    def __init__(self, application: object) -> None:
+        super().__init__(OWN, _definition(application), wait=False)
 
     def name(self, method: str, path: str) -> str:
         """Return what a request is called: there are few names, whatever paths there are."""
         return self._names.of(method, "", path)
 
-    def section(self, name: str) -> Section:
-        """Return the section of a name, to be entered around what is done for a request."""
-        section = self._sections.get(name)
-        if section is None:
-            section = self.recorder.timed_section(name, self._site)
-            section = self._sections.setdefault(name, section)
-        return section
-
 
 class Served:
-    """A request that is being served, in the innermost open section.
+    """A request that is being served: a context in the innermost open section, which is just open.
+
+    What follows the context is not done for the request.
 
     Args:
         recorder: What records.
@@ -110,7 +109,7 @@ class Served:
         context: The trace that it belongs to.
     """
 
-    __slots__ = ("_context", "_name", "_queued_ns", "_trace", "_var", "_watch")
+    __slots__ = ("_context", "_name", "_queued_ns", "_trace", "_var", "_watch", "_watch_var")
 
     def __init__(
         self,
@@ -122,35 +121,33 @@ class Served:
         self._name = name
         self._queued_ns = queued_ns
         self._context = context
+        self._watch_var = recorder.watch_var
         self._watch: Watch | None = Watch(recorder)
         if not self._watch.begin() or self._watch.in_call:
             self._watch = None  # the client is right above, and records it all
-        self._let_know(recorder.watch_var)
 
-    def _let_know(self, watch_var: ContextVar[Watch | None]) -> None:
-        self._var = watch_var.set(self._watch)
-        self._trace = trace_context.incoming.set(self._context) if self._context is not None else None
-
-    def again(self) -> None:
-        """In another section, after `over` and until it is over again: what is done there is done for it too."""
+    def again(self) -> Self:
+        """Return the context for another section, after it was left: what is done there is done for it too."""
         if self._watch is not None:
             self._watch.begin()
-        self._let_know(self._var.var)
+        return self
+
+    def __enter__(self) -> Self:
+        self._var = self._watch_var.set(self._watch)
+        self._trace = trace_context.incoming.set(self._context) if self._context is not None else None
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        with suppress(ValueError):  # left in another context than it was entered in, which ends by itself
+            self._watch_var.reset(self._var)
+            if self._trace is not None:
+                trace_context.incoming.reset(self._trace)
 
     def server_timing(self) -> str | None:
         """Return its `Server-Timing`: up to now, or up to its end. None: nothing is known."""
         if self._watch is None:
             return None
         return written(report_of(self._name, self._watch, self._queued_ns))
-
-    def over(self) -> None:
-        """In the context that it began in: what follows there is not done for it."""
-        try:
-            self._var.var.reset(self._var)
-            if self._trace is not None:
-                trace_context.incoming.reset(self._trace)
-        except ValueError:
-            return  # another context: it ends by itself
 
 
 def since(began_ns: int | None) -> int | None:
@@ -171,31 +168,15 @@ NETWORK = "network"
 _TOTAL = "total"
 
 
-class LibraryCalls:
-    """The calls of one library.
-
-    Args:
-        recorder: What records.
-        function: The library's function that makes a call: where its definition is, is what its rows show.
-    """
+class LibraryCalls(_Sections):
+    """The calls of one library: where the function that makes them is defined, is what their rows show."""
 
     def __init__(self, recorder: Recorder, function: Callable[..., Any]) -> None:
-        self.recorder = recorder
-        self._site = site_of(function)
-        self._sections: dict[str, Section] = {}
-        self._names = Names()
+        super().__init__(recorder, site_of(function), wait=True)
 
     def section(self, method: str, host: str, path: str) -> Section:
         """Return the section of a call, to be entered around it."""
         return self.named(self._names.of(method, host, path))
-
-    def named(self, name: str) -> Section:
-        """Return the section of a name, of which there must not be many."""
-        section = self._sections.get(name)
-        if section is None:
-            section = self.recorder.timed_section(name, self._site, wait=True)
-            section = self._sections.setdefault(name, section)
-        return section
 
 
 class RemoteCall:
@@ -226,18 +207,15 @@ class RemoteCall:
         says = heard(value)
         if says.unreadable:
             _count(self._recorder, "Server-Timing/unreadable metrics", says.unreadable)
-        fits = False
-        report = says.report
         total_ns = next((ns for name, ns in says.foreign if name == _TOTAL), None)
         others = [(1, name, ns, ns) for name, ns in says.foreign if name != _TOTAL]
-        if report is not None and report.total_ns is not None:
-            fits = self._put(report.total_ns, [*report.rows, *others])
-        elif total_ns is not None:
-            fits = self._put(total_ns, others)
-        else:
-            for _, name, ns, _ in others:
-                self._calling.graft(name, ns, concurrent=True)
-        return fits
+        if says.report is not None:
+            return self._put(says.report.total_ns, [*says.report.rows, *others])
+        if total_ns is not None:
+            return self._put(total_ns, others)
+        for _, name, ns, _ in others:
+            self._calling.graft(name, ns, concurrent=True)
+        return False
 
     def _put(self, total_ns: int, rows: Iterable[tuple[int, str, int, int]]) -> bool:
         fits = self._calling.graft(SERVER, total_ns, rows)

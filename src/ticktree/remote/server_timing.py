@@ -22,43 +22,26 @@ if TYPE_CHECKING:
 
 
 class Row(NamedTuple):
-    """One place in a server's subtree of one request.
+    """One place, a section, in a server's subtree of one request; its calls of this request taken together."""
 
-    Attributes:
-        depth: 1 right below the request.
-        name: The section's name.
-        total_ns: What its calls of this request took together.
-        concurrent_ns: What of that does not count against the row around it, because something else ran meanwhile.
-    """
-
-    depth: int
+    depth: int  # 1 right below the request
     name: str
     total_ns: int
-    concurrent_ns: int = 0
+    concurrent_ns: int = (
+        0  # what does not count against the row around it, because something else ran meanwhile
+    )
 
 
 class Report(NamedTuple):
-    """What a server says of one request.
+    """What a server says of one request."""
 
-    Attributes:
-        name: What the server calls it: `POST /step`.
-        total_ns: From when it knew of the request until it reported, by its own clock; None where it does not say.
-        rows: Below it, parents first.
-    """
-
-    name: str
-    total_ns: int | None
-    rows: tuple[Row, ...] = ()
+    name: str  # what the server calls it: `POST /step`
+    total_ns: int  # from when it knew of the request until it reported, by its own clock
+    rows: tuple[Row, ...] = ()  # below it, parents first
 
 
 def report_of(name: str, watch: Watch, queued_ns: int | None = None) -> Report:
-    """Return what has been recorded of one request.
-
-    Args:
-        name: What the request is called.
-        watch: Of the request's own call.
-        queued_ns: How long it waited here before anything was done for it; None where that is not known.
-    """
+    """Return what has been recorded of one request; `queued_ns` is how long it waited, where that is known."""
     rows = _arranged(watch.rows())
     if queued_ns is None:
         return Report(name, watch.total_ns, rows)
@@ -125,15 +108,10 @@ _NUMBER = re.compile(r"[0-9]{1,15}(?:\.[0-9]{1,15})?")
 
 
 class Metric(NamedTuple):
-    """One metric of a header.
+    """One metric of a header."""
 
-    Attributes:
-        name: A token.
-        parameters: By name; the first of each counts.
-    """
-
-    name: str
-    parameters: dict[str, str]
+    name: str  # a token
+    parameters: dict[str, str]  # the first of each name counts
 
     @property
     def ns(self) -> int | None:
@@ -142,28 +120,20 @@ class Metric(NamedTuple):
 
 
 class Heard(NamedTuple):
-    """What a header reports.
+    """What a header reports."""
 
-    Attributes:
-        report: Of a server under ticktree; None where there was none.
-        foreign: Durations that anybody else reported, by the metrics' names.
-        unreadable: How many metrics were none.
-    """
-
-    report: Report | None
-    foreign: tuple[tuple[str, int], ...]
-    unreadable: int
+    report: Report | None  # of a server under ticktree
+    foreign: tuple[tuple[str, int], ...]  # durations that anybody else reported, by the metrics' names
+    unreadable: int  # how many metrics were none
 
 
 def written(report: Report, at_most: int = BYTES_AT_MOST) -> str:
-    """Return a report as the value of a header.
+    """Return a report as the value of a header of this length at most.
 
-    Args:
-        report: Whose total is known.
-        at_most: How long that may be. Of what is too long the longest rows are kept; those that are not, are summed up
-            in a row of the rest, under the row that they were in.
+    Of what is too long the longest rows are kept; those that are not, are summed up in a row of the rest, under the
+    row that they were in.
     """
-    head = f"total;dur={_ms(report.total_ns or 0)}{_desc(report.name)};{_MARK}=1"
+    head = f"total;dur={_ms(report.total_ns)}{_desc(report.name)};{_MARK}=1"
     metrics = [_metric(row) for row in report.rows]
     if len(head) + sum(len(metric) + 2 for metric in metrics) <= at_most:
         return ", ".join((head, *metrics))
@@ -173,7 +143,7 @@ def written(report: Report, at_most: int = BYTES_AT_MOST) -> str:
         text = ", ".join((head, *(_metric(*row) for row in _cut(report.rows, kept))))
         if len(text) <= at_most:
             return text
-    return head if len(head) <= at_most else f"total;dur={_ms(report.total_ns or 0)};{_MARK}=1"
+    return head if len(head) <= at_most else f"total;dur={_ms(report.total_ns)};{_MARK}=1"
 
 
 def _cut(rows: tuple[Row, ...], keep: int) -> Iterator[tuple[Row, int]]:
@@ -245,7 +215,7 @@ def _ns(text: str | None) -> int | None:
     if text is None or not _NUMBER.fullmatch(text):
         return None
     whole, _, part = text.partition(".")
-    ns = int(whole) * _MS + int(part[:6].ljust(6, "0"))
+    ns = _joined(whole, part[:6])
     return ns if ns < 1 << 62 else None
 
 
@@ -338,24 +308,23 @@ def _unquoted(text: str) -> str:
 
 def _as_found(value: str) -> Heard:
     metrics, unreadable = metrics_of(value)
-    at = next((at for at, metric in enumerate(metrics) if metric.parameters.get(_MARK) == "1"), None)
-    foreign = [(metric.name, metric.ns) for metric in metrics[:at]]
-    report = None
-    if at is not None:
-        rows: list[Row] = []
-        for metric in metrics[at + 1 :]:
-            row = _row(metric, rows[-1].depth if rows else 0)
-            if row is not None:
-                rows.append(row)
-            elif "d" in metric.parameters:
-                unreadable += 1
-            else:
-                foreign.append((metric.name, metric.ns))
-        total_ns = metrics[at].ns
-        report = Report(_title(metrics[at]), total_ns, tuple(rows))
-        if total_ns is None:
-            report, unreadable = None, unreadable + 1
-    return Heard(report, tuple((name, ns) for name, ns in foreign if ns is not None), unreadable)
+    head: Metric | None = None
+    rows: list[Row] = []
+    foreign: list[tuple[str, int]] = []
+    for metric in metrics:
+        if head is None and metric.parameters.get(_MARK) == "1":
+            head = metric
+        elif head is not None and (row := _row(metric, rows[-1].depth if rows else 0)) is not None:
+            rows.append(row)
+        elif head is not None and "d" in metric.parameters:
+            unreadable += 1
+        elif metric.ns is not None:
+            foreign.append((metric.name, metric.ns))
+    if head is None:
+        return Heard(None, tuple(foreign), unreadable)
+    if head.ns is None:
+        return Heard(None, tuple(foreign), unreadable + 1)
+    return Heard(Report(_title(head), head.ns, tuple(rows)), tuple(foreign), unreadable)
 
 
 def _row(metric: Metric, depth_before: int) -> Row | None:

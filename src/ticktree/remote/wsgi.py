@@ -19,9 +19,6 @@ class WsgiServerTiming:
 
     Each request is a section `POST /step`. The header has what was known when the application began its
     response. Nothing is done while nothing is recorded.
-
-    Args:
-        app: The application.
     """
 
     def __init__(self, app: Application) -> None:
@@ -38,8 +35,7 @@ class WsgiServerTiming:
         name = requests.name(environ.get("REQUEST_METHOD", "GET"), path)
         context = came(environ.get("HTTP_TRACEPARENT"), environ.get("HTTP_TRACESTATE"))
         started = False
-        with requests.section(name):
-            served = Served(requests.recorder, name, context=context)
+        with requests.named(name), Served(requests.recorder, name, context=context) as served:
 
             @leaving_no_frames
             def starting(status: str, headers: list[tuple[str, str]], *error: Any) -> Any:
@@ -50,10 +46,7 @@ class WsgiServerTiming:
                     status, headers if timing is None else [*headers, (HEADER, timing)], *error
                 )
 
-            try:
-                body = self.app(environ, starting)
-            finally:
-                served.over()
+            body = self.app(environ, starting)
         # One that has begun its response keeps its own type: servers look at it. Of one that has not, a generator
         # most likely, the work is yet to come.
         return body if started else _Later(body, requests, name, served)
@@ -65,7 +58,7 @@ class _Later:
     def __init__(self, body: Iterable[bytes], requests: Requests, name: str, served: Served) -> None:
         self._body = body
         self._rest: Iterator[bytes] | None = None
-        self._section = requests.section(name)
+        self._section = requests.named(name)
         self._served = served
 
     def __iter__(self) -> _Later:
@@ -73,14 +66,10 @@ class _Later:
 
     @leaving_no_frames
     def __next__(self) -> bytes:
-        with self._section:
-            self._served.again()
-            try:
-                if self._rest is None:
-                    self._rest = iter(self._body)
-                return next(self._rest)
-            finally:
-                self._served.over()
+        with self._section, self._served.again():
+            if self._rest is None:
+                self._rest = iter(self._body)
+            return next(self._rest)
 
     @leaving_no_frames
     def close(self) -> None:

@@ -43,7 +43,7 @@ class PeriodicTask:
         cost: the clock that measures the cost; None for the supervisor's own.
     """
 
-    do: Callable[[], None]
+    do: Callable[[], object]
     every_s: float = math.inf
     due_s: float = 0.0
     rest: int = REST_PER_TASK

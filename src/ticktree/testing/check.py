@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+import threading
 import warnings
-from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
@@ -17,42 +18,65 @@ from ticktree.analysis.budgets import BudgetError, Checked, Plan, check, plan_of
 from ticktree.analysis.comparison import Difference, differences
 from ticktree.configuration import budgets, configuration
 from ticktree.errors import TicktreeError
+from ticktree.files.atomic import write_atomically
+from ticktree.loading import load_repeats
+from ticktree.outputs import OUTPUTS, ViewOptions
+from ticktree.outputs.budgets import CHECKS, line, verdict
+from ticktree.outputs.writing import formatting
 from ticktree.profile import Profile
+from ticktree.recorder import OFF_FOR_GOOD, OFF_VARIABLE
+from ticktree.run.facts import describe_program
+from ticktree.session import current
 from ticktree.testing import SECTION
-from ticktree.testing.recording import Recording, recording
 
+# A program records with one recorder: whose record would it be, were there two at once?
+_busy = threading.Lock()
 _SOURCE = "ticktree_check:"
 _NOT_IN_FILE_NAMES = re.compile(r"[^\w.-]+")
 
 
-class Check:
-    """Called with budgets, it records and checks what runs in its `with` block.
+@contextmanager
+def recording(keep: Callable[[Profile], None]) -> Iterator[None]:
+    """Record with the program's own recorder, from nothing; afterwards it is on or off as before.
 
     Args:
-        test: The test that requested it.
-        config: pytest's.
+        keep: Gets what was recorded.
     """
+    if OFF_FOR_GOOD:
+        raise TicktreeError(f"ticktree is off for good here ({OFF_VARIABLE}): nothing can be checked")
+    if current.armed:
+        raise TicktreeError("this process is recorded by ticktree run, whose record a check would clear")
+    if not _busy.acquire(blocking=False):
+        raise TicktreeError("another check is in progress: they do not nest, and a process has one at a time")
+    try:
+        was_recording = current.recorder.recording
+        current.begin_afresh()
+        try:
+            yield
+        finally:
+            keep(current.snapshot())
+            if not was_recording:
+                current.disable()
+    finally:
+        _busy.release()
 
-    def __init__(self, test: pytest.Item, config: pytest.Config) -> None:
+
+class Check:
+    """Called with budgets, it records and checks what runs in its `with` block."""
+
+    def __init__(self, test: pytest.Item) -> None:
         self._test = test
-        self._config = config
+        self._config = test.config
         self._count = 0
 
     def __call__(self, budgets: Mapping[str, Any] | None = None) -> Checking:
-        """Return what records and checks.
-
-        Args:
-            budgets: As [tool.ticktree.budgets] has them; by default those of the project.
-
-        Raises:
-            BudgetError: One of them is invalid, or there is none.
-        """
+        """Return what records and checks these budgets, written as in [tool.ticktree.budgets], or the project's."""
         __tracebackhide__ = True
         self._count += 1
-        plan = self._with_baseline(self._plan(budgets))
-        if plan.is_empty and self._option("save") is None:
+        plan, keep = self._with_baseline(self._plan(budgets)), self._file("save")
+        if plan.is_empty and keep is None:
             raise BudgetError(f"{_SOURCE} there is no budget, here or in [tool.ticktree.budgets]")
-        return Checking(self._test, self._config, plan, self._file("save"))
+        return Checking(self._test, plan, keep)
 
     def _plan(self, given: Mapping[str, Any] | None) -> Plan:
         if given is not None:
@@ -70,17 +94,13 @@ class Check:
         return plan
 
     def _file(self, option: str) -> Path | None:
-        """Where this check of this test is kept."""
-        folder = self._option(option)
+        """Where this check of this test is kept, if the option names a directory."""
+        folder: Path | None = self._config.getoption(f"ticktree_{option}")
         if folder is None:
             return None
         number = f"-{self._count}" if self._count > 1 else ""
         name = _NOT_IN_FILE_NAMES.sub("-", self._test.nodeid).strip("-")
-        return folder / f"{name}{number}.json"
-
-    def _option(self, name: str) -> Path | None:
-        found: Path | None = self._config.getoption(f"ticktree_{name}")
-        return None if found is None else self._config.invocation_params.dir / found
+        return self._config.invocation_params.dir / folder / f"{name}{number}.json"
 
 
 class Checking(AbstractContextManager["Checking"]):
@@ -91,33 +111,31 @@ class Checking(AbstractContextManager["Checking"]):
         checked: what became of each budget, once it has ended well.
     """
 
-    def __init__(self, test: pytest.Item, config: pytest.Config, plan: Plan, keep: Path | None) -> None:
-        self._test, self._config, self._plan, self._keep = test, config, plan, keep
-        self._recording: AbstractContextManager[Recording] = recording()
-        self._recorded = Recording()
+    def __init__(self, test: pytest.Item, plan: Plan, keep: Path | None) -> None:
+        self._test, self._plan, self._keep = test, plan, keep
+        self._recording = recording(self._take)
         self.profile = Profile.empty()
         self.checked = Checked(())
 
     def __enter__(self) -> Self:
         """Begins to record."""
         __tracebackhide__ = True
-        self._recorded = self._recording.__enter__()
+        self._recording.__enter__()
         return self
+
+    def _take(self, profile: Profile) -> None:
+        self.profile = profile
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None, /
     ) -> None:
-        """Stops recording, and checks unless what ran has failed by itself.
-
-        Raises:
-            AssertionError: A budget failed, or was not measured.
-            TicktreeError: A budget is about nothing that was recorded, or the baseline cannot be compared.
-        """
+        """Stops recording, and raises an error about the budgets unless what ran has failed by itself."""
         __tracebackhide__ = True
         self._recording.__exit__(None, None, None)
-        self.profile = self._recorded.profile or Profile.empty()
         if self._keep or self._plan.baseline:
-            self.profile = _described(self.profile, self._test, self._config.rootpath)
+            facts = describe_program(["pytest", self._test.nodeid], self._test.config.rootpath)
+            described = Profile(metadata={key: frozenset([value]) for key, value in facts.items()})
+            self.profile = self.profile.merge(described)  # what must be known to compare it with another
         if error is not None:
             if isinstance(error, Exception):
                 self._show()
@@ -127,8 +145,6 @@ class Checking(AbstractContextManager["Checking"]):
 
     def _check(self) -> None:
         __tracebackhide__ = True
-        from ticktree.loading import load_repeats
-
         base = load_repeats([Path(self._plan.baseline)]) if self._plan.baseline else []
         try:
             apart = differences(base, [self.profile]) if base else []
@@ -138,20 +154,14 @@ class Checking(AbstractContextManager["Checking"]):
             self._show()
             raise
         bad = self.checked.of("fail") + self.checked.of("not measured")
-        if bad or self._config.get_verbosity() > 0:
+        if bad or self._test.config.get_verbosity() > 0:
             self._show(apart)
         if bad:
-            from ticktree.outputs.budgets import line, verdict
-            from ticktree.outputs.writing import formatting
-
             lines = [f"{formatting.verdict(result.status)}: {line(result)}" for result in bad]
             raise AssertionError("\n  ".join([verdict(self.checked), *lines]))
 
     def _show(self, apart: Sequence[Difference] = ()) -> None:
         """Puts the budgets and the tree where pytest shows what a test printed."""
-        from ticktree.outputs import OUTPUTS, ViewOptions
-        from ticktree.outputs.budgets import CHECKS
-
         view = ViewOptions()
         pieces = [OUTPUTS["terminal"].render(self.profile, view)]
         if self.checked.results:
@@ -161,8 +171,6 @@ class Checking(AbstractContextManager["Checking"]):
     def _save(self) -> None:
         if self._keep is None:
             return
-        from ticktree.files.atomic import write_atomically
-
         try:
             self._keep.parent.mkdir(parents=True, exist_ok=True)
             write_atomically(self._keep, self.profile.to_json().encode())
@@ -173,14 +181,6 @@ class Checking(AbstractContextManager["Checking"]):
 def _with_folder(plan: Plan, folder: Path) -> Plan:
     """A plan whose baseline, if it is a relative path, lies in `folder`."""
     return replace(plan, baseline=str(folder / plan.baseline)) if plan.baseline else plan
-
-
-def _described(profile: Profile, test: pytest.Item, folder: Path) -> Profile:
-    """The profile with what must be known of machine and program to compare it with another."""
-    from ticktree.run.facts import describe_program
-
-    facts = describe_program(["pytest", test.nodeid], folder)
-    return profile.merge(Profile(metadata={key: frozenset([value]) for key, value in facts.items()}))
 
 
 def _refuse_unlike(apart: Sequence[Difference], allowed: bool) -> None:

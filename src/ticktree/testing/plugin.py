@@ -42,7 +42,7 @@ def ticktree_check(request: pytest.FixtureRequest) -> Check:
     """
     from ticktree.testing.check import Check
 
-    return Check(request.node, request.config)
+    return Check(request.node)
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
