@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Literal, TypeAlias
 
 from ticktree.errors import TicktreeError, did_you_mean
-from ticktree.profile import Gauge, Loop, Node, Profile
+from ticktree.profile import Gauge, Loop, Node, Profile, Stats
 from ticktree.profile import path as paths
 from ticktree.profile.short_names import ShortNames
 
@@ -50,6 +50,11 @@ class Subject:
     loop: Loop | None = None
     gauge: Gauge | None = None
     within: Node | None = None
+
+    @property
+    def stats(self) -> Stats:
+        """The steady calls of a node, or a loop's ticks."""
+        return self.loop.stats if self.loop else self.node.steady if self.node else Stats()
 
 
 class Subjects:
