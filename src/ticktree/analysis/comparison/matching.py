@@ -27,10 +27,6 @@ def moved(base: Iterable[Node], new: Iterable[Node]) -> dict[str, str]:
     """Return the path in `base` of each node of `new`, by its path in `new`, where the two differ.
 
     Calls with the same text in one function are matched by their order, if both sides have equally many.
-
-    Args:
-        base: The roots of the base's trees.
-        new: The roots of the new trees.
     """
     base_paths: dict[str, str] = {}
     waiting = [("", "", list(base), list(new))]
@@ -99,11 +95,7 @@ def renames(
 ) -> dict[str, str]:
     """Return, by its path, each node that vanished and the only similar node that appeared under the same parent.
 
-    Args:
-        removed: Paths only in base.
-        added: Paths only in new.
-        base: Returns a node of base by its path.
-        new: Returns a node of new by its path.
+    `removed` are paths only in base, whose nodes `base` returns, and `added` are those only in new.
     """
     before, after = _by_parent(removed), _by_parent(added)
     found: dict[str, str] = {}

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from ticktree.analysis.comparison.entry import Verdict, verdict_of
 from ticktree.analysis.comparison.shift import CONFIDENCE, Shift, within_pairs
-from ticktree.analysis.comparison.sides import Side
+from ticktree.analysis.comparison.compare import Side
 from ticktree.analysis.experiments.results import Results
 from ticktree.analysis.finding import Finding
 from ticktree.profile import Profile
