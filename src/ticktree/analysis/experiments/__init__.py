@@ -1,9 +1,20 @@
 """Experiments: how much shorter a loop's ticks become if a section takes less time, measured in one run."""
 
-from ticktree.analysis.experiments.blocks import FASTER, NOTHING, SLOWER, Block, Intervention, plans
 from ticktree.analysis.experiments.choosing import Choice, NoExperimentError, choose, contended, deadline
 from ticktree.analysis.experiments.deadlines import PredictedMisses, predicted_misses
-from ticktree.analysis.experiments.estimates import Experiments, Prediction, Slope, estimate, exact
+from ticktree.analysis.experiments.estimates import (
+    FASTER,
+    NOTHING,
+    SLOWER,
+    Block,
+    Experiments,
+    Intervention,
+    Prediction,
+    Slope,
+    estimate,
+    exact,
+    plans,
+)
 
 __all__ = [
     "FASTER",
