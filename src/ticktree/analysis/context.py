@@ -8,10 +8,10 @@ from functools import cached_property
 from ticktree.analysis.bottlenecks import Bottleneck, bottlenecks
 from ticktree.analysis.categories import Categories
 from ticktree.analysis.finding import Claim, Settings
-from ticktree.analysis.line_times import LineTime, line_times
 from ticktree.analysis.loop_views import loop_views, repeated_sections, run_view
 from ticktree.analysis.loops import LoopView, Saving, main_loops
 from ticktree.analysis.machine import gpu_used_during
+from ticktree.analysis.sampled import LineTime, line_times
 from ticktree.analysis.workers.roles import Role, Unit, amount, roles, run_ns, unit_of
 from ticktree.analysis.workers.stragglers import Straggler, in_step, stragglers
 from ticktree.profile import Loop, Profile
