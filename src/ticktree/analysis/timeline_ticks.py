@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -32,9 +32,8 @@ class TimelineTicks:
     late_ns: Column
 
 
-@dataclass(frozen=True, eq=False)
-class _Thread:
-    """The ticks of one loop on one thread, as its writer numbers them: in the order they ended.
+class _Thread(NamedTuple):
+    """The ticks of one loop on one thread, as its writer numbers them, in the order they ended.
 
     Attributes:
         tracks: the index of the track of each tick.
@@ -132,12 +131,12 @@ def _lateness(timeline: Timeline, loop: Loop, ticks: Column) -> Column:
 def _waited(timeline: Timeline, path: str, ticks: Column) -> Column:
     """Return the time in each tick in which any wait below it was open."""
     waiting = {each.path for each in timeline.spots if each.wait and not each.recorded}
-    is_wait = np.array(
-        [
-            each.path in waiting and paths.is_below(each.path, path) and not _is_inside(each.path, waiting)
-            for each in timeline.spots
-        ]
-    )
+    outer = {
+        wait
+        for wait in waiting
+        if paths.is_below(wait, path) and not any(paths.is_below(wait, other) for other in waiting)
+    }
+    is_wait = np.array([each.path in outer for each in timeline.spots])
     calls = np.concatenate([timeline.of_lane(lane) for lane in _lanes_of_waits(timeline, path, ticks[0])])
     waits = np.sort(calls[is_wait[timeline.spot[calls]]])
     start, end = timeline.start_ns[ticks], timeline.end_ns[ticks]
@@ -151,11 +150,6 @@ def _waited(timeline: Timeline, path: str, ticks: Column) -> Column:
     waited = np.zeros(len(ticks), np.int64)
     np.add.at(waited, tick, np.maximum(ends - np.maximum(timeline.start_ns[waits], covered), 0))
     return waited
-
-
-def _is_inside(path: str, others: set[str]) -> bool:
-    names = paths.split(path)
-    return any(paths.join(names[:depth]) in others for depth in range(1, len(names)))
 
 
 def _lanes_of_waits(timeline: Timeline, path: str, tick: int) -> list[int]:
