@@ -267,10 +267,8 @@ class Spread:
 
 def amounts(by_writer: Mapping[str, int], units: Sequence[Unit]) -> dict[Unit, int]:
     """Return each unit's part of an amount given by writer, in their order, without units that have none."""
-    by_unit = (
-        (unit, [by_writer[writer] for writer in unit.writers if writer in by_writer]) for unit in units
-    )
-    return {unit: sum(parts) for unit, parts in by_unit if parts}
+    having = (unit for unit in units if not by_writer.keys().isdisjoint(unit.writers))
+    return {unit: amount(by_writer, unit) for unit in having}
 
 
 def spread(by_unit: Mapping[Unit, int]) -> Spread | None:
