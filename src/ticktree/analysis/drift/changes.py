@@ -50,8 +50,7 @@ class Stretch(NamedTuple):
 def steady_stretches(node: Node) -> list[Stretch]:
     """Return the windows of a node in which calls ended, without those in which calls of the warm-up did.
 
-    Args:
-        node: of one run: a node merged from several has no single course over time.
+    The node must be of one run: one merged from several has no single course over time.
     """
     windows = node.windows
     warmup = node.warmup.count if node.warmup else 0
@@ -68,27 +67,17 @@ def steady_stretches(node: Node) -> list[Stretch]:
 def joined(stretches: Sequence[Stretch], parts: int) -> list[Stretch]:
     """Return `parts` parts of about equally many stretches, in their order."""
     edges = [round(part * len(stretches) / parts) for part in range(parts + 1)]
-    return [_sum(stretches[begin:end]) for begin, end in pairwise(edges)]
-
-
-def _sum(stretches: Sequence[Stretch]) -> Stretch:
-    return Stretch(
-        stretches[0].first,
-        stretches[-1].last,
-        sum(stretch.ticks for stretch in stretches),
-        sum(stretch.total_ns for stretch in stretches),
-    )
+    together = [stretches[begin:end] for begin, end in pairwise(edges)]
+    return [
+        Stretch(
+            each[0].first, each[-1].last, sum(one.ticks for one in each), sum(one.total_ns for one in each)
+        )
+        for each in together
+    ]
 
 
 def in_windows(windows: Windows, width_ns: int, first: int, last: int) -> int:
-    """Return the nanoseconds of the calls in the windows from `first` to `last`.
-
-    Args:
-        windows: of `width_ns` or narrower.
-        width_ns: the width of the windows that `first` and `last` count.
-        first: index of the first window.
-        last: index of the last, included.
-    """
+    """Return the nanoseconds of the calls in windows of `width_ns`, or narrower, from `first` to `last`."""
     totals: Mapping[int, int] = windows.coarsened(width_ns).totals
     return sum(ns for index, ns in totals.items() if first <= index <= last)
 
@@ -130,8 +119,7 @@ class LoopChange:
 def change_of(node: Node) -> LoopChange | None:
     """Return how the time of a loop's node changed; None if it did not, or if that is uncertain.
 
-    Args:
-        node: of a loop of one run, on one thread.
+    The loop must be of one run, on one thread.
     """
     stretches = steady_stretches(node)
     if len(stretches) < FEWEST or any(stretch.total_ns <= 0 for stretch in stretches):
@@ -140,14 +128,18 @@ def change_of(node: Node) -> LoopChange | None:
     logs = [math.log(stretch.mean_ns) for stretch in stretches]
     step = most_different(logs)
     line, times, time_of = _straighter(logs, [stretch.mean_ns for stretch in stretches])
-    is_step = _size(without(times, step)) < _size(_residuals(times, line))
+    start = line.middle - line.slope * (len(times) - 1) / 2
+    from_line = (time - start - line.slope * place for place, time in enumerate(times))
+    is_step = sum(map(abs, without(times, step))) < sum(map(abs, from_line))
     if is_step and is_real(logs, step):
         change = _step_change(stretches, step)
     elif line.is_real and (line.p < SURE_LEVEL or not is_step):
         change = _trend_change(stretches, line, time_of)
     else:
         return None
-    return change if _matters(change) else None
+    # The slower level must be `LEAST_CHANGE` above the faster one.
+    matters = abs(math.log(change.after_ns / change.before_ns)) >= math.log1p(LEAST_CHANGE)
+    return change if matters else None
 
 
 def _straighter(
@@ -156,9 +148,7 @@ def _straighter(
     """Return the clearer trend of ticks: by the same factor, or by the same time, in each part of the run.
 
     What grows with a buffer takes the same time more per item; in logarithms that is a curve, and no line fits it.
-
-    Returns:
-        The line, the values that it fits, and the function from one of these to nanoseconds.
+    With the trend come the values that it fits, and the function from one of these to nanoseconds.
     """
     by_factor, by_time = trend(logs), trend(means_ns)
     if by_time.errors > by_factor.errors and by_time.middle > abs(by_time.slope) * (len(means_ns) - 1) / 2:
@@ -186,20 +176,6 @@ def _trend_change(
     )
 
 
-def _matters(change: LoopChange) -> bool:
-    """Return whether the slower level is `LEAST_CHANGE` above the faster one."""
-    return abs(math.log(change.after_ns / change.before_ns)) >= math.log1p(LEAST_CHANGE)
-
-
 def _middle_ns(stretches: Sequence[Stretch]) -> float:
     """Return the duration of a tick in the median stretch, on which a burst of slow ticks has little effect."""
     return median(stretch.mean_ns for stretch in stretches)
-
-
-def _residuals(values: Sequence[float], line: LinearTrend) -> list[float]:
-    start = line.middle - line.slope * (len(values) - 1) / 2
-    return [value - start - line.slope * place for place, value in enumerate(values)]
-
-
-def _size(residuals: Sequence[float]) -> float:
-    return sum(map(abs, residuals))

@@ -31,10 +31,7 @@ def autocorrelation_time(values: Sequence[float]) -> float:
     """Return how many successive values carry no more information than one; 1 if they are independent.
 
     The integrated autocorrelation time, by Geyer's initial positive sequence ("Practical Markov chain Monte Carlo",
-    Statistical Science 7(4), 1992).
-
-    Args:
-        values: in the order of time, without the trend or step that is being tested.
+    Statistical Science 7(4), 1992). The values must be without the trend or step that is being tested.
     """
     around = centred(values)
     variance = correlation(around, 0)
@@ -111,7 +108,8 @@ def trend(values: Sequence[float]) -> LinearTrend:
     rest = [value - slope * place for place, value in enumerate(values)]
     line = median(rest)
     correction = _correction(rest)
-    score = sum(_sign(later - value) for place, value in enumerate(values) for later in values[place + 1 :])
+    pairs = ((value, later) for place, value in enumerate(values) for later in values[place + 1 :])
+    score = sum((later > value) - (later < value) for value, later in pairs)
     ties = sum(tied * (tied - 1) * (2 * tied + 5) for tied in Counter(values).values())
     variance = (count * (count - 1) * (2 * count + 5) - ties) / 18 * correction
     # The continuity correction: the score moves one step towards 0.
@@ -158,10 +156,6 @@ def _correction(rest: Sequence[float]) -> float:
     return max(1 + 2 * extra / (count * (count - 1) * (count - 2)), autocorrelation_time(ranks))
 
 
-def _sign(value: float) -> int:
-    return (value > 0) - (value < 0)
-
-
 # Step: a stretch of a run in which a loop's level differs from that before it, and after it if the stretch ends.
 #
 # The search is circular binary segmentation (Olshen, Venkatraman, Lucito and Wigler, "Circular binary segmentation for
@@ -177,25 +171,15 @@ MOST = 32
 LEAST_SHARE = 5
 # By number of values, what the statistic exceeds in 0.5% of all orders, estimated from 40,000 random orders each;
 # tests/analysis/drift/test_step.py repeats that with fewer.
-CRITICAL: dict[int, float] = {
-    16: 3.254,
-    17: 3.317,
-    18: 3.376,
-    19: 3.421,
-    20: 3.402,
-    21: 3.45,
-    22: 3.489,
-    23: 3.541,
-    24: 3.548,
-    25: 3.567,
-    26: 3.611,
-    27: 3.64,
-    28: 3.644,
-    29: 3.677,
-    30: 3.7,
-    31: 3.683,
-    32: 3.737,
-}
+CRITICAL = dict(
+    enumerate(
+        (
+            *(3.254, 3.317, 3.376, 3.421, 3.402, 3.45, 3.489, 3.541, 3.548),
+            *(3.567, 3.611, 3.64, 3.644, 3.677, 3.7, 3.683, 3.737),
+        ),
+        FEWEST,
+    )
+)
 # The least step, in standard errors corrected for autocorrelation. Chosen with benchmarks/steadiness.py.
 LEAST_ERRORS = 8.0
 # The least duration of each level, in autocorrelation times: within less, a slow wave of noise looks like a level. If
@@ -227,9 +211,6 @@ def most_different(values: Sequence[float]) -> LevelStep:
     Its statistic is the largest of all stretches, by ranks; its position minimizes the absolute differences from the
     two medians, because ranks are biased towards the middle. If it reaches the beginning, the result is the rest
     instead, so that the later part is the one that changed.
-
-    Args:
-        values: in the order of time, from `FEWEST` to `MOST`.
     """
     statistic = _statistic(values)
     places = _places(len(values))
@@ -262,12 +243,7 @@ def _places(count: int) -> list[tuple[int, int]]:
 
 
 def is_real(values: Sequence[float], step: LevelStep) -> bool:
-    """Return whether a step is significant, larger than its error allows, and present throughout its stretch.
-
-    Args:
-        values: in the order of time.
-        step: their most different stretch.
-    """
+    """Return whether the most different stretch is a step: significant, larger than its error, and all along."""
     if step.statistic <= CRITICAL[len(values)]:
         return False
     inside, outside = parts(values, step)

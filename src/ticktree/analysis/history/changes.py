@@ -124,12 +124,9 @@ def _middle(around: Values, value: float) -> float:
 
 
 def cuts(values: Values, penalty: float, shortest: int) -> list[int]:
-    """Return where each stretch but the first begins, in order.
+    """Return where each stretch but the first begins, in order; each has `shortest` values or more.
 
-    Args:
-        values: in the order of time.
-        penalty: per cut, in the squared unit of the values.
-        shortest: the least number of values in a stretch.
+    The penalty per cut is in the squared unit of the values.
     """
     count = len(values)
     sums = np.concatenate(([0.0], np.cumsum(values)))
@@ -143,24 +140,18 @@ def cuts(values: Values, penalty: float, shortest: int) -> list[int]:
         total = least[begin] + distance + penalty
         begins[end] = int(np.argmin(total))
         least[end] = total[begins[end]]
-    found = []
-    at = int(begins[count])
-    while at > 0:
-        found.append(at)
-        at = int(begins[at])
-    return found[::-1]
+    found = [int(begins[count])]
+    while found[-1] > 0:
+        found.append(int(begins[found[-1]]))
+    return found[-2::-1]
 
 
 def confidence_set(values: Values, at: int, spread: float) -> tuple[int, int]:
     """Return the first and the last position in the 95% confidence set of the one change in `values`.
 
     The likelihood-ratio confidence set of Siegmund ("Confidence sets in change-point problems", International
-    Statistical Review 56, 1988), as the whole range from its first to its last position.
-
-    Args:
-        values: the stretch before the change and the one after.
-        at: the likeliest position of the change in them.
-        spread: the standard deviation of a value.
+    Statistical Review 56, 1988), as the whole range from its first to its last position. The likeliest is `at`, and
+    `spread` is the standard deviation of a value.
     """
     places = np.arange(1, len(values))
     sums = np.cumsum(values)
@@ -210,11 +201,8 @@ class Burst(NamedTuple):
 def first_burst(values: Values, calm: Values, cuts: Sequence[int], spread: float) -> Burst | None:
     """Return the first stretch that is a burst, or may still turn out to be one; None if there is none.
 
-    Args:
-        values: in the order of time.
-        calm: the same, with outliers and known bursts pulled back.
-        cuts: where each stretch but the first begins, in order.
-        spread: the standard deviation of a value.
+    Of `calm`, outliers and known bursts are pulled back; `cuts` are where each stretch but the first begins, and
+    `spread` is the standard deviation of a value.
     """
     ends = [0, *cuts, len(values)]
     levels = [float(calm[begin:end].mean()) for begin, end in pairwise(ends)]
@@ -243,10 +231,8 @@ def _needed(excess: Values, spread: float) -> int:
 
 def _longest(is_out: npt.NDArray[np.bool_]) -> int:
     """Return the length of the longest burst, without one at the very end: it is not over yet."""
-    lengths = [(out, len(list(group))) for out, group in groupby(is_out.tolist())]
-    if lengths and lengths[-1][0]:
-        lengths.pop()
-    return max((length for out, length in lengths if out), default=0)
+    lengths = [(out, len(list(group))) for out, group in groupby([*is_out.tolist(), True])]
+    return max((length for out, length in lengths[:-1] if out), default=0)
 
 
 # Fewer runs have no rank interval on both sides of a change, wherever it was.

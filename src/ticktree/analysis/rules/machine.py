@@ -98,9 +98,7 @@ class ContendedRule:
 def _share_of_run(waiting: float, used: float | None) -> float:
     """Return the possible cost of waits for a core: a loop does not wait while it sleeps between its ticks.
 
-    Args:
-        waiting: the share of the time in which its threads could have run.
-        used: the number of cores on which they ran, on average; None if unknown.
+    Threads waited for a share of the time in which they could have run, and ran on so many cores on average.
     """
     if used is None or waiting >= 1:
         return waiting

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 from ticktree.analysis.categories import Categories, words
 from ticktree.analysis.context import Context
@@ -246,16 +245,8 @@ def _counts_actions(profile: Profile) -> bool:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Guided:
-    """A guided inference.
-
-    Attributes:
-        section: the section that guides; the longest of several.
-        ns: time of guidance per tick.
-        inference_ns: time of inference per tick, guidance included.
-        inferences: per tick.
-    """
+class _Guided(NamedTuple):
+    """A guided inference: the longest section that guides; per tick, its time, that of all, and how many."""
 
     section: SectionView
     ns: float
@@ -283,9 +274,7 @@ class GuidanceRule:
                 continue
             loop, share = _control_loop(view, context), view.share(guided.ns)
             zeros, readings = depth.since_filled
-            reason = _empty(zeros, readings) or (
-                _never_low(depth, guided, loop) if loop is not None else None
-            )
+            reason = _empty(zeros, readings) or _never_low(depth, guided, loop)
             if reason is None or share < LEAST_SHARE:
                 continue
             facts: dict[str, Fact] = {
@@ -305,11 +294,8 @@ class GuidanceRule:
 def _guided(view: LoopView, context: Context) -> _Guided | None:
     """Return the guidance in `view`; None without guidance or inference."""
     guides = sections_of(view, GUIDANCE, context)
-    model = [
-        section
-        for section in inference(view, context)
-        if not any(each in guides for each in (section, *section.above()))
-    ]
+    every = inference(view, context)
+    model = [each for each in every if not any(one in guides for one in (each, *each.above()))]
     inferences = max((section.calls for section in model), default=0)
     if not guides or inferences * view.ticks < LEAST_TICKS:
         return None
@@ -332,9 +318,9 @@ def _empty(zeros: int, readings: int) -> Mapping[str, Fact] | None:
     return {"empty_share": zeros / readings}
 
 
-def _never_low(depth: Gauge, guided: _Guided, loop: Loop) -> Mapping[str, Fact] | None:
+def _never_low(depth: Gauge, guided: _Guided, loop: Loop | None) -> Mapping[str, Fact] | None:
     """Return the queue's low if it always had far more actions than an inference takes; None if not."""
-    period_ns, low = loop.budget_ns or loop.stats.mean_ns, depth.quantile(LOW)
+    period_ns, low = (loop.budget_ns or loop.stats.mean_ns) if loop is not None else None, depth.quantile(LOW)
     if not period_ns or low is None:
         return None
     ticks = guided.inference_ns / guided.inferences / period_ns

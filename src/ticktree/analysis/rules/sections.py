@@ -69,9 +69,8 @@ class BlockingWritesRule:
     def find(self, context: Context) -> Iterator[Finding]:
         """Yield a finding for each loop that calls such functions often, at the node with most of their time."""
         for view in context.loops:
-            synced = [
-                each for each in view.path_sections if each.name in DISK_SECTIONS and not each.is_in_wait
-            ]
+            named = (each for each in view.path_sections if each.name in DISK_SECTIONS)
+            synced = [each for each in named if not each.is_in_wait]
             calls = sum(each.count for each in synced)
             if view.loop is None or calls < LEAST_SYNCS:
                 continue

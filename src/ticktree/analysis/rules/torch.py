@@ -108,11 +108,8 @@ class UnusedGradientsRule:
         gauges = context.profile.gauges
         for view in context.repeated:
             for section in view.path_sections:
-                if (
-                    section.name != UNUSED_SECTION
-                    or section.count < LEAST_CALLS
-                    or section.share < LEAST_SHARE
-                ):
+                is_long = section.count >= LEAST_CALLS and section.share >= LEAST_SHARE
+                if section.name != UNUSED_SECTION or not is_long:
                     continue
                 trained, site = _trained_section(section, view), section.node.call_site
                 line = f"{PurePath(site.file).name}:{site.line}" if site is not None else ""
@@ -201,11 +198,7 @@ def _restarted(start: SectionView) -> Iterator[Finding]:
             rule=SlowLoaderRule.name,
             claim=Claim(share, view.path),
             path=start.path,
-            facts={
-                "starts": start.count,
-                "per_start_ns": start.call_ns,
-                "start_share": share,
-            },
+            facts={"starts": start.count, "per_start_ns": start.call_ns, "start_share": share},
         )
 
 
@@ -477,8 +470,10 @@ def _compiled_again(
         return None
     again_ns = sum(node.total_ns for _, node in phases) * (times - 1) / times
     path, _ = max(phases, key=lambda entry: entry[1].total_ns)
-    return (
-        again_ns,
-        path,
-        {"function": name, "compilations": times, "recompiling_ns": again_ns, "reason": reason},
-    )
+    facts: dict[str, Fact] = {
+        "function": name,
+        "compilations": times,
+        "recompiling_ns": again_ns,
+        "reason": reason,
+    }
+    return again_ns, path, facts

@@ -34,15 +34,12 @@ def is_collective(node: Node) -> bool:
     return node.wait and node.name in COLLECTIVES and node.clock == HOST
 
 
-def late(waited: Mapping[Unit, int], deviations: float) -> Iterator[tuple[Unit, int]]:
-    """Yield the units that arrive later than the others, and how long the others wait, given each wait per call in ns.
-
-    The others must wait longer by so many of their median absolute deviations.
-    """
+def _late(waited: Mapping[Unit, int]) -> Iterator[tuple[Unit, int]]:
+    """Yield the units that arrive later than the others, and how long the others wait, by each wait per call in ns."""
     for unit, wait_ns in waited.items():
         others = [ns for other, ns in waited.items() if other != unit]
         usual_ns = median(others) if others else 0
-        apart_ns = deviations * median(abs(ns - usual_ns) for ns in others) if len(others) > 1 else 0.0
+        apart_ns = DEVIATIONS * median(abs(ns - usual_ns) for ns in others) if len(others) > 1 else 0.0
         if usual_ns > 0 and usual_ns >= LATE_FACTOR * wait_ns and usual_ns - wait_ns > apart_ns:
             yield unit, round(usual_ns)
 
@@ -179,7 +176,7 @@ def _here(section: SectionView, units: Sequence[Unit]) -> Iterator[Straggler]:
     if section.node.wait:
         if _are_in_step(calls.values()):  # else not all of them take part
             waited = {unit: rounded_ratio(unit.total_ns(section.node), calls[unit]) for unit in units}
-            for unit, usual_ns in late(waited, DEVIATIONS):
+            for unit, usual_ns in _late(waited):
                 yield _straggler(section, "wait", unit, waited, usual_ns, calls)
         return
     busy = {unit: busy_ns(unit, section) for unit in units}
