@@ -8,7 +8,8 @@ from pathlib import Path
 
 import click
 
-from ticktree.analysis.comparison import Comparison, compare, differences
+from ticktree.analysis.comparison.compare import Comparison, compare
+from ticktree.analysis.comparison.differences import differences
 from ticktree.cli import comparing, options
 from ticktree.cli.files import deliver, format_of, view_for
 from ticktree.cli.runs import RUN, CommandOfRuns

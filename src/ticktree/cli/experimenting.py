@@ -13,7 +13,8 @@ from ticktree.recorder import MOST_BLOCKS, Ledger
 from ticktree.run.finishing import RunDirectory
 
 if TYPE_CHECKING:
-    from ticktree.analysis.experiments import Block, Choice, Experiments
+    from ticktree.analysis.experiments.choosing import Choice
+    from ticktree.analysis.experiments.estimates import Block, Experiments
     from ticktree.profile import Profile
 
 LOOK_EVERY_S = 0.5
@@ -81,7 +82,7 @@ class Experimenter:
             self._watch()
         if self._choice is not None or self._refusal:
             return
-        from ticktree.analysis.experiments import NoExperimentError
+        from ticktree.analysis.experiments.choosing import NoExperimentError
 
         try:
             choice = self._choose(self._run.profile())
@@ -103,7 +104,8 @@ class Experimenter:
         Args:
             profile: of the whole run.
         """
-        from ticktree.analysis.experiments import NoExperimentError, exact
+        from ticktree.analysis.experiments.choosing import NoExperimentError
+        from ticktree.analysis.experiments.estimates import exact
 
         if self._refusal:
             return self._refusal if self._is_broken else self._counted(profile, self._refusal)
@@ -125,7 +127,7 @@ class Experimenter:
         return exact(choice.loop, choice.tick_ns, shares, self._question.speedups, [note])
 
     def _choose(self, profile: Profile, is_over: bool = False) -> Choice | None:
-        from ticktree.analysis.experiments import choose
+        from ticktree.analysis.experiments.choosing import choose
 
         question = self._question
         choice = choose(profile, question.sections, question.loop, question.paced)
@@ -136,7 +138,7 @@ class Experimenter:
         return choice if is_watched and choice.sections else None
 
     def _begin(self, choice: Choice) -> None:
-        from ticktree.analysis.experiments import plans
+        from ticktree.analysis.experiments.estimates import plans
         from ticktree.profile import path as paths
 
         question = self._question
@@ -161,7 +163,8 @@ class Experimenter:
         self._ledger.watch(time.monotonic_ns() + self._block_most_ns + _UNWATCHED_NS)
 
     def _estimated(self, choice: Choice, profile: Profile) -> Experiments:
-        from ticktree.analysis.experiments import Block, contended, estimate
+        from ticktree.analysis.experiments.choosing import contended
+        from ticktree.analysis.experiments.estimates import Block, estimate
 
         blocks = [Block(*numbers) for numbers in self._ledger.blocks()]
         notes, unknown = [], set()
@@ -184,7 +187,9 @@ class Experimenter:
 
     def _counted(self, profile: Profile, why: str) -> Experiments | str:
         """Return the ticks that a loop with a target rate would miss, which needs no experiment; else `why`."""
-        from ticktree.analysis.experiments import Experiments, deadline, predicted_misses
+        from ticktree.analysis.experiments.choosing import deadline
+        from ticktree.analysis.experiments.deadlines import predicted_misses
+        from ticktree.analysis.experiments.estimates import Experiments
 
         question = self._question
         found = deadline(profile, question.sections, question.loop)

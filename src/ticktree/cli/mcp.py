@@ -16,8 +16,8 @@ from typing import Any
 import click
 
 from ticktree import __version__
-from ticktree.analysis.comparison import compare as compared
-from ticktree.analysis.comparison import differences
+from ticktree.analysis.comparison.compare import compare as compared
+from ticktree.analysis.comparison.differences import differences
 from ticktree.analysis.context import Context
 from ticktree.analysis.registry import RULES
 from ticktree.cli import comparing

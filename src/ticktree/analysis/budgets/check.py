@@ -11,7 +11,9 @@ from typing import Any, Literal, TypeAlias
 from ticktree.analysis.budgets.measures import SLOWER_MEASURE
 from ticktree.analysis.budgets.plan import SLOWER, Bound, Budget, Plan
 from ticktree.analysis.budgets.subjects import BudgetError, Kind, NotMeasuredError, Subject, Subjects
-from ticktree.analysis.comparison import ComparisonEntry, Shift, compare
+from ticktree.analysis.comparison.compare import compare
+from ticktree.analysis.comparison.entry import ComparisonEntry
+from ticktree.analysis.comparison.shift import Shift
 from ticktree.profile import Profile
 
 Status: TypeAlias = Literal["fail", "not measured", "inconclusive", "pass"]
