@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal, NamedTuple, TypeAlias
 
@@ -201,16 +201,22 @@ def _excess(section: SectionView, ceilings: Ceilings) -> _Excess | None:
     return max(excesses, key=lambda each: (each.is_certain, each.factor), default=None)
 
 
+def _facts_of(rate: WorkRate, ceiling: float) -> Mapping[str, Fact]:
+    return {
+        "section": rate.section.path,
+        "kind": rate.kind,
+        f"declared_{rate.kind}_per_s": rate.per_s,
+        f"ceiling_{rate.kind}_per_s": ceiling,
+        f"per_call_{rate.kind}": rate.per_call,
+        "per_call_ns": rate.ns / rate.calls,
+    }
+
+
 def _facts(worst: _Excess, ceilings: Ceilings) -> dict[str, Fact]:
     rate, work = worst.rate, worst.rate.node.work
     is_measured = rate.kind == "bytes" or ceilings.is_measured
     facts: dict[str, Fact] = {
-        "section": rate.section.path,
-        "kind": rate.kind,
-        f"declared_{rate.kind}_per_s": rate.per_s,
-        f"ceiling_{rate.kind}_per_s": worst.ceiling,
-        f"per_call_{rate.kind}": rate.per_call,
-        "per_call_ns": rate.ns / rate.calls,
+        **_facts_of(rate, worst.ceiling),
         "too_fast_factor": worst.factor,
         "calls": rate.node.count,
         "is_certain": worst.is_certain,
@@ -268,12 +274,7 @@ class SlowRateRule:
             claim=Claim(share, view.path),
             path=rate.section.path,
             facts={
-                "section": rate.section.path,
-                "kind": rate.kind,
-                f"declared_{rate.kind}_per_s": rate.per_s,
-                f"ceiling_{rate.kind}_per_s": worst.ceiling,
-                f"per_call_{rate.kind}": rate.per_call,
-                "per_call_ns": rate.ns / rate.calls,
+                **_facts_of(rate, worst.ceiling),
                 "slower_factor": worst.ceiling / rate.per_s,
                 "calls": rate.section.count,
                 "tick_ns": view.tick_ns,
