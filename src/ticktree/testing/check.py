@@ -14,8 +14,8 @@ from typing import Any, Self
 import pytest
 
 from ticktree.analysis.budgets.check import Checked, check
+from ticktree.analysis.budgets.measures import BudgetError
 from ticktree.analysis.budgets.plan import Plan, plan_of
-from ticktree.analysis.budgets.subjects import BudgetError
 from ticktree.analysis.comparison.differences import Difference, differences
 from ticktree.configuration import budgets, configuration
 from ticktree.errors import TicktreeError

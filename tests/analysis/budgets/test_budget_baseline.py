@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 
 from ticktree.analysis.budgets.check import check
+from ticktree.analysis.budgets.measures import BudgetError
 from ticktree.analysis.budgets.plan import Plan, budget_of
-from ticktree.analysis.budgets.subjects import BudgetError
 from ticktree.errors import TicktreeError
 from ticktree.profile import Profile
 

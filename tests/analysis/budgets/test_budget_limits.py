@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ticktree.analysis.budgets.measures import BudgetError
 from ticktree.analysis.budgets.plan import Bound, budget_of, plan_of
-from ticktree.analysis.budgets.subjects import BudgetError
 
 NUMBERS = st.floats(-1e12, 1e12)
 

@@ -8,9 +8,15 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, Literal, TypeAlias
 
-from ticktree.analysis.budgets.measures import SLOWER_MEASURE
+from ticktree.analysis.budgets.measures import (
+    SLOWER_MEASURE,
+    BudgetError,
+    Kind,
+    NotMeasuredError,
+    Subject,
+    Subjects,
+)
 from ticktree.analysis.budgets.plan import SLOWER, Bound, Budget, Plan
-from ticktree.analysis.budgets.subjects import BudgetError, Kind, NotMeasuredError, Subject, Subjects
 from ticktree.analysis.comparison.compare import compare
 from ticktree.analysis.comparison.entry import ComparisonEntry
 from ticktree.analysis.comparison.shift import Shift

@@ -7,8 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ticktree.analysis.budgets.measures import SLOWER_MEASURE, BudgetMeasure, measures
-from ticktree.analysis.budgets.subjects import BudgetError
+from ticktree.analysis.budgets.measures import SLOWER_MEASURE, BudgetError, BudgetMeasure, measures
 from ticktree.analysis.quantities import Unit, amount, part
 from ticktree.errors import did_you_mean
 

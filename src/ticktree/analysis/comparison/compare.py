@@ -13,7 +13,7 @@ from ticktree.analysis.comparison.entry import THRESHOLD, About, ComparisonEntry
 from ticktree.analysis.comparison.matching import moved, renames
 from ticktree.analysis.comparison.power import power_of_pairs
 from ticktree.analysis.comparison.shift import Shift
-from ticktree.analysis.drift.changes import joined, steady_stretches
+from ticktree.analysis.drift import joined, steady_stretches
 from ticktree.analysis.loops import NS_PER_SECOND
 from ticktree.errors import TicktreeError
 from ticktree.profile import Node, Profile, Stats

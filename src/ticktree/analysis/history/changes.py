@@ -32,7 +32,7 @@ import numpy.typing as npt
 from ticktree.analysis.comparison.entry import verdict_of
 from ticktree.analysis.comparison.shift import Shift, between
 from ticktree.analysis.comparison.welch import student_tails
-from ticktree.analysis.drift.statistics import DEVIATIONS
+from ticktree.analysis.drift import DEVIATIONS
 
 Values: TypeAlias = npt.NDArray[np.float64]
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from ticktree.analysis.context import Context
-from ticktree.analysis.drift.changes import Kind, LoopChange, Stretch, change_of, in_windows
+from ticktree.analysis.drift import Kind, LoopChange, Stretch, change_of, in_windows
 from ticktree.analysis.finding import Claim, Fact, Finding
 from ticktree.analysis.loop_views import counts
 from ticktree.analysis.machine import Machine, doubt_of, lacks_cores, others_varied
@@ -121,7 +121,7 @@ class DriftRule:
     name: ClassVar[str] = "drift"
 
     def find(self, context: Context) -> Iterator[Finding]:
-        """Yield a finding for each loop with a trend (defined in analysis/drift/changes.py)."""
+        """Yield a finding for each loop with a trend (defined in analysis/drift.py)."""
         return _findings(self.name, context, "trend")
 
 
@@ -134,7 +134,7 @@ class PhaseChangeRule:
     name: ClassVar[str] = "phase-change"
 
     def find(self, context: Context) -> Iterator[Finding]:
-        """Yield a finding for each loop with a step (defined in analysis/drift/statistics.py)."""
+        """Yield a finding for each loop with a step (defined in analysis/drift.py)."""
         return _findings(self.name, context, "step")
 
 
