@@ -225,14 +225,11 @@ def first_burst(values: Values, calm: Values, cuts: Sequence[int], spread: float
 
 def _needed(excess: Values, spread: float) -> int:
     """Return how many runs a level must last, given how far the runs before it were beyond their own levels."""
-    longest = _longest(excess > _OUTLIER_SPREADS * spread)
+    is_out = (excess > _OUTLIER_SPREADS * spread).tolist()
+    # Without a burst at the very end, which is not over yet.
+    *groups, _ = [(out, len(list(group))) for out, group in groupby([*is_out, True])]
+    longest = max((length for out, length in groups if out), default=0)
     return min(max(SHORTEST_AFTER_BURST, longest + 1), LONGEST) if longest else SHORTEST
-
-
-def _longest(is_out: npt.NDArray[np.bool_]) -> int:
-    """Return the length of the longest burst, without one at the very end: it is not over yet."""
-    lengths = [(out, len(list(group))) for out, group in groupby([*is_out.tolist(), True])]
-    return max((length for out, length in lengths[:-1] if out), default=0)
 
 
 # Fewer runs have no rank interval on both sides of a change, wherever it was.

@@ -101,7 +101,7 @@ def _may_lack_cores(missed: MissedTicks, machine: Machine) -> bool:
 
 def _lateness(loop: Loop) -> Mapping[str, Fact]:
     late = loop.lateness
-    if late is None or late.mean_ns is None or late.max_ns is None:
+    if late is None or late.mean_ns is None:
         return {}
     return {"mean_lateness_ns": late.mean_ns, "max_lateness_ns": late.max_ns}
 

@@ -24,7 +24,7 @@ from ticktree.analysis.section_kinds import (
 )
 from ticktree.analysis.server_side import server_side
 from ticktree.analysis.tick_causes import growth, usual_per_tick
-from ticktree.profile import Gauge, Loop, Profile
+from ticktree.profile import Gauge, Loop
 
 # A guide to the real-time chunking of robot policies expects 5 to 20 ms of preprocessing for 100 to 200 ms of
 # inference: at most a fifth of it, the most of the one against the least of the other.
@@ -55,7 +55,10 @@ class PreprocessingRule:
             model_ns = per_tick_ns(model) - per_tick_ns(inside)
             if model_ns > 0 and prepared_ns > OF_INFERENCE_SHARE * model_ns:
                 yield self._finding(view, sections, model_ns)
-            elif model_ns <= 0 and _dominates(view, prepared_ns):
+            # A section that is not a loop may be a helper that only prepares what another one uses.
+            elif (
+                model_ns <= 0 and view.loop is not None and view.needed_share(prepared_ns) >= DOMINATES_SHARE
+            ):
                 yield self._finding(view, sections, None)
 
     def _finding(self, view: LoopView, sections: Sequence[SectionView], model_ns: float | None) -> Finding:
@@ -79,11 +82,6 @@ class PreprocessingRule:
             }
         claim = Claim(view.share(prepared_ns), view.path)
         return Finding(rule=self.name, claim=claim, path=longest.path, facts=facts)
-
-
-def _dominates(view: LoopView, prepared_ns: float) -> bool:
-    # A section that is not a loop may be a helper that only prepares what another one uses.
-    return view.loop is not None and view.needed_share(prepared_ns) >= DOMINATES_SHARE
 
 
 class RoundTripRule:
@@ -230,19 +228,14 @@ def _executes_chunks(view: LoopView, context: Context) -> bool:
     actions are executed, and how many, is unknown then.
     """
     kinds = (QUEUE_MERGE, GUIDANCE, PREVIOUS_ACTIONS)
-    is_chunked = _counts_actions(context.profile) or any(sections_of(view, kind, context) for kind in kinds)
-    if not is_chunked:
+    depths = (name for name, gauge in context.profile.gauges.items() if is_depth(gauge))
+    counts_actions = any(not _ACTIONS.isdisjoint(words(name)) for name in depths)
+    if not counts_actions and not any(sections_of(view, kind, context) for kind in kinds):
         return False
     if view.loop is not None and view.loop.hz:
         return True
     calls = [section.calls for section in view.path_sections if _EXECUTION.of(section.name) == "execution"]
     return max(calls, default=0) >= EVERY_TICK_SHARE
-
-
-def _counts_actions(profile: Profile) -> bool:
-    return any(
-        is_depth(gauge) and not _ACTIONS.isdisjoint(words(gauge.name)) for gauge in profile.gauges.values()
-    )
 
 
 class _Guided(NamedTuple):

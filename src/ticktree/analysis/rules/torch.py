@@ -336,7 +336,8 @@ class NoCompilationRule:
 
     def find(self, context: Context) -> Iterator[Finding]:
         """Yield a finding for each loop of inference where nothing was compiled."""
-        if not _known_not_to_compile(context.profile) or _looks_for_anomalies(context.profile):
+        compiled = context.profile.gauges.get(COMPILED_GAUGE)  # it exists where torch was instrumented
+        if compiled is None or compiled.max != 0 or _looks_for_anomalies(context.profile):
             return
         for view in context.repeated:
             modules = [each for section in inference(view, context) for each in modules_in(section)]
@@ -374,12 +375,6 @@ def _infers_here(section: SectionView) -> bool:
     on_a_device = any(child.clock not in (HOST, REMOTE) for child in section.node.children.values())
     is_long = on_a_device or (section.node.steady.p50_ns or 0) >= LEAST_CALL_NS
     return is_long and section.count >= LEAST_TICKS and section.waited_share < WAITS_SHARE
-
-
-def _known_not_to_compile(profile: Profile) -> bool:
-    """Return whether torch was instrumented, and torch.compile was not used."""
-    compiled = profile.gauges.get(COMPILED_GAUGE)
-    return compiled is not None and compiled.max == 0
 
 
 class LateCompilationRule:

@@ -249,8 +249,10 @@ class IdleWorkerRule:
         """Yield a finding for each role with workers that wait for more than half of their time."""
         if len(context.names) < 2:  # there is no other to wait for
             return
+        idle = {role.name: Role(role.name, tuple(_idle(role, context))) for role in context.threads}
+        # Where the idle workers of each role wait most.
         waits = [
-            (role, wait) for role in context.threads if (wait := _longest_wait(role, context)) is not None
+            (role, wait) for role in context.threads for wait in outer_waits(idle[role.name], context)[:1]
         ]
         served = [finding.path for finding in TransportRule().find(context)]
         served += [wait.section.path for wait in queue_waits(context)]
@@ -306,11 +308,6 @@ def _overlapped(claim: Claim, wait: Waiting, context: Context) -> Claim:
         worked_ns = max((context.worked_ns(unit) / unit.members for unit in workers), default=0)
         share = min(share, view.share(view.busy_ns), max(0.0, 1 - worked_ns / took_ns))
     return Claim(min(share, most_saved_by_overlap(Machine(context.profile))), claim.path)
-
-
-def _longest_wait(role: Role, context: Context) -> Waiting | None:
-    """Return where the idle workers of `role` wait most; None if none is idle."""
-    return next(iter(outer_waits(Role(role.name, tuple(_idle(role, context))), context)), None)
 
 
 def _explained(waits: Sequence[Waiting], context: Context) -> set[str]:
