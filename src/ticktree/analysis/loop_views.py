@@ -101,11 +101,9 @@ def _view(
     node = profile.root.at(path)
     writers = [writer for writer, share in node.by_writer.items() if share.count]
     is_main = not profile.writers or not loop or any(writer in _main_writers(profile) for writer in writers)
-    view = LoopView(loop, path, 1, 1, max(1, len(writers)), is_main, names)
-    view.ticks, whole_ns = (1, node.total_ns) if view.is_run else (node.steady.count, node.steady.sum_ns)
-    if loop is not None:
-        view.ticks, whole_ns = loop.stats.count, loop.stats.sum_ns
-    view.tick_ns = max(0, whole_ns) / view.ticks
+    steady = node.steady if loop is None else loop.stats
+    ticks, whole_ns = (steady.count, steady.sum_ns) if path or loop is not None else (1, node.total_ns)
+    view = LoopView(loop, path, ticks, max(0, whole_ns) / ticks, max(1, len(writers)), is_main, names)
     inside = _within(profile, path, categorize)
     waiting = [_Visit(path, node, None, 1.0, 0.0, loop is not None, _is_remote(node), inside)]
     while waiting:

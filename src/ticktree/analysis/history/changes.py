@@ -295,14 +295,15 @@ def changes(values: Sequence[float], threshold: float = THRESHOLD, level: float 
     return []
 
 
+@dataclass(frozen=True, slots=True)
 class _Elimination:
     """Removes cuts, the weakest first, until every remaining one passes its test."""
 
-    def __init__(
-        self, values: Sequence[float], calm: Values, noise: Noise, threshold: float, level: float
-    ) -> None:
-        self.values, self.calm, self.noise = values, calm, noise
-        self.threshold, self.level = threshold, level
+    values: Sequence[float]
+    calm: Values
+    noise: Noise
+    threshold: float
+    level: float
 
     def run(self, weak: Sequence[int]) -> list[Change]:
         cuts = self._significant(list(weak))
