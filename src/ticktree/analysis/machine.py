@@ -128,14 +128,11 @@ def is_contended(machine: Machine) -> bool:
     return waiting >= WAITING_SHARE and others >= LEAST_OTHERS
 
 
-def lacks_cores(machine: Machine) -> bool:
-    """Return whether the run waited for cores, which alone may make its ticks late or slow."""
-    return is_contended(machine) or (machine.is_one and is_oversubscribed(machine))
-
-
 def doubt_of(machine: Machine) -> str:
-    """Return why a run lacked cores."""
-    return "contended" if is_contended(machine) else "oversubscribed"
+    """Return why the run waited for cores, which alone may make its ticks late or slow; "" if it did not."""
+    if is_contended(machine):
+        return "contended"
+    return "oversubscribed" if machine.is_one and is_oversubscribed(machine) else ""
 
 
 def others_varied(machine: Machine) -> bool:

@@ -127,7 +127,26 @@ class SampledTime:
             groups[inner.function, inner.file].append(stack)
         weights, parts = self._weights(), self.parts()
         total, count = sum(weights.values()), self.count  # once, for there may be thousands of rows
-        rows = [self._row(name, group, weights, parts, (total, count)) for name, group in groups.items()]
+        rows = []
+        for (function, file), group in groups.items():
+            weight = sum(weights[stack] for stack in group)
+            lines: dict[int, int] = defaultdict(int)
+            for stack in group:
+                lines[lines_of(stack)[-1].line] += weights[stack]
+            in_order = sorted(lines.items(), key=lambda item: (-item[1], item[0]))
+            low, high = interval(weight / total, count)
+            row = SampledRow(
+                function=function,
+                file=file,
+                ns=sum(parts[stack] for stack in group),
+                share=weight / total,
+                low=low,
+                high=high,
+                count=sum(self.stacks[stack].count for stack in group),
+                lines=tuple(LineShare(line, of / (weight or 1)) for line, of in in_order),
+                states=_shares_of_states(group, weights),
+            )
+            rows.append(row)
         return sorted(rows, key=lambda row: (-row.share, row.function, row.file))
 
     def states(self) -> dict[str, float]:
@@ -168,34 +187,6 @@ class SampledTime:
         """Return the weights by the samples' time, or by their number if no sample has a time."""
         by_time = {stack: weight.ns for stack, weight in self.stacks.items()}
         return by_time if any(by_time.values()) else {stack: w.count for stack, w in self.stacks.items()}
-
-    def _row(
-        self,
-        name: tuple[str, str],
-        group: list[SampledStack],
-        weights: Mapping[SampledStack, int],
-        parts: Mapping[SampledStack, int],
-        whole: tuple[int, int],
-    ) -> SampledRow:
-        total, count = whole
-        weight = sum(weights[stack] for stack in group)
-        lines: dict[int, int] = defaultdict(int)
-        for stack in group:
-            lines[lines_of(stack)[-1].line] += weights[stack]
-        in_order = sorted(lines.items(), key=lambda item: (-item[1], item[0]))
-        share = weight / total
-        low, high = interval(share, count)
-        return SampledRow(
-            function=name[0],
-            file=name[1],
-            ns=sum(parts[stack] for stack in group),
-            share=share,
-            low=low,
-            high=high,
-            count=sum(self.stacks[stack].count for stack in group),
-            lines=tuple(LineShare(line, of / (weight or 1)) for line, of in in_order),
-            states=_shares_of_states(group, weights),
-        )
 
 
 def sampled_times(profile: Profile) -> dict[str, SampledTime]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -32,22 +32,6 @@ class TimelineTicks:
     late_ns: Column
 
 
-class _Thread(NamedTuple):
-    """The ticks of one loop on one thread, as its writer numbers them, in the order they ended.
-
-    Attributes:
-        tracks: the index of the track of each tick.
-        calls: the ticks, as indices of the timeline's calls.
-        first: the number of the first one; None if it is not known.
-        late_ns: by how much each was missed; 0 if it was not, or may be warm-up.
-    """
-
-    tracks: Column
-    calls: Column
-    first: int | None
-    late_ns: Column
-
-
 def ticks_of(
     profile: Profile, timeline: Timeline, tracks: Sequence[tuple[Lane, Column]]
 ) -> Iterator[TimelineTicks]:
@@ -64,19 +48,13 @@ def ticks_of(
         loop = profile.loops[each.path]
         node = profile.root.find(each.path)
         writers = sum(share.count > 0 for share in node.by_writer.values()) if node else 0
-        for thread in _threads(timeline, tracks, spot, loop, writers):
-            on = np.unique(thread.tracks).tolist()
-            for at in on:
-                mine = np.flatnonzero(thread.tracks == at)
-                mine = mine[np.argsort(thread.calls[mine])]
-                # The numbers of tasks that take turns are not consecutive.
-                first = thread.first if len(on) == 1 else None
-                yield TimelineTicks(at, spot, thread.calls[mine], first, thread.late_ns[mine])
+        yield from _ticks(timeline, tracks, spot, loop, writers)
 
 
-def _threads(
+def _ticks(
     timeline: Timeline, tracks: Sequence[tuple[Lane, Column]], spot: int, loop: Loop, writers: int
-) -> Iterator[_Thread]:
+) -> Iterator[TimelineTicks]:
+    """Yield the ticks of one loop, thread by thread: a thread's writer numbers them in the order they ended."""
     found: dict[tuple[Any, ...], dict[int, Column]] = {}
     for at, (lane, calls) in enumerate(tracks):
         ticks = calls[timeline.spot[calls] == spot]
@@ -96,7 +74,12 @@ def _threads(
             first = max(0, loop.ticks - len(calls))  # the timeline keeps the last ones
         # Of several threads only the sum of their warm-ups is known: none may have had more.
         late[: max(0, loop.warmup_ticks - (first or 0))] = 0
-        yield _Thread(on, calls, first, late)
+        for at in places:
+            mine = np.flatnonzero(on == at)
+            mine = mine[np.argsort(calls[mine])]
+            # The numbers of tasks that take turns are not consecutive.
+            number = first if len(places) == 1 else None
+            yield TimelineTicks(at, spot, calls[mine], number, late[mine])
 
 
 def _number_of_first(timeline: Timeline, loop: Loop, ticks: Column) -> int | None:

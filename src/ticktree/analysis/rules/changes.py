@@ -10,7 +10,7 @@ from ticktree.analysis.context import Context
 from ticktree.analysis.drift import Kind, LoopChange, Stretch, change_of, in_windows
 from ticktree.analysis.finding import Claim, Fact, Finding
 from ticktree.analysis.loop_views import counts
-from ticktree.analysis.machine import Machine, doubt_of, lacks_cores, others_varied
+from ticktree.analysis.machine import Machine, doubt_of, others_varied
 from ticktree.profile import Loop, Node
 from ticktree.profile import path as paths
 
@@ -141,7 +141,7 @@ class PhaseChangeRule:
 def _findings(rule: str, context: Context, kind: Kind) -> Iterator[Finding]:
     # Where the run lacked cores, or others used more of them at times, the change may be due to that.
     machine = Machine(context.profile)
-    doubt = doubt_of(machine) if lacks_cores(machine) else "others" if others_varied(machine) else ""
+    doubt = doubt_of(machine) or ("others" if others_varied(machine) else "")
     for changed in changed_loops(context, kind):
         facts = _facts(changed)
         if doubt:

@@ -10,7 +10,7 @@ from typing import ClassVar, NamedTuple
 from ticktree.analysis.context import Context
 from ticktree.analysis.finding import Claim, Fact, Finding, Kind, severity_of_missed
 from ticktree.analysis.loops import LEAST_TICKS, MISSES_SHARE, TELLING_SHARE, LoopView
-from ticktree.analysis.machine import Machine, doubt_of, lacks_cores
+from ticktree.analysis.machine import Machine, doubt_of
 from ticktree.analysis.sampled import running_elsewhere, sampled_times
 from ticktree.analysis.tick_causes import EXPLAINED_SHARE, FAULT_NS, MissedTicks, missed_ticks, usual_per_tick
 from ticktree.profile import Causes, Loop, Node
@@ -68,10 +68,10 @@ class MissedDeadlineRule:
             view = context.view_of(loop.path)
             if view is not None and view.is_paced_unseen:
                 continue
-            is_doubtful = lacks_cores(machine) and _may_lack_cores(missed, machine)
+            doubt = doubt_of(machine) if _may_lack_cores(missed, machine) else ""
             yield Finding(
                 rule=self.name,
-                kind="measurement" if is_doubtful else "recommendation",
+                kind="measurement" if doubt else "recommendation",
                 severity=severity_of_missed(missed.share),
                 path=loop.path,
                 facts={
@@ -82,7 +82,7 @@ class MissedDeadlineRule:
                     "budget_ns": loop.budget_ns,
                     **_lateness(loop),
                     **(_causes_of_some(missed) if missed.kept else _causes_of_all(missed)),
-                    **({"doubt": doubt_of(machine)} if is_doubtful else {}),
+                    **({"doubt": doubt} if doubt else {}),
                 },
             )
 
@@ -263,7 +263,7 @@ class SpikesRule:
 
     def find(self, context: Context) -> Iterator[Finding]:
         """Yield a finding for each such loop, unless the run lacks cores."""
-        if lacks_cores(Machine(context.profile)):
+        if doubt_of(Machine(context.profile)):
             return
         for view in context.loops:
             spikes = _spikes(view)
