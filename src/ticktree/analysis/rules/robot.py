@@ -53,15 +53,14 @@ class PreprocessingRule:
             model = inference(view, context)
             inside = [section for section in sections if any(above in model for above in section.above())]
             model_ns = per_tick_ns(model) - per_tick_ns(inside)
-            if model_ns > 0 and prepared_ns > OF_INFERENCE_SHARE * model_ns:
+            if model_ns > 0:
+                is_too_long = prepared_ns > OF_INFERENCE_SHARE * model_ns
+            else:  # a section that is not a loop may be a helper that only prepares what another one uses
+                is_too_long = view.loop is not None and view.needed_share(prepared_ns) >= DOMINATES_SHARE
+            if is_too_long:
                 yield self._finding(view, sections, model_ns)
-            # A section that is not a loop may be a helper that only prepares what another one uses.
-            elif (
-                model_ns <= 0 and view.loop is not None and view.needed_share(prepared_ns) >= DOMINATES_SHARE
-            ):
-                yield self._finding(view, sections, None)
 
-    def _finding(self, view: LoopView, sections: Sequence[SectionView], model_ns: float | None) -> Finding:
+    def _finding(self, view: LoopView, sections: Sequence[SectionView], model_ns: float) -> Finding:
         longest = max(sections, key=lambda section: section.total_ns)
         prepared_ns = per_tick_ns(sections)
         facts: dict[str, Fact] = {
@@ -73,7 +72,7 @@ class PreprocessingRule:
             "per_call_ns": longest.call_ns,
             "calls": longest.count,
         }
-        if model_ns is not None:
+        if model_ns > 0:
             facts |= {"inference_per_tick_ns": model_ns, "of_inference_share": prepared_ns / model_ns}
         if longest.bytes_per_call is not None:
             facts |= {
