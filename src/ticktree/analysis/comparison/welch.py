@@ -65,14 +65,9 @@ class Contrast(NamedTuple):
         return high * self.error
 
 
-def contrast(base: Sequence[float], new: Sequence[float]) -> Contrast:
-    """Return the difference of two independent samples of positive values."""
-    return _welch(base, new)
-
-
 def contrast_of_runs(base: Sequence[float], new: Sequence[float]) -> Contrast:
     """Return the difference of two single runs, given the means of their stretches."""
-    return _welch(base, new, _STRETCH_VARIANCES, 2 * _START_DEVIATION**2)
+    return contrast(base, new, _STRETCH_VARIANCES, 2 * _START_DEVIATION**2)
 
 
 def contrast_of_pairs(base: Sequence[float], new: Sequence[float]) -> Contrast:
@@ -83,10 +78,13 @@ def contrast_of_pairs(base: Sequence[float], new: Sequence[float]) -> Contrast:
     return Contrast(float(steps.mean()), float(steps.std(ddof=1)) / math.sqrt(len(steps)), len(steps) - 1)
 
 
-def _welch(
+def contrast(
     base: Sequence[float], new: Sequence[float], variances: float = 0.0, constant: float = 0.0
 ) -> Contrast:
-    """Return Welch's contrast, with `variances` of a value and `constant` added to the variance of the difference."""
+    """Return the difference of two independent samples of positive values.
+
+    `variances` of a value and the `constant` are added to the variance of the difference.
+    """
     samples = [logs(values) for values in (base, new)]
     difference = float(samples[1].mean() - samples[0].mean())
     if min(map(len, samples)) < 2:

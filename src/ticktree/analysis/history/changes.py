@@ -183,14 +183,7 @@ LONGEST = 6
 
 
 class Burst(NamedTuple):
-    """A stretch that is not, or not yet, accepted as a level.
-
-    Attributes:
-        begin: where it begins.
-        end: where it ends.
-        low: the lower of the levels around it.
-        high: the higher.
-    """
+    """A stretch that is not, or not yet, accepted as a level, and the lower and the higher of the levels around it."""
 
     begin: int
     end: int
