@@ -24,7 +24,7 @@ import numpy.typing as npt
 
 from compare_power import FALSE_ALARMS, SEED, mann_whitney_says, means_say
 from harness.report import Absent, Figure, Report, options, progress
-from ticktree.analysis.comparison import compare
+from ticktree.analysis.comparison.compare import compare
 from ticktree.profile import Profile
 
 PROGRAM = Path(__file__).with_name("noisy_loop.py")

@@ -14,7 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from harness.report import Absent, Figure, Report, options, progress
-from ticktree.analysis.comparison import THRESHOLD, compare
+from ticktree.analysis.comparison.compare import compare
+from ticktree.analysis.comparison.entry import THRESHOLD
 from ticktree.analysis.comparison.welch import student_tails
 from ticktree.profile import Histogram, Loop, Node, Profile, Stats
 from ticktree.profile.stats import BASE_WIDTH_NS, Windows

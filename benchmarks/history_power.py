@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from harness.report import Absent, Figure, Report, options, progress
-from ticktree.analysis.history import FEWEST, SHORTEST, THRESHOLD, changes
+from ticktree.analysis.history.changes import FEWEST, SHORTEST, THRESHOLD, changes
 
 try:
     import ruptures

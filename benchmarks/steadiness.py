@@ -20,7 +20,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ticktree.analysis.drift.changes import change_of
+from ticktree.analysis.drift import change_of
 from ticktree.profile import Node, Stats, Windows
 
 Ticks = npt.NDArray[np.float64]

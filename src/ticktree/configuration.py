@@ -15,7 +15,7 @@ from ticktree.errors import TicktreeError
 from ticktree.files.guarded import MOST_OF_FACTS, FileError, read_bytes
 
 if TYPE_CHECKING:
-    from ticktree.analysis.budgets import Plan
+    from ticktree.analysis.budgets.plan import Plan
 
 FILE_NAME = "pyproject.toml"
 # What there may be under [tool.ticktree].
@@ -140,7 +140,7 @@ def budgets(table: Mapping[str, Any]) -> Plan:
     Raises:
         BudgetError: one of them is invalid; a line that names the file and the key.
     """
-    from ticktree.analysis.budgets import plan_of  # needs what only comparing needs
+    from ticktree.analysis.budgets.plan import plan_of  # needs what only comparing needs
 
     found = (table if isinstance(table, ConfigurationTable) else ConfigurationTable(table)).table("budgets")
     return plan_of(found, f"{found.path or FILE_NAME}: [{found.name}]")

@@ -26,7 +26,6 @@ def test_ceilings_are_those_that_the_run_carries():
         ceiling__flops_per_s_thread=[98e9],
         ceiling__flops_per_s=[187e9],
         ceiling__low_precision_factor=[2],
-        ceiling__clock_read_ns=[41.5],
         cores=[8],
         cores_usable=[2],
         gpus=[1],
@@ -41,7 +40,6 @@ def test_ceilings_are_those_that_the_run_carries():
         low_precision_factor=2,
         cores=2,
         gpus=1,
-        clock_read_ns=41.5,
     )
     assert fastest_machine(run) == slowest_machine(run) == expected
 
@@ -50,12 +48,11 @@ def test_of_several_machines_there_is_a_fastest_and_a_slowest():
     several = having(
         ceiling__memcpy_bytes_per_s=[5e9, 20e9],
         ceiling__flops_per_s=[3e11, 1e11],
-        ceiling__clock_read_ns=[20, 60],
         cores_usable=[2, 16],
     )
     fastest, slowest = fastest_machine(several), slowest_machine(several)
-    assert fastest == Ceilings(memcpy_bytes_per_s=20e9, flops_per_s=3e11, clock_read_ns=20, cores=16)
-    assert slowest == Ceilings(memcpy_bytes_per_s=5e9, flops_per_s=1e11, clock_read_ns=60, cores=2)
+    assert fastest == Ceilings(memcpy_bytes_per_s=20e9, flops_per_s=3e11, cores=16)
+    assert slowest == Ceilings(memcpy_bytes_per_s=5e9, flops_per_s=1e11, cores=2)
 
 
 @pytest.mark.parametrize("machine", [fastest_machine, slowest_machine])

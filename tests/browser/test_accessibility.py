@@ -10,9 +10,10 @@ from support.example_profiles import control, robot, training
 from support.example_timelines import crowd
 from support.example_variants import sides
 from support.history_series import days
-from ticktree.analysis.comparison import compare, differences
-from ticktree.analysis.experiments import Experiments, Prediction
-from ticktree.analysis.history import history
+from ticktree.analysis.comparison.compare import compare
+from ticktree.analysis.comparison.differences import differences
+from ticktree.analysis.experiments.estimates import Experiments, Prediction
+from ticktree.analysis.history.history import history
 from ticktree.outputs import OUTPUTS, ViewOptions
 from ticktree.outputs.comparison import COMPARISONS
 from ticktree.outputs.history import HISTORIES

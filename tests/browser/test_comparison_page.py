@@ -10,7 +10,8 @@ from test_report_page import HOSTILE
 
 from support.example_profiles import MS, node
 from support.example_variants import sides
-from ticktree.analysis.comparison import compare, differences
+from ticktree.analysis.comparison.compare import compare
+from ticktree.analysis.comparison.differences import differences
 from ticktree.outputs import ViewOptions
 from ticktree.outputs.comparison import COMPARISONS, signed
 from ticktree.outputs.writing import formatting

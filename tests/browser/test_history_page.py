@@ -8,7 +8,7 @@ from itertools import pairwise
 import pytest
 
 from support.history_series import SERVER, days, run
-from ticktree.analysis.history import Commit, history
+from ticktree.analysis.history.history import Commit, history
 from ticktree.outputs import ViewOptions
 from ticktree.outputs.history import HISTORIES
 from ticktree.outputs.writing.visible import visible

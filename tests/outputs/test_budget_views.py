@@ -11,8 +11,10 @@ from markdown_it import MarkdownIt
 from rich.cells import cell_len
 
 import ticktree
-from ticktree.analysis.budgets import Plan, budget_of, check
-from ticktree.analysis.comparison import Difference, compare
+from ticktree.analysis.budgets.check import check
+from ticktree.analysis.budgets.plan import Plan, budget_of
+from ticktree.analysis.comparison.compare import compare
+from ticktree.analysis.comparison.differences import Difference
 from ticktree.outputs import ViewOptions
 from ticktree.outputs.budgets import CHECKS
 from ticktree.outputs.comparison import COMPARISONS

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import pytest
 
 from support.history_series import SERVER, days, run
-from ticktree.analysis.history import Commit, History, Trend, history
+from ticktree.analysis.history.history import Commit, History, Trend, history
 from ticktree.outputs import ViewOptions
 from ticktree.outputs.history import BINARY, HISTORIES
 from ticktree.outputs.history_parts import ROWS, buckets, scale_of, spark

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from support.virtual_programs import Program
-from ticktree.analysis.comparison import compare
+from ticktree.analysis.comparison.compare import compare
 from ticktree.analysis.context import Context
 from ticktree.outputs import OUTPUTS, ViewOptions
 from ticktree.outputs.comparison import COMPARISONS

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from support.example_profiles import MS, node, training
-from ticktree.analysis.comparison import compare
+from ticktree.analysis.comparison.compare import compare
 from ticktree.analysis.context import Context
 from ticktree.outputs import OUTPUTS, ViewOptions
 from ticktree.outputs.comparison import COMPARISONS

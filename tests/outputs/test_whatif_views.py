@@ -8,7 +8,7 @@ import re
 
 import pytest
 
-from ticktree.analysis.experiments import Experiments, Prediction, Slope
+from ticktree.analysis.experiments.estimates import Experiments, Prediction, Slope
 from ticktree.outputs import ViewOptions
 from ticktree.outputs.whatif import WHATIFS
 

@@ -37,10 +37,8 @@ DEFAULTS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("robot", ("robot*", "motor*", "servo*", "joint*", "gripper*", "camera*", "sensor*", "lidar", "teleop*")),
     ("network", ("network", "http*", "grpc", "rpc", "socket*", "request*", "response*", "send", "recv")),
     ("network", ("receive", "upload*", "download*", "round trip", "ping", "communicator")),
-    (
-        "logging",
-        ("log", "logs", "logg*", "tensorboard", "wandb", "checkpoint*", "save*", "metric*", "report"),
-    ),
+    ("logging", ("log", "logs", "logg*", "tensorboard", "wandb", "checkpoint*")),
+    ("logging", ("save*", "metric*", "report")),
 )
 
 # What a request is called (remote/requests.py, instruments/grpc.py): the words of its path are not this program's for
@@ -110,12 +108,6 @@ def within(
 
     The work of another program, for which this program waits, is not a wait of that program. A loop has its parent's
     category: its self time is what the program does between its sections, whatever the name of the loop.
-
-    Args:
-        node: the node.
-        above: the same of its parent.
-        categorize: returns a name's category.
-        is_loop: whether it is a loop.
     """
     is_remote = above.is_remote or node.clock == REMOTE
     waits = node.wait or (above.waits and above.is_remote == is_remote)

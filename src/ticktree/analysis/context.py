@@ -8,10 +8,10 @@ from functools import cached_property
 from ticktree.analysis.bottlenecks import Bottleneck, bottlenecks
 from ticktree.analysis.categories import Categories
 from ticktree.analysis.finding import Claim, Settings
-from ticktree.analysis.line_times import LineTime, line_times
 from ticktree.analysis.loop_views import loop_views, repeated_sections, run_view
 from ticktree.analysis.loops import LoopView, Saving, main_loops
 from ticktree.analysis.machine import gpu_used_during
+from ticktree.analysis.sampled import LineTime, line_times
 from ticktree.analysis.workers.roles import Role, Unit, amount, roles, run_ns, unit_of
 from ticktree.analysis.workers.stragglers import Straggler, in_step, stragglers
 from ticktree.profile import Loop, Profile
@@ -20,12 +20,7 @@ from ticktree.profile.table import sums_of
 
 
 class Context:
-    """A profile with its loops, workers and savings.
-
-    Args:
-        profile: the profile.
-        settings: thresholds of the rules; None for the defaults.
-    """
+    """A profile with its loops, workers and savings; without settings, rules have their default thresholds."""
 
     def __init__(self, profile: Profile, settings: Settings | None = None) -> None:
         self.profile = profile
@@ -97,9 +92,13 @@ class Context:
     def _by_path(self) -> Mapping[str, LoopView]:
         return {view.path: view for view in self.loops}
 
+    def loop_of(self, claim: Claim | None) -> LoopView | None:
+        """Return the loop that a claim is about; None if it is about none with steady ticks."""
+        return self.view_of(claim.path) if claim is not None and claim.path else None
+
     def saving(self, claim: Claim) -> Saving:
         """Return the saving of a claim's loop; for a claim about no loop, that of the run."""
-        view = self.view_of(claim.path) if claim.path else None
+        view = self.loop_of(claim)
         if view is not None:
             used = None if claim.spares_gpu else self.gpu_used(view)
             return view.saving(min(claim.share, 1 - (used or 0.0)) * view.tick_ns)
@@ -117,7 +116,7 @@ class Context:
 
         The set-up and shut-down of a short run are no measure of a long one, so a main loop counts by itself.
         """
-        view = self.view_of(claim.path) if claim.path else None
+        view = self.loop_of(claim)
         if view is None or view in self.main_loops or self.run_ns <= 0:
             return saving.share
         return min(saving.share, saving.ns * view.ticks / view.threads / self.run_ns)

@@ -144,13 +144,7 @@ class Finding:
 def severity_of(
     share: float, *, warning: float = WARNING_SHARE, critical: float = CRITICAL_SHARE
 ) -> Severity:
-    """Return the severity of a saving of `share`: of a tick, of the run, or of something with other limits.
-
-    Args:
-        share: a fraction.
-        warning: the share from which it is a warning.
-        critical: the share from which it is critical.
-    """
+    """Return the severity of a saving of `share`: of a tick, of the run, or of something with other limits."""
     if share >= critical:
         return "critical"
     return "warning" if share >= warning else "info"

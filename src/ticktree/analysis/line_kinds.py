@@ -77,7 +77,16 @@ _LONG = frozenset(
 # What a model is called by, and its methods that only infer. Words of names: `q_net`, `self.target_policy`.
 _MODELS = frozenset({"model", "net", "network", "policy", "actor", "critic", "agent", "qnet"})
 _INFERS = frozenset(
-    {"act", "forward", "predict", "select_action", "choose_action", "get_action", "sample_action", "get_value"}
+    {
+        "act",
+        "forward",
+        "predict",
+        "select_action",
+        "choose_action",
+        "get_action",
+        "sample_action",
+        "get_value",
+    }
 )
 # A loop over these has an input of each at once, as one over the steps of an episode has not.
 _AT_ONCE = frozenset({"envs", "obs", "observations", "states", "images", "robots", "workers"})
@@ -89,34 +98,25 @@ _Lines = Iterator[tuple[int, str]]
 
 
 def noted_lines(stacks: Iterable[SampledStack], source_of: SourceOf) -> NotedLines:
-    """Return the lines of a program, among those in samples, whose source says what their time is spent on.
-
-    Args:
-        stacks: of the program's threads.
-        source_of: returns a file's source.
-    """
+    """Return the lines of a program, among those in samples, whose source says what their time is spent on."""
     sampled: dict[str, set[int]] = defaultdict(set)
     for stack in stacks:
         for line in stack.lines:
             sampled[line.file].add(line.line)
-    noted: dict[tuple[str, int], frozenset[str]] = {}
+    noted: dict[tuple[str, int], frozenset[str]] = defaultdict(frozenset)
     for file, numbers in sampled.items():
         for node in nodes_of(source_of(file)):
-            for number, kind in _kinds_at(node):
+            found = (each for find in _FINDERS.get(type(node), ()) for each in find(node))
+            for number, kind in found:
                 if number in numbers:
-                    noted[file, number] = noted.get((file, number), frozenset()) | {kind}
+                    noted[file, number] |= {kind}
     return noted
-
-
-def _kinds_at(node: ast.AST) -> _Lines:
-    for find in _FINDERS.get(type(node), ()):
-        yield from find(node)
 
 
 def _locks_by_with(node: ast.With) -> _Lines:
     """Yield the lines of a `with` statement, unless its body calls something on the same line."""
     lines = {node.lineno, *(item.context_expr.lineno for item in node.items)}
-    calls = (inner for statement in node.body for inner in ast.walk(statement) if isinstance(inner, ast.Call))
+    calls = (inner for inner in _inside(node.body) if isinstance(inner, ast.Call))
     for number in lines - {call.lineno for call in calls}:
         yield number, LOCK
 
@@ -124,7 +124,7 @@ def _locks_by_with(node: ast.With) -> _Lines:
 def _calls(node: ast.Call) -> _Lines:
     owner, _, name = _dotted(node.func).rpartition(".")
     if name == "acquire" and owner:
-        yield from ((number, LOCK) for number in range(node.lineno, (node.end_lineno or node.lineno) + 1))
+        yield from _all_lines(node, LOCK)
     if name in _BY_NAME:
         yield node.lineno, _BY_NAME[name]
     if name in _DUMPS:
@@ -135,11 +135,8 @@ def _calls(node: ast.Call) -> _Lines:
         yield node.lineno, CONVERSION
     if name == "collect" and owner.endswith("gc"):
         yield node.lineno, COLLECT
-    if (
-        name in _LOGS
-        and "log" in owner.lower()
-        and any(isinstance(each, ast.JoinedStr) for each in node.args)
-    ):
+    is_log = name in _LOGS and "log" in owner.lower()
+    if is_log and any(isinstance(each, ast.JoinedStr) for each in node.args):
         yield node.lineno, EAGER_LOG
     if name == "choice" and owner.endswith("random") and any(map(_is_without_replacement, node.keywords)):
         yield node.lineno, PERMUTATION
@@ -157,7 +154,7 @@ def _is_without_replacement(keyword: ast.keyword) -> bool:
 def _permutations(node: ast.Subscript) -> _Lines:
     """Yield the line of `rng.permutation(n)[:k]`, which shuffles all to take a few."""
     call, index = node.value, node.slice
-    name = _dotted(call.func).rpartition(".")[2] if isinstance(call, ast.Call) else ""
+    name = _name(call.func) if isinstance(call, ast.Call) else ""
     if name in ("permutation", "randperm") and isinstance(index, ast.Slice) and index.lower is None:
         yield call.lineno, PERMUTATION
 
@@ -182,11 +179,11 @@ def _arrays_of_lists(function: ast.FunctionDef | ast.Module) -> _Lines:
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "append"
     }
     for node in inner:
-        if isinstance(node, ast.Call) and node.args and makes_an_array(_dotted(node.func).rpartition(".")[2]):
+        if isinstance(node, ast.Call) and node.args and makes_an_array(_name(node.func)):
             of = node.args[0]
             is_made_here = isinstance(of, ast.ListComp | ast.GeneratorExp) and _is_of_numbers(of)
             if isinstance(of, ast.Call):
-                is_made_here = _dotted(of.func).rpartition(".")[2] in _LISTS
+                is_made_here = _name(of.func) in _LISTS
             if is_made_here or (isinstance(of, ast.Name | ast.Attribute) and _dotted(of) in lists):
                 yield node.lineno, ARRAY_OF_LIST
                 yield of.lineno, ARRAY_OF_LIST
@@ -196,31 +193,31 @@ def _draws_from_deques(module: ast.Module) -> _Lines:
     """Yield the lines that draw items of a deque at random: each is searched for from the nearer end."""
     inner = list(ast.walk(module))
     deques = {
-        _dotted(target).rpartition(".")[2]
+        _name(target)
         for node in inner
         if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call)
-        if _dotted(node.value.func).rpartition(".")[2] == "deque"
+        if _name(node.value.func) == "deque"
         for target in node.targets
     }
     for node in inner:
         if isinstance(node, ast.Call) and node.args:
             owner, _, name = _dotted(node.func).rpartition(".")
             is_drawn = name in _DRAWS and owner.endswith(("random", "rng"))
-            if is_drawn and _dotted(node.args[0]).rpartition(".")[2] in deques:
+            if is_drawn and _name(node.args[0]) in deques:
                 yield node.lineno, DEQUE
 
 
 def _polls(node: ast.While) -> _Lines:
     """Yield the line of the sleep of a loop that does nothing but ask whether something is done, and sleep."""
     asked = list(ast.walk(node.test))
-    called = {_dotted(each.func).rpartition(".")[2] for each in asked if isinstance(each, ast.Call)}
+    called = {_name(each.func) for each in asked if isinstance(each, ast.Call)}
     is_timed = called & _CLOCKS or any(
         isinstance(each, ast.Lt | ast.LtE | ast.Gt | ast.GtE) for each in asked
     )
     if is_timed or len(node.body) > 1 or not any(isinstance(each, ast.Name) for each in asked):
         return
     sleep = node.body[0].value if isinstance(node.body[0], ast.Expr) else None
-    if isinstance(sleep, ast.Call) and _dotted(sleep.func).rpartition(".")[2] == "sleep":
+    if isinstance(sleep, ast.Call) and _name(sleep.func) == "sleep":
         yield sleep.lineno, POLL
 
 
@@ -229,7 +226,7 @@ def _growing_arrays(node: ast.Assign) -> _Lines:
     call = node.value
     if not (len(node.targets) == 1 and isinstance(call, ast.Call) and call.args):
         return
-    if _dotted(call.func).rpartition(".")[2] in _JOINS:
+    if _name(call.func) in _JOINS:
         first = call.args[0]
         joined = first.elts if isinstance(first, ast.List | ast.Tuple) else [first]
         if ast.unparse(node.targets[0]) in map(ast.unparse, joined):
@@ -311,9 +308,7 @@ def _element_loops(node: ast.For) -> _Lines:
     within = [each for each in ast.walk(node) if isinstance(each, ast.For)]
     pairs = [each for each in within[1:] if _is_of_pairs(node, each)]
     if pairs or _is_of_elements(node):
-        yield from (
-            (number, ELEMENT_LOOP) for number in range(node.lineno, (node.end_lineno or node.lineno) + 1)
-        )
+        yield from _all_lines(node, ELEMENT_LOOP)
 
 
 def _is_of_elements(node: ast.For) -> bool:
@@ -321,7 +316,7 @@ def _is_of_elements(node: ast.For) -> bool:
     over = _dotted(node.iter.func) if isinstance(node.iter, ast.Call) else ""
     if over not in ("range", "reversed", "enumerate") or not _is_of_numbers(node):
         return False
-    inner = [each for statement in node.body for each in ast.walk(statement)]
+    inner = _inside(node.body)
     if any(isinstance(each, ast.MatMult | ast.Slice) for each in inner):
         return False  # of rows, or of batches
     return any(isinstance(each, ast.Subscript) and _names(node.target) & _names(each.slice) for each in inner)
@@ -329,13 +324,12 @@ def _is_of_elements(node: ast.For) -> bool:
 
 def _is_of_pairs(outer: ast.For, inner: ast.For) -> bool:
     """Return whether two loops, one in the other, do one short computation for each pair of their items."""
-    body = [each for statement in outer.body for each in ast.walk(statement)]
+    body = _inside(outer.body)
     if any(isinstance(each, ast.MatMult | _OTHER_CODE) for each in body):
         return False
     if not all(_is_short(each) for each in body if isinstance(each, ast.Call) and each is not inner.iter):
         return False
-    within = [each for statement in inner.body for each in ast.walk(statement)]
-    both = [each for each in within if isinstance(each, ast.BinOp | ast.Subscript | ast.Call)]
+    both = [each for each in _inside(inner.body) if isinstance(each, ast.BinOp | ast.Subscript | ast.Call)]
     return any(_names(outer.target) & _names(each) and _names(inner.target) & _names(each) for each in both)
 
 
@@ -349,13 +343,26 @@ def _is_of_numbers(node: ast.AST) -> bool:
     """Return whether code computes with numbers and calls nothing else."""
     return all(
         not isinstance(each, _OTHER_CODE)
-        and not (isinstance(each, ast.Call) and _dotted(each.func).rpartition(".")[2] not in _OF_NUMBERS)
+        and not (isinstance(each, ast.Call) and _name(each.func) not in _OF_NUMBERS)
         for each in ast.walk(node)
     )
 
 
 def _names(node: ast.AST) -> set[str]:
     return {each.id for each in ast.walk(node) if isinstance(each, ast.Name)}
+
+
+def _name(node: ast.expr) -> str:
+    """Return the name of what is called, without what it is an attribute of."""
+    return _dotted(node).rpartition(".")[2]
+
+
+def _inside(body: Iterable[ast.stmt]) -> list[ast.AST]:
+    return [each for statement in body for each in ast.walk(statement)]
+
+
+def _all_lines(node: ast.Call | ast.For, kind: str) -> _Lines:
+    yield from ((number, kind) for number in range(node.lineno, (node.end_lineno or node.lineno) + 1))
 
 
 def _dotted(node: ast.expr) -> str:

@@ -27,24 +27,12 @@ ALIKE_SHARE = 0.75
 
 
 def run_view(profile: Profile, categorize: Categorize, names: ShortNames | None = None) -> LoopView:
-    """Return the whole run as one tick, with every node of the tree, including those of its loops.
-
-    Args:
-        profile: what was recorded.
-        categorize: returns a name's category.
-        names: the nodes' short names; None to compute them.
-    """
+    """Return the whole run as one tick, with every node of the tree, including those of its loops."""
     return _view(None, paths.ROOT, profile, categorize, names or ShortNames(profile.root))
 
 
 def repeated_sections(run: LoopView, profile: Profile, categorize: Categorize) -> list[LoopView]:
-    """Return the sections with ten or more calls, outside loops and outside one another, as loops.
-
-    Args:
-        run: of the profile.
-        profile: what was recorded.
-        categorize: returns a name's category.
-    """
+    """Return the sections with ten or more calls, outside loops and outside one another, as loops."""
     found = []
     inside: set[str] = set()  # a loop or one of those
     for section in run.sections[1:]:  # parents before their children
@@ -65,40 +53,25 @@ def loop_views(profile: Profile, categorize: Categorize, names: ShortNames | Non
 
     Loops that miss ticks or do not reach their rate come first, then those of the main process's main thread, then the
     busiest.
-
-    Args:
-        profile: what was recorded.
-        categorize: returns a name's category.
-        names: the nodes' short names; None to compute them.
     """
     names = names or ShortNames(profile.root)
-    return _ordered(
-        [
-            _view(loop, path, profile, categorize, names)
-            for path, loop in profile.loops.items()
-            if loop.stats.count and loop.stats.sum_ns > 0
-        ]
-    )
+    steady = {
+        path: loop for path, loop in profile.loops.items() if loop.stats.count and loop.stats.sum_ns > 0
+    }
+    return _ordered([_view(loop, path, profile, categorize, names) for path, loop in steady.items()])
 
 
 def _ordered(found: Sequence[LoopView]) -> list[LoopView]:
-    order = [
-        (not view.fails, not view.on_main_thread, rank, view.path, view)
-        for rank, alike in enumerate(_alike(found))
-        for view in alike
-    ]
-    return [view for *_, view in sorted(order, key=lambda entry: entry[:-1])]
-
-
-def _alike(found: Sequence[LoopView]) -> list[list[LoopView]]:
-    """Groups of equally busy loops, the busiest first."""
-    groups: list[list[LoopView]] = []
+    """Order loops; those that are equally busy, of which the busiest come first, by path."""
+    ranks: dict[str, int] = {}
+    rank, busiest_ns = 0, 0.0
     for view in sorted(found, key=lambda view: -view.all_busy_ns):
-        if groups and view.all_busy_ns >= ALIKE_SHARE * groups[-1][0].all_busy_ns:
-            groups[-1].append(view)
-        else:
-            groups.append([view])
-    return groups
+        if view.all_busy_ns < ALIKE_SHARE * busiest_ns or not ranks:
+            rank, busiest_ns = rank + 1, view.all_busy_ns
+        ranks[view.path] = rank
+    return sorted(
+        found, key=lambda view: (not view.fails, not view.on_main_thread, ranks[view.path], view.path)
+    )
 
 
 def counts(node: Node) -> float:
@@ -128,11 +101,9 @@ def _view(
     node = profile.root.at(path)
     writers = [writer for writer, share in node.by_writer.items() if share.count]
     is_main = not profile.writers or not loop or any(writer in _main_writers(profile) for writer in writers)
-    view = LoopView(loop, path, 1, 1, max(1, len(writers)), is_main, names)
-    view.ticks, whole_ns = (1, node.total_ns) if view.is_run else (node.steady.count, node.steady.sum_ns)
-    if loop is not None:
-        view.ticks, whole_ns = loop.stats.count, loop.stats.sum_ns
-    view.tick_ns = max(0, whole_ns) / view.ticks
+    steady = node.steady if loop is None else loop.stats
+    ticks, whole_ns = (steady.count, steady.sum_ns) if path or loop is not None else (1, node.total_ns)
+    view = LoopView(loop, path, ticks, max(0, whole_ns) / ticks, max(1, len(writers)), is_main, names)
     inside = _within(profile, path, categorize)
     waiting = [_Visit(path, node, None, 1.0, 0.0, loop is not None, _is_remote(node), inside)]
     while waiting:

@@ -12,7 +12,7 @@ from typing import Any
 
 from ticktree.profile import Loop, Node, Stats, Waker, Wakes
 from ticktree.profile import path as paths
-from ticktree.profile.measures import HOST
+from ticktree.profile.measures import HOST, rates
 from ticktree.profile.short_names import ShortNames
 from ticktree.profile.table import sums_of
 
@@ -176,9 +176,8 @@ class SectionView:
     @property
     def is_parallel(self) -> bool:
         """Whether more of it runs concurrently with the loop than on its path."""
-        return self.concurrent_ns > 0 and self.self_ns < CONCURRENT_SHARE * (
-            self.self_ns + self.concurrent_ns
-        )
+        both_ns = self.self_ns + self.concurrent_ns
+        return self.concurrent_ns > 0 and self.self_ns < CONCURRENT_SHARE * both_ns
 
     @property
     def has_sections(self) -> bool:
@@ -212,21 +211,20 @@ class SectionView:
     @property
     def bytes_per_call(self) -> float | None:
         """The bytes that it declares; None if it declares none."""
-        work, calls = self.node.work, self.node.count
-        return work.bytes / calls if work is not None and work.bytes and calls else None
+        return self._per_call(self.node.work.bytes if self.node.work is not None else 0)
 
     @property
     def items_per_call(self) -> float | None:
         """The items that it declares; None if it declares none."""
-        work, calls = self.node.work, self.node.count
-        return work.items / calls if work is not None and work.items and calls else None
+        return self._per_call(self.node.work.items if self.node.work is not None else 0)
+
+    def _per_call(self, amount: int) -> float | None:
+        return amount / self.node.count if amount and self.node.count else None
 
     @property
     def bytes_per_s(self) -> float | None:
         """The rate of the bytes that it declares, warm-up included; None if it declares none."""
-        if self.node.work is None or not self.node.work.bytes or self.node.total_ns <= 0:
-            return None
-        return self.node.work.bytes * NS_PER_SECOND / self.node.total_ns
+        return rates(self.node.work, self.node.total_ns).bytes_per_s
 
     @property
     def waited_ns(self) -> Mapping[str, int]:
@@ -300,11 +298,8 @@ class LoopView:
     @property
     def misses(self) -> bool:
         """Whether the loop misses more than one tick in a thousand."""
-        return (
-            self.loop is not None
-            and self.loop.missed > MISSES_SHARE * self.ticks
-            and not self.is_paced_unseen
-        )
+        missed = self.loop.missed if self.loop is not None else 0
+        return missed > MISSES_SHARE * self.ticks and not self.is_paced_unseen
 
     @property
     def lags(self) -> bool:
@@ -415,11 +410,9 @@ def main_loops(found: Sequence[LoopView]) -> list[LoopView]:
     Of a loop in another one that it fills, the inner one.
     """
     failing = [view for view in found if view.fails]
-    busiest_ns = max((view.all_busy_ns for view in found), default=0.0)
+    least_ns = MAIN_SHARE * max((view.all_busy_ns for view in found), default=0.0)
     busy = [
-        view
-        for view in found
-        if not view.fails and view.all_busy_ns >= MAIN_SHARE * busiest_ns and not _is_filled(view)
+        view for view in found if not view.fails and view.all_busy_ns >= least_ns and not _is_filled(view)
     ]
     return failing + busy[: max(0, MAIN_LOOPS - len(failing))]
 

@@ -58,11 +58,10 @@ class Machine:
     @property
     def cores(self) -> int | float | None:
         """How many cores the run may use."""
-        usable = self._profile.metadata.get("cores_usable") or self._profile.metadata.get(
-            "cores", frozenset()
-        )
-        known = [value for value in usable if isinstance(value, (int, float)) and not isinstance(value, bool)]
-        return known[0] if len(known) == 1 and len(usable) == 1 and known[0] > 0 else None
+        metadata = self._profile.metadata
+        usable = metadata.get("cores_usable") or metadata.get("cores", frozenset())
+        known = _numbers(usable)
+        return known[0] if len(known) == len(usable) == 1 and known[0] > 0 else None
 
     @property
     def free_cores(self) -> float | None:
@@ -103,10 +102,6 @@ def gpu_used_during(profile: Profile, windows: Windows) -> float | None:
     """Return the share of time in which the busiest GPU had something to do while a section was called.
 
     None where fewer than three of the driver's readings lie between its first call and its last.
-
-    Args:
-        profile: the profile.
-        windows: of the section.
     """
     if not windows.counts:
         return None
@@ -133,14 +128,11 @@ def is_contended(machine: Machine) -> bool:
     return waiting >= WAITING_SHARE and others >= LEAST_OTHERS
 
 
-def lacks_cores(machine: Machine) -> bool:
-    """Return whether the run waited for cores, which alone may make its ticks late or slow."""
-    return is_contended(machine) or (machine.is_one and is_oversubscribed(machine))
-
-
 def doubt_of(machine: Machine) -> str:
-    """Return why a run lacked cores."""
-    return "contended" if is_contended(machine) else "oversubscribed"
+    """Return why the run waited for cores, which alone may make its ticks late or slow; "" if it did not."""
+    if is_contended(machine):
+        return "contended"
+    return "oversubscribed" if machine.is_one and is_oversubscribed(machine) else ""
 
 
 def others_varied(machine: Machine) -> bool:
@@ -187,7 +179,6 @@ class Ceilings:
         low_precision_factor: how many times as fast as float32 narrower formats are at most (bfloat16, float16).
         cores: number of cores that the run could use.
         gpus: number of GPUs that the system reported; 0 does not mean that there is none.
-        clock_read_ns: cost of reading the clock.
     """
 
     memcpy_bytes_per_s: float | None = None
@@ -199,34 +190,28 @@ class Ceilings:
     low_precision_factor: float = 1.0
     cores: int = 1
     gpus: int = 0
-    clock_read_ns: float | None = None
 
 
 def fastest_machine(profile: Profile) -> Ceilings | None:
     """Return ceilings that no machine of a profile exceeds; None if the profile has no ceilings."""
-    return _ceilings(profile, max, min)
+    return _ceilings(profile, max)
 
 
 def slowest_machine(profile: Profile) -> Ceilings | None:
     """Return ceilings that every machine of a profile reaches; None if the profile has no ceilings."""
-    return _ceilings(profile, min, max)
+    return _ceilings(profile, min)
 
 
-def _ceilings(profile: Profile, of_speed: _Choice, of_cost: _Choice) -> Ceilings | None:
-    """Return the ceilings in a profile's metadata, with one chosen value per key.
-
-    Args:
-        profile: of one machine or several.
-        of_speed: chooses among rates and sizes, where more is faster.
-        of_cost: chooses among times, where less is faster.
-    """
+def _ceilings(profile: Profile, choice: _Choice) -> Ceilings | None:
+    """Return the ceilings in a profile's metadata; of several machines, the one that `choice` returns for each key."""
     facts = profile.metadata
     if not any(key.startswith("ceiling.") for key in facts):
         return None
 
-    def one(key: str, of: _Choice = of_speed) -> float | None:
-        known = _positive(facts.get(key, ()))
-        return of(known) if known else None
+    def one(key: str, choose: _Choice = choice) -> float | None:
+        # Metadata may come from an untrusted file.
+        known = [float(value) for value in _numbers(facts.get(key, ())) if 0 < value < 1e300]
+        return choose(known) if known else None
 
     return Ceilings(
         memcpy_bytes_per_s=one("ceiling.memcpy_bytes_per_s"),
@@ -238,14 +223,11 @@ def _ceilings(profile: Profile, of_speed: _Choice, of_cost: _Choice) -> Ceilings
         low_precision_factor=max(1.0, one("ceiling.low_precision_factor") or 1.0),
         cores=_whole(one("cores_usable") or one("cores")) or 1,
         gpus=_whole(one("gpus", max)) or 0,  # a part of no speed: there is one, or there is none
-        clock_read_ns=one("ceiling.clock_read_ns", of_cost),
     )
 
 
-def _positive(values: Iterable[object]) -> list[float]:
-    """Return those of `values` that are positive numbers: metadata may come from an untrusted file."""
-    numbers = [v for v in values if isinstance(v, (int, float)) and not isinstance(v, bool)]
-    return [float(number) for number in numbers if 0 < number < 1e300]
+def _numbers(values: Iterable[object]) -> list[int | float]:
+    return [each for each in values if isinstance(each, (int, float)) and not isinstance(each, bool)]
 
 
 def _whole(number: float | None) -> int | None:

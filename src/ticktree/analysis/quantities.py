@@ -5,25 +5,19 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import Literal, TypeAlias
 
 _QUANTITY = re.compile(r"\s*([0-9][0-9_]*(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?|\.[0-9]+)\s*([^\W\d_]*|%)\s*")
 
 _TIMES = {"ns": 1.0, "us": 1e3, "µs": 1e3, "μs": 1e3, "ms": 1e6, "s": 1e9, "min": 60e9, "h": 3600e9}
-_SIZES = {
-    "B": 1.0,
-    "kB": 1e3,
-    "KB": 1e3,
-    "MB": 1e6,
-    "GB": 1e9,
-    "TB": 1e12,
-    "KiB": 2.0**10,
-    "MiB": 2.0**20,
-    "GiB": 2.0**30,
-    "TiB": 2.0**40,
-}
+_SIZES = {"B": 1.0, "kB": 1e3, "KB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12}
+_SIZES |= {"KiB": 2.0**10, "MiB": 2.0**20, "GiB": 2.0**30, "TiB": 2.0**40}
 _RATES = {"Hz": 1.0, "kHz": 1e3, "MHz": 1e6}
 _PARTS = {"%": 0.01, "": 1.0}
+# What they should be, for messages.
+_TIME, _SIZE = 'a time such as "25 ms"', 'an amount of memory such as "100 MB"'
+_RATE, _PART = 'a rate such as "30 Hz"', 'a share such as "5%" or 0.05'
 
 
 def duration_ns(value: object) -> int:
@@ -32,7 +26,7 @@ def duration_ns(value: object) -> int:
     Raises:
         ValueError: `value` is not a time; the message has an example.
     """
-    return round(_parsed(value, _TIMES, 'a time such as "25 ms"'))
+    return round(_parsed(value, _TIMES, _TIME))
 
 
 def size_bytes(value: object) -> int:
@@ -41,7 +35,7 @@ def size_bytes(value: object) -> int:
     Raises:
         ValueError: `value` is not one.
     """
-    return round(_parsed(value, _SIZES, 'an amount of memory such as "100 MB"'))
+    return round(_parsed(value, _SIZES, _SIZE))
 
 
 def rate_hz(value: object) -> float:
@@ -50,7 +44,7 @@ def rate_hz(value: object) -> float:
     Raises:
         ValueError: `value` is not one.
     """
-    return _parsed(value, _RATES, 'a rate such as "30 Hz"')
+    return _parsed(value, _RATES, _RATE)
 
 
 def part(value: object) -> float:
@@ -59,7 +53,7 @@ def part(value: object) -> float:
     Raises:
         ValueError: `value` is not one.
     """
-    return _parsed(value, _PARTS, 'a share such as "5%" or 0.05')
+    return _parsed(value, _PARTS, _PART)
 
 
 def _parsed(value: object, units: Mapping[str, float], what: str) -> float:
@@ -82,89 +76,63 @@ _ITEMS = re.compile(r"(?P<amount>.*?)\s*(?:items)?/s")
 
 
 def amount(value: object, units: Sequence[Unit]) -> tuple[float, Unit]:
-    """Return a limit as a number, and the first of `units` in which it can be.
-
-    Args:
-        value: From a configuration, such as "25 ms" or 3.
-        units: The possible units.
+    """Return a limit, such as "25 ms" or 3, as a number, and the first of `units` in which it can be.
 
     Raises:
         ValueError: It is in none of them; the message has the expected form.
     """
-    reasons = []
     for unit in units:
-        try:
-            return _READERS[unit](value), unit
-        except ValueError as error:
-            reasons.append(_wanted(str(error)))
-    raise ValueError(f"should be {' or '.join(reasons)}, not {value!r:.60}")
-
-
-def _wanted(reason: str) -> str:
-    """Of "should be a time, not 3" what it should be."""
-    return reason.removeprefix("should be ").rpartition(", not ")[0]
+        with suppress(ValueError):
+            return _READERS[unit][0](value), unit
+    wanted = " or ".join(_READERS[unit][1] for unit in units)
+    raise ValueError(f"should be {wanted}, not {value!r:.60}")
 
 
 def _number(value: object) -> float:
-    if isinstance(value, (int, float, str)) and not isinstance(value, bool):
-        try:
-            number = float(value)
-        except ValueError:
-            number = math.nan
-        if math.isfinite(number):
-            return number
-    raise ValueError(f"should be a number, not {value!r:.60}")
+    number = (
+        float(value) if isinstance(value, (int, float, str)) and not isinstance(value, bool) else math.nan
+    )
+    if not math.isfinite(number):
+        raise ValueError
+    return number
 
 
 def _count(value: object) -> float:
-    try:
-        number = _number(value)
-    except ValueError:
-        number = -1.0
+    number = _number(value)
     if number < 0 or number != int(number):
-        raise ValueError(f"should be a whole number, not {value!r:.60}")
+        raise ValueError
     return number
 
 
 def _frequency(value: object) -> float:
-    try:
+    with suppress(ValueError):
         return _number(value)
-    except ValueError:
-        return rate_hz(value)
+    return rate_hz(value)
 
 
 def _bytes_a_second(value: object) -> float:
     text = value if isinstance(value, str) else ""
-    try:
-        return float(size_bytes(text.removesuffix("/s").strip() if text.endswith("/s") else ""))
-    except ValueError:
-        raise ValueError(f'should be a rate such as "4 GB/s", not {value!r:.60}') from None
+    return float(size_bytes(text.removesuffix("/s").strip() if text.endswith("/s") else ""))
 
 
 def _flops_a_second(value: object) -> float:
-    match = _FLOPS.fullmatch(value) if isinstance(value, str) else None
-    try:
-        return _number(match["amount"] if match else "") * _PREFIXES[match["prefix"] if match else ""]
-    except ValueError:
-        raise ValueError(f'should be "2 GFLOP/s", not {value!r:.60}') from None
+    match = _FLOPS.fullmatch(str(value))
+    return _number(match["amount"] if match else "") * _PREFIXES[match["prefix"] if match else ""]
 
 
 def _items_a_second(value: object) -> float:
-    match = _ITEMS.fullmatch(value) if isinstance(value, str) else None
-    try:
-        return _number(match["amount"] if match else "")
-    except ValueError:
-        raise ValueError(f'should be "5000 items/s", not {value!r:.60}') from None
+    match = _ITEMS.fullmatch(str(value))
+    return _number(match["amount"] if match else "")
 
 
-_READERS: Mapping[Unit, Callable[[object], float]] = {
-    "ns": duration_ns,
-    "share": part,
-    "count": _count,
-    "Hz": _frequency,
-    "bytes": size_bytes,
-    "bytes/s": _bytes_a_second,
-    "FLOP/s": _flops_a_second,
-    "items/s": _items_a_second,
-    "number": _number,
+_READERS: Mapping[Unit, tuple[Callable[[object], float], str]] = {
+    "ns": (duration_ns, _TIME),
+    "share": (part, _PART),
+    "count": (_count, "a whole number"),
+    "Hz": (_frequency, _RATE),
+    "bytes": (size_bytes, _SIZE),
+    "bytes/s": (_bytes_a_second, 'a rate such as "4 GB/s"'),
+    "FLOP/s": (_flops_a_second, '"2 GFLOP/s"'),
+    "items/s": (_items_a_second, '"5000 items/s"'),
+    "number": (_number, "a number"),
 }

@@ -21,54 +21,21 @@ from ticktree.analysis.finding import (
     severity_of_missed,
 )
 from ticktree.analysis.loops import Saving
-from ticktree.analysis.rules.changes import DriftRule, PhaseChangeRule
-from ticktree.analysis.rules.copies import CopiedTwiceRule, ListOfArraysRule
-from ticktree.analysis.rules.deadlines import (
-    FixedSleepRule,
-    LateWakeRule,
-    MissedDeadlineRule,
-    SpikesRule,
-    TooFewTicksRule,
-)
-from ticktree.analysis.rules.lines import HotLineRule
-from ticktree.analysis.rules.locks import GilRule, LockConvoyRule
-from ticktree.analysis.rules.machine import ContendedRule, OversubscribedRule, ThrottledRule
-from ticktree.analysis.rules.memory import (
-    AllocationRule,
-    GarbageCollectionRule,
-    GpuMemoryRule,
-    MemoryGrowthRule,
-    MemoryRule,
-)
-from ticktree.analysis.rules.queues import FullQueueRule, StarvedRule
-from ticktree.analysis.rules.robot import (
-    BufferCopiesRule,
-    GuidanceRule,
-    HorizonRule,
-    PreprocessingRule,
-    QueueMergeRule,
-    RoundTripRule,
-)
-from ticktree.analysis.rules.sections import BlockingWritesRule, CriticalRule, EvaluationRule, SlowRule
-from ticktree.analysis.rules.tasks import BlockedEventLoopRule
-from ticktree.analysis.rules.torch import (
-    AnomalyDetectionRule,
-    GpuWaitRule,
-    LateCompilationRule,
-    NoCompilationRule,
-    PageableCopiesRule,
-    RecompilationRule,
-    SlowLoaderRule,
-    SmallMinibatchesRule,
-    UnusedGradientsRule,
-)
-from ticktree.analysis.rules.work import ImpossibleRateRule, SlowRateRule
-from ticktree.analysis.rules.workers import (
-    IdleWorkerRule,
-    ImbalanceRule,
-    StragglerRule,
-    TransportRule,
-    UnevenTasksRule,
+from ticktree.analysis.rules import (
+    changes,
+    copies,
+    deadlines,
+    lines,
+    locks,
+    machine,
+    memory,
+    queues,
+    robot,
+    sections,
+    tasks,
+    torch,
+    work,
+    workers,
 )
 from ticktree.analysis.third_party import Loaded, Rule, found_by, installed, load
 from ticktree.profile import Profile
@@ -86,55 +53,55 @@ EXPLAINED_SHARE = 0.5
 
 # In the order of findings that save equally much.
 RULES: Sequence[Rule] = (
-    FixedSleepRule(),
-    MissedDeadlineRule(),
-    LateWakeRule(),
-    SpikesRule(),
-    TransportRule(),
-    LockConvoyRule(),
-    GilRule(),
-    BlockedEventLoopRule(),
-    StragglerRule(),
-    ImbalanceRule(),
-    UnevenTasksRule(),
-    IdleWorkerRule(),
-    StarvedRule(),
-    FullQueueRule(),
-    AnomalyDetectionRule(),
-    UnusedGradientsRule(),
-    SlowLoaderRule(),
-    PageableCopiesRule(),
-    GpuWaitRule(),
-    SmallMinibatchesRule(),
-    HotLineRule(),
-    ListOfArraysRule(),
-    CopiedTwiceRule(),
-    AllocationRule(),
-    BlockingWritesRule(),
-    EvaluationRule(),
-    PreprocessingRule(),
-    HorizonRule(),
-    GuidanceRule(),
-    QueueMergeRule(),
-    BufferCopiesRule(),
-    RoundTripRule(),
-    NoCompilationRule(),
-    TooFewTicksRule(),
-    ImpossibleRateRule(),
-    SlowRateRule(),
-    CriticalRule(),
-    SlowRule(),
-    MemoryRule(),
-    MemoryGrowthRule(),
-    GpuMemoryRule(),
-    OversubscribedRule(),
-    ContendedRule(),
-    ThrottledRule(),
-    LateCompilationRule(),
-    RecompilationRule(),
-    GarbageCollectionRule(),
-    PhaseChangeRule(),
-    DriftRule(),
+    deadlines.FixedSleepRule(),
+    deadlines.MissedDeadlineRule(),
+    deadlines.LateWakeRule(),
+    deadlines.SpikesRule(),
+    workers.TransportRule(),
+    locks.LockConvoyRule(),
+    locks.GilRule(),
+    tasks.BlockedEventLoopRule(),
+    workers.StragglerRule(),
+    workers.ImbalanceRule(),
+    workers.UnevenTasksRule(),
+    workers.IdleWorkerRule(),
+    queues.StarvedRule(),
+    queues.FullQueueRule(),
+    torch.AnomalyDetectionRule(),
+    torch.UnusedGradientsRule(),
+    torch.SlowLoaderRule(),
+    torch.PageableCopiesRule(),
+    torch.GpuWaitRule(),
+    torch.SmallMinibatchesRule(),
+    lines.HotLineRule(),
+    copies.ListOfArraysRule(),
+    copies.CopiedTwiceRule(),
+    memory.AllocationRule(),
+    sections.BlockingWritesRule(),
+    sections.EvaluationRule(),
+    robot.PreprocessingRule(),
+    robot.HorizonRule(),
+    robot.GuidanceRule(),
+    robot.QueueMergeRule(),
+    robot.BufferCopiesRule(),
+    robot.RoundTripRule(),
+    torch.NoCompilationRule(),
+    deadlines.TooFewTicksRule(),
+    work.ImpossibleRateRule(),
+    work.SlowRateRule(),
+    sections.CriticalRule(),
+    sections.SlowRule(),
+    memory.MemoryRule(),
+    memory.MemoryGrowthRule(),
+    memory.GpuMemoryRule(),
+    machine.OversubscribedRule(),
+    machine.ContendedRule(),
+    machine.ThrottledRule(),
+    torch.LateCompilationRule(),
+    torch.RecompilationRule(),
+    memory.GarbageCollectionRule(),
+    changes.PhaseChangeRule(),
+    changes.DriftRule(),
 )
 
 
@@ -143,10 +110,7 @@ def findings(
 ) -> list[Finding]:
     """Return the findings of a profile: wrong numbers first, then by kind, severity and saving.
 
-    Args:
-        profile: the profile.
-        settings: thresholds of the rules; None for the defaults.
-        rules: the rules; None for all, those of other distributions included.
+    Without `rules`, they are those of all rules, those of other distributions included.
     """
     return found_in(Context(profile, settings), rules)
 
@@ -181,7 +145,7 @@ def _whole(key: str, value: str | float) -> str | int | float:
 def _severity(claim: Claim, impact: float, saving: Saving, context: Context) -> Severity:
     """Return the severity: by the saving, or by the missed ticks that it would avoid, if that is more."""
     severity = severity_of(impact)
-    view = context.view_of(claim.path) if claim.path else None
+    view = context.loop_of(claim)
     if view is None or view.loop is None or not view.misses or view.loop.lateness is None:
         return severity
     if saving.removed_ns < (view.loop.lateness.mean_ns or 0):
@@ -259,17 +223,15 @@ def explained(name: str) -> Explained:
     """Return what the rule called `name` is about."""
     rule = next((rule for rule in RULES if rule.name == name), None)
     if rule is not None:
-        return Explained(_of_ours(rule), f"docs/rules/{name}.md")
-    found = (other.rule for other in others() if other.rule is not None)
-    theirs = next((rule for rule in found if rule.name == name), None)
-    return Explained(_first_paragraph(type(theirs)) if theirs is not None else "", "")
+        about, finds = _documented(rule)
+        first, _, _ = finds.partition(_SEE)
+        about = f"{about} It {first[:1].lower()}{first[1:]}." if first else about
+        return Explained(about, f"docs/rules/{name}.md")
+    theirs = (other.rule for other in others() if other.rule is not None and other.rule.name == name)
+    return Explained(next((_documented(rule)[0] for rule in theirs), ""), "")
 
 
-def _of_ours(rule: Rule) -> str:
-    about, _, finds = (inspect.getdoc(type(rule)) or "").partition("\n\n")
-    first, _, _ = " ".join(finds.split()).partition(_SEE)
-    return " ".join(f"{about} It {first[:1].lower()}{first[1:]}.".split()) if first else about
-
-
-def _first_paragraph(documented: object) -> str:
-    return " ".join((inspect.getdoc(documented) or "").split("\n\n")[0].split())
+def _documented(rule: Rule) -> tuple[str, str]:
+    """Return the first paragraph of a rule's docstring, and the rest."""
+    about, _, rest = (inspect.getdoc(type(rule)) or "").partition("\n\n")
+    return " ".join(about.split()), " ".join(rest.split())

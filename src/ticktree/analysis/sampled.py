@@ -1,4 +1,4 @@
-"""What self time consists of: the functions and lines in its stack samples.
+"""What self time consists of: the functions and lines in its stack samples, and how much of it is at lines of note.
 
 Rows are inferred: they divide the node's self time in proportion to the samples.
 """
@@ -6,12 +6,22 @@ Rows are inferred: they divide the node's self time in proportion to the samples
 from __future__ import annotations
 
 import math
-from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
+from ticktree.analysis.loops import LoopView, SectionView
 from ticktree.profile import CodeLine, Profile, SampledStack, Samples, Weight
-from ticktree.profile.samples import STATES
+from ticktree.profile.noted_lines import (
+    EAGER_LOG,
+    SAMPLED_LINES,
+    NotedLines,
+    is_logged,
+    kind_of,
+    read_noted_lines,
+)
+from ticktree.profile.samples import LEAST_SAMPLES, STATES
 
 # With less of the time, a function is one among others.
 MOST_SHARE = 0.5
@@ -113,11 +123,30 @@ class SampledTime:
         """By innermost function, the largest first; together they are all of the time, to the nanosecond."""
         groups: dict[tuple[str, str], list[SampledStack]] = defaultdict(list)
         for stack in self.stacks:
-            inner = innermost(stack)
+            inner = lines_of(stack)[-1]
             groups[inner.function, inner.file].append(stack)
         weights, parts = self._weights(), self.parts()
         total, count = sum(weights.values()), self.count  # once, for there may be thousands of rows
-        rows = [self._row(name, group, weights, parts, (total, count)) for name, group in groups.items()]
+        rows = []
+        for (function, file), group in groups.items():
+            weight = sum(weights[stack] for stack in group)
+            lines: dict[int, int] = defaultdict(int)
+            for stack in group:
+                lines[lines_of(stack)[-1].line] += weights[stack]
+            in_order = sorted(lines.items(), key=lambda item: (-item[1], item[0]))
+            low, high = interval(weight / total, count)
+            row = SampledRow(
+                function=function,
+                file=file,
+                ns=sum(parts[stack] for stack in group),
+                share=weight / total,
+                low=low,
+                high=high,
+                count=sum(self.stacks[stack].count for stack in group),
+                lines=tuple(LineShare(line, of / (weight or 1)) for line, of in in_order),
+                states=_shares_of_states(group, weights),
+            )
+            rows.append(row)
         return sorted(rows, key=lambda row: (-row.share, row.function, row.file))
 
     def states(self) -> dict[str, float]:
@@ -128,19 +157,15 @@ class SampledTime:
         """The calls, from the one that has the section open; their self times are all of the time."""
         root = SampledCall()
         for stack, ns in self.parts().items():
-            count = self.stacks[stack].count
-            at = root
-            at.ns += ns
-            at.count += count
+            called = [root]
             for line in lines_of(stack):
                 key = (line.function, line.file)
-                if key not in at.calls:
-                    at.calls[key] = SampledCall(line.function, line.file)
-                at = at.calls[key]
-                at.ns += ns
-                at.count += count
-                at.lines[line.line] += ns
-            at.self_ns += ns
+                called.append(called[-1].calls.setdefault(key, SampledCall(*key)))
+                called[-1].lines[line.line] += ns
+            for call in called:
+                call.ns += ns
+                call.count += self.stacks[stack].count
+            called[-1].self_ns += ns
         return root
 
     def parts(self) -> dict[SampledStack, int]:
@@ -163,34 +188,6 @@ class SampledTime:
         by_time = {stack: weight.ns for stack, weight in self.stacks.items()}
         return by_time if any(by_time.values()) else {stack: w.count for stack, w in self.stacks.items()}
 
-    def _row(
-        self,
-        name: tuple[str, str],
-        group: list[SampledStack],
-        weights: Mapping[SampledStack, int],
-        parts: Mapping[SampledStack, int],
-        whole: tuple[int, int],
-    ) -> SampledRow:
-        total, count = whole
-        weight = sum(weights[stack] for stack in group)
-        lines: dict[int, int] = defaultdict(int)
-        for stack in group:
-            lines[innermost(stack).line] += weights[stack]
-        in_order = sorted(lines.items(), key=lambda item: (-item[1], item[0]))
-        share = weight / total
-        low, high = interval(share, count)
-        return SampledRow(
-            function=name[0],
-            file=name[1],
-            ns=sum(parts[stack] for stack in group),
-            share=share,
-            low=low,
-            high=high,
-            count=sum(self.stacks[stack].count for stack in group),
-            lines=tuple(LineShare(line, of / (weight or 1)) for line, of in in_order),
-            states=_shares_of_states(group, weights),
-        )
-
 
 def sampled_times(profile: Profile) -> dict[str, SampledTime]:
     """Return the sampled self time of each node that has samples, by path; empty without sampling."""
@@ -208,36 +205,32 @@ def sampled_apart(profile: Profile) -> dict[str, SampledTime]:
     """Return the sampled time of threads without nodes, by thread name; only the samples have it."""
     if profile.samples is None:
         return {}
-    return {
-        name: SampledTime(stacks, sum(weight.ns for weight in stacks.values()))
-        for name, stacks in sorted(profile.samples.apart().items())
-    }
+    return {name: _whole(stacks) for name, stacks in sorted(profile.samples.apart().items())}
+
+
+def _whole(stacks: Mapping[SampledStack, Weight]) -> SampledTime:
+    return SampledTime(stacks, sum(weight.ns for weight in stacks.values()))
 
 
 def most_of(stacks: Mapping[SampledStack, Weight]) -> CodeLine | None:
     """Return the hottest line of the function that has half of the samples' time or more; None if none has."""
-    if not stacks:
-        return None
-    row = SampledTime(stacks, sum(weight.ns for weight in stacks.values())).rows()[0]
-    if row.share < MOST_SHARE or not row.file:
+    row = next(iter(_whole(stacks).rows()), None)
+    if row is None or row.share < MOST_SHARE or not row.file:
         return None
     return CodeLine(row.function, row.file, row.lines[0].line)
 
 
 def running_elsewhere(samples: Samples, own: Collection[str]) -> CodeLine | None:
-    """Return the hottest line of the function that other threads run for most of the time in which they run.
+    """Return the hottest line of the function that threads other than a loop's run for most of their running time.
 
-    Args:
-        samples: of the run.
-        own: the paths of a loop's own sections.
+    `own` are the paths of the loop's sections.
     """
-    return most_of(
-        {
-            stack: weight
-            for stack, weight in samples.stacks.items()
-            if stack.state == "running" and (stack.thread or stack.path not in own)
-        }
-    )
+    others = {
+        stack: weight
+        for stack, weight in samples.stacks.items()
+        if stack.state == "running" and (stack.thread or stack.path not in own)
+    }
+    return most_of(others)
 
 
 def interval(share: float, count: int) -> tuple[float, float]:
@@ -256,11 +249,6 @@ def lines_of(stack: SampledStack) -> tuple[CodeLine, ...]:
     return stack.lines or (CodeLine(SUSPENDED if stack.state == "suspended" else NO_CODE, "", 0),)
 
 
-def innermost(stack: SampledStack) -> CodeLine:
-    """The last of these."""
-    return lines_of(stack)[-1]
-
-
 def _shares_of_states(
     stacks: Iterable[SampledStack], weights: Mapping[SampledStack, int]
 ) -> dict[str, float]:
@@ -269,3 +257,70 @@ def _shares_of_states(
         found[stack.state] += weights[stack]
     total = sum(found.values()) or 1
     return {state: found[state] / total for state in STATES if found.get(state)}
+
+
+# A line with less of the time of its kind is not one of several that share it. Our own choice.
+LEAST_OF_KIND = 0.1
+
+
+class LineTime(NamedTuple):
+    """The time of one section at lines of one kind.
+
+    Attributes:
+        section: the section of a main loop, or of the run if there is no loop.
+        kind: one of `profile.noted_lines.KINDS`.
+        line: the line with most of it, as FILE:NUMBER.
+        share: its part of the section's self time.
+        ns: per tick, or of the run.
+        surely_ns: the lower end of its 95% interval.
+        samples: of the section.
+        lines: how many lines of this kind have a tenth of it each, or more.
+    """
+
+    section: SectionView
+    kind: str
+    line: str
+    share: float
+    ns: float
+    surely_ns: float
+    samples: int
+    lines: int
+
+
+def line_times(profile: Profile, views: Iterable[LoopView]) -> Iterator[LineTime]:
+    """Yield the times of the sections of loops at lines of note, from the samples of their self time."""
+    facts = profile.metadata.get(SAMPLED_LINES, ())
+    noted = read_noted_lines("\n".join(map(str, facts)))
+    times = sampled_times(profile) if noted else {}
+    logged = _logged(profile.samples, noted)
+    for view in views:
+        for section in view.sections:
+            sampled = times.get(section.path)
+            if sampled is None or sampled.count < LEAST_SAMPLES or section.node.wait or section.is_parallel:
+                continue
+            spent: dict[str, Counter[str]] = defaultdict(Counter)
+            for stack, ns in sampled.parts().items():
+                found = kind_of(stack, noted)
+                if found is not None and found not in logged:
+                    kind, line = found
+                    spent[kind][line.place] += ns
+            for kind, lines in sorted(spent.items()):
+                yield _line_time(section, kind, lines, sampled)
+
+
+def _logged(samples: Samples | None, noted: NotedLines) -> frozenset[tuple[str, CodeLine]]:
+    """Return the lines whose f-strings were logged: to make these was no waste."""
+    return frozenset(
+        (EAGER_LOG, line)
+        for stack in (samples.stacks if samples is not None else ())
+        for line in stack.lines
+        if EAGER_LOG in noted.get((line.file, line.line), ()) and is_logged(stack, line)
+    )
+
+
+def _line_time(section: SectionView, kind: str, lines: Counter[str], sampled: SampledTime) -> LineTime:
+    share, ns = lines.total() / sampled.ns, section.self_ns
+    surely = interval(share, sampled.count)[0]
+    (line, _), *_ = lines.most_common(1)
+    count = sum(each >= LEAST_OF_KIND * lines.total() for each in lines.values())
+    return LineTime(section, kind, line, share, share * ns, surely * ns, sampled.count, count)

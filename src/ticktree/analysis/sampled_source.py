@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from ticktree.profile import CodeLine, SampledStack, Weight
@@ -38,12 +38,7 @@ class MainLoop:
 
 
 def main_loop(stacks: Iterable[tuple[SampledStack, Weight]], source_of: SourceOf) -> MainLoop | None:
-    """Return the loop in which a program spends its time: the innermost with most samples and several phases.
-
-    Args:
-        stacks: of the program's main thread.
-        source_of: returns a file's source.
-    """
+    """Return the loop in which a program's main thread spends its time: the innermost with most samples and phases."""
     found: dict[tuple[str, int], _Loop] = {}
     sources: dict[str, list[_Statement]] = {}
     total = count = 0
@@ -52,17 +47,14 @@ def main_loop(stacks: Iterable[tuple[SampledStack, Weight]], source_of: SourceOf
         count += weight.count
         for at, line in enumerate(stack.lines):
             if line.file not in sources:
-                sources[line.file] = [
-                    node for node in nodes_of(source_of(line.file)) if isinstance(node, _Statement)
-                ]
+                nodes = nodes_of(source_of(line.file))
+                sources[line.file] = [node for node in nodes if isinstance(node, _Statement)]
             for nesting, loop in enumerate(_around(line, sources[line.file])):
-                key = (line.file, loop.lineno)
-                one = found.setdefault(key, _Loop(line, loop, (at, nesting)))
+                one = found.setdefault((line.file, loop.lineno), _Loop(line, loop, (at, nesting)))
                 one.add(stack, line, weight)
     if count < LEAST_SAMPLES:
         return None
-    main = [each for each in found.values() if each.ns >= LEAST_SHARE * total]
-    phased = [each for each in main if each.phases(total) > 1]
+    phased = (each for each in found.values() if each.ns >= LEAST_SHARE * total and each.phases(total) > 1)
     chosen = max(phased, key=lambda each: each.depth, default=None)
     if chosen is None:
         return None
@@ -114,7 +106,7 @@ def nodes_of(source: str | None) -> list[ast.AST]:
         return []
 
 
-def _around(line: CodeLine, loops: list[_Statement]) -> Iterator[_Statement]:
-    """Yield the loops that a line is in, the outermost first."""
+def _around(line: CodeLine, loops: list[_Statement]) -> list[_Statement]:
+    """Return the loops that a line is in, the outermost first."""
     inside = [loop for loop in loops if loop.lineno <= line.line <= (loop.end_lineno or loop.lineno)]
-    yield from sorted(inside, key=lambda loop: (loop.lineno, -(loop.end_lineno or 0)))
+    return sorted(inside, key=lambda loop: (loop.lineno, -(loop.end_lineno or 0)))

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
-from functools import cache
-from importlib.metadata import EntryPoint
 from typing import ClassVar, Protocol
 
 from ticktree.analysis.context import Context
@@ -60,28 +58,25 @@ class Loaded:
     reason: str = ""
 
 
-def load(sources: Collection[RuleSource], taken: Collection[str]) -> tuple[Loaded, ...]:
+def load(sources: Iterable[RuleSource], taken: Collection[str]) -> tuple[Loaded, ...]:
     """Return the result of each of `sources`, in an order that does not depend on their discovery.
 
-    Args:
-        sources: of rules.
-        taken: names of existing rules: a second rule with such a name is refused, because their findings would be
-            indistinguishable.
+    A second rule with the name of an existing one, which is `taken`, is refused, because their findings would be
+    indistinguishable.
     """
-    names = set(taken)
-    loaded = []
+    names, loaded = set(taken), []
     for source in sorted(sources, key=lambda each: (each.distribution, each.entry)):
-        one = _loaded(source, names)
-        loaded.append(one)
-        if one.rule is not None:
-            names.add(one.rule.name)
+        loaded.append(_loaded(source, names))
+        names |= {one.rule.name for one in loaded[-1:] if one.rule is not None}
     return tuple(loaded)
 
 
-@cache
-def installed() -> tuple[RuleSource, ...]:
-    """Return where the distributions of this environment bring rules from; looked up once, nothing imported."""
-    return tuple(_source(entry) for entry in entry_points_of(GROUP))
+def installed() -> Iterator[RuleSource]:
+    """Yield where the distributions of this environment bring rules from; nothing is imported."""
+    for entry in entry_points_of(GROUP):
+        distribution = getattr(entry, "dist", None)
+        name = distribution.metadata["Name"] if distribution is not None else None
+        yield RuleSource(entry.name, str(name or ""), entry.load)
 
 
 def found_by(loaded: Loaded, context: Context) -> list[Finding]:
@@ -95,12 +90,6 @@ def found_by(loaded: Loaded, context: Context) -> list[Finding]:
     except (Exception, SystemExit) as error:  # any exception: it must not end a report
         problem = _reason("failed", error)
     return found if problem is None else [_note(loaded.source, problem)]
-
-
-def _source(entry: EntryPoint) -> RuleSource:
-    distribution = getattr(entry, "dist", None)
-    name = distribution.metadata["Name"] if distribution is not None else None
-    return RuleSource(entry.name, str(name or ""), entry.load)
 
 
 def _loaded(source: RuleSource, names: Collection[str]) -> Loaded:

@@ -28,22 +28,16 @@ def usual_per_tick(loop: Loop, cause: Cause) -> float | None:
     It is the smaller of the mean over all steady ticks and the median of the kept ones: a few ticks with very many
     dominate the mean, and the longest ticks, which are kept, have more of everything.
     """
-    known = [each for each in (_mean(loop, cause), _median(loop, cause)) if each is not None]
+    known: list[float] = []
+    if loop.causes is not None and loop.causes.ticks >= LEAST_TICKS:
+        known.append(getattr(loop.causes, cause) / loop.causes.ticks)
+    most_ns = USUAL_FACTOR * (loop.stats.mean_ns or 0)
+    usual = [
+        tick.causes[cause] for tick in loop.worst if tick.duration_ns <= most_ns and cause in tick.causes
+    ]
+    if usual:
+        known.append(median(usual))
     return min(known, default=None)
-
-
-def _mean(loop: Loop, cause: Cause) -> float | None:
-    sums = loop.causes
-    if sums is None or sums.ticks < LEAST_TICKS:
-        return None
-    amount = sums.minor_faults if cause == "minor_faults" else sums.voluntary_switches
-    return amount / sums.ticks
-
-
-def _median(loop: Loop, cause: Cause) -> float | None:
-    usual = [tick for tick in loop.worst if tick.duration_ns <= USUAL_FACTOR * (loop.stats.mean_ns or 0)]
-    known = [tick.causes[cause] for tick in usual if cause in tick.causes]
-    return median(known) if known else None
 
 
 # A third of fewer calls is too small a sample.
@@ -99,12 +93,7 @@ class TickCost:
 
 
 class MissedTicks:
-    """The missed ticks of one loop.
-
-    Args:
-        profile: the run.
-        loop: a loop of it that missed some.
-    """
+    """The missed ticks of one loop of a run, which missed some."""
 
     def __init__(self, profile: Profile, loop: Loop) -> None:
         self.loop = loop
@@ -125,10 +114,7 @@ class MissedTicks:
         """The busy time of a whole tick; None if the times in missed ticks are unknown."""
         if self.loop.missed_ns is None:
             return None
-        waits = self._outermost_waits
-        missed_ns = self.loop.missed_ns - sum(self.loop.missed_breakdown[path] for path in waits)
-        all_ns = self.loop.stats.sum_ns - sum(self.loop.calls_of(self._nodes[path]).sum_ns for path in waits)
-        return self._cost(self.loop.path, missed_ns, all_ns)
+        return self._cost(self.loop.path, self.loop.missed_ns, self.loop.stats.sum_ns)
 
     @cached_property
     def largest(self) -> TickCost | None:
@@ -148,9 +134,8 @@ class MissedTicks:
             self.busy.kept_ns - sum(cost.kept_ns for cost in children),
         )
         blamed = [self._deepest(cost) for cost in children if cost.excess_ns >= least_ns]
-        if (
-            self_time.excess_ns >= least_ns and self._known >= self._nodes.keys()
-        ):  # else it may be a section's
+        is_own = self._known >= self._nodes.keys()  # else it may be a section's
+        if is_own and self_time.excess_ns >= least_ns:
             blamed.append(self_time)
         return sorted(blamed, key=lambda cost: -cost.excess_ns)
 
@@ -173,14 +158,17 @@ class MissedTicks:
         """Yield the known times of a node's children that work."""
         for path in self._children.get(above, ()):
             if path not in self._outermost_waits and path in self._known:
-                waits = [wait for wait in self._outermost_waits if paths.is_below(wait, path)]
-                missed_ns = self.loop.missed_breakdown[path]
-                missed_ns -= sum(self.loop.missed_breakdown[wait] for wait in waits)
-                all_ns = self.loop.calls_of(self._nodes[path]).sum_ns
-                all_ns -= sum(self.loop.calls_of(self._nodes[wait]).sum_ns for wait in waits)
-                yield self._cost(path, missed_ns, all_ns)
+                yield self._cost(path, *self._spent_ns(path))
+
+    def _spent_ns(self, path: str) -> tuple[int, int]:
+        """Return the time of a node in missed ticks, and in all ticks."""
+        return self.loop.missed_breakdown[path], self.loop.calls_of(self._nodes[path]).sum_ns
 
     def _cost(self, path: str, missed_ns: int, all_ns: int) -> TickCost:
+        for wait in self._outermost_waits:
+            if paths.is_below(wait, path):
+                waited_missed_ns, waited_ns = self._spent_ns(wait)
+                missed_ns, all_ns = missed_ns - waited_missed_ns, all_ns - waited_ns
         kept_ns = max(0, all_ns - missed_ns)
         return TickCost(path, max(0, missed_ns) / self.loop.missed, kept_ns / self.kept if self.kept else 0.0)
 

@@ -32,23 +32,6 @@ class TimelineTicks:
     late_ns: Column
 
 
-@dataclass(frozen=True, eq=False)
-class _Thread:
-    """The ticks of one loop on one thread, as its writer numbers them: in the order they ended.
-
-    Attributes:
-        tracks: the index of the track of each tick.
-        calls: the ticks, as indices of the timeline's calls.
-        first: the number of the first one; None if it is not known.
-        late_ns: by how much each was missed; 0 if it was not, or may be warm-up.
-    """
-
-    tracks: Column
-    calls: Column
-    first: int | None
-    late_ns: Column
-
-
 def ticks_of(
     profile: Profile, timeline: Timeline, tracks: Sequence[tuple[Lane, Column]]
 ) -> Iterator[TimelineTicks]:
@@ -65,19 +48,13 @@ def ticks_of(
         loop = profile.loops[each.path]
         node = profile.root.find(each.path)
         writers = sum(share.count > 0 for share in node.by_writer.values()) if node else 0
-        for thread in _threads(timeline, tracks, spot, loop, writers):
-            on = np.unique(thread.tracks).tolist()
-            for at in on:
-                mine = np.flatnonzero(thread.tracks == at)
-                mine = mine[np.argsort(thread.calls[mine])]
-                # The numbers of tasks that take turns are not consecutive.
-                first = thread.first if len(on) == 1 else None
-                yield TimelineTicks(at, spot, thread.calls[mine], first, thread.late_ns[mine])
+        yield from _ticks(timeline, tracks, spot, loop, writers)
 
 
-def _threads(
+def _ticks(
     timeline: Timeline, tracks: Sequence[tuple[Lane, Column]], spot: int, loop: Loop, writers: int
-) -> Iterator[_Thread]:
+) -> Iterator[TimelineTicks]:
+    """Yield the ticks of one loop, thread by thread: a thread's writer numbers them in the order they ended."""
     found: dict[tuple[Any, ...], dict[int, Column]] = {}
     for at, (lane, calls) in enumerate(tracks):
         ticks = calls[timeline.spot[calls] == spot]
@@ -97,7 +74,12 @@ def _threads(
             first = max(0, loop.ticks - len(calls))  # the timeline keeps the last ones
         # Of several threads only the sum of their warm-ups is known: none may have had more.
         late[: max(0, loop.warmup_ticks - (first or 0))] = 0
-        yield _Thread(on, calls, first, late)
+        for at in places:
+            mine = np.flatnonzero(on == at)
+            mine = mine[np.argsort(calls[mine])]
+            # The numbers of tasks that take turns are not consecutive.
+            number = first if len(places) == 1 else None
+            yield TimelineTicks(at, spot, calls[mine], number, late[mine])
 
 
 def _number_of_first(timeline: Timeline, loop: Loop, ticks: Column) -> int | None:
@@ -132,12 +114,12 @@ def _lateness(timeline: Timeline, loop: Loop, ticks: Column) -> Column:
 def _waited(timeline: Timeline, path: str, ticks: Column) -> Column:
     """Return the time in each tick in which any wait below it was open."""
     waiting = {each.path for each in timeline.spots if each.wait and not each.recorded}
-    is_wait = np.array(
-        [
-            each.path in waiting and paths.is_below(each.path, path) and not _is_inside(each.path, waiting)
-            for each in timeline.spots
-        ]
-    )
+    outer = {
+        wait
+        for wait in waiting
+        if paths.is_below(wait, path) and not any(paths.is_below(wait, other) for other in waiting)
+    }
+    is_wait = np.array([each.path in outer for each in timeline.spots])
     calls = np.concatenate([timeline.of_lane(lane) for lane in _lanes_of_waits(timeline, path, ticks[0])])
     waits = np.sort(calls[is_wait[timeline.spot[calls]]])
     start, end = timeline.start_ns[ticks], timeline.end_ns[ticks]
@@ -151,11 +133,6 @@ def _waited(timeline: Timeline, path: str, ticks: Column) -> Column:
     waited = np.zeros(len(ticks), np.int64)
     np.add.at(waited, tick, np.maximum(ends - np.maximum(timeline.start_ns[waits], covered), 0))
     return waited
-
-
-def _is_inside(path: str, others: set[str]) -> bool:
-    names = paths.split(path)
-    return any(paths.join(names[:depth]) in others for depth in range(1, len(names)))
 
 
 def _lanes_of_waits(timeline: Timeline, path: str, tick: int) -> list[int]:

@@ -14,7 +14,9 @@ from typing import IO
 
 import click
 
-from ticktree.analysis.comparison import Comparison, compare, differences, looks
+from ticktree.analysis.comparison.compare import Comparison, compare
+from ticktree.analysis.comparison.differences import differences
+from ticktree.analysis.comparison.power import looks
 from ticktree.cli import comparing, options
 from ticktree.cli.screen import note, progress, show, view_options
 from ticktree.errors import TicktreeError

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import click
 
-from ticktree.analysis.budgets import Checked, Plan, budget_of, check, slower_of
-from ticktree.analysis.comparison import Difference, differences
+from ticktree.analysis.budgets.check import Checked, check
+from ticktree.analysis.budgets.plan import Plan, budget_of, slower_of
+from ticktree.analysis.comparison.differences import Difference, differences
 from ticktree.cli import comparing, options
 from ticktree.cli.files import deliver, read, read_repeats, view_for
 from ticktree.cli.runs import RUN, CommandOfRuns

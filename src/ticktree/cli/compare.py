@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from ticktree.analysis.comparison import Comparison
+from ticktree.analysis.comparison.compare import Comparison
 from ticktree.cli import comparing, options
 from ticktree.cli.files import deliver, format_of, read_repeats, view_for
 from ticktree.cli.runs import RUN, CommandOfRuns

@@ -6,7 +6,9 @@ from collections.abc import Sequence
 
 import click
 
-from ticktree.analysis.comparison import THRESHOLD, Comparison, Difference, compare, differences
+from ticktree.analysis.comparison.compare import Comparison, compare
+from ticktree.analysis.comparison.differences import Difference, differences
+from ticktree.analysis.comparison.entry import THRESHOLD
 from ticktree.cli import options
 from ticktree.cli.screen import note
 from ticktree.errors import TicktreeError

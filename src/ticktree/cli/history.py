@@ -10,7 +10,8 @@ from typing import Any
 
 import click
 
-from ticktree.analysis.history import THRESHOLD, Commit, History, history
+from ticktree.analysis.history.changes import THRESHOLD
+from ticktree.analysis.history.history import Commit, History, history
 from ticktree.cli import options
 from ticktree.cli.files import deliver, format_of, view_for
 from ticktree.cli.screen import note, progress

@@ -17,8 +17,9 @@ from pathlib import Path
 
 import click
 
-from ticktree.analysis import experiments
-from ticktree.analysis.experiments import Block, Choice, Experiments, NoExperimentError
+from ticktree.analysis.experiments.choosing import Choice, NoExperimentError, choose, contended, deadline
+from ticktree.analysis.experiments.deadlines import predicted_misses
+from ticktree.analysis.experiments.estimates import Block, Experiments, estimate, exact, plans
 from ticktree.cli import options
 from ticktree.cli.files import deliver, format_of
 from ticktree.cli.recording import RecordingOptions
@@ -243,11 +244,11 @@ class _Experimenter:
             "experiment ran"
         )
         shares = {path: choice.shares[path] for path in choice.sections if path in choice.shares}
-        return experiments.exact(choice.loop, choice.tick_ns, shares, self._question.speedups, [note])
+        return exact(choice.loop, choice.tick_ns, shares, self._question.speedups, [note])
 
     def _choose(self, profile: Profile, is_over: bool = False) -> Choice | None:
         question = self._question
-        choice = experiments.choose(profile, question.sections, question.loop, question.paced)
+        choice = choose(profile, question.sections, question.loop, question.paced)
         if choice is None or is_over:
             return choice
         stats = profile.loops[choice.loop].stats
@@ -264,7 +265,7 @@ class _Experimenter:
         self._ledger.begin(
             paths.split(choice.loop),
             targets,
-            experiments.plans(len(targets), question.speedups, MOST_BLOCKS, question.seed),
+            plans(len(targets), question.speedups, MOST_BLOCKS, question.seed),
             rest_ticks=ticks,
             settle_ticks=question.settle_ticks,
             block_ticks=ticks,
@@ -292,16 +293,14 @@ class _Experimenter:
                     f"{path} works or sleeps for {100 * spent_ns / lasted_ns:.0f}% of its time; in the rest it "
                     "waits for the GIL, a core, a lock, I/O or a device, which the prediction leaves out"
                 )
-        doubts = [doubt for doubt in [experiments.contended(profile, choice.loop)] if doubt]
-        found = experiments.estimate(
-            choice.loop, choice.sections, self._question.speedups, blocks, notes, doubts
-        )
+        doubts = [doubt for doubt in [contended(profile, choice.loop)] if doubt]
+        found = estimate(choice.loop, choice.sections, self._question.speedups, blocks, notes, doubts)
         return _without(_with_advice(found, blocks, self._question.speedups), unknown)
 
     def _counted(self, profile: Profile, why: str) -> Experiments | str:
         """Return the ticks that a loop with a target rate would miss, which needs no experiment; else `why`."""
         question = self._question
-        found = experiments.deadline(profile, question.sections, question.loop)
+        found = deadline(profile, question.sections, question.loop)
         timeline = self._run.timeline() if found else None
         if found is None or timeline is None:
             return why
@@ -309,7 +308,7 @@ class _Experimenter:
         if view.loop is None or view.loop.budget_ns is None:
             return why
         warmup = 0 if timeline.overwritten else view.loop.warmup_ticks // max(1, view.threads)
-        misses = experiments.predicted_misses(
+        misses = predicted_misses(
             timeline, view.path, view.loop.budget_ns, sections, question.speedups, warmup
         )
         notes = [

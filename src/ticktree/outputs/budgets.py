@@ -6,8 +6,9 @@ import json
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from ticktree.analysis.budgets import STATUSES, Checked, Result, Unit
-from ticktree.analysis.comparison import Difference
+from ticktree.analysis.budgets.check import STATUSES, Checked, Result
+from ticktree.analysis.comparison.differences import Difference
+from ticktree.analysis.quantities import Unit
 from ticktree.outputs import markdown, terminal
 from ticktree.outputs.comparison import UNITS, differences_table, interval, signed
 from ticktree.outputs.options import ViewOptions

@@ -7,8 +7,11 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from ticktree.analysis.comparison import Comparison, ComparisonEntry, Difference, Shift
+from ticktree.analysis.comparison.compare import Comparison
+from ticktree.analysis.comparison.differences import Difference
+from ticktree.analysis.comparison.entry import ComparisonEntry
 from ticktree.analysis.comparison.power import SHIFT
+from ticktree.analysis.comparison.shift import Shift
 from ticktree.outputs import markdown, terminal
 from ticktree.outputs.html.embedding import page
 from ticktree.outputs.options import ViewOptions

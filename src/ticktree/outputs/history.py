@@ -9,7 +9,7 @@ from html import escape
 from importlib import import_module
 from typing import Any
 
-from ticktree.analysis.history import History, SeriesTrends, Trend
+from ticktree.analysis.history.history import History, SeriesTrends, Trend
 from ticktree.outputs import markdown, terminal
 from ticktree.outputs.charts import GREY, INK, Format, drawn
 from ticktree.outputs.comparison import signed

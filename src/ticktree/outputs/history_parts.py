@@ -11,16 +11,8 @@ from statistics import median, quantiles
 
 from rich.cells import cell_len
 
-from ticktree.analysis.history import (
-    FEWEST,
-    LONGEST,
-    SHORTEST,
-    ChangePoint,
-    History,
-    Series,
-    SeriesTrends,
-    Trend,
-)
+from ticktree.analysis.history.changes import FEWEST, LONGEST, SHORTEST
+from ticktree.analysis.history.history import ChangePoint, History, Series, SeriesTrends, Trend
 from ticktree.outputs.comparison import interval, signed
 from ticktree.outputs.options import ViewOptions
 from ticktree.outputs.writing import formatting

@@ -10,7 +10,7 @@ from itertools import takewhile
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from ticktree.analysis.bottlenecks import Bottleneck
-from ticktree.analysis.comparison import differences
+from ticktree.analysis.comparison.differences import differences
 from ticktree.analysis.context import Context
 from ticktree.analysis.loops import LoopView
 from ticktree.outputs import markdown, terminal

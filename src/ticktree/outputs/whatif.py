@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 from html import escape
 
-from ticktree.analysis.experiments import Experiments, PredictedMisses, Prediction, Slope
+from ticktree.analysis.experiments.deadlines import PredictedMisses
+from ticktree.analysis.experiments.estimates import Experiments, Prediction, Slope
 from ticktree.outputs import terminal
 from ticktree.outputs.html.static import Plane, html_table, line, mark, scrolled, static_page, text
 from ticktree.outputs.options import ViewOptions

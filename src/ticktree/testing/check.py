@@ -14,8 +14,10 @@ from typing import Any, Self
 
 import pytest
 
-from ticktree.analysis.budgets import BudgetError, Checked, Plan, check, plan_of
-from ticktree.analysis.comparison import Difference, differences
+from ticktree.analysis.budgets.check import Checked, check
+from ticktree.analysis.budgets.measures import BudgetError
+from ticktree.analysis.budgets.plan import Plan, plan_of
+from ticktree.analysis.comparison.differences import Difference, differences
 from ticktree.configuration import budgets, configuration
 from ticktree.errors import TicktreeError
 from ticktree.files.atomic import write_atomically

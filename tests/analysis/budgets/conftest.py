@@ -7,7 +7,8 @@ import random
 import pytest
 
 import ticktree
-from ticktree.analysis.budgets import Plan, budget_of, check
+from ticktree.analysis.budgets.check import check
+from ticktree.analysis.budgets.plan import Plan, budget_of
 
 MS = 1_000_000
 

@@ -2,7 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from ticktree.analysis.budgets import BudgetError, Plan, budget_of, check
+from ticktree.analysis.budgets.check import check
+from ticktree.analysis.budgets.measures import BudgetError
+from ticktree.analysis.budgets.plan import Plan, budget_of
 from ticktree.errors import TicktreeError
 from ticktree.profile import Profile
 

@@ -5,7 +5,9 @@ from dataclasses import replace
 import pytest
 
 import ticktree
-from ticktree.analysis.budgets import BudgetError, Plan, budget_of, check, plan_of
+from ticktree.analysis.budgets.check import check
+from ticktree.analysis.budgets.measures import BudgetError
+from ticktree.analysis.budgets.plan import Plan, budget_of, plan_of
 from ticktree.profile import Histogram, Jitter, Lateness, Memory, Profile
 
 MS = 1_000_000

@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ticktree.analysis.budgets import Bound, BudgetError, budget_of, plan_of
+from ticktree.analysis.budgets.measures import BudgetError
+from ticktree.analysis.budgets.plan import Bound, budget_of, plan_of
 
 NUMBERS = st.floats(-1e12, 1e12)
 

@@ -3,8 +3,7 @@ from __future__ import annotations
 import pytest
 
 import ticktree
-from ticktree.analysis.budgets import BudgetError
-from ticktree.analysis.budgets.subjects import Subjects
+from ticktree.analysis.budgets.measures import BudgetError, Subjects
 
 
 @pytest.fixture

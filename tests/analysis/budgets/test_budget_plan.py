@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from ticktree.analysis.budgets import BudgetError, plan_of
+from ticktree.analysis.budgets.measures import BudgetError
+from ticktree.analysis.budgets.plan import plan_of
 
 
 def test_options_of_the_baseline_stand_beside_the_budgets():

@@ -7,8 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from ticktree.analysis.comparison import compare
-from ticktree.analysis.comparison.sides import BLOCKS, block_means
+from ticktree.analysis.comparison.compare import BLOCKS, block_means, compare
 from ticktree.profile import Node, Profile, Stats
 from ticktree.profile.stats import Windows
 

@@ -7,7 +7,8 @@ import json
 import pytest
 
 import ticktree
-from ticktree.analysis.comparison import compare, looks
+from ticktree.analysis.comparison.compare import compare
+from ticktree.analysis.comparison.power import looks
 from ticktree.errors import TicktreeError
 from ticktree.profile import Profile
 

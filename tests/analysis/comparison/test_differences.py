@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ticktree
-from ticktree.analysis.comparison import differences
+from ticktree.analysis.comparison.differences import differences
 from ticktree.profile import Profile
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ticktree
-from ticktree.analysis.comparison import compare
+from ticktree.analysis.comparison.compare import compare
 
 
 def profile_of(tree):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import ticktree
-from ticktree.analysis.comparison import compare
+from ticktree.analysis.comparison.compare import compare
 from ticktree.analysis.comparison.power import SHIFT, power_of_pairs
 from ticktree.analysis.comparison.shift import within_pairs
 from ticktree.outputs.comparison import remarks

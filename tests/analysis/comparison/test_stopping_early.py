@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ticktree.analysis.comparison import looks
 from ticktree.analysis.comparison.entry import verdict_of
+from ticktree.analysis.comparison.power import looks
 from ticktree.analysis.comparison.shift import within_pairs
 
 TRIALS = 500

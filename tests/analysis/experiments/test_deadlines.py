@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ticktree.analysis.experiments import predicted_misses
+from ticktree.analysis.experiments.deadlines import predicted_misses
 from ticktree.profile.timeline import CalledNode, Lane, Timeline, in_order
 
 MS = 1_000_000

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
-from ticktree.analysis.experiments import FASTER, NOTHING, SLOWER, Block, estimate, exact, plans
+from ticktree.analysis.experiments.estimates import FASTER, NOTHING, SLOWER, Block, estimate, exact, plans
 
 MS = 1_000_000
 TICKS = 20

@@ -7,7 +7,7 @@ import random
 import pytest
 
 from support.history_series import LAPTOP, SERVER, days, run
-from ticktree.analysis.history import grouped, history
+from ticktree.analysis.history.history import grouped, history
 from ticktree.errors import TicktreeError
 
 A, B, C = ("a" * 40, "b" * 40, "c" * 40)

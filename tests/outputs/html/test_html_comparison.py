@@ -8,7 +8,8 @@ from dataclasses import replace
 from test_html_output import data_in, elements
 
 from support.example_variants import sides
-from ticktree.analysis.comparison import compare, differences
+from ticktree.analysis.comparison.compare import compare
+from ticktree.analysis.comparison.differences import differences
 from ticktree.outputs import ViewOptions
 from ticktree.outputs.comparison import COMPARISONS
 

@@ -8,10 +8,18 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, Literal, TypeAlias
 
-from ticktree.analysis.budgets.measures import SLOWER_MEASURE
+from ticktree.analysis.budgets.measures import (
+    SLOWER_MEASURE,
+    BudgetError,
+    Kind,
+    NotMeasuredError,
+    Subject,
+    Subjects,
+)
 from ticktree.analysis.budgets.plan import SLOWER, Bound, Budget, Plan
-from ticktree.analysis.budgets.subjects import BudgetError, Kind, NotMeasuredError, Subject, Subjects
-from ticktree.analysis.comparison import ComparisonEntry, Shift, compare
+from ticktree.analysis.comparison.compare import compare
+from ticktree.analysis.comparison.entry import ComparisonEntry
+from ticktree.analysis.comparison.shift import Shift
 from ticktree.profile import Profile
 
 Status: TypeAlias = Literal["fail", "not measured", "inconclusive", "pass"]
@@ -84,12 +92,7 @@ _LEAST_THRESHOLD = 1e-6
 
 
 class Baseline:
-    """The earlier runs that the checked runs must not be slower than.
-
-    Args:
-        base: The earlier runs.
-        new: The checked runs.
-    """
+    """The earlier runs that the checked runs must not be slower than."""
 
     def __init__(self, base: Sequence[Profile], new: Sequence[Profile]) -> None:
         self._base, self._new = base, new
@@ -113,20 +116,14 @@ class Baseline:
             shift=shift,
         )
 
-    def everything(self, allowed: float, source: str, but: set[str]) -> Iterator[Result]:
-        """Check the limit on every section and loop that both sides have.
-
-        Args:
-            allowed: By how much they may be slower.
-            source: Where the limit is configured.
-            but: Paths that have their own limit.
-        """
+    def everything(self, allowed: float, but: set[str]) -> Iterator[Result]:
+        """Check the limit on every section and loop of both sides but those that have their own."""
         loops = {path for kind, path in self._entries(allowed) if kind == "loop"}
         for (kind, path), entry in self._entries(allowed).items():
             # The calls of a loop's node are the loop's ticks: one result is enough.
             if entry.shift is None or path in but or (kind == "node" and path in loops):
                 continue
-            budget = Budget(path, SLOWER_MEASURE, Bound(most=allowed), "share", source)
+            budget = Budget(path, SLOWER_MEASURE, Bound(most=allowed), "share", "no slower than the baseline")
             yield replace(self.result(budget, Subject(path, entry.kind)), of_everything=True)
 
     def unpaired(self, allowed: float) -> tuple[int, int]:
@@ -215,7 +212,7 @@ def check(runs: Sequence[Profile], plan: Plan, base: Sequence[Profile] = ()) -> 
         return Checked(tuple(results), len(runs))
     own = {result.path for result in results if result.budget.measure is SLOWER_MEASURE}
     allowed = SLOWER if plan.slower is None else plan.slower
-    results.extend(baseline.everything(allowed, "no slower than the baseline", own))
+    results.extend(baseline.everything(allowed, own))
     return Checked(tuple(results), len(runs), baseline.unit, *baseline.unpaired(allowed))
 
 
@@ -235,16 +232,16 @@ def _results(budget: Budget, subjects: Subjects, baseline: Baseline | None) -> I
 
 
 def _result(budget: Budget, subject: Subject) -> Result:
+    measured: float | None = None
+    status: Status = "not measured"
     try:
         measured = budget.measure.take(subject, budget.unit)
     except NotMeasuredError as reason:
-        return Result(
-            budget=budget, path=subject.path, kind=subject.kind, status="not measured", note=str(reason)
-        )
-    status: Status = "pass" if budget.bound.holds(measured) else "fail"
-    note = _thin(budget, subject)
-    if budget.measure.is_floor(subject) and budget.bound.most is not None and status == "pass":
-        status, note = "inconclusive", "a lower bound: memory was only sampled when calls began and ended"
+        note = str(reason)
+    else:
+        status, note = "pass" if budget.bound.holds(measured) else "fail", _thin(budget, subject)
+        if budget.measure.is_floor(subject) and budget.bound.most is not None and status == "pass":
+            status, note = "inconclusive", "a lower bound: memory was only sampled when calls began and ended"
     return Result(
         budget=budget, path=subject.path, kind=subject.kind, status=status, measured=measured, note=note
     )
@@ -254,13 +251,9 @@ def _thin(budget: Budget, subject: Subject) -> str:
     """Return a note if a percentile is of so few calls that it is the longest of them."""
     if budget.measure.quantile is None:
         return ""
-    if subject.gauge is not None:
-        count = subject.gauge.count
-    else:
-        stats = subject.loop.stats if subject.loop else subject.node.steady if subject.node else None
-        count = stats.count if stats else 0
+    what, of = ("largest", subject.gauge) if subject.gauge else ("longest", subject.stats)
+    count = of.count
     thin = count * (1 - budget.measure.quantile) < 1
-    what = "largest" if subject.gauge else "longest"
     return f"the {what} of {count}" if thin and count else ""
 
 

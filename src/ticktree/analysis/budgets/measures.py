@@ -1,22 +1,172 @@
-"""Measures: the numbers of nodes, loops and gauges that can have a limit, by their configuration keys."""
+"""Subjects of budgets (nodes, loops and gauges of a profile) and measures: their numbers that can have a limit."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from functools import cached_property
+from typing import Any, Literal, TypeAlias, TypeVar
 
-from ticktree.analysis.budgets.subjects import Kind, NotMeasuredError, Subject
+from ticktree.analysis.loops import NS_PER_SECOND
 from ticktree.analysis.quantities import Unit
-from ticktree.errors import did_you_mean
-from ticktree.profile import Gauge, Jitter, Lateness, Loop, Memory, Node, Stats
+from ticktree.errors import TicktreeError, did_you_mean
+from ticktree.profile import Gauge, Jitter, Lateness, Loop, Memory, Node, Profile, Stats
+from ticktree.profile import path as paths
+from ticktree.profile.short_names import ShortNames
+
+
+class BudgetError(TicktreeError, ValueError):
+    """A budget that cannot be checked; the message is one line and names where the budget is configured."""
+
+
+class NotMeasuredError(Exception):
+    """This run does not contain a number; the message says why."""
+
+
+Kind: TypeAlias = Literal["node", "loop", "gauge"]
+
+# A gauge may have the same name as a section.
+GAUGE_PREFIX = "gauge:"
+_SHOWN = 3
+# Ends each name of a path for pattern matching.
+_END = "\0"
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """A node, loop or gauge that a budget can limit.
+
+    Attributes:
+        path: path of the node or loop, or the gauge's name.
+        kind: which of the three it is.
+        node: the node, for a loop the loop's node.
+        loop: the loop.
+        gauge: the gauge.
+        within: the node of the nearest loop above; the root if there is none.
+    """
+
+    path: str
+    kind: Kind
+    node: Node | None = None
+    loop: Loop | None = None
+    gauge: Gauge | None = None
+    within: Node | None = None
+
+    @property
+    def stats(self) -> Stats:
+        """The steady calls of a node, or a loop's ticks."""
+        return self.loop.stats if self.loop else self.node.steady if self.node else Stats()
+
+
+class Subjects:
+    """All subjects in a profile."""
+
+    def __init__(self, profile: Profile) -> None:
+        self._profile = profile
+
+    def named(self, name: str) -> Sequence[Subject]:
+        """Return the subjects of `name`: a path, a pattern with `*`, the end of one path, or a gauge.
+
+        Raises:
+            BudgetError: There is none, or it is the end of several paths.
+        """
+        if name.startswith(GAUGE_PREFIX):
+            gauge = name[len(GAUGE_PREFIX) :]
+            return self._gauges_like(gauge) or self._refuse(name)
+        if name in self._places:
+            return [self._places[name]]
+        if name in self._gauges:
+            return [self._gauges[name]]
+        if "*" in name:
+            return self._places_like(name) or self._gauges_like(name) or self._refuse(name)
+        return self._ending_in(name) or self._refuse(name)
+
+    @cached_property
+    def _places(self) -> dict[str, Subject]:
+        """The loops and nodes by path, in the order of the tree, parents before their children."""
+        root = self._profile.root
+        subjects: dict[str, Subject] = {}
+        pending = [("", root, root)]
+        while pending:
+            path, node, within = pending.pop()
+            loop = self._profile.loops.get(path)
+            if path:
+                subjects[path] = Subject(path, "loop" if loop else "node", node, loop, within=within)
+            below = [
+                (paths.child(path, name), child, node if loop else within)
+                for name, child in node.children.items()
+            ]
+            pending.extend(reversed(below))
+        return subjects
+
+    @cached_property
+    def _gauges(self) -> dict[str, Subject]:
+        return {name: Subject(name, "gauge", gauge=gauge) for name, gauge in self._profile.gauges.items()}
+
+    @cached_property
+    def _shown(self) -> dict[str, str]:
+        """The path as the report shows it, by path: focused calls have short names there."""
+        short = ShortNames(self._profile.root)
+        return {path: short.joined(paths.split(path)) for path in self._places}
+
+    def _ending_in(self, name: str) -> list[Subject]:
+        matches = [subject for path, subject in self._places.items() if path.endswith(f"/{name}")]
+        if not matches:
+            shown = [path for path, words in self._shown.items() if words == name]
+            shown = shown or [path for path, words in self._shown.items() if words.endswith(f"/{name}")]
+            matches = [self._places[path] for path in shown]
+        if len(matches) > 1:
+            first = ", ".join(subject.path for subject in matches[:_SHOWN])
+            more = f" and {len(matches) - _SHOWN} more" if len(matches) > _SHOWN else ""
+            raise BudgetError(
+                f"{name!r} is the end of several paths: {first}{more}; give more of the path, or **/{name}"
+            )
+        return matches
+
+    def _places_like(self, pattern: str) -> list[Subject]:
+        like = _expression(pattern)
+        return [
+            subject
+            for path, subject in self._places.items()
+            if any(
+                like.fullmatch("".join(name + _END for name in paths.split(words)))
+                for words in (path, self._shown[path])
+            )
+        ]
+
+    def _gauges_like(self, pattern: str) -> list[Subject]:
+        like = re.compile(".*".join(map(re.escape, pattern.split("*"))), re.DOTALL)
+        return [subject for name, subject in self._gauges.items() if like.fullmatch(name)]
+
+    def _refuse(self, name: str) -> list[Subject]:
+        ends = [paths.element(paths.name_of(path)) for path in self._places]
+        known = [*self._places, *self._gauges, *ends]
+        raise BudgetError(f"nothing in this run is called {name!r}{did_you_mean(name, known)}")
+
+
+def _expression(pattern: str) -> re.Pattern[str]:
+    """Return the regular expression of a path pattern: `*` is any part of one name, `**` any number of names."""
+    try:
+        names = paths.split(pattern)
+    except ValueError:
+        raise BudgetError(f"{pattern!r} is no path") from None
+    parts = [
+        f"(?:[^{_END}]*{_END})*"
+        if name == "**"
+        else f"[^{_END}]*".join(map(re.escape, name.split("*"))) + _END
+        for name in names
+    ]
+    return re.compile("".join(parts), re.DOTALL)
+
 
 # What a limit without a sign is: a maximum, a minimum, or an error because the sign is required.
 Side: TypeAlias = Literal["most", "least", "explicit"]
 NODES: frozenset[Kind] = frozenset({"node", "loop"})
 LOOPS: frozenset[Kind] = frozenset({"loop"})
 GAUGES: frozenset[Kind] = frozenset({"gauge"})
+
+_Value = TypeVar("_Value")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,46 +192,77 @@ class BudgetMeasure:
     is_floor: Callable[[Subject], bool] = lambda _subject: False
 
 
-_SECOND_NS = 10**9
+def _known(value: _Value | None, reason: str) -> _Value:
+    """Return a value; without one, raise a NotMeasuredError with the reason."""
+    if value is None:
+        raise NotMeasuredError(reason)
+    return value
 
 
-def quantile_of_calls(name: str, q: float) -> BudgetMeasure:
-    """Return the measure of the percentile `q` of a node's steady calls."""
-    return _duration(name, "most", lambda stats: stats.quantile_ns(q), q)
+def _node(subject: Subject) -> Node:
+    return _known(subject.node, "there is no such section")
 
 
-def steady(subject: Subject) -> Stats:
-    """Return the statistics of a node's steady calls, or of a loop's ticks.
+def _loop(subject: Subject) -> Loop:
+    return _known(subject.loop, "there is no such loop")
 
-    Raises:
-        NotMeasuredError: No call ended after warm-up.
-    """
-    stats = subject.loop.stats if subject.loop else _node(subject).steady
-    if not stats.count:
-        raise NotMeasuredError("no call ended after warm-up")
-    return stats
+
+def _gauge(subject: Subject) -> Gauge:
+    return _known(subject.gauge, "there is no such gauge")
 
 
 def _duration(
     name: str, side: Side, of: Callable[[Stats], int | None], q: float | None = None
 ) -> BudgetMeasure:
+    """Return a measure of a node's steady calls, or of a loop's ticks."""
+
     def take(subject: Subject, _unit: Unit) -> float:
-        value = of(steady(subject))
-        if value is None:
-            raise NotMeasuredError("how long single calls took is not known")
-        return value
+        stats = subject.stats
+        if not stats.count:
+            raise NotMeasuredError("no call ended after warm-up")
+        return _known(of(stats), "how long single calls took is not known")
 
     return BudgetMeasure(name, NODES, ("ns",), side, take, q)
 
 
-def _node(subject: Subject) -> Node:
-    if subject.node is None:
-        raise NotMeasuredError("there is no such section")
-    return subject.node
+def _reading(
+    name: str, side: Side, of: Callable[[Gauge], float | None], q: float | None = None
+) -> BudgetMeasure:
+    """Return a measure of a gauge's readings."""
+
+    def take(subject: Subject, _unit: Unit) -> float:
+        return _known(of(_gauge(subject)), "it has no reading")
+
+    return BudgetMeasure(name, GAUGES, ("number",), side, take, q)
 
 
-def _calls(subject: Subject, _unit: Unit) -> float:
-    return subject.loop.stats.count if subject.loop else _node(subject).steady.count
+def _spread(name: str, of: Callable[[Any], int | None]) -> BudgetMeasure:
+    """Return a measure of lateness or jitter: 0 if no tick was late or no period differed, which is measured, too."""
+
+    def take(subject: Subject, _unit: Unit) -> float:
+        spread = _lateness(subject) if name.startswith("lateness") else _jitter(subject)
+        return _known(of(spread) if spread.count else 0, "only their sum is known, not each")
+
+    return BudgetMeasure(name, LOOPS, ("ns",), "most", take)
+
+
+def _peak(name: str, of: Callable[[Memory], int | None], *, device: bool = False) -> BudgetMeasure:
+    """Return a measure of the memory of a node's calls, or of that of a device."""
+
+    def memory(subject: Subject) -> Memory | None:
+        return _node(subject).device_memory if device else _node(subject).memory
+
+    def take(subject: Subject, _unit: Unit) -> float:
+        where = "of a device " if device else ""
+        sampled = _known(memory(subject), f"memory {where}was not sampled: use section(..., memory=True)")
+        return _known(of(sampled), "how much a call needed is not known")
+
+    def is_floor(subject: Subject) -> bool:
+        """Return whether memory was only sampled when calls began and ended."""
+        sampled = memory(subject)
+        return sampled is not None and not sampled.is_exact
+
+    return BudgetMeasure(name, NODES, ("bytes",), "most", take, is_floor=is_floor)
 
 
 def _share(subject: Subject, _unit: Unit) -> float:
@@ -99,61 +280,20 @@ def _unaccounted(subject: Subject, _unit: Unit) -> float:
     return node.self_ns / node.total_ns
 
 
-def _memory(subject: Subject, _unit: Unit) -> float:
-    return _sampled(_node(subject).memory).peak_bytes
-
-
-def _memory_growth(subject: Subject, _unit: Unit) -> float:
-    growth = _sampled(_node(subject).memory).growth_bytes
-    if growth is None:
-        raise NotMeasuredError("how much a call needed is not known")
-    return growth
-
-
-def _device_memory(subject: Subject, _unit: Unit) -> float:
-    return _sampled(_node(subject).device_memory, "of a device ").peak_bytes
-
-
-def _is_memory_floor(subject: Subject) -> bool:
-    """Return whether memory was only sampled when calls began and ended."""
-    memory = _node(subject).memory
-    return memory is not None and not memory.is_exact
-
-
-def _is_device_memory_floor(subject: Subject) -> bool:
-    memory = _node(subject).device_memory
-    return memory is not None and not memory.is_exact
-
-
-def _sampled(memory: Memory | None, of: str = "") -> Memory:
-    if memory is None:
-        raise NotMeasuredError(f"memory {of}was not sampled: use section(..., memory=True)")
-    return memory
-
-
 def _rate(subject: Subject, unit: Unit) -> float:
     node = _node(subject)
     kind = {"bytes/s": "bytes", "FLOP/s": "flops", "items/s": "items"}[unit]
     done: int = getattr(node.work, kind) if node.work else 0
     if not done or node.total_ns <= 0:
         raise NotMeasuredError(f"it declared no {kind}: use section.work({kind}=...)")
-    return done * _SECOND_NS / node.total_ns
-
-
-_NO_RATE = "it has no target rate: use loop(..., hz=...)"
-
-
-def _loop(subject: Subject) -> Loop:
-    if subject.loop is None:
-        raise NotMeasuredError("there is no such loop")
-    return subject.loop
+    return done * NS_PER_SECOND / node.total_ns
 
 
 def _with_rate(subject: Subject) -> Loop:
     """Return the loop, which must have a target rate and a tick."""
     loop = _loop(subject)
     if not loop.hz:
-        raise NotMeasuredError(_NO_RATE)
+        raise NotMeasuredError("it has no target rate: use loop(..., hz=...)")
     if not loop.stats.count:
         raise NotMeasuredError("no tick ended after warm-up")
     return loop
@@ -164,30 +304,12 @@ def _missed(subject: Subject, unit: Unit) -> float:
     return loop.missed / loop.stats.count if unit == "share" else loop.missed
 
 
-def _longest_miss_run(subject: Subject, _unit: Unit) -> float:
-    return _with_rate(subject).longest_miss_run
-
-
-def _ticks(subject: Subject, _unit: Unit) -> float:
-    return _loop(subject).ticks
-
-
-def _incomplete(subject: Subject, _unit: Unit) -> float:
-    return _loop(subject).incomplete
-
-
 def _hz(subject: Subject, _unit: Unit) -> float:
-    hz = _loop(subject).achieved_hz
-    if hz is None:
-        raise NotMeasuredError("no tick ended, or none began as another ended")
-    return hz
+    return _known(_loop(subject).achieved_hz, "no tick ended, or none began as another ended")
 
 
 def _lateness(subject: Subject) -> Lateness:
-    lateness = _with_rate(subject).lateness
-    if lateness is None:
-        raise NotMeasuredError("when its ticks should have ended is not known")
-    return lateness
+    return _known(_with_rate(subject).lateness, "when its ticks should have ended is not known")
 
 
 def _jitter(subject: Subject) -> Jitter:
@@ -197,74 +319,9 @@ def _jitter(subject: Subject) -> Jitter:
     return jitter
 
 
-def quantile_of_ticks(name: str, q: float) -> BudgetMeasure | None:
-    """Return the measure of the percentile `q` of lateness or jitter, as in "lateness_p99"; None for other names."""
-    of = _SPREADS.get(name.partition("_")[0])
-    if of is None:
-        return None
-
-    def take(subject: Subject, _unit: Unit) -> float:
-        return _known(of(subject), lambda spread: spread.quantile_ns(q))
-
-    return BudgetMeasure(name, LOOPS, ("ns",), "most", take)
-
-
-def _known(spread: Lateness | Jitter, of: Callable[[Any], int | None]) -> float:
-    """Return a number of a spread: 0 if no tick was late or no period differed, which is a measurement, too."""
-    value = of(spread) if spread.count else 0
-    if value is None:
-        raise NotMeasuredError("only their sum is known, not each")
-    return value
-
-
-def _latest(subject: Subject, _unit: Unit) -> float:
-    return _lateness(subject).max_ns
-
-
-def _mean_lateness(subject: Subject, _unit: Unit) -> float:
-    return _known(_lateness(subject), lambda lateness: lateness.mean_ns)
-
-
-def _mean_jitter(subject: Subject, _unit: Unit) -> float:
-    return _known(_jitter(subject), lambda jitter: jitter.mean_ns)
-
-
-_SPREADS: Mapping[str, Callable[[Subject], Lateness | Jitter]] = {"lateness": _lateness, "jitter": _jitter}
-
-
-def quantile_of_gauge(name: str, q: float) -> BudgetMeasure:
-    """Return the measure of the percentile `q` of a gauge's readings."""
-    return _reading(name, "explicit", lambda gauge: gauge.quantile(q), q)
-
-
-def _gauge(subject: Subject) -> Gauge:
-    if subject.gauge is None:
-        raise NotMeasuredError("there is no such gauge")
-    return subject.gauge
-
-
-def _reading(
-    name: str, side: Side, of: Callable[[Gauge], float | None], q: float | None = None
-) -> BudgetMeasure:
-    def take(subject: Subject, _unit: Unit) -> float:
-        value = of(_gauge(subject))
-        if value is None:
-            raise NotMeasuredError("it has no reading")
-        return value
-
-    return BudgetMeasure(name, GAUGES, ("number",), side, take, q)
-
-
 def _zeros(subject: Subject, unit: Unit) -> float:
     gauge = _gauge(subject)
     return gauge.zeros / gauge.count if unit == "share" else gauge.zeros
-
-
-def _readings(subject: Subject, _unit: Unit) -> float:
-    return _gauge(subject).count
-
-
-_QUANTILE = re.compile(r"(?P<of>(?:lateness|jitter)_)?p(?P<percent>\d{1,2}(?:\.\d+)?)")
 
 
 def _no_baseline(_subject: Subject, _unit: Unit) -> float:
@@ -278,37 +335,34 @@ MEASURES = (
     _duration("mean", "most", lambda stats: stats.mean_ns),
     _duration("max", "most", lambda stats: stats.max_ns),
     _duration("min", "least", lambda stats: stats.min_ns),
-    BudgetMeasure("calls", NODES, ("count",), "explicit", _calls),
+    BudgetMeasure("calls", NODES, ("count",), "explicit", lambda subject, _: subject.stats.count),
     BudgetMeasure("share", NODES, ("share",), "most", _share),
     BudgetMeasure("unaccounted", NODES, ("share",), "most", _unaccounted),
-    BudgetMeasure("memory", NODES, ("bytes",), "most", _memory, is_floor=_is_memory_floor),
-    BudgetMeasure("memory_growth", NODES, ("bytes",), "most", _memory_growth, is_floor=_is_memory_floor),
-    BudgetMeasure(
-        "device_memory", NODES, ("bytes",), "most", _device_memory, is_floor=_is_device_memory_floor
-    ),
+    _peak("memory", lambda memory: memory.peak_bytes),
+    _peak("memory_growth", lambda memory: memory.growth_bytes),
+    _peak("device_memory", lambda memory: memory.peak_bytes, device=True),
     BudgetMeasure("rate", NODES, ("bytes/s", "FLOP/s", "items/s"), "least", _rate),
     BudgetMeasure("missed", LOOPS, ("count", "share"), "most", _missed),
-    BudgetMeasure("longest_miss_run", LOOPS, ("count",), "most", _longest_miss_run),
+    BudgetMeasure(
+        "longest_miss_run", LOOPS, ("count",), "most", lambda subject, _: _with_rate(subject).longest_miss_run
+    ),
     BudgetMeasure("hz", LOOPS, ("Hz",), "least", _hz),
-    BudgetMeasure("ticks", LOOPS, ("count",), "least", _ticks),
-    BudgetMeasure("incomplete", LOOPS, ("count",), "most", _incomplete),
-    BudgetMeasure("lateness_mean", LOOPS, ("ns",), "most", _mean_lateness),
-    BudgetMeasure("lateness_max", LOOPS, ("ns",), "most", _latest),
-    BudgetMeasure("jitter_mean", LOOPS, ("ns",), "most", _mean_jitter),
+    BudgetMeasure("ticks", LOOPS, ("count",), "least", lambda subject, _: _loop(subject).ticks),
+    BudgetMeasure("incomplete", LOOPS, ("count",), "most", lambda subject, _: _loop(subject).incomplete),
+    _spread("lateness_mean", lambda lateness: lateness.mean_ns),
+    BudgetMeasure("lateness_max", LOOPS, ("ns",), "most", lambda subject, _: _lateness(subject).max_ns),
+    _spread("jitter_mean", lambda jitter: jitter.mean_ns),
     _reading("min", "least", lambda gauge: gauge.min),
     _reading("max", "most", lambda gauge: gauge.max),
     _reading("last", "explicit", lambda gauge: gauge.last),
     BudgetMeasure("zeros", GAUGES, ("count", "share"), "most", _zeros),
-    BudgetMeasure("readings", GAUGES, ("count",), "least", _readings),
+    BudgetMeasure("readings", GAUGES, ("count",), "least", lambda subject, _: _gauge(subject).count),
     SLOWER_MEASURE,
 )
+_QUANTILE = re.compile(r"(?P<of>(?:lateness|jitter)_)?p(?P<percent>\d{1,2}(?:\.\d+)?)")
 NAMES = (
     *dict.fromkeys(measure.name for measure in MEASURES),
-    "p50",
-    "p90",
-    "p99",
-    "lateness_p99",
-    "jitter_p99",
+    *("p50", "p90", "p99", "lateness_p99", "jitter_p99"),
 )
 
 
@@ -321,10 +375,10 @@ def measures(name: str) -> Sequence[BudgetMeasure]:
     match = _QUANTILE.fullmatch(name)
     if match:
         q = float(match["percent"]) / 100
-        spread = quantile_of_ticks(name, q)
-        if spread is not None:
-            return (spread,)
-        return quantile_of_calls(name, q), quantile_of_gauge(name, q)
+        if match["of"]:
+            return (_spread(name, lambda spread: spread.quantile_ns(q)),)
+        of_calls = _duration(name, "most", lambda stats: stats.quantile_ns(q), q)
+        return of_calls, _reading(name, "explicit", lambda gauge: gauge.quantile(q), q)
     named = [measure for measure in MEASURES if measure.name == name]
     if not named:
         raise ValueError(f"there is no measure {name!r}{did_you_mean(name, NAMES)}")

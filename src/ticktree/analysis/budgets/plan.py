@@ -7,8 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ticktree.analysis.budgets.measures import BudgetMeasure, measures
-from ticktree.analysis.budgets.subjects import BudgetError
+from ticktree.analysis.budgets.measures import SLOWER_MEASURE, BudgetError, BudgetMeasure, measures
 from ticktree.analysis.quantities import Unit, amount, part
 from ticktree.errors import did_you_mean
 
@@ -41,8 +40,6 @@ class Bound:
 
 
 _RANGE = " to "
-# The measure whose limit can only be a maximum.
-_ONE_SIDED = "slower"
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,31 +59,6 @@ class Budget:
     bound: Bound
     unit: Unit
     source: str
-
-
-def budget(name: str, key: str, value: object, source: str) -> Budget:
-    """Return the budget configured as `name = {key = value}`.
-
-    Args:
-        name: The subject.
-        key: The measure.
-        value: Such as "25 ms", "<= 25 ms", ">= 29", "80 ms to 200 ms" or 3.
-        source: Where it is configured.
-
-    Raises:
-        ValueError: There is no such measure, or the value is not a limit on it.
-    """
-    reasons: list[str] = []
-    for measure in measures(key):
-        try:
-            bound, unit = _bound(value, measure)
-        except ValueError as error:
-            reasons.append(str(error))
-            continue
-        if measure.name == _ONE_SIDED and bound.least is not None:
-            raise ValueError(f'should be how much slower it may be, such as "5%", not {value!r:.60}')
-        return Budget(name, measure, bound, unit, source)
-    raise ValueError("; of a gauge, it ".join(reasons))
 
 
 def _bound(value: object, measure: BudgetMeasure) -> tuple[Bound, Unit]:
@@ -147,11 +119,7 @@ class Plan:
 
 
 def plan_of(table: Mapping[str, Any], source: str) -> Plan:
-    """Return the plan in a table of the configuration.
-
-    Args:
-        table: One table of limits per name; values that are not tables are options of the baseline.
-        source: Where the table is, for messages.
+    """Return the plan in a table of the configuration: one table of limits per name, and options of the baseline.
 
     Raises:
         BudgetError: An entry is not a valid budget or option.
@@ -206,10 +174,25 @@ def _budgets(name: str, limits: Mapping[str, Any], source: str) -> Iterator[Budg
 
 
 def _checked(name: str, key: str, value: object, source: str) -> Budget:
+    """Return the budget `name = {key = value}`; a value is "25 ms", "<= 25 ms", ">= 29", "80 ms to 200 ms" or 3."""
     try:
-        return budget(name, key, value, source)
+        return _budget(name, key, value, source)
     except ValueError as error:
         raise BudgetError(f"{source}: {error}") from None
+
+
+def _budget(name: str, key: str, value: object, source: str) -> Budget:
+    reasons: list[str] = []
+    for measure in measures(key):
+        try:
+            bound, unit = _bound(value, measure)
+        except ValueError as error:
+            reasons.append(str(error))
+            continue
+        if measure is SLOWER_MEASURE and bound.least is not None:
+            raise ValueError(f'should be how much slower it may be, such as "5%", not {value!r:.60}')
+        return Budget(name, measure, bound, unit, source)
+    raise ValueError("; of a gauge, it ".join(reasons))
 
 
 def _option(name: str, value: object, source: str) -> object:

@@ -2,20 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from functools import cache, cached_property, reduce
+from operator import add
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 from ticktree.analysis.comparison import shift, welch
-from ticktree.analysis.comparison.entry import THRESHOLD, About, ComparisonEntry, about, verdict_of
+from ticktree.analysis.comparison.entry import THRESHOLD, About, ComparisonEntry, Kind, about, verdict_of
 from ticktree.analysis.comparison.matching import moved, renames
-from ticktree.analysis.comparison.power import Power, power_of_pairs
+from ticktree.analysis.comparison.power import power_of_pairs
 from ticktree.analysis.comparison.shift import Shift
-from ticktree.analysis.comparison.sides import Side
+from ticktree.analysis.drift import joined, steady_stretches
+from ticktree.analysis.loops import NS_PER_SECOND
 from ticktree.errors import TicktreeError
-from ticktree.profile import Profile, Stats
+from ticktree.profile import Node, Profile, Stats
+from ticktree.profile import path as paths
 
 SCHEMA = "ticktree-comparison/1"
+UnitOf: TypeAlias = Literal["runs", "pairs", "blocks"]
+_CONTRASTS = {"runs": welch.contrast, "pairs": welch.contrast_of_pairs, "blocks": welch.contrast_of_runs}
+
+# Blocks: one run's calls as a few values.
+#
+# Neighbouring ticks are correlated: a test that assumes independence finds a difference between two runs of the same
+# program in most trials. So the unit is not the tick but a stretch of the run (batch means), and the scatter of these
+# stretches is the noise of the run. They are few, so that each is long and their scatter includes disturbances that
+# last for a while, but enough to estimate the scatter.
+BLOCKS = 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +46,7 @@ class Comparison:
 
     entries: tuple[ComparisonEntry, ...]
     threshold: float
-    unit: Literal["runs", "pairs", "blocks"]
+    unit: UnitOf
     base: About = field(default_factory=About)
     new: About = field(default_factory=About)
 
@@ -73,95 +87,151 @@ def compare(
     for side, name in ((base_side, "base"), (new_side, "new")):
         if not side.paths:
             raise TicktreeError(f"nothing was measured in {name}: there is nothing to compare")
-    unit: Literal["runs", "pairs", "blocks"] = "pairs" if paired else "runs"
-    if len(base) == 1 or len(new) == 1:
-        unit = "blocks"
+    unit: UnitOf = "blocks" if 1 in (len(base), len(new)) else "pairs" if paired else "runs"
     judge = _Judge(base_side, new_side, unit, threshold, confidence)
-    nodes = judge.entries("node", _in_tree_order(base_side, new_side))
-    loops = judge.entries("loop", sorted(base_side.loops | new_side.loops))
-    entries = tuple(_corrected([*loops, *_with_renames(nodes, base_side, new_side)], judge))
+    # Parents before children, siblings together.
+    in_order = sorted(
+        (base_side.paths | new_side.paths) - {paths.ROOT}, key=lambda path: path.replace("/", "\0")
+    )
+    nodes = _with_renames([judge.entry("node", path) for path in in_order], base_side, new_side)
+    loops = [judge.entry("loop", path) for path in sorted(base_side.loops | new_side.loops)]
+    entries = tuple(_corrected([*loops, *nodes], judge))
     return Comparison(entries, threshold, unit, about(base), about(new))
 
 
+class Side:
+    """One or several runs of the same program, and their values: means of runs, or of blocks of one run.
+
+    Args:
+        runs: Their profiles, at least one.
+        aliases: The paths of nodes on the other side, by their paths, where the two differ.
+    """
+
+    def __init__(self, runs: Sequence[Profile], aliases: Mapping[str, str] | None = None) -> None:
+        names = aliases or {}
+        self._nodes = [{names.get(path, path): node for path, _, node in run.root.walk()} for run in runs]
+        self._loops = [{names.get(path, path): loop for path, loop in run.loops.items()} for run in runs]
+
+    @cached_property
+    def paths(self) -> set[str]:
+        """The path of every node with steady calls in any run."""
+        return {path for nodes in self._nodes for path, node in nodes.items() if node.steady.count}
+
+    @cached_property
+    def loops(self) -> set[str]:
+        """The path of every loop with steady ticks in any run."""
+        return {path for loops in self._loops for path, loop in loops.items() if loop.stats.count}
+
+    def nodes(self, path: str) -> list[Node]:
+        """Return the node at a path in each run that has it."""
+        return [nodes[path] for nodes in self._nodes if path in nodes]
+
+    def node(self, path: str) -> Node | None:
+        """Return the node at a path in the first run that has it."""
+        return next(iter(self.nodes(path)), None)
+
+    def stats(self, kind: Kind, path: str) -> Stats:
+        """Return the steady calls of a node, or the steady ticks of a loop, over all runs."""
+        ticks = (loops[path].stats for loops in self._loops if path in loops)
+        return reduce(add, ticks if kind == "loop" else (node.steady for node in self.nodes(path)), Stats())
+
+    def rates(self, kind: Kind, path: str) -> dict[str, float]:
+        """Return the rates per second: steady ticks of a loop, and the work that the node declared, by unit.
+
+        Work and its time are those of the whole run.
+        """
+        members = [node for node in self.nodes(path) if node.work]
+        spent_ns = sum(node.total_ns for node in members)
+        rates = {}
+        if kind == "loop":
+            stats = self.stats(kind, path)
+            if stats.sum_ns:
+                rates["ticks"] = stats.count * NS_PER_SECOND / stats.sum_ns
+        for unit in ("bytes", "flops", "items"):
+            work = sum(getattr(node.work, unit) for node in members)
+            if work and spent_ns > 0:
+                rates[unit] = work * NS_PER_SECOND / spent_ns
+        return rates
+
+    def run_means(self, path: str) -> list[float]:
+        """Return the mean of a node's steady calls in each run that has it, in ns; at least 1 for ratios."""
+        steady = (node.steady for node in self.nodes(path))
+        return [max(1.0, stats.sum_ns / stats.count) for stats in steady if stats.count]
+
+    def block_means(self, path: str) -> list[float]:
+        """Return the mean duration of a node in each block of each run, in ns; at least 1."""
+        return [max(1.0, mean) for node in self.nodes(path) for mean in block_means(node)]
+
+
+def block_means(node: Node) -> list[float]:
+    """Return the mean durations, in ns, of equal stretches of a node's steady calls; none if the run is too short.
+
+    Args:
+        node: Of one run: a node merged from several has no single course over time.
+    """
+    stretches = steady_stretches(node)
+    return [block.mean_ns for block in joined(stretches, BLOCKS)] if len(stretches) >= BLOCKS else []
+
+
+class _Values(NamedTuple):
+    """Both sides' values of one node, and what they are; None if a run is too short for blocks."""
+
+    before: list[float]
+    after: list[float]
+    unit: UnitOf | None
+
+
 class _Judge:
-    def __init__(self, base: Side, new: Side, unit: str, threshold: float, confidence: float) -> None:
+    def __init__(self, base: Side, new: Side, unit: UnitOf, threshold: float, confidence: float) -> None:
         self.base, self.new, self.unit, self.threshold = base, new, unit, threshold
         self.confidence = confidence
-        self._cache: dict[str, tuple[list[float], list[float]]] = {}
-
-    def entries(self, kind: Literal["node", "loop"], paths: Sequence[str]) -> list[ComparisonEntry]:
-        return [self._entry(kind, path) for path in paths]
+        # Cached, because a loop shares its node's values and the correction needs them again.
+        self._values = cache(self._values_at)
 
     def p_value(self, path: str) -> float:
         """Return how probable the two sides' values are if there is no difference."""
-        before, after = self._values(path)
-        if not before or not after:  # a run too short for blocks
-            return 1.0
-        if self.unit == "pairs" and len(before) == len(after):
-            return welch.contrast_of_pairs(before, after).p_value
-        if self.unit == "blocks":
-            return welch.contrast_of_runs(before, after).p_value
-        return welch.contrast(before, after).p_value
+        before, after, unit = self._values(path)
+        return 1.0 if unit is None else _CONTRASTS[unit](before, after).p_value
 
-    def power(self, path: str, level: float) -> Power | None:
-        """Return what the pairs could have detected, with error rate `level` for this one section."""
-        before, after = self._values(path)
-        return (
-            power_of_pairs(before, after, level)
-            if self.unit == "pairs" and len(before) == len(after)
-            else None
-        )
+    def with_power(self, entry: ComparisonEntry, level: float) -> ComparisonEntry:
+        """Return an entry with what its pairs could have detected, with error rate `level` for this one section."""
+        before, after, unit = self._values(entry.path)
+        return replace(entry, power=power_of_pairs(before, after, level)) if unit == "pairs" else entry
 
-    def _entry(self, kind: Literal["node", "loop"], path: str) -> ComparisonEntry:
-        base, new = self._stats(kind, path)
-        rates = self.base.rates(kind, path), self.new.rates(kind, path)
-        if not base.count or not new.count:
-            verdict: Literal["only in new", "only in base"] = "only in new" if new.count else "only in base"
-            return ComparisonEntry(
-                path=path, kind=kind, verdict=verdict, shift=None, base=base, new=new, rates=rates
-            )
-        before, after = self._values(path)
-        shift = self._shift(before, after, base, new)
-        return ComparisonEntry(
+    def entry(self, kind: Kind, path: str) -> ComparisonEntry:
+        base, new = self.base.stats(kind, path), self.new.stats(kind, path)
+        entry = ComparisonEntry(
             path=path,
             kind=kind,
-            verdict=verdict_of(shift, self.threshold),
-            shift=shift,
+            verdict="only in new" if new.count else "only in base",
+            shift=None,
             base=base,
             new=new,
-            units=(len(before), len(after)),
-            rates=rates,
+            rates=(self.base.rates(kind, path), self.new.rates(kind, path)),
         )
+        if not base.count or not new.count:
+            return entry
+        values = self._values(path)
+        shift = self._shift(values, base, new)
+        units = len(values.before), len(values.after)
+        return replace(entry, verdict=verdict_of(shift, self.threshold), shift=shift, units=units)
 
-    def _stats(self, kind: Literal["node", "loop"], path: str) -> tuple[Stats, Stats]:
-        if kind == "loop":
-            return self.base.loop_stats(path), self.new.loop_stats(path)
-        return self.base.stats(path), self.new.stats(path)
+    def _values_at(self, path: str) -> _Values:
+        before, after = (
+            side.block_means(path) if self.unit == "blocks" else side.run_means(path)
+            for side in (self.base, self.new)
+        )
+        unit: UnitOf = "runs" if self.unit == "pairs" and len(before) != len(after) else self.unit
+        return _Values(before, after, unit if before and after else None)
 
-    def _values(self, path: str) -> tuple[list[float], list[float]]:
-        """Return both sides' values; cached, because a loop shares its node's and the correction needs them again."""
-        if path not in self._cache:
-            before, after = (
-                side.block_means(path) if self.unit == "blocks" else side.run_means(path)
-                for side in (self.base, self.new)
-            )
-            self._cache[path] = before, after
-        return self._cache[path]
-
-    def _shift(self, before: list[float], after: list[float], base: Stats, new: Stats) -> Shift:
-        if not before or not after:  # a run too short for blocks: only the means are known
+    def _shift(self, values: _Values, base: Stats, new: Stats) -> Shift:
+        before, after, unit = values
+        if unit is None:  # only the means are known
             return Shift(new.sum_ns / max(1, base.sum_ns) * base.count / new.count - 1, -1.0, float("inf"))
-        if self.unit == "pairs" and len(before) == len(after):
-            return shift.within_pairs(before, after, self.confidence)
-        if self.unit == "blocks":
+        if unit == "blocks":
             return shift.of_contrast(welch.contrast_of_runs(before, after), self.confidence)
-        return shift.between(before, after, self.confidence)
-
-
-def _in_tree_order(base: Side, new: Side) -> list[str]:
-    """Return every path that either side measured, parents before children, siblings together."""
-    paths = {path for path in base.paths | new.paths if path}
-    return sorted(paths, key=lambda path: path.replace("/", "\0"))
+        within = shift.within_pairs if unit == "pairs" else shift.between
+        return within(before, after, self.confidence)
 
 
 def _with_renames(nodes: list[ComparisonEntry], base: Side, new: Side) -> list[ComparisonEntry]:
@@ -178,17 +248,14 @@ def _corrected(entries: list[ComparisonEntry], judge: _Judge) -> list[Comparison
 
     A loop's ticks are the calls of its node, so the two entries count as one test.
     """
-    paths = list(dict.fromkeys(entry.path for entry in entries if entry.shift is not None))
-    rejections = welch.holm([judge.p_value(path) for path in paths], 1 - judge.confidence)
-    significant = {path for path, rejects in zip(paths, rejections, strict=True) if rejects}
-    corrected = [
-        replace(entry, verdict="inconclusive")
-        if entry.verdict in ("faster", "slower") and entry.path not in significant
-        else entry
-        for entry in entries
-    ]
-    level = (1 - judge.confidence) / max(1, len(paths))
-    return [
-        replace(entry, power=judge.power(entry.path, level)) if entry.verdict == "inconclusive" else entry
-        for entry in corrected
-    ]
+    tested = list(dict.fromkeys(entry.path for entry in entries if entry.shift is not None))
+    rejections = welch.holm([judge.p_value(path) for path in tested], 1 - judge.confidence)
+    significant = {path for path, rejects in zip(tested, rejections, strict=True) if rejects}
+    level = (1 - judge.confidence) / max(1, len(tested))
+    return [_with_doubt(entry, entry.path in significant, judge, level) for entry in entries]
+
+
+def _with_doubt(entry: ComparisonEntry, is_significant: bool, judge: _Judge, level: float) -> ComparisonEntry:
+    if entry.verdict in ("faster", "slower") and not is_significant:
+        entry = replace(entry, verdict="inconclusive")
+    return judge.with_power(entry, level) if entry.verdict == "inconclusive" else entry

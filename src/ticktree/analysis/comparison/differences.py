@@ -11,17 +11,8 @@ from ticktree.profile.metadata import Value, ordered
 
 # Facts that change durations whatever the program does: runs that differ in them do not compare the program.
 _GROUNDS = (
-    "host",
-    "system",
-    "cpu",
-    "cores",
-    "cores_usable",
-    "gpus",
-    "gpu",
-    "python",
-    "python.optimize",
-    "implementation",
-    "clock",
+    *("host", "system", "cpu", "cores", "cores_usable", "gpus", "gpu"),
+    *("python", "python.optimize", "implementation", "clock"),
 )
 _THREADS = "threads."
 _GROUND_PREFIXES = ("version.", "env.", _THREADS)
@@ -52,17 +43,18 @@ class Difference(NamedTuple):
 
 
 def differences(base: Sequence[Profile], new: Sequence[Profile]) -> list[Difference]:
-    """Return every fact that differs, those that may make the program faster or slower first.
-
-    Args:
-        base: The runs of the base.
-        new: The new runs.
-    """
+    """Return every fact that differs, those that may make the program faster or slower first."""
     before, after = _facts(base), _facts(new)
     found = [
-        Difference(key, _text(before.get(key, set())), _text(after.get(key, set())), _is_ground(key))
+        Difference(
+            key,
+            _text(before.get(key, set())),
+            _text(after.get(key, set())),
+            is_ground=key in _GROUNDS or key.startswith(_GROUND_PREFIXES),
+        )
         for key in sorted(before.keys() | after.keys())
-        if not _is_of_the_run(key) and before.get(key) != after.get(key)
+        if key not in _OF_THE_RUN and not key.startswith(_OF_TICKTREE_PREFIX)
+        if before.get(key) != after.get(key)
         # A program that was killed did not record its number of threads.
         if not key.startswith(_THREADS) or (key in before and key in after)
     ]
@@ -81,11 +73,3 @@ def _facts(runs: Sequence[Profile]) -> dict[str, set[Value]]:
 
 def _text(values: set[Value]) -> str:
     return ", ".join(str(value) for value in ordered(values))
-
-
-def _is_ground(key: str) -> bool:
-    return key in _GROUNDS or key.startswith(_GROUND_PREFIXES)
-
-
-def _is_of_the_run(key: str) -> bool:
-    return key in _OF_THE_RUN or key.startswith(_OF_TICKTREE_PREFIX)

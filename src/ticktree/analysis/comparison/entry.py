@@ -55,10 +55,6 @@ def verdict_of(shift: Shift, threshold: float = THRESHOLD) -> Verdict:
 
     "no difference" needs evidence just as "slower" does: an interval within the threshold. A shift that is certain but
     too small to matter is "no difference" as well.
-
-    Args:
-        shift: From base to new.
-        threshold: The least shift that matters.
     """
     if -threshold < shift.low and shift.high < threshold:
         return "no difference"
@@ -69,6 +65,7 @@ def verdict_of(shift: Shift, threshold: float = THRESHOLD) -> Verdict:
     return "inconclusive"
 
 
+Kind: TypeAlias = Literal["node", "loop"]
 Rates: TypeAlias = Mapping[str, float]
 
 
@@ -90,7 +87,7 @@ class ComparisonEntry:
     """
 
     path: str
-    kind: Literal["node", "loop"]
+    kind: Kind
     verdict: Verdict
     shift: Shift | None
     base: Stats

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TypeAlias
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from typing import TypeVar
 
 from ticktree.profile import Node
 from ticktree.profile import path as paths
@@ -19,18 +19,13 @@ from ticktree.profile.short_names import Called
 # If a function has several calls with the same text, each name has the place of its call.
 _PLACE = re.compile(r" @ L(\d+)(?::(\d+))?$")
 
-_Text: TypeAlias = tuple[str, str, str]
-_Lines: TypeAlias = tuple[int, int, int]
+_Key = TypeVar("_Key", bound=Hashable)
 
 
 def moved(base: Iterable[Node], new: Iterable[Node]) -> dict[str, str]:
     """Return the path in `base` of each node of `new`, by its path in `new`, where the two differ.
 
     Calls with the same text in one function are matched by their order, if both sides have equally many.
-
-    Args:
-        base: The roots of the base's trees.
-        new: The roots of the new trees.
     """
     base_paths: dict[str, str] = {}
     waiting = [("", "", list(base), list(new))]
@@ -56,7 +51,7 @@ def _children(nodes: Iterable[Node]) -> dict[str, list[Node]]:
 
 
 def _pairs(base: Iterable[str], new: Iterable[str]) -> Iterator[tuple[str, str]]:
-    before, after = _by_text(base), _by_text(new)
+    before, after = _grouped(base, _text), _grouped(new, _text)
     for text in before.keys() & after.keys():
         base_names, new_names = before[text], after[text]
         if len(base_names) == len(new_names):
@@ -65,20 +60,21 @@ def _pairs(base: Iterable[str], new: Iterable[str]) -> Iterator[tuple[str, str]]
             yield from ((name, name) for name in set(base_names) & set(new_names))
 
 
-def _by_text(names: Iterable[str]) -> dict[_Text, list[str]]:
+def _grouped(names: Iterable[str], key: Callable[[str], _Key]) -> dict[_Key, list[str]]:
     grouped = defaultdict(list)
     for name in names:
-        called = Called.of(name)
-        text = (
-            (name, "", "")
-            if called is None
-            else (_PLACE.sub("", called.expression), called.function, called.file)
-        )
-        grouped[text].append(name)
+        grouped[key(name)].append(name)
     return grouped
 
 
-def _lines(name: str) -> _Lines:
+def _text(name: str) -> tuple[str, str, str]:
+    called = Called.of(name)
+    if called is None:
+        return name, "", ""
+    return _PLACE.sub("", called.expression), called.function, called.file
+
+
+def _lines(name: str) -> tuple[int, int, int]:
     called = Called.of(name)
     if called is None:
         return (0, 0, 0)
@@ -99,13 +95,9 @@ def renames(
 ) -> dict[str, str]:
     """Return, by its path, each node that vanished and the only similar node that appeared under the same parent.
 
-    Args:
-        removed: Paths only in base.
-        added: Paths only in new.
-        base: Returns a node of base by its path.
-        new: Returns a node of new by its path.
+    `removed` are paths only in base, whose nodes `base` returns, and `added` are those only in new.
     """
-    before, after = _by_parent(removed), _by_parent(added)
+    before, after = _grouped(removed, paths.parent), _grouped(added, paths.parent)
     found: dict[str, str] = {}
     for parent in before.keys() & after.keys():
         for factor in (_LIKELY_FACTOR, _LARGEST_FACTOR):
@@ -129,13 +121,6 @@ def _unambiguous(likely: Mapping[str, Sequence[str]]) -> dict[str, str]:
         for path, others in likely.items()
         if len(others) == 1 and sum(others[0] in candidates for candidates in likely.values()) == 1
     }
-
-
-def _by_parent(all_paths: Sequence[str]) -> dict[str, list[str]]:
-    grouped = defaultdict(list)
-    for path in all_paths:
-        grouped[paths.parent(path)].append(path)
-    return grouped
 
 
 def _alike(left: Node | None, right: Node | None, factor: float) -> bool:

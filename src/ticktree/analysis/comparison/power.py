@@ -42,10 +42,7 @@ class Power(NamedTuple):
 def power_of_pairs(base: Sequence[float], new: Sequence[float], level: float) -> Power | None:
     """Return what such pairs could have detected; None if there are too few to estimate their noise.
 
-    Args:
-        base: Positive values.
-        new: As many, the n-th measured in a pair with the n-th of base.
-        level: The error rate for one section alone.
+    The n-th positive values of both are a pair, and `level` is the error rate for one section alone.
     """
     if len(base) < 3:
         return None
@@ -82,11 +79,7 @@ _MOST = 3
 
 
 def looks(pairs: int) -> dict[int, float]:
-    """Return the numbers of pairs at which to look, and the confidence that an interval needs there.
-
-    Args:
-        pairs: The most that will be run.
-    """
+    """Return at which of at most `pairs` numbers of pairs to look, and the confidence that an interval needs there."""
     least = _least_pairs(_MOST)
     if pairs < least:
         return {pairs: CONFIDENCE}

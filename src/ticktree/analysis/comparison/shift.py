@@ -11,13 +11,15 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import lru_cache
+from statistics import NormalDist
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from ticktree.analysis.comparison.welch import Contrast
+from ticktree.analysis.comparison.welch import Contrast, logs
 
+# How often an interval contains the true shift.
 CONFIDENCE = 0.95
 
 # With more values, the normal approximation of a rank sum is correct to four digits, and exact counting is slow.
@@ -39,56 +41,33 @@ class Shift(NamedTuple):
 
 
 def between(base: Sequence[float], new: Sequence[float], confidence: float = CONFIDENCE) -> Shift:
-    """Return the shift from `base` to `new`, two independent samples.
-
-    Args:
-        base: Positive values, at least one.
-        new: Positive values, at least one.
-        confidence: How often such an interval contains the true shift.
+    """Return the shift from `base` to `new`, two independent samples of positive values.
 
     Raises:
         ValueError: A sample is empty or holds a value that is not positive.
     """
-    differences = np.sort(np.subtract.outer(_logs(new), _logs(base)), axis=None)
-    cut = _mann_whitney_cut(len(base), len(new), confidence)
-    return _read_off(differences, cut)
+    differences = np.sort(np.subtract.outer(logs(new), logs(base)), axis=None)
+    return _read_off(differences, _mann_whitney_cut(len(base), len(new), confidence))
 
 
 def within_pairs(base: Sequence[float], new: Sequence[float], confidence: float = CONFIDENCE) -> Shift:
     """Return the shift from `base` to `new`, where the n-th values of both were measured as a pair.
-
-    Args:
-        base: Positive values, at least one.
-        new: As many.
-        confidence: How often such an interval contains the true shift.
 
     Raises:
         ValueError: The samples are empty, differ in length, or hold a value that is not positive.
     """
     if len(base) != len(new):
         raise ValueError(f"{len(base)} values cannot be paired with {len(new)}")
-    steps = _logs(new) - _logs(base)
+    steps = logs(new) - logs(base)
     first, second = np.triu_indices(len(steps))
     walsh = np.sort((steps[first] + steps[second]) / 2)
     return _read_off(walsh, _wilcoxon_cut(len(steps), confidence))
 
 
 def of_contrast(contrast: Contrast, confidence: float = CONFIDENCE) -> Shift:
-    """Return the shift of a difference of logarithms with a known error, by Student's t.
-
-    Args:
-        contrast: From base to new.
-        confidence: How often such an interval contains the true shift.
-    """
+    """Return the shift of a difference of logarithms with a known error, by Student's t."""
     reach = contrast.reach(confidence)
     return Shift(*(math.expm1(contrast.difference + side) for side in (0.0, -reach, reach)))
-
-
-def _logs(values: Sequence[float]) -> npt.NDArray[np.float64]:
-    array = np.asarray(values, dtype=np.float64)
-    if not array.size or not (array > 0).all():
-        raise ValueError("a sample is empty or holds a value that is not positive")
-    return np.log(array)
 
 
 def _read_off(ordered: npt.NDArray[np.float64], cut: int) -> Shift:
@@ -102,16 +81,18 @@ def _read_off(ordered: npt.NDArray[np.float64], cut: int) -> Shift:
 def _mann_whitney_cut(base: int, new: int, confidence: float) -> int:
     """Return the largest k such that the k-1 smallest and largest differences can be left out."""
     if max(base, new) > _EXACT_UP_TO:
-        spread = math.sqrt(base * new * (base + new + 1) / 12)
-        return max(0, math.floor(base * new / 2 - _normal_quantile(confidence) * spread))
+        return _normal_cut(base * new / 2, base * new * (base + new + 1) / 12, confidence)
     return _cut_of(_mann_whitney_counts(base, new), confidence)
 
 
 def _wilcoxon_cut(pairs: int, confidence: float) -> int:
     if pairs > _EXACT_UP_TO:
-        spread = math.sqrt(pairs * (pairs + 1) * (2 * pairs + 1) / 24)
-        return max(0, math.floor(pairs * (pairs + 1) / 4 - _normal_quantile(confidence) * spread))
+        return _normal_cut(pairs * (pairs + 1) / 4, pairs * (pairs + 1) * (2 * pairs + 1) / 24, confidence)
     return _cut_of(_wilcoxon_counts(pairs), confidence)
+
+
+def _normal_cut(mean: float, variance: float, confidence: float) -> int:
+    return max(0, math.floor(mean - NormalDist().inv_cdf((1 + confidence) / 2) * math.sqrt(variance)))
 
 
 def _cut_of(counts: tuple[int, ...], confidence: float) -> int:
@@ -149,9 +130,3 @@ def _wilcoxon_counts(pairs: int) -> tuple[int, ...]:
             for total in range(len(counts) + rank)
         ]
     return tuple(counts)
-
-
-def _normal_quantile(confidence: float) -> float:
-    from statistics import NormalDist
-
-    return NormalDist().inv_cdf((1 + confidence) / 2)

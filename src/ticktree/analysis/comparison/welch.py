@@ -65,29 +65,27 @@ class Contrast(NamedTuple):
         return high * self.error
 
 
-def contrast(base: Sequence[float], new: Sequence[float]) -> Contrast:
-    """Return the difference of two independent samples of positive values."""
-    return _welch(base, new)
-
-
 def contrast_of_runs(base: Sequence[float], new: Sequence[float]) -> Contrast:
     """Return the difference of two single runs, given the means of their stretches."""
-    return _welch(base, new, _STRETCH_VARIANCES, 2 * _START_DEVIATION**2)
+    return contrast(base, new, _STRETCH_VARIANCES, 2 * _START_DEVIATION**2)
 
 
 def contrast_of_pairs(base: Sequence[float], new: Sequence[float]) -> Contrast:
     """Return the difference of two samples of positive values whose n-th were measured as a pair."""
-    steps = _logs(new) - _logs(base)
+    steps = logs(new) - logs(base)
     if len(steps) < 2:
         return Contrast(float(steps.mean()), 0.0, 0.0)
     return Contrast(float(steps.mean()), float(steps.std(ddof=1)) / math.sqrt(len(steps)), len(steps) - 1)
 
 
-def _welch(
+def contrast(
     base: Sequence[float], new: Sequence[float], variances: float = 0.0, constant: float = 0.0
 ) -> Contrast:
-    """Return Welch's contrast, with `variances` of a value and `constant` added to the variance of the difference."""
-    samples = [_logs(values) for values in (base, new)]
+    """Return the difference of two independent samples of positive values.
+
+    `variances` of a value and the `constant` are added to the variance of the difference.
+    """
+    samples = [logs(values) for values in (base, new)]
     difference = float(samples[1].mean() - samples[0].mean())
     if min(map(len, samples)) < 2:
         return Contrast(difference, 0.0, 0.0)
@@ -99,17 +97,20 @@ def _welch(
     return Contrast(difference, math.sqrt(total), min(total**2 / parts, most) if parts else most)
 
 
-def _logs(values: Sequence[float]) -> npt.NDArray[np.float64]:
-    return np.log(np.asarray(values, dtype=np.float64))
+def logs(values: Sequence[float]) -> npt.NDArray[np.float64]:
+    """Return the logarithms of a sample.
+
+    Raises:
+        ValueError: It is empty or holds a value that is not positive.
+    """
+    array = np.asarray(values, dtype=np.float64)
+    if not array.size or not (array > 0).all():
+        raise ValueError("a sample is empty or holds a value that is not positive")
+    return np.log(array)
 
 
 def holm(p_values: Sequence[float], level: float) -> list[bool]:
-    """Return which of several tests reject; any false rejection has a probability of at most `level` (Holm).
-
-    Args:
-        p_values: in any order.
-        level: The error rate of all of them together.
-    """
+    """Return which of several tests reject; any false rejection has a probability of at most `level` (Holm)."""
     order = sorted(range(len(p_values)), key=p_values.__getitem__)
     rejects = [False] * len(p_values)
     for rank, at in enumerate(order):
@@ -136,9 +137,8 @@ def student_tails(t: float, freedom: float) -> float:
 
 def _beta_fraction(x: float, a: float, b: float) -> float:
     log_front = math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b) + a * math.log(x) + b * math.log1p(-x)
-    upper, lower, fraction = 1.0, 1.0 - (a + b) * x / (a + 1), 1.0
-    lower = 1 / (lower or _SMALLEST)
-    fraction = lower
+    upper = 1.0
+    fraction = lower = 1 / ((1.0 - (a + b) * x / (a + 1)) or _SMALLEST)
     for m in range(1, 300):
         even = m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m))
         odd = -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1))

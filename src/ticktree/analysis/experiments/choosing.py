@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ticktree.analysis.loop_views import loop_views
 from ticktree.analysis.loops import LoopView
 from ticktree.errors import TicktreeError
-from ticktree.profile import Node, Profile
+from ticktree.profile import Profile
 from ticktree.profile import path as paths
 from ticktree.profile.measures import HOST
 
@@ -65,14 +65,10 @@ def choose(
         return None
     _check(profile, views, view, paced)
     self_ns = _self_ns(profile)
-    sections = (
-        [_section(profile, name, view.path) for name in wanted]
-        if wanted
-        else _largest(profile, view, self_ns)
-    )
-    if not all(sections):
+    named = [_section(profile, name, view.path) for name in wanted]
+    chosen = [path for path in named if path] if wanted else _largest(profile, view, self_ns)
+    if len(chosen) < len(wanted):
         return None
-    chosen = [section for section in sections if section]
     if view.path in chosen:
         raise NoExperimentError(f"{view.path} is the loop that is measured: name a section of it")
     # All ticks, warm-up included, because the self times are those of the whole run.
@@ -90,12 +86,7 @@ def choose(
 
 
 def contended(profile: Profile, loop: str) -> str:
-    """Return a warning if the loop waits long for a lock: the order of its holders changes with their durations.
-
-    Args:
-        profile: the profile of the whole run.
-        loop: path of the loop.
-    """
+    """Return a warning if the loop waits long for a lock: the order of its holders changes with their durations."""
     top = profile.root.at(loop)
     waited_ns = sum(
         wakes.waited_ns
@@ -116,13 +107,7 @@ def deadline(
 ) -> tuple[LoopView, list[str]] | None:
     """Return a loop with a target rate, and the sections whose part in its missed ticks can be counted.
 
-    Args:
-        profile: the profile of the whole run.
-        wanted: sections by path or unique name; empty for those with the most self time.
-        loop: the loop, by path or name; None for the first with a target rate.
-
-    Returns:
-        None if there is no such loop or section.
+    None if there is no such loop or section; `profile` is of the whole run, the rest as in `choose`.
     """
     views = [view for view in loop_views(profile, lambda _: None) if view.loop and view.loop.budget_ns]
     view = _loop(views, loop)
@@ -130,10 +115,9 @@ def deadline(
         return None
     inside = {section.path for section in view.path_sections if not section.is_wait}
     names = wanted or [path for path in _largest(profile, view, _self_ns(profile)) if path in inside]
-    sections = [
-        path for path in (_section(profile, name, view.path) for name in names if name) if path in inside
-    ]
-    return (view, [path for path in sections if path]) if sections else None
+    found = [_section(profile, name, view.path) for name in names]
+    sections = [path for path in found if path is not None and path in inside]
+    return (view, sections) if sections else None
 
 
 def _loop(views: Sequence[LoopView], wanted: str | None) -> LoopView | None:
@@ -143,7 +127,7 @@ def _loop(views: Sequence[LoopView], wanted: str | None) -> LoopView | None:
     named = [view for view in loops if wanted in (view.path, paths.split(view.path)[-1])]
     if len(named) > 1:
         raise NoExperimentError(
-            f"{wanted} is the name of {len(named)} loops: {_listed(view.path for view in named)}"
+            f"{wanted} is the name of {len(named)} loops: {', '.join(sorted(view.path for view in named))}"
         )
     return named[0] if named else None
 
@@ -159,13 +143,9 @@ def _section(profile: Profile, name: str, loop: str) -> str | None:
     named = inside if len(inside) == 1 else outer
     if len(named) > 1:
         raise NoExperimentError(
-            f"{name} is the name of {len(named)} sections: name one by its path: {_listed(named)}"
+            f"{name} is the name of {len(named)} sections: name one by its path: {', '.join(sorted(named))}"
         )
     return named[0] if named else None
-
-
-def _listed(names: Iterable[str]) -> str:
-    return ", ".join(sorted(names))
 
 
 def _check(profile: Profile, views: Sequence[LoopView], view: LoopView, paced: bool) -> None:
@@ -201,38 +181,34 @@ def _self_ns(profile: Profile) -> dict[str, float]:
 
 def _total(self_ns: dict[str, float], path: str) -> float:
     """Return the time of a section and of all sections below it."""
-    return sum(ns for other, ns in self_ns.items() if other == path or other.startswith(path + "/"))
+    return sum(ns for other, ns in self_ns.items() if other == path or paths.is_below(other, path))
 
 
-def _largest(profile: Profile, view: LoopView, self_ns: dict[str, float]) -> list[str | None]:
-    on_path = {section.path for section in view.path_sections} | {
-        place.path for place in profile.critical if profile.critical[place] > 0
-    }
-    ordered = sorted(
-        (path for path in self_ns if path != view.path and self_ns[path] > 0), key=lambda path: -self_ns[path]
+def _largest(profile: Profile, view: LoopView, self_ns: dict[str, float]) -> list[str]:
+    on_path = {section.path for section in view.path_sections}
+    on_path |= {place.path for place, ns in profile.critical.items() if ns > 0}
+    least_ns = max(1, ALONE_SHARE * view.tick_ns * view.ticks)
+    large = sorted(
+        (path for path, ns in self_ns.items() if path != view.path and ns >= least_ns),
+        key=lambda path: -self_ns[path],
     )
-    least_ns = ALONE_SHARE * view.tick_ns * view.ticks
-    large = [path for path in ordered if self_ns[path] >= least_ns]
     on = [path for path in large if path in on_path][:ON_PATH]
     return [*on, *[path for path in large if path not in on_path][:OFF_PATH]]
 
 
 def _is_sequential(profile: Profile, view: LoopView) -> bool:
     """Return whether no other thread works, and the loop neither waits for one nor sleeps to hold a rate."""
-    whole_ns = view.tick_ns * view.ticks
     if view.slack_ns > SLACK_SHARE * view.tick_ns:
         return False
     own_writers = {writer for writer, share in profile.root.at(view.path).by_writer.items() if share.count}
-    concurrent_ns = waits_ns = 0.0
-    for node in _nodes(profile):
-        for writer, share in node.by_writer.items():
-            if not node.wait and writer not in own_writers:
-                concurrent_ns += share.self_ns
-    for section in view.sections:
-        if section.node.wait and section.name != "time.sleep":
-            waits_ns += section.self_ns * view.ticks
-    return len(own_writers) == 1 and max(concurrent_ns, waits_ns) < ALONE_SHARE * whole_ns
-
-
-def _nodes(profile: Profile) -> Iterable[Node]:
-    return (node for path, _, node in profile.root.walk() if path)
+    concurrent_ns = sum(
+        share.self_ns
+        for path, _, node in profile.root.walk()
+        for writer, share in node.by_writer.items()
+        if path and not node.wait and writer not in own_writers
+    )
+    waits_ns = view.ticks * sum(
+        section.self_ns for section in view.sections if section.node.wait and section.name != "time.sleep"
+    )
+    least_ns = ALONE_SHARE * view.tick_ns * view.ticks
+    return len(own_writers) == 1 and max(concurrent_ns, waits_ns) < least_ns

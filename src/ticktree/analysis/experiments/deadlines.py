@@ -51,7 +51,7 @@ def predicted_misses(
         timeline: the recorded calls.
         loop: path of the loop.
         budget_ns: time that a tick may take.
-        sections: paths of the sections.
+        sections: their paths.
         speedups: in percent.
         warmup_ticks: number of first ticks of each thread to leave out.
     """

@@ -1,15 +1,107 @@
-"""Estimates from blocks: how much shorter the tick is if a section is faster, with an interval and Amdahl's bound."""
+"""Blocks of ticks under an intervention, and estimates from them: how much shorter the tick is if a section is faster.
+
+Each estimate has an interval and Amdahl's bound.
+"""
 
 from __future__ import annotations
 
 import math
+import random
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import median, quantiles
 
 from ticktree.analysis.comparison.shift import Shift, between
-from ticktree.analysis.experiments.blocks import FASTER, NOTHING, SLOWER, SLOWER_PERCENT, Block, Intervention
 from ticktree.analysis.experiments.deadlines import PredictedMisses
+
+# The recorder's numbers for them.
+NOTHING, FASTER, SLOWER = range(3)
+
+Intervention = tuple[int, int, int]  # one of these, the number of the section, the percentage
+
+# One block in four has no intervention, as in Coz (Curtsinger and Berger, SOSP 2015).
+_UNTOUCHED = 4
+# How much slower a section is made: small enough not to change how the loop behaves, large enough to measure.
+SLOWER_PERCENT = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Consecutive ticks of the loop under one intervention, without the first ones, in which the program settled.
+
+    Attributes:
+        intervention: `NOTHING`, `FASTER` or `SLOWER`.
+        target: the number of the section.
+        percent: how much faster or slower the section was made.
+        ticks: number of ticks.
+        began_ns: when the first tick began.
+        ended_ns: when the last tick ended.
+        owed_ns: how long all other threads were delayed to make the section appear faster.
+        delayed_ns: how long the section that was made slower was delayed.
+        forgiven_ns: delay that was owed and never paid; if there is any, the block is not valid.
+        half_ns: duration of the first half of the ticks.
+        half_owed_ns: the part of `owed_ns` in the first half.
+        spent_ns: time in each section, on all threads.
+    """
+
+    intervention: int
+    target: int
+    percent: int
+    ticks: int
+    began_ns: int
+    ended_ns: int
+    owed_ns: int
+    delayed_ns: int
+    forgiven_ns: int
+    half_ns: int
+    half_owed_ns: int
+    spent_ns: tuple[int, ...]
+
+    @property
+    def what(self) -> Intervention:
+        """The intervention, the number of its section, and its percentage."""
+        return self.intervention, self.target, self.percent
+
+    @property
+    def tick_ns(self) -> float:
+        """The mean tick without the delays: its duration if the section had really been faster."""
+        return (self.ended_ns - self.began_ns - self.owed_ns) / self.ticks
+
+    @property
+    def is_valid(self) -> bool:
+        """Whether the block can be used: every delay was paid."""
+        return not self.forgiven_ns and self.tick_ns > 0
+
+    @property
+    def drift(self) -> float | None:
+        """The logarithm of the ratio of the mean ticks, second half to first half; None if unknown."""
+        first = self.half_ns - self.half_owed_ns
+        second = self.ended_ns - self.began_ns - self.owed_ns - first
+        halves = self.ticks // 2, self.ticks - self.ticks // 2
+        if first <= 0 or second <= 0 or not halves[0]:
+            return None
+        return math.log(second / halves[1]) - math.log(first / halves[0])
+
+
+def plans(targets: int, speedups: Sequence[int], blocks: int, seed: int) -> list[Intervention]:
+    """Return one intervention per block, in random order.
+
+    They come in rounds that contain each intervention once, so that a run that ends early has blocks of all of them.
+    The order is random because a fixed one may coincide with a period of the program. `targets` is the number of
+    sections, and `speedups` are the percentages by which they are made faster.
+    """
+    shuffled = random.Random(seed)
+    changes: list[Intervention] = [(FASTER, at, percent) for at in range(targets) for percent in speedups]
+    changes += [(SLOWER, at, SLOWER_PERCENT) for at in range(targets)]
+    untouched: list[Intervention] = [(NOTHING, 0, 0)] * -(-len(changes) // (_UNTOUCHED - 1))
+    planned: list[Intervention] = []
+    while len(planned) < blocks:
+        one_round = changes + untouched
+        shuffled.shuffle(one_round)
+        planned += one_round
+    return planned[:blocks]
+
 
 # With fewer blocks the rank test has no 95% interval.
 _LEAST_BLOCKS = 4
@@ -21,14 +113,8 @@ _SETTLED = 0.05
 # The quartiles of the untouched blocks' ticks may differ by this much; otherwise the program changes between blocks.
 _STEADY = 0.2
 
-GAIN, NO_GAIN, LOSS, UNKNOWN, DISAGREE, EXACT = (
-    "gain",
-    "no gain",
-    "loss",
-    "cannot tell",
-    "estimates disagree",
-    "exact",
-)
+GAIN, NO_GAIN, LOSS = "gain", "no gain", "loss"
+UNKNOWN, DISAGREE, EXACT = "cannot tell", "estimates disagree", "exact"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,11 +198,11 @@ def estimate(
 
     Args:
         loop: path of the loop.
-        paths: paths of the sections, in the order of their numbers.
-        speedups: the speed-ups tried, in percent.
-        blocks: all measured blocks.
+        paths: of the sections, in the order of their numbers.
+        speedups: those that were tried, in percent.
+        blocks: all that were measured.
         notes: what else a reader must know.
-        doubts: reasons why no prediction can be trusted; empty if there are none.
+        doubts: reasons why no prediction can be trusted.
     """
     valid = [block for block in blocks if block.is_valid]
     ticks = _levelled(valid)
@@ -133,13 +219,12 @@ def estimate(
         for at, path in enumerate(paths)
         for percent in speedups
     ]
-    tick_ns = median(block.tick_ns for block in untouched) if untouched else 0.0
     doubts = [*doubts, *_unsettled(valid, base)]
     if doubts:
         predictions = [replace(prediction, verdict=UNKNOWN) for prediction in predictions]
     return Experiments(
         loop=loop,
-        tick_ns=tick_ns,
+        tick_ns=median(block.tick_ns for block in untouched) if untouched else 0.0,
         blocks=len(valid),
         predictions=predictions,
         slopes=slopes,
@@ -152,28 +237,21 @@ def exact(
 ) -> Experiments:
     """Return the predictions of Amdahl's law for a program in which nothing runs concurrently with the loop.
 
-    Args:
-        loop: path of the loop.
-        tick_ns: the loop's mean tick.
-        shares: the part of the tick that each section takes, by path.
-        speedups: in percent.
-        notes: what a reader must know.
+    `shares` are the parts of the tick that each section takes, by path.
     """
-    predictions = []
-    for path, share in shares.items():
-        for percent in speedups:
-            gain = percent * share
-            predictions.append(
-                Prediction(
-                    path=path,
-                    speedup_percent=percent,
-                    gain_percent=gain,
-                    low_percent=gain,
-                    high_percent=gain,
-                    amdahl_percent=gain,
-                    verdict=EXACT,
-                )
-            )
+    predictions = [
+        Prediction(
+            path=path,
+            speedup_percent=percent,
+            gain_percent=percent * share,
+            low_percent=percent * share,
+            high_percent=percent * share,
+            amdahl_percent=percent * share,
+            verdict=EXACT,
+        )
+        for path, share in shares.items()
+        for percent in speedups
+    ]
     return Experiments(
         loop=loop, tick_ns=tick_ns, blocks=0, predictions=predictions, slopes={}, notes=tuple(notes)
     )
@@ -195,10 +273,9 @@ def _levelled(blocks: Sequence[Block]) -> dict[Intervention, list[float]]:
     ]
     trend = median(slopes) if len(base) >= 2 * _LEAST_BLOCKS else 0.0
     middle = median(begin for begin, _ in base) if base else 0.0
-    ticks: dict[Intervention, list[float]] = {}
+    ticks: dict[Intervention, list[float]] = defaultdict(list)
     for block in blocks:
-        level = math.exp(-trend * (block.began_ns / 1e9 - middle))
-        ticks.setdefault(block.what, []).append(block.tick_ns * level)
+        ticks[block.what].append(block.tick_ns * math.exp(-trend * (block.began_ns / 1e9 - middle)))
     return ticks
 
 
@@ -233,25 +310,19 @@ def _prediction(
     path: str, percent: int, share: float, shift: Shift | None, slope: Slope | None
 ) -> Prediction:
     bound = percent * min(share, 1.0)
-    if shift is None or math.isinf(shift.high):
-        return Prediction(
-            path=path,
-            speedup_percent=percent,
-            gain_percent=None if shift is None else -100 * shift.estimate,
-            low_percent=None,
-            high_percent=None,
-            amdahl_percent=bound,
-            verdict=UNKNOWN,
-        )
-    low, high = -100 * shift.high - _COST, -100 * shift.low + _COST
+    low = high = None
+    verdict = UNKNOWN
+    if shift is not None and math.isfinite(shift.high):
+        low, high = -100 * shift.high - _COST, -100 * shift.low + _COST
+        verdict = _verdict(low, high, bound, percent, slope)
     return Prediction(
         path=path,
         speedup_percent=percent,
-        gain_percent=-100 * shift.estimate,
+        gain_percent=None if shift is None else -100 * shift.estimate,
         low_percent=low,
         high_percent=high,
         amdahl_percent=bound,
-        verdict=_verdict(low, high, bound, percent, slope),
+        verdict=verdict,
     )
 
 
@@ -269,10 +340,10 @@ def _verdict(low: float, high: float, bound: float, percent: int, slope: Slope |
 
 def _unsettled(blocks: Sequence[Block], base: Sequence[float]) -> list[str]:
     """Return a doubt if blocks began before the program had settled."""
-    drifts: dict[Intervention, list[float]] = {}
+    drifts: dict[Intervention, list[float]] = defaultdict(list)
     for block in blocks:
         if block.drift is not None:
-            drifts.setdefault(block.what, []).append(block.drift)
+            drifts[block.what].append(block.drift)
     usual = median(drifts.get((NOTHING, 0, 0), [0.0]))
     drifting = any(
         what[0] == FASTER and len(values) >= _LEAST_BLOCKS and abs(median(values) - usual) > _SETTLED

@@ -102,12 +102,8 @@ def compare_results(
     """Return whether `new` runs of a program have the same results as the `base` runs.
 
     Lines whose words differ between base runs do not count as results, nor do numbers that differ between them,
-    durations and rates.
-
-    Args:
-        base: outputs of runs without the remedy, at least two.
-        new: outputs of runs with it.
-        tolerance: the largest relative difference from the base's number.
+    durations and rates. There are at least two base runs, and `tolerance` is the largest relative difference from the
+    number of the base.
     """
     first, *others = (output.lines() for output in base)
     if any(len(lines) != len(first) for lines in others):

@@ -6,9 +6,9 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from ticktree.analysis.comparison.compare import Side
 from ticktree.analysis.comparison.entry import Verdict, verdict_of
 from ticktree.analysis.comparison.shift import CONFIDENCE, Shift, within_pairs
-from ticktree.analysis.comparison.sides import Side
 from ticktree.analysis.experiments.results import Results
 from ticktree.analysis.finding import Finding
 from ticktree.profile import Profile
@@ -89,20 +89,13 @@ REMEDIES: Sequence[Remedy] = (
 
 
 def remedies_for(findings: Iterable[Finding]) -> dict[str, tuple[Remedy, Finding]]:
-    """Return the remedies of findings by name, each with the first finding that it answers.
-
-    Args:
-        findings: in the order of their savings.
-    """
+    """Return the remedies of findings, in the order of their savings, by name, each with the first that it answers."""
     chosen: dict[str, tuple[Remedy, Finding]] = {}
-    for finding in (each for each in findings if each.kind == "recommendation"):
+    for finding in findings:
         for remedy in REMEDIES:
-            if finding.rule in remedy.rules:
+            if finding.kind == "recommendation" and finding.rule in remedy.rules:
                 chosen.setdefault(remedy.name, (remedy, finding))
     return chosen
-
-
-# -- the gain ----------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,12 +178,8 @@ def tick_shift(
 ) -> tuple[float, float, Shift, Verdict]:
     """Return the mean steady tick of the `base` and of the `new` runs in ns, its shift, and the verdict.
 
-    Args:
-        base: runs without the remedy.
-        new: as many runs with it; the n-th runs of both are a pair, measured one after the other.
-        loop: path of the loop.
-        threshold: the smallest shift that matters, as a fraction.
-        confidence: the confidence level of the interval.
+    The n-th runs of both, without the remedy and with it, are a pair, measured one after the other. `threshold` is the
+    smallest shift that matters, as a fraction.
 
     Raises:
         ValueError: A run has no steady tick of the loop.

@@ -32,7 +32,7 @@ import numpy.typing as npt
 from ticktree.analysis.comparison.entry import verdict_of
 from ticktree.analysis.comparison.shift import Shift, between
 from ticktree.analysis.comparison.welch import student_tails
-from ticktree.analysis.drift.statistics import DEVIATIONS
+from ticktree.analysis.drift import DEVIATIONS
 
 Values: TypeAlias = npt.NDArray[np.float64]
 
@@ -124,12 +124,9 @@ def _middle(around: Values, value: float) -> float:
 
 
 def cuts(values: Values, penalty: float, shortest: int) -> list[int]:
-    """Return where each stretch but the first begins, in order.
+    """Return where each stretch but the first begins, in order; each has `shortest` values or more.
 
-    Args:
-        values: in the order of time.
-        penalty: per cut, in the squared unit of the values.
-        shortest: the least number of values in a stretch.
+    The penalty per cut is in the squared unit of the values.
     """
     count = len(values)
     sums = np.concatenate(([0.0], np.cumsum(values)))
@@ -143,24 +140,18 @@ def cuts(values: Values, penalty: float, shortest: int) -> list[int]:
         total = least[begin] + distance + penalty
         begins[end] = int(np.argmin(total))
         least[end] = total[begins[end]]
-    found = []
-    at = int(begins[count])
-    while at > 0:
-        found.append(at)
-        at = int(begins[at])
-    return found[::-1]
+    found = [int(begins[count])]
+    while found[-1] > 0:
+        found.append(int(begins[found[-1]]))
+    return found[-2::-1]
 
 
 def confidence_set(values: Values, at: int, spread: float) -> tuple[int, int]:
     """Return the first and the last position in the 95% confidence set of the one change in `values`.
 
     The likelihood-ratio confidence set of Siegmund ("Confidence sets in change-point problems", International
-    Statistical Review 56, 1988), as the whole range from its first to its last position.
-
-    Args:
-        values: the stretch before the change and the one after.
-        at: the likeliest position of the change in them.
-        spread: the standard deviation of a value.
+    Statistical Review 56, 1988), as the whole range from its first to its last position. The likeliest is `at`, and
+    `spread` is the standard deviation of a value.
     """
     places = np.arange(1, len(values))
     sums = np.cumsum(values)
@@ -192,14 +183,7 @@ LONGEST = 6
 
 
 class Burst(NamedTuple):
-    """A stretch that is not, or not yet, accepted as a level.
-
-    Attributes:
-        begin: where it begins.
-        end: where it ends.
-        low: the lower of the levels around it.
-        high: the higher.
-    """
+    """A stretch that is not, or not yet, accepted as a level, and the lower and the higher of the levels around it."""
 
     begin: int
     end: int
@@ -210,11 +194,8 @@ class Burst(NamedTuple):
 def first_burst(values: Values, calm: Values, cuts: Sequence[int], spread: float) -> Burst | None:
     """Return the first stretch that is a burst, or may still turn out to be one; None if there is none.
 
-    Args:
-        values: in the order of time.
-        calm: the same, with outliers and known bursts pulled back.
-        cuts: where each stretch but the first begins, in order.
-        spread: the standard deviation of a value.
+    Of `calm`, outliers and known bursts are pulled back; `cuts` are where each stretch but the first begins, and
+    `spread` is the standard deviation of a value.
     """
     ends = [0, *cuts, len(values)]
     levels = [float(calm[begin:end].mean()) for begin, end in pairwise(ends)]
@@ -237,16 +218,11 @@ def first_burst(values: Values, calm: Values, cuts: Sequence[int], spread: float
 
 def _needed(excess: Values, spread: float) -> int:
     """Return how many runs a level must last, given how far the runs before it were beyond their own levels."""
-    longest = _longest(excess > _OUTLIER_SPREADS * spread)
+    is_out = (excess > _OUTLIER_SPREADS * spread).tolist()
+    # Without a burst at the very end, which is not over yet.
+    *groups, _ = [(out, len(list(group))) for out, group in groupby([*is_out, True])]
+    longest = max((length for out, length in groups if out), default=0)
     return min(max(SHORTEST_AFTER_BURST, longest + 1), LONGEST) if longest else SHORTEST
-
-
-def _longest(is_out: npt.NDArray[np.bool_]) -> int:
-    """Return the length of the longest burst, without one at the very end: it is not over yet."""
-    lengths = [(out, len(list(group))) for out, group in groupby(is_out.tolist())]
-    if lengths and lengths[-1][0]:
-        lengths.pop()
-    return max((length for out, length in lengths if out), default=0)
 
 
 # Fewer runs have no rank interval on both sides of a change, wherever it was.
@@ -312,14 +288,15 @@ def changes(values: Sequence[float], threshold: float = THRESHOLD, level: float 
     return []
 
 
+@dataclass(frozen=True, slots=True)
 class _Elimination:
     """Removes cuts, the weakest first, until every remaining one passes its test."""
 
-    def __init__(
-        self, values: Sequence[float], calm: Values, noise: Noise, threshold: float, level: float
-    ) -> None:
-        self.values, self.calm, self.noise = values, calm, noise
-        self.threshold, self.level = threshold, level
+    values: Sequence[float]
+    calm: Values
+    noise: Noise
+    threshold: float
+    level: float
 
     def run(self, weak: Sequence[int]) -> list[Change]:
         cuts = self._significant(list(weak))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -29,7 +30,6 @@ from ticktree.profile.remembered import Remembered
 # The facts that identify a machine: they determine its speed, and a kernel update does not change them. The host's
 # name is not among them: containers and cloud machines get a new one each time.
 _MACHINE = ("cpu", "cores", "cores_usable", "gpus", "gpu")
-_COMMAND = "command"
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,15 +68,11 @@ class Series:
 
 
 def grouped(runs: Iterable[Remembered], *, any_arguments: bool = False) -> list[Series]:
-    """Return runs in series, the one with the newest run first.
-
-    Args:
-        runs: in any order.
-        any_arguments: whether to ignore a program's arguments.
-    """
-    found: dict[tuple[str, tuple[tuple[str, Value], ...]], list[Remembered]] = {}
+    """Return runs, which may be in any order, in series, the one with the newest run first."""
+    found: dict[tuple[str, tuple[tuple[str, Value], ...]], list[Remembered]] = defaultdict(list)
     for run in sorted(runs, key=lambda run: (run.started_ns, run.id)):
-        found.setdefault((_program(run, any_arguments), tuple(_machine(run).items())), []).append(run)
+        machine = tuple((key, run.facts[key]) for key in _MACHINE if key in run.facts)
+        found[_program(run, any_arguments), machine].append(run)
     all_series = [Series(program, dict(machine), members) for (program, machine), members in found.items()]
     all_series.sort(key=lambda series: series.runs[-1].started_ns, reverse=True)
     programs: set[str] = set()
@@ -86,12 +82,8 @@ def grouped(runs: Iterable[Remembered], *, any_arguments: bool = False) -> list[
     return all_series
 
 
-def _machine(run: Remembered) -> dict[str, Value]:
-    return {key: run.facts[key] for key in _MACHINE if key in run.facts}
-
-
 def _program(run: Remembered, any_arguments: bool) -> str:
-    command = str(run.facts.get(_COMMAND, run.facts.get("name", "")))
+    command = str(run.facts.get("command", run.facts.get("name", "")))
     if not any_arguments:
         return command
     with suppress(ValueError):  # it need not be a command line that ticktree wrote
@@ -228,11 +220,9 @@ def trend_of(path: str, runs: Sequence[Remembered], criteria: Criteria) -> Trend
     ]
     measured, values = [run for run, _, _ in samples], [value for _, value, _ in samples]
     found = changes(values, criteria.threshold, criteria.level)
-    change_points = [_change_point(change, measured, values, found, criteria) for change in found]
+    points = [_change_point(change, measured, values, found, criteria) for change in found]
     is_loop = any(is_loop for _, _, is_loop in samples)
-    return Trend(
-        path, is_loop, measured, values, change_points, _verdict(values, change_points, criteria.threshold)
-    )
+    return Trend(path, is_loop, measured, values, points, _verdict(values, points, criteria.threshold))
 
 
 def _change_point(

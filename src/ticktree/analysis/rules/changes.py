@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from ticktree.analysis.context import Context
-from ticktree.analysis.drift.changes import Kind, LoopChange, Stretch, change_of, in_windows
+from ticktree.analysis.drift import Kind, LoopChange, Stretch, change_of, in_windows
 from ticktree.analysis.finding import Claim, Fact, Finding
 from ticktree.analysis.loop_views import counts
-from ticktree.analysis.machine import Machine, doubt_of, lacks_cores, others_varied
+from ticktree.analysis.machine import Machine, doubt_of, others_varied
 from ticktree.profile import Loop, Node
 from ticktree.profile import path as paths
 
@@ -67,9 +67,8 @@ def changed_loops(context: Context, kind: Kind) -> Iterator[ChangedLoop]:
             continue
         change = change_of(node)
         if change is not None and change.kind == kind:
-            yield ChangedLoop(
-                loop, change, node.windows.width_ns, _cause(path, node, change), _lost_ns(change)
-            )
+            cause = _cause(path, node, change)
+            yield ChangedLoop(loop, change, node.windows.width_ns, cause, _lost_ns(change))
 
 
 def _lost_ns(change: LoopChange) -> float:
@@ -84,7 +83,10 @@ def _cause(path: str, node: Node, change: LoopChange) -> ChangeCause:
     """Return the section furthest down that explains most of the change of a loop's ticks."""
     width_ns = node.windows.width_ns
     at_first, then = (*change.before, *change.rest), change.after
-    before_ns, after_ns = _a_tick(node, width_ns, node, at_first), _a_tick(node, width_ns, node, then)
+    before_ns, after_ns = (
+        sum(each.total_ns for each in stretches) / sum(each.ticks for each in stretches)
+        for stretches in (at_first, then)
+    )
     whole_ns = after_ns - before_ns
     cause, counted = ChangeCause(path, 1.0, before_ns, after_ns), 1.0
     while node.children and whole_ns:
@@ -92,7 +94,7 @@ def _cause(path: str, node: Node, change: LoopChange) -> ChangeCause:
             ChangeCause(paths.child(cause.path, name), counted * counts(child) * (b - a) / whole_ns, a, b)
             for name, child in node.children.items()
             if child.windows.counts
-            for a, b in [(_a_tick(child, width_ns, None, at_first), _a_tick(child, width_ns, None, then))]
+            for a, b in [(_a_tick(child, width_ns, at_first), _a_tick(child, width_ns, then))]
         ]
         most = max(parts, key=lambda part: (part.share, part.path), default=None)
         if most is None or most.share < EXPLAINED_SHARE:
@@ -102,14 +104,12 @@ def _cause(path: str, node: Node, change: LoopChange) -> ChangeCause:
     return cause
 
 
-def _a_tick(node: Node, width_ns: int, loop: Node | None, stretches: Sequence[Stretch]) -> float:
-    """Return a node's time a tick of the loop in these stretches."""
-    ticks = sum(each.ticks for each in stretches)
-    if loop is not None:
-        return sum(each.total_ns for each in stretches) / ticks
+def _a_tick(node: Node, width_ns: int, stretches: Sequence[Stretch]) -> float:
+    """Return a section's time a tick of the loop in these stretches."""
     if node.windows.width_ns > width_ns:  # which part of a wider window it is, is not known
         return 0.0
-    return sum(in_windows(node.windows, width_ns, each.first, each.last) for each in stretches) / ticks
+    spent_ns = sum(in_windows(node.windows, width_ns, each.first, each.last) for each in stretches)
+    return spent_ns / sum(each.ticks for each in stretches)
 
 
 class DriftRule:
@@ -121,7 +121,7 @@ class DriftRule:
     name: ClassVar[str] = "drift"
 
     def find(self, context: Context) -> Iterator[Finding]:
-        """Yield a finding for each loop with a trend (defined in analysis/drift/changes.py)."""
+        """Yield a finding for each loop with a trend (defined in analysis/drift.py)."""
         return _findings(self.name, context, "trend")
 
 
@@ -134,14 +134,14 @@ class PhaseChangeRule:
     name: ClassVar[str] = "phase-change"
 
     def find(self, context: Context) -> Iterator[Finding]:
-        """Yield a finding for each loop with a step (defined in analysis/drift/statistics.py)."""
+        """Yield a finding for each loop with a step (defined in analysis/drift.py)."""
         return _findings(self.name, context, "step")
 
 
 def _findings(rule: str, context: Context, kind: Kind) -> Iterator[Finding]:
     # Where the run lacked cores, or others used more of them at times, the change may be due to that.
     machine = Machine(context.profile)
-    doubt = doubt_of(machine) if lacks_cores(machine) else "others" if others_varied(machine) else ""
+    doubt = doubt_of(machine) or ("others" if others_varied(machine) else "")
     for changed in changed_loops(context, kind):
         facts = _facts(changed)
         if doubt:

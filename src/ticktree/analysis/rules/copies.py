@@ -12,6 +12,7 @@ from ticktree.analysis.loops import LEAST_TICKS, NS_PER_SECOND, SectionView
 from ticktree.analysis.machine import slowest_machine
 from ticktree.analysis.rules.lines import is_hot, line_finding
 from ticktree.analysis.section_kinds import makes_an_array, moves_data, per_tick_ns
+from ticktree.profile import path as paths
 from ticktree.profile.noted_lines import ARRAY_OF_LIST
 
 # Smaller things are in the processor's cache when they are copied again, and that costs next to nothing: a
@@ -43,7 +44,10 @@ class CopiedTwiceRule:
         for view in context.repeated:
             copies = sorted((section for section in view.path_sections if _is_copy(section)), key=_data)
             for _, group in groupby(copies, key=_data):
-                passes = _comparable(sorted(group, key=lambda section: (-section.total_ns, section.path)))
+                passes = sorted(group, key=lambda section: (-section.total_ns, section.path))
+                # The others were too fast to have processed the data.
+                least_ns = COMPARABLE_SHARE * passes[0].total_ns
+                passes = [section for section in passes if section.total_ns >= least_ns]
                 share = view.share(per_tick_ns(passes[1:]))
                 if len(passes) > 1 and share >= LEAST_SHARE:
                     yield self._finding(passes, share)
@@ -57,7 +61,7 @@ class CopiedTwiceRule:
             facts={
                 "section": longest.path,
                 "other_section": others[0].path,
-                "parent": longest.parent.path if longest.parent is not None else longest.view.path,
+                "parent": paths.parent(longest.path),
                 "per_call_bytes": longest.bytes_per_call or 0.0,
                 "copies": len(passes),
                 "in_section_ns": longest.call_ns,
@@ -72,19 +76,9 @@ def _is_copy(section: SectionView) -> bool:
     return is_large and section.count >= LEAST_TICKS and moves_data(section.name)
 
 
-def _data(section: SectionView) -> tuple[str, int, int]:
+def _data(section: SectionView) -> tuple[str, int, float]:
     """Return what is the same for copies of the same data: where they are, how often, and how many bytes."""
-    work, parent = section.node.work, section.parent
-    return (
-        parent.path if parent is not None else "",
-        section.node.count,
-        work.bytes if work is not None else 0,
-    )
-
-
-def _comparable(sections: Sequence[SectionView]) -> list[SectionView]:
-    """Return those of `sections`, sorted by length, that took long enough to have processed the data."""
-    return [section for section in sections if section.total_ns >= COMPARABLE_SHARE * sections[0].total_ns]
+    return paths.parent(section.path), section.node.count, section.bytes_per_call or 0.0
 
 
 class ListOfArraysRule:

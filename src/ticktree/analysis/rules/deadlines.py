@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 from ticktree.analysis.context import Context
-from ticktree.analysis.finding import Claim, Fact, Finding, severity_of_missed
+from ticktree.analysis.finding import Claim, Fact, Finding, Kind, severity_of_missed
 from ticktree.analysis.loops import LEAST_TICKS, MISSES_SHARE, TELLING_SHARE, LoopView
-from ticktree.analysis.machine import Machine, doubt_of, lacks_cores
+from ticktree.analysis.machine import Machine, doubt_of
 from ticktree.analysis.sampled import running_elsewhere, sampled_times
 from ticktree.analysis.tick_causes import EXPLAINED_SHARE, FAULT_NS, MissedTicks, missed_ticks, usual_per_tick
 from ticktree.profile import Causes, Loop, Node
@@ -69,10 +68,10 @@ class MissedDeadlineRule:
             view = context.view_of(loop.path)
             if view is not None and view.is_paced_unseen:
                 continue
-            is_doubtful = lacks_cores(machine) and _may_lack_cores(missed, machine)
+            doubt = doubt_of(machine) if _may_lack_cores(missed, machine) else ""
             yield Finding(
                 rule=self.name,
-                kind="measurement" if is_doubtful else "recommendation",
+                kind="measurement" if doubt else "recommendation",
                 severity=severity_of_missed(missed.share),
                 path=loop.path,
                 facts={
@@ -83,7 +82,7 @@ class MissedDeadlineRule:
                     "budget_ns": loop.budget_ns,
                     **_lateness(loop),
                     **(_causes_of_some(missed) if missed.kept else _causes_of_all(missed)),
-                    **({"doubt": doubt_of(machine)} if is_doubtful else {}),
+                    **({"doubt": doubt} if doubt else {}),
                 },
             )
 
@@ -102,7 +101,7 @@ def _may_lack_cores(missed: MissedTicks, machine: Machine) -> bool:
 
 def _lateness(loop: Loop) -> Mapping[str, Fact]:
     late = loop.lateness
-    if late is None or late.mean_ns is None or late.max_ns is None:
+    if late is None or late.mean_ns is None:
         return {}
     return {"mean_lateness_ns": late.mean_ns, "max_lateness_ns": late.max_ns}
 
@@ -148,8 +147,7 @@ def _system_causes(missed: MissedTicks) -> Iterator[tuple[str, Fact]]:
         return
     in_missed, in_kept = known
     least_ns = EXPLAINED_SHARE * missed.busy.excess_ns
-    kept = missed.loop.stats.count - missed.loop.missed
-    gc_ns = in_missed.gc_ns / missed.loop.missed - (in_kept.gc_ns / kept if kept else 0.0)
+    gc_ns = in_missed.gc_ns / missed.loop.missed - (in_kept.gc_ns / missed.kept if missed.kept else 0.0)
     if gc_ns >= least_ns:
         yield "gc_pause_ns", gc_ns
     preemptions = in_missed.involuntary_switches / in_missed.ticks
@@ -193,19 +191,14 @@ class LateWakeRule:
                 "budget_ns": budget_ns,
                 "busy_per_tick_ns": round(view.busy_ns),
             }
-            asleep = [
-                times[section.path] for section in view.sections if section.is_slack and section.path in times
-            ]
+            own = {section.path: section for section in view.sections}
+            asleep = [time for path, time in times.items() if path in own and own[path].is_slack]
             waits_for_gil = any(time.states().get("gil", 0.0) >= LEAST_LATE_SHARE for time in asleep)
-            own = {section.path for section in view.sections}
             holder = running_elsewhere(samples, own) if samples is not None and waits_for_gil else None
-            if holder is None:
-                yield Finding(
-                    rule=self.name, kind="measurement", severity="warning", path=view.path, facts=facts
-                )
-            else:
+            if holder is not None:
                 facts |= {"function": holder.function, "line": holder.place}
-                yield Finding(rule=self.name, severity="warning", path=view.path, facts=facts)
+            kind: Kind = "recommendation" if holder is not None else "measurement"
+            yield Finding(rule=self.name, kind=kind, severity="warning", path=view.path, facts=facts)
 
 
 class FixedSleepRule:
@@ -252,11 +245,10 @@ def _slept_ns(view: LoopView) -> float:
     return view.sections[0].self_ns if sleeps else 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class _Spikes:
+class _Spikes(NamedTuple):
     """The ticks that take far longer than the others: how many, what they lose, and those that are kept."""
 
-    count: int
+    number: int
     lost_ns: float
     kept: Sequence[WorstTick]
 
@@ -271,7 +263,7 @@ class SpikesRule:
 
     def find(self, context: Context) -> Iterator[Finding]:
         """Yield a finding for each such loop, unless the run lacks cores."""
-        if lacks_cores(Machine(context.profile)):
+        if doubt_of(Machine(context.profile)):
             return
         for view in context.loops:
             spikes = _spikes(view)
@@ -286,7 +278,7 @@ class SpikesRule:
             claim=Claim(spikes.lost_ns / (view.tick_ns * view.ticks), view.path),
             path=path,
             facts={
-                "long_ticks": spikes.count,
+                "long_ticks": spikes.number,
                 "ticks": view.ticks,
                 "in_long_ticks_ns": sum(tick.breakdown.get(path, 0) for tick in spikes.kept)
                 / len(spikes.kept),

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from ticktree.analysis.context import Context
 from ticktree.analysis.finding import WARNING_SHARE, Claim, Finding
-from ticktree.analysis.line_times import LineTime
+from ticktree.analysis.sampled import LineTime
 from ticktree.profile.noted_lines import ARRAY_OF_LIST, CONVERSION, LOCK, ONE_BY_ONE, POLL
 
 # A part of a tick that is worth the work of writing the line again. Our own choice.

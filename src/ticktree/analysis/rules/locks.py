@@ -15,6 +15,7 @@ from ticktree.analysis.workers.stragglers import LEAST_CALLS
 from ticktree.analysis.workers.waits import Waiting, claim_of, outer_waits
 from ticktree.profile.noted_lines import LOCK
 from ticktree.profile.samples import LEAST_SAMPLES
+from ticktree.profile.table import sums_of
 
 # Of n workers that share a lock all but one wait while one holds it, if they do nothing else; if each does as much
 # outside it as inside, all but two. Two workers are not a queue. Our own choice.
@@ -87,12 +88,11 @@ def is_convoy(wait: Waiting, context: Context) -> bool:
 
 def _for_peers(wait: Waiting) -> Mapping[str, int]:
     """Return the workers of the same role that ended these waits by releasing a lock, and their share of them."""
-    ended: dict[str, int] = {}
-    for cause in wait.causes:
-        if cause.role == wait.role.name and any(map(_LOCKS.search, cause.channels)):
-            for name, ns in cause.by:
-                ended[name] = ended.get(name, 0) + ns
-    return ended
+    return sums_of(
+        dict(cause.by)
+        for cause in wait.causes
+        if cause.role == wait.role.name and any(map(_LOCKS.search, cause.channels))
+    )
 
 
 def _waiting_workers(wait: Waiting, context: Context) -> float:
@@ -108,7 +108,7 @@ def _lives_ns(wait: Waiting, context: Context) -> int:
 def _convoy_claim(wait: Waiting, context: Context) -> Claim | None:
     """Return by how much each tick would be shorter without these waits; no more than the cores allow."""
     claim = claim_of(wait, context)
-    view = next((view for view in context.main_loops if claim is not None and view.path == claim.path), None)
+    view = context.loop_of(claim)
     if claim is None or view is None:
         return None
     processes = {writer.partition("/")[0] for unit, _ in wait.by_unit for writer in unit.writers}

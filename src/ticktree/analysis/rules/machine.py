@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import ClassVar
 
 from ticktree.analysis.context import Context
-from ticktree.analysis.finding import Claim, Fact, Finding, severity_of
+from ticktree.analysis.finding import Claim, Fact, Finding, Severity, severity_of
 from ticktree.analysis.machine import (
     MARGIN_CORES,
     QUANTILE,
@@ -42,6 +42,10 @@ VECTOR_WAIT = "step_wait"
 COMPILED_GAUGE = "torch/compiled"
 
 
+def _measurement(rule: str, severity: Severity, facts: Mapping[str, Fact]) -> Finding:
+    return Finding(rule=rule, kind="measurement", severity=severity, path="", facts=facts)
+
+
 class ContendedRule:
     """Other processes, or the hypervisor, take the cores that the run needs.
 
@@ -62,12 +66,10 @@ class ContendedRule:
         if waiting is None or others is None or not is_contended(machine):
             return
         used = machine.typical("used")
-        yield Finding(
-            rule=self.name,
-            kind="measurement",
-            severity=severity_of(_share_of_run(waiting, used)),
-            path="",
-            facts={
+        yield _measurement(
+            self.name,
+            severity_of(_share_of_run(waiting, used)),
+            {
                 "by": "processes",
                 "waiting_share": waiting,
                 "cores_used_by_others": others,
@@ -81,12 +83,10 @@ class ContendedRule:
         gauge, steal = machine.gauge("steal"), machine.at("steal", QUANTILE)
         if gauge is None or steal is None or steal < STEAL_SHARE:
             return
-        yield Finding(
-            rule=self.name,
-            kind="measurement",
-            severity=severity_of(steal),
-            path="",
-            facts={
+        yield _measurement(
+            self.name,
+            severity_of(steal),
+            {
                 "by": "hypervisor",
                 "stolen_share": steal,
                 "max_stolen_share": gauge.max,
@@ -98,9 +98,7 @@ class ContendedRule:
 def _share_of_run(waiting: float, used: float | None) -> float:
     """Return the possible cost of waits for a core: a loop does not wait while it sleeps between its ticks.
 
-    Args:
-        waiting: the share of the time in which its threads could have run.
-        used: the number of cores on which they ran, on average; None if unknown.
+    Threads waited for a share of the time in which they could have run, and ran on so many cores on average.
     """
     if used is None or waiting >= 1:
         return waiting
@@ -197,13 +195,8 @@ class ThrottledRule:
             return
         share = (slowed.count - slowed.zeros) / slowed.count
         if share >= SLOW_SHARE:
-            yield Finding(
-                rule=self.name,
-                kind="measurement",
-                severity="warning",
-                path="",
-                facts={"gpu": str(number), "slowed_share": share, "readings": slowed.count},
-            )
+            facts: dict[str, Fact] = {"gpu": str(number), "slowed_share": share, "readings": slowed.count}
+            yield _measurement(self.name, "warning", facts)
 
     def _cores(self, machine: Machine) -> Iterator[Finding]:
         speed, events = machine.gauge("frequency"), machine.gauge("throttled")
@@ -219,13 +212,8 @@ class ThrottledRule:
             facts |= {"slow_share": share, "lost_share": lost_share, "best_mhz": best, "slow_mhz": mean}
         if events_per_s:
             facts["slow_downs_per_s"] = events_per_s
-        yield Finding(
-            rule=self.name,
-            kind="measurement",
-            severity=severity_of(lost_share) if slow is not None else "warning",
-            path="",
-            facts=facts,
-        )
+        severity = severity_of(lost_share) if slow is not None else "warning"
+        yield _measurement(self.name, severity, facts)
 
 
 def _slow(speed: Gauge) -> tuple[float, float, float] | None:

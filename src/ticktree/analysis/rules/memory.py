@@ -92,14 +92,7 @@ class GpuMemoryRule:
 def _needy(
     rule: str, context: Context, measured: Callable[[Node], Memory | None], limit_bytes: int
 ) -> Iterator[Finding]:
-    """Yield a finding for each node with a call that needed more than the limit of one kind of memory.
-
-    Args:
-        rule: the rule.
-        context: the profile's context.
-        measured: returns a node's memory of this kind; None if it was not measured.
-        limit_bytes: the limit.
-    """
+    """Yield a finding for each node with a call that needed more than the limit of one kind of memory."""
     needy = []
     for path, _, node in context.profile.root.walk():
         memory, needed = measured(node), _needed(measured(node))

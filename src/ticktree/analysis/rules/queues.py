@@ -15,6 +15,7 @@ from ticktree.analysis.workers.roles import Role
 from ticktree.analysis.workers.stragglers import LEAST_CALLS
 from ticktree.analysis.workers.waits import Cause, outer_waits
 from ticktree.profile import Gauge
+from ticktree.profile import path as paths
 
 # One tick in a hundred without anything to act on is as many as a loop's p99 hides.
 EMPTY_SHARE = 0.01
@@ -126,13 +127,9 @@ def _others_at(section: SectionView, own: set[str], context: Context) -> Iterato
 
 def _waits_of(role: Role, names: frozenset[str], context: Context) -> tuple[int, int]:
     """Return how long the workers of a role waited at sections of these names, and at others."""
-    there_ns = elsewhere_ns = 0
-    for wait in outer_waits(role, context):
-        if context.profile.root.at(wait.path).name in names:
-            there_ns += wait.waited_ns
-        else:
-            elsewhere_ns += wait.waited_ns
-    return there_ns, elsewhere_ns
+    waits = outer_waits(role, context)
+    there_ns = sum(wait.waited_ns for wait in waits if paths.name_of(wait.path) in names)
+    return there_ns, sum(wait.waited_ns for wait in waits) - there_ns
 
 
 def _where(role: Role, context: Context) -> tuple[str, str | None] | None:

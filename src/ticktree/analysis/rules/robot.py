@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 from ticktree.analysis.categories import Categories, words
 from ticktree.analysis.context import Context
@@ -25,7 +24,7 @@ from ticktree.analysis.section_kinds import (
 )
 from ticktree.analysis.server_side import server_side
 from ticktree.analysis.tick_causes import growth, usual_per_tick
-from ticktree.profile import Gauge, Loop, Profile
+from ticktree.profile import Gauge, Loop
 
 # A guide to the real-time chunking of robot policies expects 5 to 20 ms of preprocessing for 100 to 200 ms of
 # inference: at most a fifth of it, the most of the one against the least of the other.
@@ -54,12 +53,14 @@ class PreprocessingRule:
             model = inference(view, context)
             inside = [section for section in sections if any(above in model for above in section.above())]
             model_ns = per_tick_ns(model) - per_tick_ns(inside)
-            if model_ns > 0 and prepared_ns > OF_INFERENCE_SHARE * model_ns:
+            if model_ns > 0:
+                is_too_long = prepared_ns > OF_INFERENCE_SHARE * model_ns
+            else:  # a section that is not a loop may be a helper that only prepares what another one uses
+                is_too_long = view.loop is not None and view.needed_share(prepared_ns) >= DOMINATES_SHARE
+            if is_too_long:
                 yield self._finding(view, sections, model_ns)
-            elif model_ns <= 0 and _dominates(view, prepared_ns):
-                yield self._finding(view, sections, None)
 
-    def _finding(self, view: LoopView, sections: Sequence[SectionView], model_ns: float | None) -> Finding:
+    def _finding(self, view: LoopView, sections: Sequence[SectionView], model_ns: float) -> Finding:
         longest = max(sections, key=lambda section: section.total_ns)
         prepared_ns = per_tick_ns(sections)
         facts: dict[str, Fact] = {
@@ -71,7 +72,7 @@ class PreprocessingRule:
             "per_call_ns": longest.call_ns,
             "calls": longest.count,
         }
-        if model_ns is not None:
+        if model_ns > 0:
             facts |= {"inference_per_tick_ns": model_ns, "of_inference_share": prepared_ns / model_ns}
         if longest.bytes_per_call is not None:
             facts |= {
@@ -80,11 +81,6 @@ class PreprocessingRule:
             }
         claim = Claim(view.share(prepared_ns), view.path)
         return Finding(rule=self.name, claim=claim, path=longest.path, facts=facts)
-
-
-def _dominates(view: LoopView, prepared_ns: float) -> bool:
-    # A section that is not a loop may be a helper that only prepares what another one uses.
-    return view.loop is not None and view.needed_share(prepared_ns) >= DOMINATES_SHARE
 
 
 class RoundTripRule:
@@ -231,8 +227,9 @@ def _executes_chunks(view: LoopView, context: Context) -> bool:
     actions are executed, and how many, is unknown then.
     """
     kinds = (QUEUE_MERGE, GUIDANCE, PREVIOUS_ACTIONS)
-    is_chunked = _counts_actions(context.profile) or any(sections_of(view, kind, context) for kind in kinds)
-    if not is_chunked:
+    depths = (name for name, gauge in context.profile.gauges.items() if is_depth(gauge))
+    counts_actions = any(not _ACTIONS.isdisjoint(words(name)) for name in depths)
+    if not counts_actions and not any(sections_of(view, kind, context) for kind in kinds):
         return False
     if view.loop is not None and view.loop.hz:
         return True
@@ -240,22 +237,8 @@ def _executes_chunks(view: LoopView, context: Context) -> bool:
     return max(calls, default=0) >= EVERY_TICK_SHARE
 
 
-def _counts_actions(profile: Profile) -> bool:
-    return any(
-        is_depth(gauge) and not _ACTIONS.isdisjoint(words(gauge.name)) for gauge in profile.gauges.values()
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class _Guided:
-    """A guided inference.
-
-    Attributes:
-        section: the section that guides; the longest of several.
-        ns: time of guidance per tick.
-        inference_ns: time of inference per tick, guidance included.
-        inferences: per tick.
-    """
+class _Guided(NamedTuple):
+    """A guided inference: the longest section that guides; per tick, its time, that of all, and how many."""
 
     section: SectionView
     ns: float
@@ -283,9 +266,7 @@ class GuidanceRule:
                 continue
             loop, share = _control_loop(view, context), view.share(guided.ns)
             zeros, readings = depth.since_filled
-            reason = _empty(zeros, readings) or (
-                _never_low(depth, guided, loop) if loop is not None else None
-            )
+            reason = _empty(zeros, readings) or _never_low(depth, guided, loop)
             if reason is None or share < LEAST_SHARE:
                 continue
             facts: dict[str, Fact] = {
@@ -305,11 +286,8 @@ class GuidanceRule:
 def _guided(view: LoopView, context: Context) -> _Guided | None:
     """Return the guidance in `view`; None without guidance or inference."""
     guides = sections_of(view, GUIDANCE, context)
-    model = [
-        section
-        for section in inference(view, context)
-        if not any(each in guides for each in (section, *section.above()))
-    ]
+    every = inference(view, context)
+    model = [each for each in every if not any(one in guides for one in (each, *each.above()))]
     inferences = max((section.calls for section in model), default=0)
     if not guides or inferences * view.ticks < LEAST_TICKS:
         return None
@@ -332,9 +310,9 @@ def _empty(zeros: int, readings: int) -> Mapping[str, Fact] | None:
     return {"empty_share": zeros / readings}
 
 
-def _never_low(depth: Gauge, guided: _Guided, loop: Loop) -> Mapping[str, Fact] | None:
+def _never_low(depth: Gauge, guided: _Guided, loop: Loop | None) -> Mapping[str, Fact] | None:
     """Return the queue's low if it always had far more actions than an inference takes; None if not."""
-    period_ns, low = loop.budget_ns or loop.stats.mean_ns, depth.quantile(LOW)
+    period_ns, low = (loop.budget_ns or loop.stats.mean_ns) if loop is not None else None, depth.quantile(LOW)
     if not period_ns or low is None:
         return None
     ticks = guided.inference_ns / guided.inferences / period_ns

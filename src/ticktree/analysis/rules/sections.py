@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import ClassVar
 
 from ticktree.analysis.bottlenecks import Bottleneck
@@ -69,9 +69,8 @@ class BlockingWritesRule:
     def find(self, context: Context) -> Iterator[Finding]:
         """Yield a finding for each loop that calls such functions often, at the node with most of their time."""
         for view in context.loops:
-            synced = [
-                each for each in view.path_sections if each.name in DISK_SECTIONS and not each.is_in_wait
-            ]
+            named = (each for each in view.path_sections if each.name in DISK_SECTIONS)
+            synced = [each for each in named if not each.is_in_wait]
             calls = sum(each.count for each in synced)
             if view.loop is None or calls < LEAST_SYNCS:
                 continue
@@ -139,26 +138,16 @@ def _is_trifle(bottleneck: Bottleneck, call_ns: float) -> bool:
 
 def _finding(rule: str, bottleneck: Bottleneck) -> Finding:
     view, section = bottleneck.view, bottleneck.section
-    return Finding(
-        rule=rule,
-        kind="size",
-        claim=Claim(bottleneck.share, view.path),
-        path=section.path,
-        facts={
-            "section": section.path,
-            "is_self_time": section.has_sections and not section.is_loop,
-            "self_share": bottleneck.share,
-            **_times(bottleneck),
-        },
-    )
-
-
-def _times(bottleneck: Bottleneck) -> Mapping[str, Fact]:
-    view, section = bottleneck.view, bottleneck.section
-    times: dict[str, Fact] = {"self_per_tick_ns" if view.loop else "self_in_total_ns": section.self_ns}
+    facts: dict[str, Fact] = {
+        "section": section.path,
+        "is_self_time": section.has_sections and not section.is_loop,
+        "self_share": bottleneck.share,
+        "self_per_tick_ns" if view.loop else "self_in_total_ns": section.self_ns,
+    }
     if bottleneck.call_ns is not None:
-        times["self_per_call_ns"] = bottleneck.call_ns
+        facts["self_per_call_ns"] = bottleneck.call_ns
     calls = round(section.calls * view.ticks)
     if calls > 1:
-        times["calls"] = calls
-    return times
+        facts["calls"] = calls
+    claim = Claim(bottleneck.share, view.path)
+    return Finding(rule=rule, kind="size", claim=claim, path=section.path, facts=facts)

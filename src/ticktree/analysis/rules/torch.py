@@ -108,11 +108,8 @@ class UnusedGradientsRule:
         gauges = context.profile.gauges
         for view in context.repeated:
             for section in view.path_sections:
-                if (
-                    section.name != UNUSED_SECTION
-                    or section.count < LEAST_CALLS
-                    or section.share < LEAST_SHARE
-                ):
+                is_long = section.count >= LEAST_CALLS and section.share >= LEAST_SHARE
+                if section.name != UNUSED_SECTION or not is_long:
                     continue
                 trained, site = _trained_section(section, view), section.node.call_site
                 line = f"{PurePath(site.file).name}:{site.line}" if site is not None else ""
@@ -201,11 +198,7 @@ def _restarted(start: SectionView) -> Iterator[Finding]:
             rule=SlowLoaderRule.name,
             claim=Claim(share, view.path),
             path=start.path,
-            facts={
-                "starts": start.count,
-                "per_start_ns": start.call_ns,
-                "start_share": share,
-            },
+            facts={"starts": start.count, "per_start_ns": start.call_ns, "start_share": share},
         )
 
 
@@ -343,7 +336,8 @@ class NoCompilationRule:
 
     def find(self, context: Context) -> Iterator[Finding]:
         """Yield a finding for each loop of inference where nothing was compiled."""
-        if not _known_not_to_compile(context.profile) or _looks_for_anomalies(context.profile):
+        compiled = context.profile.gauges.get(COMPILED_GAUGE)  # it exists where torch was instrumented
+        if compiled is None or compiled.max != 0 or _looks_for_anomalies(context.profile):
             return
         for view in context.repeated:
             modules = [each for section in inference(view, context) for each in modules_in(section)]
@@ -381,12 +375,6 @@ def _infers_here(section: SectionView) -> bool:
     on_a_device = any(child.clock not in (HOST, REMOTE) for child in section.node.children.values())
     is_long = on_a_device or (section.node.steady.p50_ns or 0) >= LEAST_CALL_NS
     return is_long and section.count >= LEAST_TICKS and section.waited_share < WAITS_SHARE
-
-
-def _known_not_to_compile(profile: Profile) -> bool:
-    """Return whether torch was instrumented, and torch.compile was not used."""
-    compiled = profile.gauges.get(COMPILED_GAUGE)
-    return compiled is not None and compiled.max == 0
 
 
 class LateCompilationRule:
@@ -477,8 +465,10 @@ def _compiled_again(
         return None
     again_ns = sum(node.total_ns for _, node in phases) * (times - 1) / times
     path, _ = max(phases, key=lambda entry: entry[1].total_ns)
-    return (
-        again_ns,
-        path,
-        {"function": name, "compilations": times, "recompiling_ns": again_ns, "reason": reason},
-    )
+    facts: dict[str, Fact] = {
+        "function": name,
+        "compilations": times,
+        "recompiling_ns": again_ns,
+        "reason": reason,
+    }
+    return again_ns, path, facts

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Literal, TypeAlias
+from typing import ClassVar, Literal, NamedTuple, TypeAlias
 
 from ticktree.analysis.context import Context
 from ticktree.analysis.finding import LEAST_SHARE, Claim, Fact, Finding
@@ -91,11 +91,10 @@ def work_rates(section: SectionView) -> Iterator[WorkRate]:
     work = section.node.work
     if work is None or section.node.total_ns < 0:
         return
-    for kind, amount in (("flops", work.flops), ("bytes", work.bytes)):
+    amounts: tuple[tuple[Kind, int], ...] = (("flops", work.flops), ("bytes", work.bytes))
+    for kind, amount in amounts:
         if 0 < amount < _BEYOND_SENSE:
-            yield WorkRate(
-                section, "flops" if kind == "flops" else "bytes", amount, max(1, section.node.total_ns)
-            )
+            yield WorkRate(section, kind, amount, max(1, section.node.total_ns))
 
 
 def _flops_ceiling(ceilings: Ceilings) -> float | None:
@@ -125,15 +124,8 @@ SMALL_FLOPS = 4_000_000
 _NAMED = 3
 
 
-@dataclass(frozen=True, slots=True)
-class _Excess:
-    """A rate that is too high.
-
-    Attributes:
-        rate: the rate.
-        ceiling: what the machine can do per second.
-        is_certain: whether the rate is impossible in every number format.
-    """
+class _Excess(NamedTuple):
+    """A rate above a machine's ceiling per second; it is certain if it is impossible in every number format."""
 
     rate: WorkRate
     ceiling: float
@@ -181,9 +173,7 @@ class ImpossibleRateRule:
         name = worst.rate.section.name
         if names[name] > 1 and paths.parent(path):  # as a layer, which every network has
             facts["parent"] = paths.parent(path)
-        others = list(
-            dict.fromkeys(each.rate.section.name for each in group if each.rate.section.name != name)
-        )
+        others = [other for other in dict.fromkeys(each.rate.section.name for each in group) if other != name]
         if others:
             facts |= {"others": ", ".join(others[:_NAMED]), "more_sections": len(others)}
         return Finding(
@@ -211,16 +201,22 @@ def _excess(section: SectionView, ceilings: Ceilings) -> _Excess | None:
     return max(excesses, key=lambda each: (each.is_certain, each.factor), default=None)
 
 
+def _facts_of(rate: WorkRate, ceiling: float) -> Mapping[str, Fact]:
+    return {
+        "section": rate.section.path,
+        "kind": rate.kind,
+        f"declared_{rate.kind}_per_s": rate.per_s,
+        f"ceiling_{rate.kind}_per_s": ceiling,
+        f"per_call_{rate.kind}": rate.per_call,
+        "per_call_ns": rate.ns / rate.calls,
+    }
+
+
 def _facts(worst: _Excess, ceilings: Ceilings) -> dict[str, Fact]:
     rate, work = worst.rate, worst.rate.node.work
     is_measured = rate.kind == "bytes" or ceilings.is_measured
     facts: dict[str, Fact] = {
-        "section": rate.section.path,
-        "kind": rate.kind,
-        f"declared_{rate.kind}_per_s": rate.per_s,
-        f"ceiling_{rate.kind}_per_s": worst.ceiling,
-        f"per_call_{rate.kind}": rate.per_call,
-        "per_call_ns": rate.ns / rate.calls,
+        **_facts_of(rate, worst.ceiling),
         "too_fast_factor": worst.factor,
         "calls": rate.node.count,
         "is_certain": worst.is_certain,
@@ -232,26 +228,17 @@ def _facts(worst: _Excess, ceilings: Ceilings) -> dict[str, Fact]:
     return facts
 
 
-@dataclass(frozen=True, slots=True)
-class _Slow:
-    """A section that is far slower than the machine.
+class _Slow(NamedTuple):
+    """A rate, of the kind of work in which a section is least slow, that is far below the machine's ceiling."""
 
-    Attributes:
-        section: the section.
-        rate: of the kind of work in which it is least slow.
-        ceiling: what the machine does per second.
-        kept_share: share of its time without known waits for a core.
-    """
-
-    section: SectionView
     rate: WorkRate
     ceiling: float
-    kept_share: float
+    kept_share: float  # of its time, without known waits for a core
 
     @property
     def saved_ns(self) -> float:
         """How much shorter it would be per tick at the ceiling, with cores as busy."""
-        return self.section.total_ns * (self.kept_share - self.rate.per_s / self.ceiling)
+        return self.rate.section.total_ns * (self.kept_share - self.rate.per_s / self.ceiling)
 
 
 class SlowRateRule:
@@ -272,13 +259,10 @@ class SlowRateRule:
         on_processor = {section.path for section in on_the_processor(context.run.sections)}
         for view in context.repeated:
             sections = [section for section in view.path_sections if section.path in on_processor]
-            slow = [
-                each for section in sections if (each := _slow(section, ceilings, kept_share)) is not None
-            ]
+            slow = [_slow(section, ceilings, kept_share) for section in sections]
             for kind in ("bytes", "flops"):
-                group = sorted(
-                    (each for each in slow if each.rate.kind == kind), key=lambda each: -each.saved_ns
-                )
+                group = [each for each in slow if each is not None and each.rate.kind == kind]
+                group.sort(key=lambda each: -each.saved_ns)
                 share = view.share(sum(each.saved_ns for each in group))
                 if group and view.ticks >= LEAST_TICKS and share >= LEAST_SHARE:
                     yield self._finding(group, view, ceilings, share)
@@ -288,16 +272,11 @@ class SlowRateRule:
         return Finding(
             rule=self.name,
             claim=Claim(share, view.path),
-            path=worst.section.path,
+            path=rate.section.path,
             facts={
-                "section": worst.section.path,
-                "kind": rate.kind,
-                f"declared_{rate.kind}_per_s": rate.per_s,
-                f"ceiling_{rate.kind}_per_s": worst.ceiling,
-                f"per_call_{rate.kind}": rate.per_call,
-                "per_call_ns": rate.ns / rate.calls,
+                **_facts_of(rate, worst.ceiling),
                 "slower_factor": worst.ceiling / rate.per_s,
-                "calls": worst.section.count,
+                "calls": rate.section.count,
                 "tick_ns": view.tick_ns,
                 "reason": _reason(rate, ceilings),
                 **({"more_sections": len(group) - 1} if len(group) > 1 else {}),
@@ -320,7 +299,7 @@ def _slow(section: SectionView, ceilings: Ceilings, kept_share: float) -> _Slow 
     # What computes on what it reads is as fast as it can be where either is.
     rate, ceiling = max(known, key=lambda pair: pair[0].per_s / pair[1])
     is_slow = rate.per_s < SLOW_SHARE * ceiling * kept_share
-    return _Slow(section, rate, ceiling, kept_share) if is_slow else None
+    return _Slow(rate, ceiling, kept_share) if is_slow else None
 
 
 def _measured_ceiling(kind: Kind, ceilings: Ceilings) -> float | None:

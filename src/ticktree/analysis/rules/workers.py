@@ -17,6 +17,7 @@ from ticktree.analysis.workers.roles import Role, Unit
 from ticktree.analysis.workers.stragglers import LEAST_CALLS, Straggler, equals, whole_lives
 from ticktree.analysis.workers.waits import Blame, Waiting, blames, claim_of, outer_waits
 from ticktree.profile import path as paths
+from ticktree.profile.table import sums_of
 
 # Nothing is shared out perfectly, and the busiest of many is a little busier by chance alone. At a fifth, one
 # worker in five does nothing that counts.
@@ -138,7 +139,9 @@ class ImbalanceRule:
             for workers in equals(role):
                 uneven = imbalance([each for each in whole_lives(workers) if each not in stragglers], context)
                 # The program does not choose which of an executor's threads takes the next task.
-                if uneven is not None and _is_uneven(uneven, context.run_ns) and not _is_executor(role):
+                if role.name.startswith(EXECUTOR_ROLES) or uneven is None:
+                    continue
+                if uneven.share > UNEVEN_SHARE and uneven.lost_ns > LEAST_SHARE * context.run_ns > 0:
                     yield self._finding(role, uneven, context.run_ns)
 
     def _finding(self, role: Role, uneven: Imbalance, run_ns: int) -> Finding:
@@ -155,14 +158,6 @@ class ImbalanceRule:
                 "imbalance_share": uneven.share,
             },
         )
-
-
-def _is_executor(role: Role) -> bool:
-    return role.name.startswith(EXECUTOR_ROLES)
-
-
-def _is_uneven(uneven: Imbalance, run_ns: int) -> bool:
-    return uneven.share > UNEVEN_SHARE and uneven.lost_ns > LEAST_SHARE * run_ns > 0
 
 
 class UnevenTasksRule:
@@ -254,8 +249,10 @@ class IdleWorkerRule:
         """Yield a finding for each role with workers that wait for more than half of their time."""
         if len(context.names) < 2:  # there is no other to wait for
             return
+        idle = {role.name: Role(role.name, tuple(_idle(role, context))) for role in context.threads}
+        # Where the idle workers of each role wait most.
         waits = [
-            (role, wait) for role in context.threads if (wait := _longest_wait(role, context)) is not None
+            (role, wait) for role in context.threads for wait in outer_waits(idle[role.name], context)[:1]
         ]
         served = [finding.path for finding in TransportRule().find(context)]
         served += [wait.section.path for wait in queue_waits(context)]
@@ -313,11 +310,6 @@ def _overlapped(claim: Claim, wait: Waiting, context: Context) -> Claim:
     return Claim(min(share, most_saved_by_overlap(Machine(context.profile))), claim.path)
 
 
-def _longest_wait(role: Role, context: Context) -> Waiting | None:
-    """Return where the idle workers of `role` wait most; None if none is idle."""
-    return next(iter(outer_waits(Role(role.name, tuple(_idle(role, context))), context)), None)
-
-
 def _explained(waits: Sequence[Waiting], context: Context) -> set[str]:
     """Return the roles that wait for a straggler, directly or not: the straggler's finding reports their waits."""
     slow = [each for some in context.stragglers.values() for each in some if matters(each, context)]
@@ -332,11 +324,8 @@ def _explained(waits: Sequence[Waiting], context: Context) -> set[str]:
 
 def _idle(role: Role, context: Context) -> dict[Unit, int]:
     """Return those of `role` that wait for more than half of their time, and for how long, in their order."""
-    waited: dict[Unit, int] = {}
-    for wait in outer_waits(role, context):
-        if wait.calls >= LEAST_CALLS * wait.count:
-            for unit, ns in wait.by_unit:
-                waited[unit] = waited.get(unit, 0) + ns
+    waits = (wait for wait in outer_waits(role, context) if wait.calls >= LEAST_CALLS * wait.count)
+    waited = sums_of(dict(wait.by_unit) for wait in waits)
     return {unit: waited[unit] for unit in role.units if _is_idle(unit, waited.get(unit, 0), context)}
 
 

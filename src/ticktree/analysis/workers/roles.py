@@ -111,10 +111,10 @@ def roles(profile: Profile, by: By) -> list[Role]:
     if by == "role":
         return [Role(name, (_as_one(name, units),)) for name, units in groups.items()]
     numbered = {name: _numbered(sorted(units, key=_order)) for name, units in groups.items()}
-    several = len({unit.host for units in groups.values() for unit in units}) > 1
-    return [
-        Role(name, tuple(map(_with_host, units) if several else units)) for name, units in numbered.items()
-    ]
+    if len({unit.host for units in groups.values() for unit in units}) > 1:
+        for units in numbered.values():
+            units[:] = [replace(u, name=f"{u.name} on {u.host}") if u.host else u for u in units]
+    return [Role(name, tuple(units)) for name, units in numbered.items()]
 
 
 def unit_of(all_roles: Iterable[Role]) -> dict[str, Unit]:
@@ -231,10 +231,6 @@ def _numbered(units: list[Unit]) -> list[Unit]:
     return numbered
 
 
-def _with_host(unit: Unit) -> Unit:
-    return replace(unit, name=f"{unit.name} on {unit.host}") if unit.host else unit
-
-
 def _as_one(name: str, units: list[Unit]) -> Unit:
     runs = {unit.run for unit in units}
     return Unit(
@@ -267,10 +263,8 @@ class Spread:
 
 def amounts(by_writer: Mapping[str, int], units: Sequence[Unit]) -> dict[Unit, int]:
     """Return each unit's part of an amount given by writer, in their order, without units that have none."""
-    by_unit = (
-        (unit, [by_writer[writer] for writer in unit.writers if writer in by_writer]) for unit in units
-    )
-    return {unit: sum(parts) for unit, parts in by_unit if parts}
+    having = (unit for unit in units if not by_writer.keys().isdisjoint(unit.writers))
+    return {unit: amount(by_writer, unit) for unit in having}
 
 
 def spread(by_unit: Mapping[Unit, int]) -> Spread | None:

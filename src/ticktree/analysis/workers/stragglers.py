@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import median
 from typing import Literal, TypeAlias
@@ -34,17 +34,12 @@ def is_collective(node: Node) -> bool:
     return node.wait and node.name in COLLECTIVES and node.clock == HOST
 
 
-def late(waited: Mapping[Unit, int], deviations: float) -> Iterator[tuple[Unit, int]]:
-    """Yield the units that arrive later than the others, and how long the others wait.
-
-    Args:
-        waited: each unit's wait per call in ns.
-        deviations: by how many of their median absolute deviations the others must wait longer.
-    """
+def _late(waited: Mapping[Unit, int]) -> Iterator[tuple[Unit, int]]:
+    """Yield the units that arrive later than the others, and how long the others wait, by each wait per call in ns."""
     for unit, wait_ns in waited.items():
         others = [ns for other, ns in waited.items() if other != unit]
         usual_ns = median(others) if others else 0
-        apart_ns = deviations * median(abs(ns - usual_ns) for ns in others) if len(others) > 1 else 0.0
+        apart_ns = DEVIATIONS * median(abs(ns - usual_ns) for ns in others) if len(others) > 1 else 0.0
         if usual_ns > 0 and usual_ns >= LATE_FACTOR * wait_ns and usual_ns - wait_ns > apart_ns:
             yield unit, round(usual_ns)
 
@@ -119,12 +114,7 @@ class Straggler:
 
 
 def stragglers(role: Role, sections: Sequence[SectionView]) -> list[Straggler]:
-    """Return the stragglers of `role`, largest loss first; each once, where it loses most.
-
-    Args:
-        role: A role of processes or of threads.
-        sections: The sections of the whole tree.
-    """
+    """Return the stragglers of `role`, largest loss first; each once, where it loses most in the whole tree."""
     worst: dict[Unit, tuple[Straggler, SectionView]] = {}
     for units in equals(role):
         section = _only_wait(sections, units)
@@ -132,11 +122,8 @@ def stragglers(role: Role, sections: Sequence[SectionView]) -> list[Straggler]:
             worst.update({one.unit: (one, section) for one in _between(sections[0], section, units)})
             continue
         for section in sections[1:]:
-            if (
-                section.is_in_wait
-                or section.is_remote
-                or (section.node.wait and not is_collective(section.node))
-            ):
+            is_other_wait = section.node.wait and not is_collective(section.node)
+            if section.is_in_wait or section.is_remote or is_other_wait:
                 continue
             for one in _here(section, units):
                 if one.unit not in worst or _weight(one) > CLEARLY_MORE * _weight(worst[one.unit][0]):
@@ -149,10 +136,6 @@ def in_step(all_roles: Sequence[Role], sections: Sequence[SectionView]) -> Role 
     """Return the processes with names of their own that do the same, as one role; None if there are none.
 
     Such are three or more whose only sections are waits, and who wait equally often in the same one.
-
-    Args:
-        all_roles: the roles of threads.
-        sections: the sections of the whole tree.
     """
     groups: dict[tuple[str, str], list[Unit]] = {}
     for role in all_roles:
@@ -171,8 +154,7 @@ def _only_wait(sections: Sequence[SectionView], units: Sequence[Unit]) -> Sectio
     if not own or not all(section.node.wait or section.is_in_wait for section in own):
         return None
     most = max(own, key=lambda section: sum(unit.calls(section.node) for unit in units))
-    calls = [unit.calls(most.node) for unit in units]
-    is_in_step = min(calls) >= max(LEAST_CALLS, (1 - IN_STEP_SHARE) * max(calls))
+    is_in_step = _are_in_step([unit.calls(most.node) for unit in units])
     return most if is_in_step and not is_collective(most.node) else None
 
 
@@ -186,14 +168,28 @@ def _between(run: SectionView, section: SectionView, units: Sequence[Unit]) -> I
     for unit, usual_ns in _slow(took):
         if took[unit] < PLAIN_FACTOR * usual_ns:
             continue  # what they do is not known, and may differ
-        excess_ns = (took[unit] - usual_ns) * calls[unit]
-        yield _straggler(section, "between", unit, took, usual_ns, calls, excess_ns)
+        yield _straggler(section, "between", unit, took, usual_ns, calls)
 
 
-def _here(section: SectionView, units: Sequence[Unit]) -> list[Straggler]:
+def _here(section: SectionView, units: Sequence[Unit]) -> Iterator[Straggler]:
+    calls = {unit: unit.calls(section.node) for unit in units}
     if section.node.wait:
-        return list(_late(section, units))
-    return [*_slow_calls(section, units), *_long_totals(section, units)]
+        if _are_in_step(calls.values()):  # else not all of them take part
+            waited = {unit: rounded_ratio(unit.total_ns(section.node), calls[unit]) for unit in units}
+            for unit, usual_ns in _late(waited):
+                yield _straggler(section, "wait", unit, waited, usual_ns, calls)
+        return
+    busy = {unit: busy_ns(unit, section) for unit in units}
+    a_call = {unit: rounded_ratio(busy[unit], calls[unit]) for unit in units if calls[unit] >= LEAST_CALLS}
+    for unit, usual_ns in _slow(a_call):
+        yield _straggler(section, "call", unit, a_call, usual_ns, calls)
+    in_total = {unit: busy[unit] for unit in whole_lives(units) if calls[unit]}
+    for unit, usual_ns in _slow(in_total):
+        yield _straggler(section, "total", unit, in_total, usual_ns, calls)
+
+
+def _are_in_step(calls: Collection[int]) -> bool:
+    return min(calls) >= max(LEAST_CALLS, (1 - IN_STEP_SHARE) * max(calls))
 
 
 def busy_ns(unit: Unit, section: SectionView) -> int:
@@ -220,36 +216,6 @@ def _weight(one: Straggler) -> float:
     return one.excess_ns if one.measure == "call" else TELLING_SHARE * one.excess_ns
 
 
-def _slow_calls(section: SectionView, units: Sequence[Unit]) -> Iterator[Straggler]:
-    calls = {unit: unit.calls(section.node) for unit in units}
-    took = {
-        unit: rounded_ratio(busy_ns(unit, section), number)
-        for unit, number in calls.items()
-        if number >= LEAST_CALLS
-    }
-    for unit, usual_ns in _slow(took):
-        excess_ns = (took[unit] - usual_ns) * calls[unit]
-        yield _straggler(section, "call", unit, took, usual_ns, calls, excess_ns)
-
-
-def _long_totals(section: SectionView, units: Sequence[Unit]) -> Iterator[Straggler]:
-    calls = {unit: unit.calls(section.node) for unit in whole_lives(units)}
-    took = {unit: busy_ns(unit, section) for unit, number in calls.items() if number}
-    for unit, usual_ns in _slow(took):
-        yield _straggler(section, "total", unit, took, usual_ns, calls, took[unit] - usual_ns)
-
-
-def _late(section: SectionView, units: Sequence[Unit]) -> Iterator[Straggler]:
-    calls = {unit: unit.calls(section.node) for unit in units}
-    most = max(calls.values())
-    if min(calls.values()) < max(LEAST_CALLS, (1 - IN_STEP_SHARE) * most):
-        return  # not all of them take part
-    waited = {unit: rounded_ratio(unit.total_ns(section.node), number) for unit, number in calls.items()}
-    for unit, usual_ns in late(waited, DEVIATIONS):
-        excess_ns = (usual_ns - waited[unit]) * calls[unit]
-        yield _straggler(section, "wait", unit, waited, usual_ns, calls, excess_ns)
-
-
 def _straggler(
     section: SectionView,
     measure: Measure,
@@ -257,8 +223,8 @@ def _straggler(
     took: Mapping[Unit, int],
     usual_ns: int,
     calls: Mapping[Unit, int],
-    excess_ns: int,
 ) -> Straggler:
+    apart_ns = abs(took[unit] - usual_ns)
     return Straggler(
         unit=unit,
         path=section.path,
@@ -269,7 +235,7 @@ def _straggler(
         peers_took_ns=usual_ns,
         calls=calls[unit],
         peers_calls=round(median(calls[peer] for peer in took if peer != unit)),
-        excess_ns=excess_ns,
+        excess_ns=apart_ns if measure == "total" else apart_ns * calls[unit],
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -10,7 +11,7 @@ from ticktree.analysis.finding import Claim
 from ticktree.analysis.loops import SectionView
 from ticktree.analysis.workers.roles import UNKNOWN, Role, Unit, roles, unit_of
 from ticktree.analysis.workers.stragglers import IN_STEP_SHARE, LEAST_CALLS, Straggler
-from ticktree.profile import Profile, Waker, Wakes
+from ticktree.profile import Profile, Wakes
 
 # Library threads that only relay results, and the role that did the work.
 RELAYS = {"_handle_results": "pool worker"}
@@ -124,28 +125,36 @@ def _time_ns(units: Iterable[Unit], context: Context) -> int:
 def _causes(section: SectionView, role: Role, names: Mapping[str, Unit]) -> tuple[Cause, ...]:
     """Return what ended the waits of `role` at `section` and below, by role and by open node."""
     waiters, served = set(role.writers), {unit.role for unit in names.values()}
-    groups: dict[tuple[str, str], list[tuple[str, str, Wakes]]] = {}
+    groups: dict[tuple[str, str], list[tuple[str, str, Wakes]]] = defaultdict(list)
     for waker, wakes in section.wakers():
         if waker.writer in waiters:
-            unit = names.get(waker.by)
-            key = (unit.role, unit.section(waker.path)) if unit else (UNKNOWN, waker.path)
-            name = unit.name if unit else UNKNOWN
-            if key[0] in RELAYS and RELAYS[key[0]] in served:
-                key, name = (RELAYS[key[0]], ""), RELAYS[key[0]]
-            groups.setdefault(key, []).append((name, waker.channel, wakes))
+            role_name, path, name = _place(waker.by, waker.path, names)
+            relayed = RELAYS.get(role_name)
+            if relayed in served:
+                role_name, path, name = relayed, "", relayed
+            groups[role_name, path].append((name, waker.channel, wakes))
     causes = [_cause(by, path, edges) for (by, path), edges in groups.items()]
     return tuple(sorted(causes, key=lambda cause: (-cause.wakes.waited_ns, cause.role, cause.path)))
 
 
+def _place(writer: str, path: str, names: Mapping[str, Unit]) -> tuple[str, str, str]:
+    """Return a writer's role, its section at `path`, and its name."""
+    unit = names.get(writer)
+    return (unit.role, unit.section(path), unit.name) if unit else (UNKNOWN, path, UNKNOWN)
+
+
+def _ranked(by: Mapping[str, int]) -> tuple[tuple[str, int], ...]:
+    return tuple(sorted(by.items(), key=lambda item: (-item[1], item[0])))
+
+
 def _cause(role: str, path: str, edges: Sequence[tuple[str, str, Wakes]]) -> Cause:
     wakes = Wakes(0, 0, 0)
-    by: dict[str, int] = {}
+    by: dict[str, int] = defaultdict(int)
     for name, _, part in edges:
         wakes += part
-        by[name] = by.get(name, 0) + part.waited_ns
+        by[name] += part.waited_ns
     channels = sorted({channel for _, channel, _ in edges})
-    ranked = sorted(by.items(), key=lambda item: (-item[1], item[0]))
-    return Cause(role, path, tuple(channels), wakes, tuple(ranked))
+    return Cause(role, path, tuple(channels), wakes, _ranked(by))
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,49 +208,25 @@ def _at(section: SectionView, role: Role, one: Straggler) -> Iterator[Blame]:
         return
     units = [unit for unit in role.units if unit.run == one.unit.run and unit != one.unit]
     waited = {unit: ns for unit in units if (ns := unit.total_ns(section.node)) > 0}
-    if not waited:
-        return
-    wakers = section.wakers()
-    if wakers:
-        yield from _recorded(section, role, waited, one, wakers)
-    elif one.is_in_step:
-        yield from _inferred(section, role, waited, one)
-
-
-def _recorded(
-    section: SectionView,
-    role: Role,
-    waited: Mapping[Unit, int],
-    one: Straggler,
-    wakers: Sequence[tuple[Waker, Wakes]],
-) -> Iterator[Blame]:
-    """Yield the waits that wake edges show."""
-    waiters = {writer for unit in waited for writer in unit.writers}
-    for_it_ns = sum(
-        wakes.waited_ns for waker, wakes in wakers if waker.writer in waiters and waker.by in one.unit.writers
-    )
-    if for_it_ns:
-        saved_ns = min(for_it_ns // len(waited), one.excess_ns)
-        whole_ns = max(for_it_ns, sum(waited.values()))
-        yield Blame(role.name, len(waited), section.path, whole_ns, for_it_ns, saved_ns, is_known=True)
-
-
-def _inferred(
-    section: SectionView, role: Role, waited: Mapping[Unit, int], one: Straggler
-) -> Iterator[Blame]:
-    """Yield the waits of workers that run in step with the straggler's role."""
-    in_step = {unit: ns for unit, ns in waited.items() if _is_in_step(unit.calls(section.node), one)}
-    if in_step:
-        saved = [min(ns, one.excess_ns) for ns in in_step.values()]
-        yield Blame(
-            role=role.name,
-            units=len(in_step),
-            path=section.path,
-            waited_ns=sum(in_step.values()),
-            for_it_ns=sum(saved),
-            saved_ns=min(saved),
-            is_known=False,
+    wakers = section.wakers() if waited else []
+    if wakers:  # they show who waited for it
+        waiters = {writer for unit in waited for writer in unit.writers}
+        for_it_ns = sum(
+            wakes.waited_ns
+            for waker, wakes in wakers
+            if waker.writer in waiters and waker.by in one.unit.writers
         )
+        if for_it_ns:
+            saved_ns = min(for_it_ns // len(waited), one.excess_ns)
+            whole_ns = max(for_it_ns, sum(waited.values()))
+            yield Blame(role.name, len(waited), section.path, whole_ns, for_it_ns, saved_ns, is_known=True)
+    elif one.is_in_step:  # workers that run in step with the straggler's role wait for it
+        waits = [ns for unit, ns in waited.items() if _is_in_step(unit.calls(section.node), one)]
+        saved = [min(ns, one.excess_ns) for ns in waits]
+        if waits:
+            yield Blame(
+                role.name, len(waits), section.path, sum(waits), sum(saved), min(saved), is_known=False
+            )
 
 
 def _is_in_step(calls: int, one: Straggler) -> bool:
@@ -283,18 +268,13 @@ def critical_path(profile: Profile) -> list[CriticalShare]:
     """Return the critical path by role and node, the longest part first; empty if none was recorded."""
     names = unit_of(roles(profile, "thread"))
     whole_ns = sum(profile.critical.values())
-    groups: dict[tuple[str, str], dict[str, int]] = {}
+    groups: dict[tuple[str, str], dict[str, int]] = defaultdict(lambda: defaultdict(int))
     for place, ns in profile.critical.items():
-        unit = names.get(place.writer)
-        key = (unit.role, unit.section(place.path)) if unit else (UNKNOWN, place.path)
-        by = groups.setdefault(key, {})
-        name = unit.name if unit else UNKNOWN
-        by[name] = by.get(name, 0) + ns
-    shares = [_critical_share(role, path, by, whole_ns) for (role, path), by in groups.items()]
+        role, path, name = _place(place.writer, place.path, names)
+        groups[role, path][name] += ns
+    shares = [
+        CriticalShare(role, path, ns, ns / whole_ns if whole_ns else 0.0, _ranked(by))
+        for (role, path), by in groups.items()
+        for ns in [sum(by.values())]
+    ]
     return sorted(shares, key=lambda part: (-part.ns, part.role, part.path))
-
-
-def _critical_share(role: str, path: str, by: dict[str, int], whole_ns: int) -> CriticalShare:
-    ns = sum(by.values())
-    ranked = sorted(by.items(), key=lambda item: (-item[1], item[0]))
-    return CriticalShare(role, path, ns, ns / whole_ns if whole_ns else 0.0, tuple(ranked))

@@ -145,7 +145,10 @@ def _where(row: _NamedSections, view: LoopView) -> list[str]:
 def dismissed(views: Sequence[LoopView]) -> list[str]:
     """Return the often suspected sections of these loops that are not worth optimizing, with their maximum gain."""
     found = [one for view in views for one in not_worth_doing(view)]
-    return [f"{_short(one.view, one.section)} ({_most(one.view, one.section)})" for one in found[:MOST]]
+    return [
+        f"{_short(one.section.view, one.section)} ({_most(one.section.view, one.section)})"
+        for one in found[:MOST]
+    ]
 
 
 def _short(view: LoopView, section: SectionView) -> str:

@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from ticktree.analysis.drift.statistics import sen_slope, trend
+from ticktree.analysis.drift import sen_slope, trend
 
 scipy_stats = pytest.importorskip("scipy.stats")
 

@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from ticktree.analysis.drift.statistics import (
+from ticktree.analysis.drift import (
     CRITICAL,
     FEWEST,
     MOST,

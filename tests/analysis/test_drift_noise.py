@@ -5,7 +5,7 @@ from statistics import median
 
 import pytest
 
-from ticktree.analysis.drift.statistics import autocorrelation_time, ranks_of
+from ticktree.analysis.drift import autocorrelation_time, ranks_of
 
 
 def correlated(count: int, memory: float, seed: int) -> list[float]:

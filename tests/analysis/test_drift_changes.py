@@ -8,7 +8,7 @@ import pytest
 
 from support.steady_loops import MS, loop_of, sections
 from ticktree.analysis.context import Context
-from ticktree.analysis.drift.changes import change_of, joined, steady_stretches
+from ticktree.analysis.drift import change_of, joined, steady_stretches
 from ticktree.analysis.rules.changes import changed_loops
 from ticktree.profile import Share
 
