@@ -6,14 +6,11 @@ They are no waits, which are no work of their tick: a tick that the disk makes l
 from __future__ import annotations
 
 from types import ModuleType
-from typing import TYPE_CHECKING
 
 from ticktree.instruments.patches import Patches
 from ticktree.instruments.targets import Instrument
+from ticktree.recorder import Recorder
 from ticktree.recorder.site import NO_SITE
-
-if TYPE_CHECKING:
-    from ticktree.recorder import Recorder
 
 
 def _wrap(patches: Patches, module: ModuleType, recorder: Recorder) -> None:

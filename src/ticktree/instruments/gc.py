@@ -7,18 +7,14 @@ causes of a loop's worst ticks, as all pauses are, and have no row.
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ticktree.instruments.patches import Patches
 from ticktree.instruments.targets import Instrument
-from ticktree.recorder import is_inside
+from ticktree.recorder import Recorder, is_inside
 from ticktree.recorder.site import NO_SITE
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from ticktree.recorder import Recorder
 
 NAME = "gc pause"
 

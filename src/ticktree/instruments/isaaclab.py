@@ -7,16 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from types import FunctionType, ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ticktree.instruments.gymnasium import env_loop
 from ticktree.instruments.patches import Patches
 from ticktree.instruments.targets import Hook, Instrument, Target
-from ticktree.recorder import Layer, SectionsByObject
+from ticktree.recorder import Layer, Recorder, Section, SectionsByObject
 from ticktree.recorder.site import NO_SITE
-
-if TYPE_CHECKING:
-    from ticktree.recorder import Recorder, Section
 
 _MANAGERS, _SCENE = "isaaclab.managers", "isaaclab.scene.interactive_scene:InteractiveScene"
 _SIMULATION = "isaaclab.sim.simulation_context:SimulationContext"

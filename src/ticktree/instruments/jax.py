@@ -17,17 +17,14 @@ from copy import copy
 from functools import lru_cache, partial, update_wrapper
 from importlib import import_module
 from types import MethodType, ModuleType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from ticktree.instruments.patches import Patches
 from ticktree.instruments.targets import Instrument, require_tested
 from ticktree.instruments.ticks import unmarked_loop
-from ticktree.recorder import drop_own_frames
+from ticktree.recorder import Recorder, Section, drop_own_frames
+from ticktree.recorder._native import Place
 from ticktree.recorder.site import NO_SITE, site_of
-
-if TYPE_CHECKING:
-    from ticktree.recorder import Recorder, Section
-    from ticktree.recorder._native import Place
 
 TESTED = ">=0.10.2,<0.11"
 LOOP = "jax step"

@@ -13,14 +13,11 @@ from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ticktree.instruments.patches import Patches
 from ticktree.instruments.targets import Instrument
-from ticktree.recorder import OWN
-
-if TYPE_CHECKING:
-    from ticktree.recorder import Recorder
+from ticktree.recorder import OWN, Recorder
 
 PACKAGES = ("lightning.pytorch", "pytorch_lightning")
 # Ticks are training batches, each with what was waited for it.

@@ -9,15 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from functools import partial
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ticktree.instruments.patches import Patches
 from ticktree.instruments.targets import Instrument
-from ticktree.recorder import Redirection
+from ticktree.recorder import Recorder, Redirection, Section
 from ticktree.recorder.site import NO_SITE
-
-if TYPE_CHECKING:
-    from ticktree.recorder import Recorder, Section
 
 # They write their result once: its bytes are the work.
 WRITES = (

@@ -10,13 +10,11 @@ import sys
 from collections.abc import Callable
 from contextlib import suppress
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
+from ticktree.recorder import Recorder
+from ticktree.recorder._native import Place
 from ticktree.recorder.device_time.cuda import Attendant
-
-if TYPE_CHECKING:
-    from ticktree.recorder import Recorder
-    from ticktree.recorder._native import Place
 
 
 class Ranges(NamedTuple):

@@ -7,14 +7,11 @@ one of them are not freed as they were made, which corrupts the program's memory
 from __future__ import annotations
 
 from types import ModuleType
-from typing import TYPE_CHECKING
 
 from ticktree.instruments.numpy import wrap_functions
 from ticktree.instruments.patches import Patches
 from ticktree.instruments.targets import Instrument
-
-if TYPE_CHECKING:
-    from ticktree.recorder import Recorder
+from ticktree.recorder import Recorder
 
 # They give an image, or several: its bytes are the work.
 IMAGES = (

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import partial, update_wrapper
 from operator import attrgetter
 from types import FunctionType, ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import Any, TypeAlias
 from weakref import WeakSet
 
 from ticktree.instruments import losses
@@ -14,9 +14,6 @@ from ticktree.recorder import Layer, OutermostBuiltin, OutermostFunction, Sectio
 from ticktree.recorder.imports import when_imported
 from ticktree.recorder.timed import in_section
 from ticktree.recorder.wrapping import stand_for
-
-if TYPE_CHECKING:
-    from typing import TypeAlias
 
 # Makes of a function what takes its place; in a hierarchy, of a method and the class that defines it.
 Make: TypeAlias = "Callable[[Any], Any]"

@@ -12,18 +12,14 @@ from collections.abc import Callable
 from contextvars import Context
 from functools import partial
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ticktree.instruments.patches import Patches
-from ticktree.instruments.targets import Instrument
-from ticktree.recorder import SubmittedCall, TimedFunction
+from ticktree.instruments.targets import Hook, Instrument
+from ticktree.recorder import Recorder, Section, SubmittedCall, TimedFunction
 from ticktree.recorder.hooks import works_here
 from ticktree.recorder.site import site_of
 from ticktree.recorder.wrapping import leaving_no_frames
-
-if TYPE_CHECKING:
-    from ticktree.instruments.targets import Hook
-    from ticktree.recorder import Recorder, Section
 
 # Functions of libraries that call what the program gave them, and where that is.
 _CARRIERS: dict[str, Callable[[Any, tuple[Any, ...]], Any]] = {

@@ -12,17 +12,14 @@ from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from types import ModuleType, coroutine
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 from ticktree.instruments.patches import Patches
 from ticktree.instruments.targets import Instrument, Target
-from ticktree.recorder import drop_own_frames, in_tick, is_inside
+from ticktree.recorder import Loop, Recorder, Section, drop_own_frames, in_tick, is_inside
 from ticktree.recorder.site import NO_SITE, site_of
 from ticktree.recorder.timed import timed_generator
-
-if TYPE_CHECKING:
-    from ticktree.recorder import Loop, Recorder, Section
 
 EXECUTOR_WAIT = "executor wait"
 LATENESS, AGE = "lateness ms", "message age ms"  # of gauges, after the callback's name

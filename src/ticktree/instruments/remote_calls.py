@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from ticktree.recorder import Recorder, Section
 from ticktree.remote import HEADER
 from ticktree.remote.requests import LibraryCalls, RemoteCall
 from ticktree.remote.trace_context import TRACEPARENT, outgoing
-
-if TYPE_CHECKING:
-    from ticktree.recorder import Recorder, Section
 
 
 def sent(

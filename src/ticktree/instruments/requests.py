@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import urlsplit
 
 from ticktree.instruments.patches import Patches
 from ticktree.instruments.remote_calls import sent
 from ticktree.instruments.targets import Instrument
+from ticktree.recorder import Recorder, Section
 from ticktree.remote.requests import LibraryCalls
-
-if TYPE_CHECKING:
-    from ticktree.recorder import Recorder, Section
 
 
 def _wrap(patches: Patches, module: ModuleType, recorder: Recorder) -> None:

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 from functools import lru_cache
 from types import ModuleType
-from typing import TYPE_CHECKING
 
 from ticktree.instruments.patches import Patches
 from ticktree.instruments.targets import Instrument, Target
 from ticktree.instruments.ticks import ticks_after, ticks_within
-from ticktree.recorder import Layer
+from ticktree.recorder import Layer, Recorder
 from ticktree.recorder.site import NO_SITE
-
-if TYPE_CHECKING:
-    from ticktree.recorder import Recorder
 
 ITERATION = "iteration"
 

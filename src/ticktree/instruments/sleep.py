@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ticktree.instruments.patches import Patches
 from ticktree.instruments.targets import Instrument
-from ticktree.recorder import Channel, Redirection, Wait, in_tick
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from ticktree.recorder import Recorder
+from ticktree.recorder import Channel, Recorder, Redirection, Wait, in_tick
 
 
 def _wrap_function(

@@ -6,16 +6,13 @@ Ticks are iterations: one rollout and the training on it. The policy's forward p
 from __future__ import annotations
 
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ticktree.instruments.patches import Patches
 from ticktree.instruments.targets import Instrument, Target
 from ticktree.instruments.ticks import ticks_within
-from ticktree.recorder import Layer, SectionsByObject
+from ticktree.recorder import Layer, Recorder, Section, SectionsByObject
 from ticktree.recorder.site import NO_SITE
-
-if TYPE_CHECKING:
-    from ticktree.recorder import Recorder, Section
 
 ITERATION = "iteration"
 

@@ -5,15 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
 from types import MappingProxyType, ModuleType
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from ticktree.instruments import losses
 from ticktree.instruments.patches import Patches
-from ticktree.recorder import Layer
+from ticktree.recorder import Layer, Recorder
 from ticktree.recorder.site import NO_SITE, site_of
-
-if TYPE_CHECKING:
-    from ticktree.recorder import Recorder
 
 # Code for what a section is not enough for: wraps functions of a module that has just been imported.
 Hook: TypeAlias = "Callable[[Patches, ModuleType, Recorder], None]"

@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
-from ticktree.recorder import Redirection, UnmarkedLoop
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from ticktree.recorder import Recorder, Section
+from ticktree.recorder import Recorder, Redirection, Section, UnmarkedLoop
 
 
 def unmarked_loop(recorder: Recorder, name: str) -> UnmarkedLoop:

@@ -10,18 +10,15 @@ from collections.abc import Callable
 from functools import partial
 from importlib import import_module
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ticktree.instruments.patches import Patches
 from ticktree.instruments.targets import Instrument
 from ticktree.instruments.torch import copies, flops, forward, loading, optimizers
 from ticktree.instruments.torch.gradients import Gradients
 from ticktree.instruments.torch.sections import TESTED
-from ticktree.recorder import Flag, Layer
+from ticktree.recorder import Flag, Layer, Recorder
 from ticktree.recorder.site import NO_SITE
-
-if TYPE_CHECKING:
-    from ticktree.recorder import Recorder
 
 # How many functions and modules were given to torch.compile; rules/no_compilation.py looks for it.
 COMPILED_GAUGE = "torch/compiled"

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from ticktree.instruments.torch.peers import Peers
-from ticktree.recorder import Channel
-
-if TYPE_CHECKING:
-    from ticktree.recorder import Recorder
+from ticktree.recorder import Channel, Recorder
 
 # A rank that does not wait, as the root of a broadcast, may be some collectives ahead: its signal of a later one must
 # not be taken for one of this.

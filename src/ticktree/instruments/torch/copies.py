@@ -10,15 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from ticktree.recorder import IdleCalls, Layer, OutermostFunction, Redirection
+from ticktree.instruments.patches import Patches
+from ticktree.recorder import IdleCalls, Layer, OutermostFunction, Recorder, Redirection, Section
 from ticktree.recorder.device_time.cuda import is_built
 from ticktree.recorder.site import NO_SITE
-
-if TYPE_CHECKING:
-    from ticktree.instruments.patches import Patches
-    from ticktree.recorder import Recorder, Section
 
 # Of conversions that stay on their device; below, one costs about what recording it does.
 LEAST_BYTES = 1 << 16

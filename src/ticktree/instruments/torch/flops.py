@@ -6,14 +6,12 @@ import threading
 from collections.abc import Callable
 from importlib import import_module
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ticktree.instruments.patches import Patches
 from ticktree.instruments.targets import Instrument
 from ticktree.instruments.torch.sections import TESTED
-
-if TYPE_CHECKING:
-    from ticktree.recorder import Recorder, Section
+from ticktree.recorder import Recorder, Section
 
 # Calls a function and adds what it did to a section's work; None where it was not requested.
 count: Callable[..., Any] | None = None

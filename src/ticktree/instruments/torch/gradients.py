@@ -9,17 +9,14 @@ from dataclasses import dataclass, field
 from pathlib import PurePath
 from statistics import median
 from types import CodeType, FrameType
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 from weakref import WeakKeyDictionary, WeakSet
 
 from ticktree.instruments.torch import flops
 from ticktree.instruments.torch.instances import itself
 from ticktree.instruments.torch.node_times import NodeTimes, cpu_roots
-from ticktree.recorder import CallSites, Flag, Layer, OutermostFunction, Redirection
+from ticktree.recorder import CallSites, Flag, Layer, OutermostFunction, Recorder, Redirection, Section
 from ticktree.recorder.site import NO_SITE, Site
-
-if TYPE_CHECKING:
-    from ticktree.recorder import Recorder, Section
 
 # The section of a backward pass, and that of one of which it is known that gradients it computes are not used, with
 # the gauges of what part of all numbers in them that is, and of what part of the pass's time they take: each followed

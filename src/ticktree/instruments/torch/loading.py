@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from ticktree.recorder import TimedFunction
+from ticktree.instruments.patches import Patches
+from ticktree.recorder import Recorder, TimedFunction
 from ticktree.recorder.site import site_of
-
-if TYPE_CHECKING:
-    from ticktree.instruments.patches import Patches
-    from ticktree.recorder import Recorder
 
 
 def wrap(patches: Patches, recorder: Recorder, module: ModuleType) -> None:

@@ -11,10 +11,9 @@ import os
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from ticktree.recorder import Recorder
+from ticktree.recorder import Recorder
 
 _KEY = "ticktree/run/{}"
 # After so many collectives all ranks have met, and have named their run before. Later, they never will.

@@ -8,13 +8,10 @@ from __future__ import annotations
 
 from importlib import import_module
 from types import ModuleType
-from typing import TYPE_CHECKING
 
 from ticktree.instruments.patches import Patches
 from ticktree.instruments.targets import Hook, Instrument
-
-if TYPE_CHECKING:
-    from ticktree.recorder import Recorder
+from ticktree.recorder import Recorder
 
 # What wraps a module of the standard library: imported with it, for many a process imports few of these.
 _WRAPS = {

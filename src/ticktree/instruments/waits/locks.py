@@ -5,14 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ticktree.instruments.patches import Patches
-from ticktree.recorder import Channel, Wait, drop_own_frames
-
-if TYPE_CHECKING:
-    from ticktree.recorder import Recorder
-
+from ticktree.recorder import Channel, Recorder, Wait, drop_own_frames
 
 Key = str | tuple[int, int]
 

@@ -8,13 +8,10 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ticktree.instruments.patches import Patches
-from ticktree.recorder import Channel, Wait
-
-if TYPE_CHECKING:
-    from ticktree.recorder import Recorder
+from ticktree.recorder import Channel, Recorder, Wait
 
 
 def wrap(patches: Patches, recorder: Recorder, module: ModuleType) -> None:

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ticktree.instruments.patches import Patches
 from ticktree.instruments.waits import pipes
-from ticktree.recorder import Channel, Wait, silence
-
-if TYPE_CHECKING:
-    from ticktree.recorder import Recorder
+from ticktree.recorder import Channel, Recorder, Wait, silence
 
 # multiprocessing gives a queue without a bound this one.
 _NO_BOUND = 2**31 - 1

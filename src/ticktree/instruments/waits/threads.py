@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ticktree.instruments.patches import Patches
-from ticktree.recorder import Channel, Wait
-
-if TYPE_CHECKING:
-    from ticktree.recorder import Recorder
+from ticktree.recorder import Channel, Recorder, Wait
 
 # The events that threads' starters wait for now, and their conditions, by `id`: that a thread runs is no news of the
 # program's, and the thread itself, which says so, is not known to anybody yet.
