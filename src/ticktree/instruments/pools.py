@@ -142,7 +142,7 @@ class _TaskQueue:
         return task if task is None else self._timed(task)
 
 
-def worker(name: str, timed: Callable[[Tasks, Any], Any]) -> Hook:
+def _worker(name: str, timed: Callable[[Tasks, Any], Any]) -> Hook:
     """Return what wraps a module's function that takes tasks from a queue, its first argument."""
 
     def wrap(patches: Patches, module: ModuleType, recorder: Recorder) -> None:
@@ -164,7 +164,7 @@ def _of_pool(tasks: Tasks, task: Any) -> Any:
     return job, number, tasks.timed(function, args), args, kwargs
 
 
-def of_executor(tasks: Tasks, item: Any) -> Any:
+def _of_executor(tasks: Tasks, item: Any) -> Any:
     """Return what a worker of an executor takes from its queue, with the function in a section."""
     item.fn = tasks.timed(item.fn, item.args)
     return item
@@ -192,8 +192,15 @@ def _wrap_threads(patches: Patches, module: ModuleType, recorder: Recorder) -> N
 INSTRUMENT = Instrument(
     "",
     hooks={
-        "multiprocessing.pool": worker("worker", _of_pool),
-        "concurrent.futures.process": worker("_process_worker", of_executor),
+        "multiprocessing.pool": _worker("worker", _of_pool),
+        "concurrent.futures.process": _worker("_process_worker", _of_executor),
         "concurrent.futures.thread": _wrap_threads,
     },
+)
+# joblib's worker processes are loky's; its threads are those of `multiprocessing.pool`.
+JOBLIB = Instrument(
+    "joblib",
+    tested=">=1.3.0,<1.7",
+    hooks={"joblib.externals.loky.process_executor": _worker("_process_worker", _of_executor)},
+    private=True,
 )

@@ -12,8 +12,8 @@ from contextlib import suppress
 from types import ModuleType
 from typing import Any
 
-from ticktree.instruments.patches import Patches
-from ticktree.recorder import IdleCalls, Layer, OutermostFunction, Recorder, Redirection, Section
+from ticktree.instruments.patches import Patches, redirected
+from ticktree.recorder import IdleCalls, Layer, OutermostFunction, Recorder, Section
 from ticktree.recorder.device_time.cuda import is_built
 from ticktree.recorder.site import NO_SITE
 
@@ -55,10 +55,8 @@ def wrap(patches: Patches, recorder: Recorder, torch: ModuleType) -> None:
             patches.section(torch.cuda, path, waiting, waits)
         patches.section(torch.cuda, EMPTYING, recorder.timed_section(EMPTYING, NO_SITE))
     for name, (idle, way) in ways.items():
-        redirection = Redirection()
-        redirection.way = way
         method = getattr(torch.Tensor, name)
-        ours: Any = OutermostFunction(method, own, layer, choice=idle, redirection=redirection)
+        ours: Any = OutermostFunction(method, own, layer, choice=idle, redirection=redirected(way))
         ours.__name__, ours.__doc__, ours.__objclass__ = method.__name__, method.__doc__, method.__objclass__
         patches.put(torch.Tensor, name, ours)
 

@@ -1,6 +1,6 @@
-"""Hugging Face transformers: what a `Trainer` does. Ticks are its steps, each with the wait for its batches.
+"""Hugging Face: what a transformers `Trainer` does, its steps as ticks, and what accelerate's `Accelerator` does.
 
-Forward and backward passes, the optimizer and the loader are rows of `torch`, the Accelerator's are of `accelerate`.
+Forward and backward passes, optimizers, clipping and loaders are rows of `torch`, which both call.
 """
 
 from __future__ import annotations
@@ -9,15 +9,18 @@ from types import ModuleType
 from typing import Any
 
 from ticktree.instruments.patches import Patches
-from ticktree.instruments.targets import Instrument, Target
-from ticktree.instruments.ticks import ticks_within
+from ticktree.instruments.targets import Instrument, methods
+from ticktree.instruments.ticks import Training
 from ticktree.recorder import Layer, Recorder, Section, SectionsByObject
 from ticktree.recorder.site import NO_SITE
 
-STEP = "train step"
-
-_TRAINER, _CALLBACKS = "transformers.trainer", "transformers.trainer_callback"
-_METHODS = (
+_ACCELERATOR = "accelerate.accelerator:Accelerator"
+_ACCELERATOR_METHODS = (
+    *("prepare", "gather", "gather_for_metrics", "reduce", "pad_across_processes"),
+    *("log", "save_state", "load_state"),
+)
+_TRAINER, _CALLBACKS = "transformers.trainer:Trainer", "transformers.trainer_callback"
+_TRAINER_METHODS = (
     *("training_step", "compute_loss", "evaluate", "predict", "prediction_step", "save_model", "log"),
     *("get_train_dataloader", "get_eval_dataloader", "create_optimizer_and_scheduler", "push_to_hub"),
 )
@@ -26,20 +29,8 @@ _CALLBACK_METHODS = (
     *("on_pre_optimizer_step", "on_optimizer_step", "on_substep_end", "on_evaluate", "on_predict"),
     *("on_save", "on_log", "on_prediction_step"),
 )
-_TARGETS = [Target(f"{_TRAINER}:Trainer.{name}", name, subclasses=True) for name in _METHODS]
-
-
-def _wrap_trainer(patches: Patches, module: ModuleType, recorder: Recorder) -> None:
-    training, section = Layer(), recorder.timed_section("train", NO_SITE)
-    batches = recorder.timed_section("get_batch_samples", NO_SITE)
-
-    def begin_step(_trainer: Any) -> None:
-        if training.within is not None:
-            recorder.tick(STEP)
-
-    around = ticks_within(recorder, section, STEP)
-    patches.section(module, "Trainer.train", section, training, subclasses=True, redirection=around)
-    patches.section(module, "Trainer.get_batch_samples", batches, None, begin_step, subclasses=True)
+# Each step with the wait for its batches.
+_TRAINING = Training("train step")
 
 
 def _wrap_callbacks(patches: Patches, module: ModuleType, recorder: Recorder) -> None:
@@ -55,9 +46,21 @@ def _wrap_callbacks(patches: Patches, module: ModuleType, recorder: Recorder) ->
         patches.section(module, f"TrainerCallback.{name}", own, layer, choice=choice, subclasses=True)
 
 
-INSTRUMENT = Instrument(
+TRANSFORMERS = Instrument(
     "transformers",
     tested=">=5.24.0,<5.25",
-    targets=_TARGETS,
-    hooks={_TRAINER: _wrap_trainer, _CALLBACKS: _wrap_callbacks},
+    targets=[
+        *methods(_TRAINER, *_TRAINER_METHODS),
+        *methods(_TRAINER, "train", more=_TRAINING.runs),
+        *methods(_TRAINER, "get_batch_samples", more=_TRAINING.begins),
+    ],
+    hooks={_CALLBACKS: _wrap_callbacks},
+)
+ACCELERATE = Instrument(
+    "accelerate",
+    tested=">=1.0.0,<1.16",
+    targets=[
+        *methods(_ACCELERATOR, *_ACCELERATOR_METHODS, title="Accelerator.", layer="Accelerator"),
+        *methods(_ACCELERATOR, "wait_for_everyone", title="Accelerator.", layer="Accelerator", wait=True),
+    ],
 )
