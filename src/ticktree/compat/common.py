@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import inspect
 import weakref
 from collections.abc import Callable, Collection, Generator, Sequence
@@ -15,7 +14,7 @@ from ticktree.profile.stats import Stats
 from ticktree.profile.table import present
 from ticktree.recorder import OFF_FOR_GOOD, Recorder
 from ticktree.recorder import timed as timed_by
-from ticktree.recorder.wrapping import leaving_no_frames
+from ticktree.recorder.wrapping import stand_for
 from ticktree.session import current
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -75,33 +74,19 @@ class _Variants:
 
 def _wrapped(function: Callable[..., Any], variants: _Variants) -> Callable[..., Any]:
     """Return a function of the same kind: inspection must find a coroutine function to be one."""
-    if inspect.iscoroutinefunction(function):
 
-        @functools.wraps(function)
-        @leaving_no_frames
-        async def coroutine(*args: Any, **kwargs: Any) -> Any:
-            return await variants.now()(*args, **kwargs)
+    async def coroutine(*args: Any, **kwargs: Any) -> Any:
+        return await variants.now()(*args, **kwargs)
 
-        return coroutine
-    if inspect.isgeneratorfunction(function):
+    def generator(*args: Any, **kwargs: Any) -> Generator[Any, Any, Any]:
+        return (yield from variants.now()(*args, **kwargs))
 
-        @functools.wraps(function)
-        @leaving_no_frames
-        def generator(*args: Any, **kwargs: Any) -> Generator[Any, Any, Any]:
-            return (yield from variants.now()(*args, **kwargs))
-
-        return generator
-
-    @functools.wraps(function, assigned=_assigned(function))
-    @leaving_no_frames
     def wrapper(*args: Any, **kwargs: Any) -> Any:
         return variants.now()(*args, **kwargs)
 
-    return wrapper
-
-
-def _assigned(function: Callable[..., Any]) -> list[str]:
-    return [name for name in functools.WRAPPER_ASSIGNMENTS if hasattr(function, name)]
+    if inspect.iscoroutinefunction(function):
+        return stand_for(function, coroutine)
+    return stand_for(function, generator if inspect.isgeneratorfunction(function) else wrapper)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,26 +5,31 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from contextlib import ContextDecorator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ticktree.compat.mlagents.nodes import TimerNode, Timings
 from ticktree.recorder import Block, Entered, Recorder, make_block
+
+if TYPE_CHECKING:
+    from ticktree.compat.mlagents.stack import Threads, TimerStack
+
+# What knows a recorder's nodes.
+Holder: TypeAlias = "TimerStack | Threads"
 
 # As many as a recorder has names for.
 _NAMES_KEPT = 4096
 
 
-class Holder(Protocol):
-    """What knows a recorder's nodes."""
+def _of_node(name: str, doc: str, *, may_be_set: bool = False) -> Any:
+    """A property of the timer's node, as it is at the moment of access."""
 
-    def extra_at(self, ref: int) -> TimerNode:
-        """What is merged or added by hand at a node."""
+    def get(timer: OpenTimer) -> Any:
+        return getattr(timer._now(), name)
 
-    def node_at(self, ref: int) -> TimerNode:
-        """The node of the stack's tree, brought up to date."""
+    def set_(timer: OpenTimer, value: Any) -> None:
+        setattr(timer._given(), name, value)
 
-    def given_at(self, ref: int) -> TimerNode:
-        """The same node as the program last got it."""
+    return property(get, set_ if may_be_set else None, doc=doc)
 
 
 class OpenTimer(Entered):
@@ -36,42 +41,15 @@ class OpenTimer(Entered):
 
     __slots__ = ()
 
-    @property
-    def children(self) -> dict[str, TimerNode]:
-        """The timers below it, by name."""
-        return self._now().children
-
-    @property
-    def total(self) -> float:
-        """Seconds in it by now."""
-        return self._now().total
-
-    @total.setter
-    def total(self, seconds: float) -> None:
-        self._given().total = seconds
-
-    @property
-    def count(self) -> int:
-        """Completed calls by now."""
-        return self._now().count
-
-    @count.setter
-    def count(self, calls: int) -> None:
-        self._given().count = calls
-
-    @property
-    def is_parallel(self) -> bool:
-        """Whether it ran concurrently with something else."""
-        return self._now().is_parallel
-
-    @is_parallel.setter
-    def is_parallel(self, value: bool) -> None:
-        self._given().is_parallel = value
-
-    @property
-    def own(self) -> float | None:
-        """Seconds in which none of its children ran; None where that was not measured."""
-        return self._now().own
+    children: dict[str, TimerNode] = _of_node("children", "The timers below it, by name.")
+    total: float = _of_node("total", "Seconds in it by now.", may_be_set=True)
+    count: int = _of_node("count", "Completed calls by now.", may_be_set=True)
+    is_parallel: bool = _of_node(
+        "is_parallel", "Whether it ran concurrently with something else.", may_be_set=True
+    )
+    own: float | None = _of_node(
+        "own", "Seconds in which none of its children ran; None where that was not measured."
+    )
 
     def get_child(self, name: str) -> TimerNode:
         """Return the child called `name`, made at need."""

@@ -13,7 +13,7 @@ from typing import Any
 
 from ticktree.instruments.patches import Patches
 from ticktree.instruments.targets import require_tested
-from ticktree.instruments.torch.arrivals import Arrival, Arrivals
+from ticktree.instruments.torch.peers import Arrival, Arrivals
 from ticktree.instruments.torch.sections import TESTED
 from ticktree.recorder import Recorder, Wait
 

@@ -16,7 +16,7 @@ from weakref import WeakKeyDictionary
 from ticktree.instruments.patches import Make, Patches
 from ticktree.instruments.targets import Instrument
 from ticktree.instruments.torch import data_parallel
-from ticktree.instruments.torch.arrivals import Arrival, Arrivals
+from ticktree.instruments.torch.peers import Arrival, Arrivals
 from ticktree.instruments.torch.sections import TESTED
 from ticktree.recorder import Recorder, Wait
 
