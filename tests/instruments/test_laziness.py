@@ -57,7 +57,11 @@ def test_arming_imports_no_instrument_of_a_library_that_is_not_imported(without)
     loaded = loaded_by("import ticktree; ticktree.instrument()") - without
     ours = {name for name in loaded if name.startswith("ticktree.")}
     of_libraries, of_python = (
-        {library.module.partition(":")[0] for library in instrument.BUILT_IN if bool(library.packages) is is_one}
+        {
+            library.module.partition(":")[0]
+            for library in instrument.BUILT_IN
+            if bool(library.packages) is is_one
+        }
         for is_one in (True, False)
     )
     # That of joblib's workers is in one of Python's own.

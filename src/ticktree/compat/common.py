@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import weakref
 from collections.abc import Callable, Collection, Generator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -23,13 +24,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 def timed_on(
     recorder_now: Callable[[], Recorder | None], target: Any, name: str | None = None, *, memory: bool = False
 ) -> Any:
-    """Make `target` a section.
-
-    Args:
-        recorder_now: Returns the recorder of a call; None where nothing records.
-        target: The function.
-        name: The section's; by default the function's qualified name.
-        memory: Whether to sample the memory that a call needs.
+    """Make `target` a section of what `recorder_now` returns at each call: None where nothing records.
 
     Raises:
         TypeError: It cannot be called.
@@ -91,15 +86,9 @@ def _wrapped(function: Callable[..., Any], variants: _Variants) -> Callable[...,
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """All calls of one name.
+    """All calls of one name, and the memory that they needed, of the process and of devices, where that was sampled.
 
     A name that is open inside itself counts in both calls, as it does where each call is timed by itself.
-
-    Attributes:
-        name: The sections' name.
-        stats: Its completed calls.
-        memory: What they needed of memory; None where not sampled.
-        device_memory: The same of devices.
     """
 
     name: str
@@ -128,7 +117,7 @@ def operations(profile: Profile, names: Collection[str]) -> dict[str, Operation]
 
 
 class Switch:
-    """What a face's functions for enabling and disabling act on.
+    """What a face's functions for enabling and disabling act on, and the names of what its functions mark.
 
     Until the program uses one of them, the face records whenever the session does: under `ticktree run` the program
     shows what its author marked without a call to enable it.
@@ -136,6 +125,7 @@ class Switch:
 
     def __init__(self) -> None:
         self._choice: bool | None = None
+        self.names: set[str] = set()
 
     @property
     def recorder(self) -> Recorder | None:
@@ -153,6 +143,24 @@ class Switch:
     def turn_off(self) -> None:
         """Record nothing of this face from now on; all other recording continues."""
         self._choice = False
+
+    def section(self, name: str, *, memory: bool = False) -> AbstractContextManager[Any]:
+        """Return what times a block; nothing where nothing records, which is settled by this call."""
+        recorder = self.recorder
+        if recorder is None:
+            return nullcontext()
+        self.names.add(name)
+        return recorder.section(name, memory=memory)
+
+    def function(self, function: Function, name: str, *, memory: bool = False) -> Function:
+        """Return a function as a section while this face records."""
+        self.names.add(name)
+        wrapped: Function = timed_on(lambda: self.recorder, function, name, memory=memory)
+        return wrapped
+
+    def operations(self) -> dict[str, Operation]:
+        """Return what was recorded of these names by now."""
+        return operations(current.snapshot(), self.names)
 
 
 _NAME_AT_MOST = 60

@@ -167,14 +167,8 @@ def _difference(before: list[_Argument], after: list[_Argument]) -> str:
 class Jitted:
     """What `jax.jit` gives, with a row for each call of it from outside of other such calls.
 
-    Args:
-        jax: What records its calls.
-        jitted: The function as JAX made it: what is not here is looked for there.
-        function: What it was made of.
-        static: Positions and names of its static arguments.
-
-    Attributes:
-        untimed: How many of the next executions are not to be timed.
+    What is not here is looked for in `jitted`, the function as JAX made it. `static` has positions and names of
+    static arguments. So many of the next executions as `untimed` says are not to be timed.
     """
 
     def __init__(self, jax: _Jax, jitted: Any, function: Any, static: frozenset[int | str]) -> None:

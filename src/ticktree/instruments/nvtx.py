@@ -25,11 +25,7 @@ class Ranges(NamedTuple):
 
 
 class Range(Attendant):
-    """Marks the calls of one section.
-
-    Args:
-        name: the section's.
-    """
+    """Marks the calls of the section of a name."""
 
     def __init__(self, name: str) -> None:
         self._name = name

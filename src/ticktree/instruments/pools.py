@@ -38,11 +38,7 @@ _MOST_KNOWN = 1024
 
 
 class Tasks:
-    """What workers of this process are given to do.
-
-    Args:
-        recorder: Where it is recorded.
-    """
+    """What workers of this process are given to do."""
 
     def __init__(self, recorder: Recorder) -> None:
         self._recorder = recorder
@@ -51,12 +47,7 @@ class Tasks:
         self._known: dict[tuple[Any, str], Section] = {}
 
     def timed(self, function: Any, args: tuple[Any, ...] = ()) -> Any:
-        """Return what is called in place of a task's function; the function itself where it is a section already.
-
-        Args:
-            function: What the worker calls.
-            args: With which arguments.
-        """
+        """Return what is called in place of a task's function; the function itself where it is a section already."""
         try:
             if isinstance(function, TimedFunction):  # which has its function's code and name
                 return function
@@ -122,12 +113,7 @@ def _full_name(function: Any) -> str:
 
 
 class _TaskQueue:
-    """A queue as its worker sees it.
-
-    Args:
-        queue: From which the worker takes its tasks.
-        timed: Returns a task with its function in a section.
-    """
+    """A queue as its worker sees it: its tasks have their functions in sections."""
 
     def __init__(self, queue: Any, timed: Callable[[Any], Any]) -> None:
         self._queue, self._timed = queue, timed

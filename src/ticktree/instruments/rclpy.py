@@ -70,13 +70,7 @@ class _Turns(threading.local):
 
 
 class _Callback(NamedTuple):
-    """What is known of an entity's callback.
-
-    Attributes:
-        name: Of the node and the callback.
-        section: The calls of the callback.
-        is_timer: Whether a timer calls it.
-    """
+    """What is known of an entity's callback; its name is of the node and the callback."""
 
     name: str
     section: Section
@@ -84,21 +78,13 @@ class _Callback(NamedTuple):
 
 
 class _Call(NamedTuple):
-    """A callback that is about to be called.
-
-    Attributes:
-        callback: Which.
-        entity: The timer, subscription, service or whatever else it is of.
-        node: Whose entity that is.
-        spinner: The thread that waits for callbacks.
-        late_ns: How long ago a timer was due; None where that is not known.
-    """
+    """A callback that is about to be called, of a node's timer, subscription, service or whatever else."""
 
     callback: _Callback
     entity: Any
     node: Any
-    spinner: int
-    late_ns: int | None = None
+    spinner: int  # the thread that waits for callbacks
+    late_ns: int | None = None  # how long ago a timer was due
 
 
 class _Callbacks:

@@ -58,22 +58,9 @@ for _kind, (_manager, *_names) in _WORK.items():
     _ISAACLAB_TARGETS += methods(f"{_MANAGERS}.{_kind}_manager:{_manager}", *_names, section=_row, layer=_row)
 
 
-class _Terms:
-    """The rows of terms: what a term is called is only known of its configuration."""
-
-    def __init__(self) -> None:
-        # By the identity of a configuration; it is kept, for no other to have that.
-        self._labels: dict[int, tuple[Any, str]] = {}
-
-    def name(self, config: Any, label: str) -> None:
-        self._labels[id(config)] = (config, label)
-
-    def label(self, term: Any) -> str:
-        _, label = self._labels.get(id(getattr(term, "cfg", None)), (None, f"term {type(term).__name__}"))
-        return label
-
-
-_terms = _Terms()
+# What terms are called is only known of their configurations: by the identity of one, which is kept, for no other to
+# have that.
+_labels: dict[int, tuple[Any, str]] = {}
 
 
 def _wrap_manager(patches: Patches, module: ModuleType, recorder: Recorder) -> None:
@@ -84,7 +71,7 @@ def _wrap_manager(patches: Patches, module: ModuleType, recorder: Recorder) -> N
         def __init__(self: Any, cfg: Any, *args: Any, **kwargs: Any) -> None:  # noqa: N807 (what it is)
             named = list(_terms_in(cfg, kind))
             for term, label in named:
-                _terms.name(term, label)
+                _labels[id(term)] = (term, label)
             init(self, cfg, *args, **kwargs)
             for term, label in named:
                 if isinstance(getattr(term, "__dict__", {}).get("func"), FunctionType):
@@ -112,7 +99,8 @@ def _wrap_objects(patches: Patches, module: ModuleType, recorder: Recorder) -> N
     own = recorder.timed_section("term", NO_SITE)
 
     def section_of(term: Any) -> Section:
-        return recorder.timed_section(_terms.label(term), NO_SITE)
+        _, label = _labels.get(id(getattr(term, "cfg", None)), (None, f"term {type(term).__name__}"))
+        return recorder.timed_section(label, NO_SITE)
 
     layer, choice = Layer(), SectionsByObject(section_of)
     for name in names:

@@ -59,12 +59,7 @@ def ticks_within(
 ) -> Callable[..., Any]:
     """Return the way of a function that the ticks of a loop are in: its end is the end of the last one.
 
-    Args:
-        recorder: Of the section.
-        section: Of the function's calls.
-        loop: Whose ticks others begin, or end.
-        begins: Whether the first tick begins with the function, and others end theirs: then what is left after the
-            last of them is no tick.
+    If it `begins` the first one, others end theirs: then what is left after the last of them is no tick.
     """
 
     def way(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
@@ -87,7 +82,7 @@ def ticks_after(
     ends: Callable[..., bool] | None = None,
     unmarked: UnmarkedLoop | None = None,
 ) -> Callable[..., Any]:
-    """Return the way of a method with which a tick of a loop ends; the next one begins.
+    """Return the way of a method with which a tick of a loop ends, and the next one begins.
 
     Args:
         recorder: Of the section.

@@ -110,13 +110,7 @@ class Timer(Block, ContextDecorator):
 
 
 class Timers(dict[str, Timer]):
-    """The timers of a recorder by name, made on first access.
-
-    Args:
-        recorder: What records.
-        holder: What their nodes are merged into.
-        gives: What `with` on them gives.
-    """
+    """The timers of a recorder by name, made on first access; their nodes are merged into what `holder` has."""
 
     def __init__(self, recorder: Recorder, holder: Holder, gives: type[OpenTimer] = OpenTimer) -> None:
         super().__init__()
@@ -136,22 +130,12 @@ ROOT = 0  # the root's reference; the recorder's begin at 1
 
 @dataclass(frozen=True, slots=True)
 class _Given:
-    """A node as the program got it.
-
-    Attributes:
-        node: Kept, so that no other object can have its identity.
-        parent: The identity of the node above it.
-        name: Its name there.
-        ref: The recorder's reference; None of a node that the program made.
-        total: Seconds in it.
-        count: Completed calls.
-        is_parallel: Whether it ran concurrently with something else.
-    """
+    """A node as the program got it; it is kept, so that no other object can have its identity."""
 
     node: TimerNode
-    parent: int
-    name: str
-    ref: int | None
+    parent: int  # the identity of the node above it
+    name: str  # there
+    ref: int | None  # the recorder's; None of a node that the program made
     total: float
     count: int
     is_parallel: bool
@@ -161,11 +145,7 @@ class StackTree:
     """One tree until its stack is reset, as in the toolkit: brought up to date in place at each access.
 
     The program may do to its nodes whatever it can do to the toolkit's: call their methods, assign to their fields,
-    put nodes into their `children`. `collect` finds out what it did.
-
-    Attributes:
-        root: The tree.
-        nodes: Its nodes by the recorder's references.
+    put nodes into their `children`. `collect` finds out what it did. `nodes` has them by the recorder's references.
     """
 
     def __init__(self) -> None:
@@ -176,11 +156,7 @@ class StackTree:
         self.give({})
 
     def collect(self, extra_at: Callable[[int], TimerNode]) -> None:
-        """Add to the stack's extras what the program changed since `give`.
-
-        Args:
-            extra_at: Returns what the program added at a node of the recorder, to be added to.
-        """
+        """Add what the program changed since `give` to what `extra_at` returns for a node of the recorder."""
         waiting = [self.root]
         while waiting:  # not by recursion: trees are as deep as the program recursed
             node = waiting.pop()
@@ -219,9 +195,7 @@ class StackTree:
     def prune(self, nodes: Mapping[int, TimerNode], open_nodes: Collection[int]) -> None:
         """Take out the nodes without calls, such as those from before a reset; those that the program made stay.
 
-        Args:
-            nodes: By the recorder's references.
-            open_nodes: The identities of those with a call that has not ended.
+        So do those of `open_nodes`, whose identities these are: they have a call that has not ended.
         """
         recorded = {id(node) for node in nodes.values()}
         recorded.update(key for key, given in self._given.items() if given.ref is not None)
@@ -240,11 +214,7 @@ class StackTree:
             del above.children[name]
 
     def give(self, nodes: Mapping[int, TimerNode]) -> None:
-        """Keep what the program gets.
-
-        Args:
-            nodes: By the recorder's references.
-        """
+        """Keep what the program gets: `nodes`, by the recorder's references."""
         self.nodes = {**nodes, ROOT: self.root}
         refs: dict[int, int] = {}
         for ref, node in self.nodes.items():
@@ -276,14 +246,7 @@ def add_extras(
     extras: Mapping[int, TimerNode],
     elsewhere: TimerNode | None,
 ) -> None:
-    """Add to a tree what the program added.
-
-    Args:
-        root: The tree.
-        nodes: Its nodes, by the recorder's references.
-        extras: By the reference of the node it was added to.
-        elsewhere: Where to add what belongs to no node of the tree; None to leave that out.
-    """
+    """Add to a tree what the program added at its nodes, and `elsewhere`, if that is one, what is of other trees."""
     added_to: set[int] = set()
     for ref, extra in list(extras.items()):
         node = nodes.get(ref, elsewhere)

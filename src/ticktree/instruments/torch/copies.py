@@ -62,13 +62,7 @@ def wrap(patches: Patches, recorder: Recorder, torch: ModuleType) -> None:
 
 
 class _Looks:
-    """The calls of methods of plain tensors that are not known to leave nothing to record.
-
-    Args:
-        kinds: classes of tensors that have rows.
-        idle: the calls that are known to.
-        unseen: a context in which no TorchFunctionMode sees what is done.
-    """
+    """The calls of methods of plain tensors that are not known to leave nothing to record: `idle` are known to."""
 
     def __init__(self, kinds: tuple[type, ...], idle: IdleCalls, unseen: Any) -> None:
         self._kinds = kinds
@@ -85,13 +79,7 @@ class _Looks:
 
 
 class _Copies(_Looks):
-    """The calls of one method that are not known to copy nothing.
-
-    Args:
-        recorder: what they are recorded into.
-        names: gives the name of a copy, from a tensor and the arguments; None where there is none.
-        looks: as of `_Looks`.
-    """
+    """The calls of one method that are not known to copy nothing; `names` gives None where there is no copy."""
 
     def __init__(self, recorder: Recorder, names: _Names, *looks: Any) -> None:
         super().__init__(*looks)
@@ -127,12 +115,7 @@ class _Copies(_Looks):
 
 
 class _Asking(_Looks):
-    """The calls that ask a tensor for its number and are not known to find it on the CPU.
-
-    Args:
-        waiting: the section of those that wait.
-        looks: as of `_Looks`.
-    """
+    """The calls that ask a tensor for its number and are not known to find it on the CPU."""
 
     def __init__(self, waiting: Section, *looks: Any) -> None:
         super().__init__(*looks)

@@ -41,12 +41,6 @@ class _Counting(threading.local):
     now = False
 
 
-def _wrap(patches: Patches, torch: ModuleType, _: Recorder) -> None:
-    """Counts where `torch` is installed too: the work is of its rows."""
-    _begin(torch)
-    patches.on_undo(lambda: _set(None))
-
-
 def _set(counting: Callable[..., Any] | None) -> None:
     global count
     count = counting
@@ -54,7 +48,8 @@ def _set(counting: Callable[..., Any] | None) -> None:
         changed()
 
 
-def _begin(_: ModuleType) -> None:
+def _wrap(patches: Patches, _torch: ModuleType, _: Recorder) -> None:
+    """Counts where `torch` is installed too: the work is of its rows."""
     counting = _Counting()
     counter: Any = None
 
@@ -74,6 +69,7 @@ def _begin(_: ModuleType) -> None:
             counting.now = False
 
     _set(count_one)
+    patches.on_undo(lambda: _set(None))
 
 
 INSTRUMENT = Instrument("torch", tested=TESTED, hooks={"torch": _wrap})

@@ -1,8 +1,8 @@
 """Peers: which ranks of a job record into the same run, and arrivals: which of them came to which collective.
 
-Runs are told over the store that the job has anyway, never by a collective of our own: between the program's it would
-have to come at the same place on every rank, and one that has died or gone another way would hold up all others.
-Setting a key waits for no other rank, and neither does a look whether it is there.
+Each rank says its run over the store that the job has anyway, never by a collective of our own: between the program's
+it would have to come at the same place on every rank, and one that has died or gone another way would hold up all
+others. Setting a key waits for no other rank, and neither does a look whether it is there.
 """
 
 from __future__ import annotations
@@ -28,11 +28,7 @@ joined: list[Callable[[Any, int, int], None]] = []
 
 
 class Peers:
-    """What is known of the other ranks.
-
-    Args:
-        recorder: what records.
-    """
+    """What is known of the other ranks."""
 
     def __init__(self, recorder: Recorder) -> None:
         self._recorder = recorder
@@ -111,11 +107,7 @@ class Arrival(NamedTuple):
 
 
 class Arrivals:
-    """The collectives of each group, counted: all of its ranks call them in the same order.
-
-    Args:
-        recorder: what records.
-    """
+    """The collectives of each group, counted: all of its ranks call them in the same order."""
 
     def __init__(self, recorder: Recorder) -> None:
         self.channel = Channel(recorder, "collective")
@@ -123,14 +115,7 @@ class Arrivals:
         self._calls: dict[str, int] = {}
 
     def arrive(self, group: Any = None) -> Arrival | None:
-        """Signal that this rank has arrived at the next collective of a group.
-
-        Args:
-            group: which; None for all ranks.
-
-        Returns:
-            What is known of it; None where this rank is not of the group.
-        """
+        """Signal that this rank has arrived at the next collective of a group; return None where it is not of it."""
         world = sys.modules["torch.distributed.distributed_c10d"].GroupMember.WORLD
         if group is None:
             group = world

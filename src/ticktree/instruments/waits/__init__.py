@@ -71,7 +71,7 @@ def by_result(_: Any) -> Callable[[Any], object]:
 def signalling(
     channel: Channel, key: Callable[[Any], Key], *, unless: Callable[[Any], bool] | None = None
 ) -> Make:
-    """Make a method one that signals first: a thread that waits may be awake before this one goes on."""
+    """Make a method one that signals first: one that waits may be awake before this thread."""
 
     def make(function: Callable[..., Any]) -> Callable[..., Any]:
         def wrapper(self: Any, *args: Any, **kwargs: Any) -> Any:
