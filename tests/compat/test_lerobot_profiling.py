@@ -15,7 +15,6 @@ from ticktree.session import current
 @pytest.fixture(autouse=True)
 def _afresh(monkeypatch):
     monkeypatch.setattr(lerobot, "_switch", type(lerobot._switch)())
-    monkeypatch.setattr(lerobot, "_names", set())
     current.disable()
     yield
     current.recorder.reset()
@@ -56,7 +55,9 @@ def test_nothing_is_recorded_until_profiling_is_enabled():
 
 def test_methods_sections_and_timings_are_counted_by_name():
     lerobot.enable_profiling()
-    lerobot._names.update({f"{__name__}.Policy.predict", f"{__name__}.doubled", f"{__name__}.Policy.ask"})
+    lerobot._switch.names.update(
+        {f"{__name__}.Policy.predict", f"{__name__}.doubled", f"{__name__}.Policy.ask"}
+    )
     policy = Policy()
     assert [policy.predict(n) for n in range(3)] == [0, 2, 4]
     assert policy.name() == "policy"

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from support.chrome_traces import begin, call, end
+from ticktree.importers.chrome import profile_of, timeline_of
 from ticktree.importers.chrome.events import calls_of
 from ticktree.importers.chrome.placing import nested
-from ticktree.importers.chrome.reading import profile_of, timeline_of
 from ticktree.profile.timeline import Timeline
 
 

@@ -29,14 +29,14 @@ class Adapter(requests.adapters.BaseAdapter):
 
 @pytest.mark.parametrize("ours_first", [True, False])
 def test_its_trace_is_what_a_call_carries(ours_first, monkeypatch):
-    from ticktree.instruments.requests import INSTRUMENT
+    from ticktree.instruments.http_clients import REQUESTS
 
     monkeypatch.delenv(trace_context.TRACE_VARIABLE, raising=False)
     recorder, theirs, adapter = Recorder(), instrumentation.RequestsInstrumentor(), Adapter()
     provider = sdk.TracerProvider(shutdown_on_exit=False)
 
     def ours():
-        INSTRUMENT.install(recorder)
+        REQUESTS.install(recorder)
 
     def others():
         theirs.instrument(tracer_provider=provider)
@@ -55,9 +55,9 @@ def test_its_trace_is_what_a_call_carries(ours_first, monkeypatch):
         trace_context.end()
         if ours_first:
             theirs.uninstrument()
-            INSTRUMENT.uninstall()
+            REQUESTS.uninstall()
         else:
-            INSTRUMENT.uninstall()
+            REQUESTS.uninstall()
             theirs.uninstrument()
         recorder.disable()
     trace = f"{span.get_span_context().trace_id:032x}"

@@ -11,29 +11,28 @@ import numpy as np
 import pytest
 
 import ticktree
-from ticktree.instruments import numpy as numpy_instrument
-from ticktree.instruments import opencv
+from ticktree.instruments import arrays
 from ticktree.instruments.patches import Patches
 from ticktree.recorder.site import NO_SITE
 
-NAMES = (*numpy_instrument.WRITES, *numpy_instrument.COMPUTES)
+NAMES = (*arrays.WRITES, *arrays.COMPUTES)
 BARE = {name: getattr(np, name) for name in NAMES}
 
 
 @pytest.fixture
 def recorder():
     recorder = ticktree.Recorder()
-    numpy_instrument.INSTRUMENT.install(recorder)
+    arrays.NUMPY.install(recorder)
     yield recorder
-    numpy_instrument.INSTRUMENT.uninstall()
-    opencv.INSTRUMENT.uninstall()
+    arrays.NUMPY.uninstall()
+    arrays.OPENCV.uninstall()
     recorder.disable()
 
 
 def test_all_of_them_are_there_wrapped_and_put_back(recorder):
     assert [name for name in NAMES if getattr(np, name) is BARE[name]] == []
-    assert all(hasattr(np.linalg, name) for name in numpy_instrument.OF_LINALG)
-    numpy_instrument.INSTRUMENT.uninstall()
+    assert all(hasattr(np.linalg, name) for name in arrays.OF_LINALG)
+    arrays.NUMPY.uninstall()
     assert {name: getattr(np, name) for name in NAMES} == BARE
     assert np.linalg.norm.__module__ == "numpy.linalg"
     assert not hasattr(np.linalg.norm, "_function")
@@ -82,10 +81,10 @@ def test_results_exceptions_names_and_signatures_are_numpys_own(recorder):
     for wrong in (lambda: np.stack(), lambda: np.concatenate([]), lambda: np.array(dtype="nothing")):
         with recorder.section("here"), pytest.raises(Exception) as ours:
             wrong()
-        numpy_instrument.INSTRUMENT.uninstall()
+        arrays.NUMPY.uninstall()
         with pytest.raises(Exception) as theirs:
             wrong()
-        numpy_instrument.INSTRUMENT.install(recorder)
+        arrays.NUMPY.install(recorder)
         assert (type(ours.value), str(ours.value)) == (type(theirs.value), str(theirs.value))
 
 
@@ -110,7 +109,7 @@ def test_as_an_attribute_of_a_class_it_is_a_method_where_the_function_is_one(kin
 def test_functions_on_images_and_frames_are_rows(tmp_path, recorder):
     cv2 = pytest.importorskip("cv2")
     bare = cv2.resize
-    opencv.INSTRUMENT.install(recorder)
+    arrays.OPENCV.install(recorder)
     image = np.zeros((8, 8, 3), np.uint8)
     with recorder.section("frame"):
         small = cv2.resize(image, (4, 4))
@@ -120,7 +119,7 @@ def test_functions_on_images_and_frames_are_rows(tmp_path, recorder):
         assert cv2.imread(str(tmp_path / "missing.png")) is None
         with pytest.raises(cv2.error):
             cv2.resize(image, (0, 0))
-    opencv.INSTRUMENT.uninstall()
+    arrays.OPENCV.uninstall()
     assert cv2.resize is bare
     frame = recorder.snapshot().root.at("frame")
     assert {name: node.count for name, node in frame.children.items()} == {

@@ -9,7 +9,8 @@ from types import SimpleNamespace
 import pytest
 
 from ticktree import Recorder
-from ticktree.instruments.remote_calls import server_timings
+from ticktree.instruments import BUILT_IN
+from ticktree.instruments.http_clients import server_timings
 
 WRAPPED = [
     ("requests", "requests.sessions", "Session", "send"),
@@ -30,7 +31,7 @@ def test_a_wrapped_function_looks_as_it_did_and_is_put_back(library, module, kin
     pytest.importorskip(library)
     owner = getattr(import_module(module), kind)
     original = vars(owner)[name]
-    instrument = import_module(f"ticktree.instruments.{library}").INSTRUMENT
+    instrument = {known.name: known for known in BUILT_IN}[library].instrument()
     instrument.install(Recorder())
     try:
         wrapped = vars(owner)[name]
@@ -52,7 +53,7 @@ def recorder():
 
 def test_an_exception_of_requests_is_its_own_and_the_call_counts(recorder):
     requests = pytest.importorskip("requests")
-    from ticktree.instruments.requests import INSTRUMENT
+    from ticktree.instruments.http_clients import REQUESTS as INSTRUMENT
 
     class Failing(requests.adapters.BaseAdapter):
         def send(self, request, **_):
@@ -76,7 +77,7 @@ def test_an_exception_of_requests_is_its_own_and_the_call_counts(recorder):
 
 def test_a_client_and_its_server_in_one_stack_are_recorded_once(recorder):
     httpx = pytest.importorskip("httpx")
-    from ticktree.instruments.httpx import INSTRUMENT
+    from ticktree.instruments.http_clients import HTTPX as INSTRUMENT
     from ticktree.remote import wsgi
 
     def app(environ, start_response):
@@ -111,7 +112,7 @@ def test_a_url_that_is_none_is_the_librarys_own_affair(recorder):
     aiohttp = pytest.importorskip("aiohttp")
     import asyncio
 
-    from ticktree.instruments.aiohttp import INSTRUMENT
+    from ticktree.instruments.http_clients import AIOHTTP as INSTRUMENT
 
     async def ask():
         async with aiohttp.ClientSession() as session:

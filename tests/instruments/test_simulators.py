@@ -9,7 +9,7 @@ from abc import ABC, abstractmethod
 from types import SimpleNamespace
 
 from support.made_up_library import counts, ticks
-from ticktree.instruments import genesis, isaaclab, mani_skill
+from ticktree.instruments import simulators
 
 
 class ManagerTermBase(ABC):  # noqa: B024 (as there)
@@ -242,7 +242,7 @@ def isaaclab_config():
 
 
 def test_isaaclab_each_term_of_each_manager_has_a_row(install, losses):
-    recorder = install(isaaclab.INSTRUMENT, ISAACLAB)
+    recorder = install(simulators.ISAACLAB, ISAACLAB)
     config = isaaclab_config()
     env = ManagerBasedEnv(config)
     for _ in range(3):
@@ -280,13 +280,13 @@ def test_isaaclab_each_term_of_each_manager_has_a_row(install, losses):
 
 
 def test_isaaclab_a_terms_function_is_put_back_and_is_what_it_was_meanwhile(install):
-    install(isaaclab.INSTRUMENT, ISAACLAB)
+    install(simulators.ISAACLAB, ISAACLAB)
     config = isaaclab_config()
     ManagerBasedEnv(config)
     ManagerBasedEnv(config)  # the same configuration for another env
     func = config["rewards"].track.func
     assert (func.__name__, func.__module__, func(None, scale=2.0)) == ("speed", __name__, 4.0)
-    isaaclab.INSTRUMENT.uninstall()
+    simulators.ISAACLAB.uninstall()
     assert config["rewards"].track.func is speed
     assert config["events"].push_robot.func is push
 
@@ -339,7 +339,7 @@ class BaseEnv:
 
 def test_mani_skill_a_step_has_a_row_for_each_part_also_where_a_task_defines_it(install, losses):
     recorder = install(
-        mani_skill.INSTRUMENT,
+        simulators.MANI_SKILL,
         {
             "mani_skill.envs.sapien_env": [BaseEnv],
             "mani_skill.envs.scene": [ManiSkillScene],
@@ -410,7 +410,7 @@ GENESIS = {
 
 
 def test_genesis_a_scenes_steps_are_ticks_in_a_program_that_marks_nothing(install, losses):
-    recorder = install(genesis.INSTRUMENT, GENESIS)
+    recorder = install(simulators.GENESIS, GENESIS)
     scene, camera = Scene(), Camera()
     scene.build(n_envs=4)
     for _ in range(4):
@@ -430,7 +430,7 @@ def test_genesis_a_scenes_steps_are_ticks_in_a_program_that_marks_nothing(instal
 
 
 def test_what_a_module_lacks_is_a_loss_and_the_program_does_what_it_did(install, losses):
-    recorder = install(genesis.INSTRUMENT, {**GENESIS, "genesis.engine.simulator": []})
+    recorder = install(simulators.GENESIS, {**GENESIS, "genesis.engine.simulator": []})
     Scene().step()
     assert [loss.target for loss in losses] == ["genesis.engine.simulator"]
     assert counts(recorder)["scene/scene.step"] == 1

@@ -11,8 +11,7 @@ import pytest
 
 import ticktree
 from ticktree.analysis.categories import Categories
-from ticktree.instruments import gc as gc_instrument
-from ticktree.instruments import sleep
+from ticktree.instruments import pauses
 
 SLEEP = time.sleep
 MS = 1_000_000
@@ -21,11 +20,11 @@ MS = 1_000_000
 @pytest.fixture
 def recorder():
     recorder = ticktree.Recorder()
-    sleep.INSTRUMENT.install(recorder)
-    gc_instrument.INSTRUMENT.install(recorder)
+    pauses.PACING.install(recorder)
+    pauses.GC.install(recorder)
     yield recorder
-    sleep.INSTRUMENT.uninstall()
-    gc_instrument.INSTRUMENT.uninstall()
+    pauses.PACING.uninstall()
+    pauses.GC.uninstall()
     recorder.disable()
 
 
@@ -70,7 +69,7 @@ def test_sleep_is_as_it_was_otherwise(recorder):
         pause = time.sleep  # of a function of C, no method
 
     assert Clock().pause(0) is None
-    sleep.INSTRUMENT.uninstall()
+    pauses.PACING.uninstall()
     assert time.sleep is SLEEP
 
 
@@ -121,9 +120,9 @@ def test_the_collector_is_told_of_no_longer():
     before = list(gc.callbacks)
     recorder = ticktree.Recorder()
     with_hooks = list(gc.callbacks)
-    gc_instrument.INSTRUMENT.install(recorder)
+    pauses.GC.install(recorder)
     assert len(gc.callbacks) == len(with_hooks) + 1
-    gc_instrument.INSTRUMENT.uninstall()
+    pauses.GC.uninstall()
     assert gc.callbacks == with_hooks
     recorder.disable()
     assert gc.callbacks == before

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import functools
 import inspect
 import weakref
 from collections.abc import Callable, Collection, Generator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -15,7 +15,7 @@ from ticktree.profile.stats import Stats
 from ticktree.profile.table import present
 from ticktree.recorder import OFF_FOR_GOOD, Recorder
 from ticktree.recorder import timed as timed_by
-from ticktree.recorder.wrapping import leaving_no_frames
+from ticktree.recorder.wrapping import stand_for
 from ticktree.session import current
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -24,13 +24,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 def timed_on(
     recorder_now: Callable[[], Recorder | None], target: Any, name: str | None = None, *, memory: bool = False
 ) -> Any:
-    """Make `target` a section.
-
-    Args:
-        recorder_now: Returns the recorder of a call; None where nothing records.
-        target: The function.
-        name: The section's; by default the function's qualified name.
-        memory: Whether to sample the memory that a call needs.
+    """Make `target` a section of what `recorder_now` returns at each call: None where nothing records.
 
     Raises:
         TypeError: It cannot be called.
@@ -75,46 +69,26 @@ class _Variants:
 
 def _wrapped(function: Callable[..., Any], variants: _Variants) -> Callable[..., Any]:
     """Return a function of the same kind: inspection must find a coroutine function to be one."""
-    if inspect.iscoroutinefunction(function):
 
-        @functools.wraps(function)
-        @leaving_no_frames
-        async def coroutine(*args: Any, **kwargs: Any) -> Any:
-            return await variants.now()(*args, **kwargs)
+    async def coroutine(*args: Any, **kwargs: Any) -> Any:
+        return await variants.now()(*args, **kwargs)
 
-        return coroutine
-    if inspect.isgeneratorfunction(function):
+    def generator(*args: Any, **kwargs: Any) -> Generator[Any, Any, Any]:
+        return (yield from variants.now()(*args, **kwargs))
 
-        @functools.wraps(function)
-        @leaving_no_frames
-        def generator(*args: Any, **kwargs: Any) -> Generator[Any, Any, Any]:
-            return (yield from variants.now()(*args, **kwargs))
-
-        return generator
-
-    @functools.wraps(function, assigned=_assigned(function))
-    @leaving_no_frames
     def wrapper(*args: Any, **kwargs: Any) -> Any:
         return variants.now()(*args, **kwargs)
 
-    return wrapper
-
-
-def _assigned(function: Callable[..., Any]) -> list[str]:
-    return [name for name in functools.WRAPPER_ASSIGNMENTS if hasattr(function, name)]
+    if inspect.iscoroutinefunction(function):
+        return stand_for(function, coroutine)
+    return stand_for(function, generator if inspect.isgeneratorfunction(function) else wrapper)
 
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """All calls of one name.
+    """All calls of one name, and the memory that they needed, of the process and of devices, where that was sampled.
 
     A name that is open inside itself counts in both calls, as it does where each call is timed by itself.
-
-    Attributes:
-        name: The sections' name.
-        stats: Its completed calls.
-        memory: What they needed of memory; None where not sampled.
-        device_memory: The same of devices.
     """
 
     name: str
@@ -143,7 +117,7 @@ def operations(profile: Profile, names: Collection[str]) -> dict[str, Operation]
 
 
 class Switch:
-    """What a face's functions for enabling and disabling act on.
+    """What a face's functions for enabling and disabling act on, and the names of what its functions mark.
 
     Until the program uses one of them, the face records whenever the session does: under `ticktree run` the program
     shows what its author marked without a call to enable it.
@@ -151,6 +125,7 @@ class Switch:
 
     def __init__(self) -> None:
         self._choice: bool | None = None
+        self.names: set[str] = set()
 
     @property
     def recorder(self) -> Recorder | None:
@@ -168,6 +143,24 @@ class Switch:
     def turn_off(self) -> None:
         """Record nothing of this face from now on; all other recording continues."""
         self._choice = False
+
+    def section(self, name: str, *, memory: bool = False) -> AbstractContextManager[Any]:
+        """Return what times a block; nothing where nothing records, which is settled by this call."""
+        recorder = self.recorder
+        if recorder is None:
+            return nullcontext()
+        self.names.add(name)
+        return recorder.section(name, memory=memory)
+
+    def function(self, function: Function, name: str, *, memory: bool = False) -> Function:
+        """Return a function as a section while this face records."""
+        self.names.add(name)
+        wrapped: Function = timed_on(lambda: self.recorder, function, name, memory=memory)
+        return wrapped
+
+    def operations(self) -> dict[str, Operation]:
+        """Return what was recorded of these names by now."""
+        return operations(current.snapshot(), self.names)
 
 
 _NAME_AT_MOST = 60

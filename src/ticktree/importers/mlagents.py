@@ -220,14 +220,9 @@ def settle(
 ) -> Settled:
     """Settle a node's account. A child's time above its parent's becomes concurrent time.
 
-    All numbers were rounded one by one: what differs by no more than that differs by nothing.
-
-    Args:
-        total_ns: the node's total.
-        self_ns: the self time that it reports; None where it reports none.
-        children_ns: the children's totals.
-        concurrent: the children known to have run concurrently with the node.
-        trusted: whether the self time was measured, and is not what is left of the total or of a negative number.
+    All numbers were rounded one by one: what differs by no more than that differs by nothing. Without a self time that
+    the node reports, it is what is left of the total. `concurrent` are children known to have run concurrently.
+    If `trusted`, the self time was measured, and is not what is left of the total or of a negative number.
     """
     together_ns = sum(children_ns.values())
     rounding_ns = len(children_ns) + 2 + (max(total_ns, together_ns) >> 50)

@@ -6,15 +6,19 @@ Each wrapper passes everything through: arguments, results, exceptions and signa
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+import sys
+import threading
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from itertools import count
 
-from ticktree.instruments import third_parties
+from ticktree.instruments import losses, third_parties
 from ticktree.instruments.choice import DEFAULT, chosen, known, refused
-from ticktree.instruments.installation import Installation
 from ticktree.instruments.patches import Patches
 from ticktree.instruments.registry import BUILT_IN, Installable, Library
 from ticktree.instruments.targets import Instrument, Target
-from ticktree.recorder import INSTRUMENT_VARIABLE
+from ticktree.recorder import INSTRUMENT_VARIABLE, OWN, Recorder
+from ticktree.recorder.imports import before_import
 
 __all__ = [
     "BUILT_IN",
@@ -34,8 +38,6 @@ __all__ = [
     "refused",
     "uninstall",
 ]
-
-_installed: dict[str, Installation] = {}
 
 
 def install(*names: str) -> None:
@@ -95,16 +97,68 @@ def install_from_environment() -> None:
 def _install(libraries: Iterable[Library]) -> None:
     for library in libraries:
         if library.name not in _installed:
-            _installed[library.name] = Installation(library, _leave_out)
+            _installed[library.name] = _Installation(library)
             _installed[library.name].begin()
-    _tell_children()
-
-
-def _leave_out(library: Library) -> None:
-    _installed.pop(library.name, None)
     _tell_children()
 
 
 def _tell_children() -> None:
     # Those that could not be installed are not in it: no child tries them again.
     os.environ[INSTRUMENT_VARIABLE] = as_environment(each.library for each in _installed.values())
+
+
+class _Installation:
+    """One library, from its request until it is taken back.
+
+    Its `order` is its number among all in the order in which they were wrapped; 0 while it waits.
+    """
+
+    def __init__(self, library: Library) -> None:
+        self.library = library
+        self.order = 0
+        self._waiting: list[Callable[[], None]] = []
+        self._turn = threading.Lock()  # its holder wraps the library, or makes sure that it stays as it is
+
+    def begin(self) -> None:
+        """Wrap the library as soon as the program imports it, or now where it has done so."""
+        packages = self.library.packages
+        if not packages or any(package in sys.modules for package in packages):
+            self._wrap()
+        else:
+            self._waiting += [before_import(package, self._wrap) for package in packages]
+
+    def end(self) -> None:
+        """Put back what it has wrapped."""
+        self._forget()
+        if not self._turn.acquire(blocking=False):
+            self._does("uninstall")
+
+    def _wrap(self) -> None:
+        if not self._turn.acquire(blocking=False):
+            return  # with another of its packages
+        self._forget()
+        self.order = next(_numbers)
+        if not self._does("install", OWN):
+            with suppress(Exception, SystemExit):  # what it has wrapped before it failed
+                self.library.instrument().uninstall()
+            _installed.pop(self.library.name, None)
+            _tell_children()
+
+    def _forget(self) -> None:
+        while self._waiting:
+            self._waiting.pop()()
+
+    def _does(self, act: str, *args: Recorder) -> bool:
+        """Whether it succeeded; if not, that is a loss: the program did nothing wrong and continues."""
+        by = f" of {self.library.distribution}" if self.library.distribution else ""
+        with losses.installing(f"{self.library.name}{by}", ""):
+            try:
+                getattr(self.library.instrument(), act)(*args)
+            except (Exception, SystemExit) as error:  # a third party's code may do anything
+                losses.note(losses.current(), "", error)
+                return False
+        return True
+
+
+_numbers = count(1)
+_installed: dict[str, _Installation] = {}

@@ -5,16 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ticktree.instruments.patches import Patches
-from ticktree.instruments.targets import Instrument, Target
+from ticktree.instruments.targets import Instrument, Target, methods
 from ticktree.instruments.ticks import ticks_after, ticks_within
-from ticktree.recorder import Layer
+from ticktree.recorder import Layer, Recorder
 from ticktree.recorder.site import NO_SITE
-
-if TYPE_CHECKING:
-    from ticktree.recorder import Recorder
 
 STEP = "step"
 
@@ -23,22 +20,21 @@ _ALGORITHMS = {
     "d3rlpy.algos.transformer.base": ("TransformerAlgoBase", "fit"),
 }
 _BUFFER = "d3rlpy.dataset.replay_buffer:ReplayBufferBase"
+_LOGGER = "d3rlpy.logging.logger:D3RLPyLogger"
 _QLEARNING = "d3rlpy.algos.qlearning.base:QLearningAlgoBase"
 
 _TARGETS = [
-    Target(f"{_QLEARNING}.fit", "fit", subclasses=True),
-    *(
-        Target(f"{_BUFFER}.{name}", "buffer sample", subclasses=True, layer="sample")
-        for name in ("sample_transition_batch", "sample_trajectory_batch")
+    *methods(_QLEARNING, "fit", "sample_action", "predict", "collect"),
+    *methods(
+        _BUFFER,
+        *("sample_transition_batch", "sample_trajectory_batch"),
+        section="buffer sample",
+        layer="sample",
     ),
-    Target(f"{_BUFFER}.append", "buffer append", subclasses=True),
-    *(
-        Target(f"{_QLEARNING}.{name}", name, subclasses=True)
-        for name in ("sample_action", "predict", "collect")
-    ),
-    Target("d3rlpy.metrics.evaluators:EvaluatorProtocol.__call__", "evaluate", subclasses=True),
-    Target("d3rlpy.logging.logger:D3RLPyLogger.commit", "logger commit"),
-    Target("d3rlpy.logging.logger:D3RLPyLogger.save_model", "logger save_model"),
+    *methods(_BUFFER, "append", title="buffer "),
+    *methods("d3rlpy.metrics.evaluators:EvaluatorProtocol", "__call__", section="evaluate"),
+    Target(f"{_LOGGER}.commit", "logger commit"),
+    Target(f"{_LOGGER}.save_model", "logger save_model"),
 ]
 
 
@@ -48,10 +44,10 @@ def _wrap_algorithms(patches: Patches, module: ModuleType, recorder: Recorder) -
     for name in names:
         section = recorder.timed_section(name, NO_SITE)
         around = ticks_within(recorder, section, STEP, begins=True)
-        patches.section(module, f"{owner}.{name}", section, layer, subclasses=True, redirection=around)
+        patches.section(module, f"{owner}.{name}", section, layer, subclasses=True, way=around)
     section = recorder.timed_section("update", NO_SITE)
     after = ticks_after(recorder, section, STEP, lambda: epochs or layer.within is not None)
-    patches.section(module, f"{owner}.update", section, subclasses=True, redirection=after)
+    patches.section(module, f"{owner}.update", section, subclasses=True, way=after)
     if hasattr(getattr(module, owner), "fitter"):
         patches.wrap_in_subclasses(module, f"{owner}.fitter", _fitting(recorder, epochs))
 
@@ -59,9 +55,7 @@ def _wrap_algorithms(patches: Patches, module: ModuleType, recorder: Recorder) -
 def _fitting(recorder: Recorder, epochs: list[None]) -> Callable[..., Any]:
     """What makes each epoch of a generator a section that ticks are in, and not what is done with the epoch.
 
-    Args:
-        recorder: Of the section.
-        epochs: Has an entry while an epoch runs.
+    While one runs, `epochs` has an entry.
     """
     section = recorder.timed_section("fitter", NO_SITE)
 

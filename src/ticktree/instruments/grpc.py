@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ticktree.instruments.patches import Patches
 from ticktree.instruments.targets import Instrument
+from ticktree.recorder import Recorder, Section
 from ticktree.remote.requests import LibraryCalls, RemoteCall
 from ticktree.remote.server_timing import METADATA_KEY
 from ticktree.remote.trace_context import TRACEPARENT, TraceContext, outgoing
-
-if TYPE_CHECKING:
-    from ticktree.recorder import Recorder, Section
 
 
 def _wrap(patches: Patches, module: ModuleType, recorder: Recorder) -> None:

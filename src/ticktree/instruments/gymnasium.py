@@ -7,16 +7,13 @@ from __future__ import annotations
 
 from functools import lru_cache
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ticktree.instruments.patches import Patches
 from ticktree.instruments.targets import Instrument
 from ticktree.instruments.ticks import unmarked_loop
-from ticktree.recorder import Layer, SectionsByObject
+from ticktree.recorder import Layer, Recorder, SectionsByObject, UnmarkedLoop
 from ticktree.recorder.site import NO_SITE, site_of
-
-if TYPE_CHECKING:
-    from ticktree.recorder import Recorder, UnmarkedLoop
 
 LOOP = "env"
 METHODS = ("reset", "step", "render", "close")

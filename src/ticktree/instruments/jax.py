@@ -17,17 +17,14 @@ from copy import copy
 from functools import lru_cache, partial, update_wrapper
 from importlib import import_module
 from types import MethodType, ModuleType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from ticktree.instruments.patches import Patches
 from ticktree.instruments.targets import Instrument, require_tested
 from ticktree.instruments.ticks import unmarked_loop
-from ticktree.recorder import drop_own_frames
+from ticktree.recorder import Recorder, Section, drop_own_frames
+from ticktree.recorder._native import Place
 from ticktree.recorder.site import NO_SITE, site_of
-
-if TYPE_CHECKING:
-    from ticktree.recorder import Recorder, Section
-    from ticktree.recorder._native import Place
 
 TESTED = ">=0.10.2,<0.11"
 LOOP = "jax step"
@@ -170,14 +167,8 @@ def _difference(before: list[_Argument], after: list[_Argument]) -> str:
 class Jitted:
     """What `jax.jit` gives, with a row for each call of it from outside of other such calls.
 
-    Args:
-        jax: What records its calls.
-        jitted: The function as JAX made it: what is not here is looked for there.
-        function: What it was made of.
-        static: Positions and names of its static arguments.
-
-    Attributes:
-        untimed: How many of the next executions are not to be timed.
+    What is not here is looked for in `jitted`, the function as JAX made it. `static` has positions and names of
+    static arguments. So many of the next executions as `untimed` says are not to be timed.
     """
 
     def __init__(self, jax: _Jax, jitted: Any, function: Any, static: frozenset[int | str]) -> None:

@@ -5,40 +5,31 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import AbstractContextManager, ExitStack
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ticktree.instruments.patches import Patches
-from ticktree.instruments.targets import Instrument, Target
+from ticktree.instruments.targets import Instrument, Target, methods
+from ticktree.recorder import Recorder
 from ticktree.recorder.site import NO_SITE
-
-if TYPE_CHECKING:
-    from ticktree.recorder import Recorder
 
 # Read right before an action is taken: at 0 the robot has nothing to do.
 QUEUE_GAUGE = "ActionQueue depth"
 LATENCY_GAUGE = "LatencyTracker latency s"
 
-# Classes whose subclasses do the work, with what their rows begin with.
-_HIERARCHIES = {
-    "lerobot.robots.robot:Robot": ("robot ", "connect", "get_observation", "send_action"),
-    "lerobot.teleoperators.teleoperator:Teleoperator": ("teleoperator ", "get_action", "send_feedback"),
-    "lerobot.cameras.camera:Camera": ("camera ", "read", "async_read", "read_latest"),
-    # A policy that selects an action may have to predict a chunk first: each has its own row.
-    "lerobot.policies.pretrained:PreTrainedPolicy": ("policy ", "select_action", "predict_action_chunk"),
-    "lerobot.policies.rtc.modeling_rtc:RTCProcessor": ("RTC ", "denoise_step"),
-    "lerobot.datasets.lerobot_dataset:LeRobotDataset": ("dataset ", "add_frame", "save_episode"),
-}
-_WAITS = ("read", "async_read")
-# Not in every version, or only in some subclasses.
-_OPTIONAL = ("read_latest",)
-
+_POLICY, _CAMERA = "lerobot.policies.pretrained:PreTrainedPolicy", "lerobot.cameras.camera:Camera"
+_TELEOPERATOR = "lerobot.teleoperators.teleoperator:Teleoperator"
+_DATASET = "lerobot.datasets.lerobot_dataset:LeRobotDataset"
 _TARGETS = [
-    *(
-        Target(f"{owner}.{name}", title + name, True, name in _WAITS, required=name not in _OPTIONAL)
-        for owner, (title, *names) in _HIERARCHIES.items()
-        for name in names
-    ),
-    Target("lerobot.processor.pipeline:DataProcessorPipeline.__call__", "processor", subclasses=True),
+    *methods("lerobot.robots.robot:Robot", "connect", "get_observation", "send_action", title="robot "),
+    *methods(_TELEOPERATOR, "get_action", "send_feedback", title="teleoperator "),
+    *methods(_CAMERA, "read", "async_read", title="camera ", wait=True),
+    # Not in every version, or only in some subclasses.
+    *methods(_CAMERA, "read_latest", title="camera ", required=False),
+    # A policy that selects an action may have to predict a chunk first: each has its own row.
+    *methods(_POLICY, "select_action", "predict_action_chunk", title="policy "),
+    *methods("lerobot.policies.rtc.modeling_rtc:RTCProcessor", "denoise_step", title="RTC "),
+    *methods(_DATASET, "add_frame", "save_episode", title="dataset "),
+    *methods("lerobot.processor.pipeline:DataProcessorPipeline", "__call__", section="processor"),
     Target("lerobot.policies.rtc.action_queue:ActionQueue.merge", "ActionQueue.merge"),
     # Loops sleep what is left of their period by one of these: the latter is of versions before 0.4.3.
     Target("lerobot.utils.robot_utils:precise_sleep|busy_wait", "sleep", wait=True),

@@ -13,14 +13,11 @@ from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from ticktree.instruments.patches import Patches
+from ticktree.instruments.patches import Make, Patches
 from ticktree.instruments.targets import Instrument
-from ticktree.recorder import OWN
-
-if TYPE_CHECKING:
-    from ticktree.recorder import Recorder
+from ticktree.recorder import OWN, Recorder
 
 PACKAGES = ("lightning.pytorch", "pytorch_lightning")
 # Ticks are training batches, each with what was waited for it.
@@ -35,22 +32,18 @@ _SETTINGS = re.compile(r"\{.*\}")
 def _wrap(patches: Patches, module: ModuleType, recorder: Recorder) -> None:
     """Wraps the profiler of a Trainer that was given none."""
 
-    def make_start(start: Callable[..., Any]) -> Callable[..., Any]:
-        def wrapper(self: Any, action_name: str) -> Any:
-            begin(recorder, action_name)
-            return start(self, action_name)
+    def after(tell: Callable[[Recorder, str], None]) -> Make:
+        def make(method: Callable[..., Any]) -> Callable[..., Any]:
+            def wrapper(self: Any, action_name: str) -> Any:
+                tell(recorder, action_name)
+                return method(self, action_name)
 
-        return wrapper
+            return wrapper
 
-    def make_stop(stop: Callable[..., Any]) -> Callable[..., Any]:
-        def wrapper(self: Any, action_name: str) -> Any:
-            end(recorder, action_name)
-            return stop(self, action_name)
+        return make
 
-        return wrapper
-
-    patches.wrap(module, "PassThroughProfiler.start", make_start)
-    patches.wrap(module, "PassThroughProfiler.stop", make_stop)
+    patches.wrap(module, "PassThroughProfiler.start", after(begin))
+    patches.wrap(module, "PassThroughProfiler.stop", after(end))
 
 
 def begin(recorder: Recorder, action: str) -> None:

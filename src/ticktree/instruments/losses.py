@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from ticktree.errors import one_line
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 _LONGEST_REASON = 200  # characters: an exception may quote a whole file
 

@@ -10,13 +10,11 @@ import sys
 from collections.abc import Callable
 from contextlib import suppress
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
+from ticktree.recorder import Recorder
+from ticktree.recorder._native import Place
 from ticktree.recorder.device_time.cuda import Attendant
-
-if TYPE_CHECKING:
-    from ticktree.recorder import Recorder
-    from ticktree.recorder._native import Place
 
 
 class Ranges(NamedTuple):
@@ -27,11 +25,7 @@ class Ranges(NamedTuple):
 
 
 class Range(Attendant):
-    """Marks the calls of one section.
-
-    Args:
-        name: the section's.
-    """
+    """Marks the calls of the section of a name."""
 
     def __init__(self, name: str) -> None:
         self._name = name

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
+from collections.abc import Callable
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ticktree.instruments.patches import Patches
 from ticktree.instruments.targets import Instrument, Target
 from ticktree.instruments.ticks import ticks_within
-from ticktree.recorder import Layer
+from ticktree.recorder import Layer, Recorder
 from ticktree.recorder.site import NO_SITE
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from ticktree.recorder import Recorder
-
-TRIAL = "trial"
+_TRIAL = "trial"
+# Where it is known which study is optimized on a thread, and an entry for each that is on any.
+_optimizing, _studies = Layer(), list[None]()
 
 _SUGGESTIONS = ("suggest_float", "suggest_int", "suggest_categorical")
 _TARGETS = [
@@ -27,43 +24,33 @@ _TARGETS = [
 ]
 
 
-@lru_cache(maxsize=1)
-def _optimizing(recorder: Recorder) -> tuple[Layer, list[None]]:  # noqa: ARG001 (each recorder has its own)
-    """Where it is known which study is optimized on a thread, and an entry for each that is on any."""
-    return Layer(), []
-
-
 def _wrap_studies(patches: Patches, module: ModuleType, recorder: Recorder) -> None:
     section = recorder.timed_section("optimize", NO_SITE)
     asking = recorder.timed_section("ask", NO_SITE)
-    (layer, studies), around = _optimizing(recorder), ticks_within(recorder, section, TRIAL)
-    within = around.way
-    assert within is not None
+    within = ticks_within(recorder, section, _TRIAL)
 
     def optimize(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
-        studies.append(None)
+        _studies.append(None)
         try:
             return within(function, *args, **kwargs)
         finally:
-            studies.pop()
+            _studies.pop()
 
     def begin_trial(_study: Any) -> None:
-        if studies:
-            recorder.tick(TRIAL)
+        if _studies:
+            recorder.tick(_TRIAL)
 
-    around.way = optimize
-    patches.section(module, "Study.optimize", section, layer, subclasses=True, redirection=around)
+    patches.section(module, "Study.optimize", section, _optimizing, subclasses=True, way=optimize)
     patches.section(module, "Study.ask", asking, None, begin_trial, subclasses=True)
 
 
 def _wrap_storages(patches: Patches, module: ModuleType, recorder: Recorder) -> None:
     """Wraps what a thread of `optimize(n_jobs=...)` does last: there its trial ends."""
     section = recorder.timed_section("remove_session", NO_SITE)
-    layer, studies = _optimizing(recorder)
 
     def end_trial(_storage: Any) -> None:
-        if studies and layer.within is None:
-            recorder.tick(TRIAL)
+        if _studies and _optimizing.within is None:
+            recorder.tick(_TRIAL)
 
     patches.section(module, "BaseStorage.remove_session", section, None, end_trial, subclasses=True)
 

@@ -6,17 +6,14 @@ from collections.abc import Callable
 from functools import partial, update_wrapper
 from operator import attrgetter
 from types import FunctionType, ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import Any, TypeAlias
 from weakref import WeakSet
 
 from ticktree.instruments import losses
-from ticktree.recorder import Layer, OutermostBuiltin, OutermostFunction, Section
+from ticktree.recorder import Layer, OutermostBuiltin, OutermostFunction, Redirection, Section
 from ticktree.recorder.imports import when_imported
 from ticktree.recorder.timed import in_section
 from ticktree.recorder.wrapping import stand_for
-
-if TYPE_CHECKING:
-    from typing import TypeAlias
 
 # Makes of a function what takes its place; in a hierarchy, of a method and the class that defines it.
 Make: TypeAlias = "Callable[[Any], Any]"
@@ -113,6 +110,7 @@ class Patches:
         subclasses: bool = False,
         rank: int = 0,
         required: bool = True,
+        way: Callable[..., Any] | None = None,
         **more: Any,
     ) -> None:
         """Make a function a section; of a generator, each resumption is a call of it.
@@ -127,12 +125,15 @@ class Patches:
             subclasses: Whether the methods of subclasses are it too, those included that are defined later.
             rank: Of several that wrap the methods of a class and its subclasses, a higher one is around a lower one.
             required: Whether the class itself must have the method; else one that only subclasses have will do.
+            way: Called in its place, with the function and the arguments; what it does is in no section by itself.
             more: As of `OutermostFunction`.
 
         Raises:
             MissingTargetError: There is no such function.
         """
         layer = layer or (Layer() if subclasses else None)
+        if way is not None:
+            more["redirection"] = redirected(way)
 
         def make(function: Any) -> Any:
             if getattr(getattr(function, "__code__", None), "co_flags", 0) & _CO_SUSPENDED:
@@ -262,6 +263,13 @@ def with_subclasses(base: type) -> list[type]:
         below: list[type] = type.__subclasses__(each)
         found += [one for one in below if one not in found]
     return found
+
+
+def redirected(way: Callable[..., Any]) -> Redirection:
+    """Return what has a wrapper call `way` with the function and the arguments."""
+    redirection = Redirection()
+    redirection.way = way
+    return redirection
 
 
 def _standing_for(function: Any, made: Any) -> Any:

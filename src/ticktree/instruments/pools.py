@@ -12,18 +12,14 @@ from collections.abc import Callable
 from contextvars import Context
 from functools import partial
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ticktree.instruments.patches import Patches
-from ticktree.instruments.targets import Instrument
-from ticktree.recorder import SubmittedCall, TimedFunction
+from ticktree.instruments.targets import Hook, Instrument
+from ticktree.recorder import Recorder, Section, SubmittedCall, TimedFunction
 from ticktree.recorder.hooks import works_here
 from ticktree.recorder.site import site_of
 from ticktree.recorder.wrapping import leaving_no_frames
-
-if TYPE_CHECKING:
-    from ticktree.instruments.targets import Hook
-    from ticktree.recorder import Recorder, Section
 
 # Functions of libraries that call what the program gave them, and where that is.
 _CARRIERS: dict[str, Callable[[Any, tuple[Any, ...]], Any]] = {
@@ -42,11 +38,7 @@ _MOST_KNOWN = 1024
 
 
 class Tasks:
-    """What workers of this process are given to do.
-
-    Args:
-        recorder: Where it is recorded.
-    """
+    """What workers of this process are given to do."""
 
     def __init__(self, recorder: Recorder) -> None:
         self._recorder = recorder
@@ -55,12 +47,7 @@ class Tasks:
         self._known: dict[tuple[Any, str], Section] = {}
 
     def timed(self, function: Any, args: tuple[Any, ...] = ()) -> Any:
-        """Return what is called in place of a task's function; the function itself where it is a section already.
-
-        Args:
-            function: What the worker calls.
-            args: With which arguments.
-        """
+        """Return what is called in place of a task's function; the function itself where it is a section already."""
         try:
             if isinstance(function, TimedFunction):  # which has its function's code and name
                 return function
@@ -126,12 +113,7 @@ def _full_name(function: Any) -> str:
 
 
 class _TaskQueue:
-    """A queue as its worker sees it.
-
-    Args:
-        queue: From which the worker takes its tasks.
-        timed: Returns a task with its function in a section.
-    """
+    """A queue as its worker sees it: its tasks have their functions in sections."""
 
     def __init__(self, queue: Any, timed: Callable[[Any], Any]) -> None:
         self._queue, self._timed = queue, timed
@@ -146,7 +128,7 @@ class _TaskQueue:
         return task if task is None else self._timed(task)
 
 
-def worker(name: str, timed: Callable[[Tasks, Any], Any]) -> Hook:
+def _worker(name: str, timed: Callable[[Tasks, Any], Any]) -> Hook:
     """Return what wraps a module's function that takes tasks from a queue, its first argument."""
 
     def wrap(patches: Patches, module: ModuleType, recorder: Recorder) -> None:
@@ -168,7 +150,7 @@ def _of_pool(tasks: Tasks, task: Any) -> Any:
     return job, number, tasks.timed(function, args), args, kwargs
 
 
-def of_executor(tasks: Tasks, item: Any) -> Any:
+def _of_executor(tasks: Tasks, item: Any) -> Any:
     """Return what a worker of an executor takes from its queue, with the function in a section."""
     item.fn = tasks.timed(item.fn, item.args)
     return item
@@ -196,8 +178,15 @@ def _wrap_threads(patches: Patches, module: ModuleType, recorder: Recorder) -> N
 INSTRUMENT = Instrument(
     "",
     hooks={
-        "multiprocessing.pool": worker("worker", _of_pool),
-        "concurrent.futures.process": worker("_process_worker", of_executor),
+        "multiprocessing.pool": _worker("worker", _of_pool),
+        "concurrent.futures.process": _worker("_process_worker", _of_executor),
         "concurrent.futures.thread": _wrap_threads,
     },
+)
+# joblib's worker processes are loky's; its threads are those of `multiprocessing.pool`.
+JOBLIB = Instrument(
+    "joblib",
+    tested=">=1.3.0,<1.7",
+    hooks={"joblib.externals.loky.process_executor": _worker("_process_worker", _of_executor)},
+    private=True,
 )

@@ -6,24 +6,18 @@ They end as `train` does: what is evaluated after the last of them is in none.
 from __future__ import annotations
 
 from types import ModuleType
-from typing import TYPE_CHECKING
 
 from ticktree.instruments.patches import Patches
-from ticktree.instruments.targets import Instrument, Target
+from ticktree.instruments.targets import Instrument, Target, methods
 from ticktree.instruments.ticks import ticks_after, unmarked_loop
+from ticktree.recorder import Recorder
 from ticktree.recorder.site import NO_SITE
-
-if TYPE_CHECKING:
-    from ticktree.recorder import Recorder
 
 EPOCH = "epoch"
 
 _TRAINER, _VECTORS = "pufferlib.pufferl", "pufferlib.vector"
 _TARGETS = [
-    *(
-        Target(f"{_TRAINER}:PuffeRL.{name}", name, subclasses=True)
-        for name in ("evaluate", "mean_and_log", "print_dashboard", "save_checkpoint")
-    ),
+    *methods(f"{_TRAINER}:PuffeRL", "evaluate", "mean_and_log", "print_dashboard", "save_checkpoint"),
     *(
         Target(f"{_VECTORS}:{kind}.{name}", f"vecenv {name}", wait=kind != "Serial" and name == "recv")
         for kind in ("Serial", "Multiprocessing", "Ray")
@@ -36,7 +30,7 @@ def _wrap_trainer(patches: Patches, module: ModuleType, recorder: Recorder) -> N
     """Wraps what trains, in a loop that is the program's own, and what ends that."""
     section, epochs = recorder.timed_section("train", NO_SITE), unmarked_loop(recorder, EPOCH)
     around = ticks_after(recorder, section, EPOCH, lambda: False, unmarked=epochs)
-    patches.section(module, "PuffeRL.train", section, subclasses=True, redirection=around)
+    patches.section(module, "PuffeRL.train", section, subclasses=True, way=around)
     closing = recorder.timed_section("close", NO_SITE)
     patches.section(module, "PuffeRL.close", closing, None, epochs.is_over, subclasses=True)
 

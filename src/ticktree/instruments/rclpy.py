@@ -12,17 +12,14 @@ from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from types import ModuleType, coroutine
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 from ticktree.instruments.patches import Patches
 from ticktree.instruments.targets import Instrument, Target
-from ticktree.recorder import drop_own_frames, in_tick, is_inside
+from ticktree.recorder import Loop, Recorder, Section, drop_own_frames, in_tick, is_inside
 from ticktree.recorder.site import NO_SITE, site_of
 from ticktree.recorder.timed import timed_generator
-
-if TYPE_CHECKING:
-    from ticktree.recorder import Loop, Recorder, Section
 
 EXECUTOR_WAIT = "executor wait"
 LATENESS, AGE = "lateness ms", "message age ms"  # of gauges, after the callback's name
@@ -73,13 +70,7 @@ class _Turns(threading.local):
 
 
 class _Callback(NamedTuple):
-    """What is known of an entity's callback.
-
-    Attributes:
-        name: Of the node and the callback.
-        section: The calls of the callback.
-        is_timer: Whether a timer calls it.
-    """
+    """What is known of an entity's callback; its name is of the node and the callback."""
 
     name: str
     section: Section
@@ -87,21 +78,13 @@ class _Callback(NamedTuple):
 
 
 class _Call(NamedTuple):
-    """A callback that is about to be called.
-
-    Attributes:
-        callback: Which.
-        entity: The timer, subscription, service or whatever else it is of.
-        node: Whose entity that is.
-        spinner: The thread that waits for callbacks.
-        late_ns: How long ago a timer was due; None where that is not known.
-    """
+    """A callback that is about to be called, of a node's timer, subscription, service or whatever else."""
 
     callback: _Callback
     entity: Any
     node: Any
-    spinner: int
-    late_ns: int | None = None
+    spinner: int  # the thread that waits for callbacks
+    late_ns: int | None = None  # how long ago a timer was due
 
 
 class _Callbacks:

@@ -1,6 +1,6 @@
-"""The libraries that ticktree knows: one entry each, in the order in which they are installed.
+"""The libraries that ticktree knows: one line each, in the order in which they are installed.
 
-To add one: write its module with an `Instrument` (targets.py) next to this file, and its entry here. Other
+To add one: write its module with an `Instrument` (targets.py) next to this file, and its line in `_ADDS`. Other
 distributions bring theirs by entry point (third_parties.py).
 """
 
@@ -53,253 +53,110 @@ class Library(NamedTuple):
         return cast("Installable", found)
 
 
-BUILT_IN: tuple[Library, ...] = (
-    # First: what the others make are sections that it marks.
-    Library(
-        "nvtx",
-        "ticktree.instruments.nvtx",
-        "No row: each section as an NVTX range, for Nsight Systems.",
-        on_demand=True,
-    ),
-    Library(
-        "waits",
-        "ticktree.instruments.waits:INSTRUMENT",
-        "A row for each wait at a queue, pipe, lock, thread, process, program or future, and what woke it.",
-    ),
-    Library(
-        "pools",
-        "ticktree.instruments.pools:INSTRUMENT",
-        "A row for each function that workers of multiprocessing.Pool and concurrent.futures are given to call.",
-    ),
-    Library(
-        "joblib",
-        "ticktree.instruments.joblib:INSTRUMENT",
-        "A row for each function that joblib's worker processes are given to call.",
-        packages=("joblib",),
-    ),
-    Library(
-        "gc", "ticktree.instruments.gc:INSTRUMENT", "A row for each full collection of the garbage collector."
-    ),
-    Library(
-        "disk",
-        "ticktree.instruments.disk:INSTRUMENT",
-        "A row for each os.fsync, os.fdatasync and os.sync: writes that wait for the disk.",
-    ),
-    Library(
-        "gymnasium",
-        "ticktree.instruments.gymnasium:INSTRUMENT",
-        "reset, step, render and close of the outermost env and of vectors of envs, sending to workers apart from "
-        "waiting for them; steps as ticks.",
-        packages=("gymnasium",),
-    ),
-    Library(
-        "pacing",
-        "ticktree.instruments.sleep:INSTRUMENT",
-        "A row for each time.sleep, asyncio.sleep and select.select in a tick, outside its sections, as a wait: loops "
-        "hold their rate by them.",
-    ),
+# What each adds. The first of all makes marks of the sections that the others make.
+_ADDS = {
+    "nvtx": "No row: each section as an NVTX range, for Nsight Systems.",
+    "waits": "A row for each wait at a queue, pipe, lock, thread, process, program or future, and what woke it.",
+    "pools": "A row for each function that workers of multiprocessing.Pool and concurrent.futures are given to call.",
+    "joblib": "A row for each function that joblib's worker processes are given to call.",
+    "gc": "A row for each full collection of the garbage collector.",
+    "disk": "A row for each os.fsync, os.fdatasync and os.sync: writes that wait for the disk.",
+    "gymnasium": "reset, step, render and close of the outermost env and of vectors of envs, sending to "
+    "workers apart from waiting for them; steps as ticks.",
+    "pacing": "A row for each time.sleep, asyncio.sleep and select.select in a tick, outside its sections, "
+    "as a wait: loops hold their rate by them.",
     # On demand, because in many programs a sleep in a section simulates work, as of a slow sensor.
-    Library(
+    "sleep": "A row for each time.sleep, in sections too, as a wait.",
+    "gymnasium-wrappers": "A row for each wrapper of an env, called after its class, with its own share.",
+    "numpy": "A row for each call of a function that makes or moves whole arrays, with the bytes it wrote.",
+    "opencv": "A row for each call of a function on images, with the bytes of what it gave.",
+    "torch": "Forward and backward passes, optimizers, data loaders; gradients that are thrown away.",
+    "torch-compile": "A row for each compilation, where it happens; sections in compiled code leave its graph whole.",
+    "torch-distributed": "A row for each wait for other ranks, at a collective or for gradients, and the "
+    "straggler; ranks as a role.",
+    "jax": "Calls of jitted functions, their compilations and executions; waits, copies to the host, callbacks.",
+    "stable-baselines3": "`learn`, its iterations as ticks, rollouts, training, policy, VecEnv, buffers, "
+    "callbacks; sb3-contrib too.",
+    "lightning": "The phases of a Trainer without a profiler, under the names that it tells profilers.",
+    "accelerate": "What an Accelerator prepares, gathers, saves and waits for.",
+    "torchrl": "The names given to `timeit`; collectors, environments, replay buffers.",
+    "skrl": "`train`, its iterations as ticks; agents, envs, memories, updates; `eval` apart.",
+    "rsl-rl": "`learn`, its iterations as ticks: acting, VecEnv, returns, updates, logging.",
+    "tianshou": "`run`, its training steps as ticks: collection, updates, vectors of envs, buffers; evaluation apart.",
+    "transformers": "A Trainer's `train`, its steps as ticks: batches, losses, callbacks, evaluation, saving.",
+    "optuna": "`study.optimize`, its trials as ticks; the choice of parameters, pruning.",
+    "d3rlpy": "`fit` and `fit_online`, their gradient steps as ticks: buffers, updates, acting; evaluators apart.",
+    "pufferlib": "PuffeRL's epochs as ticks: rollouts, training, vectors of envs and the wait for their workers.",
+    "isaaclab": "In an env's step each manager and each of its terms; the simulation and the scene.",
+    "mani-skill": "In an env's step: control, simulation, rendering, observations, rewards.",
+    "genesis": "A scene's step, simulator, visualizer and cameras; steps as ticks.",
+    "lerobot": "Robots, cameras, policies, the action queue and latencies of real-time chunking, CycleTimer.",
+    "rclpy": "Timers of ROS 2 nodes as loops, with how late they are; callbacks, ages of messages; the "
+    "executor's wait.",
+    "requests": "Each exchange with a server, and the time that the server reports.",
+    "httpx": "Each request, redirects included, and the time that the servers report.",
+    "aiohttp": "The client's requests, and the time that the servers report; reading of bodies has its own row.",
+    "grpc": "Each call that waits for a response, and the time that the server reports.",
+    "ray": "Tasks and actors, on every node of a cluster, below what called them; waiting for their results.",
+    "rllib": "Training steps as ticks; what env runners and learners do, each a role.",
+    "torch-layers": "A row for every layer of a forward pass.",
+    "torch-flops": "Floating-point operations of forward and backward passes, by torch's own counter.",
+    "trace-context": "Nothing: gives each of these calls that carries no trace the run's W3C traceparent.",
+}
+# Where those are that are not the INSTRUMENT of the module of their name.
+_PLACES = {
+    "nvtx": "nvtx",
+    "joblib": "pools:JOBLIB",
+    "gc": "pauses:GC",
+    "disk": "pauses:DISK",
+    "pacing": "pauses:PACING",
+    "sleep": "pauses:SLEEP",
+    "gymnasium-wrappers": "gymnasium:WRAPPERS",
+    "numpy": "arrays:NUMPY",
+    "opencv": "arrays:OPENCV",
+    "torch-compile": "torch.compiling:INSTRUMENT",
+    "torch-distributed": "torch.distributed:INSTRUMENT",
+    "torch-layers": "torch.forward:LAYERS",
+    "torch-flops": "torch.flops:INSTRUMENT",
+    "accelerate": "hugging_face:ACCELERATE",
+    "transformers": "hugging_face:TRANSFORMERS",
+    "isaaclab": "simulators:ISAACLAB",
+    "mani-skill": "simulators:MANI_SKILL",
+    "genesis": "simulators:GENESIS",
+    "requests": "http_clients:REQUESTS",
+    "httpx": "http_clients:HTTPX",
+    "aiohttp": "http_clients:AIOHTTP",
+    "trace-context": "trace_context",
+}
+# What programs import of those that are not imported by their name; nothing of what is always there.
+_PACKAGES: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys(("nvtx", "waits", "pools", "gc", "disk", "pacing", "sleep", "trace-context"), ()),
+    **dict.fromkeys(("torch-compile", "torch-distributed", "torch-layers", "torch-flops"), ("torch",)),
+    "gymnasium-wrappers": ("gymnasium",),
+    "opencv": ("cv2",),
+    "stable-baselines3": ("stable_baselines3", "sb3_contrib"),
+    "lightning": ("lightning", "pytorch_lightning"),
+    "rllib": ("ray.rllib",),
+}
+_ON_DEMAND = (
+    *(
+        "nvtx",
         "sleep",
-        "ticktree.instruments.sleep:EVERYWHERE",
-        "A row for each time.sleep, in sections too, as a wait.",
-        on_demand=True,
-    ),
-    Library(
         "gymnasium-wrappers",
-        "ticktree.instruments.gymnasium:WRAPPERS",
-        "A row for each wrapper of an env, called after its class, with its own share.",
-        packages=("gymnasium",),
-        on_demand=True,
-    ),
-    Library(
         "numpy",
-        "ticktree.instruments.numpy:INSTRUMENT",
-        "A row for each call of a function that makes or moves whole arrays, with the bytes it wrote.",
-        packages=("numpy",),
-        on_demand=True,
-    ),
-    Library(
         "opencv",
-        "ticktree.instruments.opencv:INSTRUMENT",
-        "A row for each call of a function on images, with the bytes of what it gave.",
-        packages=("cv2",),
-        on_demand=True,
-    ),
-    Library(
-        "torch",
-        "ticktree.instruments.torch:INSTRUMENT",
-        "Forward and backward passes, optimizers, data loaders; gradients that are thrown away.",
-        packages=("torch",),
-    ),
-    Library(
-        "torch-compile",
-        "ticktree.instruments.torch.compiling:INSTRUMENT",
-        "A row for each compilation, where it happens; sections in compiled code leave its graph whole.",
-        packages=("torch",),
-    ),
-    Library(
-        "torch-distributed",
-        "ticktree.instruments.torch.distributed:INSTRUMENT",
-        "A row for each wait for other ranks, at a collective or for gradients, and the straggler; ranks as a role.",
-        packages=("torch",),
-    ),
-    Library(
-        "jax",
-        "ticktree.instruments.jax:INSTRUMENT",
-        "Calls of jitted functions, their compilations and executions; waits, copies to the host, callbacks.",
-        packages=("jax",),
-    ),
-    Library(
-        "stable-baselines3",
-        "ticktree.instruments.stable_baselines3:INSTRUMENT",
-        "`learn`, its iterations as ticks, rollouts, training, policy, VecEnv, buffers, callbacks; sb3-contrib too.",
-        packages=("stable_baselines3", "sb3_contrib"),
-    ),
-    Library(
-        "lightning",
-        "ticktree.instruments.lightning:INSTRUMENT",
-        "The phases of a Trainer without a profiler, under the names that it tells profilers.",
-        packages=("lightning", "pytorch_lightning"),
-    ),
-    Library(
-        "accelerate",
-        "ticktree.instruments.accelerate:INSTRUMENT",
-        "What an Accelerator prepares, gathers, saves and waits for.",
-        packages=("accelerate",),
-    ),
-    Library(
-        "torchrl",
-        "ticktree.instruments.torchrl:INSTRUMENT",
-        "The names given to `timeit`; collectors, environments, replay buffers.",
-        packages=("torchrl",),
-    ),
-    Library(
-        "skrl",
-        "ticktree.instruments.skrl:INSTRUMENT",
-        "`train`, its iterations as ticks; agents, envs, memories, updates; `eval` apart.",
-        packages=("skrl",),
-    ),
-    Library(
-        "rsl-rl",
-        "ticktree.instruments.rsl_rl:INSTRUMENT",
-        "`learn`, its iterations as ticks: acting, VecEnv, returns, updates, logging.",
-        packages=("rsl_rl",),
-    ),
-    Library(
-        "tianshou",
-        "ticktree.instruments.tianshou:INSTRUMENT",
-        "`run`, its training steps as ticks: collection, updates, vectors of envs, buffers; evaluation apart.",
-        packages=("tianshou",),
-    ),
-    Library(
-        "transformers",
-        "ticktree.instruments.transformers:INSTRUMENT",
-        "A Trainer's `train`, its steps as ticks: batches, losses, callbacks, evaluation, saving.",
-        packages=("transformers",),
-    ),
-    Library(
-        "optuna",
-        "ticktree.instruments.optuna:INSTRUMENT",
-        "`study.optimize`, its trials as ticks; the choice of parameters, pruning.",
-        packages=("optuna",),
-    ),
-    Library(
-        "d3rlpy",
-        "ticktree.instruments.d3rlpy:INSTRUMENT",
-        "`fit` and `fit_online`, their gradient steps as ticks: buffers, updates, acting; evaluators apart.",
-        packages=("d3rlpy",),
-    ),
-    Library(
-        "pufferlib",
-        "ticktree.instruments.pufferlib:INSTRUMENT",
-        "PuffeRL's epochs as ticks: rollouts, training, vectors of envs and the wait for their workers.",
-        packages=("pufferlib",),
-    ),
-    Library(
-        "isaaclab",
-        "ticktree.instruments.isaaclab:INSTRUMENT",
-        "In an env's step each manager and each of its terms; the simulation and the scene.",
-        packages=("isaaclab",),
-    ),
-    Library(
-        "mani-skill",
-        "ticktree.instruments.mani_skill:INSTRUMENT",
-        "In an env's step: control, simulation, rendering, observations, rewards.",
-        packages=("mani_skill",),
-    ),
-    Library(
-        "genesis",
-        "ticktree.instruments.genesis:INSTRUMENT",
-        "A scene's step, simulator, visualizer and cameras; steps as ticks.",
-        packages=("genesis",),
-    ),
-    Library(
-        "lerobot",
-        "ticktree.instruments.lerobot:INSTRUMENT",
-        "Robots, cameras, policies, the action queue and latencies of real-time chunking, CycleTimer.",
-        packages=("lerobot",),
-    ),
-    Library(
-        "rclpy",
-        "ticktree.instruments.rclpy:INSTRUMENT",
-        "Timers of ROS 2 nodes as loops, with how late they are; callbacks, ages of messages; the executor's wait.",
-        packages=("rclpy",),
-    ),
-    Library(
-        "requests",
-        "ticktree.instruments.requests:INSTRUMENT",
-        "Each exchange with a server, and the time that the server reports.",
-        packages=("requests",),
-    ),
-    Library(
-        "httpx",
-        "ticktree.instruments.httpx:INSTRUMENT",
-        "Each request, redirects included, and the time that the servers report.",
-        packages=("httpx",),
-    ),
-    Library(
-        "aiohttp",
-        "ticktree.instruments.aiohttp:INSTRUMENT",
-        "The client's requests, and the time that the servers report; reading of bodies has its own row.",
-        packages=("aiohttp",),
-    ),
-    Library(
-        "grpc",
-        "ticktree.instruments.grpc:INSTRUMENT",
-        "Each call that waits for a response, and the time that the server reports.",
-        packages=("grpc",),
-    ),
-    Library(
-        "ray",
-        "ticktree.instruments.ray:INSTRUMENT",
-        "Tasks and actors, on every node of a cluster, below what called them; waiting for their results.",
-        packages=("ray",),
-    ),
-    Library(
-        "rllib",
-        "ticktree.instruments.rllib:INSTRUMENT",
-        "Training steps as ticks; what env runners and learners do, each a role.",
-        packages=("ray.rllib",),
-    ),
-    Library(
         "torch-layers",
-        "ticktree.instruments.torch.forward:LAYERS",
-        "A row for every layer of a forward pass.",
-        packages=("torch",),
-        on_demand=True,
-    ),
-    Library(
         "torch-flops",
-        "ticktree.instruments.torch.flops:INSTRUMENT",
-        "Floating-point operations of forward and backward passes, by torch's own counter.",
-        packages=("torch",),
-        on_demand=True,
-    ),
-    Library(
         "trace-context",
-        "ticktree.instruments.trace_context",
-        "Nothing: gives each of these calls that carries no trace the run's W3C traceparent.",
-        on_demand=True,
     ),
 )
+
+
+def _built_in(name: str, adds: str) -> Library:
+    own = name.replace("-", "_")
+    place = _PLACES.get(name, f"{own}:INSTRUMENT")
+    packages = _PACKAGES.get(name, (own,))
+    return Library(name, f"ticktree.instruments.{place}", adds, packages, on_demand=name in _ON_DEMAND)
+
+
+BUILT_IN: tuple[Library, ...] = tuple(_built_in(*each) for each in _ADDS.items())

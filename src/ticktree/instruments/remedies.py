@@ -13,12 +13,10 @@ import threading
 from collections.abc import Callable, Mapping
 from importlib import import_module
 from types import FrameType, ModuleType
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
+from ticktree.recorder import Recorder
 from ticktree.recorder.imports import when_imported
-
-if TYPE_CHECKING:
-    from ticktree.recorder import Recorder
 
 # The names of the remedies, with commas between them; `ticktree try` sets it.
 REMEDIES_VARIABLE = "TICKTREE_REMEDIES"

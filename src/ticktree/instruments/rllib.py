@@ -7,14 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ticktree.instruments.patches import Patches
-from ticktree.instruments.targets import Instrument, Target
+from ticktree.instruments.targets import Instrument, methods
+from ticktree.recorder import Recorder
 from ticktree.recorder.site import NO_SITE
-
-if TYPE_CHECKING:
-    from ticktree.recorder import Recorder
 
 ITERATION = "iteration"
 ENV_RUNNER, LEARNER = "EnvRunner", "Learner"
@@ -23,31 +21,18 @@ _ALGORITHM, _RUNNER = "ray.rllib.algorithms.algorithm", "ray.rllib.env.env_runne
 _LEARNER = "ray.rllib.core.learner.learner"
 _GROUP = "ray.rllib.env.env_runner_group:EnvRunnerGroup"
 _LEARNERS = "ray.rllib.core.learner.learner_group:LearnerGroup"
-# With what is put before a method's name in its row.
-_METHODS = {
-    f"{_ALGORITHM}:Algorithm": ("", "training_step", "evaluate"),
-    f"{_RUNNER}:EnvRunner": ("", "sample", "get_metrics"),
-    f"{_LEARNER}:Learner": (
-        *("", "update", "get_state", "set_state"),
-        *("before_gradient_based_update", "after_gradient_based_update"),
-    ),
-    # One within the other: each is a row in the one around it.
-    _LEARNERS: ("learners ", "update", "get_state", "set_state"),
-}
 
 _TARGETS = [
-    *(
-        Target(f"{owner}.{name}", title + name, subclasses=True)
-        for owner, (title, *names) in _METHODS.items()
-        for name in names
-    ),
+    *methods(f"{_ALGORITHM}:Algorithm", "training_step", "evaluate"),
+    *methods(f"{_RUNNER}:EnvRunner", "sample", "get_metrics"),
     # Its base class has no state; whatever env runner has one has these.
-    *(
-        Target(f"{_RUNNER}:EnvRunner.{name}", name, subclasses=True, required=False)
-        for name in ("get_state", "set_state")
-    ),
-    Target(f"{_GROUP}.sync_weights", "sync env runners", subclasses=True),
-    Target(f"{_GROUP}.sync_env_runner_states", "sync env runners' states", subclasses=True),
+    *methods(f"{_RUNNER}:EnvRunner", "get_state", "set_state", required=False),
+    *methods(f"{_LEARNER}:Learner", "update", "get_state", "set_state"),
+    *methods(f"{_LEARNER}:Learner", "before_gradient_based_update", "after_gradient_based_update"),
+    # One within the other: each is a row in the one around it.
+    *methods(_LEARNERS, "update", "get_state", "set_state", title="learners "),
+    *methods(_GROUP, "sync_weights", section="sync env runners"),
+    *methods(_GROUP, "sync_env_runner_states", section="sync env runners' states"),
 ]
 
 

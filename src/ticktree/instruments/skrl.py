@@ -6,22 +6,18 @@ An agent that updates at every timestep has a tick for each.
 from __future__ import annotations
 
 import sys
-from functools import lru_cache
+from collections.abc import Callable
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ticktree.instruments.patches import Patches
-from ticktree.instruments.targets import Instrument, Target
+from ticktree.instruments.targets import Instrument, methods
 from ticktree.instruments.ticks import ticks_after, ticks_within
-from ticktree.recorder import Layer
+from ticktree.recorder import Layer, Recorder
 from ticktree.recorder.site import NO_SITE
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from ticktree.recorder import Recorder
-
-ITERATION = "iteration"
+_ITERATION = "iteration"
+_training = Layer()  # where it is known which trainer trains
 
 _AGENTS = {"skrl.agents.torch.base": "Agent", "skrl.multi_agents.torch.base": "MultiAgent"}
 _WRAPPERS = "skrl.envs.wrappers.torch.base"
@@ -29,27 +25,16 @@ _MEMORY = "skrl.memories.torch.base:Memory"
 _TRAINERS, _STEP = "skrl.trainers.torch.base", "skrl.trainers.torch.step"
 
 _TARGETS = [
-    *(
-        Target(f"{module}:{name}.{method}", method, subclasses=True)
-        for module, name in _AGENTS.items()
-        for method in ("act", "record_transition", "write_tracking_data", "write_checkpoint")
-    ),
-    *(
-        Target(f"{_WRAPPERS}:{name}.{method}", f"env {method}", subclasses=True)
-        for name in ("Wrapper", "MultiAgentEnvWrapper")
-        for method in ("reset", "step", "render")
-    ),
-    Target(f"{_MEMORY}.add_samples", "memory add", subclasses=True),
-    Target(f"{_MEMORY}.sample", "memory sample", subclasses=True, layer="sample"),
-    Target(f"{_MEMORY}.sample_all", "memory sample", subclasses=True, layer="sample"),
-    Target(f"{_TRAINERS}:Trainer.eval", "eval", subclasses=True),
+    *methods(_MEMORY, "add_samples", section="memory add"),
+    *methods(_MEMORY, "sample", "sample_all", section="memory sample", layer="sample"),
+    *methods(f"{_TRAINERS}:Trainer", "eval"),
 ]
-
-
-@lru_cache(maxsize=1)
-def _training(recorder: Recorder) -> Layer:  # noqa: ARG001 (each recorder has its own)
-    """Where it is known which trainer trains."""
-    return Layer()
+for _module, _name in _AGENTS.items():
+    _TARGETS += methods(
+        f"{_module}:{_name}", "act", "record_transition", "write_tracking_data", "write_checkpoint"
+    )
+for _name in ("Wrapper", "MultiAgentEnvWrapper"):
+    _TARGETS += methods(f"{_WRAPPERS}:{_name}", "reset", "step", "render", title="env ")
 
 
 def _is_stepped(trainer: Any) -> bool:
@@ -59,39 +44,34 @@ def _is_stepped(trainer: Any) -> bool:
 
 
 def _wrap_agents(patches: Patches, module: ModuleType, recorder: Recorder) -> None:
-    section, training = recorder.timed_section("update", NO_SITE), _training(recorder)
+    section = recorder.timed_section("update", NO_SITE)
 
     def is_last(agent: Any, *_args: Any, uid: str | None = None, **_kwargs: Any) -> bool:
         """Whether no other update follows in the same timestep: agents may be several, and of several agents."""
         if uid is not None and uid != agent.possible_agents[-1]:
             return False
-        agents = getattr(training.within, "agents", agent)
+        agents = getattr(_training.within, "agents", agent)
         return agent is (agents[-1] if isinstance(agents, (list, tuple)) else agents)
 
     def is_within() -> bool:
-        trainer = training.within
+        trainer = _training.within
         return trainer is not None and not _is_stepped(trainer)
 
-    around = ticks_after(recorder, section, ITERATION, is_within, is_last)
+    around = ticks_after(recorder, section, _ITERATION, is_within, is_last)
     path = f"{_AGENTS[module.__name__]}.update"
-    patches.section(module, path, section, subclasses=True, redirection=around)
+    patches.section(module, path, section, subclasses=True, way=around)
 
 
 def _wrap_trainers(patches: Patches, module: ModuleType, recorder: Recorder) -> None:
     section = recorder.timed_section("train", NO_SITE)
-    around = ticks_within(recorder, section, ITERATION, begins=True)
-    within = around.way
-    assert within is not None
+    within = ticks_within(recorder, section, _ITERATION, begins=True)
 
     def train(function: Callable[..., Any], /, trainer: Any, *args: Any, **kwargs: Any) -> Any:
         if _is_stepped(trainer):
             return function(trainer, *args, **kwargs)
         return within(function, trainer, *args, **kwargs)
 
-    around.way = train
-    patches.section(
-        module, "Trainer.train", section, _training(recorder), subclasses=True, redirection=around
-    )
+    patches.section(module, "Trainer.train", section, _training, subclasses=True, way=train)
 
 
 INSTRUMENT = Instrument(

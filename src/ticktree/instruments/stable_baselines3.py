@@ -6,23 +6,16 @@ Ticks are iterations: one rollout and the training on it. The policy's forward p
 from __future__ import annotations
 
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ticktree.instruments.patches import Patches
-from ticktree.instruments.targets import Instrument, Target
-from ticktree.instruments.ticks import ticks_within
-from ticktree.recorder import Layer, SectionsByObject
+from ticktree.instruments.targets import Instrument, Target, methods
+from ticktree.instruments.ticks import Training
+from ticktree.recorder import Layer, Recorder, Section, SectionsByObject
 from ticktree.recorder.site import NO_SITE
 
-if TYPE_CHECKING:
-    from ticktree.recorder import Recorder, Section
-
-ITERATION = "iteration"
-
 _COMMON = "stable_baselines3.common"
-_CALLBACK_METHODS = (
-    *("on_training_start", "on_rollout_start", "on_step", "on_rollout_end", "on_training_end"),
-)
+_CALLBACK_METHODS = ("on_training_start", "on_rollout_start", "on_step", "on_rollout_end", "on_training_end")
 _BATCHES = {
     f"{_COMMON}.buffers": "RolloutBuffer DictRolloutBuffer",
     "sb3_contrib.common.recurrent.buffers": "RecurrentRolloutBuffer RecurrentDictRolloutBuffer",
@@ -30,32 +23,27 @@ _BATCHES = {
 }
 
 
-def _methods(owner: str, title: str, *names: str, layer: str = "", required: bool = True) -> list[Target]:
-    """Methods of a class and its subclasses; `title` is put before their names."""
-    return [
-        Target(f"{_COMMON}.{owner}.{name}", f"{title}{name}", True, layer=layer, required=required)
-        for name in names
-    ]
-
+_LEARNING = Training("iteration")
+_ALGORITHM, _BUFFER = f"{_COMMON}.base_class:BaseAlgorithm", f"{_COMMON}.buffers:BaseBuffer"
+_WORKERS = f"{_COMMON}.vec_env.subproc_vec_env:SubprocVecEnv"
+_POLICY_METHODS = ("predict", "evaluate_actions", "predict_values")
 
 _TARGETS = [
+    *methods(_ALGORITHM, "learn", more=_LEARNING.runs),
     # Which of them an algorithm has depends on its kind.
-    *_methods("base_class:BaseAlgorithm", "", "train", "evaluate_candidates", required=False),
-    *_methods(
-        "policies:BaseModel",
-        "policy ",
-        "predict",
-        "evaluate_actions",
-        "predict_values",
-        layer="policy",
-        required=False,
+    *methods(_ALGORITHM, "train", "evaluate_candidates", required=False),
+    *methods(_ALGORITHM, "collect_rollouts", required=False, more=_LEARNING.begins),
+    # ARS's iteration.
+    *methods(_ALGORITHM, "_do_one_update", section="do_one_update", required=False, more=_LEARNING.begins),
+    *methods(
+        f"{_COMMON}.policies:BaseModel", *_POLICY_METHODS, title="policy ", layer="policy", required=False
     ),
-    *_methods("vec_env.base_vec_env:VecEnv", "VecEnv ", "reset", "step", layer="VecEnv"),
+    *methods(f"{_COMMON}.vec_env.base_vec_env:VecEnv", "reset", "step", title="VecEnv ", layer="VecEnv"),
     # What DummyVecEnv does in these two is nothing, and the environments' own steps.
-    Target(f"{_COMMON}.vec_env.subproc_vec_env:SubprocVecEnv.step_async", "VecEnv step_async"),
-    Target(f"{_COMMON}.vec_env.subproc_vec_env:SubprocVecEnv.step_wait", "VecEnv step_wait", wait=True),
-    *_methods("buffers:BaseBuffer", "buffer ", "add", "sample"),
-    *_methods("buffers:BaseBuffer", "", "compute_returns_and_advantage", required=False),
+    Target(f"{_WORKERS}.step_async", "VecEnv step_async"),
+    Target(f"{_WORKERS}.step_wait", "VecEnv step_wait", wait=True),
+    *methods(_BUFFER, "add", "sample", title="buffer "),
+    *methods(_BUFFER, "compute_returns_and_advantage", required=False),
     # A generator of batches: each is a call.
     *(
         Target(f"{module}:{name}.get", "buffer get")
@@ -68,39 +56,18 @@ _TARGETS = [
 ]
 
 
-def _wrap_learning(patches: Patches, module: ModuleType, recorder: Recorder) -> None:
-    learning, section = Layer(), recorder.timed_section("learn", NO_SITE)
-
-    def begin_iteration(_algorithm: Any) -> None:
-        if learning.within is not None:
-            recorder.tick(ITERATION)
-
-    around = ticks_within(recorder, section, ITERATION)
-    patches.section(module, "BaseAlgorithm.learn", section, learning, subclasses=True, redirection=around)
-    for name in ("collect_rollouts", "_do_one_update"):  # the latter is ARS's iteration
-        patches.section(
-            module,
-            f"BaseAlgorithm.{name}",
-            recorder.timed_section(name.strip("_"), NO_SITE),
-            before=begin_iteration,
-            subclasses=True,
-            required=False,
-        )
-
-
 def _wrap_callbacks(patches: Patches, module: ModuleType, recorder: Recorder) -> None:
     layer, own = Layer(), recorder.timed_section("callback", NO_SITE)
 
     def section_of(callback: Any) -> Section | None:
         if isinstance(callback, module.CallbackList):
             return None  # those in it have theirs
+        name = type(callback).__name__
         if isinstance(callback, module.ConvertCallback):
             if callback.callback is None:
                 return None
-            return recorder.timed_section(
-                f"callback {getattr(callback.callback, '__name__', 'function')}", NO_SITE
-            )
-        return recorder.timed_section(f"callback {type(callback).__name__}", NO_SITE)
+            name = getattr(callback.callback, "__name__", "function")
+        return recorder.timed_section(f"callback {name}", NO_SITE)
 
     choice = SectionsByObject(section_of)
     for name in _CALLBACK_METHODS:
@@ -111,5 +78,5 @@ INSTRUMENT = Instrument(
     "stable-baselines3",
     tested=">=2.6.0,<2.10",
     targets=_TARGETS,
-    hooks={f"{_COMMON}.base_class": _wrap_learning, f"{_COMMON}.callbacks": _wrap_callbacks},
+    hooks={f"{_COMMON}.callbacks": _wrap_callbacks},
 )

@@ -5,18 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
 from types import MappingProxyType, ModuleType
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from ticktree.instruments import losses
 from ticktree.instruments.patches import Patches
-from ticktree.recorder import Layer
+from ticktree.recorder import Layer, Recorder, Section
 from ticktree.recorder.site import NO_SITE, site_of
 
-if TYPE_CHECKING:
-    from ticktree.recorder import Recorder
-
 # Code for what a section is not enough for: wraps functions of a module that has just been imported.
-Hook: TypeAlias = "Callable[[Patches, ModuleType, Recorder], None]"
+Hook: TypeAlias = Callable[[Patches, ModuleType, Recorder], None]
+# Returns more arguments of `Patches.section` for a function and its section: what makes ticks of its calls, say.
+More: TypeAlias = Callable[[Recorder, Section], dict[str, Any]]
 
 
 class Target(NamedTuple):
@@ -31,6 +30,7 @@ class Target(NamedTuple):
             call each other as parts of one thing. By default each target with subclasses has its own: of a method that
             calls that of the class above, one call is recorded.
         required: Whether it is a loss where a class has no such method; not of those that only subclasses have.
+        more: What its section is not enough for.
     """
 
     path: str
@@ -39,6 +39,7 @@ class Target(NamedTuple):
     wait: bool = False
     layer: str = ""
     required: bool = True
+    more: More | None = None
 
     def apply(self, patches: Patches, module: ModuleType, recorder: Recorder, layer: Layer | None) -> None:
         """Make the function a section.
@@ -51,7 +52,22 @@ class Target(NamedTuple):
         # Of a class and its subclasses it is at no one place.
         site = NO_SITE if self.subclasses else site_of(reduce(_attribute, name.split("."), module))
         section = recorder.timed_section(self.section, site, wait=self.wait)
-        patches.section(module, name, section, layer, subclasses=self.subclasses, required=self.required)
+        more = self.more(recorder, section) if self.more else {}
+        given = {"layer": layer, "subclasses": self.subclasses, "required": self.required, **more}
+        patches.section(module, name, section, **given)
+
+
+def methods(owner: str, *names: str, title: str = "", section: str = "", **more: Any) -> list[Target]:
+    """Return methods of a class and its subclasses as targets, each called by its name.
+
+    Args:
+        owner: `module:Class`.
+        names: Of the methods.
+        title: What is put before their names.
+        section: What all of them are called instead.
+        more: As of `Target`.
+    """
+    return [Target(f"{owner}.{name}", section or title + name, subclasses=True, **more) for name in names]
 
 
 def _attribute(owner: Any, name: str) -> Any:

@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
-from ticktree.recorder import Redirection, UnmarkedLoop
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from ticktree.recorder import Recorder, Section
+from ticktree.recorder import Layer, Recorder, Section, UnmarkedLoop
 
 
 def unmarked_loop(recorder: Recorder, name: str) -> UnmarkedLoop:
@@ -18,15 +14,52 @@ def unmarked_loop(recorder: Recorder, name: str) -> UnmarkedLoop:
     return UnmarkedLoop(recorder.section(name), _steps_for_itself)
 
 
-def ticks_within(recorder: Recorder, section: Section, loop: str, *, begins: bool = False) -> Redirection:
-    """Make a function a section that the ticks of a loop are in: its end is the end of the last one.
+class Training:
+    """A loop that a library runs in one of its functions, for targets of which others begin or end its ticks.
 
     Args:
-        recorder: Of the section.
-        section: Of the function's calls.
-        loop: Whose ticks others begin, or end.
-        begins: Whether the first tick begins with the function, and others end theirs: then what is left after the
-            last of them is no tick.
+        loop: What it is called.
+        ends: Whether others end its ticks: then the first begins with the function.
+
+    Attributes:
+        layer: Where it is known what the function is called on.
+    """
+
+    def __init__(self, loop: str, *, ends: bool = False) -> None:
+        self.layer = Layer()
+        self._loop, self._ends = loop, ends
+
+    def is_open(self) -> bool:
+        """Whether this thread is in the function."""
+        return self.layer.within is not None
+
+    def runs(self, recorder: Recorder, section: Section) -> dict[str, Any]:
+        """Of the function itself."""
+        return {
+            "layer": self.layer,
+            "way": ticks_within(recorder, section, self._loop, begins=self._ends),
+        }
+
+    def begins(self, recorder: Recorder, _section: Section) -> dict[str, Any]:
+        """Of methods with which a tick begins."""
+
+        def begin(_thing: Any) -> None:
+            if self.is_open():
+                recorder.tick(self._loop)
+
+        return {"before": begin}
+
+    def ends(self, recorder: Recorder, section: Section) -> dict[str, Any]:
+        """Of methods with which a tick ends."""
+        return {"way": ticks_after(recorder, section, self._loop, self.is_open)}
+
+
+def ticks_within(
+    recorder: Recorder, section: Section, loop: str, *, begins: bool = False
+) -> Callable[..., Any]:
+    """Return the way of a function that the ticks of a loop are in: its end is the end of the last one.
+
+    If it `begins` the first one, others end theirs: then what is left after the last of them is no tick.
     """
 
     def way(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
@@ -38,7 +71,7 @@ def ticks_within(recorder: Recorder, section: Section, loop: str, *, begins: boo
                 recorder.tick(loop)
             return result
 
-    return _to(way)
+    return way
 
 
 def ticks_after(
@@ -48,8 +81,8 @@ def ticks_after(
     within: Callable[[], object],
     ends: Callable[..., bool] | None = None,
     unmarked: UnmarkedLoop | None = None,
-) -> Redirection:
-    """Make a method a section with which a tick of a loop ends; the next one begins.
+) -> Callable[..., Any]:
+    """Return the way of a method with which a tick of a loop ends, and the next one begins.
 
     Args:
         recorder: Of the section.
@@ -73,13 +106,7 @@ def ticks_after(
             elsewhere.begins(thing)
         return result
 
-    return _to(way)
-
-
-def _to(way: Callable[..., Any]) -> Redirection:
-    around = Redirection()
-    around.way = way
-    return around
+    return way
 
 
 def _steps_for_itself() -> bool:

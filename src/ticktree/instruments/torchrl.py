@@ -7,17 +7,14 @@ import threading
 from collections.abc import Callable
 from functools import lru_cache, partial
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ticktree.instruments.patches import Patches
 from ticktree.instruments.targets import Instrument, Target
 from ticktree.instruments.ticks import unmarked_loop
-from ticktree.recorder import Layer
+from ticktree.recorder import Layer, Recorder, Section, UnmarkedLoop
 from ticktree.recorder.site import NO_SITE
 from ticktree.recorder.timed import timed_generator
-
-if TYPE_CHECKING:
-    from ticktree.recorder import Recorder, Section, UnmarkedLoop
 
 LOOP = "iteration"
 

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from ticktree.recorder import Recorder
 from ticktree.remote import trace_context
-
-if TYPE_CHECKING:
-    from ticktree.recorder import Recorder
 
 
 def install(recorder: Recorder) -> None:  # noqa: ARG001 - as every instrument's

@@ -8,7 +8,7 @@ import ticktree
 from support.rule_programs import MS
 from ticktree.analysis.registry import findings
 from ticktree.analysis.rules.sections import BlockingWritesRule
-from ticktree.instruments import disk
+from ticktree.instruments import pauses
 
 RULE = BlockingWritesRule()
 
@@ -57,9 +57,9 @@ def test_one_that_misses_its_rate_for_it_is_not(program):
 @pytest.fixture
 def recorder():
     recorder = ticktree.Recorder()
-    disk.INSTRUMENT.install(recorder)
+    pauses.DISK.install(recorder)
     yield recorder
-    disk.INSTRUMENT.uninstall()
+    pauses.DISK.uninstall()
     recorder.disable()
 
 
@@ -79,5 +79,5 @@ def test_each_sync_is_a_row_where_it_is_made_and_no_wait(recorder, tmp_path):
     for name in ("os.fsync", "os.fdatasync"):
         node = profile.root.at(f"train/{name}")
         assert (node.count, node.wait) == (5, False)
-    disk.INSTRUMENT.uninstall()
+    pauses.DISK.uninstall()
     assert os.fsync is bare

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager
 from typing import Any, Literal, TypeVar
 
-from ticktree.compat.common import Operation, Switch, operations, timed_on
+from ticktree.compat.common import Operation, Switch
 from ticktree.compat.lerobot.cycle_timer import CycleTimer
 from ticktree.session import current
 
@@ -33,7 +33,6 @@ SortKey = Literal["total", "mean", "count", "max", "min"]
 _HEADS = ("Function", "Count", "Mean (ms)", "Min (ms)", "Max (ms)", "Total (s)")
 
 _switch = Switch()
-_names: set[str] = set()
 
 
 def enable_profiling() -> None:
@@ -58,18 +57,12 @@ def profile_method(func: Function) -> Function:
     """
     inner = func.__func__ if isinstance(func, (staticmethod, classmethod)) else func
     name = f"{getattr(inner, '__module__', None)}.{getattr(inner, '__qualname__', repr(inner))}"
-    _names.add(name)
-    wrapped: Function = timed_on(lambda: _switch.recorder, func, name)
-    return wrapped
+    return _switch.function(func, name)
 
 
 def profile_section(name: str) -> AbstractContextManager[Any]:
     """Return what times a block, entered by `with`. Whether it records is settled by this call."""
-    recorder = _switch.recorder
-    if recorder is None:
-        return nullcontext()
-    _names.add(name)
-    return recorder.section(name)
+    return _switch.section(name)
 
 
 def record_timing(name: str, duration: float) -> None:
@@ -81,13 +74,13 @@ def record_timing(name: str, duration: float) -> None:
     """
     recorder = _switch.recorder
     if recorder is not None:
-        _names.add(name)
+        _switch.names.add(name)
         recorder.record_duration(name, duration)
 
 
 def get_profiling_stats() -> dict[str, dict[str, float]]:
     """Return count, mean, min, max and total of each name, in seconds; the first four times in ms as well."""
-    return {name: _numbers(one) for name, one in operations(current.snapshot(), _names).items()}
+    return {name: _numbers(one) for name, one in _switch.operations().items()}
 
 
 def clear_profiling_stats() -> None:

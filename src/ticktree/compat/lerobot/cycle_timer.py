@@ -73,12 +73,7 @@ class Cadence:
         return self.gaps / self.span if self.span > 0 else None
 
     def lines(self, fps: float, multiplier: int) -> Iterator[str]:
-        """Yield the summary, one fact per line.
-
-        Args:
-            fps: The target rate, in cycles per second.
-            multiplier: Ticks per cycle.
-        """
+        """Yield the summary, one fact per line: for a target rate in cycles per second, and the ticks of a cycle."""
         unit = "cycle" if multiplier > 1 else "tick"
         yield (
             f"{self.ticks} ticks, target rate {fps:g} Hz x {multiplier}"
@@ -167,11 +162,7 @@ class CycleTimer:
         self._closing: str | None = None
 
     def tick(self, new_cycle: bool = False) -> None:
-        """Begin a tick.
-
-        Args:
-            new_cycle: Whether the policy computes an action in it: due times count from here.
-        """
+        """Begin a tick; in a `new_cycle` the policy computes an action: due times count from here."""
         current.recorder.tick(_LOOP, self.fps * self.multiplier)
         now = time.perf_counter()
         if self._closing is not None:

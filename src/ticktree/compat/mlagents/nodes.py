@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from abc import ABCMeta
 from collections.abc import Callable, Collection, Mapping
+from copy import copy
 from typing import Any, Protocol
 
 from ticktree.run.reading.accounts import Tallies, Tally
@@ -153,10 +154,7 @@ class GaugeNode:
 
     def copy(self) -> GaugeNode:
         """Return a gauge of the same readings, which goes its own way."""
-        twin = GaugeNode(self.value)
-        twin.min_value, twin.max_value = self.min_value, self.max_value
-        twin.count, twin._timestamp = self.count, self._timestamp
-        return twin
+        return copy(self)
 
     def as_dict(self) -> dict[str, float]:
         """Return the gauge as an object to be written as JSON."""
@@ -177,16 +175,10 @@ _NOTHING = Tally()
 
 
 class Growth:
-    """What was recorded since a moment, from the view of some threads.
+    """What was recorded since a moment, from the view of some threads; `before` has the tallies of that moment.
 
-    Args:
-        tallies: Of now.
-        mine: The trees whose roots are the result's root.
-        concurrent: The trees of other threads, shown where those were started; others are left out.
-        before: The tallies of the moment; None for the recorder's beginning.
-
-    Attributes:
-        nodes: once grown, the tree's nodes by the recorder's references.
+    The trees of `mine` have the result's root as theirs, those of other threads, `concurrent`, are shown where those
+    were started, and others are left out. Once grown, `nodes` has the tree's nodes by the recorder's references.
     """
 
     def __init__(
@@ -203,12 +195,9 @@ class Growth:
         self._measure()
 
     def grow(self, root: TimerNode, *, lives: bool) -> None:
-        """Let the tree grow from `root`, which is new.
+        """Let the tree grow from `root`, which is new. Whether it lasts until now, `lives` says.
 
-        Args:
-            root: Becomes the root.
-            lives: Whether it lasts until now. What happened outside all timers of a thread that has ended is
-                not known.
+        What happened outside all timers of a thread that has ended is not known.
         """
         totals = self._totals()
         covered_ns = 0

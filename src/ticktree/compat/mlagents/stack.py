@@ -9,7 +9,7 @@ import threading
 import time
 import weakref
 from collections.abc import Iterable
-from typing import Any, Protocol
+from typing import Any
 
 from ticktree.compat.mlagents.nodes import (
     GaugeNode,
@@ -51,22 +51,6 @@ class _Lock:
 LOCK = _Lock()
 
 
-class View(Protocol):
-    """What of a recorder a stack shows."""
-
-    def mine(self, tallies: Tallies) -> set[int]:
-        """The trees whose roots are the stack's root."""
-
-    def concurrent(self, tallies: Tallies) -> set[int]:
-        """The trees of other threads that are shown where those were started."""
-
-    def others(self) -> Iterable[TimerStack]:
-        """The stacks of those others."""
-
-    def lives(self) -> bool:
-        """Whether the stack's thread can still pass time."""
-
-
 class TimerStack:
     """Timers, gauges and metadata, as one file holds them.
 
@@ -74,7 +58,6 @@ class TimerStack:
 
     Args:
         recorder: What records; by default a new one.
-        view: What of it the stack shows; by default everything.
         timers: The recorder's timers; by default those of the stack alone.
 
     Attributes:
@@ -85,15 +68,12 @@ class TimerStack:
         start_time: when the stack was made or reset, as `time.perf_counter` has it.
     """
 
-    def __init__(
-        self, recorder: AnyRecorder | None = None, view: View | None = None, timers: Timers | None = None
-    ) -> None:
+    def __init__(self, recorder: AnyRecorder | None = None, timers: Timers | None = None) -> None:
         if recorder is None:
             recorder = Recorder()
             weakref.finalize(self, recorder.disable).atexit = False  # what is installed for it keeps it alive
         self.recorder: AnyRecorder = recorder
         self.timers = Timers(recorder, self) if timers is None else timers
-        self._view: View = _Everything() if view is None else view
         self._before: Tallies | None = None
         self._last: Tallies | None = None
         self._pushed: list[Timer] = []
@@ -138,7 +118,7 @@ class TimerStack:
     def trees(self) -> set[int]:
         """Return the recorder's trees that are the stack's own."""
         tallies = self.tallies()
-        return self._view.mine(tallies) if tallies else set()
+        return self._mine(tallies) if tallies else set()
 
     def push(self, name: str) -> OpenTimer:
         """Enter a timer; `pop` leaves it. Prefer `hierarchical_timer`, which cannot be left out of order."""
@@ -216,7 +196,7 @@ class TimerStack:
 
     def _all_gauges(self) -> dict[str, GaugeNode]:
         gauges: dict[str, GaugeNode] = {}
-        for stack in (self, *self._view.others()):
+        for stack in (self, *self._others()):
             merge_into(gauges, stack.gauges)
         return gauges
 
@@ -233,32 +213,34 @@ class TimerStack:
                 tree.root.total = tree.root.own = time.perf_counter() - self.start_time
                 tree.root.count = 1
             else:
-                mine, concurrent = self._view.mine(tallies), self._view.concurrent(tallies)
+                mine, concurrent = self._mine(tallies), self._concurrent(tallies)
                 growth = Growth(tallies, mine, concurrent, self._before)
-                growth.grow(tree.root, lives=self._last is None and self._view.lives())
+                growth.grow(tree.root, lives=self._last is None and self._lives())
                 nodes, open_nodes = growth.nodes, growth.open_nodes()
             add_extras(tree.root, nodes, self.extras, tree.root)
-            for stack in self._view.others():
+            for stack in self._others():
                 stack.collect()
                 add_extras(tree.root, nodes, stack.extras, None)
             tree.prune(nodes, open_nodes)
             tree.give(nodes)
             return tree
 
+    # What of a recorder a stack shows: of its own everything.
 
-class _Everything:
-    """The view of a recorder with one user: the first tree is its thread's, the others are concurrent."""
-
-    def mine(self, tallies: Tallies) -> set[int]:
+    def _mine(self, tallies: Tallies) -> set[int]:
+        """The trees whose roots are the stack's root: the first, its thread's."""
         return set(list(tallies.threads)[:1])
 
-    def concurrent(self, tallies: Tallies) -> set[int]:
+    def _concurrent(self, tallies: Tallies) -> set[int]:
+        """The trees of other threads, which are shown where those were started."""
         return set(list(tallies.threads)[1:])
 
-    def others(self) -> Iterable[TimerStack]:
+    def _others(self) -> Iterable[TimerStack]:
+        """The stacks of those others."""
         return ()
 
-    def lives(self) -> bool:
+    def _lives(self) -> bool:
+        """Whether the stack's thread can still pass time."""
         return True
 
 
@@ -349,13 +331,12 @@ class Threads:
         current.enable_unsaved()
         thread = threading.current_thread()
         is_main = thread is threading.main_thread()
-        view = _View(self, thread, is_main)
-        stack = TimerStack(current.recorder, view, self._timers)
+        stack = _ThreadStack(self, self._timers, thread)
         with LOCK:
             if self._forked or not is_main:
                 tallies = stack.tallies()
                 if self._forked and not self._stacks and tallies is not None:
-                    self._gone = set(tallies.threads) - view.mine(tallies)
+                    self._gone = set(tallies.threads) - stack._mine(tallies)
                 self._end_dead(tallies)
                 # A tree that it continues after another thread, or another process, is not all its own.
                 stack.begin_after(tallies)
@@ -386,24 +367,25 @@ class Threads:
                     extras.setdefault(ref, TimerNode()).merge(extra, is_parallel=False)
 
 
-class _View:
-    """What a thread's stack shows of the program's recorder."""
+class _ThreadStack(TimerStack):
+    """What one thread sees of the program's recorder."""
 
-    def __init__(self, threads: Threads, thread: threading.Thread, is_main: bool) -> None:
+    def __init__(self, threads: Threads, timers: Timers, thread: threading.Thread) -> None:
+        super().__init__(current.recorder, timers)
         self._threads = threads
         self._thread = weakref.ref(thread)
         self._native_id = threading.get_native_id()
-        self._is_main = is_main
+        self._is_main = thread is threading.main_thread()
         self._home = Origin(current.recorder).node
 
-    def mine(self, tallies: Tallies) -> set[int]:
+    def _mine(self, tallies: Tallies) -> set[int]:
         mine = {tree for tree, native_id in tallies.threads.items() if native_id == self._native_id}
         if self._home in tallies.places:
             mine.add(tallies.places[self._home].tree)
         return mine
 
-    def concurrent(self, tallies: Tallies) -> set[int]:
-        mine, claimed = self.mine(tallies), self._threads.claimed_trees()
+    def _concurrent(self, tallies: Tallies) -> set[int]:
+        mine, claimed = self._mine(tallies), self._threads.claimed_trees()
         shown = set(mine)
         for place in tallies.places.values():  # the parent node of a tree is older than the tree
             if place.is_root and place.tree not in claimed and self._is_shown(place.parent, shown, tallies):
@@ -413,10 +395,10 @@ class _View:
     def _is_shown(self, spawn: int, shown: set[int], tallies: Tallies) -> bool:
         return tallies.places[spawn].tree in shown if spawn else self._is_main
 
-    def others(self) -> Iterable[TimerStack]:
+    def _others(self) -> Iterable[TimerStack]:
         return self._threads.unclaimed() if self._is_main else ()
 
-    def lives(self) -> bool:
+    def _lives(self) -> bool:
         thread = self._thread()
         return thread is not None and thread.is_alive()
 

@@ -5,26 +5,31 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from contextlib import ContextDecorator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ticktree.compat.mlagents.nodes import TimerNode, Timings
 from ticktree.recorder import Block, Entered, Recorder, make_block
+
+if TYPE_CHECKING:
+    from ticktree.compat.mlagents.stack import Threads, TimerStack
+
+# What knows a recorder's nodes.
+Holder: TypeAlias = "TimerStack | Threads"
 
 # As many as a recorder has names for.
 _NAMES_KEPT = 4096
 
 
-class Holder(Protocol):
-    """What knows a recorder's nodes."""
+def _of_node(name: str, doc: str, *, may_be_set: bool = False) -> Any:
+    """A property of the timer's node, as it is at the moment of access."""
 
-    def extra_at(self, ref: int) -> TimerNode:
-        """What is merged or added by hand at a node."""
+    def get(timer: OpenTimer) -> Any:
+        return getattr(timer._now(), name)
 
-    def node_at(self, ref: int) -> TimerNode:
-        """The node of the stack's tree, brought up to date."""
+    def set_(timer: OpenTimer, value: Any) -> None:
+        setattr(timer._given(), name, value)
 
-    def given_at(self, ref: int) -> TimerNode:
-        """The same node as the program last got it."""
+    return property(get, set_ if may_be_set else None, doc=doc)
 
 
 class OpenTimer(Entered):
@@ -36,42 +41,15 @@ class OpenTimer(Entered):
 
     __slots__ = ()
 
-    @property
-    def children(self) -> dict[str, TimerNode]:
-        """The timers below it, by name."""
-        return self._now().children
-
-    @property
-    def total(self) -> float:
-        """Seconds in it by now."""
-        return self._now().total
-
-    @total.setter
-    def total(self, seconds: float) -> None:
-        self._given().total = seconds
-
-    @property
-    def count(self) -> int:
-        """Completed calls by now."""
-        return self._now().count
-
-    @count.setter
-    def count(self, calls: int) -> None:
-        self._given().count = calls
-
-    @property
-    def is_parallel(self) -> bool:
-        """Whether it ran concurrently with something else."""
-        return self._now().is_parallel
-
-    @is_parallel.setter
-    def is_parallel(self, value: bool) -> None:
-        self._given().is_parallel = value
-
-    @property
-    def own(self) -> float | None:
-        """Seconds in which none of its children ran; None where that was not measured."""
-        return self._now().own
+    children: dict[str, TimerNode] = _of_node("children", "The timers below it, by name.")
+    total: float = _of_node("total", "Seconds in it by now.", may_be_set=True)
+    count: int = _of_node("count", "Completed calls by now.", may_be_set=True)
+    is_parallel: bool = _of_node(
+        "is_parallel", "Whether it ran concurrently with something else.", may_be_set=True
+    )
+    own: float | None = _of_node(
+        "own", "Seconds in which none of its children ran; None where that was not measured."
+    )
 
     def get_child(self, name: str) -> TimerNode:
         """Return the child called `name`, made at need."""
@@ -132,13 +110,7 @@ class Timer(Block, ContextDecorator):
 
 
 class Timers(dict[str, Timer]):
-    """The timers of a recorder by name, made on first access.
-
-    Args:
-        recorder: What records.
-        holder: What their nodes are merged into.
-        gives: What `with` on them gives.
-    """
+    """The timers of a recorder by name, made on first access; their nodes are merged into what `holder` has."""
 
     def __init__(self, recorder: Recorder, holder: Holder, gives: type[OpenTimer] = OpenTimer) -> None:
         super().__init__()
@@ -158,22 +130,12 @@ ROOT = 0  # the root's reference; the recorder's begin at 1
 
 @dataclass(frozen=True, slots=True)
 class _Given:
-    """A node as the program got it.
-
-    Attributes:
-        node: Kept, so that no other object can have its identity.
-        parent: The identity of the node above it.
-        name: Its name there.
-        ref: The recorder's reference; None of a node that the program made.
-        total: Seconds in it.
-        count: Completed calls.
-        is_parallel: Whether it ran concurrently with something else.
-    """
+    """A node as the program got it; it is kept, so that no other object can have its identity."""
 
     node: TimerNode
-    parent: int
-    name: str
-    ref: int | None
+    parent: int  # the identity of the node above it
+    name: str  # there
+    ref: int | None  # the recorder's; None of a node that the program made
     total: float
     count: int
     is_parallel: bool
@@ -183,11 +145,7 @@ class StackTree:
     """One tree until its stack is reset, as in the toolkit: brought up to date in place at each access.
 
     The program may do to its nodes whatever it can do to the toolkit's: call their methods, assign to their fields,
-    put nodes into their `children`. `collect` finds out what it did.
-
-    Attributes:
-        root: The tree.
-        nodes: Its nodes by the recorder's references.
+    put nodes into their `children`. `collect` finds out what it did. `nodes` has them by the recorder's references.
     """
 
     def __init__(self) -> None:
@@ -198,11 +156,7 @@ class StackTree:
         self.give({})
 
     def collect(self, extra_at: Callable[[int], TimerNode]) -> None:
-        """Add to the stack's extras what the program changed since `give`.
-
-        Args:
-            extra_at: Returns what the program added at a node of the recorder, to be added to.
-        """
+        """Add what the program changed since `give` to what `extra_at` returns for a node of the recorder."""
         waiting = [self.root]
         while waiting:  # not by recursion: trees are as deep as the program recursed
             node = waiting.pop()
@@ -241,9 +195,7 @@ class StackTree:
     def prune(self, nodes: Mapping[int, TimerNode], open_nodes: Collection[int]) -> None:
         """Take out the nodes without calls, such as those from before a reset; those that the program made stay.
 
-        Args:
-            nodes: By the recorder's references.
-            open_nodes: The identities of those with a call that has not ended.
+        So do those of `open_nodes`, whose identities these are: they have a call that has not ended.
         """
         recorded = {id(node) for node in nodes.values()}
         recorded.update(key for key, given in self._given.items() if given.ref is not None)
@@ -262,11 +214,7 @@ class StackTree:
             del above.children[name]
 
     def give(self, nodes: Mapping[int, TimerNode]) -> None:
-        """Keep what the program gets.
-
-        Args:
-            nodes: By the recorder's references.
-        """
+        """Keep what the program gets: `nodes`, by the recorder's references."""
         self.nodes = {**nodes, ROOT: self.root}
         refs: dict[int, int] = {}
         for ref, node in self.nodes.items():
@@ -298,14 +246,7 @@ def add_extras(
     extras: Mapping[int, TimerNode],
     elsewhere: TimerNode | None,
 ) -> None:
-    """Add to a tree what the program added.
-
-    Args:
-        root: The tree.
-        nodes: Its nodes, by the recorder's references.
-        extras: By the reference of the node it was added to.
-        elsewhere: Where to add what belongs to no node of the tree; None to leave that out.
-    """
+    """Add to a tree what the program added at its nodes, and `elsewhere`, if that is one, what is of other trees."""
     added_to: set[int] = set()
     for ref, extra in list(extras.items()):
         node = nodes.get(ref, elsewhere)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable, Collection, Iterable
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from ticktree.compat.common import Operation, Switch, operations, table, timed_on
+from ticktree.compat.common import Operation, Switch, operations, table
 from ticktree.files.atomic import write_atomically
 from ticktree.outputs import OUTPUTS
 from ticktree.outputs.text import OPERATIONS, operation
@@ -87,7 +87,6 @@ class Profiler:
 
     def __init__(self) -> None:
         self._switch = Switch()
-        self._names: set[str] = set()
 
     @property
     def enabled(self) -> bool:
@@ -108,23 +107,17 @@ class Profiler:
 
     def operation(self, name: str, track_memory: bool = False) -> AbstractContextManager[Any]:
         """Return what times a block; nothing where nothing records."""
-        recorder = self._switch.recorder
-        if recorder is None:
-            return nullcontext()
-        self._names.add(name)
-        return recorder.section(name, memory=track_memory)
+        return self._switch.section(name, memory=track_memory)
 
     def function(self, function: Function, name: str | None, track_memory: bool = False) -> Function:
         """Return `function` as an operation of that name, by default its qualified name."""
         inner = function.__func__ if isinstance(function, (staticmethod, classmethod)) else function
         named = name or str(getattr(inner, "__qualname__", inner))
-        self._names.add(named)
-        wrapped: Function = timed_on(lambda: self._switch.recorder, function, named, memory=track_memory)
-        return wrapped
+        return self._switch.function(function, named, memory=track_memory)
 
     def summary(self) -> str:
         """Return the table of operations, the one with the longest time first."""
-        found = operations(current.snapshot(), self._names).values()
+        found = self._switch.operations().values()
         if not found:
             return (
                 "No operation was recorded." if self.enabled else "Profiling is off: get_profiler().enable()."
@@ -141,4 +134,4 @@ class Profiler:
         Raises:
             OSError: It cannot be written; what was there before is as it was.
         """
-        write_atomically(Path(path), report(current.snapshot(), self._names).to_json().encode())
+        write_atomically(Path(path), report(current.snapshot(), self._switch.names).to_json().encode())

@@ -22,15 +22,9 @@ from ticktree.profile.measures import DEVICE
 
 
 class Launches:
-    """Finds the section in which work for a device was launched.
+    """Finds the section in which work for a device was launched: its launch has the same `correlation`.
 
-    Args:
-        events: The calls that launched it, each with the `correlation` that its work has as well.
-        calls: The sections.
-        place: Of each.
-        lanes: What the sections' lanes are called in the file.
-        main: For each process its main lane: what a helper thread launches, such as a backward pass, is done for what
-            that is in.
+    What a helper thread launches, such as a backward pass, is done for what the main lane of its process is in.
     """
 
     def __init__(
@@ -78,15 +72,7 @@ class Launches:
 def device_rows(
     work: Sequence[Event], launches: Launches, places: NumberedTree, began_ns: int, lanes: list[TraceLane]
 ) -> Rows:
-    """Return what devices did, by their own clocks and concurrent to everything else.
-
-    Args:
-        work: Kernels, copies and fills.
-        launches: Where they were launched.
-        places: What is added to.
-        began_ns: When the run began, by the file's clock.
-        lanes: What the devices' own are added to.
-    """
+    """Return what devices did, by their own clocks and concurrent to everything else; adds their places and lanes."""
     start, is_start = nanoseconds(event.get("ts") for event in work)
     duration, is_duration = nanoseconds(event.get("dur") for event in work)
     known = np.flatnonzero(is_start & is_duration & (duration >= 0)).tolist()

@@ -59,12 +59,7 @@ class CallTable:
 
 @dataclass(eq=False)
 class TraceCalls(CallTable):
-    """Calls in no order.
-
-    Attributes:
-        names, lanes: what the indices refer to.
-        losses: what of the events could not be understood.
-    """
+    """Calls in no order, with what the indices refer to, and what of the events could not be understood."""
 
     names: list[str]
     lanes: list[TraceLane]
@@ -157,12 +152,9 @@ def _lane(numbers: tuple[Any, Any]) -> TraceLane:
 def _matched(
     edges: Column, begins: Flags, lane: Column, name: Column, nameless: int, losses: Counter[str]
 ) -> tuple[Column, Column]:
-    """Pair begins and ends, in the order of their time, lane by lane.
+    """Pair begins and ends, in the order of their time, lane by lane: the begins, and for each its end, or -1.
 
     An end is that of the innermost open call of its name; what is open inside that one ends with it.
-
-    Returns:
-        The begins, and for each its end, or -1.
     """
     begun: list[int] = []
     ended: list[int] = []
@@ -230,11 +222,7 @@ class Chosen:
 
 
 def chosen(events: Sequence[Any], categories: Collection[str]) -> Chosen:
-    """Sort the events of a trace.
-
-    Args:
-        events: The file's.
-        categories: Those whose calls to read; none for what the file's writer would want.
+    """Sort the events of a trace. Without `categories`, the calls are those that the file's writer would want.
 
     Raises:
         ProfileError: the file has none of these, or no calls at all.

@@ -52,15 +52,7 @@ class Rows:
 def grown(
     places: NumberedTree, rows: Rows, run_id: str, writers: Sequence[str], waits: Collection[int] = ()
 ) -> Node:
-    """Return the tree.
-
-    Args:
-        places: Its nodes.
-        rows: Every call; none is nowhere.
-        run_id: What the profile calls the run.
-        writers: For each lane the id of its writer.
-        waits: Places that wait.
-    """
+    """Return the tree of `places`, with what every call adds; `writers` are the lanes', `waits` places that wait."""
     count = len(places)
     ended = rows[~rows.is_open]
     own = _sums(rows.place, rows.self_ns, count)
@@ -190,13 +182,8 @@ _FIRST_TICKS = 64
 def loop_places(places: NumberedTree, rows: Rows, marked: Sequence[int]) -> list[int]:
     """Return the places whose calls are ticks.
 
-    Those that the file says are; else torch.profiler's steps; else, of each lane, the one name at its top that comes
-    again and again, where there is no other.
-
-    Args:
-        places: The tree.
-        rows: Its calls.
-        marked: Places that the file itself calls loops.
+    Those that the file itself says are; else torch.profiler's steps; else, of each lane, the one name at its top that
+    comes again and again, where there is no other.
     """
     if marked:
         return list(marked)
@@ -212,11 +199,7 @@ def loop_places(places: NumberedTree, rows: Rows, marked: Sequence[int]) -> list
 
 
 class Groups:
-    """Where each key is in a column, found without going through all of it.
-
-    Args:
-        keys: the column.
-    """
+    """Where each key is in a column, found without going through all of it."""
 
     def __init__(self, keys: Column) -> None:
         self._order = np.argsort(keys, kind="stable")
@@ -239,17 +222,9 @@ def loop_of(
     writers: Sequence[str],
     began_wall_ns: int | None,
 ) -> Loop:
-    """Return the loop whose ticks are the calls of a place.
+    """Return the loop whose ticks are the calls of a place, with what has grown there, `node`.
 
-    Args:
-        place: The loop's.
-        node: What has grown there.
-        rows: Every call.
-        called: Those calls by their places.
-        inside: Those calls by the tick of the innermost loop around each.
-        paths: The path of every place.
-        writers: The id of every lane's writer.
-        began_wall_ns: When the run began, since the epoch; None where that is not known.
+    `called` has the rows by place, `inside` by the tick of the innermost loop around each.
     """
     ticks = called.of(place)
     ticks = ticks[~rows.is_open[ticks]]

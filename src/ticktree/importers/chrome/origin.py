@@ -46,11 +46,7 @@ class Origin:
         }
 
     def began_ns(self, start_ns: Column) -> int:
-        """Return when the run began, by the file's clock: ticktree's counts from there, others' from anywhere.
-
-        Args:
-            start_ns: when each call began.
-        """
+        """Return when the run began, by the file's clock: ticktree's counts from there, others' from anywhere."""
         return 0 if self.is_own or not len(start_ns) else int(start_ns.min())
 
     def wall_ns(self, began_ns: int) -> int | None:
@@ -102,14 +98,9 @@ _FIRST_NUMBER = 1 << 24  # above all that processes and threads have
 def writers_of(
     lanes: Sequence[TraceLane], labels: Sequence[Event], rows: Rows, main: Collection[int], run_id: str
 ) -> list[Writer]:
-    """Return the writer of each lane.
+    """Return the writer of each lane, named by the `labels` of processes and threads.
 
-    Args:
-        lanes: Where calls were made.
-        labels: The events that name processes and threads.
-        rows: The calls.
-        main: The lane of each process in which most of its time went.
-        run_id: What the profile calls the run.
+    `main` has the lane of each process in which most of its time went.
     """
     processes = {lane_of(label).pid: _label(label) for label in labels if label.get("name") == "process_name"}
     threads = {lane_of(label): _label(label) for label in labels if label.get("name") == "thread_name"}
@@ -170,12 +161,9 @@ _LARGEST = 1e300  # and nothing that is no number is less
 
 
 def gauges_of(events: Sequence[Event], began_ns: int, wall_of_zero_ns: int | None) -> dict[str, Gauge]:
-    """Return the gauges that counter events are readings of.
+    """Return the gauges that counter events, which may have several series, are readings of.
 
-    Args:
-        events: The counters; one may have several series.
-        began_ns: When the run began, by the file's clock.
-        wall_of_zero_ns: When the file's clock was 0, since the epoch; None where that is not known.
+    The run began at `began_ns` of the file's clock, which was 0 at `wall_of_zero_ns` since the epoch, if known.
     """
     readings: dict[str, list[tuple[int, float, str]]] = {}
     times, are_known = nanoseconds(event.get("ts") for event in events)

@@ -94,13 +94,10 @@ _FREE = 1 << 64  # later than any end
 
 
 class _Further:
-    """Stacks of calls that fit into no earlier one.
+    """Stacks of calls that fit into no earlier one; for `slack` see `_Stack.fitted`.
 
     How many there are grows with how many calls overlap. A tree finds the first in which a call fits: each of its
     nodes holds the latest of the ends below it, a leaf the end of its stack's innermost call that is not nearly over.
-
-    Args:
-        slack: see `_Stack.fitted`.
     """
 
     def __init__(self, slack: int) -> None:
@@ -278,14 +275,10 @@ def placed(
     *,
     is_own: bool,
 ) -> Column:
-    """Return the place of each call; nowhere for those that are too deep.
+    """Return the place of each call, added to `places`; nowhere for those that are too deep.
 
-    Args:
-        calls: The calls.
-        names: What the indices in their names refer to.
-        explicit_paths: By source, the keys from the root to a call, where the file says them.
-        places: What is added to.
-        is_own: Whether ticktree wrote the file: numbers in names are no counts then.
+    `explicit_paths` has, by source, the keys from the root to a call, where the file says them. In a file that is
+    ticktree's own, numbers in names are no counts.
     """
     plain = [name if is_own else unnumbered(name) for name in names]
     codes = {name: code for code, name in enumerate(dict.fromkeys(plain))}

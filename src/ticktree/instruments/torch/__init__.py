@@ -10,32 +10,20 @@ from collections.abc import Callable
 from functools import partial
 from importlib import import_module
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ticktree.instruments.patches import Patches
 from ticktree.instruments.targets import Instrument
-from ticktree.instruments.torch import copies, flops, forward, loading, optimizers
+from ticktree.instruments.torch import copies, flops, forward, optimizers
 from ticktree.instruments.torch.gradients import Gradients
 from ticktree.instruments.torch.sections import TESTED
-from ticktree.recorder import Flag, Layer
-from ticktree.recorder.site import NO_SITE
-
-if TYPE_CHECKING:
-    from ticktree.recorder import Recorder
+from ticktree.recorder import Flag, Layer, Recorder, Section, TimedFunction
+from ticktree.recorder.site import NO_SITE, site_of
 
 # How many functions and modules were given to torch.compile; rules/no_compilation.py looks for it.
 COMPILED_GAUGE = "torch/compiled"
 # Whether autograd looks for anomalies; rules/torch.py looks for it.
 ANOMALY_GAUGE = "torch/anomaly detection"
-
-
-def _wrap_loaders(patches: Patches, module: ModuleType, recorder: Recorder) -> None:
-    loading.wrap(patches, recorder, module)
-
-
-def _wrap_fetchers(patches: Patches, module: ModuleType, recorder: Recorder) -> None:
-    worker = import_module("torch.utils.data._utils.worker")
-    loading.wrap_fetchers(patches, recorder, module, worker.get_worker_info)
 
 
 def _wrap(patches: Patches, torch: ModuleType, recorder: Recorder) -> None:
@@ -77,6 +65,48 @@ def _noted(recorder: Recorder, function: Callable[..., Any]) -> Callable[..., An
         return result
 
     return set_anomaly_enabled
+
+
+def _wrap_loaders(patches: Patches, module: ModuleType, recorder: Recorder) -> None:
+    """What a training loop waits for its next batch."""
+
+    def section(name: str, function: Any, *, wait: bool = False) -> Section:
+        return recorder.timed_section(name, site_of(function), wait=wait)
+
+    def make_next(method: Callable[..., Any]) -> Callable[..., Any]:
+        # Without workers the batch is made here and now: that is work.
+        waiting, loading = section("DataLoader wait", method, wait=True), section("DataLoader load", method)
+
+        def __next__(self: Any) -> Any:  # noqa: N807 (what it is)
+            with waiting if self._num_workers else loading:
+                return method(self)
+
+        return __next__
+
+    patches.wrap(module._BaseDataLoaderIter, "__next__", make_next)
+    # Once an epoch: it starts the workers, or has those that persist begin again.
+    patches.wrap(
+        module.DataLoader,
+        "__iter__",
+        lambda method: TimedFunction(method, section("DataLoader start", method)),
+    )
+
+
+def _wrap_fetchers(patches: Patches, module: ModuleType, recorder: Recorder) -> None:
+    """What makes a batch of the dataset's items. In the loop's own process it is what `DataLoader load` is."""
+    worker, section = import_module("torch.utils.data._utils.worker"), recorder.section("fetch batch")
+
+    def make(method: Callable[..., Any]) -> Callable[..., Any]:
+        def fetch(self: Any, possibly_batched_index: Any) -> Any:
+            if worker.get_worker_info() is None:
+                return method(self, possibly_batched_index)
+            with section:
+                return method(self, possibly_batched_index)
+
+        return fetch
+
+    for name in ("_MapDatasetFetcher", "_IterableDatasetFetcher"):
+        patches.wrap(module, f"{name}.fetch", make)
 
 
 INSTRUMENT = Instrument(

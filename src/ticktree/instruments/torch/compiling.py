@@ -7,17 +7,14 @@ tells of the first one's beginning and the last one's end. Wrapped is what calls
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ticktree.instruments.patches import Patches
 from ticktree.instruments.targets import Instrument
 from ticktree.instruments.torch.sections import COMPILER_IS_USED_BY, TESTED
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from ticktree.recorder import Recorder, Section
+from ticktree.recorder import Recorder, Section
 
 # Rules know it by this name (analysis/rules/torch.py).
 NAME = "torch compile"

@@ -10,15 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from ticktree.recorder import IdleCalls, Layer, OutermostFunction, Redirection
+from ticktree.instruments.patches import Patches, redirected
+from ticktree.recorder import IdleCalls, Layer, OutermostFunction, Recorder, Section
 from ticktree.recorder.device_time.cuda import is_built
 from ticktree.recorder.site import NO_SITE
-
-if TYPE_CHECKING:
-    from ticktree.instruments.patches import Patches
-    from ticktree.recorder import Recorder, Section
 
 # Of conversions that stay on their device; below, one costs about what recording it does.
 LEAST_BYTES = 1 << 16
@@ -58,22 +55,14 @@ def wrap(patches: Patches, recorder: Recorder, torch: ModuleType) -> None:
             patches.section(torch.cuda, path, waiting, waits)
         patches.section(torch.cuda, EMPTYING, recorder.timed_section(EMPTYING, NO_SITE))
     for name, (idle, way) in ways.items():
-        redirection = Redirection()
-        redirection.way = way
         method = getattr(torch.Tensor, name)
-        ours: Any = OutermostFunction(method, own, layer, choice=idle, redirection=redirection)
+        ours: Any = OutermostFunction(method, own, layer, choice=idle, redirection=redirected(way))
         ours.__name__, ours.__doc__, ours.__objclass__ = method.__name__, method.__doc__, method.__objclass__
         patches.put(torch.Tensor, name, ours)
 
 
 class _Looks:
-    """The calls of methods of plain tensors that are not known to leave nothing to record.
-
-    Args:
-        kinds: classes of tensors that have rows.
-        idle: the calls that are known to.
-        unseen: a context in which no TorchFunctionMode sees what is done.
-    """
+    """The calls of methods of plain tensors that are not known to leave nothing to record: `idle` are known to."""
 
     def __init__(self, kinds: tuple[type, ...], idle: IdleCalls, unseen: Any) -> None:
         self._kinds = kinds
@@ -90,13 +79,7 @@ class _Looks:
 
 
 class _Copies(_Looks):
-    """The calls of one method that are not known to copy nothing.
-
-    Args:
-        recorder: what they are recorded into.
-        names: gives the name of a copy, from a tensor and the arguments; None where there is none.
-        looks: as of `_Looks`.
-    """
+    """The calls of one method that are not known to copy nothing; `names` gives None where there is no copy."""
 
     def __init__(self, recorder: Recorder, names: _Names, *looks: Any) -> None:
         super().__init__(*looks)
@@ -132,12 +115,7 @@ class _Copies(_Looks):
 
 
 class _Asking(_Looks):
-    """The calls that ask a tensor for its number and are not known to find it on the CPU.
-
-    Args:
-        waiting: the section of those that wait.
-        looks: as of `_Looks`.
-    """
+    """The calls that ask a tensor for its number and are not known to find it on the CPU."""
 
     def __init__(self, waiting: Section, *looks: Any) -> None:
         super().__init__(*looks)

@@ -9,16 +9,13 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from ticktree.instruments.patches import Patches
 from ticktree.instruments.targets import require_tested
+from ticktree.instruments.torch.peers import Arrival, Arrivals
 from ticktree.instruments.torch.sections import TESTED
-from ticktree.recorder import Wait
-
-if TYPE_CHECKING:
-    from ticktree.instruments.patches import Patches
-    from ticktree.instruments.torch.arrivals import Arrival, Arrivals
-    from ticktree.recorder import Recorder
+from ticktree.recorder import Recorder, Wait
 
 GRADIENTS = "DDP all_reduce"
 BUFFERS = "DDP buffers"

@@ -10,18 +10,15 @@ import inspect
 from collections.abc import Callable
 from functools import lru_cache, partial
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from weakref import WeakKeyDictionary
 
 from ticktree.instruments.patches import Make, Patches
 from ticktree.instruments.targets import Instrument
 from ticktree.instruments.torch import data_parallel
-from ticktree.instruments.torch.arrivals import Arrival, Arrivals
+from ticktree.instruments.torch.peers import Arrival, Arrivals
 from ticktree.instruments.torch.sections import TESTED
-from ticktree.recorder import Wait
-
-if TYPE_CHECKING:
-    from ticktree.recorder import Recorder
+from ticktree.recorder import Recorder, Wait
 
 ROLE = "rank"
 _COLLECTIVES = (

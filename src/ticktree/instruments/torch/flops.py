@@ -6,14 +6,12 @@ import threading
 from collections.abc import Callable
 from importlib import import_module
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ticktree.instruments.patches import Patches
 from ticktree.instruments.targets import Instrument
 from ticktree.instruments.torch.sections import TESTED
-
-if TYPE_CHECKING:
-    from ticktree.recorder import Recorder, Section
+from ticktree.recorder import Recorder, Section
 
 # Calls a function and adds what it did to a section's work; None where it was not requested.
 count: Callable[..., Any] | None = None
@@ -43,12 +41,6 @@ class _Counting(threading.local):
     now = False
 
 
-def _wrap(patches: Patches, torch: ModuleType, _: Recorder) -> None:
-    """Counts where `torch` is installed too: the work is of its rows."""
-    _begin(torch)
-    patches.on_undo(lambda: _set(None))
-
-
 def _set(counting: Callable[..., Any] | None) -> None:
     global count
     count = counting
@@ -56,7 +48,8 @@ def _set(counting: Callable[..., Any] | None) -> None:
         changed()
 
 
-def _begin(_: ModuleType) -> None:
+def _wrap(patches: Patches, _torch: ModuleType, _: Recorder) -> None:
+    """Counts where `torch` is installed too: the work is of its rows."""
     counting = _Counting()
     counter: Any = None
 
@@ -76,6 +69,7 @@ def _begin(_: ModuleType) -> None:
             counting.now = False
 
     _set(count_one)
+    patches.on_undo(lambda: _set(None))
 
 
 INSTRUMENT = Instrument("torch", tested=TESTED, hooks={"torch": _wrap})

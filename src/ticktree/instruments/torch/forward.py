@@ -10,18 +10,15 @@ import threading
 import weakref
 from collections.abc import Callable
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ticktree.instruments.patches import Patches
 from ticktree.instruments.targets import Instrument
 from ticktree.instruments.torch import flops
 from ticktree.instruments.torch.instances import Instances
 from ticktree.instruments.torch.sections import TESTED
-from ticktree.recorder import Flag, Layer, OutermostFunction, Redirection, SectionsByObject
+from ticktree.recorder import Flag, Layer, OutermostFunction, Recorder, Redirection, Section, SectionsByObject
 from ticktree.recorder.site import NO_SITE, Site
-
-if TYPE_CHECKING:
-    from ticktree.recorder import Recorder, Section
 
 
 def recorded(recorder: Recorder, is_compiling: Flag) -> Callable[[Any], Any]:

@@ -9,17 +9,14 @@ from dataclasses import dataclass, field
 from pathlib import PurePath
 from statistics import median
 from types import CodeType, FrameType
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 from weakref import WeakKeyDictionary, WeakSet
 
 from ticktree.instruments.torch import flops
 from ticktree.instruments.torch.instances import itself
 from ticktree.instruments.torch.node_times import NodeTimes, cpu_roots
-from ticktree.recorder import CallSites, Flag, Layer, OutermostFunction, Redirection
+from ticktree.recorder import CallSites, Flag, Layer, OutermostFunction, Recorder, Redirection, Section
 from ticktree.recorder.site import NO_SITE, Site
-
-if TYPE_CHECKING:
-    from ticktree.recorder import Recorder, Section
 
 # The section of a backward pass, and that of one of which it is known that gradients it computes are not used, with
 # the gauges of what part of all numbers in them that is, and of what part of the pass's time they take: each followed
@@ -115,13 +112,8 @@ class Gradients:
     """Watches backward passes and optimizers. What goes wrong while watching ends it, and nothing else.
 
     Only passes that are to be looked at come here, and what optimizers do next: all others are sections by
-    their own accord, of one name or the other by where they are called from.
-
-    Args:
-        recorder: what it records into.
-
-    Attributes:
-        stepping: the layer of optimizers' calls of `step`.
+    their own accord, of one name or the other by where they are called from. `stepping` is the layer of optimizers'
+    calls of `step`.
     """
 
     def __init__(self, recorder: Recorder) -> None:
@@ -161,12 +153,7 @@ class Gradients:
             self._fail()
 
     def redirection(self, resolve: Resolve, sections: Callable[[Any], Section]) -> Redirection:
-        """Return the one that a method of optimizers takes while it is awaited what they do with gradients.
-
-        Args:
-            resolve: what it does with them: `use` or `mark_unused`.
-            sections: gives the section of an optimizer's call.
-        """
+        """Return the one that a method of optimizers takes while it is awaited what they do with gradients."""
 
         def way(method: Callable[..., Any], optimizer: Any, /, *args: Any, **kwargs: Any) -> Any:
             with sections(optimizer):
@@ -227,11 +214,8 @@ class Gradients:
     ) -> NodeTimes | None:
         """Return what times the nodes of a pass, where it is one of those that are timed.
 
-        Args:
-            site: where the pass is called.
-            tensors: of what it is.
-            more: further arguments by position; where there are more than three, `inputs` may be among them.
-            inputs: the leaves that it is limited to: nothing is unused then.
+        Where there are more than three arguments by position, `inputs` may be one: the leaves that the pass is limited
+        to, with which nothing is unused.
         """
         if (
             site is None

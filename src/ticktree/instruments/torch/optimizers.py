@@ -4,18 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from ticktree.instruments.patches import with_subclasses
+from ticktree.instruments.patches import Patches, with_subclasses
 from ticktree.instruments.ticks import unmarked_loop
+from ticktree.instruments.torch.gradients import Gradients, Resolve
 from ticktree.instruments.torch.instances import Instances
-from ticktree.recorder import Flag, Layer, OutermostFunction, SectionsByObject
+from ticktree.recorder import Flag, Layer, OutermostFunction, Recorder, Section, SectionsByObject
 from ticktree.recorder.site import NO_SITE
-
-if TYPE_CHECKING:
-    from ticktree.instruments.patches import Patches
-    from ticktree.instruments.torch.gradients import Gradients, Resolve
-    from ticktree.recorder import Recorder, Section
 
 LOOP = "train step"
 

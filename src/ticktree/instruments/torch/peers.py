@@ -1,20 +1,20 @@
-"""Peers: which ranks of a job record into the same run, exchanged over the store that the job has anyway.
+"""Peers: which ranks of a job record into the same run, and arrivals: which of them came to which collective.
 
-Never by a collective of our own: between the program's it would have to come at the same place on every rank, and one
-that has died or gone another way would hold up all others. Setting a key waits for no other rank, and neither
-does a look whether it is there.
+Each rank says its run over the store that the job has anyway, never by a collective of our own: between the program's
+it would have to come at the same place on every rank, and one that has died or gone another way would hold up all
+others. Setting a key waits for no other rank, and neither does a look whether it is there.
 """
 
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import Any, NamedTuple
 
-if TYPE_CHECKING:
-    from ticktree.recorder import Recorder
+from ticktree.recorder import Channel, Recorder
 
 _KEY = "ticktree/run/{}"
 # After so many collectives all ranks have met, and have named their run before. Later, they never will.
@@ -28,11 +28,7 @@ joined: list[Callable[[Any, int, int], None]] = []
 
 
 class Peers:
-    """What is known of the other ranks.
-
-    Args:
-        recorder: what records.
-    """
+    """What is known of the other ranks."""
 
     def __init__(self, recorder: Recorder) -> None:
         self._recorder = recorder
@@ -90,3 +86,47 @@ class Peers:
         path = self._recorder.path
         folder = os.path.dirname(os.fspath(path)) if path is not None else f"process {os.getpid()}"  # noqa: PTH120
         return f"{os.uname().nodename}:{folder}"
+
+
+# A rank that does not wait, as the root of a broadcast, may be some collectives ahead: its signal of a later one must
+# not be taken for one of this.
+_APART = 16
+
+
+class Arrival(NamedTuple):
+    """That this rank has come to a collective.
+
+    Attributes:
+        key: what distinguishes this collective from those shortly before and after; None where others cannot
+            read this rank's signals: the last of those that can be read need not be the last to arrive.
+        of: what to add to the name of the row: "" where all ranks meet, else how many of them do.
+    """
+
+    key: tuple[str, int] | None
+    of: str
+
+
+class Arrivals:
+    """The collectives of each group, counted: all of its ranks call them in the same order."""
+
+    def __init__(self, recorder: Recorder) -> None:
+        self.channel = Channel(recorder, "collective")
+        self.peers = Peers(recorder)
+        self._calls: dict[str, int] = {}
+
+    def arrive(self, group: Any = None) -> Arrival | None:
+        """Signal that this rank has arrived at the next collective of a group; return None where it is not of it."""
+        world = sys.modules["torch.distributed.distributed_c10d"].GroupMember.WORLD
+        if group is None:
+            group = world
+        name = getattr(group, "group_name", None)
+        if not isinstance(name, str):
+            return None
+        shares = self.peers.share_run()
+        number = self._calls[name] = self._calls.get(name, -1) + 1
+        of = "" if group is world else f" ({group.size()} of {world.size()} ranks)"
+        if not shares:
+            return Arrival(None, of)
+        key = (name, number % _APART)
+        self.channel.wakes(key)
+        return Arrival(key, of)

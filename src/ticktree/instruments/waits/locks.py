@@ -5,32 +5,34 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ticktree.instruments.patches import Patches
-from ticktree.recorder import Channel, Wait, drop_own_frames
-
-if TYPE_CHECKING:
-    from ticktree.recorder import Recorder
-
-
-Key = str | tuple[int, int]
+from ticktree.instruments.waits import Key, by_result, signalling, waiting
+from ticktree.recorder import Channel, Recorder, Wait, drop_own_frames
 
 
 def key_of(lock: Any) -> Key:
     """The same for a lock in every process: its name in the system; one without is inherited, at its address."""
-    known: Key | None = lock.__dict__.get("_ticktree_key")
+    known: Key = lock.__dict__.get("_ticktree_key")
     if known is not None:
         return known
     semaphore = lock._semlock
-    return semaphore.name or (os.getpid(), semaphore.handle)
+    name: str | None = semaphore.name
+    return name or (os.getpid(), semaphore.handle)
 
 
 def wrap(patches: Patches, recorder: Recorder, module: ModuleType) -> None:
     """Wraps the locks that are made from now on; waiting for one that is free is no wait."""
     _wrap_semaphores(patches, recorder, module)
-    _wrap_conditions(patches, recorder, module)
-    _wrap_events(patches, recorder, module)
+    conditions, events = Channel(recorder, "condition"), Channel(recorder, "event")
+    for path, make in {
+        "Condition.wait": waiting(conditions, "Condition.wait", _key_of_condition, came=by_result),
+        "Condition.notify": signalling(conditions, _key_of_condition),
+        "Event.wait": waiting(events, "Event.wait", _key_of_event, came=by_result),
+        "Event.set": signalling(events, _key_of_event),
+    }.items():
+        patches.wrap_own(module, path, make)
 
 
 def _wrap_semaphores(patches: Patches, recorder: Recorder, module: ModuleType) -> None:
@@ -53,58 +55,9 @@ def _wrap_semaphores(patches: Patches, recorder: Recorder, module: ModuleType) -
 
         return wrapper
 
-    def make_exit(exit_: Callable[..., Any]) -> Callable[..., Any]:
-        def wrapper(self: Any, *args: Any) -> Any:
-            locks.wakes(key_of(self))
-            return exit_(self, *args)
-
-        return wrapper
-
     patches.wrap_own(module, "SemLock._make_methods", make_methods)
     patches.wrap_own(module, "SemLock.__enter__", make_enter)
-    patches.wrap_own(module, "SemLock.__exit__", make_exit)
-
-
-def _wrap_conditions(patches: Patches, recorder: Recorder, module: ModuleType) -> None:
-    conditions = Channel(recorder, "condition")
-    waiting = Wait(conditions, "Condition.wait")
-
-    def make_wait(wait: Callable[..., Any]) -> Callable[..., Any]:
-        def wrapper(self: Any, timeout: float | None = None) -> Any:
-            return waiting.call(wait, (self, timeout), _key_of_condition(self), bool)
-
-        return wrapper
-
-    def make_notify(notify: Callable[..., Any]) -> Callable[..., Any]:
-        def wrapper(self: Any, *args: Any, **kwargs: Any) -> Any:
-            conditions.wakes(_key_of_condition(self))
-            return notify(self, *args, **kwargs)
-
-        return wrapper
-
-    patches.wrap_own(module, "Condition.wait", make_wait)
-    patches.wrap_own(module, "Condition.notify", make_notify)
-
-
-def _wrap_events(patches: Patches, recorder: Recorder, module: ModuleType) -> None:
-    events = Channel(recorder, "event")
-    awaiting = Wait(events, "Event.wait")
-
-    def make_wait(wait: Callable[..., Any]) -> Callable[..., Any]:
-        def wrapper(self: Any, timeout: float | None = None) -> Any:
-            return awaiting.call(wait, (self, timeout), _key_of_event(self), bool)
-
-        return wrapper
-
-    def make_set(set_: Callable[..., Any]) -> Callable[..., Any]:
-        def wrapper(self: Any) -> Any:
-            events.wakes(_key_of_event(self))
-            return set_(self)
-
-        return wrapper
-
-    patches.wrap_own(module, "Event.wait", make_wait)
-    patches.wrap_own(module, "Event.set", make_set)
+    patches.wrap_own(module, "SemLock.__exit__", signalling(locks, key_of))
 
 
 def _key_of_condition(condition: Any) -> Key:

@@ -6,13 +6,10 @@ import os
 import stat
 from collections.abc import Callable
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ticktree.instruments.patches import Patches
-from ticktree.recorder import Channel, PipeFunction, Wait
-
-if TYPE_CHECKING:
-    from ticktree.recorder import Recorder
+from ticktree.recorder import Channel, PipeFunction, Recorder, Wait
 
 CHANNEL = "pipe"
 # On the connection: its own inode, and the keys of the channels where it receives and where arrives what it sends. A

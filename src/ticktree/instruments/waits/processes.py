@@ -8,27 +8,17 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ticktree.instruments.patches import Patches
-from ticktree.recorder import Channel, Wait
-
-if TYPE_CHECKING:
-    from ticktree.recorder import Recorder
+from ticktree.instruments.waits import signalling, waiting
+from ticktree.recorder import Channel, Recorder, Wait
 
 
 def wrap(patches: Patches, recorder: Recorder, module: ModuleType) -> None:
     """Wraps `multiprocessing.Process`: in the parent that starts one, and in the child."""
     starts, ends = Channel(recorder, "process start"), Channel(recorder, "process end")
-    joining = Wait(ends, "Process.join")
     installed_in = os.getpid()
-
-    def make_start(start: Callable[..., Any]) -> Callable[..., Any]:
-        def wrapper(self: Any) -> Any:
-            starts.wakes(_key(self))
-            return start(self)
-
-        return wrapper
 
     def make_bootstrap(bootstrap: Callable[..., Any]) -> Callable[..., Any]:
         def wrapper(self: Any, *args: Any, **kwargs: Any) -> Any:
@@ -42,15 +32,9 @@ def wrap(patches: Patches, recorder: Recorder, module: ModuleType) -> None:
 
         return wrapper
 
-    def make_join(join: Callable[..., Any]) -> Callable[..., Any]:
-        def wrapper(self: Any, timeout: float | None = None) -> Any:
-            return joining.call(join, (self, timeout), _key(self), lambda _: _has_ended(self))
-
-        return wrapper
-
-    patches.wrap_own(module, "BaseProcess.start", make_start)
+    patches.wrap_own(module, "BaseProcess.start", signalling(starts, _key))
     patches.wrap_own(module, "BaseProcess._bootstrap", make_bootstrap)
-    patches.wrap_own(module, "BaseProcess.join", make_join)
+    patches.wrap_own(module, "BaseProcess.join", waiting(ends, "Process.join", _key, came=_has_ended))
 
 
 def _key(process: Any) -> tuple[int, ...]:
@@ -58,22 +42,14 @@ def _key(process: Any) -> tuple[int, ...]:
     return (getattr(process, "_parent_pid", 0), *getattr(process, "_identity", ()))
 
 
-def _has_ended(process: Any) -> bool:
-    return getattr(getattr(process, "_popen", None), "returncode", None) is not None
+def _has_ended(process: Any) -> Callable[[Any], bool]:
+    return lambda _: getattr(getattr(process, "_popen", None), "returncode", None) is not None
 
 
 def wrap_programs(patches: Patches, recorder: Recorder, module: ModuleType) -> None:
     """Wraps waiting for a program's end and for its output; these waits have no wake edge."""
     ends = Channel(recorder, "program end", own=True)
-    waiting, talking = Wait(ends, "Popen.wait"), Wait(ends, "Popen.communicate")
-
-    def make_wait(wait: Callable[..., Any]) -> Callable[..., Any]:
-        def wrapper(self: Any, timeout: float | None = None) -> Any:
-            if self.returncode is not None:
-                return wait(self, timeout)
-            return waiting.call(wait, (self, timeout))
-
-        return wrapper
+    talking = Wait(ends, "Popen.communicate")
 
     def make_communicate(communicate: Callable[..., Any]) -> Callable[..., Any]:
         def wrapper(self: Any, input: Any = None, timeout: float | None = None) -> Any:  # noqa: A002
@@ -81,5 +57,6 @@ def wrap_programs(patches: Patches, recorder: Recorder, module: ModuleType) -> N
 
         return wrapper
 
-    patches.wrap_own(module, "Popen.wait", make_wait)
+    wait = waiting(ends, "Popen.wait", lambda _: None, unless=lambda popen: popen.returncode is not None)
+    patches.wrap_own(module, "Popen.wait", wait)
     patches.wrap_own(module, "Popen.communicate", make_communicate)

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from ticktree.instruments.patches import Patches
-from ticktree.instruments.waits import pipes
-from ticktree.recorder import Channel, Wait, silence
-
-if TYPE_CHECKING:
-    from ticktree.recorder import Recorder
+from ticktree.instruments.patches import Make, Patches
+from ticktree.instruments.waits import pipes, signalling, waiting
+from ticktree.recorder import Channel, Recorder, Wait, silence
 
 # multiprocessing gives a queue without a bound this one.
 _NO_BOUND = 2**31 - 1
@@ -22,16 +19,7 @@ def wrap(patches: Patches, recorder: Recorder, module: ModuleType) -> None:
     items = Channel(recorder, "queue", own=True)
     space = Channel(recorder, "queue space", own=True)
     tasks = Channel(recorder, "queue tasks", own=True)
-    getting, putting, joining = Wait(items, "Queue.get"), Wait(space, "Queue.put"), Wait(tasks, "Queue.join")
-
-    def make_get(get: Callable[..., Any]) -> Callable[..., Any]:
-        def wrapper(self: Any, block: bool = True, timeout: float | None = None) -> Any:
-            item = getting.call(get, (self, block, timeout), id(self)) if block else get(self, block, timeout)
-            if _is_bounded(self):
-                space.wakes(id(self))
-            return item
-
-        return wrapper
+    putting = Wait(space, "Queue.put")
 
     def make_put(put: Callable[..., Any]) -> Callable[..., Any]:
         def wrapper(self: Any, item: Any, block: bool = True, timeout: float | None = None) -> Any:
@@ -46,34 +34,23 @@ def wrap(patches: Patches, recorder: Recorder, module: ModuleType) -> None:
 
         return wrapper
 
-    patches.wrap_own(module, "Queue.get", make_get)
+    patches.wrap_own(module, "Queue.get", _getting(items, space, id, _is_bounded))
     patches.wrap_own(module, "Queue.put", make_put)
-    patches.wrap_own(module, "Queue.task_done", lambda done: _signalling(done, tasks, id))
-    patches.wrap_own(module, "Queue.join", lambda join: _waiting(join, joining, id))
+    patches.wrap_own(module, "Queue.task_done", signalling(tasks, id))
+    patches.wrap_own(module, "Queue.join", waiting(tasks, "Queue.join", id))
 
 
 def wrap_shared(patches: Patches, recorder: Recorder, module: ModuleType) -> None:
     """Wraps the queues of processes. Their channel is the pipe inside: its inode is the same in every process."""
     items, space = Channel(recorder, pipes.CHANNEL), Channel(recorder, "queue space")
     tasks = Channel(recorder, "queue tasks")
-    getting, putting = Wait(items, "Queue.get"), Wait(space, "Queue.put")
-    simply, joining = Wait(items, "SimpleQueue.get"), Wait(tasks, "JoinableQueue.join")
-
-    def make_get(get: Callable[..., Any]) -> Callable[..., Any]:
-        def wrapper(self: Any, block: bool = True, timeout: float | None = None) -> Any:
-            key = _pipe_of(self)
-            item = getting.call(get, (self, block, timeout), key) if block else get(self, block, timeout)
-            if getattr(self, "_maxsize", _NO_BOUND) != _NO_BOUND:
-                space.wakes(key)
-            return item
-
-        return wrapper
+    putting = Wait(space, "Queue.put")
 
     def make_put(put: Callable[..., Any]) -> Callable[..., Any]:
         def wrapper(self: Any, obj: Any, block: bool = True, timeout: float | None = None) -> Any:
             key = _pipe_of(self)
             items.wakes(key)
-            if not block or getattr(self, "_maxsize", _NO_BOUND) == _NO_BOUND:
+            if not block or not _is_shared_bounded(self):
                 return put(self, obj, block, timeout)
             result = putting.call(put, (self, obj, block, timeout), key)
             items.wakes(key)
@@ -88,13 +65,31 @@ def wrap_shared(patches: Patches, recorder: Recorder, module: ModuleType) -> Non
 
         return wrapper
 
-    patches.wrap_own(module, "Queue.get", make_get)
+    patches.wrap_own(module, "Queue.get", _getting(items, space, _pipe_of, _is_shared_bounded))
     patches.wrap_own(module, "Queue.put", make_put)
     patches.wrap_own(module, "Queue._feed", make_feed)
     patches.wrap_own(module, "JoinableQueue.put", make_put)
-    patches.wrap_own(module, "JoinableQueue.task_done", lambda done: _signalling(done, tasks, _pipe_of))
-    patches.wrap_own(module, "JoinableQueue.join", lambda join: _waiting(join, joining, _pipe_of))
-    patches.wrap_own(module, "SimpleQueue.get", lambda get: _waiting(get, simply, _pipe_of))
+    patches.wrap_own(module, "JoinableQueue.task_done", signalling(tasks, _pipe_of))
+    patches.wrap_own(module, "JoinableQueue.join", waiting(tasks, "JoinableQueue.join", _pipe_of))
+    patches.wrap_own(module, "SimpleQueue.get", waiting(items, "SimpleQueue.get", _pipe_of))
+
+
+def _getting(
+    items: Channel, space: Channel, key_of: Callable[[Any], int | None], is_bounded: Callable[[Any], bool]
+) -> Make:
+    getting = Wait(items, "Queue.get")
+
+    def make(get: Callable[..., Any]) -> Callable[..., Any]:
+        def wrapper(self: Any, block: bool = True, timeout: float | None = None) -> Any:
+            key = key_of(self)
+            item = getting.call(get, (self, block, timeout), key) if block else get(self, block, timeout)
+            if is_bounded(self):
+                space.wakes(key)
+            return item
+
+        return wrapper
+
+    return make
 
 
 def _is_bounded(queue: Any) -> bool:
@@ -104,24 +99,9 @@ def _is_bounded(queue: Any) -> bool:
         return False
 
 
+def _is_shared_bounded(queue: Any) -> bool:
+    return bool(getattr(queue, "_maxsize", _NO_BOUND) != _NO_BOUND)
+
+
 def _pipe_of(queue: Any) -> int | None:
     return pipes.inode(getattr(queue, "_reader", None))
-
-
-def _signalling(
-    function: Callable[[Any], Any], channel: Channel, key: Callable[[Any], int | None]
-) -> Callable[..., Any]:
-    def wrapper(self: Any) -> Any:
-        channel.wakes(key(self))
-        return function(self)
-
-    return wrapper
-
-
-def _waiting(
-    function: Callable[[Any], Any], wait: Wait, key: Callable[[Any], int | None]
-) -> Callable[..., Any]:
-    def wrapper(self: Any) -> Any:
-        return wait.call(function, (self,), key(self))
-
-    return wrapper

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ticktree.instruments.patches import Patches
-from ticktree.recorder import Channel, Wait
-
-if TYPE_CHECKING:
-    from ticktree.recorder import Recorder
+from ticktree.instruments.waits import by_result, signalling, waiting
+from ticktree.recorder import Channel, Recorder, Wait
 
 # The events that threads' starters wait for now, and their conditions, by `id`: that a thread runs is no news of the
 # program's, and the thread itself, which says so, is not known to anybody yet.
@@ -22,7 +20,6 @@ def wrap(patches: Patches, recorder: Recorder, module: ModuleType) -> None:
     _wrap_starting(patches, module)
     _wrap_threads(patches, recorder, module)
     _wrap_events(patches, recorder, module)
-    _wrap_conditions(patches, recorder, module)
 
 
 def _wrap_starting(patches: Patches, module: ModuleType) -> None:
@@ -43,7 +40,6 @@ def _wrap_starting(patches: Patches, module: ModuleType) -> None:
 
 def _wrap_threads(patches: Patches, recorder: Recorder, module: ModuleType) -> None:
     ends = Channel(recorder, "thread end", own=True)
-    joining = Wait(ends, "Thread.join")
 
     def make_run(run: Callable[..., Any]) -> Callable[..., Any]:
         def wrapper(self: Any) -> Any:
@@ -55,16 +51,11 @@ def _wrap_threads(patches: Patches, recorder: Recorder, module: ModuleType) -> N
 
         return wrapper
 
-    def make_join(join: Callable[..., Any]) -> Callable[..., Any]:
-        def wrapper(self: Any, timeout: float | None = None) -> Any:
-            if _has_ended(self):
-                return join(self, timeout)
-            return joining.call(join, (self, timeout), id(self), lambda _: _has_ended(self))
-
-        return wrapper
-
     patches.wrap_own(module, "Thread._bootstrap_inner", make_run)
-    patches.wrap_own(module, "Thread.join", make_join)
+    join = waiting(
+        ends, "Thread.join", id, unless=_has_ended, came=lambda thread: lambda _: _has_ended(thread)
+    )
+    patches.wrap_own(module, "Thread.join", join)
 
 
 def _has_ended(thread: Any) -> bool:
@@ -75,60 +66,30 @@ def _has_ended(thread: Any) -> bool:
         return True
 
 
+def _is_quiet(thing: Any) -> bool:
+    return id(thing) in _quiet
+
+
+def _is_set(event: Any) -> bool:
+    return event.is_set() or id(event) in _quiet
+
+
+def _has_no_waiters(condition: Any) -> bool:
+    return not getattr(condition, "_waiters", True) or id(condition) in _quiet
+
+
 def _wrap_events(patches: Patches, recorder: Recorder, module: ModuleType) -> None:
     events, barriers = Channel(recorder, "event", own=True), Channel(recorder, "barrier", own=True)
-    event, barrier = Wait(events, "Event.wait"), Wait(barriers, "Barrier.wait")
-
-    def make_wait(wait: Callable[..., Any]) -> Callable[..., Any]:
-        def wrapper(self: Any, timeout: float | None = None) -> Any:
-            if self.is_set() or id(self) in _quiet:
-                return wait(self, timeout)
-            return event.call(wait, (self, timeout), id(self), bool)
-
-        return wrapper
-
-    def make_set(set_: Callable[..., Any]) -> Callable[..., Any]:
-        def wrapper(self: Any) -> Any:
-            if id(self) not in _quiet:
-                events.wakes(id(self))
-            return set_(self)
-
-        return wrapper
-
-    def make_meet(meet: Callable[..., Any]) -> Callable[..., Any]:
-        def wrapper(self: Any, timeout: float | None = None) -> Any:
-            barriers.wakes(id(self))  # the last to arrive wakes all
-            return barrier.call(meet, (self, timeout), id(self))
-
-        return wrapper
-
-    patches.wrap_own(module, "Event.wait", make_wait)
-    patches.wrap_own(module, "Event.set", make_set)
-    patches.wrap_own(module, "Barrier.wait", make_meet)
-
-
-def _wrap_conditions(patches: Patches, recorder: Recorder, module: ModuleType) -> None:
     conditions = Channel(recorder, "condition", own=True)
-    waiting = Wait(conditions, "Condition.wait")
-
-    def make_wait(wait: Callable[..., Any]) -> Callable[..., Any]:
-        def wrapper(self: Any, timeout: float | None = None) -> Any:
-            if id(self) in _quiet:
-                return wait(self, timeout)
-            return waiting.call(wait, (self, timeout), id(self), bool)
-
-        return wrapper
-
-    def make_notify(notify: Callable[..., Any]) -> Callable[..., Any]:
-        def wrapper(self: Any, n: int = 1) -> Any:
-            if getattr(self, "_waiters", True) and id(self) not in _quiet:
-                conditions.wakes(id(self))
-            return notify(self, n)
-
-        return wrapper
-
-    patches.wrap_own(module, "Condition.wait", make_wait)
-    patches.wrap_own(module, "Condition.notify", make_notify)
+    meeting, arriving = waiting(barriers, "Barrier.wait", id), signalling(barriers, id)
+    for path, make in {
+        "Event.wait": waiting(events, "Event.wait", id, unless=_is_set, came=by_result),
+        "Event.set": signalling(events, id, unless=_is_quiet),
+        "Barrier.wait": lambda meet: arriving(meeting(meet)),  # the last to arrive wakes all
+        "Condition.wait": waiting(conditions, "Condition.wait", id, unless=_is_quiet, came=by_result),
+        "Condition.notify": signalling(conditions, id, unless=_has_no_waiters),
+    }.items():
+        patches.wrap_own(module, path, make)
 
 
 def wrap_futures(patches: Patches, recorder: Recorder, module: ModuleType) -> None:
@@ -148,17 +109,10 @@ def wrap_futures(patches: Patches, recorder: Recorder, module: ModuleType) -> No
 
         return wrapper
 
-    def make_set(set_: Callable[..., Any]) -> Callable[..., Any]:
-        def wrapper(self: Any, value: Any) -> Any:
-            futures.wakes(id(self))
-            return set_(self, value)
-
-        return wrapper
-
     patches.wrap_own(module, "Future.result", make_result)
     patches.wrap_own(module, "Future.exception", make_result)
-    patches.wrap_own(module, "Future.set_result", make_set)
-    patches.wrap_own(module, "Future.set_exception", make_set)
+    patches.wrap_own(module, "Future.set_result", signalling(futures, id))
+    patches.wrap_own(module, "Future.set_exception", signalling(futures, id))
 
 
 def _came(future: Any) -> Callable[[Any], bool]:
