@@ -24,7 +24,7 @@ from ticktree.instruments import DEFAULT, as_environment, chosen
 
 if TYPE_CHECKING:
     from ticktree.profile import Profile
-    from ticktree.run.sampled import Sampled
+    from ticktree.run.observed import Sampled
     from ticktree.supervisor.sampler.sampling import Sampling
 
 _LOOK_EVERY_S = 0.5

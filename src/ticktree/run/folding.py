@@ -49,15 +49,7 @@ def fold_if_many(run: RunFiles) -> int:
 
 
 def fold_finished(run: RunFiles) -> int:
-    """Fold the files of all processes of a run that have ended, unless another process is folding.
-
-    Returns:
-        The number of folded files.
-
-    Raises:
-        TicktreeError: The records cannot be read; no file has changed.
-        OSError: The folded part cannot be written; no file has changed.
-    """
+    """Fold the files of all processes of a run that have ended, unless another process is folding."""
     with _lock(run.memory_dir) as is_ours:
         return _fold(run) if is_ours else 0
 

@@ -27,9 +27,6 @@ class NodeTable(NamedTuple):
     """Every node of a file, parents before their children.
 
     Attributes:
-        refs: Reference of each node.
-        rows: Scalar fields of each node.
-        histograms: Histograms of the calls.
         window_counts: Pairs of window and number of calls, per node.
         window_totals: Pairs of window and clock ticks, per node.
     """
@@ -42,12 +39,8 @@ class NodeTable(NamedTuple):
 
 
 def node_table(image: Image) -> NodeTable:
-    """Return the nodes of an image.
-
-    Raises:
-        DamagedError: References of nodes or histograms lead out of the file, or in a circle.
-    """
-    refs = image.refs(image.header.nodes, layout.Node)
+    """Return the nodes of an image."""
+    refs = image.refs(layout.Node)
     records = image.records(refs, _NODE)
     windows = records["windows"]
     return NodeTable(
