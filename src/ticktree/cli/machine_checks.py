@@ -202,7 +202,7 @@ def _filesystem(path: Path) -> str | None:
 def cores() -> Iterator[str]:
     """Yield cores, limits, load and frequency governor."""
     cores = os.cpu_count() or 1
-    usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else cores
+    usable = processor.usable_cores()
     load = os.getloadavg()[0]
     yield f"{usable} of {cores} usable; in the last minute, {load:.1f} processes were ready to run on average."
     if load > usable + 0.5:

@@ -198,10 +198,6 @@ class RunFiles:
         """
         return [*memory_files(self.memory_dir), *memory_files(self.path)]
 
-    def keep_image(self, name: str, image: bytes) -> None:
-        """Save the records of a process in private memory, at its end, among the memory files."""
-        self.write(name, image)
-
     def is_finished(self) -> bool:
         """Return whether the profile on disk is final: the run has no memory left, or none that we may read."""
         return not os.access(self.memory_dir, os.R_OK | os.X_OK)

@@ -145,6 +145,14 @@ def memory_files(directory: Path) -> list[Path]:
         return []
 
 
+def size_of(file: Path) -> int:
+    """Return the size of a memory file in bytes; 0 if it has just been folded."""
+    try:
+        return file.stat().st_size
+    except OSError:
+        return 0
+
+
 def open_lock(directory: Path) -> int:
     """Open the file that a folding process locks, and make it if necessary; the caller closes the descriptor.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
@@ -254,25 +253,15 @@ def _image_of(path: Path, run: RunFiles) -> Image:
     return image
 
 
-def read_file(path: Path) -> Profile:
-    """Return the profile of one memory file."""
-    errors: list[DamagedError] = []
-    profile = read_images([Image.of_file(path)], os.fspath(path.name), errors)
-    if errors:
-        raise errors[0]
-    return profile
-
-
 def read_images(images: Iterable[Image], run_id: str, errors: list[DamagedError]) -> Profile:
     """Return the profile of several processes, each a child of the node that was open when it was started.
 
     Damaged files are left out, and their errors added to `errors`.
     """
     joining = Joining(run_id)
-    joining.errors.extend(errors)
+    joining.errors = errors
     with collector_paused():
         for image in images:
             joining.add(image)
         profile = joining.profile()
-    errors[:] = joining.errors
     return without_blanks(profile)
