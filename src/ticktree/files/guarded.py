@@ -30,12 +30,7 @@ _UNITS = ((30, "GiB"), (20, "MiB"), (10, "KiB"))
 
 
 class FileError(TicktreeError):
-    """A file that cannot be read or understood.
-
-    Args:
-        path: of the file.
-        reason: why, in one line.
-    """
+    """A file that cannot be read or understood."""
 
     def __init__(self, path: str | os.PathLike[str], reason: str) -> None:
         super().__init__(path, reason)

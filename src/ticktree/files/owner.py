@@ -50,12 +50,7 @@ class Owner(NamedTuple):
 
 
 def dead_among(owner: Owner, processes: Iterable[tuple[int, int]]) -> set[tuple[int, int]]:
-    """Those of some processes, each a pid and its start, that have ended; none that is not visible from here.
-
-    Args:
-        owner: A process of the same boot and the same pid namespace.
-        processes: Pairs as `Owner.pid` and `Owner.started`.
-    """
+    """Those of some processes of `owner`'s boot and namespace, each a pid and its start, that have visibly ended."""
     if owner.boot_id != boot_id():
         return set(processes)
     if owner.namespace != pid_namespace():

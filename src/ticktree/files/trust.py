@@ -33,10 +33,6 @@ class NotOwnError(TicktreeError):
 def own_directory(path: Path, *, make: bool = False) -> Iterator[int]:
     """Opens a directory of this user's, for what takes a `dir_fd`; no link of another user leads there.
 
-    Args:
-        path: The directory.
-        make: Whether to make it, and those around it, where they are missing.
-
     Raises:
         OSError: There is none.
         NotOwnError: Another user made it, or put a link in the way.
@@ -61,18 +57,7 @@ def any_directory(path: Path, *, make: bool = False) -> Iterator[int]:
 
 @contextmanager
 def own_folder(fd: int, name: str, path: Path, *, make: bool = False) -> Iterator[int]:
-    """Opens a folder in a directory; it must be this user's own, and no link.
-
-    Args:
-        fd: Of the directory.
-        name: Of the folder.
-        path: Of the directory, for messages.
-        make: Whether to make the folder where it is missing.
-
-    Raises:
-        OSError: There is none, or a link in its place.
-        NotOwnError: Another user made it.
-    """
+    """Opens a folder in a directory; it must be this user's own, and no link."""
     if make:
         _make(name, fd)
     folder = os.open(name, _READ, dir_fd=fd)

@@ -25,7 +25,6 @@ class Taken:
 
     Attributes:
         runs: all that are remembered, and those that could not be but lie there; in no order.
-        new: how many of them were not remembered before.
         unreadable: of runs that lie there, why they cannot be read, by their directories' names.
         unwritten: why new runs could not be remembered; "" where they could.
     """

@@ -33,15 +33,7 @@ class _Process(NamedTuple):
 
 
 class System:
-    """Reads counters; it remembers which processes are the run's.
-
-    Args:
-        proc: the process file system.
-        sys: the system's other one.
-        supervisor: the process whose children, and theirs, are the run.
-        cores: numbers of the cores that the run may use; by default those that this process may.
-        ticks_per_second: how the system counts CPU time; by default as it says.
-    """
+    """Reads counters; it remembers which processes are the run's: the supervisor's children, and theirs."""
 
     def __init__(
         self,
@@ -83,8 +75,7 @@ class System:
     def read_at_end(self, used_ns: int) -> Reading:
         """What the counters say once the program has ended, and with it its part of /proc.
 
-        Args:
-            used_ns: CPU time of the program and of all of its children that were waited for.
+        `used_ns` is the CPU time of the program and of all of its children that were waited for.
         """
         return Reading(
             at_ns=time.monotonic_ns(),

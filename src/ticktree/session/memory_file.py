@@ -76,11 +76,7 @@ DEFAULT_EVENTS = 500_000
 
 
 def events_of(timeline: bool | int) -> int:
-    """Return the number of events that `timeline=` requests; True requests the default.
-
-    Raises:
-        TicktreeError: The number is negative.
-    """
+    """Return the number of events that `timeline=` requests; True requests the default."""
     if timeline is True:
         return DEFAULT_EVENTS
     if timeline < 0:

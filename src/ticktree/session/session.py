@@ -90,9 +90,6 @@ class Session:
     def attach(self, run: RunDirectory) -> None:
         """Start recording at once in a running program that was not started for it.
 
-        Args:
-            run: The run to record into, which another process finishes.
-
         Raises:
             TicktreeError: The program records already, or recording is turned off.
         """

@@ -98,14 +98,10 @@ class Histograms:
     """The histograms of a file's nodes, two per node: of its calls, and of those of the warm-up.
 
     Args:
-        image: The file.
         octaves: The references of each node's octaves, those of the warm-up last.
 
     Attributes:
         filed: Number of calls per histogram; that of the warm-up of the node at `place` is at `2 * place + 1`.
-
-    Raises:
-        DamagedError: References lead out of the file, or a histogram has more calls than possible.
     """
 
     def __init__(self, image: Image, octaves: NDArray[np.uint32]) -> None:
@@ -184,23 +180,14 @@ def _buckets(octaves: NDArray[np.int64], counts: Counts) -> dict[int, int]:
 
 
 class Footprint(NamedTuple):
-    """The memory that the calls of one node needed.
-
-    Attributes:
-        resident: The process's own memory.
-        device: The devices' memory.
-    """
+    """The memory that the calls of one node needed."""
 
     resident: Memory | None = None
     device: Memory | None = None
 
 
 def footprints_of(image: Image) -> Mapping[int, Footprint]:
-    """Return the footprints of a memory file, by the reference of their node.
-
-    Raises:
-        DamagedError: The file is not valid.
-    """
+    """Return the footprints of a memory file, by the reference of their node."""
     footprints: dict[int, Footprint] = {}
     for _, record in image.footprints():
         if not record.samples:
