@@ -26,7 +26,7 @@ from ticktree.profile.machine import MACHINE_GAUGES
 from ticktree.run.finishing import RunDirectory
 from ticktree.run.folding import fold_finished
 from ticktree.run.job import SoFar, expect, keep, keep_so_far, note_so_far
-from ticktree.run.readings import keep as keep_readings
+from ticktree.run.observed import keep_gauges as keep_readings
 
 KILLED = """
 import os, signal, ticktree

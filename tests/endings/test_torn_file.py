@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from support.memory_images import read_file
 from support.torn_write import catch, torn_node
 from ticktree.run.reading.image import Image
-from ticktree.run.reading.reader import read_file
 
 
 @pytest.fixture(scope="module")

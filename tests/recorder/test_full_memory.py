@@ -7,9 +7,10 @@ import os
 
 import pytest
 
+from support.memory_images import read_file
 from ticktree.recorder import Recorder
 from ticktree.run.reading.image import Image
-from ticktree.run.reading.reader import read_file, read_images
+from ticktree.run.reading.reader import read_images
 
 CHUNK = max(32 * 1024, mmap.PAGESIZE)
 LIMIT = 16 * CHUNK
@@ -123,7 +124,8 @@ def test_a_full_tmpfs_never_kills_the_program(run_python, tmp_path):
         import resource, signal
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         from ticktree.recorder import Recorder
-        from ticktree.run.reading.reader import read_file
+        from ticktree.run.reading.image import Image
+        from ticktree.run.reading.reader import read_images
         from pathlib import Path
         resource.setrlimit(resource.RLIMIT_FSIZE, (600_000, 600_000))
         path = Path({str(tmp_path / "memory.tt")!r})
@@ -134,7 +136,8 @@ def test_a_full_tmpfs_never_kills_the_program(run_python, tmp_path):
             with recorder.section(f"section {{number}}"):
                 recorder.advance(1)
         recorder.disable()
-        profile = read_file(path)
+        profile = read_images([Image.of_file(path)], "test", errors := [])
+        assert errors == []
         profile.check()
         assert 0 < len(profile.root.children) < 3000
         assert profile.root.total_ns == 3000

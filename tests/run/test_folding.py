@@ -155,7 +155,7 @@ def test_a_child_waits_for_a_parent_whose_own_file_is_still_to_come(run, monkeyp
     child, parent = f"900002-{STARTED}.tt", f"900001-{STARTED}.tt"
     put(run, child)
     assert fold_finished(run) == 0
-    run.keep_image(parent, FILES[parent])
+    run.write(parent, FILES[parent])
     monkeypatch.undo()
     assert fold_finished(run) == 2
     assert run.profile() == unfolded(run, [parent, child])

@@ -9,11 +9,11 @@ import textwrap
 
 import pytest
 
-from support.memory_images import busy_image, changed, place, profile_of, recorder_on
+from support.memory_images import busy_image, changed, place, profile_of, read_file, recorder_on
 from ticktree.profile import Stats
 from ticktree.run.reading import layout
 from ticktree.run.reading.image import DamagedError, Image
-from ticktree.run.reading.reader import read_file, read_images
+from ticktree.run.reading.reader import read_images
 
 
 def ref_of(image, path):

@@ -98,7 +98,7 @@ def test_a_fold_that_was_killed_before_it_counted_leaves_nothing_twice(run):
 
 
 def test_what_a_process_kept_of_private_memory_is_there(run):
-    run.keep_image(f"900001-{STARTED}.tt", image_of())
+    run.write(f"900001-{STARTED}.tt", image_of())
     run.finish()
     assert rows(run.timeline()) == expected(900001)
 

@@ -10,7 +10,7 @@ from test_watch import Scripted, at
 from ticktree.machine.gpus import Gpus
 from ticktree.profile import Profile
 from ticktree.profile.machine import gpus, is_of_machine, programs_own
-from ticktree.run.readings import kept
+from ticktree.run.observed import kept_gauges
 from ticktree.supervisor.watch import Watch
 
 
@@ -99,7 +99,7 @@ def test_a_watched_run_keeps_them_as_readings_of_the_machine(tmp_path):
     for _ in range(3):
         watch.sample()
     watch.end(0)
-    gauges = kept(tmp_path)
+    gauges = kept_gauges(tmp_path)
     assert gauges["machine/gpu0/used"].count >= 2
     profile = Profile(gauges=gauges)
     profile.check()

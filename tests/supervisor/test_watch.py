@@ -11,8 +11,8 @@ from ticktree.profile import Profile
 from ticktree.profile.machine import USED, WAITING
 from ticktree.run.finishing import RunDirectory
 from ticktree.run.naming import MACHINE
+from ticktree.run.observed import keep_gauges, kept_gauges
 from ticktree.run.reading.image import DamagedError
-from ticktree.run.readings import keep, kept
 from ticktree.supervisor.watch import Watch
 
 
@@ -39,7 +39,7 @@ def watched(folder, *readings, end=None):
     for _ in readings:
         watch.sample()
     watch.end(0)
-    return kept(folder)
+    return kept_gauges(folder)
 
 
 def test_each_second_is_a_reading_of_its_own(tmp_path):
@@ -68,7 +68,7 @@ def test_readings_are_kept_at_once_and_then_every_few_seconds(tmp_path):
     counts = []
     for _ in range(9):
         watch.sample()
-        counts.append(kept(tmp_path)[USED].count if kept(tmp_path) else 0)
+        counts.append(kept_gauges(tmp_path)[USED].count if kept_gauges(tmp_path) else 0)
     assert counts == [0, 1, 1, 1, 1, 1, 6, 6, 6]
 
 
@@ -78,7 +78,7 @@ def test_what_cannot_be_written_now_is_written_with_the_next(tmp_path):
     watch.sample()
     (tmp_path / "later").mkdir()
     watch.sample()
-    assert kept(tmp_path / "later")[USED].count == 2
+    assert kept_gauges(tmp_path / "later")[USED].count == 2
 
 
 @pytest.fixture
@@ -114,7 +114,7 @@ def test_a_run_has_its_machines_readings_before_and_after_it_is_finished(run):
 def test_a_damaged_file_is_one_loss_and_costs_nothing_else(run, text):
     (run.memory_dir / MACHINE).write_text(text)
     with pytest.raises(DamagedError):
-        kept(run.memory_dir)
+        kept_gauges(run.memory_dir)
     whole = run.finish()
     assert whole.gauges == {}
     assert whole.losses["machine_readings_damaged"] == 1
@@ -127,20 +127,20 @@ def test_a_file_with_readings_that_cannot_be_is_damaged(tmp_path):
     value["gauges"][USED]["count"] = 0
     (tmp_path / MACHINE).write_text(json.dumps(value))
     with pytest.raises(DamagedError):
-        kept(tmp_path)
-    keep(tmp_path, {"replay size": next(iter(gauges.values()))})
+        kept_gauges(tmp_path)
+    keep_gauges(tmp_path, {"replay size": next(iter(gauges.values()))})
     with pytest.raises(DamagedError):
-        kept(tmp_path)
+        kept_gauges(tmp_path)
 
 
 def test_a_link_and_a_pipe_are_no_files_of_ours(tmp_path):
     (tmp_path / MACHINE).symlink_to("/dev/zero")
     with pytest.raises(DamagedError):
-        kept(tmp_path)
+        kept_gauges(tmp_path)
     (tmp_path / MACHINE).unlink()
     os.mkfifo(tmp_path / MACHINE)
     with pytest.raises(DamagedError):
-        kept(tmp_path)
+        kept_gauges(tmp_path)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells")

@@ -6,11 +6,13 @@ import ctypes
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
+from ticktree.profile import Profile
 from ticktree.recorder import Recorder, install, uninstall
 from ticktree.run.reading import layout
-from ticktree.run.reading.image import Image
+from ticktree.run.reading.image import DamagedError, Image
 from ticktree.run.reading.reader import read_images
 
 
@@ -67,6 +69,19 @@ def profile_of(image: bytes) -> Any:
     profile = read_images([Image(image)], "run", errors)
     assert errors == []
     profile.check()
+    return profile
+
+
+def read_file(path: Path) -> Profile:
+    """The profile of one memory file.
+
+    Raises:
+        DamagedError: The file is not a valid memory file.
+    """
+    errors: list[DamagedError] = []
+    profile = read_images([Image.of_file(path)], path.name, errors)
+    if errors:
+        raise errors[0]
     return profile
 
 

@@ -28,7 +28,7 @@ from ticktree.supervisor.program import name_of_command
 
 if TYPE_CHECKING:
     from ticktree.profile import Profile
-    from ticktree.run.sampled import Sampled
+    from ticktree.run.observed import Sampled
     from ticktree.supervisor.sampler.sampling import Sampling
 
 _LOOK_EVERY_S = 0.5

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ticktree.cli.recording import RecordingOptions
     from ticktree.profile import SampledStack, Weight
     from ticktree.run.finishing import RunDirectory
-    from ticktree.run.sampled import Sampled
+    from ticktree.run.observed import Sampled
     from ticktree.supervisor.sampler.sampling import Sampling
 
 _LOOK_EVERY_S = 0.5

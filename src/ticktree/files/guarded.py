@@ -30,12 +30,7 @@ _UNITS = ((30, "GiB"), (20, "MiB"), (10, "KiB"))
 
 
 class FileError(TicktreeError):
-    """A file that cannot be read or understood.
-
-    Args:
-        path: of the file.
-        reason: why, in one line.
-    """
+    """A file that cannot be read or understood."""
 
     def __init__(self, path: str | os.PathLike[str], reason: str) -> None:
         super().__init__(path, reason)
@@ -157,29 +152,25 @@ def json_in(text: str | bytes) -> Any:
 
 
 @contextmanager
-def understood(path: str | os.PathLike[str], error_type: type[FileError] = FileError) -> Iterator[None]:
+def understood(path: str | os.PathLike[str]) -> Iterator[None]:
     """Turn every failure to understand a file's content into the one error that names the file.
 
     Content that no program of ours wrote fails anywhere in its decoder, with any exception: OverflowError for
     1e400, tokenize.TokenError for the header of a numpy file, a TypeError for a list where a number should be.
-
-    Args:
-        path: of the file.
-        error_type: what to raise.
     """
     try:
         yield
     except FileError:
         raise
     except TicktreeError as error:
-        raise error_type(path, str(error)) from None
+        raise FileError(path, str(error)) from None
     except MemoryError:
-        raise error_type(path, "it does not fit into this machine's memory") from None
+        raise FileError(path, "it does not fit into this machine's memory") from None
     except OSError as error:
-        raise error_type(path, _reason(error)) from None
+        raise FileError(path, _reason(error)) from None
     except Exception as error:
         text = str(error) if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
-        raise error_type(path, f"it is damaged: {' '.join(text.split())[:_LONGEST_REASON]}") from None
+        raise FileError(path, f"it is damaged: {' '.join(text.split())[:_LONGEST_REASON]}") from None
 
 
 def _reason(error: OSError) -> str:

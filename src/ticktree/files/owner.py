@@ -50,12 +50,7 @@ class Owner(NamedTuple):
 
 
 def dead_among(owner: Owner, processes: Iterable[tuple[int, int]]) -> set[tuple[int, int]]:
-    """Those of some processes, each a pid and its start, that have ended; none that is not visible from here.
-
-    Args:
-        owner: A process of the same boot and the same pid namespace.
-        processes: Pairs as `Owner.pid` and `Owner.started`.
-    """
+    """Those of some processes of `owner`'s boot and namespace, each a pid and its start, that have visibly ended."""
     if owner.boot_id != boot_id():
         return set(processes)
     if owner.namespace != pid_namespace():
@@ -67,18 +62,31 @@ def start_of(pid: int) -> int | None:
     """When a process was started, in the unit of `Owner.started`; None if no such process runs."""
     if not Path("/proc/self/stat").exists():
         return _start_without_proc(pid)
-    try:
-        stat = Path(f"/proc/{pid}/stat").read_bytes()
-    except OSError:
+    fields = _fields_of(pid)
+    if not fields:
         return None
-    # The second field is the program's name in parentheses; it may hold spaces and parentheses itself.
-    fields = stat[stat.rindex(b")") + 2 :].split()
     state, threads, started = fields[0], int(fields[17]), int(fields[19])
     # A zombie is dead even if its parent does not collect it, unless its first thread has ended and others
     # run on.
     if state in b"ZX" and threads <= 1:
         return None
     return started
+
+
+def parent_of(pid: int) -> int:
+    """The pid of a process's parent; 0 if no such process runs, or without /proc."""
+    fields = _fields_of(pid)
+    return int(fields[1]) if fields else 0
+
+
+def _fields_of(pid: int) -> list[bytes]:
+    """The fields of a process's `stat` (man 5 proc) from its state on; none if no such process runs."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_bytes()
+    except OSError:
+        return []
+    # The second field is the program's name in parentheses; it may hold spaces and parentheses itself.
+    return stat[stat.rindex(b")") + 2 :].split()
 
 
 def _start_without_proc(pid: int) -> int | None:

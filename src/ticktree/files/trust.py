@@ -33,10 +33,6 @@ class NotOwnError(TicktreeError):
 def own_directory(path: Path, *, make: bool = False) -> Iterator[int]:
     """Opens a directory of this user's, for what takes a `dir_fd`; no link of another user leads there.
 
-    Args:
-        path: The directory.
-        make: Whether to make it, and those around it, where they are missing.
-
     Raises:
         OSError: There is none.
         NotOwnError: Another user made it, or put a link in the way.
@@ -61,18 +57,7 @@ def any_directory(path: Path, *, make: bool = False) -> Iterator[int]:
 
 @contextmanager
 def own_folder(fd: int, name: str, path: Path, *, make: bool = False) -> Iterator[int]:
-    """Opens a folder in a directory; it must be this user's own, and no link.
-
-    Args:
-        fd: Of the directory.
-        name: Of the folder.
-        path: Of the directory, for messages.
-        make: Whether to make the folder where it is missing.
-
-    Raises:
-        OSError: There is none, or a link in its place.
-        NotOwnError: Another user made it.
-    """
+    """Opens a folder in a directory; it must be this user's own, and no link."""
     if make:
         _make(name, fd)
     folder = os.open(name, _READ, dir_fd=fd)
@@ -107,11 +92,7 @@ def require_base(directory: Path) -> None:
     Raises:
         TicktreeError: It is not the system's or this user's own, or another user's link leads there.
     """
-    try:
-        with _end_of(directory) as (at, name):
-            status = os.stat(name, dir_fd=at, follow_symlinks=False)
-    except OSError:
-        status = None
+    status = _status(directory)
     if status is None or not stat.S_ISDIR(status.st_mode):
         raise TicktreeError(f"no place for memory files in {directory}: there is no such directory")
     if status.st_uid not in (0, os.geteuid()):
@@ -126,13 +107,18 @@ def require_own(path: Path) -> None:
     Raises:
         TicktreeError: It says why. What does not exist has no owner; the caller that needs it refuses it.
     """
+    status = _status(path)
+    if status is not None and status.st_uid != os.geteuid():
+        raise _not_own(path)
+
+
+def _status(path: Path) -> os.stat_result | None:
+    """The status of what a path ends at, which is no link; None where there is nothing."""
     try:
         with _end_of(path) as (at, name):
-            status = os.stat(name, dir_fd=at, follow_symlinks=False)
+            return os.stat(name, dir_fd=at, follow_symlinks=False)
     except OSError:
-        return
-    if status.st_uid != os.geteuid():
-        raise _not_own(path)
+        return None
 
 
 def is_writable_by_all(path: Path) -> bool:

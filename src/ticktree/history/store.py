@@ -39,12 +39,7 @@ class StoreError(TicktreeError):
 
 
 class Store:
-    """The runs remembered in one file, which is made when the first is.
-
-    Args:
-        path: of the file.
-        patience_s: how long to wait for another writer.
-    """
+    """The runs remembered in one file, which is made when the first is."""
 
     def __init__(self, path: Path, patience_s: float = 30.0) -> None:
         self.path = path
@@ -77,11 +72,7 @@ class Store:
         return added
 
     def ids(self) -> set[str]:
-        """The ids of all that are remembered.
-
-        Raises:
-            StoreError: They cannot be read.
-        """
+        """The ids of all that are remembered."""
         return {run_id for (run_id,) in self._read(layout.SELECT_IDS)[0]}
 
     def runs(self) -> Sequence[Remembered]:
@@ -143,11 +134,7 @@ class Store:
             raise self._damaged(error) from None
 
     def _is_made(self, connection: Connection) -> bool:
-        """Whether the tables are there; they are not in a file whose maker was killed, or is still at it.
-
-        Raises:
-            StoreError: It is something else, or of a newer version.
-        """
+        """Whether the tables are there; they are not in a file whose maker was killed, or is still at it."""
         ((tables,),) = connection.execute("SELECT count(*) FROM sqlite_master")
         ((application,),) = connection.execute("PRAGMA application_id")
         ((version,),) = connection.execute("PRAGMA user_version")
@@ -164,11 +151,7 @@ class Store:
         return True
 
     def _size(self) -> int:
-        """How many bytes the file has; 0 where there is none.
-
-        Raises:
-            StoreError: It is no file to be read.
-        """
+        """How many bytes the file has; 0 where there is none."""
         try:
             with opened(self.path, MOST_OF_DATA) as file:
                 return os.fstat(file.fileno()).st_size

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 
 from ticktree.errors import TicktreeError
@@ -24,7 +25,6 @@ class Taken:
 
     Attributes:
         runs: all that are remembered, and those that could not be but lie there; in no order.
-        new: how many of them were not remembered before.
         unreadable: of runs that lie there, why they cannot be read, by their directories' names.
         unwritten: why new runs could not be remembered; "" where they could.
     """
@@ -57,7 +57,8 @@ def take_in(out: Path) -> Taken:
     kept: list[Remembered] = []
     runs, damaged = RunDirectory.list_all(out)
     taken.unreadable.update((path.name, error.reason) for path, error in damaged.items())
-    for some in _in_parts(run for run in runs if run.id not in known and run.is_finished()):
+    left = (run for run in runs if run.id not in known and run.is_finished())
+    while some := list(islice(left, _AT_ONCE)):
         new = list(_read(some, taken))
         taken.new += len(new)
         try:
@@ -87,14 +88,3 @@ def _read(runs: Sequence[RunDirectory], taken: Taken) -> Iterator[Remembered]:
 
 def _remembered(run: RunDirectory, profile: Profile) -> Remembered:
     return remembered(profile, run.id, run.path.name, run.manifest.started_ns)
-
-
-def _in_parts(runs: Iterator[RunDirectory]) -> Iterator[list[RunDirectory]]:
-    part: list[RunDirectory] = []
-    for run in runs:
-        part.append(run)
-        if len(part) == _AT_ONCE:
-            yield part
-            part = []
-    if part:
-        yield part

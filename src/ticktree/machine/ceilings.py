@@ -111,11 +111,7 @@ def flops_per_s(architecture: str = "", flags: frozenset[str] | None = None, cor
 
 
 def low_precision_factor(flags: frozenset[str] | None = None) -> int:
-    """Return how many times as fast as float32 this machine's narrower formats are at most.
-
-    Args:
-        flags: The instruction sets; None for this machine's.
-    """
+    """Return how many times as fast as float32 this machine's narrower formats are at most."""
     flags = processor.flags() if flags is None else flags
     if not flags:
         return _NARROW[0][1]
@@ -140,8 +136,6 @@ class Kept:
 
     Attributes:
         ceilings: by name: rates a second, `clock_read_ns` a cost.
-        measured_wall_s: when it was measured last, in seconds since 1970.
-        measurements: how many times it was measured.
     """
 
     ceilings: Mapping[str, float]
@@ -166,11 +160,7 @@ class NotUsableError(TicktreeError):
 
 
 def folder() -> Path:
-    """Return where ceilings are kept.
-
-    Raises:
-        NotUsableError: The user has no home.
-    """
+    """Return where ceilings are kept."""
     cache = Path(os.environ.get("XDG_CACHE_HOME", ""))
     if cache.is_absolute():  # others are to be ignored, says the XDG Base Directory Specification
         return cache / "ticktree"
@@ -181,11 +171,7 @@ def folder() -> Path:
 
 
 def path_for(machine: Fingerprint) -> Path:
-    """Return the file of a machine; homes are shared between machines, so each has its own.
-
-    Raises:
-        NotUsableError: There is no place.
-    """
+    """Return the file of a machine; homes are shared between machines, so each has its own."""
     return folder() / f"ceilings-{digest(machine)}.json"
 
 
@@ -215,11 +201,7 @@ def load(machine: Fingerprint) -> Kept | None:
 
 
 def save(machine: Fingerprint, kept: Kept) -> Path:
-    """Keep the ceilings of `machine`, in place of what was kept of it; return where.
-
-    Raises:
-        NotUsableError: They cannot be kept there.
-    """
+    """Keep the ceilings of `machine`, in place of what was kept of it; return where."""
     path = path_for(machine)
     value = {
         "schema": SCHEMA,

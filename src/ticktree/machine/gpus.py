@@ -26,11 +26,7 @@ _SLOWED = (
 
 
 class Gpus:
-    """Reads counters of the machine's GPUs; of none, where they cannot be read.
-
-    Args:
-        library: what to ask, in place of `pynvml`.
-    """
+    """Reads counters of the machine's GPUs; of none, where they cannot be read."""
 
     def __init__(self, library: Any = None) -> None:
         self._library = library

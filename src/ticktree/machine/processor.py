@@ -24,11 +24,14 @@ def flags(cpuinfo: Path = _CPUINFO) -> frozenset[str]:
     return frozenset(_first(cpuinfo, ("flags", "Features")).split())
 
 
+def cores_of_process() -> set[int]:
+    """Return the numbers of the cores that this process may run on."""
+    return os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else set(range(os.cpu_count() or 1))
+
+
 def usable_cores() -> int:
     """Return how many cores this process may run on."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+    return len(cores_of_process())
 
 
 def memory_bytes() -> int | None:

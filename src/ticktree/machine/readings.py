@@ -32,7 +32,6 @@ class Core:
     """How a core's time was spent since the machine was started, in the system's clock ticks.
 
     Attributes:
-        total: all of it.
         idle: in which it had nothing to do, or waited for a disk.
         steal: in which the hypervisor had given it to other guests; None where that is not reported.
     """
@@ -44,12 +43,7 @@ class Core:
 
 @dataclass(frozen=True, slots=True)
 class Thread:
-    """What the scheduler knows of a thread.
-
-    Attributes:
-        ran_ns: on a core.
-        waited_ns: ready to run, for want of a core.
-    """
+    """How long a thread ran on a core, and how long it was ready to run and had none."""
 
     ran_ns: int
     waited_ns: int
@@ -60,13 +54,10 @@ class Reading:
     """The counters at one moment.
 
     Attributes:
-        at_ns: when, on a clock that never goes back.
         used_ns: CPU time of the run's processes so far, also of those that have ended; None where not
             reported.
         self_ns: CPU time of the reading process, which is neither the run's nor others'.
         cores: those that the run may use, by number.
-        threads: those of the run, by process and thread.
-        mhz: how fast each core runs.
         resident: bytes of memory that each of the run's processes has, by its number and when it was started.
         faults: how often each of them has touched memory for the first time: minor page faults.
         system_ns: CPU time of each of them in the kernel.
@@ -96,12 +87,7 @@ LEAST_RUNNABLE_NS = 1_000_000
 
 
 def between(before: Reading, after: Reading) -> dict[str, float]:
-    """Return what two readings tell of the time between them, by the gauges' names; what they do not is left out.
-
-    Args:
-        before: the earlier one.
-        after: the later one.
-    """
+    """Return what two readings tell of the time between them, by the gauges' names; what they do not is left out."""
     elapsed_ns = after.at_ns - before.at_ns
     if elapsed_ns <= 0:
         return {}

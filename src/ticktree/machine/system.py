@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
+from ticktree.machine import processor
 from ticktree.machine.readings import NS, Core, Reading, Thread
 
 # A share and a mean need no more.
@@ -32,15 +33,7 @@ class _Process(NamedTuple):
 
 
 class System:
-    """Reads counters; it remembers which processes are the run's.
-
-    Args:
-        proc: the process file system.
-        sys: the system's other one.
-        supervisor: the process whose children, and theirs, are the run.
-        cores: numbers of the cores that the run may use; by default those that this process may.
-        ticks_per_second: how the system counts CPU time; by default as it says.
-    """
+    """Reads counters; it remembers which processes are the run's: the supervisor's children, and theirs."""
 
     def __init__(
         self,
@@ -53,7 +46,7 @@ class System:
         self._proc = proc
         self._sys = f"{sys}/devices/system/cpu"
         self._supervisor = os.getpid() if supervisor is None else supervisor
-        self._cores = sorted(_usable_cores() if cores is None else cores)
+        self._cores = sorted(processor.cores_of_process() if cores is None else cores)
         self._page_bytes = os.sysconf("SC_PAGE_SIZE")
         self._tick_ns = NS // (ticks_per_second or os.sysconf("SC_CLK_TCK"))
         self._ours: dict[int, int] = {}  # when each was started, by its number
@@ -63,26 +56,18 @@ class System:
     def read(self) -> Reading:
         """What the counters say now; nothing but the time where there are none."""
         processes = self._processes()
+        every = {(pid, process.started): process for pid, process in processes.items()}
         return Reading(
             at_ns=time.monotonic_ns(),
-            used_ns=sum(process.ticks for process in processes.values()) * self._tick_ns
-            if processes
-            else None,
+            used_ns=sum(process.ticks for process in every.values()) * self._tick_ns if every else None,
             self_ns=time.process_time_ns(),
             cores=self._time_of_cores(),
             threads=dict(self._threads(processes)),
             mhz=self._mhz(),
             # One that has ended has none left, and did not give it back as a program does.
-            resident={
-                (pid, process.started): process.pages * self._page_bytes
-                for pid, process in processes.items()
-                if process.pages
-            },
-            faults={(pid, process.started): process.faults for pid, process in processes.items()},
-            system_ns={
-                (pid, process.started): process.system_ticks * self._tick_ns
-                for pid, process in processes.items()
-            },
+            resident={key: one.pages * self._page_bytes for key, one in every.items() if one.pages},
+            faults={key: one.faults for key, one in every.items()},
+            system_ns={key: one.system_ticks * self._tick_ns for key, one in every.items()},
             huge_pages=self._huge_pages(),
             throttles=self._throttles(),
         )
@@ -90,8 +75,7 @@ class System:
     def read_at_end(self, used_ns: int) -> Reading:
         """What the counters say once the program has ended, and with it its part of /proc.
 
-        Args:
-            used_ns: CPU time of the program and of all of its children that were waited for.
+        `used_ns` is the CPU time of the program and of all of its children that were waited for.
         """
         return Reading(
             at_ns=time.monotonic_ns(),
@@ -209,12 +193,6 @@ def _core(ticks: list[int]) -> Core | None:
         return None
     idle = ticks[3] + (ticks[4] if len(ticks) > 4 else 0)
     return Core(total=sum(ticks[:8]), idle=idle, steal=ticks[7] if len(ticks) > 7 else None)
-
-
-def _usable_cores() -> set[int]:
-    if hasattr(os, "sched_getaffinity"):
-        return os.sched_getaffinity(0)
-    return set(range(os.cpu_count() or 1))
 
 
 def _read(path: str) -> bytes:

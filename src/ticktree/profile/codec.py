@@ -105,11 +105,7 @@ _UNFINISHED = object()
 
 
 def loads(text: str, decoder: json.JSONDecoder) -> Any:
-    """Return the value in `text`, as `decoder` would if Python's stack were deep enough.
-
-    Raises:
-        json.JSONDecodeError: `text` is not JSON.
-    """
+    """Return the value in `text`, as `decoder` would if Python's stack were deep enough."""
     reader = _Reader(text, decoder)
     while True:
         value = reader.begun()

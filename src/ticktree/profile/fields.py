@@ -30,12 +30,7 @@ class Fields:
     """A JSON object that came from outside.
 
     Args:
-        value: what should be an object.
-        where: what it is, for messages.
         writers: the ids that it and what is in it name by their place in the list.
-
-    Raises:
-        ProfileError: `value` is not an object.
     """
 
     __slots__ = ("_fields", "where", "writers")
@@ -120,6 +115,18 @@ class Fields:
         """Yield the objects of a list, none where the field is absent."""
         for value in self.list(key):
             yield Fields(value, where or f"{self.where}: {key!r}", self.writers)
+
+    def table(
+        self, key: str, read: Callable[[Fields], tuple[Any, Any]], twice: str, where: str | None = None
+    ) -> dict[Any, Any]:
+        """Return the objects of a list as a table; `twice` is what is wrong where two have the same key."""
+        table: dict[Any, Any] = {}
+        for entry in self.each(key, where):
+            at, value = read(entry)
+            if at in table:
+                entry.fail(f"the same {twice} is there twice")
+            table[at] = value
+        return table
 
     def counts(self, key: str) -> dict[str, int]:
         """Return an object whose values are whole numbers."""

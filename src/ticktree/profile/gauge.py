@@ -26,13 +26,7 @@ from ticktree.profile.table import (
 
 @dataclass(frozen=True, slots=True)
 class Readings:
-    """A gauge's readings in one window of the run.
-
-    Attributes:
-        count: how many.
-        min: the smallest.
-        max: the largest.
-    """
+    """A gauge's readings in one window of the run."""
 
     count: int
     min: float

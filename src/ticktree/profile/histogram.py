@@ -71,11 +71,7 @@ def edges_of(bucket: int) -> tuple[float, float]:
 
 @dataclass(frozen=True, slots=True)
 class Histogram(Mergeable):
-    """Counts per bucket. Merges by adding; the empty histogram is the identity.
-
-    Attributes:
-        buckets: count of each bucket that is not empty.
-    """
+    """Counts per bucket. Merges by adding; the empty histogram is the identity."""
 
     buckets: Mapping[int, int] = stored(counts, factory=dict)
 
@@ -96,10 +92,7 @@ class Histogram(Mergeable):
     def quantile(self, q: float, low: float, high: float) -> float | None:
         """Return the smallest value that at least the share `q` of all values do not exceed; None when empty.
 
-        Args:
-            q: from 0 to 1.
-            low: the smallest value counted; what is returned is never below it.
-            high: the largest value counted; what is returned is never above it.
+        `low` and `high` are the smallest and the largest value counted; what is returned is within them.
         """
         count = self.count
         if not count:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any
@@ -25,6 +25,7 @@ from ticktree.profile.table import (
     listed,
     members,
     nested,
+    of_values,
     same,
     smallest,
     stored,
@@ -134,7 +135,6 @@ class FirstTicks(Stored):
     Attributes:
         started_wall_ns: wall-clock time of the first tick, since the epoch.
         writer: which stack of which process it was.
-        durations_ns: duration of each tick.
     """
 
     started_wall_ns: int = stored(None, WHOLE)
@@ -147,7 +147,6 @@ class WorstTick(Stored):
     """A tick that took long, and where its time went.
 
     Attributes:
-        duration_ns: how long it took.
         writer: which stack of which process it was.
         tick: its number in that writer's loop, from 0.
         started_ns: when it began, since the run began.
@@ -237,8 +236,7 @@ _RATES = Codec(lambda hz, _: meta.one_or_list(map(float, hz)), _rates)
 _OR_NULL = Codec(lambda count, _: count, lambda fields, key: fields.whole_or_none(key) or 0)
 
 
-def _worst(_: Sequence[Loop], values: Sequence[tuple[WorstTick, ...]]) -> tuple[WorstTick, ...]:
-    return worst_of(chain.from_iterable(values))
+_WORST = of_values(lambda values: worst_of(chain.from_iterable(values)))
 
 
 # A loop without ticks lacks nothing, so that it changes nothing.
@@ -286,7 +284,7 @@ class Loop(Mergeable):
     warmup_ticks: int = stored(add, WHOLE, least=0, default=0)
     stats: Stats = stored(whole, nested(Stats), key="steady", factory=Stats)
     busy_ns: int = stored(add, WHOLE, least=0, default=0)
-    worst: tuple[WorstTick, ...] = stored(_worst, listed(WorstTick), default=())
+    worst: tuple[WorstTick, ...] = stored(_WORST, listed(WorstTick), default=())
     lateness: Lateness | None = stored(whole, nested(Lateness), optional=True, default=None)
     jitter: Jitter | None = stored(whole, nested(Jitter), optional=True, default=None)
     first_ticks: FirstTicks | None = stored(smallest, nested(FirstTicks), optional=True, default=None)

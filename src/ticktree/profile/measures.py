@@ -32,13 +32,7 @@ class Work(Mergeable):
 
 @dataclass(frozen=True, slots=True)
 class Cpu(Mergeable):
-    """Thread CPU time of the calls that were sampled for it.
-
-    Attributes:
-        samples: calls that were sampled.
-        cpu_ns: CPU time they used.
-        wall_ns: wall time they took.
-    """
+    """Thread CPU time of the calls that were sampled for it."""
 
     samples: int = stored(add, WHOLE, least=0)
     cpu_ns: int = stored(add, WHOLE, least=0)
@@ -144,14 +138,7 @@ class Wakes(Mergeable):
 
 @dataclass(frozen=True, slots=True)
 class Rates:
-    """Work against time, of all calls together. None where there was no such work, or no time.
-
-    Attributes:
-        bytes_per_s: bytes per second.
-        flops_per_s: floating-point operations a second.
-        items_per_s: items a second.
-        ns_per_item: what one item cost, in nanoseconds.
-    """
+    """Work against time, of all calls together. None where there was no such work, or no time."""
 
     bytes_per_s: float | None = None
     flops_per_s: float | None = None

@@ -35,6 +35,7 @@ from ticktree.profile.table import (
     merged_fields,
     nested,
     object_of,
+    of_values,
     same,
     smallest,
     stored,
@@ -45,7 +46,7 @@ from ticktree.profile.table import (
 MAX_DEPTH = 1000
 
 
-def _runs(_: Sequence[Node], values: Sequence[Mapping[str, tuple[int, int]]]) -> dict[str, tuple[int, int]]:
+def _runs(values: Sequence[Mapping[str, tuple[int, int]]]) -> dict[str, tuple[int, int]]:
     found: dict[str, tuple[int, int]] = {}
     for runs in values:
         for run, (count, sum_ns) in runs.items():
@@ -110,7 +111,9 @@ class Node(Mergeable):
     windows: Windows = stored(_WINDOWS, nested(Windows), optional=True, factory=Windows)
     raised: int = stored(add, WHOLE, optional=True, least=0, default=0)
     call_sites: Mapping[CallSite, int] = stored(counts, json.CALL_SITES, optional=True, factory=dict)
-    per_run: Mapping[str, tuple[int, int]] = stored(_runs, json.PER_RUN, optional=True, factory=dict)
+    per_run: Mapping[str, tuple[int, int]] = stored(
+        of_values(_runs), json.PER_RUN, optional=True, factory=dict
+    )
     by_writer: Mapping[str, Share] = stored(_SHARES, json.SHARES, optional=True, factory=dict)
     wakers: Mapping[Waker, Wakes] = stored(by_key, json.WAKERS, key="woken_by", optional=True, factory=dict)
     work: Work | None = stored(whole, nested(Work), optional=True, default=None)

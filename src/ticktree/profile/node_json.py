@@ -35,13 +35,7 @@ def _write_call_sites(sites: Mapping[CallSite, int], numbers: Mapping[str, int])
 
 
 def _call_sites(fields: Fields, key: str) -> dict[CallSite, int]:
-    sites: dict[CallSite, int] = {}
-    for entry in fields.each(key):
-        site = part_from(CallSite, entry)
-        if site in sites:
-            entry.fail("the same line is there twice")
-        sites[site] = entry.whole("count")
-    return sites
+    return fields.table(key, lambda entry: (part_from(CallSite, entry), entry.whole("count")), "line")
 
 
 def _per_run(fields: Fields, key: str) -> dict[str, tuple[int, int]]:
@@ -88,13 +82,11 @@ def _write_wakers(wakers: Mapping[Waker, Wakes], numbers: Mapping[str, int]) -> 
 
 
 def _wakers(fields: Fields, key: str) -> dict[Waker, Wakes]:
-    wakers: dict[Waker, Wakes] = {}
-    for entry in fields.each(key):
-        waker = Waker(entry.text("channel"), entry.writer("writer"), entry.writer("by"), entry.text("path"))
-        if waker in wakers:
-            entry.fail("the same waker is there twice")
-        wakers[waker] = part_from(Wakes, entry)
-    return wakers
+    def read(entry: Fields) -> tuple[Waker, Wakes]:
+        channel, writer, by = entry.text("channel"), entry.writer("writer"), entry.writer("by")
+        return Waker(channel, writer, by, entry.text("path")), part_from(Wakes, entry)
+
+    return fields.table(key, read, "waker")
 
 
 def _as_lists(runs: Mapping[str, Any], _: Mapping[str, int]) -> Object:

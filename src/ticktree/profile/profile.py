@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,6 +24,7 @@ from ticktree.profile.table import (
     merge,
     nested,
     object_of,
+    of_values,
     part_from,
     stored,
     whole,
@@ -31,10 +32,6 @@ from ticktree.profile.table import (
 from ticktree.profile.writer import CriticalPlace, Writer
 
 ROOT_NAME = "root"
-
-
-def _metadata(_: Sequence[Profile], values: Sequence[Metadata]) -> Metadata:
-    return meta.merged(*values)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +56,7 @@ class Profile(Mergeable):
     root: Node = stored(whole, json.TREE, key="tree", factory=lambda: Node(name=ROOT_NAME))
     loops: Mapping[str, Loop] = stored(by_key, json.LOOPS, factory=dict)
     gauges: Mapping[str, Gauge] = stored(by_key, json.GAUGES, factory=dict)
-    metadata: Metadata = stored(_metadata, json.METADATA, factory=dict)
+    metadata: Metadata = stored(of_values(lambda values: meta.merged(*values)), json.METADATA, factory=dict)
     losses: Mapping[str, int] = stored(counts, COUNTS, factory=dict)
     writers: Mapping[str, Writer] = stored(by_key, json.WRITERS, optional=True, factory=dict)
     critical: Mapping[CriticalPlace, int] = stored(

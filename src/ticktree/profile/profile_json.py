@@ -134,13 +134,10 @@ def _write_critical(critical: Mapping[CriticalPlace, int], numbers: Mapping[str,
 
 
 def _critical(fields: Fields, key: str) -> dict[CriticalPlace, int]:
-    critical: dict[CriticalPlace, int] = {}
-    for entry in fields.each(key, "critical path"):
-        place = CriticalPlace(entry.writer("writer"), entry.text("path"))
-        if place in critical:
-            entry.fail("the same place is there twice")
-        critical[place] = entry.whole("ns")
-    return critical
+    def read(entry: Fields) -> tuple[CriticalPlace, int]:
+        return CriticalPlace(entry.writer("writer"), entry.text("path")), entry.whole("ns")
+
+    return fields.table(key, read, "place", "critical path")
 
 
 TREE = Codec(_write_tree, _tree)

@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from ticktree.profile.machine import threads
 from ticktree.profile.metadata import Metadata, Value, ordered
 from ticktree.profile.profile import Profile
-from ticktree.profile.stats import Stats
 
 STATISTICS = ("mean", "p50", "p90", "p99", "max")
 # A fact of a run that its gauges know.
@@ -80,15 +79,9 @@ class Remembered:
 
 
 def remembered(profile: Profile, run_id: str, folder: str, started_ns: int) -> Remembered:
-    """Return what is kept of a run.
-
-    Args:
-        profile: of the whole run.
-        run_id: the run's own.
-        folder: the name of its directory.
-        started_ns: when it began, in wall-clock nanoseconds since 1970.
-    """
-    facts = {**_one_each(profile.metadata), **_threads(profile)}
+    """Return what is kept of a run, for the other fields see `Remembered`."""
+    facts = _one_each(profile.metadata)
+    facts |= {f"{_THREADS}{library}": count for library, count in threads(profile.gauges).items()}
     whole_ns = profile.root.total_ns
     measures = {}
     for path, _, node in profile.root.walk():
@@ -96,13 +89,9 @@ def remembered(profile: Profile, run_id: str, folder: str, started_ns: int) -> R
         stats = node.steady if loop is None else loop.stats
         if path and stats.count:
             share = node.total_ns / whole_ns if whole_ns > 0 else 0.0
-            measures[path] = _measure(stats, share, loop is not None)
+            kept = (stats.p50_ns, stats.p90_ns, stats.p99_ns, stats.max_ns)
+            measures[path] = Measure(stats.count, stats.sum_ns, *kept, share, loop is not None)
     return Remembered(run_id, folder, started_ns, facts, measures)
-
-
-def _measure(stats: Stats, share: float, is_loop: bool) -> Measure:
-    kept = (stats.p50_ns, stats.p90_ns, stats.p99_ns, stats.max_ns)
-    return Measure(stats.count, stats.sum_ns, *kept, share, is_loop)
 
 
 def _one_each(metadata: Metadata) -> dict[str, Value]:
@@ -113,7 +102,3 @@ def _one_each(metadata: Metadata) -> dict[str, Value]:
         if every:
             facts[key] = every[0] if len(every) == 1 else ", ".join(map(str, every))
     return facts
-
-
-def _threads(profile: Profile) -> dict[str, Value]:
-    return {f"{_THREADS}{library}": count for library, count in threads(profile.gauges).items()}

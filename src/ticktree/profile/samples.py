@@ -7,7 +7,7 @@ the next, on average; that time grows where sampling would cost too much, so tha
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Any, NamedTuple
@@ -75,7 +75,6 @@ class Weight(Mergeable):
     """How often a stack was sampled.
 
     Attributes:
-        count: samples.
         ns: of the time that they represent.
     """
 
@@ -140,7 +139,6 @@ class Samples(Mergeable):
     """All samples of a run.
 
     Attributes:
-        stacks: how often each was sampled.
         dropped: samples that were taken and are not in it, by cause: one of `DROPS`.
         late: how many times the sampler looked late, because all cores were busy: it sees too many waits then.
         looks: how many times it looked.
@@ -165,18 +163,17 @@ class Samples(Mergeable):
 
     def by_path(self) -> dict[str, dict[SampledStack, Weight]]:
         """Return the stacks of each node, those of threads in no account left out."""
-        found: dict[str, dict[SampledStack, Weight]] = defaultdict(dict)
-        for stack, weight in self.stacks.items():
-            if not stack.thread:
-                found[stack.path][stack] = weight
-        return dict(found)
+        return self._grouped(lambda stack: None if stack.thread else stack.path)
 
     def apart(self) -> dict[str, dict[SampledStack, Weight]]:
         """Return the stacks of threads that are in no account, by what the threads are called."""
+        return self._grouped(lambda stack: stack.thread or None)
+
+    def _grouped(self, by: Callable[[SampledStack], str | None]) -> dict[str, dict[SampledStack, Weight]]:
         found: dict[str, dict[SampledStack, Weight]] = defaultdict(dict)
         for stack, weight in self.stacks.items():
-            if stack.thread:
-                found[stack.thread][stack] = weight
+            if (key := by(stack)) is not None:
+                found[key][stack] = weight
         return dict(found)
 
     def problems_in(self, known: Collection[str]) -> Iterator[str]:

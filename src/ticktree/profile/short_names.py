@@ -58,11 +58,7 @@ _BEGUN_WORD = re.compile(r"[\[({]?[\w.]*\Z")
 
 
 class ShortNames:
-    """The short names of a tree; other names, and those of other trees, are as they are.
-
-    Args:
-        root: of the tree; None for none.
-    """
+    """The short names of a tree; other names, and those of other trees, are as they are."""
 
     def __init__(self, root: Node | None = None) -> None:
         self._short: dict[str, str] = {}

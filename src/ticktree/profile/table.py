@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields
-from functools import partial
+from functools import cache
 from operator import attrgetter
 from typing import Any, Self, TypeVar
 
@@ -32,7 +32,7 @@ class FieldColumn:
         key: under which it is there.
         optional: whether it is absent there where it has its default.
         least: what a number must be at least; None where there is no such bound.
-        default: makes its default.
+        default: its default; `MISSING` where it has none.
     """
 
     name: str
@@ -41,7 +41,7 @@ class FieldColumn:
     key: str
     optional: bool
     least: int | None
-    default: Callable[[], Any]
+    default: Any
 
 
 def stored(
@@ -54,43 +54,22 @@ def stored(
     default: Any = MISSING,
     factory: Any = MISSING,
 ) -> Any:
-    """Declare a field of a table; see `FieldColumn`.
-
-    Args:
-        merge: how it merges.
-        json: how JSON has it.
-        key: under which, if not the field's name.
-        optional: whether JSON does not have it where it has its default.
-        least: what it must be at least.
-        default: the default, as of `dataclasses.field`.
-        factory: makes one.
-    """
+    """Declare a field of a table; see `FieldColumn`."""
     column = {"merge": merge, "json": json, "key": key, "optional": optional, "least": least}
     return field(default=default, default_factory=factory, metadata={_COLUMN: column})
 
 
-_TABLES: dict[type[Any], tuple[FieldColumn, ...]] = {}
-
-
+@cache
 def columns(kind: type[Any]) -> tuple[FieldColumn, ...]:
     """Return the table of a class."""
-    if kind not in _TABLES:
-        _TABLES[kind] = tuple(_columns(kind))
-    return _TABLES[kind]
-
-
-def _columns(kind: type[Any]) -> Iterator[FieldColumn]:
+    table = []
     for each in fields(kind):
         column = each.metadata.get(_COLUMN)
         if column is not None:
-            make: Any = each.default_factory
-            if each.default is not MISSING:
-                make = partial(_itself, each.default)
-            yield FieldColumn(name=each.name, default=make, **{**column, "key": column["key"] or each.name})
-
-
-def _itself(value: Any) -> Any:
-    return value
+            default = each.default if each.default_factory is MISSING else each.default_factory()
+            key = column["key"] or each.name
+            table.append(FieldColumn(name=each.name, default=default, **{**column, "key": key}))
+    return tuple(table)
 
 
 class Stored:
@@ -143,13 +122,7 @@ def merge(parts: Iterable[Part]) -> Part:
 
 
 def merged_fields(kind: type[Mergeable], parts: Sequence[Any], **given: Any) -> dict[str, Any]:
-    """Return the fields of the merged part.
-
-    Args:
-        kind: its class.
-        parts: one part or more: of that class, or what has its fields.
-        given: fields that are known, and are not merged.
-    """
+    """Return the fields of the merge of parts of a class, or of what has its fields; those `given` are not merged."""
     table = [(each.name, each.merge) for each in columns(kind) if each.merge and each.name not in given]
     # All fields of a part at once: one by one, getting them would take as long as merging them.
     rows = map(attrgetter(*(name for name, _ in table)), parts)
@@ -159,40 +132,9 @@ def merged_fields(kind: type[Mergeable], parts: Sequence[Any], **given: Any) -> 
     return given
 
 
-def add(_: Sequence[Any], values: Sequence[Any]) -> Any:
-    """Their sum."""
-    return sum(values)
-
-
-def add_known(_: Sequence[Any], values: Sequence[Any]) -> Any:
-    """The sum of those that were measured; None, never 0, where none was."""
-    known = [value for value in values if value is not None]
-    return sum(known) if known else None
-
-
-def smallest(_: Sequence[Any], values: Sequence[Any]) -> Any:
-    """The smallest of those that were measured."""
-    return min((value for value in values if value is not None), default=None)
-
-
-def largest(_: Sequence[Any], values: Sequence[Any]) -> Any:
-    """The largest of those that were measured."""
-    return max((value for value in values if value is not None), default=None)
-
-
-def any_of(_: Sequence[Any], values: Sequence[Any]) -> bool:
-    """Whether it is so of one."""
-    return any(values)
-
-
-def all_of(_: Sequence[Any], values: Sequence[Any]) -> bool:
-    """Whether it is so of all."""
-    return all(values)
-
-
-def members(_: Sequence[Any], values: Sequence[Any]) -> frozenset[Any]:
-    """The union of sets."""
-    return frozenset().union(*values)
+def of_values(merge_by: Callable[[Sequence[Any]], Any]) -> Rule:
+    """Return a rule for which only the values count, not what else their parts have."""
+    return lambda _, values: merge_by(values)
 
 
 def same(parts: Sequence[Any], values: Sequence[Any]) -> Any:
@@ -205,19 +147,9 @@ def same(parts: Sequence[Any], values: Sequence[Any]) -> Any:
     return first
 
 
-def whole(_: Sequence[Any], values: Sequence[Any]) -> Any:
-    """The merge of those that were measured; None where none was."""
-    return present(*values)
-
-
-def counts(_: Sequence[Any], values: Sequence[Any]) -> dict[Any, int]:
-    """The union of counted sets."""
-    return sums_of(values)
-
-
-def by_key(_: Sequence[Any], values: Sequence[Any]) -> dict[Any, Any]:
-    """The union of tables of parts, those of one key merged."""
-    return union_of(values)
+def _known(values: Iterable[Any]) -> list[Any]:
+    """Return what was measured."""
+    return [value for value in values if value is not None]
 
 
 def where_known(is_known: Callable[[Any], bool], rule: Rule, unknown: Any = None) -> Rule:
@@ -227,7 +159,7 @@ def where_known(is_known: Callable[[Any], bool], rule: Rule, unknown: Any = None
 
 def present(*parts: Part | None) -> Part | None:
     """Return the merge of the parts that were measured; None, never 0, when none was."""
-    known = [part for part in parts if part is not None]
+    known = _known(parts)
     return merge(known) if known else None
 
 
@@ -249,18 +181,23 @@ def sums_of(tables: Iterable[Mapping[Key, int]]) -> dict[Key, int]:
     return result
 
 
-def object_of(part: Stored, numbers: Mapping[str, int]) -> Object:
-    """Return a part as JSON has it.
+add, any_of, all_of = of_values(sum), of_values(any), of_values(all)
+members = of_values(lambda values: frozenset().union(*values))
+counts, by_key = of_values(sums_of), of_values(union_of)
+# Of those that were measured; None, never 0, where none was.
+add_known = of_values(lambda values: sum(known) if (known := _known(values)) else None)
+smallest = of_values(lambda values: min(_known(values), default=None))
+largest = of_values(lambda values: max(_known(values), default=None))
+whole = of_values(lambda values: present(*values))
 
-    Args:
-        part: what is written.
-        numbers: what writers are named by, by their ids.
-    """
+
+def object_of(part: Stored, numbers: Mapping[str, int]) -> Object:
+    """Return a part as JSON has it."""
     written: Object = {}
     for column in columns(type(part)):
         if column.json is not None:
             value = getattr(part, column.name)
-            if not (column.optional and value == column.default()):
+            if not (column.optional and value == column.default):
                 written[column.key] = column.json.write(value, numbers)
     return part.derived(written)
 

@@ -29,11 +29,8 @@ class Lane(NamedTuple):
 
     Attributes:
         process: What tells the process from every other of the run, as in `Writer.id`.
-        pid: Its number.
-        process_name: As in `Writer`.
         role: Of the process, by the program's own word; else "".
         thread_id: As the kernel numbers threads; 0 for all that are past the cap of lanes.
-        thread_name: As the program calls it.
         number: 0 for what the thread itself calls; 1, 2, ... for its tasks, so many of which were open at once.
     """
 
@@ -61,7 +58,6 @@ class CalledNode(NamedTuple):
     """What was called.
 
     Attributes:
-        path: The node's.
         wait: Whether it waits, by the program's own word.
         tick: Whether its calls are ticks of a loop.
         recorded: Whether its durations were measured elsewhere and handed over: all that is known is that they had
@@ -94,10 +90,7 @@ class Timeline:
     """The calls of one run, in the order they began; of those that began together, outer ones first.
 
     Attributes:
-        lanes: Where calls were made.
-        spots: What was called.
         start_ns: When each call began, since the run did.
-        duration_ns: How long it took.
         spot: What it called, as an index of `spots`.
         lane: Where it was made, as an index of `lanes`.
         overwritten: Calls that were recorded before these and are not kept.

@@ -45,12 +45,7 @@ PROFILE = "profile.json"
 
 
 class RunFiles:
-    """The directory of one run and its memory files.
-
-    Attributes:
-        path: The absolute path of the directory.
-        manifest: The facts in its `run.json`.
-    """
+    """The directory of one run and its memory files."""
 
     def __init__(self, path: Path, manifest: Manifest) -> None:
         self.path = path
@@ -203,14 +198,6 @@ class RunFiles:
         """
         return [*memory_files(self.memory_dir), *memory_files(self.path)]
 
-    def keep_image(self, name: str, image: bytes) -> None:
-        """Save the records of a process in private memory, at its end, among the memory files.
-
-        Raises:
-            OSError: The directory cannot be written.
-        """
-        self.write(name, image)
-
     def is_finished(self) -> bool:
         """Return whether the profile on disk is final: the run has no memory left, or none that we may read."""
         return not os.access(self.memory_dir, os.R_OK | os.X_OK)
@@ -254,9 +241,6 @@ class RunFiles:
 
         Args:
             exit_status: Its exit status, as in Python: negative for a signal.
-
-        Raises:
-            OSError: The directory cannot be written.
         """
         now = time.clock_gettime_ns(time.CLOCK_MONOTONIC)
         self.manifest = self.manifest._replace(program_ended_ns=now)
@@ -265,11 +249,7 @@ class RunFiles:
     def write(self, name: str, data: bytes, *, folder: str = "", durable: bool = False) -> None:
         """Write a file in the run's directory, or a folder there, atomically: readers find the old or the new one.
 
-        Args:
-            name: Name of the file.
-            data: The file's content.
-            folder: Folder in the run's directory; made if it is missing.
-            durable: Whether it survives a crash of the machine.
+        A missing folder is made. A durable file survives a crash of the machine.
 
         Raises:
             OSError: The file cannot be written.
@@ -326,11 +306,7 @@ class RunFiles:
 
 
 def read_manifest(folder: Path, dir_fd: int | None = None) -> Manifest:
-    """Return the manifest in a directory's `run.json`.
-
-    Args:
-        folder: The directory.
-        dir_fd: The directory that `folder` is relative to; links are then not followed.
+    """Return the manifest in a directory's `run.json`; with a `dir_fd`, links are not followed.
 
     Raises:
         FileError: The file cannot be read, or is not valid.
@@ -342,12 +318,7 @@ def read_manifest(folder: Path, dir_fd: int | None = None) -> Manifest:
 
 
 def no_run_in(out: Path, name: str | None = None) -> str:
-    """Return the message for a user who looks for runs where there are none.
-
-    Args:
-        out: The directory of runs.
-        name: The name of the runs; None for any.
-    """
+    """Return the message for a user who looks for runs where there are none."""
     called = "" if name is None else f" called {name}"
     # The first run makes the default directory; another one was probably mistyped.
     hint = "" if Path(out) == DEFAULT_OUT or Path(out).is_dir() else ", which is no directory"

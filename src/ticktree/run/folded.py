@@ -44,9 +44,7 @@ class Folded:
 
     Attributes:
         profile: The profile of all its processes, without wake edges, which only the whole run can place.
-        files: The process of each file, by the file's name.
         places: The location of each node, by process and reference.
-        loose: Wake edges.
         longest: The longest critical path so far.
         version: Version of the file it was read from; None if there is none.
     """
@@ -101,11 +99,7 @@ class Folded:
 
     @classmethod
     def from_text(cls, text: str, version: Version | None = None) -> Folded:
-        """Return the folded part in a text that `to_text` wrote.
-
-        Raises:
-            FileError: The text is not valid.
-        """
+        """Return the folded part in a text that `to_text` wrote."""
         with understood(FOLDED):
             fields: dict[str, Any] = json_in(text)
             if fields["format"] != FORMAT:
@@ -130,11 +124,7 @@ class Folded:
 
 
 def read_folded(folder: Path, known: Folded | None = None) -> Folded:
-    """Return the folded part of the run in `folder`; an empty one if there is no file.
-
-    Args:
-        folder: The run's directory.
-        known: The result of the last call: returned if the file has not changed.
+    """Return the folded part of the run in `folder`: empty if there is no file, `known` if that has not changed.
 
     Raises:
         FileError: The file cannot be read, or is not valid.
@@ -177,7 +167,6 @@ class Gathered:
         images: The readable memory files, by path.
         errors: The errors of the others.
         folded: The folded part.
-        unbegun: Files without any record yet.
     """
 
     images: dict[Path, Image] = field(default_factory=dict)
@@ -198,10 +187,6 @@ def gather(run: RunFiles, read: Callable[[Path], Image] = Image.of_file) -> Gath
 
     A file is deleted only after `folded.json` names it. So the result is complete if `folded.json` is the same before
     and after; if it is not, the files that it names by now are left out of the images.
-
-    Args:
-        run: The run.
-        read: Reads one file.
     """
     gathered = Gathered()
 

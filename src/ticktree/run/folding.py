@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from ticktree.files.owner import dead_among
 from ticktree.run.directory import RunFiles
-from ticktree.run.memory import memory_files, open_lock, writer_of
+from ticktree.run.memory import memory_files, open_lock, size_of, writer_of
 from ticktree.run.naming import FOLDED
 from ticktree.run.room import require_room
 
@@ -49,15 +49,7 @@ def fold_if_many(run: RunFiles) -> int:
 
 
 def fold_finished(run: RunFiles) -> int:
-    """Fold the files of all processes of a run that have ended, unless another process is folding.
-
-    Returns:
-        The number of folded files.
-
-    Raises:
-        TicktreeError: The records cannot be read; no file has changed.
-        OSError: The folded part cannot be written; no file has changed.
-    """
+    """Fold the files of all processes of a run that have ended, unless another process is folding."""
     with _lock(run.memory_dir) as is_ours:
         return _fold(run) if is_ours else 0
 
@@ -138,14 +130,7 @@ def _is_settled(run: RunFiles, image: Image, places: NodeLocations) -> bool:
 
 
 def _are_many(files: list[Path]) -> bool:
-    return len(files) > MANY_FILES or sum(map(_size, files)) > MANY_BYTES
-
-
-def _size(file: Path) -> int:
-    try:
-        return file.stat().st_size
-    except OSError:  # another process folds
-        return 0
+    return len(files) > MANY_FILES or sum(map(size_of, files)) > MANY_BYTES
 
 
 def _finished(run: RunFiles, files: Sequence[Path]) -> list[Path]:

@@ -37,8 +37,6 @@ class SoFar:
     """What arrived from a run before its end.
 
     Attributes:
-        host: The run's machine.
-        ranks: The run's ranks.
         ticks: Number of ticks in the last profile, at least; 0 if none has arrived.
         at_ns: When it arrived, in nanoseconds since 1970 by the clock of this machine.
         too_large: Size in bytes of a profile that was too large to send; 0 if none was.
@@ -52,11 +50,7 @@ class SoFar:
 
 
 def expect(run: RunFiles, count: int) -> None:
-    """Record how many other runs there are.
-
-    Raises:
-        OSError: The directory cannot be written.
-    """
+    """Record how many other runs there are."""
     _write(run, _EXPECTED, f"{count}\n".encode())
 
 
@@ -71,31 +65,19 @@ def gathered(run: Path) -> Sequence[Path]:
 
 
 def keep(run: RunFiles, run_id: str, profile: bytes) -> None:
-    """Keep the whole profile of another run, as gzipped JSON.
-
-    Raises:
-        OSError: The directory cannot be written.
-    """
+    """Keep the whole profile of another run, as gzipped JSON."""
     name = _file_name(run_id)
     _write(run, f"{name}{_ENDING}", profile)
     run.remove([f"{name}{_SO_FAR}{_ENDING}"], folder=JOB)
 
 
 def keep_so_far(run: RunFiles, run_id: str, profile: bytes) -> None:
-    """Keep the profile so far of another run, as gzipped JSON, in place of the previous one.
-
-    Raises:
-        OSError: The directory cannot be written.
-    """
+    """Keep the profile so far of another run, as gzipped JSON, in place of the previous one."""
     _write(run, f"{_file_name(run_id)}{_SO_FAR}{_ENDING}", profile)
 
 
 def note_so_far(run: RunFiles, runs: Mapping[str, SoFar]) -> None:
-    """Record what has arrived so far, by the id of the run.
-
-    Raises:
-        OSError: The directory cannot be written.
-    """
+    """Record what has arrived so far, by the id of the run."""
     _write(run, _INDEX, json.dumps({run_id: asdict(so_far) for run_id, so_far in runs.items()}).encode())
 
 

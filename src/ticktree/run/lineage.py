@@ -8,10 +8,11 @@ nearest ancestor that records is the parent, and its node is unknown: 0.
 from __future__ import annotations
 
 import os
-from pathlib import Path
+from itertools import takewhile
 
-from ticktree.files.owner import Owner, start_of
+from ticktree.files.owner import Owner, parent_of, start_of
 from ticktree.run.directory import RunFiles
+from ticktree.run.memory import ProcessKey
 
 _MOST_ANCESTORS = 64
 
@@ -31,7 +32,7 @@ def parent_of_process(run: RunFiles) -> str | None:
             return f"{ancestor}:0"
         if pid <= 1 or _is(owner, pid):
             break
-        pid = _parent_of(pid)
+        pid = parent_of(pid)
     return f"{owner.pid}-{owner.started}-1:0"
 
 
@@ -41,19 +42,7 @@ def _is(owner: Owner, pid: int) -> bool:
 
 def _latest_program(run: RunFiles, pid: int) -> str | None:
     """Return PID-START-INCARNATION of a process's current program, if it is recorded."""
-    start = start_of(pid)
-    incarnation = 0
-    names = (f"{pid}-{start}.tt", *(f"{pid}-{start}-{at}.tt" for at in range(2, _MOST_ANCESTORS)))
-    for name in names:
-        if not (run.memory_dir / name).exists():
-            break
-        incarnation += 1
-    return f"{pid}-{start}-{incarnation}" if incarnation else None
-
-
-def _parent_of(pid: int) -> int:
-    try:
-        stat = Path(f"/proc/{pid}/stat").read_bytes()
-    except OSError:
-        return 0
-    return int(stat[stat.rindex(b")") + 2 :].split()[1])
+    start = start_of(pid) or 0
+    programs = (ProcessKey(pid, start, at) for at in range(1, _MOST_ANCESTORS))
+    recorded = [*takewhile(lambda program: (run.memory_dir / f"{program}.tt").exists(), programs)]
+    return f"{pid}-{start}-{len(recorded)}" if recorded else None

@@ -18,7 +18,7 @@ from ticktree.files.guarded import MOST_OF_FACTS, FileError, read_bytes
 from ticktree.run.naming import NOT_INSTRUMENTED, WITHOUT_ROOM
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from ticktree.profile import Profile
     from ticktree.run.directory import RunFiles
@@ -31,36 +31,40 @@ _MOST = 1000
 
 
 def note_instrument_loss(run: RunFiles, library: str, sentence: str) -> None:
-    """Note that part of a library is not recorded.
-
-    Args:
-        run: The run.
-        library: Its name, as after `--instrument`.
-        sentence: One line that says what is not recorded and why.
+    """Note in one line that part of a library, named as after `--instrument`, is not recorded, and why.
 
     Raises:
         OSError: The file cannot be written.
         TicktreeError: The run's directory was replaced.
     """
-    line = f"{json.dumps([library, sentence])}\n".encode()
+    _note(run, NOT_INSTRUMENTED, json.dumps([library, sentence]))
+
+
+def _note(run: RunFiles, name: str, text: str) -> None:
+    """Append a line to a file of the run, unless it is there: a thousand workers import the same library."""
+    line = f"{text}\n".encode()
     flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
     with run.opened() as at:
-        fd = os.open(NOT_INSTRUMENTED, flags, 0o666, dir_fd=at)
+        fd = os.open(name, flags, 0o666, dir_fd=at)
         with os.fdopen(fd, "r+b", buffering=0) as file:
-            if line not in file.read(MOST_OF_FACTS):  # a thousand workers import the same library
+            if line not in file.read(MOST_OF_FACTS).splitlines(keepends=True):
                 file.write(line)
+
+
+def _noted(run: RunFiles, name: str) -> list[str]:
+    try:
+        content = read_bytes(run.path / name, MOST_OF_FACTS, follow=False)
+    except FileError:
+        return []
+    return content.decode(errors="replace").splitlines()
 
 
 def read_instrument_losses(run: RunFiles) -> Profile:
     """Return the noted losses as a profile with losses and metadata."""
     from ticktree.profile import Profile
 
-    try:
-        content = read_bytes(run.path / NOT_INSTRUMENTED, MOST_OF_FACTS, follow=False)
-    except FileError:
-        return Profile()
     facts: dict[str, set[str]] = {}
-    for line in dict.fromkeys(content.decode(errors="replace").splitlines()[:_MOST]):
+    for line in dict.fromkeys(_noted(run, NOT_INSTRUMENTED)[:_MOST]):
         try:
             library, sentence = json.loads(line)
         except ValueError:
@@ -74,23 +78,21 @@ def read_instrument_losses(run: RunFiles) -> Profile:
 
 def instrument_losses(profile: Profile) -> Sequence[str]:
     """Return one sentence per module that is not instrumented, sorted by library."""
-    return [
-        str(sentence)
-        for key, sentences in sorted(profile.metadata.items())
-        if key.startswith(_FACT)
-        for sentence in sorted(map(str, sentences))
-    ]
+    return [sentence for sentences in _by_library(profile) for sentence in sentences]
 
 
 def summarize_instrument_losses(profile: Profile) -> Sequence[str]:
     """Return the lines to print when the program ends, one per library."""
-    lines = []
+    return [
+        f"{first}; {len(others)} more: ticktree doctor" if others else first
+        for first, *others in _by_library(profile)
+    ]
+
+
+def _by_library(profile: Profile) -> Iterator[list[str]]:
     for key, sentences in sorted(profile.metadata.items()):
         if key.startswith(_FACT):
-            first, *others = sorted(map(str, sentences))
-            more = f"; {len(others)} more: ticktree doctor" if others else ""
-            lines.append(first + more)
-    return lines
+            yield sorted(map(str, sentences))
 
 
 # Processes that found no room for a memory file: unless they save their records at their end, these are lost.
@@ -104,37 +106,18 @@ LOSS = "processes_without_room"
 
 
 def note_without_room(run: RunFiles, name: str) -> None:
-    """Note that a process of a run has no memory file.
-
-    Args:
-        run: The run.
-        name: The name that the file would have.
+    """Note that a process of a run has no memory file, by the name that it would have.
 
     Raises:
         OSError: The disk has no room either.
         TicktreeError: The run's directory was replaced.
     """
-    flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
-    with run.opened() as at:
-        fd = os.open(WITHOUT_ROOM, flags, 0o666, dir_fd=at)
-        try:
-            os.write(fd, f"{name}\n".encode())
-        finally:
-            os.close(fd)
+    _note(run, WITHOUT_ROOM, name)
 
 
 def count_without_room(run: RunFiles, known: Container[str]) -> int:
-    """Return how many processes of a run found no room and have not saved their records.
-
-    Args:
-        run: The run.
-        known: The names of the memory files that exist or have been folded.
-    """
-    try:
-        content = read_bytes(run.path / WITHOUT_ROOM, MOST_OF_FACTS, follow=False)
-    except FileError:
-        return 0
-    return sum(name not in known for name in set(content.decode(errors="replace").splitlines()))
+    """Return how many processes found no room, and whose file is not among the known ones: existing or folded."""
+    return sum(name not in known for name in set(_noted(run, WITHOUT_ROOM)))
 
 
 def say_without_room(run: RunFiles, profile: Profile) -> str | None:

@@ -26,12 +26,10 @@ class Manifest(NamedTuple):
         started_ns: Wall-clock nanoseconds since 1970 when the run was created.
         began_ns: The same instant on CLOCK_MONOTONIC; windows and worst ticks count from it.
         argv: The program's command line, script or `-m` first.
-        cwd: The working directory in which it was started.
         directory: The run's directory when it was created, for processes that find only the memory.
         owner: The process that finishes the run: its supervisor, or the program itself.
         supervised: Whether the owner is a supervisor.
         memory: The directory of its memory files, while it has them.
-        metadata: Facts about machine and program.
         program_ended_ns: CLOCK_MONOTONIC when the supervised program had ended; 0 before, or without a supervisor.
     """
 

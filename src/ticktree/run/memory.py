@@ -6,8 +6,8 @@
         homeless-...             the time since which the run's own directory is missing (abandoned.py)
         folding.lock             held by the process that folds finished files (folding.py)
         rank-NUMBER.json         the job of a process (fleet/store.py)
-        machine.json             readings of the machine by the supervisor (readings.py)
-        samples.json             stack samples by the supervisor (sampled.py)
+        machine.json             readings of the machine by the supervisor (observed.py)
+        samples.json             stack samples by the supervisor (observed.py)
         PID-STARTED.tt           one file per process, written by the recorder
         experiments.ttx          what `ticktree whatif` makes faster now (experiments/ledger.h)
         channels.ttc             signals between processes (critical_path/channel.h)
@@ -52,11 +52,7 @@ _SHARED = Path("/dev/shm")
 
 
 def create_memory(run_id: str) -> Path:
-    """Make the memory directory of a new run, in the first of `memory_bases` that allows it.
-
-    Raises:
-        TicktreeError: None does.
-    """
+    """Make the memory directory of a new run, in the first of `memory_bases` that allows it."""
     failures: list[TicktreeError] = []
     for base in memory_bases():
         try:
@@ -111,11 +107,7 @@ def other_root(directory: Path) -> str | None:
 
 
 def require_memory(directory: Path) -> None:
-    """Raise unless a directory is this user's memory directory.
-
-    Raises:
-        TicktreeError: It is not; the message says why.
-    """
+    """Raise unless a directory is this user's memory directory."""
     require_base(directory.parent.parent)
     if not _is_root_name(directory.parent.name):
         raise TicktreeError(f"{directory} is not a place of this user's memory files")
@@ -153,6 +145,14 @@ def memory_files(directory: Path) -> list[Path]:
         return []
 
 
+def size_of(file: Path) -> int:
+    """Return the size of a memory file in bytes; 0 if it has just been folded."""
+    try:
+        return file.stat().st_size
+    except OSError:
+        return 0
+
+
 def open_lock(directory: Path) -> int:
     """Open the file that a folding process locks, and make it if necessary; the caller closes the descriptor.
 
@@ -166,7 +166,6 @@ class ProcessKey(NamedTuple):
     """One program that one process runs: the writer of a memory file.
 
     Attributes:
-        pid: The process.
         start: When the process was started, as in `Owner.started`.
         incarnation: The number of the program among those that the process has run, from 1.
     """

@@ -23,7 +23,6 @@ class Job:
     """One execution of a program on several machines: merged, its runs are one run.
 
     Attributes:
-        id: the id of the merged run.
         keeps_writers: whether to keep each writer's part: then the profile grows with every process.
     """
 
@@ -32,13 +31,7 @@ class Job:
 
     @classmethod
     def of(cls, sources: Sequence[Path], name: str | None = None, *, keeps_writers: bool = True) -> Job:
-        """Return a job whose id depends on its sources, but not on their order.
-
-        Args:
-            sources: the sources to merge.
-            name: prefix of the id; None for "job".
-            keeps_writers: see `Job`.
-        """
+        """Return a job whose id depends on its sources, but not on their order."""
         names = "\0".join(sorted(str(source.absolute()) for source in sources))
         digest = hashlib.sha256(names.encode(errors="surrogateescape")).hexdigest()
         return cls(f"{name or 'job'}-{digest[:_DIGITS]}", keeps_writers)
@@ -55,8 +48,6 @@ class Part:
     """Some runs of a job, merged.
 
     Attributes:
-        profile: the merged profile.
-        sources: number of sources read.
         runs: the first source of each run, by the run's tag.
         again: pairs of a source with a repeated run, and the run's first source.
         programs: number of sources per program; sources with an unknown program are not counted.
@@ -77,13 +68,7 @@ class Part:
 
 
 def part_of(source: Path, job: Job, read: Callable[[Path], Profile]) -> Part:
-    """Return one source as a part of `job`; if it cannot be read, a part with only the failure.
-
-    Args:
-        source: a run's directory, a saved profile, or anything else that `ticktree report` reads.
-        job: the job.
-        read: reads the source.
-    """
+    """Return what `ticktree report` reads as a part of `job`; if it cannot be read, a part with only the failure."""
     try:
         profile = read(source)
     except TicktreeError as error:

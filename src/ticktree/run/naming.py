@@ -15,9 +15,9 @@ FOLDED = "folded.json"
 WITHOUT_ROOM = "without-room"
 # Libraries that could not be instrumented as expected (losses.py).
 NOT_INSTRUMENTED = "not-instrumented"
-# Readings of the machine, until the run is finished (readings.py).
+# Readings of the machine, until the run is finished (observed.py).
 MACHINE = "machine.json"
-# Stack samples, until the run is finished (sampled.py).
+# Stack samples, until the run is finished (observed.py).
 SAMPLES = "samples.json"
 # A pattern of the files that record a process's rank (fleet/store.py).
 RANK = r"rank-\d+\.json"

@@ -23,11 +23,6 @@ FOLDER = "parts"
 def keep_part(run: RunFiles, name: str, profile: bytes) -> None:
     """Replace the profile of one part; do nothing once the run is finished.
 
-    Args:
-        run: The run.
-        name: The part's name, which becomes a file name.
-        profile: The profile as JSON.
-
     Raises:
         OSError: The directory cannot be written.
     """

@@ -17,11 +17,7 @@ _PER_THREAD = 40 << 20
 
 
 def require_room() -> None:
-    """Raise if this process cannot allocate the memory that importing numpy takes.
-
-    Raises:
-        TicktreeError: There is not enough memory.
-    """
+    """Raise if this process cannot allocate the memory that importing numpy takes."""
     if "numpy" in sys.modules:
         return
     needed = _ALONE + _PER_THREAD * len(os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else [0])

@@ -178,11 +178,7 @@ def timeline_parts(run: RunFiles) -> Iterator[Timeline]:
 
 
 def keep_timeline(run: RunFiles, only: set[Path] | None = None) -> dict[str, int]:
-    """Write the timelines of memory files that are about to be deleted to disk.
-
-    Args:
-        run: The run.
-        only: The files; None for all.
+    """Write the timelines of memory files that are about to be deleted to disk, of `only` these or of all.
 
     Returns:
         The calls for which there was no room, as a profile's losses.

@@ -6,9 +6,11 @@ private memory or not at all. It imports slow modules only when they are needed.
 
 from __future__ import annotations
 
+from types import ModuleType
+
+from ticktree.recorder.imports import when_imported
 from ticktree.session.apart import Recorder
 from ticktree.session.arming import arm
-from ticktree.session.compiling import hide_from_compiler
 from ticktree.session.functions import (
     disable,
     enable,
@@ -40,4 +42,12 @@ __all__ = [
     "uninstrument",
 ]
 
-hide_from_compiler()
+
+def _hide_from_compiler(_: ModuleType) -> None:
+    from ticktree.instruments.torch.sections import leave_no_trace
+
+    leave_no_trace()
+
+
+# A program keeps its sections when it is not recorded, and they must not break the graphs of torch.compile.
+when_imported("torch._dynamo", _hide_from_compiler)

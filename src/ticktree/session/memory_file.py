@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -25,22 +26,22 @@ Identity: TypeAlias = tuple[int, int, str, int]
 def file_in(run: RunDirectory) -> tuple[Path, int, Identity]:
     """Return this process's memory file, how much it may claim there, and the process's identity."""
     from ticktree.files.owner import Owner
+    from ticktree.run.memory import ProcessKey, size_of
 
     owner = Owner.current()
     space = os.statvfs(run.memory_dir)
     files = run.memory_files()
-    claimed = sum(map(_size, files))
+    claimed = sum(map(size_of, files))
     share = (space.f_bavail * space.f_frsize + claimed) // _CLAIM
     if len(files) >= _CROWD or 2 * claimed > share:
         from ticktree.run.helper_process import fold_aside
 
         fold_aside(run)
     limit = max(0, share - claimed)
-    path = run.memory_dir / f"{owner.pid}-{owner.started}.tt"
-    incarnation = 1
-    while path.exists():  # this process ran another program before (exec), whose records stay
-        incarnation += 1
-        path = run.memory_dir / f"{owner.pid}-{owner.started}-{incarnation}.tt"
+    for incarnation in count(1):
+        path = run.memory_dir / f"{ProcessKey(owner.pid, owner.started, incarnation)}.tt"
+        if not path.exists():  # else this process ran another program before (exec), whose records stay
+            break
     return path, limit, (owner.pid, owner.started, owner.boot_id, incarnation)
 
 
@@ -56,12 +57,7 @@ def file_of_child(run: RunDirectory) -> tuple[Path | None, int, Identity]:
 
 
 def be_without_room(run: RunDirectory, file: Path | None = None) -> None:
-    """Note that this process has no memory file, and may end without keeping what it records.
-
-    Args:
-        run: The run.
-        file: The path that the file would have, if known.
-    """
+    """Note that this process has no memory file (at a path that may be known), and may end without its records."""
     from ticktree.run.losses import note_without_room
 
     try:
@@ -75,23 +71,12 @@ def no_file() -> tuple[None, int, Identity]:
     return None, 0, (os.getpid(), 0, "", 1)
 
 
-def _size(file: Path) -> int:
-    try:
-        return file.stat().st_size
-    except OSError:  # it has just been folded
-        return 0
-
-
 # 24 bytes each: 12 MB per process, of memory that other processes need as well.
 DEFAULT_EVENTS = 500_000
 
 
 def events_of(timeline: bool | int) -> int:
-    """Return the number of events that `timeline=` requests; True requests the default.
-
-    Raises:
-        TicktreeError: The number is negative.
-    """
+    """Return the number of events that `timeline=` requests; True requests the default."""
     if timeline is True:
         return DEFAULT_EVENTS
     if timeline < 0:

@@ -44,11 +44,7 @@ def _extension(shell: Any) -> Extension | None:
 
 
 class Extension:
-    """The callbacks that are registered with IPython.
-
-    Args:
-        shell: IPython's shell.
-    """
+    """The callbacks that are registered with IPython."""
 
     # Keeps a terminal from using it to check whether a cell is complete: a magic is, once an empty line follows.
     has_side_effects = True

@@ -16,9 +16,6 @@ if TYPE_CHECKING:
 def begin(word: Mapping[str, Any]) -> bool:
     """Set up recording in a starting worker: its calls are recorded from the first one on.
 
-    Args:
-        word: The result of `word_of` in the driver.
-
     Returns:
         Whether the worker removes the data that calls carry. Never raises.
     """
@@ -43,11 +40,7 @@ class _Worker:
         self._has_begun = False
 
     def is_ready(self, kind: str) -> bool:
-        """Return whether to record the current call.
-
-        Args:
-            kind: The actor class of this worker; "" if it is not an actor.
-        """
+        """Return whether to record the current call."""
         if not self._has_begun:
             self._has_begun = True
             try:

@@ -90,9 +90,6 @@ class Session:
     def attach(self, run: RunDirectory) -> None:
         """Start recording at once in a running program that was not started for it.
 
-        Args:
-            run: The run to record into, which another process finishes.
-
         Raises:
             TicktreeError: The program records already, or recording is turned off.
         """
@@ -115,7 +112,7 @@ class Session:
         while self._waiting:
             self._waiting.pop()()
         if self.run is not None and self.recorder.is_private:
-            self.run.keep_image(file_in(self.run)[0].name, self.recorder.image())
+            self.run.write(file_in(self.run)[0].name, self.recorder.image())
         self.recorder.leave()
         self.run, self._pid = None, 0
         self._is_open = self._is_first = self._unsaved = self._is_unable = False
@@ -203,11 +200,15 @@ class Session:
             when_imported("ticktree.instruments.torch.peers", self._await_job),
         ]
         try:
-            self.recorder.name_process(_program_name())
+            from ticktree.files.owner import Owner
+            from ticktree.supervisor.program import name_of_command
+
+            self.recorder.name_process(name_of_command(sys.orig_argv))
             self._quiet = self._quiet or run is not None  # the process that began the run prints where it is
             self.run = run or _new_run()
             # The owner may be a program that this process ran before (exec): then we finish the run.
-            self._finishes = not self.run.manifest.supervised and _owns(self.run)
+            manifest = self.run.manifest
+            self._finishes = not manifest.supervised and manifest.owner == Owner.current()
             if run is not None and parent != _NO_PARENT and self._is_child(run, parent):
                 self._begin_later(run)
                 return
@@ -333,18 +334,20 @@ class Session:
         try:
             image = self.recorder.image() if self.recorder.is_private else b""
             if image:
-                self.run.keep_image(file_in(self.run)[0].name, image)
+                self.run.write(file_in(self.run)[0].name, image)
             if self._finishes:
+                from ticktree.run.abandoned import finish_abandoned
+                from ticktree.run.facts import describe_program
                 from ticktree.run.naming import as_typed
 
-                _describe(self.run)
+                self.run.describe(describe_program())
                 profile = self.run.finish()
                 lost = say_without_room(self.run, profile)
                 for line in filter(None, (lost, *summarize_instrument_losses(profile))):
                     say(line)
                 if not self._quiet:
                     say(f"the run is saved, see it with: ticktree report {as_typed(self.run.path)}")
-                _sweep()
+                finish_abandoned(_SWEEP_WITHIN_S)
         except Exception as error:  # as in `_finish`
             say(f"the run in {self.run.path} is not saved: {reason(error)}")
         if not self._finishes:
@@ -373,24 +376,6 @@ def _new_run() -> RunDirectory:
     return run
 
 
-def _program_name() -> str:
-    from ticktree.supervisor.program import name_of_command
-
-    return name_of_command(sys.orig_argv)
-
-
-def _owns(run: RunDirectory) -> bool:
-    from ticktree.files.owner import Owner
-
-    return run.manifest.owner == Owner.current()
-
-
-def _describe(run: RunDirectory) -> None:
-    from ticktree.run.facts import describe_program
-
-    run.describe(describe_program())
-
-
 def _note_threads(recorder: native.Recorder) -> None:
     """Record the number of torch's threads: runs that differ in it compare like runs on different machines.
 
@@ -400,12 +385,6 @@ def _note_threads(recorder: native.Recorder) -> None:
     with suppress(Exception):  # neither the module nor the ending program is ours
         if torch is not None:
             recorder.gauge(_THREADS_OF_TORCH, torch.get_num_threads())
-
-
-def _sweep() -> None:
-    from ticktree.run.abandoned import finish_abandoned
-
-    finish_abandoned(_SWEEP_WITHIN_S)
 
 
 # The program's session, which the public functions use.

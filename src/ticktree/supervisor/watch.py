@@ -58,7 +58,7 @@ class Watch:
         require_room()
         import ticktree.machine.gpus
         import ticktree.machine.readings
-        import ticktree.run.readings  # noqa: F401 - as those above, used later
+        import ticktree.run.observed  # noqa: F401 - as those above, used later
 
     def end(self, used_ns: int) -> None:
         """Take the last reading, once the program has ended.
@@ -94,9 +94,9 @@ class Watch:
             self._gauges[name] = self._gauges[name] + gauge if name in self._gauges else gauge
 
     def _keep(self) -> None:
-        from ticktree.run.readings import keep
+        from ticktree.run.observed import keep_gauges
 
         if self._gauges:
             with suppress(OSError):  # a full tmpfs: the next save may succeed
-                keep(self._folder, self._gauges)
+                keep_gauges(self._folder, self._gauges)
                 self._until_kept = KEEP_EVERY

@@ -1,1 +1,1 @@
-"""From memory files, live or left by the dead, to a profile."""
+"""From memory files to a profile. Whatever reads a file raises a DamagedError where it is not valid."""

@@ -22,11 +22,7 @@ _FAR_NS = 1 << 61
 
 
 class Clock:
-    """Converts one file's clock ticks to nanoseconds, exactly and in integers.
-
-    Args:
-        header: The file's header, with its anchors.
-    """
+    """Converts one file's clock ticks to nanoseconds, exactly and in integers."""
 
     def __init__(self, header: layout.Record) -> None:
         first, last = header.first, header.last
@@ -79,55 +75,43 @@ def main_tree(trees: Iterable[tuple[int, layout.Record]]) -> int:
     return next((ref for ref, tree in trees if not tree.spawn_node), 0)
 
 
-class WritersReader:
-    """Reads the writers of an image.
+def writers_of(image: Image, clock: Clock, run_id: str, parents: Mapping[int, str]) -> list[Writer]:
+    """Return every writer of an image, including those without a call.
 
     Args:
         image: The file.
         clock: Its clock.
         run_id: The run's id in the profile.
+        parents: For each tree, the path of its parent node.
     """
-
-    def __init__(self, image: Image, clock: Clock, run_id: str) -> None:
-        self._image = image
-        self._run_id = run_id
-        header = image.header
-        self._life = clock.since_began_ns(header.first.ticks), clock.since_began_ns(header.last.ticks)
-        self._gc_ns = clock.ns(header.gc_ticks)
-        self._process_name = image.text(header.process_name) if header.process_name else ""
-        self._trees = dict(image.trees())
-        self._main = main_tree(self._trees.items())
-
-    def writers(self, parents: Mapping[int, str]) -> list[Writer]:
-        """Return every writer, including those without a call.
-
-        Args:
-            parents: For each tree, the path of its parent node.
-        """
-        return [self._writer(ref, parent) for ref, parent in parents.items()]
-
-    def _writer(self, ref: int, parent: str) -> Writer:
-        tree = self._trees.get(ref)  # linked after its root: the process may have died in between
+    header = image.header
+    process_name = image.text(header.process_name) if header.process_name else ""
+    started_ns, last_ns = (clock.since_began_ns(anchor.ticks) for anchor in (header.first, header.last))
+    trees = dict(image.trees())
+    main = main_tree(trees.items())
+    writers = []
+    for ref, parent in parents.items():
+        is_main = ref == main
+        tree = trees.get(ref)  # linked after its root: the process may have died in between
         thread_name = tree.thread_name.decode("utf-8", "ignore") if tree else ""
-        return Writer(
-            id=writer_id(self._image, ref),
-            run=self._run_id,
-            process_name=self._process_name,
-            thread_name=thread_name,
-            role=self._role(ref, tree.role if tree else 0, thread_name),
-            is_main=ref == self._main,
-            parent=parent,
-            started_ns=self._life[0],
-            last_ns=self._life[1],
-            gc_ns=self._gc_ns if ref == self._main else 0,
+        # The role that the program declared; else that of the thread's name, or the main thread's process.
+        role = (tree.role if tree else 0) or (header.role if is_main else 0)
+        implied = role_of((process_name or thread_name) if is_main else thread_name)
+        writers.append(
+            Writer(
+                id=writer_id(image, ref),
+                run=run_id,
+                process_name=process_name,
+                thread_name=thread_name,
+                role=image.text(role) if role else implied,
+                is_main=is_main,
+                parent=parent,
+                started_ns=started_ns,
+                last_ns=last_ns,
+                gc_ns=clock.ns(header.gc_ticks) if is_main else 0,
+            )
         )
-
-    def _role(self, ref: int, own: int, thread_name: str) -> str:
-        """Return the role that the program declared; else that of the thread's name, or the main thread's process."""
-        role = own or (self._image.header.role if ref == self._main else 0)
-        if role:
-            return self._image.text(role)
-        return role_of(self._process_name or thread_name if ref == self._main else thread_name)
+    return writers
 
 
 # "actor-3", "env_worker_12", "actor 3", "actor[3]", "Worker<AsyncVectorEnv>-3", "SpawnPoolWorker-1:2": the number at
@@ -157,7 +141,6 @@ class Accounts:
     """What ending every open call at one moment adds to the nodes, in clock ticks, by node reference.
 
     Attributes:
-        own: Added to a node's self time.
         concurrent: Added to its concurrent time, signed.
         ages: The durations so far of a node's open calls.
     """
@@ -207,8 +190,6 @@ class Tally(NamedTuple):
     """A node's totals at one moment, with open calls ended virtually, in clock ticks or nanoseconds.
 
     Attributes:
-        calls: number of completed calls.
-        own: the node's self time.
         concurrent: the part of its total time that does not count as its parent's; signed.
         open: number of open calls.
     """
@@ -233,8 +214,6 @@ class NodePosition(NamedTuple):
     Attributes:
         name: name of the section; "" for a tree's root.
         parent: the parent node; for a tree's root the node in which its thread was started, 0 if unknown.
-        tree: the tree of its thread.
-        is_root: whether it is a tree's root.
         in_ns: whether its tally is in nanoseconds.
     """
 
@@ -254,7 +233,6 @@ class Tallies:
     Attributes:
         places: The position of each node, parents before their children.
         at: The tally of each node.
-        threads: The system's id of the last thread that wrote each tree.
         began: When the recorder began, in clock ticks.
         now: When the image was taken, in clock ticks.
     """

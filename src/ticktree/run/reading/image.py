@@ -11,7 +11,7 @@ import mmap
 import os
 import struct
 from collections.abc import Collection, Iterator
-from functools import cached_property
+from functools import cached_property, partialmethod
 from pathlib import Path
 
 import numpy as np
@@ -41,8 +41,6 @@ class Image:
     """One process's memory file at one moment.
 
     Args:
-        data: The file's bytes.
-        origin: The file's name in errors.
         unsettled: References of records that the process was writing while they were copied.
 
     Raises:
@@ -76,11 +74,7 @@ class Image:
 
     @classmethod
     def of_file(cls, path: Path) -> Image:
-        """Copy a file that its process may be writing.
-
-        Raises:
-            DamagedError: The file is not a memory file, or cannot be read.
-        """
+        """Copy a file that its process may be writing."""
         with opened(path, MOST_BYTES) as file, understood(path):
             quiet = _quiet_bytes(file.fileno())
             if quiet is not None:
@@ -126,70 +120,47 @@ class Image:
         """Return an error that says what is wrong with this file."""
         return DamagedError(self.origin, f"it is damaged: {why}")
 
-    def nodes(self) -> list[tuple[int, Record]]:
-        """Return every node with its reference, parents before their children."""
-        return self._chain(self.header.nodes, layout.Node)
-
-    def frames(self) -> list[tuple[int, Record]]:
-        """Return every frame with its reference; those with serial 0 are free."""
-        return self._chain(self.header.frames, layout.Frame)
-
-    def trees(self) -> list[tuple[int, Record]]:
-        """Return every tree with its reference."""
-        return self._chain(self.header.trees, layout.Tree)
-
-    def loops(self) -> list[tuple[int, Record]]:
-        """Return every loop with its reference."""
-        return self._chain(self.header.loops, layout.Loop)
-
-    def gauges(self) -> list[tuple[int, Record]]:
-        """Return every gauge with its reference."""
-        return self._chain(self.header.gauges, layout.Gauge)
-
-    def edges(self) -> list[tuple[int, Record]]:
-        """Return every edge with its reference."""
-        return self._chain(self.header.edges, layout.Edge)
-
-    def footprints(self) -> list[tuple[int, Record]]:
-        """Return every footprint with its reference."""
-        return self._chain(self.header.footprints, layout.Footprint)
-
-    def lanes(self) -> list[tuple[int, Record]]:
-        """Return every lane of the timeline with its reference."""
-        return self._chain(self.header.lanes, layout.Lane)
-
-    def path(self, ref: int) -> Record:
-        """Return the critical path stored at a reference."""
-        return layout.Path.from_buffer_copy(self.data, self._offset(ref, ctypes.sizeof(layout.Path)))
-
-    def loop_sums(self, ref: int) -> Record:
-        """Return the sums of a loop's ticks, stored at a reference."""
-        return layout.LoopSums.from_buffer_copy(self.data, self._offset(ref, ctypes.sizeof(layout.LoopSums)))
+    def record(self, ref: int, kind: type[Record]) -> Record:
+        """Return the record of a kind that is stored at a reference."""
+        return kind.from_buffer_copy(self.data, self._offset(ref, ctypes.sizeof(kind)))
 
     def missed_rows(self, ref: int) -> Iterator[Record]:
         """Yield the time of nodes in missed ticks, from the table at a reference and the following ones."""
         while ref:
-            offset = self._offset(ref, ctypes.sizeof(layout.MissedRows))
-            table = layout.MissedRows.from_buffer_copy(self.data, offset)
+            table = self.record(ref, layout.MissedRows)
             yield from (row for row in table.rows if row.node)
             if 0 < table.next <= ref:  # each table was made when the one before was full
                 raise self._circle()
             ref = table.next
 
-    def refs(self, newest: int, kind: type[Record]) -> list[int]:
-        """Return the references of a chain's records, oldest first, for `records`."""
+    def refs(self, kind: type[Record]) -> list[int]:
+        """Return the references of all records of a kind, oldest first: parents before their children."""
         refs = []
         size, next_at = ctypes.sizeof(kind), offset_of(kind, "next")
-        ref = newest
+        ref = getattr(self.header, f"{kind.__name__}s")  # the newest
         while ref:
             offset = self._offset(ref, size)
             refs.append(ref)
             (following,) = _WORD.unpack_from(self.data, offset + next_at)
+            # Records are allocated in order and linked newest first: a chain only leads back.
             if following >= ref:
                 raise self._circle()
             ref = following
         refs.reverse()
         return refs
+
+    def _all(self, kind: type[Record]) -> list[tuple[int, Record]]:
+        return [(ref, kind.from_buffer_copy(self.data, ref * layout.LINE)) for ref in self.refs(kind)]
+
+    # Each returns every record of its kind with its reference, in the order of `refs`.
+    nodes = partialmethod(_all, layout.Node)
+    frames = partialmethod(_all, layout.Frame)  # those with serial 0 are free
+    trees = partialmethod(_all, layout.Tree)
+    loops = partialmethod(_all, layout.Loop)
+    gauges = partialmethod(_all, layout.Gauge)
+    edges = partialmethod(_all, layout.Edge)
+    footprints = partialmethod(_all, layout.Footprint)
+    lanes = partialmethod(_all, layout.Lane)
 
     def records(self, refs: ArrayLike, kind: np.dtype[np.void]) -> NDArray[np.void]:
         """Return a copy of the records at some references, as an array."""
@@ -204,17 +175,12 @@ class Image:
 
     def open_frames(self) -> dict[int, Record]:
         """Return every frame of an open call, by its reference."""
-        serial_at = offset_of(layout.Frame, "serial")
-        frames = {}
-        for ref in self.refs(self.header.frames, layout.Frame):
-            if any(self.data[ref * layout.LINE + serial_at : ref * layout.LINE + serial_at + 8]):
-                frames[ref] = layout.Frame.from_buffer_copy(self.data, ref * layout.LINE)
-        return frames
+        return {ref: frame for ref, frame in self.frames() if frame.serial}
 
     def text(self, ref: int) -> str:
         """Return the text stored at a reference."""
         offset = self._offset(ref, 4)
-        (length,) = struct.unpack_from("<I", self.data, offset)
+        (length,) = _WORD.unpack_from(self.data, offset)
         if length > 4096 or offset + 4 + length > self.header.used_bytes:
             raise self.damaged("a name lies outside it")
         return bytes(self.data[offset + 4 : offset + 4 + length]).decode("utf-8", "replace")
@@ -237,20 +203,6 @@ class Image:
 
     def _circle(self) -> DamagedError:
         return self.damaged("a chain of records leads in a circle")
-
-    def _chain(self, newest: int, kind: type[Record]) -> list[tuple[int, Record]]:
-        return list(self._follow(newest, kind))[::-1]
-
-    def _follow(self, ref: int, kind: type[Record]) -> Iterator[tuple[int, Record]]:
-        size = ctypes.sizeof(kind)
-
-        while ref:
-            record = kind.from_buffer_copy(self.data, self._offset(ref, size))
-            yield ref, record
-            # Records are allocated in order and linked newest first: a chain only leads back.
-            if record.next >= ref:
-                raise self._circle()
-            ref = record.next
 
 
 def _quiet_bytes(fd: int) -> bytes | None:

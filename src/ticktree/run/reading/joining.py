@@ -23,12 +23,7 @@ Part = TypeVar("Part", bound=Mergeable)
 class Joining:
     """Builds one tree of several processes, each a child of the node that was open when it was started.
 
-    Args:
-        run_id: The run's id in the profile.
-        known: The locations of nodes of processes whose files have been deleted.
-
     Attributes:
-        files: Number of files in the tree.
         errors: The errors of files that were left out.
     """
 
@@ -68,9 +63,7 @@ class Joining:
     def profile(self, *, is_whole: bool = True) -> Profile:
         """Return the profile of all files; those that were left out are a loss.
 
-        Args:
-            is_whole: Whether these are all files of the run. If not, records that may name other processes are left
-                over.
+        If these are not all files of the run, records that may name other processes are left over.
         """
         to_come = {image.writer for images in self._waiting.values() for image in images}
         for parent in [parent for parent in self._waiting if parent not in to_come]:
@@ -164,8 +157,6 @@ class Loose(NamedTuple):
 
     Attributes:
         path: Path of the node that waited.
-        writer: Its writer.
-        edge: The recorded edge.
     """
 
     path: str
@@ -177,7 +168,6 @@ class Longest(NamedTuple):
     """The critical path of the run's first process; of several first processes, the one that ended last.
 
     Attributes:
-        writer: The process's main thread.
         shares: Nanoseconds by node, whose location may still be unknown.
     """
 
@@ -199,13 +189,8 @@ class _Spot(NamedTuple):
 class WakesTally:
     """Edges and critical paths, kept until the files that they name are known.
 
-    Args:
-        root: Root of the tree.
-        known: The locations of nodes of processes whose files have been deleted.
-
     Attributes:
         loose: Waits ended by processes without a file; after `file`.
-        longest: The critical path.
     """
 
     def __init__(self, root: Branch, known: NodeLocations) -> None:
@@ -217,13 +202,7 @@ class WakesTally:
         self._edges: list[tuple[_Spot, Edge]] = []
 
     def add(self, process: ProcessKey, reader: ImageReader, branches: Mapping[int, Branch]) -> None:
-        """Add the edges and the critical path of one file.
-
-        Args:
-            process: The file's process.
-            reader: The reader of the file, which is already in the tree.
-            branches: The branches of its nodes.
-        """
+        """Add the edges and the critical path of one file."""
         spots = {ref: _Spot(branches[ref], writer) for ref, writer in reader.writer_ids.items()}
         self._spots[process] = spots
         self._edges.extend((spots[edge.node], edge) for edge in reader.edges)
@@ -237,11 +216,7 @@ class WakesTally:
         self.longest = self.longest.or_longer(longest)
 
     def file(self, *, is_whole: bool) -> None:
-        """Add every edge to the node that waited.
-
-        Args:
-            is_whole: Whether these are all files of the run. If not, all edges stay loose.
-        """
+        """Add every edge to the node that waited; all stay loose if these are not all files of the run."""
         for waiting, edge in self._edges:
             by = self._spot(edge.by) if is_whole else None
             if by is None:

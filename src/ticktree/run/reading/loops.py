@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from ticktree.profile import Causes, FirstTicks, Gauge, Histogram, Jitter, Lateness, Loop, WorstTick
@@ -26,14 +26,8 @@ class LoopsReader:
     """Reads the loops of one image.
 
     Args:
-        image: The file.
-        clock: Its clock.
-        nodes: Its nodes.
         paths: The path of each node, in the order of the parts.
         long_enough: The shortest duration of a tick to keep, by the loop's path.
-
-    Raises:
-        DamagedError: From any method, if the file is not valid.
     """
 
     def __init__(
@@ -167,20 +161,11 @@ def sums_of(
 ) -> Sums:
     """Return the sums that a loop's record refers to; empty ones if an older file has none.
 
-    Args:
-        image: The file.
-        record: The loop.
-        ticks: Number of its ticks after warm-up.
-        missed: Number of its missed ticks.
-        ns: Converts clock ticks to nanoseconds.
-        torn: Whether the record may contain only part of a tick: then the sums are not used.
-
-    Raises:
-        DamagedError: The file is not valid.
+    There are `ticks` after warm-up. A torn record may contain only part of a tick: then the sums are not used.
     """
     if not record.sums:
         return Sums()
-    sums = image.loop_sums(record.sums)
+    sums = image.record(record.sums, layout.LoopSums)
     late = _histogram(image, sums.late_octaves, missed)
     steps = _histogram(image, sums.jitter_octaves, record.jitter_count)
     if torn:
@@ -214,30 +199,28 @@ def _causes(causes: layout.Record, most: int, ns: Callable[[int], int]) -> Cause
 
 def _histogram(image: Image, octaves: Iterable[int], count: int) -> Histogram:
     """Return the histogram; an empty one if it does not contain `count` values."""
-    buckets = dict(_buckets(image, octaves))
+    buckets = _buckets(image, ((octave, ref) for octave, ref in enumerate(octaves) if ref))
     if max(buckets.values(), default=0) > _MOST:
         raise image.damaged("a histogram holds more ticks than there can be")
     histogram = Histogram(buckets)
     return histogram if histogram.count == count else Histogram()
 
 
-def _buckets(image: Image, octaves: Iterable[int]) -> Iterator[tuple[int, int]]:
-    for octave, ref in enumerate(octaves):
-        if ref:
-            for sub, count in enumerate(image.octave(ref)):
-                if count:
-                    yield octave * layout.SUB_BUCKETS + sub, count
+def _buckets(image: Image, octaves: Iterable[tuple[int, int]]) -> dict[int, int]:
+    """Return a histogram's buckets from the number of each octave and the reference of its counts."""
+    return {
+        octave * layout.SUB_BUCKETS + sub: count
+        for octave, ref in octaves
+        for sub, count in enumerate(image.octave(ref))
+        if count
+    }
 
 
 _OCTAVES_OF_FLOATS = range(-1074, 1024)
 
 
 def gauges_of(image: Image) -> list[Gauge]:
-    """Return every gauge that has a reading.
-
-    Raises:
-        DamagedError: A gauge is not valid.
-    """
+    """Return every gauge that has a reading."""
     return [_gauge(image, ref, record) for ref, record in image.gauges() if record.count]
 
 
@@ -276,12 +259,9 @@ def _gauge_windows(image: Image, record: layout.Record) -> GaugeWindows:
 
 
 def _gauge_buckets(image: Image, record: layout.Record, sign: int) -> Histogram:
-    buckets: dict[int, int] = {}
-    for octave in record.octaves[: record.octave_count]:
-        if octave.sign not in (1, -1) or octave.octave not in _OCTAVES_OF_FLOATS:
-            raise image.damaged("a gauge has impossible values")
-        if octave.sign == sign:
-            first = octave.octave * layout.SUB_BUCKETS
-            counts = enumerate(image.octave(octave.counts))
-            buckets.update({first + sub: count for sub, count in counts if count})
-    return Histogram(buckets)
+    octaves = record.octaves[: record.octave_count]
+    if any(octave.sign not in (1, -1) or octave.octave not in _OCTAVES_OF_FLOATS for octave in octaves):
+        raise image.damaged("a gauge has impossible values")
+    return Histogram(
+        _buckets(image, ((octave.octave, octave.counts) for octave in octaves if octave.sign == sign))
+    )

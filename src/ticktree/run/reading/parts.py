@@ -72,9 +72,7 @@ class NodePart:
     """One node's record, with the fields of `Node`; parts of one path merge to one.
 
     Attributes:
-        row: The record.
         above: Index of its parent part; -1 for the root of a tree with an unknown start.
-        tree: Reference of its tree.
         depth: Number of nodes above it in this file.
         is_root: Whether it is a tree's root, which represents the node in which its thread was started.
         name: Name of the section; "" for a root.
@@ -202,18 +200,12 @@ class PartsReader:
     """Reads the nodes of one image.
 
     Args:
-        image: The file.
-        clock: Its clock.
         accounts: What ending its open calls adds.
 
     Attributes:
         parts: One per node, parents before their children.
         index: Index of each node's part, by the node's reference.
-        histograms: Histograms of the calls.
         torn: Number of nodes copied during a write whose counts are taken from their histograms.
-
-    Raises:
-        DamagedError: The file is not valid.
     """
 
     def __init__(self, image: Image, clock: Clock, accounts: Accounts) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
@@ -19,14 +18,13 @@ from ticktree.profile.writer import by_process
 from ticktree.run.folded import gather
 from ticktree.run.losses import LOSS, count_without_room, read_instrument_losses
 from ticktree.run.memory import ProcessKey
+from ticktree.run.observed import Sampled, kept_gauges, kept_samples
 from ticktree.run.parts import read_parts
 from ticktree.run.reading.accounts import role_of
 from ticktree.run.reading.image import DamagedError, Image
 from ticktree.run.reading.joining import Joining
 from ticktree.run.reading.layout import HeaderFlag
 from ticktree.run.reading.tree import NodeLocations
-from ticktree.run.readings import kept
-from ticktree.run.sampled import Sampled, kept_samples
 
 if TYPE_CHECKING:
     from ticktree.run.directory import RunFiles
@@ -45,10 +43,8 @@ if TYPE_CHECKING:
 def without_blanks(profile: Profile) -> Profile:
     """Return the profile without nodes that have no completed or open call, no time and no children.
 
-    Their loops and the threads that were started in them are left out, too.
-
-    Args:
-        profile: Profile of a whole run: a node that is blank in one process's file may not be in another's.
+    Their loops and the threads that were started in them are left out, too. Only of a whole run: a node that is blank
+    in one process's file may not be in another's.
     """
     begun = {path for path, loop in profile.loops.items() if loop.ticks or loop.incomplete}
     finished: dict[str, Node] = {}
@@ -93,13 +89,7 @@ def with_samples(
 
     Samples that were not requested are left out if sections explain most of the time, but for sections that wait and
     are not marked so, and for those with lines of note: they were taken in case sections did not, and then at a lower
-    rate.
-
-    Args:
-        profile: Profile of a whole run.
-        sampled: The samples.
-        path_of: Returns a node's path by its process and reference.
-        noted: The lines of note.
+    rate. `path_of` returns a node's path by its process and reference.
     """
     root = profile.root
     ticks_ns = sum(node.self_ns for path, _, node in root.walk() if path in profile.loops)
@@ -158,9 +148,7 @@ KEPT_APART = 256
 def merge_crowds(profile: Profile, kept_apart: int = KEPT_APART) -> Profile:
     """Return the profile with at most `kept_apart` separate processes per role; no sum changes.
 
-    Args:
-        profile: Profile of a whole run: merged processes cannot be separated again.
-        kept_apart: How many processes of a role stay separate: those that lived longest.
+    Those that lived longest stay separate. Merged processes cannot be separated again.
     """
     crowds = _crowds(profile.writers.values(), kept_apart)
     if not crowds:
@@ -236,7 +224,7 @@ def read_run(run: RunFiles) -> Profile:
 def _machine(run: RunFiles) -> Profile:
     """Return the readings of the machine, if a supervisor took any."""
     try:
-        return Profile(gauges=kept(run.memory_dir))
+        return Profile(gauges=kept_gauges(run.memory_dir))
     except DamagedError:
         return Profile(losses={"machine_readings_damaged": 1})
 
@@ -265,32 +253,15 @@ def _image_of(path: Path, run: RunFiles) -> Image:
     return image
 
 
-def read_file(path: Path) -> Profile:
-    """Return the profile of one memory file.
-
-    Raises:
-        DamagedError: The file is not a valid memory file.
-    """
-    errors: list[DamagedError] = []
-    profile = read_images([Image.of_file(path)], os.fspath(path.name), errors)
-    if errors:
-        raise errors[0]
-    return profile
-
-
 def read_images(images: Iterable[Image], run_id: str, errors: list[DamagedError]) -> Profile:
     """Return the profile of several processes, each a child of the node that was open when it was started.
 
-    Args:
-        images: One image per process.
-        run_id: The run's id in the profile.
-        errors: The errors of damaged files, which are left out, are added to it.
+    Damaged files are left out, and their errors added to `errors`.
     """
     joining = Joining(run_id)
-    joining.errors.extend(errors)
+    joining.errors = errors
     with collector_paused():
         for image in images:
             joining.add(image)
         profile = joining.profile()
-    errors[:] = joining.errors
     return without_blanks(profile)

@@ -19,7 +19,7 @@ from ticktree.profile.metadata import Metadata
 from ticktree.profile.timeline import BEFORE_THE_TIMELINE
 from ticktree.recorder import copy_settled
 from ticktree.run.reading import layout
-from ticktree.run.reading.accounts import Clock, WritersReader, leave_virtually, writer_id
+from ticktree.run.reading.accounts import Clock, leave_virtually, writer_id, writers_of
 from ticktree.run.reading.image import MOST_BYTES, DamagedError, Image
 from ticktree.run.reading.loops import LoopsReader, gauges_of
 from ticktree.run.reading.parts import NodePart, PartsReader
@@ -50,9 +50,6 @@ def events_of_file(path: Path) -> Events | None:
     """Copy the events of a file that its process may be writing; None if it keeps none.
 
     Call it before you copy the rest of the file: then the copy contains the records that events refer to.
-
-    Raises:
-        DamagedError: The file is not valid.
     """
     try:
         with opened(path, MOST_BYTES) as file:
@@ -121,8 +118,6 @@ class ImageReader:
     """Reads one image, and checks all of it before any of it reaches a tree.
 
     Args:
-        image: The file.
-        run_id: The run's id in the profile.
         above: The branch that the process's root belongs to.
         is_child: Whether that is a node of another process. The root's self time is then not counted, and all
             time of the sections under it is concurrent to their parent node.
@@ -133,9 +128,6 @@ class ImageReader:
         edges: The wake edges that ended its nodes' waits.
         critical: For a process that no other started, the critical path to its last moment.
         writer_ids: The writer of each node, by the node's reference.
-
-    Raises:
-        DamagedError: The file is not valid.
     """
 
     def __init__(
@@ -159,7 +151,7 @@ class ImageReader:
             image, clock, self._nodes, self._paths, long_enough or {}
         ).loops()
         self.gauges: Sequence[Gauge] = gauges_of(image)
-        self.writers: Sequence[Writer] = WritersReader(image, clock, run_id).writers(self._parents())
+        self.writers: Sequence[Writer] = writers_of(image, clock, run_id, self._parents())
         self.facts = _facts(image.header, clock)
         self.timeline_calls, overwritten = counts_in(image)
         self.losses = _losses(image.header, self._nodes.torn, overwritten)
@@ -171,11 +163,7 @@ class ImageReader:
         self._check()
 
     def grow(self) -> dict[int, Branch]:
-        """Add this file's nodes below the parent branch.
-
-        Returns:
-            The branch of each node, by reference.
-        """
+        """Add this file's nodes below the parent branch."""
         return self._grow(self._above, is_child=self._is_child)
 
     def _grow(self, above: Branch, *, is_child: bool) -> dict[int, Branch]:

@@ -17,12 +17,7 @@ from ticktree.run.reading.layout import NodeFlag
 
 
 class NodeAddress(NamedTuple):
-    """A node of any process of the run.
-
-    Attributes:
-        process: The process of its memory file.
-        node: Its reference there.
-    """
+    """A node of any process of the run."""
 
     process: ProcessKey
     node: int
@@ -35,8 +30,6 @@ class Edge(NamedTuple):
         node: The reference of the node that waited, in this file.
         channel: The signalled name.
         by: The node that was open when it was signalled.
-        waits: Number of waits.
-        waited_ns: Their duration.
         handover_ns: The part of it from the signal until the end of the wait.
     """
 
@@ -49,24 +42,19 @@ class Edge(NamedTuple):
 
 
 def edges_of(image: Image) -> list[Edge]:
-    """Return every edge of a memory file.
-
-    Raises:
-        DamagedError: The file is not valid.
-    """
+    """Return every edge of a memory file."""
     return [_edge(image, record) for _, record in image.edges() if record.count]
 
 
 def _edge(image: Image, record: layout.Record) -> Edge:
-    # A record copied during a write may have a longer hand-over than wait.
-    handover_ns = min(record.handover_ns, record.waited_ns)
     return Edge(
         node=record.node,
         channel=image.text(record.channel),
         by=place(record, record.by_node),
         waits=record.count,
         waited_ns=record.waited_ns,
-        handover_ns=handover_ns,
+        # A record copied during a write may have a longer hand-over than wait.
+        handover_ns=min(record.handover_ns, record.waited_ns),
     )
 
 
@@ -84,15 +72,12 @@ def critical_path(image: Image) -> Mapping[NodeAddress, int]:
 
     Returns:
         Nanoseconds by node; they sum to that moment. Empty if the thread neither woke another nor was woken.
-
-    Raises:
-        DamagedError: The file is not valid.
     """
     trees = image.trees()
-    main = next(((ref, tree) for ref, tree in trees if not tree.spawn_node), None)
-    if main is None or not main[1].path:
+    main = next((tree for _, tree in trees if not tree.spawn_node), None)
+    if main is None or not main.path:
         return {}
-    path = image.path(main[1].path)
+    path = image.record(main.path, layout.Path)
     if not (path.signals or path.unblocks):
         return {}
     writing = dict(trees).get(path.tree)
@@ -110,7 +95,7 @@ def critical_path(image: Image) -> Mapping[NodeAddress, int]:
 
 def _since(image: Image, path: layout.Record, root: NodeAddress) -> dict[NodeAddress, int]:
     """Return the shares since the last update of the path: each node's growth, and the rest for the root."""
-    frames = [frame for _, frame in image.frames() if frame.serial and frame.node]
+    frames = [frame for frame in image.open_frames().values() if frame.node]
     clock, last = Clock(image.header), image.header.last
     now = max([last.ticks, path.mark_ticks, *(frame.start for frame in frames)])
     ended_ns = last.monotonic_ns + clock.ns(now - last.ticks) - image.header.run_began_ns

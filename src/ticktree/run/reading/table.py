@@ -27,9 +27,6 @@ class NodeTable(NamedTuple):
     """Every node of a file, parents before their children.
 
     Attributes:
-        refs: Reference of each node.
-        rows: Scalar fields of each node.
-        histograms: Histograms of the calls.
         window_counts: Pairs of window and number of calls, per node.
         window_totals: Pairs of window and clock ticks, per node.
     """
@@ -42,12 +39,8 @@ class NodeTable(NamedTuple):
 
 
 def node_table(image: Image) -> NodeTable:
-    """Return the nodes of an image.
-
-    Raises:
-        DamagedError: References of nodes or histograms lead out of the file, or in a circle.
-    """
-    refs = image.refs(image.header.nodes, layout.Node)
+    """Return the nodes of an image."""
+    refs = image.refs(layout.Node)
     records = image.records(refs, _NODE)
     windows = records["windows"]
     return NodeTable(
@@ -105,14 +98,10 @@ class Histograms:
     """The histograms of a file's nodes, two per node: of its calls, and of those of the warm-up.
 
     Args:
-        image: The file.
         octaves: The references of each node's octaves, those of the warm-up last.
 
     Attributes:
         filed: Number of calls per histogram; that of the warm-up of the node at `place` is at `2 * place + 1`.
-
-    Raises:
-        DamagedError: References lead out of the file, or a histogram has more calls than possible.
     """
 
     def __init__(self, image: Image, octaves: NDArray[np.uint32]) -> None:
@@ -191,23 +180,14 @@ def _buckets(octaves: NDArray[np.int64], counts: Counts) -> dict[int, int]:
 
 
 class Footprint(NamedTuple):
-    """The memory that the calls of one node needed.
-
-    Attributes:
-        resident: The process's own memory.
-        device: The devices' memory.
-    """
+    """The memory that the calls of one node needed."""
 
     resident: Memory | None = None
     device: Memory | None = None
 
 
 def footprints_of(image: Image) -> Mapping[int, Footprint]:
-    """Return the footprints of a memory file, by the reference of their node.
-
-    Raises:
-        DamagedError: The file is not valid.
-    """
+    """Return the footprints of a memory file, by the reference of their node."""
     footprints: dict[int, Footprint] = {}
     for _, record in image.footprints():
         if not record.samples:

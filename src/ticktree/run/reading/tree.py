@@ -22,7 +22,6 @@ class NodeLocation(NamedTuple):
     """The location of a node in the run.
 
     Attributes:
-        path: The node's path.
         tree: The reference of its tree, which identifies the thread that writes it.
     """
 
@@ -35,9 +34,6 @@ class NodeLocations:
 
     A node's location never changes: it may be read from a live process's file, and is still right after the
     process has ended.
-
-    Args:
-        known: The locations of processes whose files have been deleted.
     """
 
     def __init__(self, known: Mapping[ProcessKey, Mapping[int, NodeLocation]] | None = None) -> None:
@@ -59,11 +55,7 @@ class NodeLocations:
         return self._known.get(process, {}).get(node) if node else None
 
     def add(self, image: Image) -> None:
-        """Add the nodes of one file; below the root if the parent process's are unknown.
-
-        Raises:
-            DamagedError: The file is not valid.
-        """
+        """Add the nodes of one file; below the root if the parent process's are unknown."""
         above = NodeLocation(self.path(image.parent, image.header.parent_node), 0)
         locations = {0: above}  # for children whose parent node is unknown
         for ref, node in image.nodes():
@@ -99,15 +91,11 @@ class Branch:
     """A node of the run's tree, and the sum of its records.
 
     Args:
-        name: Name of the section.
-        path: Path from the root.
         above: The parent; None for the root.
-        clock: The clock that measured its time.
         run_id: The run's id in the profile; only for the root, all others inherit it.
 
     Attributes:
         children: By name, and clock if it is not the host's.
-        parts: The records without histograms; merged when there are many.
         histograms: Histograms of the whole tree.
         slot: Index of the histogram of its calls after warm-up; the next index has those of the warm-up.
     """

@@ -21,7 +21,7 @@ from ticktree.supervisor.sampler.addresses import OtherInterpreterError, address
 from ticktree.supervisor.sampler.lines import CodeLines
 
 if TYPE_CHECKING:
-    from ticktree.run.sampled import Sampled, ThreadSample
+    from ticktree.run.observed import Sampled, ThreadSample
     from ticktree.supervisor.sampler._remote import Code
 
 USUAL_HZ = 100.0
@@ -176,7 +176,7 @@ class Sampling:
         if not self._weights and not any(self._drops):
             return None
         require_room()
-        from ticktree.run.sampled import keep_samples
+        from ticktree.run.observed import keep_samples
 
         sampled = self._sampled()
         with suppress(OSError):  # a full tmpfs: the next call may succeed
@@ -275,7 +275,7 @@ class Sampling:
 
     def _sampled(self) -> Sampled:
         from ticktree.profile.samples import DROPS, Weight
-        from ticktree.run.sampled import Sampled
+        from ticktree.run.observed import Sampled
 
         stacks: dict[ThreadSample, Weight] = {}
         for (serial, key), (count, ns) in self._weights.items():
@@ -289,7 +289,7 @@ class Sampling:
 
     def _name(self, serial: int, key: bytes) -> ThreadSample:
         from ticktree.profile.samples import STATES, CodeLine
-        from ticktree.run.sampled import ThreadSample
+        from ticktree.run.observed import ThreadSample
 
         thread, node, state, depth = _KEY.unpack_from(key)
         known = self._rings[serial].codes if serial in self._rings else self._codes

@@ -1,42 +1,95 @@
-"""The file with stack samples while a run continues.
+"""The files of what the supervisor observes while a run continues.
 
-    MEMORY DIRECTORY/samples.json    all samples so far; replaced atomically every few seconds
+    MEMORY DIRECTORY/machine.json    gauges of the machine so far; replaced atomically every few readings
+    MEMORY DIRECTORY/samples.json    all stack samples so far; replaced atomically every few seconds
+
+They are next to the memory files, on tmpfs, and are deleted with them: every reader of the run finds them, whether the
+supervisor is alive or was killed, and writing them does not stall any process.
 
 A sample names its node as the memory file does, by process and reference: the path is known only when the run is
 read.
 
-History of the format
+History of the formats
+    ticktree-machine/1  the first.
     ticktree-samples/1  the first.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from ticktree.files.atomic import write_atomically
 from ticktree.files.guarded import MissingFileError, json_in, read_bytes, understood
-from ticktree.profile.fields import Fields
+from ticktree.profile import Gauge
+from ticktree.profile.fields import Fields, Object
+from ticktree.profile.machine import is_of_machine
+from ticktree.profile.profile_json import GAUGES
 from ticktree.profile.samples import STATES, CodeLine, Weight
 from ticktree.run.memory import ProcessKey
-from ticktree.run.naming import SAMPLES
+from ticktree.run.naming import MACHINE, SAMPLES
 
-FORMAT = "ticktree-samples/1"
-_MOST_BYTES = 1 << 28
+_FORMATS = {MACHINE: "ticktree-machine/1", SAMPLES: "ticktree-samples/1"}
+_MOST_BYTES = {MACHINE: 1 << 20, SAMPLES: 1 << 28}
 _COUNTS = ("late", "looks", "cpu_ns")
+
+Kept = TypeVar("Kept")
+
+
+def _keep(path: Path, fields: Object) -> None:
+    text = json.dumps({"format": _FORMATS[path.name], **fields})
+    write_atomically(path, f"{text}\n".encode(), follow=False)
+
+
+def _kept(path: Path, read: Callable[[Fields], Kept], default: Kept) -> Kept:
+    try:
+        data = read_bytes(path, _MOST_BYTES[path.name], follow=False)
+    except MissingFileError:
+        return default
+    with understood(path):
+        fields = Fields(json_in(data), path.name)
+        if fields.raw("format") != _FORMATS[path.name]:
+            fields.fail(f"its format is not {_FORMATS[path.name]}")
+        return read(fields)
+
+
+def keep_gauges(folder: Path, gauges: Mapping[str, Gauge]) -> None:
+    """Keep the machine's gauges in a run's memory directory, in place of the previous ones.
+
+    Raises:
+        OSError: There is no room, or the run has been finished.
+    """
+    _keep(folder / MACHINE, {"gauges": GAUGES.write(gauges, {})})
+
+
+def kept_gauges(folder: Path) -> dict[str, Gauge]:
+    """Return the gauges kept in `folder`, by name; empty if there are none.
+
+    Raises:
+        FileError: The file is not valid.
+    """
+    return _kept(folder / MACHINE, _gauges, {})
+
+
+def _gauges(fields: Fields) -> dict[str, Gauge]:
+    gauges: dict[str, Gauge] = GAUGES.read(fields, "gauges")
+    for name, gauge in gauges.items():
+        if not is_of_machine(name):
+            fields.fail("it contains a gauge that is not a reading of the machine")
+        for problem in gauge.problems():
+            fields.fail(problem)
+    return gauges
 
 
 class ThreadSample(NamedTuple):
     """A thread's state at the moment of a sample.
 
     Attributes:
-        process: the thread's process.
         node: the reference of its open section; 0 for none.
         thread: the label of its time outside all sections; empty if the tree includes that time as self time.
-        state: one of `STATES`.
         lines: code lines from the call with the open section to the innermost.
     """
 
@@ -52,7 +105,6 @@ class Sampled:
     """All samples of a run.
 
     Attributes:
-        stacks: the weight of each state.
         dropped: number of dropped samples by cause.
         late: number of late rounds of sampling.
         looks: number of rounds of sampling.
@@ -70,10 +122,6 @@ class Sampled:
 
 def keep_samples(folder: Path, sampled: Sampled) -> None:
     """Keep these samples in place of the previous ones.
-
-    Args:
-        folder: the run's memory directory.
-        sampled: all samples so far.
 
     Raises:
         OSError: There is no room, or the run has been finished.
@@ -93,7 +141,6 @@ def keep_samples(folder: Path, sampled: Sampled) -> None:
         for sample, weight in sampled.stacks.items()
     ]
     fields = {
-        "format": FORMAT,
         "asked": sampled.is_requested,
         "dropped": dict(sampled.dropped),
         **{name: getattr(sampled, name) for name in _COUNTS},
@@ -101,7 +148,7 @@ def keep_samples(folder: Path, sampled: Sampled) -> None:
         "lines": list(lines),
         "rows": rows,
     }
-    write_atomically(folder / SAMPLES, (json.dumps(fields) + "\n").encode(), follow=False)
+    _keep(folder / SAMPLES, fields)
 
 
 def kept_samples(folder: Path) -> Sampled:
@@ -110,17 +157,10 @@ def kept_samples(folder: Path) -> Sampled:
     Raises:
         FileError: The file is not valid.
     """
-    try:
-        data = read_bytes(folder / SAMPLES, _MOST_BYTES, follow=False)
-    except MissingFileError:
-        return Sampled()
-    with understood(folder / SAMPLES):
-        return _sampled(Fields(json_in(data), SAMPLES))
+    return _kept(folder / SAMPLES, _sampled, Sampled())
 
 
 def _sampled(fields: Fields) -> Sampled:
-    if fields.raw("format") != FORMAT:
-        fields.fail(f"its format is not {FORMAT}")
     processes = [ProcessKey(*numbers) for numbers in fields.rows("processes", 3)]
     lines = [CodeLine(str(function), str(file), int(line)) for function, file, line in fields.list("lines")]
     stacks = dict(_sample(row, processes, lines) for row in fields.list("rows"))
