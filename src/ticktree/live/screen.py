@@ -11,11 +11,18 @@ from rich.text import Text
 
 from ticktree.analysis.context import Context
 from ticktree.live import columns
-from ticktree.live.columns import NS_PER_SECOND, TITLE, functions_of, of_functions, parties_of
+from ticktree.live.columns import (
+    NS_PER_SECOND,
+    TITLE,
+    LiveColumn,
+    LiveTable,
+    functions_of,
+    of_functions,
+    parties_of,
+)
 from ticktree.live.difference import Span
 from ticktree.live.rows import LiveRow, place_in, rows_of, siblings_of
 from ticktree.live.source import LiveReading
-from ticktree.live.table import LiveColumn, LiveTable
 from ticktree.live.view import KEYS, LiveView
 from ticktree.outputs.terminal import wrapped
 from ticktree.outputs.view.headline import losses

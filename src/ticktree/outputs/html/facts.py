@@ -17,11 +17,11 @@ from ticktree.analysis.workers.roles import By, Unit, roles
 from ticktree.outputs.options import ViewOptions
 from ticktree.outputs.view import currency
 from ticktree.outputs.view.build import first_screen
-from ticktree.outputs.view.by import short_titles, title_of
 from ticktree.outputs.view.notes import notes_of, outlived, pace
 from ticktree.outputs.view.sampled import called, functions, is_told_by_samples, next_marks
 from ticktree.outputs.view.sampled import place as line_place
 from ticktree.outputs.view.sections import dismissed, self_times
+from ticktree.outputs.view.tree import short_titles, title_of
 from ticktree.outputs.writing import formatting
 from ticktree.outputs.writing.visible import visible
 from ticktree.profile import Loop, Node, Profile
