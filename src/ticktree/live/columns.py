@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
 from typing import Generic, NamedTuple, TypeVar
@@ -75,7 +75,7 @@ class LiveTable(Generic[Item]):
         left = max(0, width - sum(len(GAP) + column.cells for column in shown))
         self.name_cells = min(left, max(name_cells, needed_cells))
 
-    def headings(self, name: str) -> Iterator[Text]:
+    def headings(self, name: str, style: str = "bold") -> Iterator[Text]:
         """Yield the two lines above the rows: the period of the numbers, and their titles."""
         groups = Text(" " * self.name_cells)
         for group, members in groupby(self.columns, key=lambda column: column.group):
@@ -83,7 +83,7 @@ class LiveTable(Generic[Item]):
             groups.append(GAP + (_brace(group, cells) if group else " " * cells), "dim")
         groups.rstrip()
         yield groups
-        titles = Text.assemble((padded(cut(name, self.name_cells), self.name_cells), "bold"))
+        titles = Text.assemble((padded(cut(name, self.name_cells), self.name_cells), style))
         for column in self.columns:
             title = cut(column.title, column.cells)
             space = " " * (column.cells - cell_len(title))
@@ -198,36 +198,20 @@ def of_tree(span: Span | None, by_process: bool) -> list[LiveColumn[LiveRow]]:
         span: the last seconds.
         by_process: whether the columns of the whole run make room for those of the processes.
     """
-    columns = _of_tree(span)
-    if not by_process:
-        return columns
-    kept = "share" if span is None else ""
-    return [
-        replace(column, rank=column.rank + 10)
-        if column.bar or (column.group == WHOLE and column.title != kept)
-        else column
-        for column in columns
-    ]
-
-
-def _of_tree(span: Span | None) -> list[LiveColumn[LiveRow]]:
+    later = 10 if by_process else 0
+    share_rank = 1 if span is None else 4 + later
     whole: list[LiveColumn[LiveRow]] = [
-        LiveColumn(
-            "share", _SHARE_CELLS, lambda row: formatting.share(_share(row)), 1 if span is None else 4, WHOLE
-        ),
-        LiveColumn("mean", _TIME_CELLS, _whole("mean_ns"), 6, WHOLE),
-        LiveColumn("p50", _TIME_CELLS, _whole("p50_ns"), 3, WHOLE),
-        LiveColumn("p99", _TIME_CELLS, _whole("p99_ns"), 2, WHOLE),
-        LiveColumn("calls", _COUNT_CELLS, _calls, 5, WHOLE),
+        LiveColumn("share", _SHARE_CELLS, lambda row: formatting.share(_share(row)), share_rank, WHOLE),
+        LiveColumn("mean", _TIME_CELLS, _whole("mean_ns"), 6 + later, WHOLE),
+        LiveColumn("p50", _TIME_CELLS, _whole("p50_ns"), 3 + later, WHOLE),
+        LiveColumn("p99", _TIME_CELLS, _whole("p99_ns"), 2 + later, WHOLE),
+        LiveColumn("calls", _COUNT_CELLS, _calls, 5 + later, WHOLE),
     ]
     if span is None:
-        return [
-            LiveColumn("", BAR_CELLS, lambda row: bar(_share(row)), 6, bar=True),
-            *whole,
-        ]
+        return [LiveColumn("", BAR_CELLS, lambda row: bar(_share(row)), 6 + later, bar=True), *whole]
     title, length_ns = _recent_title(span.length_ns), span.length_ns
     return [
-        LiveColumn("", BAR_CELLS, lambda row: bar(_recent_share(row)), 4, title, bar=True),
+        LiveColumn("", BAR_CELLS, lambda row: bar(_recent_share(row)), 4 + later, title, bar=True),
         LiveColumn("share", _SHARE_CELLS, lambda row: formatting.share(_recent_share(row)), 0, title),
         LiveColumn("rate", _RATE_CELLS, lambda row: _rate(row, length_ns), 0, title),
         LiveColumn("p50", _TIME_CELLS, _recent("p50_ns"), 2, title),
@@ -240,9 +224,10 @@ def of_parties(
     span: Span | None, parties: Sequence[Party], group: str, rank: int
 ) -> list[LiveColumn[LiveRow]]:
     """Return one column per process: its share of the node's time, in the last seconds or in the whole run."""
-    shares = [partial(_party_share, party=party, span=span) for party in parties]
-    titled = zip(parties, shares, strict=True)
-    return [LiveColumn(party.title, _PARTY_CELLS, share, rank, group) for party, share in titled]
+    return [
+        LiveColumn(party.title, _PARTY_CELLS, partial(_party_share, party=party, span=span), rank, group)
+        for party in parties
+    ]
 
 
 def of_loops(span: Span | None) -> list[LiveColumn[LoopNow]]:
@@ -255,11 +240,8 @@ def of_loops(span: Span | None) -> list[LiveColumn[LoopNow]]:
         LiveColumn("ticks", _COUNT_CELLS, lambda now: formatting.count(now.whole.ticks), 3, WHOLE),
     ]
     if span is None:
-        return [
-            whole[0],
-            LiveColumn("headroom", _TIME_CELLS, lambda now: _headroom(now.view), 1, WHOLE),
-            *whole[1:],
-        ]
+        whole.insert(1, LiveColumn("headroom", _TIME_CELLS, lambda now: _headroom(now.view), 1, WHOLE))
+        return whole
     title = _recent_title(span.length_ns)
     return [
         LiveColumn("pace", _PACE_CELLS, _pace, 0, title),
