@@ -11,7 +11,7 @@ from support.example_trainers import Trainer, straggling_trainer
 from support.hostile_profiles import NAMES
 from support.ledger_rows import ledger_by
 from ticktree.analysis.workers.roles import roles
-from ticktree.outputs.view.by import title_of
+from ticktree.outputs.view.tree import title_of
 from ticktree.outputs.writing.visible import visible
 
 SHOWN = "(line) => [...line.children].filter((cell) => cell.checkVisibility())"

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.text import Text
 
-from ticktree.live.table import LiveColumn, LiveTable
+from ticktree.live.columns import LiveColumn, LiveTable
 
 COLUMNS = [
     LiveColumn("first", 5, lambda item: item, 0, "now"),

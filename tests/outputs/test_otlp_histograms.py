@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 import ticktree
 from ticktree.outputs import EXPORTS
-from ticktree.outputs.otlp_metrics import SCALE
+from ticktree.outputs.otlp import SCALE
 
 REASON = "histograms were not compared with those of OpenTelemetry's SDK"
 pytest.importorskip("opentelemetry.sdk.metrics", reason=REASON)

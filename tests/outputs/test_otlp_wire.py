@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from support.example_profiles import control, gauge_of, training
 from support.hostile_profiles import hostile, side_by_side, unknown_durations
 from support.profile_strategies import profiles
-from ticktree.outputs.otlp_metrics import binary, metrics, points, request
+from ticktree.outputs.otlp import binary, metrics, points, request
 from ticktree.profile import Profile
 
 

@@ -13,7 +13,7 @@ from ticktree.analysis.context import Context
 from ticktree.analysis.workers.roles import roles
 from ticktree.outputs import OUTPUTS, ViewOptions
 from ticktree.outputs.view.build import report_view
-from ticktree.outputs.view.by import UNITS_AT_MOST
+from ticktree.outputs.view.tree import UNITS_AT_MOST
 from ticktree.outputs.writing.document import Table
 from ticktree.profile import Profile
 from ticktree.profile.machine import is_empty

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 import ticktree
-from ticktree.outputs.otlp_metrics import points
+from ticktree.outputs.otlp import points
 from ticktree.profile import Node, Profile
 from ticktree.publishing.otlp import Points, resource
 from ticktree.publishing.snapshots import RunSnapshot

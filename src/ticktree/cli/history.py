@@ -18,7 +18,8 @@ from ticktree.cli.screen import note, progress
 from ticktree.errors import TicktreeError
 from ticktree.history import take_in
 from ticktree.machine import git
-from ticktree.outputs.history import BINARY, HISTORIES, regression
+from ticktree.outputs.history import BINARY, HISTORIES
+from ticktree.outputs.history_parts import regression
 from ticktree.profile.remembered import STATISTICS, Remembered
 from ticktree.run.abandoned import finish_abandoned
 from ticktree.run.directory import DEFAULT_OUT, no_run_in

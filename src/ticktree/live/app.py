@@ -5,6 +5,7 @@ This is the only module that needs textual.
 
 from __future__ import annotations
 
+import asyncio
 import signal
 from collections.abc import Callable
 from contextlib import suppress
@@ -173,7 +174,8 @@ class Top(App[None]):
     def on_mount(self) -> None:
         """Begin to watch."""
         self._board.focus()
-        self._end_at_signals()
+        for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):  # each restores the terminal
+            asyncio.get_running_loop().add_signal_handler(number, self.exit)
         self.look()
 
     def on_unmount(self) -> None:
@@ -284,14 +286,6 @@ class Top(App[None]):
         picture = drawn(self.now, self.view, width, height)
         self.view = picture.view
         return picture
-
-    def _end_at_signals(self) -> None:
-        """Restore the terminal, whichever signal ends the process."""
-        import asyncio
-
-        loop = asyncio.get_running_loop()
-        for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
-            loop.add_signal_handler(number, self.exit)
 
 
 def _context_of(profile: Profile | None) -> Context | None:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
+from itertools import groupby
 from typing import Generic, NamedTuple, TypeVar
+
+from rich.cells import cell_len
+from rich.text import Text
 
 from ticktree.analysis.context import Context
 from ticktree.analysis.loops import LoopView
@@ -13,17 +17,117 @@ from ticktree.analysis.sampled import SampledRow, sampled_times
 from ticktree.analysis.workers.roles import By, has_processes, roles
 from ticktree.live.difference import Span
 from ticktree.live.rows import NOTHING, LiveRow
-from ticktree.live.table import LiveColumn
 from ticktree.outputs.view import currency
 from ticktree.outputs.view.loops import missed
 from ticktree.outputs.view.sampled import MARK, place
 from ticktree.outputs.view.tables import quantile
 from ticktree.outputs.writing import formatting
-from ticktree.outputs.writing.grid import BAR_CELLS, bar, cut
+from ticktree.outputs.writing.grid import BAR_CELLS, GAP, bar, cut, padded
 from ticktree.outputs.writing.visible import visible
 from ticktree.profile import Gauge, Loop, Node, Profile, Stats
 from ticktree.profile import path as paths
 from ticktree.profile.machine import is_of_machine
+
+Item = TypeVar("Item")
+
+UNIT_CELLS = 4  # " ms", " k/s", " MHz"
+
+
+@dataclass(frozen=True, slots=True)
+class LiveColumn(Generic[Item]):
+    """A column of numbers.
+
+    Attributes:
+        title: safe to show.
+        cells: its width.
+        text: returns an item's text; "" for an empty cell. A number and its unit have a space between them.
+        rank: the order in which columns are dropped if there is no room, the highest first.
+        group: the common head of it and its neighbours of the same group; "" for none.
+        bar: whether its text is a bar, which is left-aligned.
+    """
+
+    title: str
+    cells: int
+    text: Callable[[Item], str]
+    rank: int
+    group: str = ""
+    bar: bool = False
+
+
+class LiveTable(Generic[Item]):
+    """As many of the columns as there is room for next to the names.
+
+    Args:
+        columns: in order.
+        width: cells of a line.
+        name_cells: minimum width of the names.
+        needed_cells: width that the names need, and maximum width.
+    """
+
+    def __init__(
+        self, columns: Sequence[LiveColumn[Item]], width: int, name_cells: int, needed_cells: int
+    ) -> None:
+        shown = list(columns)
+        while shown and name_cells + sum(len(GAP) + column.cells for column in shown) > width:
+            worst = max(range(len(shown)), key=lambda at: (shown[at].rank, at))
+            del shown[worst]
+        self.columns: Sequence[LiveColumn[Item]] = shown
+        left = max(0, width - sum(len(GAP) + column.cells for column in shown))
+        self.name_cells = min(left, max(name_cells, needed_cells))
+
+    def headings(self, name: str, style: str = "bold") -> Iterator[Text]:
+        """Yield the two lines above the rows: the period of the numbers, and their titles."""
+        groups = Text(" " * self.name_cells)
+        for group, members in groupby(self.columns, key=lambda column: column.group):
+            cells = sum(len(GAP) + column.cells for column in members) - len(GAP)
+            groups.append(GAP + (_brace(group, cells) if group else " " * cells), "dim")
+        groups.rstrip()
+        yield groups
+        titles = Text.assemble((padded(cut(name, self.name_cells), self.name_cells), style))
+        for column in self.columns:
+            title = cut(column.title, column.cells)
+            space = " " * (column.cells - cell_len(title))
+            titles.append(GAP + (title + space if column.bar else space + title), "dim")
+        titles.rstrip()
+        yield titles
+
+    def line(self, item: Item, name: Text, *, quiet: bool = False) -> Text:
+        """Return the row of an item."""
+        result = name.copy()
+        result.truncate(self.name_cells, overflow="ellipsis", pad=True)
+        for column in self.columns:
+            result.append(GAP)
+            text, style = column.text(item), "dim" if quiet else ""
+            cell = (
+                Text(padded(text, column.cells), style) if column.bar else _number(text, column.cells, style)
+            )
+            result.append_text(cell)
+        return result
+
+
+def _number(text: str, cells: int, style: str) -> Text:
+    """Return a cell, with the number right-aligned and the unit left-aligned."""
+    number, space, unit = cut(text, cells).partition(" ")
+    behind = padded(space + unit, min(UNIT_CELLS, cells - cell_len(number))) if unit else ""
+    before = " " * (cells - cell_len(number) - cell_len(behind))
+    return Text.assemble((before + number, style), (behind, "dim"))
+
+
+def _brace(group: str, cells: int) -> str:
+    """Return a line over a group's columns with its name in the middle, cut to the words that fit."""
+    words = group.split(" ")
+    while len(words) > 1 and cell_len(" ".join(words)) > cells:
+        words.pop()
+    name = cut(" ".join(words), cells)
+    if cells - cell_len(name) < 4:  # too short for a visible line
+        return " " * (cells - cell_len(name)) + name
+    left = (cells - cell_len(name)) // 2
+    right = cells - cell_len(name) - left
+    return f"{_rule(left)[::-1]}{name}{_rule(right)}"
+
+
+def _rule(cells: int) -> str:
+    return " " + "─" * (cells - 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,9 +179,6 @@ class LoopNow:
     recent_view: LoopView | None
 
 
-Item = TypeVar("Item")
-
-
 class Watched(NamedTuple, Generic[Item]):
     """A gauge or a function: over the whole run, and in the last seconds, None if nothing was read of it then."""
 
@@ -97,36 +198,20 @@ def of_tree(span: Span | None, by_process: bool) -> list[LiveColumn[LiveRow]]:
         span: the last seconds.
         by_process: whether the columns of the whole run make room for those of the processes.
     """
-    columns = _of_tree(span)
-    if not by_process:
-        return columns
-    kept = "share" if span is None else ""
-    return [
-        replace(column, rank=column.rank + 10)
-        if column.bar or (column.group == WHOLE and column.title != kept)
-        else column
-        for column in columns
-    ]
-
-
-def _of_tree(span: Span | None) -> list[LiveColumn[LiveRow]]:
+    later = 10 if by_process else 0
+    share_rank = 1 if span is None else 4 + later
     whole: list[LiveColumn[LiveRow]] = [
-        LiveColumn(
-            "share", _SHARE_CELLS, lambda row: formatting.share(_share(row)), 1 if span is None else 4, WHOLE
-        ),
-        LiveColumn("mean", _TIME_CELLS, _whole("mean_ns"), 6, WHOLE),
-        LiveColumn("p50", _TIME_CELLS, _whole("p50_ns"), 3, WHOLE),
-        LiveColumn("p99", _TIME_CELLS, _whole("p99_ns"), 2, WHOLE),
-        LiveColumn("calls", _COUNT_CELLS, _calls, 5, WHOLE),
+        LiveColumn("share", _SHARE_CELLS, lambda row: formatting.share(_share(row)), share_rank, WHOLE),
+        LiveColumn("mean", _TIME_CELLS, _whole("mean_ns"), 6 + later, WHOLE),
+        LiveColumn("p50", _TIME_CELLS, _whole("p50_ns"), 3 + later, WHOLE),
+        LiveColumn("p99", _TIME_CELLS, _whole("p99_ns"), 2 + later, WHOLE),
+        LiveColumn("calls", _COUNT_CELLS, _calls, 5 + later, WHOLE),
     ]
     if span is None:
-        return [
-            LiveColumn("", BAR_CELLS, lambda row: bar(_share(row)), 6, bar=True),
-            *whole,
-        ]
+        return [LiveColumn("", BAR_CELLS, lambda row: bar(_share(row)), 6 + later, bar=True), *whole]
     title, length_ns = _recent_title(span.length_ns), span.length_ns
     return [
-        LiveColumn("", BAR_CELLS, lambda row: bar(_recent_share(row)), 4, title, bar=True),
+        LiveColumn("", BAR_CELLS, lambda row: bar(_recent_share(row)), 4 + later, title, bar=True),
         LiveColumn("share", _SHARE_CELLS, lambda row: formatting.share(_recent_share(row)), 0, title),
         LiveColumn("rate", _RATE_CELLS, lambda row: _rate(row, length_ns), 0, title),
         LiveColumn("p50", _TIME_CELLS, _recent("p50_ns"), 2, title),
@@ -139,9 +224,10 @@ def of_parties(
     span: Span | None, parties: Sequence[Party], group: str, rank: int
 ) -> list[LiveColumn[LiveRow]]:
     """Return one column per process: its share of the node's time, in the last seconds or in the whole run."""
-    shares = [partial(_party_share, party=party, span=span) for party in parties]
-    titled = zip(parties, shares, strict=True)
-    return [LiveColumn(party.title, _PARTY_CELLS, share, rank, group) for party, share in titled]
+    return [
+        LiveColumn(party.title, _PARTY_CELLS, partial(_party_share, party=party, span=span), rank, group)
+        for party in parties
+    ]
 
 
 def of_loops(span: Span | None) -> list[LiveColumn[LoopNow]]:
@@ -154,11 +240,8 @@ def of_loops(span: Span | None) -> list[LiveColumn[LoopNow]]:
         LiveColumn("ticks", _COUNT_CELLS, lambda now: formatting.count(now.whole.ticks), 3, WHOLE),
     ]
     if span is None:
-        return [
-            whole[0],
-            LiveColumn("headroom", _TIME_CELLS, lambda now: _headroom(now.view), 1, WHOLE),
-            *whole[1:],
-        ]
+        whole.insert(1, LiveColumn("headroom", _TIME_CELLS, lambda now: _headroom(now.view), 1, WHOLE))
+        return whole
     title = _recent_title(span.length_ns)
     return [
         LiveColumn("pace", _PACE_CELLS, _pace, 0, title),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from ticktree.live.difference import Span
@@ -11,6 +11,7 @@ from ticktree.live.view import LiveView, Order, Place
 from ticktree.outputs.view.notes import mark_of, outlived, share_of
 from ticktree.outputs.view.tree import Kind
 from ticktree.outputs.writing import formatting
+from ticktree.outputs.writing.grid import guides
 from ticktree.outputs.writing.visible import visible
 from ticktree.profile import Node, Profile
 from ticktree.profile import path as paths
@@ -27,8 +28,6 @@ class LiveRow:
         kind: a section, a wait, a section's self time, or ticktree itself.
         path: of the section, or of the section whose self time it is.
         name: safe to show; shortened for a call under focus.
-        mark: the section's kind, or how long it has been open; "" for none.
-        guide: the tree lines that lead to it from its ancestors.
         node: the node over the whole run.
         recent: the node in the last seconds; None if unknown.
         total_ns: time in it, over the whole run.
@@ -36,6 +35,8 @@ class LiveRow:
             part of that, because it continued after its parent's end, as processes and devices do.
         recent_ns: time in it, over the last seconds.
         recent_base_ns: the same as `base_ns`, over the last seconds.
+        mark: the section's kind, or how long it has been open; "" for none.
+        guide: the tree lines that lead to it from its ancestors.
         folded: number of nodes below it that are not shown.
         matched: whether it matches the filter itself, not only a descendant.
         whole: the full name of a call under focus, safe to show; "" if `name` is the full name.
@@ -44,14 +45,14 @@ class LiveRow:
     kind: Kind
     path: str
     name: str
-    mark: str
-    guide: str
     node: Node
     recent: Node | None
     total_ns: int
     base_ns: int
     recent_ns: int
     recent_base_ns: int
+    mark: str = ""
+    guide: str = ""
     folded: int = 0
     matched: bool = True
     whole: str = ""
@@ -82,7 +83,6 @@ class _Above:
     node: Node
     recent: Node | None
     path: str
-    trunk: str
     base: tuple[Node, Node | None]
 
 
@@ -120,21 +120,20 @@ class _Tree:
     def rows(self) -> list[LiveRow]:
         # A stack, because trees may be deeper than Python's recursion limit; its top is the next row.
         rows: list[LiveRow] = []
-        top = self._below(self._run(), is_top=True)
-        waiting = [*self._itself(), *reversed(top)]
+        depths: list[int] = []
+        run = _Above(self._root, self._recent, paths.ROOT, (self._root, self._recent))
+        waiting = [*self._itself(run), *reversed(self._below(run, 0))]
         while waiting:
-            row, parent = waiting.pop()
+            row, parent, depth = waiting.pop()
             rows.append(row)
+            depths.append(depth)
             if row.is_section and not row.folded:
-                waiting.extend(reversed(self._below(parent, is_top=False)))
-        return rows
+                waiting.extend(reversed(self._below(parent, depth + 1)))
+        return [replace(row, guide=guide) for row, (guide, _) in zip(rows, guides(depths), strict=True)]
 
-    def _run(self) -> _Above:
-        return _Above(self._root, self._recent, paths.ROOT, "", (self._root, self._recent))
-
-    def _below(self, parent: _Above, *, is_top: bool) -> list[tuple[LiveRow, _Above]]:
+    def _below(self, parent: _Above, depth: int) -> list[tuple[LiveRow, _Above, int]]:
         """Return the rows directly below a node, in order, each with itself as the parent of further rows."""
-        node, recent, path, trunk = parent.node, parent.recent, parent.path, parent.trunk
+        node, recent, path, is_top = parent.node, parent.recent, parent.path, not depth
         children = [
             (child, None if recent is None else recent.children.get(name, NOTHING), child_path)
             for name, child in node.children.items()
@@ -143,17 +142,15 @@ class _Tree:
         children = self._sorted(children, path, is_top=is_top)
         # With a filter, the remaining time is not self time.
         has_rest = bool(children) and not self._view.filter and (not is_top or node.self_ns > 0)
-        result: list[tuple[LiveRow, _Above]] = []
-        for place, (child, its_recent, child_path) in enumerate(children):
-            is_last = not has_rest and place == len(children) - 1
-            branch, beyond = ("", "") if is_top else ("└─ ", "   ") if is_last else ("├─ ", "│  ")
-            row = self._section(child, its_recent, child_path, parent, trunk + branch)
+        result: list[tuple[LiveRow, _Above, int]] = []
+        for child, its_recent, child_path in children:
+            row = self._section(child, its_recent, child_path, parent)
             base = (child, its_recent) if child_path in self._loops else parent.base
-            result.append((row, _Above(child, its_recent, child_path, trunk + beyond, base)))
+            result.append((row, _Above(child, its_recent, child_path, base), depth))
         if has_rest:
             recent_ns = recent.self_ns - recent.recorder_ns if recent else 0
-            guide, self_ns = "" if is_top else trunk + "└─ ", node.self_ns - node.recorder_ns
-            result.append((_part("self", "[self]", parent, guide, self_ns, recent_ns), parent))
+            self_ns = node.self_ns - node.recorder_ns
+            result.append((_part("self", "[self]", parent, self_ns, recent_ns), parent, depth))
         return result
 
     def _sorted(self, children: list[Child], path: str, *, is_top: bool) -> list[Child]:
@@ -171,7 +168,7 @@ class _Tree:
         is_kept = bool(before) and order != "name" and _is_nearly_sorted(kept, order)
         return [*loops, *(kept if is_kept else fresh)]
 
-    def _section(self, node: Node, recent: Node | None, path: str, parent: _Above, guide: str) -> LiveRow:
+    def _section(self, node: Node, recent: Node | None, path: str, parent: _Above) -> LiveRow:
         base, recent_base = parent.base
         name = self._names.of(node.name)
         return LiveRow(
@@ -179,7 +176,6 @@ class _Tree:
             path=path,
             name=visible(name) or '""',
             mark=self._mark(node),
-            guide=guide,
             node=node,
             recent=recent,
             total_ns=node.total_ns,
@@ -200,13 +196,13 @@ class _Tree:
             return f"open for {formatting.time(node.open.age_ns)}"
         return mark_of(node)
 
-    def _itself(self) -> list[tuple[LiveRow, _Above]]:
+    def _itself(self, run: _Above) -> list[tuple[LiveRow, _Above, int]]:
         """Return the row of ticktree's own cost, which no node's self time contains; nothing if unknown."""
         cost_ns = sum(node.recorder_ns for _, _, node in self._root.walk())
         if not cost_ns or self._view.filter:
             return []
         recent_ns = sum(node.recorder_ns for _, _, node in self._recent.walk()) if self._recent else 0
-        return [(_part("itself", "ticktree itself", self._run(), "", cost_ns, recent_ns), self._run())]
+        return [(_part("itself", "ticktree itself", run, cost_ns, recent_ns), run, 0)]
 
 
 def _filtered(root: Node, letters: str, names: ShortNames) -> tuple[set[str], set[str]]:
@@ -254,14 +250,12 @@ def _is_nearly_sorted(children: list[Child], order: Order) -> bool:
     return True
 
 
-def _part(kind: Kind, name: str, parent: _Above, guide: str, total_ns: int, recent_ns: int) -> LiveRow:
+def _part(kind: Kind, name: str, parent: _Above, total_ns: int, recent_ns: int) -> LiveRow:
     base, recent_base = parent.base
     return LiveRow(
         kind=kind,
         path=parent.path,
         name=name,
-        mark="",
-        guide=guide,
         node=parent.node,
         recent=parent.recent,
         total_ns=total_ns,

@@ -11,14 +11,21 @@ from rich.text import Text
 
 from ticktree.analysis.context import Context
 from ticktree.live import columns
-from ticktree.live.columns import NS_PER_SECOND, TITLE, functions_of, of_functions, parties_of
+from ticktree.live.columns import (
+    NS_PER_SECOND,
+    TITLE,
+    LiveColumn,
+    LiveTable,
+    functions_of,
+    of_functions,
+    parties_of,
+)
 from ticktree.live.difference import Span
 from ticktree.live.rows import LiveRow, place_in, rows_of, siblings_of
 from ticktree.live.source import LiveReading
-from ticktree.live.table import LiveColumn, LiveTable
 from ticktree.live.view import KEYS, LiveView
 from ticktree.outputs.terminal import wrapped
-from ticktree.outputs.view.headline import losses
+from ticktree.outputs.view.headline import fact, losses
 from ticktree.outputs.view.sampled import called
 from ticktree.outputs.view.tree import TONES
 from ticktree.outputs.writing import formatting
@@ -61,7 +68,8 @@ def header(now: Now, view: LiveView, width: int, chosen: str = "") -> Iterator[T
     room = max(0, width - cell_len(state.plain) - len(GAP))
     name = visible(now.state.name) if now.state else "ticktree"
     title = Text(cut(name, room), "bold")
-    command = _command(now)
+    profile = now.reading.profile if now.reading else None
+    command = fact(profile, "command") if profile else ""
     if command and cell_len(name) + 12 < room:
         title.append(GAP + cut(command, room - cell_len(name) - len(GAP)), "dim")
     title.truncate(room, pad=True)
@@ -73,7 +81,7 @@ def header(now: Now, view: LiveView, width: int, chosen: str = "") -> Iterator[T
     yield how
     if now.state and now.state.trouble:
         yield Text(cut(visible(now.state.trouble), width), "red")
-    lost = losses(now.reading.profile) if now.reading and now.reading.profile else []
+    lost = losses(profile) if profile else []
     if lost:
         yield Text(cut(", ".join(lost), width), "yellow")
 
@@ -91,12 +99,6 @@ def _state(reading: LiveReading | None) -> Text:
     how = formatting.ending(reading.exit_status)
     said = "run ended" if reading.state == "ended" else "finished run"
     return Text(f"{said}, {how}" if how else said, "bold" if not reading.exit_status else "bold red")
-
-
-def _command(now: Now) -> str:
-    profile = None if now.reading is None else now.reading.profile
-    values = profile.metadata.get("command", ()) if profile else ()
-    return ", ".join(visible(str(value)) for value in sorted(map(str, values)))
 
 
 def _pieces(now: Now, view: LiveView) -> Iterator[tuple[str, str]]:
@@ -153,12 +155,6 @@ def footer(view: LiveView, width: int, watching: bool = True) -> Text:
     line.rstrip()
     line.truncate(width, overflow="ellipsis")
     return line
-
-
-def over(line: Text, start: Text, cells: int) -> Text:
-    """Return `line` with `start` in its first cells, which are empty."""
-    start.truncate(cells, pad=True)
-    return start + line[cells:]
 
 
 def fitted(lines: Sequence[Text], last: Text, height: int) -> list[Text]:
@@ -253,11 +249,8 @@ class _Board:
             return
         table = self._table(view)
         shown = self._rows[view.top : view.top + room]
-        headings = list(table.headings(""))
-        if len(shown) < len(self._rows):
-            where = f"rows {view.top + 1} to {view.top + len(shown)} of {formatting.count(len(self._rows))}"
-            headings[1] = over(headings[1], Text(cut(where, table.name_cells), "dim"), table.name_cells)
-        yield from headings
+        where = f"rows {view.top + 1} to {view.top + len(shown)} of {formatting.count(len(self._rows))}"
+        yield from table.headings(where if len(shown) < len(self._rows) else "", "dim")
         if not self._rows:
             yield Text(cut(f"No section's name holds {visible(view.filter)!r}.", self._width), "dim")
         for row in shown:

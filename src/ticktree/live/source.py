@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, Protocol, TypeAlias
@@ -47,9 +46,6 @@ class LiveReading:
         return self.state in ("ended", "finished", "saved")
 
 
-Clock = Callable[[], int]
-
-
 class LiveSource(Protocol):
     """Something to watch."""
 
@@ -62,31 +58,29 @@ class RunSource:
 
     Args:
         path: its directory.
-        clock: nanoseconds that never go back.
     """
 
-    def __init__(self, path: Path, clock: Clock = time.monotonic_ns) -> None:
+    def __init__(self, path: Path) -> None:
         self._path = path
-        self._clock = clock
         self._was_running = False
 
     def read(self) -> LiveReading:
         """Read the run now."""
-        began_ns = self._clock()
+        began_ns = time.monotonic_ns()
         try:
             return self._read(began_ns)
         except Exception as error:
             is_expected = isinstance(error, (TicktreeError, OSError))
             # A bug in ticktree: the last picture is more useful to the user than a traceback.
             trouble = _said(error) if is_expected else f"{type(error).__name__}: {_said(error)}"
-            name, took_ns = self._path.name, self._clock() - began_ns
+            name, took_ns = self._path.name, time.monotonic_ns() - began_ns
             return LiveReading(name=name, state="lost", at_ns=began_ns, took_ns=took_ns, trouble=trouble)
 
     def _read(self, began_ns: int) -> LiveReading:
         run = RunDirectory.open(self._path)
         # Checked before reading, so that the last reading has everything up to the end.
         live = run.is_live()
-        at_ns = self._clock()  # as near as can be to the copying of the files
+        at_ns = time.monotonic_ns()  # as near as can be to the copying of the files
         profile = run.profile()
         run = RunDirectory.open(self._path)  # opened again, because its end may have been written meanwhile
         self._was_running = self._was_running or live
@@ -97,7 +91,7 @@ class RunSource:
             name=self._path.name,
             state=state,
             at_ns=at_ns,
-            took_ns=self._clock() - began_ns,
+            took_ns=time.monotonic_ns() - began_ns,
             profile=profile,
             running_ns=running_ns if live else None,
             exit_status=status if isinstance(status, int) else None,

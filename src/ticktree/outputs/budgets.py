@@ -131,9 +131,6 @@ def _remarks(checked: Checked, hidden: int) -> Iterator[str]:
             yield f"{formatting.counted(number, 'section')} only in {where}."
 
 
-__all__ = ["CHECKS", "line", "verdict"]
-
-
 def _json(checked: Checked, apart: Sequence[Difference], _options: ViewOptions) -> bytes:
     facts = [fact.to_dict() for fact in apart]
     return json.dumps({**checked.to_dict(), "differences": facts}, indent=1).encode() + b"\n"

@@ -11,10 +11,10 @@ from __future__ import annotations
 import json
 import warnings
 from collections.abc import Callable, Sequence
-from functools import cache
+from functools import cache, partial
 from importlib import import_module, resources
 from io import BytesIO
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 from ticktree.analysis.bottlenecks import OTHER, Bottleneck, category_shares
 from ticktree.analysis.context import Context
@@ -117,22 +117,17 @@ _INCHES = (11.0, 7.5)
 _ROWS_AT_LEAST = 6
 
 
-def render_png(profile: Profile, options: ViewOptions) -> bytes:
-    """Return the overview as a PNG file, for a slide or a chat.
+def _render(form: Format, profile: Profile, options: ViewOptions) -> bytes:
+    """Return the overview as a file of that format.
 
     Raises:
         TicktreeError: matplotlib is not installed.
     """
-    return drawn("png", _INCHES, lambda figure: _draw(figure, profile, options))
+    return drawn(form, _INCHES, lambda figure: _draw(figure, profile, options))
 
 
-def render_svg(profile: Profile, options: ViewOptions) -> bytes:
-    """Return the overview as an SVG file, for a paper, with its letters as letters.
-
-    Raises:
-        TicktreeError: matplotlib is not installed.
-    """
-    return drawn("svg", _INCHES, lambda figure: _draw(figure, profile, options))
+# PNG is for a slide or a chat; SVG for a paper, with its letters as letters.
+render_png, render_svg = partial(_render, "png"), partial(_render, "svg")
 
 
 def _draw(figure: Any, profile: Profile, options: ViewOptions) -> None:
@@ -147,7 +142,8 @@ def _draw(figure: Any, profile: Profile, options: ViewOptions) -> None:
     found = [one for one in context.bottlenecks if one.view is view]
     on_path = [one for one in found if not one.section.is_parallel]
     # Without memory measurements the categories get the room: an empty panel would look like no memory use.
-    last = "memory" if _with_memory(found) else "categories"
+    measured = any((one.memory_bytes, one.device_memory_bytes) != (None, None) for one in found)
+    last = "memory" if measured else "categories"
     axes = figure.subplot_mosaic([["time", "calls"], ["categories", last]], height_ratios=(3, 2))
     _time(axes["time"], view, on_path)
     _calls(axes["calls"], view, on_path)
@@ -169,15 +165,17 @@ def _paragraph(pieces: Sequence[str]) -> str:
 
 def _time(axis: Any, view: LoopView, found: Sequence[Bottleneck]) -> None:
     """Draw the self times of a tick's sections as shares of it, the most expensive first."""
-    shown = found[:BARS]
-    shares = [100 * one.share for one in shown]
-    colors = [color_of(one.section.category or OTHER) for one in shown]
-    _bars(axis, [_name(view, one, of_self=True) for one in shown], shares, colors)
-    for at, one in enumerate(shown):
-        words = f"{formatting.share(one.share)}, {formatting.time(one.section.self_ns)}"
-        _write(axis, 100 * one.share, at, words)
-    _percent_axis(axis, view, 1.45 * max(shares, default=1.0))
-    rest = len(found) - len(shown)
+    bars = [
+        _Bar(
+            name=_name(view, one, of_self=True),
+            length=100 * one.share,
+            color=color_of(one.section.category or OTHER),
+            words=f"{formatting.share(one.share)}, {formatting.time(one.section.self_ns)}",
+        )
+        for one in found[:BARS]
+    ]
+    _percents(axis, view, bars, 1.45)
+    rest = len(found) - len(bars)
     axis.set_title("Time by operation" + (f" ({rest} smaller ones not shown)" if rest else ""))
 
 
@@ -225,8 +223,10 @@ def _log_axis(axis: Any, least_ns: int, most_ns: int) -> None:
     axis.xaxis.set_minor_formatter(ticker.NullFormatter())
 
 
-def _percent_axis(axis: Any, view: LoopView, most: float) -> None:
-    """Set an axis of shares, with room for words, but without numbers above 100%."""
+def _percents(axis: Any, view: LoopView, bars: Sequence[_Bar], room: float) -> None:
+    """Draw shares, with `room` for words, but without numbers above 100%."""
+    _bars(axis, bars)
+    most = room * max((one.length for one in bars), default=1.0)
     axis.set_xlim(0, most)
     axis.set_xticks([tick for tick in axis.get_xticks() if 0 <= tick <= min(most, 100)])
     axis.set_xlabel(f"self time, % of {_whole(view)}")
@@ -239,42 +239,50 @@ def _round(words: str) -> str:
 
 
 def _categories(axis: Any, view: LoopView) -> None:
-    shares = category_shares(view)[:BARS]
-    percents = [100 * one.share for one in shares]
-    names = [cut(visible(one.name), _NAME_CELLS) for one in shares]
-    _bars(axis, names, percents, [color_of(one.name) for one in shares])
-    for at, one in enumerate(shares):
-        _write(axis, 100 * one.share, at, formatting.share(one.share))
-    _percent_axis(axis, view, 1.15 * max(percents, default=1.0))
+    bars = [
+        _Bar(
+            cut(visible(one.name), _NAME_CELLS),
+            100 * one.share,
+            color_of(one.name),
+            formatting.share(one.share),
+        )
+        for one in category_shares(view)[:BARS]
+    ]
+    _percents(axis, view, bars, 1.15)
     axis.set_title("Categories")
 
 
 def _memory(axis: Any, view: LoopView, found: Sequence[Bottleneck]) -> None:
     """Draw the most memory that calls needed, in the process and on a device."""
     ticker = import_module("matplotlib.ticker")
-    data, model = color_of("data"), color_of("model")
-    own = [(_name(view, one), one.memory_bytes, data) for one in _with_memory(found)]
-    own += [(f"{_name(view, one)} (device)", one.device_memory_bytes, model) for one in _with_memory(found)]
-    rows = [(name, amount, color) for name, amount, color in own if amount is not None]
-    rows.sort(key=lambda row: (-row[1], row[0]))
-    names, amounts, colors = zip(*rows[:BARS], strict=True)
-    _bars(axis, names, amounts, colors)
-    for at, amount in enumerate(amounts):
-        _write(axis, amount, at, formatting.size(amount))
-    axis.set_xlim(0, 1.25 * max(1, *amounts))
+    amounts = [(_name(view, one), one.memory_bytes, color_of("data")) for one in found]
+    amounts += [(f"{_name(view, one)} (device)", one.device_memory_bytes, color_of("model")) for one in found]
+    bars = [
+        _Bar(name, amount, color, formatting.size(amount))
+        for name, amount, color in amounts
+        if amount is not None
+    ]
+    bars.sort(key=lambda one: (-one.length, one.name))
+    _bars(axis, bars[:BARS])
+    axis.set_xlim(0, 1.25 * max(1, bars[0].length))
     axis.xaxis.set_major_locator(ticker.MaxNLocator(5))
     axis.xaxis.set_major_formatter(ticker.FuncFormatter(lambda size, _: _round(formatting.size(size))))
     axis.set_xlabel("the most that a call allocated")
     axis.set_title("Memory, where it was measured")
 
 
-def _with_memory(found: Sequence[Bottleneck]) -> list[Bottleneck]:
-    return [one for one in found if (one.memory_bytes, one.device_memory_bytes) != (None, None)]
+class _Bar(NamedTuple):
+    name: str
+    length: float
+    color: str
+    words: str  # at its end
 
 
-def _bars(axis: Any, names: Sequence[str], lengths: Sequence[float], colors: Sequence[str]) -> None:
-    axis.barh(range(len(names)), lengths, color=colors, height=0.7)
-    _names(axis, names)
+def _bars(axis: Any, bars: Sequence[_Bar]) -> None:
+    axis.barh(range(len(bars)), [one.length for one in bars], color=[one.color for one in bars], height=0.7)
+    _names(axis, [one.name for one in bars])
+    for at, one in enumerate(bars):
+        _write(axis, one.length, at, one.words)
 
 
 def _names(axis: Any, names: Sequence[str]) -> None:

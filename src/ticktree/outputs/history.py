@@ -10,24 +10,11 @@ from importlib import import_module
 from typing import Any
 
 from ticktree.analysis.history.history import History, SeriesTrends, Trend
+from ticktree.outputs import history_parts as parts
 from ticktree.outputs import markdown, terminal
 from ticktree.outputs.charts import GREY, INK, Format, drawn
 from ticktree.outputs.comparison import signed
-from ticktree.outputs.history_parts import (
-    Scale,
-    commit,
-    hidden_series,
-    history_parts,
-    history_remarks,
-    regression,
-    scale_of,
-    series_headline,
-    series_title,
-    shown_trends,
-    tones_of,
-    trend_tables,
-    when,
-)
+from ticktree.outputs.history_parts import Scale, commit, scale_of, tones_of, when
 from ticktree.outputs.html.static import Plane, html_table, line, mark, scrolled, static_page, text
 from ticktree.outputs.options import ViewOptions
 from ticktree.outputs.writing import formatting
@@ -106,8 +93,8 @@ class _Figure:
 
 
 def _html(history: History, options: ViewOptions) -> bytes:
-    shown = [entry for entry in history.series if options.all or entry.series.is_current]
-    title = ", ".join(dict.fromkeys(series_title(entry) for entry in shown)) or "ticktree"
+    shown = parts.shown_series(history, options)
+    title = ", ".join(dict.fromkeys(parts.series_title(entry) for entry in shown)) or "ticktree"
     download = ("history.json", json.dumps(history.to_dict()).encode())
     return static_page(f"{title}: history", "ticktree history", download, _page(shown, history, options))
 
@@ -118,15 +105,15 @@ def _page(shown: Sequence[SeriesTrends], history: History, options: ViewOptions)
     if not shown:
         yield "<p>No run in the history yet.</p>"
     elif len(shown) < len(history.series):
-        yield f"<p>{escape(hidden_series(len(history.series) - len(shown)))}</p>"
+        yield f"<p>{escape(parts.hidden_series(len(history.series) - len(shown)))}</p>"
 
 
 def _series(entry: SeriesTrends, history: History, options: ViewOptions) -> Iterator[str]:
-    shown = shown_trends(entry, history, options.all)
-    machine, *more = map(escape, series_headline(entry))
-    yield f"<section><h2>{escape(series_title(entry))} <small>{machine}</small></h2>"
+    shown = parts.shown_trends(entry, history, options.all)
+    machine, *more = map(escape, parts.series_headline(entry))
+    yield f"<section><h2>{escape(parts.series_title(entry))} <small>{machine}</small></h2>"
     yield f"<p>{' · '.join(f'<span>{piece}</span>' for piece in more)}</p>"
-    trends, *changes = trend_tables(shown, history, "")
+    trends, *changes = parts.trend_tables(shown, history, "")
     yield from html_table(trends, [small(trend) for trend in shown])
     for table in changes:
         yield "<h3>Changes</h3>"
@@ -135,7 +122,7 @@ def _series(entry: SeriesTrends, history: History, options: ViewOptions) -> Iter
         verdict = f'<small class="{VERDICT_TONES[trend.verdict]}">{formatting.verdict(trend.verdict)}</small>'
         path = visible(trend.path)
         yield f"<h3>{escape(path)}{verdict}</h3>{scrolled(f'Chart: {path}', 'latest')}{figure(trend)}</div>"
-    yield f"<p>{escape(' '.join(history_remarks(history)))}</p></section>"
+    yield f"<p>{escape(' '.join(parts.history_remarks(history)))}</p></section>"
 
 
 # The most that fit on a page.
@@ -152,8 +139,10 @@ def chart(history: History, options: ViewOptions, form: Format) -> bytes:
     Raises:
         TicktreeError: matplotlib is not installed.
     """
-    entries = [entry for entry in history.series if options.all or entry.series.is_current]
-    panels = [(entry, trend) for entry in entries for trend in shown_trends(entry, history, options.all)]
+    entries = parts.shown_series(history, options)
+    panels = [
+        (entry, trend) for entry in entries for trend in parts.shown_trends(entry, history, options.all)
+    ]
     shown = sorted(panels, key=lambda panel: not panel[1].change_points)[:PANELS]
     height = _INCHES_AROUND + _PANEL_HEIGHT * max(1, len(shown))
     return drawn(form, (_WIDTH, height), lambda figure: _draw(figure, shown, len(panels) - len(shown)))
@@ -163,12 +152,14 @@ def _draw(figure: Any, shown: Sequence[tuple[SeriesTrends, Trend]], hidden: int)
     if not shown:
         figure.text(0.5, 0.5, "No run in the history yet", ha="center")
         return
-    figure.suptitle(cut(series_title(shown[0][0]), 100), x=0.01, ha="left", fontsize=12, fontweight="bold")
-    about = "   ".join(series_headline(shown[0][0])) + (f"   {hidden} more not shown" if hidden else "")
+    figure.suptitle(
+        cut(parts.series_title(shown[0][0]), 100), x=0.01, ha="left", fontsize=12, fontweight="bold"
+    )
+    about = "   ".join(parts.series_headline(shown[0][0])) + (f"   {hidden} more not shown" if hidden else "")
     figure.supxlabel(cut(about, 160), x=0.01, ha="left", fontsize=7.5, color=INK)
     axes = figure.subplots(len(shown), 1, squeeze=False)[:, 0]
     for axis, (entry, trend) in zip(axes, shown, strict=True):
-        _panel(axis, trend, "" if entry is shown[0][0] else series_title(entry))
+        _panel(axis, trend, "" if entry is shown[0][0] else parts.series_title(entry))
 
 
 def _panel(axis: Any, trend: Trend, series: str) -> None:
@@ -213,14 +204,11 @@ def _changes(axis: Any, trend: Trend, top: float, colors: Sequence[str]) -> None
             free = begin + _LABEL * count
 
 
-__all__ = ["BINARY", "HISTORIES", "regression"]
-
-
 HISTORIES: dict[str, Callable[[History, ViewOptions], bytes]] = {
-    "terminal": lambda history, options: terminal.draw(history_parts(history, options), options),
+    "terminal": lambda history, options: terminal.draw(parts.history_parts(history, options), options),
     # The heading identifies the comment among others on a pull request.
     "markdown": lambda history, options: markdown.draw(
-        [Heading("ticktree history", ()), *history_parts(history, options)]
+        [Heading("ticktree history", ()), *parts.history_parts(history, options)]
     ),
     "json": lambda history, _: json.dumps(history.to_dict(), indent=1).encode() + b"\n",
     "html": _html,

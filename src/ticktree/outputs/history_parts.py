@@ -285,7 +285,7 @@ _CHANGE_POINTS = _heads(commit=0, when=3, shift=0, interval=1, before=2, after=2
 
 def history_parts(history: History, options: ViewOptions) -> Iterator[Part]:
     """Yield the parts of the view, top to bottom."""
-    shown = [entry for entry in history.series if options.all or entry.series.is_current]
+    shown = shown_series(history, options)
     if not shown:
         yield Nothing("No run in the history yet; `ticktree run SCRIPT` adds one.")
         return
@@ -295,6 +295,11 @@ def history_parts(history: History, options: ViewOptions) -> Iterator[Part]:
     hidden = len(history.series) - len(shown)
     if hidden:
         yield Nothing(hidden_series(hidden))
+
+
+def shown_series(history: History, options: ViewOptions) -> list[SeriesTrends]:
+    """Return the series to show: without `options.all`, those of machines that are still in use."""
+    return [entry for entry in history.series if options.all or entry.series.is_current]
 
 
 def shown_trends(entry: SeriesTrends, history: History, everything: bool) -> list[Trend]:

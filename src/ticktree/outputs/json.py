@@ -7,7 +7,7 @@ from dataclasses import asdict
 from typing import Any
 
 from ticktree.analysis import Finding
-from ticktree.analysis.bottlenecks import Bottleneck, category_shares, not_worth_doing
+from ticktree.analysis.bottlenecks import Bottleneck, CategoryShare, category_shares, not_worth_doing
 from ticktree.analysis.context import Context
 from ticktree.analysis.loops import LoopView
 from ticktree.analysis.sampled import SampledTime, sampled_apart, sampled_times
@@ -22,7 +22,10 @@ def judged(context: Context) -> dict[str, Any]:
     """Return the fields that `report --format json` adds, besides the findings. Times are whole nanoseconds."""
     return {
         "bottlenecks": [_view(context, view) for view in context.loops],
-        "categories": [_categories(view) for view in context.loops],
+        "categories": [
+            {"loop": _loop(view), "categories": [_category(one) for one in category_shares(view)]}
+            for view in context.loops
+        ],
         "not_worth_doing": [
             {"loop": _loop(view), "path": one.section.path, "share": one.share, "speedup": one.saving.speedup}
             for view in context.loops
@@ -71,12 +74,8 @@ def kind_of(one: Bottleneck) -> str:
     return "wait" if section.is_wait else "loop" if section.is_loop else "work"
 
 
-def _categories(view: LoopView) -> dict[str, Any]:
-    found = [
-        {"name": one.name, "self_ns": round(one.ns), "share": one.share, "sections": one.sections}
-        for one in category_shares(view)
-    ]
-    return {"loop": _loop(view), "categories": found}
+def _category(one: CategoryShare) -> dict[str, Any]:
+    return {"name": one.name, "self_ns": round(one.ns), "share": one.share, "sections": one.sections}
 
 
 def render(profile: Profile, options: ViewOptions) -> bytes:

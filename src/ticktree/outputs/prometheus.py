@@ -263,6 +263,3 @@ def _native(stats: Stats) -> bytes:
 def render(profile: Profile, options: ViewOptions) -> bytes:  # noqa: ARG001 - the format has no options
     """Return every metric for which the profile has a value, in UTF-8; other metrics have no series."""
     return text([*families(profile), facts(profile)])
-
-
-__all__ = ["Durations", "Family", "families", "render", "text"]

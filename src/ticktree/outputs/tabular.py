@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from io import StringIO
 from types import ModuleType
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 from urllib.parse import quote
 
 import numpy as np
@@ -24,7 +24,7 @@ import numpy as np
 from ticktree.outputs.options import TableName, ViewOptions
 from ticktree.outputs.registry import wanted
 from ticktree.outputs.writing.visible import encodable, literal, visible
-from ticktree.profile import Node, Profile
+from ticktree.profile import Profile
 from ticktree.profile import path as paths
 from ticktree.profile.metadata import ordered
 from ticktree.profile.timeline import Column, Lane, Timeline
@@ -45,158 +45,142 @@ class Tabular:
 
 def tabular(profile: Profile, name: TableName) -> Tabular:
     """Return the table called `name`."""
-    columns, rows = _TABLES[name]
-    return Tabular(columns, tuple(rows(profile)))
+    groups, items = _TABLES[name]
+    columns = {f"{group.prefix}{name}": group.kind for group in groups for name in group.names}
+    return Tabular(columns, tuple(_row(groups, *item) for item in items(profile)))
+
+
+class _Columns(NamedTuple):
+    """Columns of one kind: attributes of a row's item, or of its `part`, which may be None."""
+
+    kind: Kind
+    names: tuple[str, ...]
+    part: str = ""
+    prefix: str = ""
+
+
+def _row(groups: Sequence[_Columns], item: object, given: Row) -> Row:
+    """Return the cells of an item: those that are given, and its attributes."""
+    row: dict[str, Cell] = {}
+    for _, names, part, prefix in groups:
+        holder = getattr(item, part) if part else item
+        for name in names:
+            key = f"{prefix}{name}"
+            row[key] = given[key] if key in given else None if holder is None else getattr(holder, name)
+    return row
 
 
 _STATS = ("mean_ns", "min_ns", "p50_ns", "p90_ns", "p99_ns", "max_ns")
 _PHASE = ("count", "sum_ns", *_STATS)
+_WORK = ("bytes", "flops", "items")
 _MEMORY = ("samples", "change_bytes", "peak_bytes", "growth_bytes")
 
-_NODES: dict[str, Kind] = {
-    **dict.fromkeys(("path", "name", "clock", "parent"), "text"),
-    **dict.fromkeys(("depth", "count", "total_ns", "self_ns", "concurrent_ns", "recorder_ns"), "integer"),
-    **dict.fromkeys(_STATS, "integer"),
-    **{f"{phase}_{key}": "integer" for phase in ("steady", "warmup") for key in _PHASE},
-    **dict.fromkeys(("parallel", "wait"), "flag"),
-    "call_site_file": "text",
-    "call_site_line": "integer",
-    "call_site_function": "text",
-    **{f"work_{key}": "integer" for key in ("bytes", "flops", "items")},
-    **{f"cpu_{key}": "integer" for key in ("samples", "cpu_ns", "wall_ns")},
-    **{f"{where}_{key}": "integer" for where in ("memory", "device_memory") for key in _MEMORY},
-    "device": "text",
-    **dict.fromkeys(("open_count", "open_age_ns"), "integer"),
-}
+_NODES = (
+    _Columns("text", ("path", "name", "clock", "parent")),
+    _Columns("integer", ("depth", "count", "total_ns", "self_ns", "concurrent_ns", "recorder_ns")),
+    _Columns("integer", _STATS, "stats"),
+    _Columns("integer", _PHASE, "steady", "steady_"),
+    _Columns("integer", _PHASE, "warmup", "warmup_"),
+    _Columns("flag", ("parallel", "wait")),
+    _Columns("text", ("file",), "call_site", "call_site_"),
+    _Columns("integer", ("line",), "call_site", "call_site_"),
+    _Columns("text", ("function",), "call_site", "call_site_"),
+    _Columns("integer", _WORK, "work", "work_"),
+    _Columns("integer", ("samples", "cpu_ns", "wall_ns"), "cpu", "cpu_"),
+    _Columns("integer", _MEMORY, "memory", "memory_"),
+    _Columns("integer", _MEMORY, "device_memory", "device_memory_"),
+    _Columns("text", ("device",)),
+    _Columns("integer", ("count", "age_ns"), "open", "open_"),
+)
+_LOOPS = (
+    _Columns("text", ("path",)),
+    _Columns("integer", ("ticks", "warmup_ticks", "incomplete")),
+    _Columns("real", ("hz",)),
+    _Columns("integer", ("budget_ns",)),
+    _Columns("real", ("achieved_hz",)),
+    _Columns("integer", ("missed", "longest_miss_run", "busy_ns", "waited_ns")),
+    _Columns("integer", _STATS, "stats"),
+    _Columns("integer", ("count", "mean_ns", "max_ns"), "lateness", "lateness_"),
+    _Columns("integer", ("count", "mean_ns"), "jitter", "jitter_"),
+)
+_GAUGES = (
+    _Columns("text", ("name",)),
+    _Columns("real", ("last", "min", "p50", "p99", "max")),
+    _Columns("integer", ("count", "zeros", "last_wall_ns")),
+)
+_PROCESSES = (
+    _Columns("text", ("process", "name", "role", "run", "host", "parent")),
+    _Columns("integer", ("threads", "members", "started_ns", "last_ns")),
+)
+_THREADS = (
+    _Columns("text", ("thread", "process", "name", "role", "parent")),
+    _Columns("flag", ("is_main",)),
+)
+_SHARES = (
+    _Columns("text", ("path", "thread", "process")),
+    _Columns("integer", ("count", "total_ns", "self_ns")),
+)
 
-_LOOPS: dict[str, Kind] = {
-    "path": "text",
-    **dict.fromkeys(("ticks", "warmup_ticks", "incomplete"), "integer"),
-    "hz": "real",
-    "budget_ns": "integer",
-    "achieved_hz": "real",
-    **dict.fromkeys(("missed", "longest_miss_run", "busy_ns", "waited_ns", *_STATS), "integer"),
-    **{f"lateness_{key}": "integer" for key in ("count", "mean_ns", "max_ns")},
-    **{f"jitter_{key}": "integer" for key in ("count", "mean_ns")},
-}
-
-_GAUGES: dict[str, Kind] = {
-    "name": "text",
-    **dict.fromkeys(("last", "min", "p50", "p99", "max"), "real"),
-    **dict.fromkeys(("count", "zeros", "last_wall_ns"), "integer"),
-}
-
-_PROCESSES: dict[str, Kind] = {
-    **dict.fromkeys(("process", "name", "role", "run", "host", "parent"), "text"),
-    **dict.fromkeys(("threads", "members", "started_ns", "last_ns"), "integer"),
-}
-
-_THREADS: dict[str, Kind] = {
-    **dict.fromkeys(("thread", "process", "name", "role", "parent"), "text"),
-    "is_main": "flag",
-}
-
-_SHARES: dict[str, Kind] = {
-    **dict.fromkeys(("path", "thread", "process"), "text"),
-    **dict.fromkeys(("count", "total_ns", "self_ns"), "integer"),
-}
+# What a row is about, and the cells that are not its attributes.
+_Items: TypeAlias = Iterator[tuple[object, Row]]
 
 
-def _nodes(profile: Profile) -> Iterator[Row]:
+def _nodes(profile: Profile) -> _Items:
     for path, depth, node in profile.root.walk():
-        yield {
-            "path": path,
-            "name": node.name,
-            "clock": node.clock,
-            "parent": paths.join(paths.split(path)[:-1]) if depth else None,
-            "depth": depth,
-            **_fields(node, "", ("count", "total_ns", "self_ns", "concurrent_ns", "recorder_ns")),
-            **_fields(node.stats, "", _STATS),
-            **_fields(node.steady, "steady_", _PHASE),
-            **_fields(node.warmup, "warmup_", _PHASE),
-            **_fields(node, "", ("parallel", "wait")),
-            "device": None if node.device is None else f"unsupported: {node.device}",
-            **_measures(node),
-        }
+        device = None if node.device is None else f"unsupported: {node.device}"
+        parent = paths.join(paths.split(path)[:-1]) if depth else None
+        # No work is the default, and means that it is unknown.
+        work = {f"work_{name}": getattr(node.work, name, None) or None for name in _WORK}
+        yield node, {"path": path, "parent": parent, "depth": depth, "device": device, **work}
 
 
-def _measures(node: Node) -> dict[str, Cell]:
-    work = _fields(node.work, "work_", ("bytes", "flops", "items"))
-    return {
-        **_fields(node.call_site, "call_site_", ("file", "line", "function")),
-        **{key: amount or None for key, amount in work.items()},  # 0 is the default, and means unknown
-        **_fields(node.cpu, "cpu_", ("samples", "cpu_ns", "wall_ns")),
-        **_fields(node.memory, "memory_", _MEMORY),
-        **_fields(node.device_memory, "device_memory_", _MEMORY),
-        **_fields(node.open, "open_", ("count", "age_ns")),
-    }
+def _loops(profile: Profile) -> _Items:
+    for _, loop in sorted(profile.loops.items()):
+        hz = next(iter(loop.hz)) if len(loop.hz) == 1 else None
+        # Without a target rate, missed ticks are unknown, not 0.
+        unknown = () if loop.hz or loop.missed else ("missed", "longest_miss_run")
+        yield loop, {"hz": hz, **dict.fromkeys(unknown)}
 
 
-def _fields(part: object, prefix: str, names: tuple[str, ...]) -> dict[str, Cell]:
-    """Return attributes of `part` as cells; without `part`, unknown ones."""
-    return {f"{prefix}{name}": None if part is None else getattr(part, name) for name in names}
+def _gauges(profile: Profile) -> _Items:
+    yield from ((gauge, {}) for _, gauge in sorted(profile.gauges.items()))
 
 
-def _loops(profile: Profile) -> Iterator[Row]:
-    for path in sorted(profile.loops):
-        loop = profile.loops[path]
-        yield {
-            **_fields(loop, "", ("path", "ticks", "warmup_ticks", "incomplete", "budget_ns", "achieved_hz")),
-            "hz": next(iter(loop.hz)) if len(loop.hz) == 1 else None,
-            **_fields(loop, "", ("busy_ns", "waited_ns")),
-            # Without a target rate, missed ticks are unknown, not 0.
-            **_fields(loop if loop.hz or loop.missed else None, "", ("missed", "longest_miss_run")),
-            **_fields(loop.stats, "", _STATS),
-            **_fields(loop.lateness, "lateness_", ("count", "mean_ns", "max_ns")),
-            **_fields(loop.jitter, "jitter_", ("count", "mean_ns")),
-        }
-
-
-def _gauges(profile: Profile) -> Iterator[Row]:
-    yield from (_fields(profile.gauges[name], "", tuple(_GAUGES)) for name in sorted(profile.gauges))
-
-
-def _processes(profile: Profile) -> Iterator[Row]:
+def _processes(profile: Profile) -> _Items:
     for main, threads in by_process(profile.writers[key] for key in sorted(profile.writers)):
-        names = {"process": main.process, "name": main.process_name or None, "role": main.role or None}
-        where = {"run": main.run, "host": main.host or None, "parent": main.parent, "threads": len(threads)}
-        yield {**names, **where, **_fields(main, "", ("members", "started_ns", "last_ns"))}
+        names = {"name": main.process_name or None, "role": main.role or None, "host": main.host or None}
+        yield main, {**names, "threads": len(threads)}
 
 
-def _threads(profile: Profile) -> Iterator[Row]:
-    for key in sorted(profile.writers):
-        writer = profile.writers[key]
-        names = {"thread": key, "process": writer.process, "name": writer.thread_name or None}
-        yield {**names, "role": writer.role or None, **_fields(writer, "", ("parent", "is_main"))}
+def _threads(profile: Profile) -> _Items:
+    for key, writer in sorted(profile.writers.items()):
+        yield writer, {"thread": key, "name": writer.thread_name or None, "role": writer.role or None}
 
 
-def _shares(profile: Profile) -> Iterator[Row]:
+def _shares(profile: Profile) -> _Items:
     for path, _, node in profile.root.walk():
-        for key in sorted(node.by_writer):
-            share = node.by_writer[key]
-            of = {"path": path, "thread": key, "process": profile.writers[key].process}
-            yield {**of, **_fields(share, "", ("count", "total_ns", "self_ns"))}
+        for key, share in sorted(node.by_writer.items()):
+            yield share, {"path": path, "thread": key, "process": profile.writers[key].process}
 
 
-def _losses(profile: Profile) -> Iterator[Row]:
-    for what, count in sorted(profile.losses.items()):
-        yield {"what": what, "count": count}
+def _losses(profile: Profile) -> _Items:
+    yield from ((None, {"what": what, "count": count}) for what, count in sorted(profile.losses.items()))
 
 
-def _facts(profile: Profile) -> Iterator[Row]:
-    for key in sorted(profile.metadata):
-        yield from ({"key": key, "value": str(value)} for value in ordered(profile.metadata[key]))
+def _facts(profile: Profile) -> _Items:
+    for key, values in sorted(profile.metadata.items()):
+        yield from ((None, {"key": key, "value": str(value)}) for value in ordered(values))
 
 
-_TABLES: dict[TableName, tuple[Mapping[str, Kind], Callable[[Profile], Iterator[Any]]]] = {
+_TABLES: dict[TableName, tuple[tuple[_Columns, ...], Callable[[Profile], _Items]]] = {
     "nodes": (_NODES, _nodes),
     "loops": (_LOOPS, _loops),
     "gauges": (_GAUGES, _gauges),
     "processes": (_PROCESSES, _processes),
     "threads": (_THREADS, _threads),
     "shares": (_SHARES, _shares),
-    "losses": ({"what": "text", "count": "integer"}, _losses),
-    "metadata": ({"key": "text", "value": "text"}, _facts),
+    "losses": ((_Columns("text", ("what",)), _Columns("integer", ("count",))), _losses),
+    "metadata": ((_Columns("text", ("key", "value")),), _facts),
 }
 
 

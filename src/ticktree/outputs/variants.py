@@ -329,5 +329,3 @@ VARIANTS: dict[str, Callable[[Sequence[Variant], ViewOptions], bytes]] = {
     "markdown": lambda runs, options: markdown.draw(parts(runs, options)),
     "html": _page,
 }
-
-__all__ = ["VARIANTS", "Variant", "variants"]

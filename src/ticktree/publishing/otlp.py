@@ -17,7 +17,7 @@ from urllib.error import HTTPError, URLError
 from urllib.request import HTTPRedirectHandler, HTTPSHandler, OpenerDirector, Request, build_opener
 
 from ticktree import __version__
-from ticktree.outputs.otlp_metrics import Fields, attribute, binary, metrics, points, request_of, total, value
+from ticktree.outputs.otlp import Fields, attribute, binary, metrics, points, request_of, total, value
 from ticktree.outputs.view.headline import title
 from ticktree.publishing.otlp_destination import Destination
 from ticktree.publishing.snapshots import Ratchet, RunSnapshot, RunSnapshots, numbers, started

@@ -27,6 +27,3 @@ def render(profile: Profile, options: ViewOptions, timeline: Timeline | None) ->
     if timeline is not None and len(timeline):
         words["timeline"], events = packed_timeline(timeline, profile)
     return page("page", "report", written(context, found).strip(), words, events)
-
-
-__all__ = ["render"]

@@ -17,11 +17,11 @@ from ticktree.analysis.workers.roles import By, Unit, roles
 from ticktree.outputs.options import ViewOptions
 from ticktree.outputs.view import currency
 from ticktree.outputs.view.build import first_screen
-from ticktree.outputs.view.by import short_titles, title_of
 from ticktree.outputs.view.notes import notes_of, outlived, pace
 from ticktree.outputs.view.sampled import called, functions, is_told_by_samples, next_marks
 from ticktree.outputs.view.sampled import place as line_place
 from ticktree.outputs.view.sections import dismissed, self_times
+from ticktree.outputs.view.tree import short_titles, title_of
 from ticktree.outputs.writing import formatting
 from ticktree.outputs.writing.visible import visible
 from ticktree.profile import Loop, Node, Profile
@@ -52,11 +52,6 @@ def _group(found: Sequence[Unit], by: By, places: dict[str, int]) -> list[dict[s
     writers = [[places[writer] for writer in unit.writers] for unit in found]
     named = zip(titles, titles if by == "role" else short_titles(found), writers, strict=True)
     return [{"title": title, "short": short, "writers": its_own} for title, short, its_own in named]
-
-
-def mean_ticks(context: Context, place_of: Mapping[int, int], options: ViewOptions) -> list[dict[str, Any]]:
-    """Return the mean tick of each loop in the order of the loop model; for a run without loops, the run."""
-    return [_mean_tick(view, place_of, options) for view in context.loops]
 
 
 def _mean_tick(view: LoopView, place_of: Mapping[int, int], options: ViewOptions) -> dict[str, Any]:
@@ -154,7 +149,7 @@ def facts(context: Context, found: Sequence[Finding], options: ViewOptions) -> d
         "title": screen.title,
         "screen": screen.to_dict(),
         "about": [fact.text for fact in whole.provenance if fact not in screen.provenance],
-        "mean_ticks": [] if screen.nothing else mean_ticks(context, place_of, every),
+        "mean_ticks": [] if screen.nothing else [_mean_tick(view, place_of, every) for view in context.loops],
         "pace": {path: pace(profile, loop) for path, loop in profile.loops.items()},
         "over_budget": {path: why for path, loop in profile.loops.items() if (why := _over_budget(loop))},
         "waited": {path: _waited(profile, loop) for path, loop in profile.loops.items()},
@@ -207,8 +202,9 @@ def _waited(profile: Profile, loop: Loop) -> list[int]:
 
 def _is_outer_wait(profile: Profile, path: str) -> bool:
     names = paths.split(path)
-    nodes = [profile.root.find(paths.join(names[:depth])) for depth in range(1, len(names) + 1)]
-    return [bool(node and node.wait) for node in nodes] == [False] * (len(names) - 1) + [True]
+    nodes = (profile.root.find(paths.join(names[:depth])) for depth in range(1, len(names) + 1))
+    *above, last = (bool(node and node.wait) for node in nodes)
+    return last and not any(above)
 
 
 def _in_order(root: Node) -> Iterator[tuple[int, Node]]:

@@ -18,14 +18,13 @@ from ticktree.outputs.options import ViewOptions
 from ticktree.outputs.recursion import flattened
 from ticktree.outputs.sentences import findings_in
 from ticktree.outputs.view import currency
-from ticktree.outputs.view.by import tree_by
 from ticktree.outputs.view.headline import NOTHING, evidence, is_doubt, provenance, startup, title, warnings
 from ticktree.outputs.view.loops import headlines, loops
 from ticktree.outputs.view.model import LoopPart, Recommendation, ReportView
 from ticktree.outputs.view.sampled import calls, functions, is_told_by_samples, next_marks
 from ticktree.outputs.view.sections import categories, dismissed, section_table, self_times
 from ticktree.outputs.view.tables import critical, gauges, processes, why_idle
-from ticktree.outputs.view.tree import outside, tree
+from ticktree.outputs.view.tree import outside, tree, tree_by
 from ticktree.outputs.writing.document import Entry, Table
 from ticktree.outputs.writing.grid import BAR_CELLS
 from ticktree.outputs.writing.visible import visible

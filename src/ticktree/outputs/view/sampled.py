@@ -162,10 +162,9 @@ def _call_rows(root: SampledCall, least_ns: float) -> Iterator[_CallRow]:
 
 
 def _call(row: _CallRow, guide: str, trunk: str) -> Entry:
-    hottest = max(row.last.lines, key=lambda line: (row.last.lines[line], -line), default=0)
     names = row.names if len(row.names) <= 3 else (row.names[0], "…", row.names[-1])
     name = cut(" \N{SINGLE RIGHT-POINTING ANGLE QUOTATION MARK} ".join(names), NAME_CELLS)
-    about = [place(row.last.file, hottest)] if row.last.file else []
+    about = [place(row.last.file, row.last.hottest_line)] if row.last.file else []
     return Entry(name, (), notes=about, guide=guide, trunk=trunk, share=row.share)
 
 
