@@ -27,7 +27,7 @@ from harness.spread import Spread
 from ticktree.profile import Node, Profile
 from ticktree.recorder import Recorder
 from ticktree.run.reading.image import Image
-from ticktree.run.reading.reader import read_file, read_images
+from ticktree.run.reading.reader import read_images
 
 TARGET_S = 2.0
 PHASES = ("reset", "observe", "act", "step", "send")
@@ -60,12 +60,17 @@ def record_worker(path: Path, number: int, episodes: int) -> None:
     recorder.disable()
 
 
+def read_one(path: Path) -> Profile:
+    """The profile of one memory file."""
+    return read_images([Image.of_file(path)], path.name, [])
+
+
 def record_run(folder: Path, processes: int) -> list[Path]:
     """The memory files of a run."""
     files = [folder / f"{100_000 + number}-{1_000 + number}.tt" for number in range(processes)]
     for number, path in enumerate(files):
         record_worker(path, number, episodes=100)
-        profile = read_file(path)
+        profile = read_one(path)
         profile.check()
         path.with_suffix(".profile").write_text(profile.to_json())
         path.with_suffix(".timers").write_text(json.dumps(timers_of(profile.root)))
@@ -181,7 +186,7 @@ def main() -> None:
     with scratch() as folder:
         progress(f"recording {arguments.processes} processes")
         files = record_run(folder, arguments.processes)
-        nodes = sum(1 for _ in read_file(files[0]).root.walk())
+        nodes = sum(1 for _ in read_one(files[0]).root.walk())
         lines = [figure(way, files, repeats) for way in WAYS]
     title = f"Reading a run of {len(files)} processes of {nodes} nodes each"
     Report("read_run", title, lines).print(as_json=arguments.json)

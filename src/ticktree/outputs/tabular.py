@@ -164,12 +164,14 @@ def _shares(profile: Profile) -> _Items:
 
 
 def _losses(profile: Profile) -> _Items:
-    yield from ((None, {"what": what, "count": count}) for what, count in sorted(profile.losses.items()))
+    for what, count in sorted(profile.losses.items()):
+        yield None, {"what": what, "count": count}
 
 
 def _facts(profile: Profile) -> _Items:
     for key, values in sorted(profile.metadata.items()):
-        yield from ((None, {"key": key, "value": str(value)}) for value in ordered(values))
+        for value in ordered(values):
+            yield None, {"key": key, "value": str(value)}
 
 
 _TABLES: dict[TableName, tuple[tuple[_Columns, ...], Callable[[Profile], _Items]]] = {
