@@ -34,6 +34,7 @@ class Range(Attendant):
     """
 
     def __init__(self, name: str) -> None:
+        super().__init__()
         self._name = name
 
     def begin(self) -> Any:

@@ -279,8 +279,6 @@ cdef extern from "native/pace.h" nogil:
 cdef extern from "wrapping/choice.h":
     ctypedef struct tt_choice:
         PyObject* (*choose)(tt_choice*, tt_args, size_t, PyObject*)
-
-cdef extern from "wrapping/section_cache.h":
     ctypedef struct tt_section_cache:
         tt_choice choice
         PyObject* sections
@@ -288,8 +286,6 @@ cdef extern from "wrapping/section_cache.h":
     PyTypeObject* tt_attended_type
     PyObject* tt_section_of(tt_choice*, tt_args, size_t, PyObject*)
     void tt_section_cache_clear(tt_section_cache*)
-
-cdef extern from "wrapping/call_sites.h":
     ctypedef struct tt_call_sites:
         tt_choice choice
         tt_recorder* recorder
@@ -299,8 +295,6 @@ cdef extern from "wrapping/call_sites.h":
     int tt_call_sites_name(tt_call_sites*, uint64_t, PyObject*)
     void tt_call_sites_forget(tt_call_sites*, uint64_t)
     void tt_call_sites_forget_all(tt_call_sites*)
-
-cdef extern from "wrapping/idle.h":
     ctypedef struct tt_idle:
         tt_choice choice
         PyObject* kinds

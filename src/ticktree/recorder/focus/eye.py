@@ -168,7 +168,7 @@ def _codes_of(value: Any, last: str) -> Iterator[CodeType]:
             found.append(at)
         elif isinstance(at, FunctionType):
             found.append(at.__code__)
-            waiting += [at.__dict__.get("__wrapped__"), *_cells(at)]
+            waiting += [at.__dict__.get("__wrapped__"), *functions_held_by(at)]
         elif isinstance(at, (staticmethod, classmethod)):
             waiting.append(at.__func__)
         elif isinstance(at, property):
@@ -181,7 +181,7 @@ def _codes_of(value: Any, last: str) -> Iterator[CodeType]:
     yield from named or found[:1]
 
 
-def _cells(function: FunctionType) -> list[Any]:
+def functions_held_by(function: FunctionType) -> list[FunctionType]:
     """What a wrapper without `__wrapped__` may hold: functions in its closure."""
     held = []
     for cell in function.__closure__ or ():

@@ -115,13 +115,9 @@ static void tt_mark_begin(tt_measured *call, uint32_t memory)
 static uint64_t tt_measured_begin(const tt_recorder *recorder)
 {
     int resident = tt_resident_fold();
-    if (tt_peaks.count == tt_peaks.room) {
-        uint32_t room = tt_peaks.room ? 2 * tt_peaks.room : 16;
-        tt_measured *calls = realloc(tt_peaks.calls, room * sizeof *calls);
-        if (!calls) return 0;
-        tt_peaks.calls = calls;
-        tt_peaks.room = room;
-    }
+    tt_measured *calls = tt_grown(tt_peaks.calls, tt_peaks.count, &tt_peaks.room, 16, sizeof *calls);
+    if (!calls) return 0;
+    tt_peaks.calls = calls;
     tt_measured *call = &tt_peaks.calls[tt_peaks.count++];
     *call = (tt_measured){.id = ++tt_peaks.last_id, .recorder = recorder, .resident_known = resident};
     call->devices_known = tt_peaks.devices_read;

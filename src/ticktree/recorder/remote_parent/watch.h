@@ -36,13 +36,9 @@ static tt_watch_row *tt_watch_row_of(tt_watch *watch, tt_ref node)
 {
     uint64_t number = tt_map_get(&watch->at, node);
     if (number) return &watch->rows[number - 1];
-    if (watch->count == watch->room) {
-        uint32_t room = watch->room ? 2 * watch->room : 16;
-        tt_watch_row *rows = realloc(watch->rows, room * sizeof *rows);
-        if (!rows) return NULL;
-        watch->rows = rows;
-        watch->room = room;
-    }
+    tt_watch_row *rows = tt_grown(watch->rows, watch->count, &watch->room, 16, sizeof *rows);
+    if (!rows) return NULL;
+    watch->rows = rows;
     if (!tt_map_reserve(&watch->at)) return NULL;
     watch->rows[watch->count] = (tt_watch_row){.node = node};
     tt_map_add(&watch->at, node, ++watch->count);
