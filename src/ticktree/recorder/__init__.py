@@ -55,9 +55,9 @@ from ticktree.recorder.children import (
     lead_children,
     leave_children,
 )
+from ticktree.recorder.gil import OFF_FOR_GOOD, OFF_VARIABLE, says_off
 from ticktree.recorder.hooks import install, uninstall
 from ticktree.recorder.later import SYNC_VARIABLE, poll, settle
-from ticktree.recorder.off import OFF_FOR_GOOD, OFF_VARIABLE, says_off
 from ticktree.recorder.timed import timed
 
 OWN = Recorder()  # the program's own: what the public functions record with

@@ -15,7 +15,7 @@ from ticktree.recorder._native import (
     drop_own_frames,
     mark_by_hand,
 )
-from ticktree.recorder.off import OFF_FOR_GOOD
+from ticktree.recorder.gil import OFF_FOR_GOOD
 from ticktree.recorder.site import site_of
 
 Timer = AbstractContextManager[Any]

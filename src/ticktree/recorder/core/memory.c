@@ -367,12 +367,10 @@ void tt_timeline_begin(tt_recorder *recorder)
 {
     uint64_t capacity = recorder->event_capacity;
     if (recorder->ring || !capacity) return;
-    while (capacity >= TT_EVENTS_LEAST && !recorder->ring) {
+    do {
         recorder->ring = tt_ring_make(recorder, capacity);
         capacity /= 2;
-    }
-    if (!recorder->ring && recorder->event_capacity < TT_EVENTS_LEAST)
-        recorder->ring = tt_ring_make(recorder, recorder->event_capacity);
+    } while (!recorder->ring && capacity >= TT_EVENTS_LEAST);
     if (!recorder->ring) return;
     recorder->event_at = 0;
     tt_link(recorder, &recorder->header->ring, recorder->ring);

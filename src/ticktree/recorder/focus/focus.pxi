@@ -6,16 +6,10 @@ cdef object focus_eye = None  # of recorder/focus: answers in Python, once per c
 
 def focus_begin(Recorder recorder, object eye, uint32_t depth, uint32_t roots, bint c_functions, bint keeps_looking,
                 warmup=None):
-    """From now on calls under the roots are recorded, where they are reported.
+    """From now on calls under so many roots are recorded, where they are reported; see `begin_focus`.
 
-    Args:
-        recorder: What records.
-        eye: Is called for what is met for the first time: `which`, `meet`, `want`, `sleep`, `name`, `wrap`, `alone`.
-        depth: How many levels of calls below a root are recorded.
-        roots: How many there are.
-        c_functions: Whether calls of C functions are recorded.
-        keeps_looking: Whether functions that are not under a root are reported again and again.
-        warmup: First calls of each root whose statistics are set aside; None: as many as are unlike the rest.
+    The eye is called for what is met for the first time: `which`, `meet`, `want`, `sleep`, `name`, `wrap`, `alone`. If it
+    `keeps_looking`, functions that are not under a root are reported again and again.
     """
     global focus_eye
     cdef uint64_t count = checked_warmup(warmup)
@@ -130,10 +124,9 @@ cdef bint focus_wrap "tt_focus_wrap"(PyObject* code, int root) noexcept:
 
 
 def focus_profile_on(bint displace=False):
-    """The calling thread's calls are reported by a profile function; False where it has another, which stays.
+    """The calling thread's calls are reported by a profile function; False where it has another.
 
-    Args:
-        displace: Take its place nevertheless: it is one of ours.
+    That stays, unless we are to `displace` it: then it is one of ours.
     """
     return bool(tt_profile_on(displace))
 
