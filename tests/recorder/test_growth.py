@@ -12,7 +12,7 @@ from contextvars import copy_context
 import pytest
 
 import ticktree
-from ticktree.recorder import tick_unmarked
+from ticktree.recorder._native import tick_unmarked
 from ticktree.run.reading.image import Image
 
 

@@ -210,7 +210,8 @@ def require_readable(pid: int) -> None:
     except ModuleNotFoundError:
         raise TicktreeError("sampling needs Linux: no other system lets one process read another") from None
     try:
-        error = read_error(pid, addresses_in(pid).runtime)
+        runtime, _ = addresses_in(pid)
+        error = read_error(pid, runtime)
     except OtherInterpreterError:
         ours = os.path.realpath("/proc/self/exe")
         raise TicktreeError(

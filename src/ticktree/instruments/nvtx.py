@@ -28,6 +28,7 @@ class Range(Attendant):
     """Marks the calls of the section of a name."""
 
     def __init__(self, name: str) -> None:
+        super().__init__()
         self._name = name
 
     def begin(self) -> Any:

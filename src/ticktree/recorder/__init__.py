@@ -9,7 +9,6 @@ from ticktree.recorder._native import (
     MOST_EVENTS,
     MOST_TARGETS,
     Block,
-    Boundary,
     Calling,
     CallSites,
     Channel,
@@ -29,7 +28,6 @@ from ticktree.recorder._native import (
     Section,
     SectionsByObject,
     SubmittedCall,
-    Tick,
     TimedFunction,
     UnmarkedLoop,
     Wait,
@@ -37,13 +35,11 @@ from ticktree.recorder._native import (
     begin_experiments,
     copy_settled,
     drop_own_frames,
-    end_unmarked,
     in_tick,
     is_inside,
     make_block,
     memory_layout,
     silence,
-    tick_unmarked,
 )
 from ticktree.recorder.calibration import calibrate
 from ticktree.recorder.children import (
@@ -59,11 +55,12 @@ from ticktree.recorder.children import (
     lead_children,
     leave_children,
 )
+from ticktree.recorder.gil import OFF_FOR_GOOD, OFF_VARIABLE, says_off
 from ticktree.recorder.hooks import install, uninstall
 from ticktree.recorder.later import SYNC_VARIABLE, poll, settle
-from ticktree.recorder.off import OFF_FOR_GOOD, OFF_VARIABLE, says_off
-from ticktree.recorder.own import OWN
 from ticktree.recorder.timed import timed
+
+OWN = Recorder()  # the program's own: what the public functions record with
 
 __all__ = [
     "EXPERIMENTS_VARIABLE",
@@ -84,7 +81,6 @@ __all__ = [
     "TIMELINE_VARIABLE",
     "TRACE_VARIABLE",
     "Block",
-    "Boundary",
     "CallSites",
     "Calling",
     "Channel",
@@ -104,7 +100,6 @@ __all__ = [
     "Section",
     "SectionsByObject",
     "SubmittedCall",
-    "Tick",
     "TimedFunction",
     "UnmarkedLoop",
     "Wait",
@@ -113,7 +108,6 @@ __all__ = [
     "calibrate",
     "copy_settled",
     "drop_own_frames",
-    "end_unmarked",
     "gil",
     "in_tick",
     "install",
@@ -126,7 +120,6 @@ __all__ = [
     "says_off",
     "settle",
     "silence",
-    "tick_unmarked",
     "timed",
     "uninstall",
 ]

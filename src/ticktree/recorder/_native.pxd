@@ -51,15 +51,10 @@ cdef extern from "native/builtins.h" nogil:
     const char **tt_loss_names
     const char **tt_clock_names
     uint32_t tt_layout_sum()
-    ctypedef struct tt_anchor:
-        uint64_t ticks
-        uint64_t monotonic_ns
-        uint64_t wall_ns
     ctypedef struct tt_header:
-        uint64_t used_bytes, backed_bytes, pid, process_start, parent_pid, parent_start
+        uint64_t used_bytes, pid, process_start, parent_pid, parent_start
         uint64_t inner_cost, outer_cost, gc_ticks, gc_pauses, ns_per_tick, run_began_ns
         uint32_t flags, node_cap, incarnation, parent_incarnation
-        tt_anchor first
         tt_ref parent_node, process_name, role
         char boot_id[40]
     ctypedef struct tt_arena:
@@ -83,17 +78,15 @@ cdef extern from "native/builtins.h" nogil:
     ctypedef struct tt_section:
         tt_recorder* recorder
         uint32_t name_id, node_flags, frame_flags
-        tt_ref cached_parent, cached_node
+        tt_ref cached_node
         PyObject* object
         PyObject* name
         tt_section* next
     ctypedef struct tt_thread
-    ctypedef struct tt_snapshot:
-        uint64_t at_ns
+    ctypedef struct tt_snapshot
     ctypedef struct tt_channels
     ctypedef struct tt_wait:
-        uint64_t since
-        int counts, row
+        int counts
     const uint64_t TT_HASH_BEGIN
     ctypedef struct tt_thread_facts:
         tt_ref spawn_node
@@ -102,11 +95,9 @@ cdef extern from "native/builtins.h" nogil:
         char name[48]
         PyObject* own_context
     ctypedef struct tt_origin:
-        tt_thread* thread
         tt_frame* frame
         uint64_t serial
         tt_ref node
-        void* context
         uint32_t generation
         uint64_t made
         tt_snapshot* path
@@ -154,7 +145,6 @@ cdef extern from "native/builtins.h" nogil:
     uint64_t tt_ticks_to_ns(tt_recorder*, uint64_t)
     void tt_lose(tt_recorder*, int)
     int tt_arena_open(tt_arena*, const char*, uint64_t)
-    void tt_arena_close(tt_arena*)
     void tt_header_write(tt_recorder*, uint64_t, uint64_t, uint32_t)
     int64_t tt_name_intern(tt_recorder*, const char*, uint32_t)
     tt_ref tt_store_text(tt_recorder*, const char*, uint32_t)
@@ -166,7 +156,6 @@ cdef extern from "native/builtins.h" nogil:
     uint64_t tt_hash(uint64_t, const void*, size_t)
     uint64_t tt_hash_end(uint64_t)
     bint tt_ignores_waits(tt_recorder*)
-    tt_thread* tt_thread_known(tt_recorder*)
     bint tt_thread_tells(tt_recorder*)
     int tt_silent
     void tt_leave_memory(tt_recorder*)
@@ -279,8 +268,6 @@ cdef extern from "native/pace.h" nogil:
 cdef extern from "wrapping/choice.h":
     ctypedef struct tt_choice:
         PyObject* (*choose)(tt_choice*, tt_args, size_t, PyObject*)
-
-cdef extern from "wrapping/section_cache.h":
     ctypedef struct tt_section_cache:
         tt_choice choice
         PyObject* sections
@@ -288,8 +275,6 @@ cdef extern from "wrapping/section_cache.h":
     PyTypeObject* tt_attended_type
     PyObject* tt_section_of(tt_choice*, tt_args, size_t, PyObject*)
     void tt_section_cache_clear(tt_section_cache*)
-
-cdef extern from "wrapping/call_sites.h":
     ctypedef struct tt_call_sites:
         tt_choice choice
         tt_recorder* recorder
@@ -299,8 +284,6 @@ cdef extern from "wrapping/call_sites.h":
     int tt_call_sites_name(tt_call_sites*, uint64_t, PyObject*)
     void tt_call_sites_forget(tt_call_sites*, uint64_t)
     void tt_call_sites_forget_all(tt_call_sites*)
-
-cdef extern from "wrapping/idle.h":
     ctypedef struct tt_idle:
         tt_choice choice
         PyObject* kinds
@@ -358,8 +341,6 @@ cdef extern from "remote_parent/watch.h":
     tt_frame* tt_watch_open(tt_recorder*, tt_watch*)
     tt_frame* tt_watch_above(tt_recorder*, tt_frame*)
     void tt_watch_free(tt_recorder*, tt_watch*)
-
-cdef extern from "remote_parent/graft.h":
     ctypedef struct tt_calling:
         tt_frame* frame
     tt_frame* tt_frame_here(tt_recorder*, tt_thread**)

@@ -6,7 +6,6 @@ from typing import (
     Any,
     Generic,
     Literal,
-    Protocol,
     Self,
     SupportsFloat,
     SupportsInt,
@@ -408,13 +407,6 @@ def copy_settled(
     source: Buffer, target: Buffer, at: int, parts: list[tuple[int, int]], tries: int
 ) -> bool: ...
 
-class _Eye(Protocol):
-    def which(self, code: CodeType) -> int: ...
-    def meet(self, code: CodeType) -> None: ...
-    def want(self, code: CodeType) -> None: ...
-    def sleep(self, code: CodeType) -> None: ...
-    def name(self, caller: CodeType | None, offset: int, callee: Any) -> tuple[str, _Site]: ...
-
 class Opening:
     __wrapped__: Callable[..., Any]
     def __init__(self, function: Callable[..., Any]) -> None: ...
@@ -424,7 +416,7 @@ class Opening:
 
 def focus_begin(
     recorder: Recorder,
-    eye: _Eye,
+    eye: object,
     depth: int,
     roots: int,
     c_functions: bool,

@@ -166,15 +166,15 @@ def _led_mapping(mapping: Any, place: bytes) -> Any:
     try:
         added = {key: mapping[key] for key in mapping}
         known = {os.fsencode(key): key for key in added}
-        run, parent = os.fsencode(RUN_VARIABLE), os.fsencode(PARENT_VARIABLE)
-        if run in known and os.fsencode(added[known[run]]) != _Here.run:
-            return mapping
+        run = os.fsencode(RUN_VARIABLE)
+        entries = [name + b"=" + (os.fsencode(added[known[run]]) if name == run else b"") for name in known]
     except Exception:  # it is the program's mistake, and the system's to point out
         return mapping
-    options = [] if run in known else _options([name + b"=" for name in known])
-    added |= dict(entry.split(b"=", 1) for entry in options)
-    added[known.get(run, run)] = _Here.run
-    added[known.get(parent, parent)] = place
+    led = _led(entries, place)
+    if led is None:
+        return mapping
+    for name, value in (entry.split(b"=", 1) for entry in led if entry not in entries):
+        added[known.get(name, name)] = value
     return added
 
 

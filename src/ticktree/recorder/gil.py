@@ -1,10 +1,15 @@
-"""Free-threaded interpreters: ticktree needs the GIL, which the interpreter enables as the native module loads."""
+"""Off for good: by a variable of the environment, read once, as ticktree is imported, or without the GIL.
+
+ticktree needs the GIL, which a free-threaded interpreter enables as the native module loads.
+"""
 
 from __future__ import annotations
 
+import os
 import sys
 import warnings
 
+OFF_VARIABLE = "TICKTREE_OFF"
 FREE_THREADED = "t" in getattr(sys, "abiflags", "")
 WHY_NOTHING = "PYTHON_GIL=0 or -X gil=0 keeps the GIL off, which ticktree needs"
 
@@ -27,3 +32,11 @@ def remark() -> str | None:
     if is_kept_off():
         return f"nothing is recorded: {WHY_NOTHING}"
     return "this Python is free-threaded: ticktree needs the GIL, which is enabled"
+
+
+def says_off(word: str) -> bool:
+    """Tell whether a value of the variable turns ticktree off."""
+    return word not in ("", "0")
+
+
+OFF_FOR_GOOD = says_off(os.environ.get(OFF_VARIABLE, "")) or is_kept_off()

@@ -15,10 +15,9 @@ from types import ModuleType
 from typing import Any
 from weakref import ref
 
-from ticktree.recorder import later
+from ticktree.recorder import later, memory_sampling
 from ticktree.recorder._native import Origin, Recorder, SubmittedCall, origins
 from ticktree.recorder.imports import when_imported
-from ticktree.recorder.memory_sampling import devices
 from ticktree.recorder.wrapping import wrap
 
 # Weak: a recorder without other references is freed, and with the last of them the hooks are.
@@ -39,7 +38,7 @@ def install(recorder: Recorder) -> None:
     _watch("uvloop", _wrap_uvloop)
     gc.callbacks.append(_gc_pause)
     _undo.append(lambda: gc.callbacks.remove(_gc_pause))
-    _undo.append(devices.watch())
+    _undo.append(memory_sampling.watch())
 
 
 def uninstall(recorder: Recorder) -> None:

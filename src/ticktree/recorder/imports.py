@@ -12,7 +12,7 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
 
-from ticktree.recorder._native import drop_own_frames
+from ticktree.recorder.wrapping import leaving_no_frames
 
 
 class _Awaited:
@@ -80,24 +80,18 @@ class _Loader:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._loader, name)  # all other attributes of a loader
 
+    @leaving_no_frames
     def create_module(self, spec: ModuleSpec) -> ModuleType | None:
         self._finder.begins(self._name)
-        try:
-            module: ModuleType | None = self._loader.create_module(spec)
-        except BaseException:
-            drop_own_frames()
-            raise
+        module: ModuleType | None = self._loader.create_module(spec)
         return module
 
+    @leaving_no_frames
     def exec_module(self, module: ModuleType) -> None:
         module.__loader__ = self._loader  # what the module is to see as its own
         if module.__spec__ is not None:
             module.__spec__.loader = self._loader
-        try:
-            self._loader.exec_module(module)
-        except BaseException:
-            drop_own_frames()
-            raise
+        self._loader.exec_module(module)
         # Only now: many a program asks whether there is such a module, and imports it later; or it fails, and is
         # imported again.
         self._finder.is_there(self._name, module)

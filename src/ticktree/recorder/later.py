@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-from types import ModuleType
 
 # Set where the run waits for devices at both ends of a section, which changes the schedule.
 SYNC_VARIABLE = "TICKTREE_DEVICE_SYNC"
@@ -17,25 +16,21 @@ def waits() -> bool:
 
 def poll() -> None:
     """Book the device time that is known by now."""
-    module = _loaded()
-    if module is not None:
-        module.poll()
+    _call("poll")
 
 
 def settle() -> None:
     """Book the device time that is known as recording ends, and count what is not."""
-    module = _loaded()
-    if module is not None:
-        module.settle()
+    _call("settle")
 
 
 def unwatch() -> None:
     """Put back what was wrapped for it."""
-    module = _loaded()
-    if module is not None:
-        module.unwatch()
+    _call("unwatch")
 
 
-def _loaded() -> ModuleType | None:
+def _call(name: str) -> None:
     """Most programs measure no device: then the module is not imported."""
-    return sys.modules.get("ticktree.recorder.device_time.cuda")
+    module = sys.modules.get("ticktree.recorder.device_time.cuda")
+    if module is not None:
+        getattr(module, name)()

@@ -14,13 +14,9 @@ if TYPE_CHECKING:
 async def until_due(recorder: Recorder, sleeping: Section, due_ns: int) -> None:
     """Wait until a tick is due, and at least until other tasks have had a turn: also of a loop that is always late.
 
-    The event loop's own clock wakes it, up to a millisecond late as `asyncio.sleep` is; due times stay on their grid.
-
-    Args:
-        recorder: Whose clock it is.
-        sleeping: The section of the sleep. It is entered here because a coroutine that is cancelled is resumed in this
-            frame, not in that of the `async for`.
-        due_ns: Of CLOCK_MONOTONIC; 0 where it is past.
+    The event loop's own clock wakes it, up to a millisecond late as `asyncio.sleep` is; due times stay on their grid:
+    `due_ns` is of CLOCK_MONOTONIC, 0 where it is past. The section of the sleep is entered here because a coroutine
+    that is cancelled is resumed in this frame, not in that of the `async for`.
     """
     if not due_ns:
         await _give_way()

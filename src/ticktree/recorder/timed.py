@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import AsyncIterator, Callable, Generator
 from contextlib import AbstractContextManager
-from typing import Any, TypeVar, overload
+from typing import Any
 
 from ticktree.recorder._native import (
     AttendedSection,
@@ -15,37 +15,12 @@ from ticktree.recorder._native import (
     drop_own_frames,
     mark_by_hand,
 )
-from ticktree.recorder.off import OFF_FOR_GOOD
+from ticktree.recorder.gil import OFF_FOR_GOOD
 from ticktree.recorder.site import site_of
 
-Function = TypeVar("Function", bound=Callable[..., Any])
 Timer = AbstractContextManager[Any]
 
 
-@overload
-def timed(
-    recorder: Recorder,
-    target: Function,
-    /,
-    *,
-    name: str | None = None,
-    wait: bool = False,
-    memory: bool = False,
-    cpu: bool = False,
-    device: str | None = None,
-) -> Function: ...
-@overload
-def timed(
-    recorder: Recorder,
-    target: str | None = None,
-    /,
-    *,
-    name: str | None = None,
-    wait: bool = False,
-    memory: bool = False,
-    cpu: bool = False,
-    device: str | None = None,
-) -> Callable[[Function], Function]: ...
 def timed(recorder: Recorder, target: Any = None, /, *, name: str | None = None, **options: Any) -> Any:
     """Makes a function a section: `@timed`, or `@timed("name", memory=True)`.
 

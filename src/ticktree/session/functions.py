@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, overload
 from ticktree import recorder as native
 from ticktree.recorder.children import FOCUS_VARIABLES
 from ticktree.recorder.focus import DEPTH, begin_focus, checked_names, end_focus, focus_environment
-from ticktree.recorder.timed import Function
+from ticktree.recorder.wrapping import Function
 from ticktree.session.session import current
 from ticktree.session.showing import print_profile
 

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from ticktree.run.finishing import RunDirectory
@@ -79,7 +80,7 @@ class PeriodicTasks:
             PeriodicTask(self._sample, SAMPLE_EVERY_S, rest=REST_PER_SAMPLE, cost=time.process_time),
             PeriodicTask(self._describe),
             PeriodicTask(self._prepare),
-            PeriodicTask(self._fold_finished, LOOK_EVERY_S, LOOK_EVERY_S),
+            PeriodicTask(partial(fold_if_many, run), LOOK_EVERY_S, LOOK_EVERY_S),
             PeriodicTask(self._run.fold, FOLD_EVERY_S, FOLD_EVERY_S),
             *more,
         ]
@@ -131,6 +132,3 @@ class PeriodicTasks:
         from ticktree.run.facts import describe_program  # slow to import; by now the program runs
 
         self._run.describe(describe_program(self._program.argv, self._program.folder))
-
-    def _fold_finished(self) -> None:
-        fold_if_many(self._run)

@@ -97,7 +97,7 @@ def test_a_call_that_two_threads_look_at_is_booked_once():
     place = SimpleNamespace(recorder=books)
     for name in ("first", "second"):
         events = (Reached(), Reached(lambda: lane.resolve(2)))
-        lane.add(cuda.DeviceCall(place, name, events, pool))
+        lane.append(cuda.DeviceCall(place, name, events, pool))
     lane.resolve(2)
     assert sorted(books.booked) == [(("first",), 1000, "device"), (("second",), 1000, "device")]
     assert len({id(pair) for pair in pool.pairs}) == 2
@@ -110,7 +110,7 @@ def test_a_call_whose_device_cannot_say_how_long_it_took_is_a_loss():
             raise RuntimeError("the device is in a bad state")
 
     lane, books = cuda.DeviceLane(), Books()
-    lane.add(cuda.DeviceCall(SimpleNamespace(recorder=books), "only", (Broken(), Reached()), Given()))
+    lane.append(cuda.DeviceCall(SimpleNamespace(recorder=books), "only", (Broken(), Reached()), Given()))
     with pytest.raises(RuntimeError):
         lane.resolve(1)
     lane.give_up()

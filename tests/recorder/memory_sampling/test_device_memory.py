@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextvars
 import sys
 import types
+from functools import partial
 
 import pytest
 from hypothesis import given
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 import ticktree
 from support.recorder.queries import node
 from ticktree.recorder import _native as native
-from ticktree.recorder.memory_sampling.devices import Meter, watch
+from ticktree.recorder.memory_sampling import memory_of, watch
 
 
 class Cuda:
@@ -50,7 +51,7 @@ class Cuda:
 def cuda(recorder):
     """A device that the recorder reads; after the hooks of the recorder, which look for torch's."""
     cuda = Cuda()
-    native.read_devices_by(Meter("cuda", cuda))
+    native.read_devices_by(partial(memory_of, cuda))
     yield cuda
     native.read_devices_by(None)
 
@@ -171,7 +172,7 @@ def test_a_device_that_is_first_used_inside_a_call_held_nothing_before(recorder,
 
 def test_of_several_devices_the_one_that_had_most_is_told(recorder):
     several = Cuda(devices=3)
-    native.read_devices_by(Meter("cuda", several))
+    native.read_devices_by(partial(memory_of, several))
     try:
         with recorder.section("x", memory=True):
             several.use(300, device=0)
@@ -214,7 +215,7 @@ def test_a_library_of_another_make_is_not_asked_twice(recorder):
             raise AttributeError("_cuda_memoryStats")
 
     odd = Odd()
-    native.read_devices_by(Meter("cuda", odd))
+    native.read_devices_by(partial(memory_of, odd))
     for _ in range(3):
         with recorder.section("x", memory=True):
             pass
@@ -239,7 +240,7 @@ def test_what_a_signal_handler_raises_while_a_device_is_read_is_raised_in_the_pr
 
     interrupted = Interrupted()
     interrupted.use(5)
-    native.read_devices_by(Meter("cuda", interrupted))
+    native.read_devices_by(partial(memory_of, interrupted))
     try:
         with pytest.raises(KeyboardInterrupt):
             with recorder.section("x", memory=True):
@@ -289,7 +290,7 @@ def test_a_peak_is_the_greatest_of_all_that_was_while_its_call_was_open(program)
     """Each call in a context of its own: tasks, threads and generators end theirs in any order."""
     recorder = ticktree.Recorder(virtual_clock=True)
     cuda = Cuda()
-    native.read_devices_by(Meter("cuda", cuda))
+    native.read_devices_by(partial(memory_of, cuda))
     opened = []  # (context, section, the sizes there were while it was open)
     ended = []
     try:

@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ticktree import Recorder
-from ticktree.recorder import Calling, Watch, tick_unmarked
+from ticktree.recorder import Calling, Watch
+from ticktree.recorder._native import tick_unmarked
 from ticktree.remote.server_timing import report_of
 
 

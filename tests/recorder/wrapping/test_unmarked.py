@@ -7,7 +7,8 @@ import threading
 import weakref
 
 from support.crashing_programs import counts
-from ticktree.recorder import UnmarkedLoop, end_unmarked, is_inside, tick_unmarked
+from ticktree.recorder import UnmarkedLoop, is_inside
+from ticktree.recorder._native import end_unmarked, tick_unmarked
 
 NO_SITE = ("", 0, "")
 

@@ -130,7 +130,7 @@ class Cuda:
         busy = max(stream.busy_until for stream in self.streams[self.device if device is None else device])
         self.host(max(0, busy - self.now))
 
-    # what recorder/memory_sampling/devices.py asks
+    # what recorder/memory_sampling asks
     def device_count(self):
         return 0
 

@@ -380,7 +380,10 @@ int tt_map_reserve(tt_map *map);                                    /* room for 
 void tt_map_add(tt_map *map, uint64_t key, uint64_t value);         /* where there is room */
 void tt_map_clear(tt_map *map);
 void tt_map_free(tt_map *map);
+void *tt_grown(void *items, uint32_t count, uint32_t *room, uint32_t least, size_t bytes); /* room for one more; or NULL */
 int tt_reserve_blocks(int fd, uint64_t offset, uint64_t bytes);
+void *tt_map_file(int fd, size_t bytes); /* for all that map it; without one (-1), memory of the process's own; or NULL */
+void *tt_join_file(const char *path, size_t bytes, uint64_t magic, uint64_t format);
 int tt_arena_open(tt_arena *arena, const char *path, uint64_t file_limit);
 void tt_arena_close(tt_arena *arena);
 void *tt_allocate(tt_recorder *recorder, uint64_t bytes);
@@ -444,6 +447,7 @@ void tt_stack_release(tt_stack *stack);
 /* -- ticks.c, loops.c --------------------------------------------------------------------------------------------- */
 
 tt_loop *tt_loop_of(tt_recorder *recorder, tt_ref node_ref);
+void tt_octaves_clear(tt_recorder *recorder, const tt_ref *octaves);
 void tt_loop_ask(tt_recorder *recorder, tt_loop *loop, double hz, uint64_t warmup);
 void tt_loop_look(tt_recorder *recorder, tt_loop *loop);
 void tt_loop_reset(tt_recorder *recorder, tt_loop *loop);

@@ -128,10 +128,8 @@ static void tt_node_reset(tt_recorder *recorder, tt_node *node)
     memset((char *)node + sums, 0, offsetof(tt_node, warmup) - sums);
     node->flags &= ~(uint32_t)TT_NODE_PHASED;
     memset(node->windows, 0, sizeof node->windows);
-    for (unsigned octave = 0; octave < TT_OCTAVES; octave++) {
-        if (node->octaves[octave]) memset(tt_at(recorder, node->octaves[octave]), 0, sizeof(tt_octave));
-        if (node->warmup_octaves[octave]) memset(tt_at(recorder, node->warmup_octaves[octave]), 0, sizeof(tt_octave));
-    }
+    tt_octaves_clear(recorder, node->octaves);
+    tt_octaves_clear(recorder, node->warmup_octaves);
     tt_write_end(&node->sequence);
 }
 
@@ -183,13 +181,9 @@ static void tt_note_open(tt_recorder *recorder, const tt_thread *thread)
     for (; stack; stack = tt_stack_after((tt_thread *)thread, stack))
         for (const tt_frame *frame = stack->top; frame; frame = tt_below(frame)) {
             if (frame->flags & TT_FRAME_SOFT) continue; /* no exit leaves these */
-            if (open->noted == open->room) {
-                uint32_t room = open->room ? 2 * open->room : 16;
-                uint64_t *sections = realloc(open->sections, room * sizeof *sections);
-                if (!sections) return;
-                open->sections = sections;
-                open->room = room;
-            }
+            uint64_t *sections = tt_grown(open->sections, open->noted, &open->room, 16, sizeof *sections);
+            if (!sections) return;
+            open->sections = sections;
             open->sections[open->noted++] = frame->section;
         }
 }

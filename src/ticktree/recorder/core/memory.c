@@ -44,6 +44,28 @@ int tt_reserve_blocks(int fd, uint64_t offset, uint64_t bytes)
 #endif
 }
 
+void *tt_map_file(int fd, size_t bytes)
+{
+    int flags = fd < 0 ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED;
+    void *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, flags, fd, 0);
+    return at == MAP_FAILED ? NULL : at;
+}
+
+/* Maps what another process has made: only a file that is ours, whole, and begins with these two words. */
+void *tt_join_file(const char *path, size_t bytes, uint64_t magic, uint64_t format)
+{
+    int fd = open(path, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0) return NULL;
+    struct stat status;
+    int good = !fstat(fd, &status) && S_ISREG(status.st_mode) && status.st_uid == geteuid() &&
+               status.st_size == (off_t)bytes;
+    uint64_t *words = good ? tt_map_file(fd, bytes) : NULL;
+    close(fd);
+    if (!words || (__atomic_load_n(words, __ATOMIC_ACQUIRE) == magic && words[1] == format)) return words;
+    munmap(words, bytes);
+    return NULL;
+}
+
 /* Chunks are whole pages; where pages are larger than the least chunk, one page is. */
 static uint64_t tt_chunk_unit(void)
 {
@@ -148,6 +170,16 @@ uint64_t tt_hash_end(uint64_t hash)
     return hash ? hash : 1;
 }
 
+/* An array with room for one more item, which may have moved; NULL where there is no memory: then it stays as it is. */
+void *tt_grown(void *items, uint32_t count, uint32_t *room, uint32_t least, size_t bytes)
+{
+    if (count < *room) return items;
+    uint32_t more = *room ? 2 * *room : least;
+    void *grown = realloc(items, more * bytes);
+    if (grown) *room = more;
+    return grown;
+}
+
 /* Fibonacci hashing: Knuth, TAOCP 6.4. `step` entries after a key's own place. */
 static tt_entry *tt_map_entry(const tt_map *map, uint64_t key, uint32_t step)
 {
@@ -242,13 +274,9 @@ tt_ref tt_name_ref(tt_recorder *recorder, uint32_t name_id)
 int64_t tt_name_intern(tt_recorder *recorder, const char *bytes, uint32_t length)
 {
     if (recorder->name_count >= recorder->name_cap) return -1;
-    if (recorder->name_count == recorder->name_room) {
-        uint32_t room = recorder->name_room ? 2 * recorder->name_room : 64;
-        tt_name *names = realloc(recorder->names, room * sizeof *names);
-        if (!names) return -1;
-        recorder->names = names;
-        recorder->name_room = room;
-    }
+    tt_name *names = tt_grown(recorder->names, recorder->name_count, &recorder->name_room, 64, sizeof *names);
+    if (!names) return -1;
+    recorder->names = names;
     char *copy = malloc(length ? length : 1);
     if (!copy) return -1;
     memcpy(copy, bytes, length);
@@ -339,12 +367,10 @@ void tt_timeline_begin(tt_recorder *recorder)
 {
     uint64_t capacity = recorder->event_capacity;
     if (recorder->ring || !capacity) return;
-    while (capacity >= TT_EVENTS_LEAST && !recorder->ring) {
+    do {
         recorder->ring = tt_ring_make(recorder, capacity);
         capacity /= 2;
-    }
-    if (!recorder->ring && recorder->event_capacity < TT_EVENTS_LEAST)
-        recorder->ring = tt_ring_make(recorder, recorder->event_capacity);
+    } while (!recorder->ring && capacity >= TT_EVENTS_LEAST);
     if (!recorder->ring) return;
     recorder->event_at = 0;
     tt_link(recorder, &recorder->header->ring, recorder->ring);

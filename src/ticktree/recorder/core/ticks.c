@@ -32,7 +32,7 @@ static inline void tt_causes_add(tt_causes *sums, const tt_worst_tick *causes)
     sums->major_faults += causes->major_faults;
 }
 
-static void tt_octaves_clear(tt_recorder *recorder, const tt_ref *octaves)
+void tt_octaves_clear(tt_recorder *recorder, const tt_ref *octaves)
 {
     for (unsigned at = 0; at < TT_OCTAVES; at++)
         if (octaves[at]) memset(tt_at(recorder, octaves[at]), 0, sizeof(tt_octave));

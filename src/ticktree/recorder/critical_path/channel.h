@@ -21,7 +21,6 @@
 #include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #define TT_CHANNEL_MAGIC 0x534C4E4843545454ULL /* "TTTCHNLS" */
@@ -53,7 +52,7 @@ typedef struct { /* a word by which another is found: the far end of a pair of s
 
 struct tt_channels {
     uint64_t magic;
-    uint32_t format, places_count;
+    uint32_t format, places_count; /* joined as one word */
     uint64_t taken; /* places that were given to another channel while they held a signal */
     uint64_t reserved[5];
     tt_alias aliases[TT_ALIASES];
@@ -65,13 +64,6 @@ _Static_assert(sizeof(tt_place) == 49 * TT_LINE, "a place is 49 lines");
 
 /* -- the table's memory --------------------------------------------------------------------------------------------- */
 
-static tt_channels *tt_channels_map(int fd)
-{
-    int flags = fd < 0 ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED;
-    void *at = mmap(NULL, sizeof(tt_channels), PROT_READ | PROT_WRITE, flags, fd, 0);
-    return at == MAP_FAILED ? NULL : at;
-}
-
 static tt_channels *tt_channels_begin(tt_channels *channels)
 {
     if (!channels) return NULL;
@@ -81,22 +73,10 @@ static tt_channels *tt_channels_begin(tt_channels *channels)
     return channels;
 }
 
-/* A table that another process has made: only a file that is ours, whole, and of this version. */
+/* A table that another process has made, of this version. */
 static tt_channels *tt_channels_join(const char *path)
 {
-    int fd = open(path, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
-    if (fd < 0) return NULL;
-    struct stat status;
-    int good = !fstat(fd, &status) && S_ISREG(status.st_mode) && status.st_uid == geteuid() &&
-               status.st_size == (off_t)sizeof(tt_channels);
-    tt_channels *channels = good ? tt_channels_map(fd) : NULL;
-    close(fd);
-    if (!channels) return NULL;
-    if (__atomic_load_n(&channels->magic, __ATOMIC_ACQUIRE) == TT_CHANNEL_MAGIC &&
-        channels->format == TT_CHANNEL_FORMAT && channels->places_count == TT_PLACES)
-        return channels;
-    munmap(channels, sizeof *channels);
-    return NULL;
+    return tt_join_file(path, sizeof(tt_channels), TT_CHANNEL_MAGIC, (uint64_t)TT_PLACES << 32 | TT_CHANNEL_FORMAT);
 }
 
 /* Makes the table under an own name, all its space reserved, and gives it its real name in one step: a process that finds it
@@ -109,7 +89,7 @@ static tt_channels *tt_channels_make(const char *path)
     int fd = open(draft, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (fd < 0) return NULL;
     tt_channels *channels = NULL;
-    if (!tt_reserve_blocks(fd, 0, sizeof(tt_channels))) channels = tt_channels_begin(tt_channels_map(fd));
+    if (!tt_reserve_blocks(fd, 0, sizeof(tt_channels))) channels = tt_channels_begin(tt_map_file(fd, sizeof(tt_channels)));
     close(fd);
     int made = channels && !link(draft, path);
     unlink(draft);
@@ -123,7 +103,7 @@ static tt_channels *tt_channels_open(const char *path, uint64_t file_limit)
 {
     tt_channels *channels = path ? tt_channels_join(path) : NULL;
     if (!channels && path && file_limit >= sizeof(tt_channels)) channels = tt_channels_make(path);
-    return channels ? channels : tt_channels_begin(tt_channels_map(-1));
+    return channels ? channels : tt_channels_begin(tt_map_file(-1, sizeof(tt_channels)));
 }
 
 static void tt_channels_close(tt_channels *channels)

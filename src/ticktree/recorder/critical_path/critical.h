@@ -83,13 +83,9 @@ static void tt_path_add(tt_recorder *recorder, tt_path *path, tt_ref node_ref, u
 
 static void tt_growth_note(tt_recorder *recorder, uint32_t *count, tt_ref node, uint64_t ticks)
 {
-    if (*count == recorder->growth_room) {
-        uint32_t room = recorder->growth_room ? 2 * recorder->growth_room : 256;
-        tt_growth *growths = realloc(recorder->growths, room * sizeof *growths);
-        if (!growths) return; /* it then counts as its root's: outside sections */
-        recorder->growths = growths;
-        recorder->growth_room = room;
-    }
+    tt_growth *growths = tt_grown(recorder->growths, *count, &recorder->growth_room, 256, sizeof *growths);
+    if (!growths) return; /* it then counts as its root's: outside sections */
+    recorder->growths = growths;
     recorder->growths[(*count)++] = (tt_growth){node, ticks};
 }
 

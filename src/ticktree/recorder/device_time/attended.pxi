@@ -129,34 +129,26 @@ cdef forget_all(tuple attendants, given):
             attendant.failed()
 
 
-cdef Section new_attended(Recorder recorder, str name, uint32_t name_id, uint32_t node_flags, uint32_t frame_flags,
-                          attendants):
-    cdef object kind = type("Section", (AttendedSection,), {"__slots__": (), "__module__": "ticktree"})
-    cdef AttendedSection section = kind.__new__(kind)
-    section_begin(section, recorder, name, name_id, node_flags, frame_flags)
-    section.attendants = tuple(attendants)
-    section.waits = any(attendant.waits for attendant in section.attendants)
-    section.marks, section.most = {}, 64
-    return section
-
-
 cdef Section made(Recorder recorder, str name, uint32_t name_id, uint32_t node_flags, uint32_t frame_flags, device):
-    """A new section, with all attendants of its calls.
+    """A new section, with all attendants of its calls: those of recorded durations, which are none, have none.
 
     Raises:
         ValueError: There is no such device.
     """
-    cdef Section section
-    attendants = [make(name) for make in recorder.attended_by]
+    cdef AttendedSection section
+    attendants = [make(name) for make in recorder.attended_by] if not node_flags & TT_NODE_NS else []
     if device is not None:
         from ticktree.recorder.device_time import clocks_of
 
         attendants += clocks_of(device)
-    if attendants:
-        section = new_attended(recorder, name, name_id, node_flags, frame_flags, attendants)
-    else:
-        section = new_section(recorder, name, name_id, node_flags, frame_flags)
-    section.device = device
+    if not attendants:
+        return new_section(recorder, name, name_id, node_flags, frame_flags, device)
+    kind = type("Section", (AttendedSection,), {"__slots__": (), "__module__": "ticktree"})
+    section = kind.__new__(kind)
+    section_begin(section, recorder, name, name_id, node_flags, frame_flags, device)
+    section.attendants = tuple(attendants)
+    section.waits = any(attendant.waits for attendant in section.attendants)
+    section.marks, section.most = {}, 64
     return section
 
 

@@ -12,7 +12,8 @@ import sys
 import threading
 from collections import deque
 from collections.abc import Callable
-from typing import Any, NamedTuple, Protocol
+from types import SimpleNamespace
+from typing import Any, NamedTuple, TypeAlias
 
 from ticktree.recorder._native import Place
 from ticktree.recorder.wrapping import wrap
@@ -21,11 +22,14 @@ from ticktree.recorder.wrapping import wrap
 class Attendant:
     """Called where calls of a section begin and end. What it does meanwhile is not the call's time.
 
-    Attributes:
-        waits: whether `wait` is to be called.
+    Args:
+        index: of several devices of a kind the number of one; None for the current one, or for whichever there is.
+        waits: whether `wait` is to be called: it waits for the device at the end of a call.
     """
 
-    waits = False
+    def __init__(self, index: int | None = None, waits: bool = False) -> None:
+        self.waits = waits
+        self._index = index
 
     def begin(self) -> Any:
         """Return what `end` is to be given for this call, None for nothing, or as a text why there is nothing.
@@ -62,17 +66,7 @@ MOST = 8192
 LOW = 8
 
 
-class DeviceEvent(Protocol):
-    """A mark in a device's queue of work."""
-
-    def record(self, stream: Any, /) -> None:
-        """Put it at the end of a stream's queue."""
-
-    def query(self) -> bool:
-        """Tell whether the device has come to it."""
-
-    def elapsed_time(self, end: DeviceEvent, /) -> float:
-        """Return the milliseconds from here to `end`; both are known to have been reached."""
+DeviceEvent: TypeAlias = Any  # of torch: a mark in a device's queue of work
 
 
 class Pool:
@@ -133,32 +127,25 @@ class DeviceCall(NamedTuple):
         if not end.query():
             return None
         # A device's clock may step back a little between two events that follow each other at once.
-        return max(0, round(start.elapsed_time(end) * 1e6))
+        ms: float = start.elapsed_time(end)
+        return max(0, round(ms * 1e6))
 
 
-class DeviceLane:
+class DeviceLane(deque[DeviceCall]):
     """The calls of one thread on one stream, oldest first."""
-
-    def __init__(self) -> None:
-        self._calls: deque[DeviceCall] = deque()
-
-    def add(self, call: DeviceCall) -> None:
-        """Take a call in."""
-        self._calls.append(call)
 
     def resolve(self, most: int) -> None:
         """Book the calls whose end the device has come to, at most so many."""
-        calls = self._calls
-        while calls and most:
+        while self and most:
             # Taken out before the device is queried, since a query lets other threads run: of a thread that
             # has ended, and at the end of recording, several look at one lane, and a call is booked once.
-            call = calls.popleft()
+            call = self.popleft()
             ns = None
             try:
                 ns = call.ns()
             finally:
                 if ns is None:
-                    calls.appendleft(call)
+                    self.appendleft(call)
             if ns is None:
                 return
             most -= 1
@@ -168,21 +155,12 @@ class DeviceLane:
 
     def give_up(self) -> None:
         """Count what is left as a loss."""
-        while self._calls:
-            self._calls.popleft().place.recorder.lose("events")
-
-    def __len__(self) -> int:
-        return len(self._calls)
+        while self:
+            self.popleft().place.recorder.lose("events")
 
 
-class Capturing:
-    """How many graphs are being captured: meanwhile no thread in the process may query an event."""
-
-    def __init__(self) -> None:
-        self.open = 0
-
-
-capturing = Capturing()
+# How many graphs are being captured: meanwhile no thread in the process may query an event.
+capturing = SimpleNamespace(open=0)
 _lanes: dict[tuple[int, str, int], DeviceLane] = {}
 _graveyard: list[object] = []
 
@@ -260,16 +238,10 @@ class Mark(NamedTuple):
 
 
 class CudaClock(Attendant):
-    """The clock of one device, or of whichever is current.
-
-    Args:
-        index: the device's number; None for the current one's.
-        waits: whether to wait for the device at both ends of a call.
-    """
+    """The clock of one device, or of whichever is current. If it waits, then at both ends of a call."""
 
     def __init__(self, index: int | None, waits: bool) -> None:
-        self.waits = waits
-        self._index = index
+        super().__init__(index, waits)
         self._cuda: Any = None
         self._native: Any = None  # of torch, in C: without what its public functions add to each call
         self._lack: str | None = None
@@ -312,7 +284,7 @@ class CudaClock(Attendant):
         if not self.waits:
             events[1].record(stream.own)
         lane = lane_of(stream.name, stream.handle)
-        lane.add(DeviceCall(place, stream.name, events, stream.pool))
+        lane.append(DeviceCall(place, stream.name, events, stream.pool))
         lane.resolve(AT_ONCE)
         stream.pool.refill()
         return "measured"

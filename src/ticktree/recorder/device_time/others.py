@@ -19,15 +19,7 @@ class _Mark:
 
 
 class JaxClock(Attendant):
-    """The clock of results.
-
-    Args:
-        index: taken for the sake of others; results are where they are.
-        waits: whether to wait for them.
-    """
-
-    def __init__(self, index: int | None, waits: bool) -> None:  # noqa: ARG002
-        self.waits = waits
+    """The clock of results, which are where they are."""
 
     def begin(self) -> _Mark | str:
         """Look at the clock."""
@@ -59,15 +51,10 @@ class JaxClock(Attendant):
 
 
 class MpsClock(Attendant):
-    """The clock of the one device there is.
+    """The clock of the one device there is. If it waits, then at both ends of a call."""
 
-    Args:
-        index: taken for the sake of others; there is one device.
-        waits: whether to wait for the device at both ends of a call.
-    """
-
-    def __init__(self, index: int | None, waits: bool) -> None:  # noqa: ARG002
-        self.waits = waits
+    def __init__(self, index: int | None, waits: bool) -> None:
+        super().__init__(index, waits)
         self._free: list[tuple[Any, Any]] = []
 
     def begin(self) -> tuple[Any, Any] | str | None:
@@ -103,15 +90,10 @@ class MpsClock(Attendant):
 
 
 class CpuClock(Attendant):
-    """Of the processor: a call's work is done when it returns, so that the host's time is its time.
+    """Of the processor: a call's work is done when it returns, so that the host's time is its time."""
 
-    Args:
-        index: taken for the sake of others.
-        waits: likewise: there is nothing to wait for.
-    """
-
-    def __init__(self, index: int | None, waits: bool) -> None:
-        pass
+    def __init__(self, index: int | None, waits: bool) -> None:  # noqa: ARG002 - there is nothing to wait for
+        super().__init__(index)
 
     def begin(self) -> str:
         """Say so."""
@@ -119,14 +101,10 @@ class CpuClock(Attendant):
 
 
 class WhatThereIs(Attendant):
-    """The clock of the device that the program uses, if it uses one; a missing device is no loss.
-
-    Args:
-        waits: whether to wait for the device at both ends of a call.
-    """
+    """The clock of the device that the program uses, if it uses one; a missing device is no loss."""
 
     def __init__(self, waits: bool) -> None:
-        self.waits = waits
+        super().__init__(waits=waits)
         self._clocks: list[Attendant] = [CudaClock(None, waits)] + ([MpsClock(None, waits)] if waits else [])
 
     @staticmethod

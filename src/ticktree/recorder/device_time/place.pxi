@@ -60,7 +60,7 @@ cdef bint book_at(Recorder recorder, Place place, tuple names, object nanosecond
     if ns >= 1 << 63:
         recorder._bad_value()
         return False
-    if not recorder._ready():
+    if not ready(recorder):
         return False
     for at in range(count):
         sections[at] = &(<Section>recorder._ask(names[at], flags, 0)).core

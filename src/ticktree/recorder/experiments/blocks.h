@@ -71,16 +71,20 @@ static void tt_rest_begin(tt_ledger *ledger, uint64_t now_ns)
     tt_plan_begin(ledger, &nothing, now_ns);
 }
 
+/* What has been added to the ledger's sums since a block had them as they were. */
+static void tt_block_sums(const tt_ledger *ledger, tt_block *block)
+{
+    block->owed_ns = tt_owed(ledger) - block->owed_ns;
+    block->delayed_ns = __atomic_load_n(&ledger->delayed_ns, __ATOMIC_RELAXED) - block->delayed_ns;
+    block->forgiven_ns = __atomic_load_n(&ledger->forgiven_ns, __ATOMIC_RELAXED) - block->forgiven_ns;
+    for (uint32_t at = 0; at < TT_TARGETS; at++)
+        block->spent_ns[at] = __atomic_load_n(&ledger->targets[at].spent_ns, __ATOMIC_RELAXED) - block->spent_ns[at];
+}
+
 static void tt_block_begin(tt_ledger *ledger, uint64_t now_ns)
 {
-    tt_block *open = &ledger->open;
-    open->began_ns = now_ns;
-    open->half_ns = open->half_owed_ns = 0;
-    open->owed_ns = tt_owed(ledger);
-    open->delayed_ns = __atomic_load_n(&ledger->delayed_ns, __ATOMIC_RELAXED);
-    open->forgiven_ns = __atomic_load_n(&ledger->forgiven_ns, __ATOMIC_RELAXED);
-    for (uint32_t at = 0; at < TT_TARGETS; at++)
-        open->spent_ns[at] = __atomic_load_n(&ledger->targets[at].spent_ns, __ATOMIC_RELAXED);
+    ledger->open = (tt_block){.began_ns = now_ns, .plan = ledger->open.plan};
+    tt_block_sums(ledger, &ledger->open);
 }
 
 static void tt_block_end(tt_ledger *ledger, uint64_t now_ns)
@@ -90,11 +94,7 @@ static void tt_block_end(tt_ledger *ledger, uint64_t now_ns)
     *block = ledger->open;
     block->ended_ns = now_ns;
     block->ticks = ledger->block_ticks;
-    block->owed_ns = tt_owed(ledger) - block->owed_ns;
-    block->delayed_ns = __atomic_load_n(&ledger->delayed_ns, __ATOMIC_RELAXED) - block->delayed_ns;
-    block->forgiven_ns = __atomic_load_n(&ledger->forgiven_ns, __ATOMIC_RELAXED) - block->forgiven_ns;
-    for (uint32_t at = 0; at < TT_TARGETS; at++)
-        block->spent_ns[at] = __atomic_load_n(&ledger->targets[at].spent_ns, __ATOMIC_RELAXED) - block->spent_ns[at];
+    tt_block_sums(ledger, block);
     __atomic_store_n(&ledger->block_count, ledger->block_count + 1, __ATOMIC_RELEASE);
 }
 

@@ -19,7 +19,6 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #define TT_LEDGER_MAGIC 0x52474445534C5454ULL /* "TTLSEDGR" */
@@ -55,7 +54,7 @@ typedef struct { /* a section that experiments are made with; the one past the l
 
 typedef struct {
     uint64_t magic;
-    uint32_t format, bytes;
+    uint32_t format, bytes; /* joined as one word */
     uint32_t is_on; /* all that is planned is written: experiments may begin */
     uint32_t target_count, plan_count;
     uint32_t rest_ticks, settle_ticks, block_ticks; /* see `tt_block_tick` */
@@ -111,18 +110,12 @@ static __thread tt_payer tt_payer_here;
 
 /* -- the file -------------------------------------------------------------------------------------------------------- */
 
-static tt_ledger *tt_ledger_map(int fd)
-{
-    void *at = mmap(NULL, sizeof(tt_ledger), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    return at == MAP_FAILED ? NULL : at;
-}
-
 /* NULL: it cannot be made. */
 static tt_ledger *tt_ledger_make(const char *path)
 {
     int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (fd < 0) return NULL;
-    tt_ledger *ledger = tt_reserve_blocks(fd, 0, sizeof(tt_ledger)) ? NULL : tt_ledger_map(fd);
+    tt_ledger *ledger = tt_reserve_blocks(fd, 0, sizeof(tt_ledger)) ? NULL : tt_map_file(fd, sizeof(tt_ledger));
     close(fd);
     if (!ledger) {
         unlink(path);
@@ -134,22 +127,10 @@ static tt_ledger *tt_ledger_make(const char *path)
     return ledger;
 }
 
-/* One that the supervisor has made: only a file that is ours, whole, and of this version. */
+/* One that the supervisor has made, of this version. */
 static tt_ledger *tt_ledger_join(const char *path)
 {
-    int fd = open(path, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
-    if (fd < 0) return NULL;
-    struct stat status;
-    int good = !fstat(fd, &status) && S_ISREG(status.st_mode) && status.st_uid == geteuid() &&
-               status.st_size == (off_t)sizeof(tt_ledger);
-    tt_ledger *ledger = good ? tt_ledger_map(fd) : NULL;
-    close(fd);
-    if (!ledger) return NULL;
-    if (__atomic_load_n(&ledger->magic, __ATOMIC_ACQUIRE) == TT_LEDGER_MAGIC && ledger->format == TT_LEDGER_FORMAT &&
-        ledger->bytes == sizeof *ledger)
-        return ledger;
-    munmap(ledger, sizeof *ledger);
-    return NULL;
+    return tt_join_file(path, sizeof(tt_ledger), TT_LEDGER_MAGIC, (uint64_t)sizeof(tt_ledger) << 32 | TT_LEDGER_FORMAT);
 }
 
 /* From now on what is planned is done; and from now on nothing is, nor owed. */

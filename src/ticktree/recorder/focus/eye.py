@@ -11,6 +11,7 @@ import os
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from types import BuiltinFunctionType, CodeType, FrameType, FunctionType, MethodDescriptorType, ModuleType
 from typing import Any
 
@@ -32,18 +33,13 @@ _LOCALS = ".<locals>"
 _WRAPPERS_AT_MOST = 32
 
 
+@dataclass
 class Root:
-    """A function that is to be in focus.
+    """A function that is to be in focus."""
 
-    Attributes:
-        name: as it was given.
-        shown: without the module, as the tree shows it; the name until it is found.
-        code: its code, once it has been called.
-    """
-
-    def __init__(self, name: str) -> None:
-        self.name = self.shown = name.strip()
-        self.code: CodeType | None = None
+    name: str  # as it was given
+    shown: str  # without the module, as the tree shows it; the name until it is found
+    code: CodeType | None = None  # once it has been called
 
 
 def found_root(roots: Sequence[Root], code: CodeType, frame: FrameType | None) -> int | None:
@@ -168,7 +164,7 @@ def _codes_of(value: Any, last: str) -> Iterator[CodeType]:
             found.append(at)
         elif isinstance(at, FunctionType):
             found.append(at.__code__)
-            waiting += [at.__dict__.get("__wrapped__"), *_cells(at)]
+            waiting += [at.__dict__.get("__wrapped__"), *functions_held_by(at)]
         elif isinstance(at, (staticmethod, classmethod)):
             waiting.append(at.__func__)
         elif isinstance(at, property):
@@ -181,7 +177,7 @@ def _codes_of(value: Any, last: str) -> Iterator[CodeType]:
     yield from named or found[:1]
 
 
-def _cells(function: FunctionType) -> list[Any]:
+def functions_held_by(function: FunctionType) -> list[FunctionType]:
     """What a wrapper without `__wrapped__` may hold: functions in its closure."""
     held = []
     for cell in function.__closure__ or ():
@@ -217,15 +213,7 @@ _NO_ROOT, _TICKTREES_OWN, _PART = -1, -2, -3
 
 
 class Eye(ABC):
-    """What is in focus. The native side holds it, and asks it what it meets for the first time.
-
-    Args:
-        recorder: What records.
-        names: Of functions, as the program's author writes them.
-        depth: Levels of calls below a root.
-        c_functions: Whether C functions are recorded.
-        warmup: First calls of each function that are set aside; None: as many as are unlike the rest.
-    """
+    """What is in focus, as `begin_focus` takes it. The native side holds it, and asks it what it meets first."""
 
     def __init__(
         self,
@@ -239,7 +227,7 @@ class Eye(ABC):
         self.depth = depth
         self.c_functions = c_functions
         self.warmup = warmup
-        self.roots = [Root(name) for name in names]
+        self.roots = [Root(name, name) for name in names]
         self._held: list[Any] = []  # what the native side knows by its address
         self._functions: dict[CodeType, Function] = {}
         self._callers: dict[int, Expressions] = {}  # by the address of their code, which is held

@@ -123,7 +123,7 @@ static int tt_focus_call(tt_recorder *recorder, tt_focus_here *at, PyObject *cod
     else tt_lose(recorder, TT_LOSS_NODES);
     if (TT_UNLIKELY(left && !(info->state & TT_CODE_NAMED))) {
         info->state |= TT_CODE_NAMED;
-        tt_focus_want(code);
+        tt_focus_tell("want", code);
     }
     return section != NULL;
 }

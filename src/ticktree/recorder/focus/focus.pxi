@@ -6,16 +6,10 @@ cdef object focus_eye = None  # of recorder/focus: answers in Python, once per c
 
 def focus_begin(Recorder recorder, object eye, uint32_t depth, uint32_t roots, bint c_functions, bint keeps_looking,
                 warmup=None):
-    """From now on calls under the roots are recorded, where they are reported.
+    """From now on calls under so many roots are recorded, where they are reported; see `begin_focus`.
 
-    Args:
-        recorder: What records.
-        eye: Is called for what is met for the first time: `which`, `meet`, `want`, `sleep`, `name`, `wrap`, `alone`.
-        depth: How many levels of calls below a root are recorded.
-        roots: How many there are.
-        c_functions: Whether calls of C functions are recorded.
-        keeps_looking: Whether functions that are not under a root are reported again and again.
-        warmup: First calls of each root whose statistics are set aside; None: as many as are unlike the rest.
+    The eye is called for what is met for the first time: `which`, `meet`, `want`, `sleep`, `name`, `wrap`, `alone`. If it
+    `keeps_looking`, functions that are not under a root are reported again and again.
     """
     global focus_eye
     cdef uint64_t count = checked_warmup(warmup)
@@ -84,23 +78,14 @@ cdef int focus_which "tt_focus_which"(PyObject* code) noexcept:
         return -1
 
 
-cdef void focus_meet "tt_focus_meet"(PyObject* code) noexcept:
+cdef void focus_tell "tt_focus_tell"(const char* what, PyObject* code) noexcept:
+    """Calls a method of the eye with a code object; `code` NULL: with nothing."""
     try:
-        focus_eye.meet(<object>code)
-    except Exception:
-        pass
-
-
-cdef void focus_want "tt_focus_want"(PyObject* code) noexcept:
-    try:
-        focus_eye.want(<object>code)
-    except Exception:
-        pass
-
-
-cdef void focus_sleep "tt_focus_sleep"(PyObject* code) noexcept:
-    try:
-        focus_eye.sleep(<object>code)
+        method = getattr(focus_eye, what.decode())
+        if code != NULL:
+            method(<object>code)
+        else:
+            method()
     except Exception:
         pass
 
@@ -138,18 +123,10 @@ cdef bint focus_wrap "tt_focus_wrap"(PyObject* code, int root) noexcept:
         return False
 
 
-cdef void focus_alone "tt_focus_alone"() noexcept:
-    try:
-        focus_eye.alone()
-    except Exception:
-        pass
-
-
 def focus_profile_on(bint displace=False):
-    """The calling thread's calls are reported by a profile function; False where it has another, which stays.
+    """The calling thread's calls are reported by a profile function; False where it has another.
 
-    Args:
-        displace: Take its place nevertheless: it is one of ours.
+    That stays, unless we are to `displace` it: then it is one of ours.
     """
     return bool(tt_profile_on(displace))
 
@@ -165,20 +142,15 @@ def focus_profile_off():
 
 
 @cython.no_gc_clear
-cdef class Opening:
-    """A function whose thread is looked at while it runs. Binds as a method, keeps name, signature and docstring.
+cdef class Opening(WrappedFunction):
+    """A function whose thread is looked at while it runs.
 
     The program did not make it: so it has all attributes of the function, its class included.
     """
 
     cdef tt_opening core
-    cdef readonly object _function  # as in TimedFunction
-    cdef public object __wrapped__
-    cdef dict __dict__
-    cdef object __weakref__
 
     def __cinit__(self, function):
-        self._function = self.__wrapped__ = function
         self.core.vectorcall = <void*>tt_opening_call
         self.core.function = <PyObject*>function
 
@@ -186,28 +158,8 @@ cdef class Opening:
     def __class__(self):  # what isinstance() asks
         return type(self._function)
 
-    def __getattr__(self, name):  # __code__, __globals__, __defaults__, ...
-        return getattr(self._function, name)
-
-    def __get__(self, instance, owner):
-        if instance is None:
-            return self
-        return PyMethod_New(self, instance)
-
-    def __call__(self, *args, **kwargs):  # replaced by the vectorcall protocol; here so that the type is callable
-        return PyVectorcall_Call(self, args, kwargs)
-
     def __repr__(self):
         return repr(self.__wrapped__)
-
-    def __reduce__(self):
-        return self.__qualname__
-
-    def __copy__(self):
-        return self
-
-    def __deepcopy__(self, memo):
-        return self
 
 
 def _prepare_focus():

@@ -20,8 +20,8 @@ static void tt_focus_part_begins(PyObject *code, tt_code_info *info)
 {
     if (info->state & TT_CODE_MET || !tt_focus_is_below()) return;
     info->state |= TT_CODE_MET | TT_CODE_NAMED;
-    tt_focus_want(code);
-    tt_focus_meet(code);
+    tt_focus_tell("want", code);
+    tt_focus_tell("meet", code);
 }
 
 /* A function begins, or continues, that does not yet report its calls by itself. A root does so from now on. */
@@ -29,14 +29,14 @@ static int tt_focus_first_calls(PyObject *code, tt_code_info *info, enum tt_focu
 {
     if (!(info->state & TT_CODE_CHECKED) && tt_code_check(code, info)) {
         info->state |= TT_CODE_MET;
-        tt_focus_meet(code);
+        tt_focus_tell("meet", code);
     }
     if (info->state & TT_CODE_PART) tt_focus_part_begins(code, info);
     if (info->state & TT_CODE_NO_CALL) return 0;
     int recorded = tt_focus_begin(code, info, kind);
     if (recorded && !(info->state & TT_CODE_MET)) {
         info->state |= TT_CODE_MET;
-        tt_focus_meet(code);
+        tt_focus_tell("meet", code);
     }
     return recorded;
 }
@@ -57,7 +57,7 @@ static PyObject *tt_on_any(PyObject *const *args, Py_ssize_t count, enum tt_focu
     if (info->state & (TT_CODE_MET | TT_CODE_OWN | TT_CODE_SLEEPY | TT_CODE_ASLEEP)) return tt_never_again();
     if (++info->outside < TT_FOCUS_OUTSIDE_CAP) return tt_again();
     info->state |= TT_CODE_ASLEEP;
-    tt_focus_sleep(args[0]);
+    tt_focus_tell("sleep", args[0]);
     return tt_never_again();
 }
 
@@ -110,7 +110,7 @@ static void tt_focus_wake(PyObject *code)
     tt_code_info *info = tt_code_info_of(code, 0);
     if (!info || !(info->state & TT_CODE_ASLEEP)) return;
     info->state = (info->state & ~(uint32_t)TT_CODE_ASLEEP) | TT_CODE_SLEEPY;
-    tt_focus_meet(code);
+    tt_focus_tell("meet", code);
 }
 
 /* `next(generator)` and the like, whose code no name leads to. */
@@ -252,9 +252,6 @@ static int tt_profile_is_gone(void) { return 0; }
 static void tt_profile_off_here(void) {}
 #endif
 
-/* In focus.pxi: a wrapped root was called in a thread that has its own profile function. */
-static void tt_focus_alone(void);
-
 #if PY_VERSION_HEX < 0x030C0000
 /* Another profiler was started while a wrapped root ran. */
 static TT_NOINLINE void tt_opening_was_displaced(tt_recorder *recorder)
@@ -262,7 +259,7 @@ static TT_NOINLINE void tt_opening_was_displaced(tt_recorder *recorder)
     PyObject *type, *value, *trace;
     tt_focus_settle(recorder);
     PyErr_Fetch(&type, &value, &trace);
-    tt_focus_alone();
+    tt_focus_tell("alone", NULL);
     PyErr_Restore(type, value, trace);
 }
 #endif
@@ -282,7 +279,7 @@ static PyObject *tt_opening_call(PyObject *self, PyObject *const *args, size_t c
     tt_recorder *recorder = tt_focus.recorder;
     PyThreadState *state = tt_thread_state();
     if (recorder && recorder->recording && tt_profile_function(state) != tt_profile) {
-        if (tt_profile_function(state)) tt_focus_alone();
+        if (tt_profile_function(state)) tt_focus_tell("alone", NULL);
         else {
             if (tt_focus.open) tt_focus_settle(recorder);
             PyEval_SetProfile(tt_profile, NULL);

@@ -59,9 +59,9 @@ static tt_focus_state tt_focus;
 /* In focus.pxi; each may run any code and leaves no exception. */
 enum tt_focus_none { TT_FOCUS_NO_ROOT = -1, TT_FOCUS_OWN = -2, TT_FOCUS_PART = -3 };
 static int tt_focus_which(PyObject *code);   /* which root a code object is, met for the first time; or one of these */
-static void tt_focus_meet(PyObject *code);   /* makes a code object tell of its calls */
-static void tt_focus_want(PyObject *code);   /* wakes what a code object may call */
-static void tt_focus_sleep(PyObject *code);  /* notes a code object that is no longer looked at */
+/* "meet": makes a code object tell of its calls; "want": wakes what it may call; "sleep": notes that it is no longer looked at;
+ * "alone", without one: a wrapped root was called in a thread that has its own profile function. */
+static void tt_focus_tell(const char *what, PyObject *code);
 static tt_section *tt_focus_name(PyObject *caller, int offset, PyObject *callee, const void *key);
 static void tt_focus_note(tt_recorder *recorder, tt_node *node, tt_section *section); /* where its calls are made */
 

@@ -22,7 +22,7 @@ from typing import Any, cast
 
 from ticktree.errors import TicktreeError
 from ticktree.recorder._native import Opening, focus_profile_is_gone, focus_profile_off, focus_profile_on
-from ticktree.recorder.focus.eye import Eye, place_of
+from ticktree.recorder.focus.eye import Eye, functions_held_by, place_of
 
 _TAKEN = "--focus needs the profile function of this thread, which another profiler has"
 _SLEEPING = (
@@ -151,22 +151,14 @@ def _held(value: Any) -> Iterator[Any]:
         yield at
         if type(at) is FunctionType:
             waiting += [at.__dict__, *(at.__closure__ or ())]
-            waiting += [inner for inner in _inner(at) if type(inner) is FunctionType]
+            inner = (at.__dict__.get("__wrapped__"), *functions_held_by(at))
+            waiting += [held for held in inner if type(held) is FunctionType]
             if at.__closure__ is not None:
                 waiting.append(at.__closure__)
         elif type(at) in (staticmethod, classmethod):
             waiting += [at.__func__, at.__dict__]
         elif type(at) is property:
             waiting.append(at.fget)
-
-
-def _inner(function: FunctionType) -> Iterator[Any]:
-    yield function.__dict__.get("__wrapped__")
-    for cell in function.__closure__ or ():
-        try:
-            yield cell.cell_contents
-        except ValueError:  # not yet bound
-            continue
 
 
 def _is_namespace_of(holder: dict[str, Any], owner: Any, value: Any) -> bool:

@@ -1,4 +1,4 @@
-# Where memory is read: the process's own from the kernel (memory_sampling/resident.h), that of devices by Python code that knows
+# Where memory is read: the process's own from the kernel (memory_sampling/peaks.h), that of devices by Python code that knows
 # the libraries that hand it out.
 
 cdef object device_reader = None

@@ -46,7 +46,7 @@ static PyObject *tt_py_enter(PyObject *self, PyObject *const *Py_UNUSED(args), P
     return self;
 }
 
-/* In block.pxi: enters a block's section and makes what its `with` gives. New reference. */
+/* In section.pxi: enters a block's section and makes what its `with` gives. New reference. */
 static TT_NOINLINE PyObject *tt_block_enter(PyObject *block);
 
 static PyObject *tt_py_block_enter(PyObject *self, PyObject *const *Py_UNUSED(args), Py_ssize_t Py_UNUSED(count))

@@ -35,7 +35,7 @@ def origins(bint path=False):
         path: With the critical path that led here, for what continues from it on another thread.
     """
     cdef Origin origin
-    cdef tt_recorder* core = tt_recorders_head()
+    cdef tt_recorder* core = tt_recorders
     found = []
     while core != NULL:
         if core.recording or core.forked:

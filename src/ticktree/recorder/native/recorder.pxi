@@ -33,6 +33,7 @@ cdef class Recorder:
     cdef object __weakref__
 
     def __cinit__(self, *, virtual_clock=False, timeline=0):
+        global tt_recorders
         self.core = <tt_recorder*>calloc(1, sizeof(tt_recorder))
         if self.core == NULL:
             raise MemoryError
@@ -51,8 +52,8 @@ cdef class Recorder:
         self.core.by_name = <PyObject*>self.by_name
         self.core.origin_var = <PyObject*>self.origin_var
         self.core.owner = <PyObject*>self
-        self.core.next = tt_recorders_head()
-        set_tt_recorders_head(self.core)
+        self.core.next = tt_recorders
+        tt_recorders = self.core
 
     def open(self, path=None, *, file_limit=1 << 40, run_began_ns=0, identity=(0, 0, ""), node_cap=4096,
              name_cap=TT_NAME_CAP, frame_cap=TT_FRAME_CAP, depth_cap=TT_DEPTH_CAP, timeline=0):
@@ -85,13 +86,11 @@ cdef class Recorder:
         self.core.name_cap, self.core.frame_cap, self.core.depth_cap = name_cap, frame_cap, depth_cap
         if self.core.clock != TT_CLOCK_VIRTUAL and not scale_of_clock:
             scale_of_clock = tt_clock_scale(self.core.clock)
-        cdef bytes encoded = os.fsencode(path) if path is not None else b""
-        made = tt_arena_open(&self.core.arena, <const char*>encoded if path is not None else NULL, file_limit)
+        made = open_arena(self, path, file_limit)
         if made < 0:
             raise OSError(f"cannot make the memory file {path}")
         if made == 0:
             raise MemoryError("no memory for the recorder")
-        self.path_of_file = path if self.core.arena.fd >= 0 else None
         scale = (1 << 32) if self.core.clock == TT_CLOCK_VIRTUAL else scale_of_clock
         tt_header_write(self.core, scale, run_began_ns, node_cap)
         self._sign(identity)
@@ -191,7 +190,7 @@ cdef class Recorder:
         if not isfinite(number):
             self._bad_value()
             return
-        if not self._ready():
+        if not ready(self):
             return
         at = gauge_at(self, text)
         if at is not None:
@@ -250,7 +249,7 @@ cdef class Recorder:
         """Stops recording; what is open is left at this moment, without counting as completed."""
         if self.core.header == NULL:
             self.core.recording = False
-        elif self._ready():
+        elif ready(self):
             tt_disable(self.core)
 
     def leave(self):
@@ -282,7 +281,7 @@ cdef class Recorder:
     @property
     def clock(self):
         """The clock's kind: "virtual", "tsc", "cntvct" or "monotonic"."""
-        return ("virtual", "tsc", "cntvct", "monotonic")[self.core.clock]
+        return tt_clock_names[self.core.clock].decode()
 
     def image(self):
         """The memory file as bytes, of this instant: `run.image` reads it. Empty before there is any."""
@@ -470,8 +469,6 @@ cdef class Recorder:
         name_id = name_id_of(self, text, kind) if len(self.by_ask) < self.core.name_cap else TT_NAMELESS
         if name_id == TT_NAMELESS:
             return self._nameless()
-        if node_flags & TT_NODE_NS:
-            return self.by_ask.setdefault(key, new_section(self, text, name_id, node_flags, frame_flags))
         return self.by_ask.setdefault(key, made(self, text, name_id, node_flags, frame_flags, device))
 
     def _nameless(self):
@@ -480,17 +477,23 @@ cdef class Recorder:
         return self.by_ask[None]
 
     def _bad_value(self):
-        if self._ready():
+        if ready(self):
             tt_lose(self.core, TT_LOSS_BAD_VALUES)
-
-    def _ready(self):
-        """Whether the memory may be written; a forked child is first given its own."""
-        if self.core.forked and not rearm(self.core):
-            return False
-        return bool(self.core.recording)
-
-    def _rearm(self):
-        return take_own_memory(self)
 
 
 cdef uint64_t gc_began = 0
+
+
+cdef object gauge_at(Recorder recorder, str text):
+    """Where a gauge's record is, made at need; None where there is no room."""
+    cdef tt_gauge* record = NULL
+    made = recorder.gauges.get(text)
+    if made is not None:
+        return made
+    if len(recorder.gauges) < recorder.core.name_cap:
+        record = tt_gauge_make(recorder.core, name_id_of(recorder, text))
+    if record == NULL:
+        tt_lose(recorder.core, TT_LOSS_MEMORY)
+        return None
+    recorder.gauges[text] = <size_t>record
+    return recorder.gauges[text]

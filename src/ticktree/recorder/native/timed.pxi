@@ -2,23 +2,16 @@
 
 
 @cython.no_gc_clear
-cdef class TimedFunction:
-    """A function that is a section whenever it is called. Binds as a method, keeps name, signature and docstring."""
+cdef class WrappedFunction:
+    """What stands for a function. Binds as a method, keeps name, signature and docstring."""
 
-    cdef tt_timed core
     cdef readonly object _function  # what is called: `functools.wraps` around this sets `__wrapped__` to another
     cdef public object __wrapped__
-    cdef readonly Section section
     cdef dict __dict__
     cdef object __weakref__
 
-    def __cinit__(self, function, Section section, *_of_subclasses, **_named_of_subclasses):
+    def __cinit__(self, function, *_of_subclasses, **_named_of_subclasses):
         self._function = self.__wrapped__ = function
-        self.section = section
-        self.core.vectorcall = <void*>tt_timed_call
-        self.core.call = PyVectorcall_Function(<PyObject*>function)
-        self.core.function = <PyObject*>function
-        self.core.section = &section.core
 
     def __get__(self, instance, owner):
         if instance is None:
@@ -31,9 +24,6 @@ cdef class TimedFunction:
     def __getattr__(self, name):
         return getattr(self._function, name)  # `__code__`, `__defaults__` and all else that a function has
 
-    def __repr__(self):
-        return f"<ticktree timed {self.__wrapped__!r}>"
-
     def __reduce__(self):
         return self.__qualname__
 
@@ -42,6 +32,24 @@ cdef class TimedFunction:
 
     def __deepcopy__(self, memo):
         return self
+
+
+@cython.no_gc_clear
+cdef class TimedFunction(WrappedFunction):
+    """A function that is a section whenever it is called."""
+
+    cdef tt_timed core
+    cdef readonly Section section
+
+    def __cinit__(self, function, Section section, *_of_subclasses, **_named_of_subclasses):
+        self.section = section
+        self.core.vectorcall = <void*>tt_timed_call
+        self.core.call = PyVectorcall_Function(<PyObject*>function)
+        self.core.function = <PyObject*>function
+        self.core.section = &section.core
+
+    def __repr__(self):
+        return f"<ticktree timed {self.__wrapped__!r}>"
 
 
 def _prepare_timed():

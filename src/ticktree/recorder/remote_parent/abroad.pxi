@@ -32,24 +32,17 @@ cdef class _Way:
 
     def __cinit__(self, Recorder recorder, tuple names):
         cdef Section section
-        cdef bint by_hand = recorder.by_hand
-        self.count, self.held = 0, []
-        recorder.by_hand = True  # not to be noticed: another process's names are no marks of this one's
-        try:
-            for name in names[:MOST_NAMES]:
-                section = <Section>recorder._ask(name, 0, 0)
-                self.held.append(section)
-                self.steps[self.count] = &section.core
-                self.count += 1
-        finally:
-            recorder.by_hand = by_hand
+        self.count, self.held = 0, [far_section(recorder, name, 0) for name in names[:MOST_NAMES]]
+        for section in self.held:
+            self.steps[self.count] = &section.core
+            self.count += 1
 
 
 def call_under(Recorder recorder not None, tuple names not None, function, tuple args not None, dict kwargs not None):
     """Calls a function whose sections are, on this thread, under names from another process: those of `names_of`."""
     cdef tt_reparented before
     cdef _Way way
-    if not recorder._ready():
+    if not ready(recorder):
         return function(*args, **kwargs)
     way = _Way(recorder, names)
     before = tt_abroad_begin(recorder.core, way.steps, way.count)
@@ -63,7 +56,7 @@ def origin_under(Recorder recorder not None, tuple names not None):
     """The same for a task of this thread: an `Origin` to be set in its `origin_var` before its first section."""
     cdef Origin origin = Origin(recorder)
     cdef _Way way
-    if recorder._ready():
+    if ready(recorder):
         way = _Way(recorder, names)
         tt_abroad_origin(recorder.core, way.steps, way.count, &origin.core)
     return origin

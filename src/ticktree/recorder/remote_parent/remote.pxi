@@ -195,20 +195,12 @@ cdef class Calling:
             tt_graft_book(&section.core, frame, row.parent, row.own, row.concurrent, row.total)
         return True
 
-    cdef Section _far_section(self, str name):
-        cdef bint by_hand = self.recorder.by_hand
-        self.recorder.by_hand = True  # not to be noticed: another program's names are no marks of this one's
-        try:
-            return self.recorder._ask(name, TT_NODE_REMOTE, 0)
-        finally:
-            self.recorder.by_hand = by_hand
-
     cdef _Grafted _placed(self, str name, tt_ref parent):
         """A row below a node; None where there is no room for one."""
         cdef bint full = self.recorder.remote_nodes >= REMOTE_NODES
         cdef Section section = self.recorder.far.get(name)
         if section is None and not full:  # names are few too
-            section = self.recorder.far[name] = self._far_section(name)
+            section = self.recorder.far[name] = far_section(self.recorder, name, TT_NODE_REMOTE)
         if section is None or (full and not tt_node_known(&section.core, parent)):
             tt_lose(self.recorder.core, TT_LOSS_NODES)
             return None
@@ -220,6 +212,15 @@ cdef class Calling:
             tt_lose(self.recorder.core, TT_LOSS_NODES)
             return None
         return row
+
+
+cdef Section far_section(Recorder recorder, name, uint32_t node_flags):
+    cdef bint by_hand = recorder.by_hand
+    recorder.by_hand = True  # not to be noticed: another program's names are no marks of this one's
+    try:
+        return recorder._ask(name, node_flags, 0)
+    finally:
+        recorder.by_hand = by_hand
 
 
 @cython.final

@@ -58,6 +58,10 @@ def _leaving_none(call: Any) -> Callable[..., Any]:
 
         return generator
 
+    return _plain(call)
+
+
+def _plain(call: Callable[..., Any]) -> Callable[..., Any]:
     def wrapper(*args: Any, **kwargs: Any) -> Any:
         try:
             return call(*args, **kwargs)
@@ -76,15 +80,7 @@ def wrap(owner: Any, name: str, hook: Callable[..., Any]) -> Callable[[], None]:
         What puts it back.
     """
     original = getattr(owner, name)
-
-    @functools.wraps(original)
-    def wrapper(*args: Any, **kwargs: Any) -> Any:
-        try:
-            return hook(original, *args, **kwargs)
-        except BaseException:
-            del args, kwargs
-            drop_own_frames()
-            raise
+    wrapper = functools.wraps(original)(_plain(functools.partial(hook, original)))
 
     def undo() -> None:
         # Other code may have wrapped it again meanwhile; that then stays, and ours under it does no harm.

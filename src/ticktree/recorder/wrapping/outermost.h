@@ -5,7 +5,6 @@
 #include "choice.h"
 #include "native/builtins.h"
 #include "native/traceback.h"
-#include "section_cache.h" /* tt_is_attended */
 
 #define TT_LAYERS 64 /* kinds of such calls; one more is recorded at every layer */
 

@@ -16,7 +16,7 @@ typedef struct {
 /* Where the Cython class keeps its tt_piping, measured once. */
 static Py_ssize_t tt_piping_offset;
 
-/* In piping.pxi: the run's table of signals; NULL: none can be left. */
+/* In outermost.pxi: the run's table of signals; NULL: none can be left. */
 static tt_channels *tt_channels_of_run(tt_recorder *);
 
 /* 0 where what was raised meanwhile is the program's. */

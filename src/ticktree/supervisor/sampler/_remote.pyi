@@ -1,7 +1,7 @@
 from typing import TypeAlias
 
 Code: TypeAlias = tuple[str, str, int, bytes]
-Counts: TypeAlias = tuple[int, int, tuple[int, ...], int, float]
+Counts: TypeAlias = tuple[int, int, tuple[int, ...], int]
 
 def own_addresses() -> tuple[int, int]: ...
 def read_error(pid: int, address: int) -> int: ...

@@ -28,7 +28,6 @@ cdef extern from "sampler.h" nogil:
         tt_codes codes
         unsigned char *buffer
         uint32_t used
-        double mean_s
         uint64_t instants, late, samples, cpu_ns
         uint64_t drops[4]
     uint32_t TT_TEXT_LIMIT
@@ -81,13 +80,7 @@ cdef str _text(const tt_text *text):
 
 
 cdef class NativeSampler:
-    """Samples processes on a thread of its own.
-
-    Args:
-        interval_s: the mean of the intervals.
-        most_share: how much of a core it may take; the intervals grow where it would take more.
-        seed: of the intervals.
-    """
+    """Samples processes on a thread of its own, at intervals that grow where it would take more of a core than its share."""
 
     cdef tt_sampler *_sampler
     cdef uint32_t _codes_taken
@@ -104,11 +97,7 @@ cdef class NativeSampler:
             tt_sampler_free(self._sampler)
 
     def start(self):
-        """Starts the thread.
-
-        Raises:
-            OSError: There is no thread to be had.
-        """
+        """Starts the thread; an OSError where there is none to be had."""
         cdef int failed = tt_sampler_start(self._sampler)
         if failed:
             raise OSError(failed, "cannot start a thread")
@@ -123,13 +112,7 @@ cdef class NativeSampler:
         tt_sampler_set_interval(self._sampler, interval_s)
 
     def add(self, int pid, bytes path, uint64_t runtime, uint64_t code_type):
-        """Samples a process from now on.
-
-        Args:
-            pid: the process.
-            path: where its memory file is, or will be once it records.
-            runtime: the address of its `_PyRuntime`.
-            code_type: that of its `PyCode_Type`.
+        """Samples a process from now on, whose memory file is at `path`, or will be once it records.
 
         Returns:
             What records call it; 0 where it is gone, or no room is left.
@@ -141,7 +124,7 @@ cdef class NativeSampler:
 
         Returns:
             The records, as sampler.h has them; the code objects met for the first time, as (name, file, first line, table
-            of lines); and (instants, how many of them came late, dropped by cause, CPU nanoseconds, mean interval in seconds) since the start.
+            of lines); and (instants, how many of them came late, dropped by cause, CPU nanoseconds) since the start.
         """
         cdef tt_sampler *sampler = self._sampler
         cdef tt_code *code
@@ -157,7 +140,7 @@ cdef class NativeSampler:
                 table = PyBytes_FromStringAndSize(<char *>code.table, code.table_length)
                 codes.append((_text(&code.name), _text(&code.file), code.first_line, table))
             drops = tuple([sampler.drops[at] for at in range(4)])
-            counts = (sampler.instants, sampler.late, drops, sampler.cpu_ns, sampler.mean_s)
+            counts = (sampler.instants, sampler.late, drops, sampler.cpu_ns)
         finally:
             pthread_mutex_unlock(&sampler.guard)
         return records, codes, counts

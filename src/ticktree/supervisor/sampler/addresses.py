@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from ticktree.supervisor.sampler._remote import own_addresses
 
 
@@ -11,20 +9,8 @@ class OtherInterpreterError(Exception):
     """The process does not run the same interpreter as we do, or has not loaded it yet."""
 
 
-class Addresses(NamedTuple):
-    """Addresses in one process.
-
-    Attributes:
-        runtime: address of `_PyRuntime`.
-        code_type: address of `PyCode_Type`.
-    """
-
-    runtime: int
-    code_type: int
-
-
-def addresses_in(pid: int) -> Addresses:
-    """Return the addresses in a process.
+def addresses_in(pid: int) -> tuple[int, int]:
+    """Return the addresses of `_PyRuntime` and `PyCode_Type` in a process.
 
     Raises:
         OtherInterpreterError: It does not run the same interpreter as we do; it may be about to.
@@ -37,7 +23,7 @@ def addresses_in(pid: int) -> Addresses:
     theirs = min((begin for begin, _, name in there if name == file), default=None)
     if theirs is None:
         raise OtherInterpreterError(f"process {pid} does not run this Python")
-    return Addresses(runtime - ours + theirs, code_type - ours + theirs)
+    return runtime - ours + theirs, code_type - ours + theirs
 
 
 def _mappings(process: str) -> list[tuple[int, int, str]]:

@@ -3,23 +3,10 @@
 #include "sampler.h"
 #include <stdlib.h>
 
-typedef struct { /* many reads as one system call */
-    struct iovec here[2 * TT_FRAMES_KEPT], there[2 * TT_FRAMES_KEPT];
-    uint32_t count;
-    size_t bytes;
-} tt_batch;
-
-static void tt_batch_add(tt_batch *batch, uint64_t from, void *to, size_t size)
-{
-    batch->here[batch->count] = (struct iovec){to, size};
-    batch->there[batch->count++] = (struct iovec){(void *)(uintptr_t)from, size};
-    batch->bytes += size;
-}
-
 static int tt_batch_read(tt_batch *batch, int pid)
 {
     if (!batch->count) return 1;
-    return tt_remote_readv(pid, batch->here, batch->there, batch->count) == (ssize_t)batch->bytes;
+    return tt_batch_copied(batch, pid) == (ssize_t)batch->bytes;
 }
 
 static uint32_t tt_code_slot(const tt_codes *codes, uint64_t address)
@@ -46,9 +33,8 @@ static int tt_codes_grow(tt_codes *codes)
     return 1;
 }
 
-static void tt_code_free(tt_code *code)
+void tt_code_free(tt_code *code)
 {
-    if (!code) return;
     free(code->name.bytes);
     free(code->file.bytes);
     free(code->table);

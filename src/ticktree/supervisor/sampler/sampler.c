@@ -22,13 +22,6 @@ static double tt_uniform(uint64_t *state) /* splitmix64; Steele, Lea and Flood, 
     return ((double)((z ^ z >> 31) >> 11) + 0.5) / 9007199254740992.0;
 }
 
-static uint64_t tt_nanoseconds(clockid_t clock)
-{
-    struct timespec now;
-    clock_gettime(clock, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
 /* With `guard` held. */
 void tt_emit(tt_sampler *sampler, const tt_stack_record *record, const uint32_t *codes, const uint32_t *offsets)
 {
@@ -140,7 +133,7 @@ int tt_sample_self(const char *ring, const char *path, double interval_s, double
 
 static void tt_look_at_all(tt_sampler *sampler)
 {
-    uint64_t before = tt_nanoseconds(CLOCK_THREAD_CPUTIME_ID);
+    uint64_t before = tt_clock_ns(CLOCK_THREAD_CPUTIME_ID);
     uint64_t weight = (uint64_t)(sampler->mean_s * 1e9);
     for (uint32_t number = 0; number < sampler->process_count; number++) {
         tt_sampled_process *process = sampler->processes[number];
@@ -149,7 +142,7 @@ static void tt_look_at_all(tt_sampler *sampler)
         if (process->is_over) tt_process_close(process);
     }
     sampler->instants++;
-    uint64_t spent = tt_nanoseconds(CLOCK_THREAD_CPUTIME_ID) - before;
+    uint64_t spent = tt_clock_ns(CLOCK_THREAD_CPUTIME_ID) - before;
     sampler->cpu_ns += spent;
     double least = (double)spent / 1e9 / sampler->most_share;
     double wanted = least > sampler->interval_s ? least : sampler->interval_s;
@@ -180,16 +173,14 @@ static void *tt_sampler_main(void *argument)
     tt_ask_to_run_at_once();
     pthread_mutex_lock(&sampler->guard);
     while (!sampler->is_stopping) {
-        struct timespec due;
-        clock_gettime(CLOCK_MONOTONIC, &due);
         double interval_s = sampler->interval_s, wait = -log(tt_uniform(&sampler->random)) * sampler->mean_s;
-        uint64_t at = (uint64_t)due.tv_sec * 1000000000u + (uint64_t)due.tv_nsec + (uint64_t)(wait * 1e9);
-        due = (struct timespec){(time_t)(at / 1000000000u), (long)(at % 1000000000u)};
+        uint64_t at = tt_clock_ns(CLOCK_MONOTONIC) + (uint64_t)(wait * 1e9);
+        struct timespec due = {(time_t)(at / 1000000000u), (long)(at % 1000000000u)};
         int is_due = 0;
         while (!sampler->is_stopping && interval_s == sampler->interval_s && !is_due)
             is_due = pthread_cond_timedwait(&sampler->stops, &sampler->guard, &due) == ETIMEDOUT;
         if (sampler->is_stopping || !is_due) continue;
-        sampler->late += tt_nanoseconds(CLOCK_MONOTONIC) > at + TT_LATE_NS;
+        sampler->late += tt_clock_ns(CLOCK_MONOTONIC) > at + TT_LATE_NS;
         tt_look_at_all(sampler);
     }
     pthread_mutex_unlock(&sampler->guard);
@@ -254,13 +245,7 @@ void tt_sampler_free(tt_sampler *sampler)
         tt_process_close(sampler->processes[number]);
         free(sampler->processes[number]);
     }
-    for (uint32_t number = 0; number < sampler->codes.count; number++) {
-        tt_code *code = sampler->codes.items[number];
-        free(code->name.bytes);
-        free(code->file.bytes);
-        free(code->table);
-        free(code);
-    }
+    for (uint32_t number = 0; number < sampler->codes.count; number++) tt_code_free(sampler->codes.items[number]);
     free(sampler->codes.items);
     free(sampler->codes.slots);
     pthread_cond_destroy(&sampler->stops);

@@ -22,9 +22,11 @@
 
 /* -- remote memory ----------------------------------------------------------------------------------------------- */
 
+#define TT_FRAMES_KEPT 128u
+
 extern int tt_own_memory; /* this process's as a file, where it samples itself and may not read it otherwise; else -1 */
 
-/* Copies until the first part that cannot be read whole: as many bytes as it returns; -1 where none can. */
+/* As process_vm_readv: copies until the first part that cannot be read whole: as many bytes as it returns; -1 where none can. */
 static inline ssize_t tt_remote_readv(int pid, const struct iovec *here, const struct iovec *there, uint32_t count)
 {
     if (tt_own_memory < 0) return process_vm_readv(pid, here, count, there, count, 0);
@@ -43,6 +45,24 @@ static inline int tt_remote_read(int pid, uint64_t from, void *to, size_t size)
 {
     struct iovec here = {to, size}, there = {(void *)(uintptr_t)from, size};
     return tt_remote_readv(pid, &here, &there, 1) == (ssize_t)size;
+}
+
+typedef struct { /* many reads as one system call */
+    struct iovec here[2 * TT_FRAMES_KEPT], there[2 * TT_FRAMES_KEPT];
+    uint32_t count;
+    size_t bytes;
+} tt_batch;
+
+static inline void tt_batch_add(tt_batch *batch, uint64_t from, void *to, size_t size)
+{
+    batch->here[batch->count] = (struct iovec){to, size};
+    batch->there[batch->count++] = (struct iovec){(void *)(uintptr_t)from, size};
+    batch->bytes += size;
+}
+
+static inline ssize_t tt_batch_copied(const tt_batch *batch, int pid)
+{
+    return tt_remote_readv(pid, batch->here, batch->there, batch->count);
 }
 
 /* -- codes ------------------------------------------------------------------------------------------------------- */
@@ -76,7 +96,6 @@ typedef struct { /* those of all processes; the number of each is its index */
 /* -- stacks ------------------------------------------------------------------------------------------------------ */
 
 #define TT_FRAMES_WALKED 4096u
-#define TT_FRAMES_KEPT 128u
 #define TT_FRAMES_OUTER 32u /* kept of a deeper stack: so many at the bottom, and the rest at the top */
 #define TT_CHUNK_BYTES 131072u
 #define TT_CHUNKS_COPIED 6u /* of 16 KiB, but for calls with very many variables */
@@ -216,6 +235,7 @@ void tt_sampler_set_interval(tt_sampler *sampler, double interval_s);
 int tt_sample_self(const char *ring, const char *path, double interval_s, double most_share, uint64_t seed,
                    uint64_t runtime, uint64_t code_type);
 size_t tt_text_bytes(const tt_text *text);
+void tt_code_free(tt_code *code);
 void tt_sample_process(tt_sampler *sampler, tt_sampled_process *process, uint64_t weight_ns);
 void tt_process_close(tt_sampled_process *process);
 void tt_emit(tt_sampler *sampler, const tt_stack_record *record, const uint32_t *codes, const uint32_t *offsets);

@@ -57,17 +57,11 @@ _MACHINERY = ("<frozen importlib", "<frozen runpy>", "<frozen zipimport>")
 
 
 class _Record(NamedTuple):
-    """The native module's record of one stack (sampler.h, `tt_stack_record`).
+    """The native module's record of one stack (sampler.h, `tt_stack_record`)."""
 
-    Attributes:
-        process: the native module's number of the process.
-        weight_ns: the time that the stack represents.
-        key: the remaining bytes, equal for equal stacks.
-    """
-
-    process: int
-    weight_ns: int
-    key: bytes
+    process: int  # the native module's number of it
+    weight_ns: int  # the time that the stack represents
+    key: bytes  # the remaining bytes, equal for equal stacks
 
 
 class _Program(NamedTuple):
@@ -192,22 +186,22 @@ class Sampling:
         if process in self._known:
             return
         try:
-            addresses = addresses_in(process.pid)
+            runtime, code_type = addresses_in(process.pid)
         except (OtherInterpreterError, OSError):
             return  # it may still be loading its interpreter
-        error = read_error(process.pid, addresses.runtime)
+        error = read_error(process.pid, runtime)
         if error in (errno.EPERM, errno.ENOSYS):
             self._known.add(process)
             self.refused = os.strerror(error)
             return
         path = os.fsencode(self._folder / f"{process}.tt")
-        serial = self._native.add(process.pid, path, *addresses)
+        serial = self._native.add(process.pid, path, runtime, code_type)
         self._known.add(process)  # if there is no room for it, do not try again
         if serial:
             self._processes[serial] = process
 
     def _take(self) -> None:
-        records, codes, (looks, late, drops, cpu_ns, _) = self._native.take()
+        records, codes, (looks, late, drops, cpu_ns) = self._native.take()
         self._codes += codes
         self._looks, self._late, self._drops, self._cpu_ns = looks, late, drops, cpu_ns
         self._count(_records(records))
@@ -319,12 +313,7 @@ class Sampling:
 
 
 class _Ring:
-    """The samples of a process that samples itself.
-
-    Args:
-        path: path of the file that the process shares.
-        serial: the number that the returned records use for the process.
-    """
+    """The samples of a process that samples itself, in the file that it shares; `serial`: what records call it."""
 
     def __init__(self, path: Path, serial: int) -> None:
         self._path = path

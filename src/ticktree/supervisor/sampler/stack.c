@@ -56,18 +56,15 @@ static uint32_t tt_known_pages(const tt_known_chunks *known)
 static int tt_read_moment(int pid, uint64_t state_at, PyThreadState *state, const tt_known_chunks *known,
                           tt_chunk_copies *copies, uint64_t *current)
 {
-    struct iovec here[TT_CHUNKS_COPIED + TT_PAGES_COPIED + 2], there[TT_CHUNKS_COPIED + TT_PAGES_COPIED + 2];
-    uint32_t count = 0;
-    here[count] = (struct iovec){state, sizeof *state};
-    there[count++] = (struct iovec){(void *)(uintptr_t)state_at, sizeof *state};
-    size_t head = sizeof *state;
+    static __thread tt_batch batch;
+    batch.count = 0, batch.bytes = 0;
+    tt_batch_add(&batch, state_at, state, sizeof *state);
 #if PY_VERSION_HEX < 0x030D0000
     _PyCFrame cframe;
     uint64_t cframe_at = (uint64_t)(uintptr_t)state->cframe;
-    here[count] = (struct iovec){&cframe, sizeof cframe};
-    there[count++] = (struct iovec){(void *)(uintptr_t)cframe_at, sizeof cframe};
-    head += sizeof cframe;
+    tt_batch_add(&batch, cframe_at, &cframe, sizeof cframe);
 #endif
+    size_t head = batch.bytes;
     uint64_t newest = (uint64_t)(uintptr_t)state->datastack_chunk, top = (uint64_t)(uintptr_t)state->datastack_top;
     copies->used = 0;
     for (uint32_t number = 0; number < known->count; number++) {
@@ -76,17 +73,15 @@ static int tt_read_moment(int pid, uint64_t state_at, PyThreadState *state, cons
         int is_only = known->count == 1 && chunk->at == newest; /* of a thread that never calls deeply */
         if (is_only && top > newest && top - newest + TT_PAGE < size) size = top - newest + TT_PAGE;
         if (size > sizeof copies->bytes - copies->used) size = 0;
-        here[count] = (struct iovec){copies->bytes + copies->used, size};
-        there[count++] = (struct iovec){(void *)(uintptr_t)chunk->at, size};
+        tt_batch_add(&batch, chunk->at, copies->bytes + copies->used, size);
         copies->sizes[number] = size;
         copies->used += size;
     }
     for (uint32_t page = 0; page < tt_known_pages(known); page++) {
         copies->page_at[page] = known->pages[page];
-        here[count] = (struct iovec){copies->pages[page], TT_PAGE};
-        there[count++] = (struct iovec){(void *)(uintptr_t)known->pages[page], TT_PAGE};
+        tt_batch_add(&batch, known->pages[page], copies->pages[page], TT_PAGE);
     }
-    ssize_t got = tt_remote_readv(pid, here, there, count);
+    ssize_t got = tt_batch_copied(&batch, pid);
     if (got < (ssize_t)head) return 0;
     size_t wanted = copies->used, whole = (size_t)got - head;
     copies->used = whole < wanted ? whole : wanted;
