@@ -7,7 +7,7 @@ import weakref
 from collections.abc import Callable, Collection, Generator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from ticktree.outputs import text
 from ticktree.profile import Memory, Profile
@@ -17,6 +17,8 @@ from ticktree.recorder import OFF_FOR_GOOD, Recorder
 from ticktree.recorder import timed as timed_by
 from ticktree.recorder.wrapping import stand_for
 from ticktree.session import current
+
+Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def timed_on(
