@@ -77,7 +77,16 @@ _LONG = frozenset(
 # What a model is called by, and its methods that only infer. Words of names: `q_net`, `self.target_policy`.
 _MODELS = frozenset({"model", "net", "network", "policy", "actor", "critic", "agent", "qnet"})
 _INFERS = frozenset(
-    {"act", "forward", "predict", "select_action", "choose_action", "get_action", "sample_action", "get_value"}
+    {
+        "act",
+        "forward",
+        "predict",
+        "select_action",
+        "choose_action",
+        "get_action",
+        "sample_action",
+        "get_value",
+    }
 )
 # A loop over these has an input of each at once, as one over the steps of an episode has not.
 _AT_ONCE = frozenset({"envs", "obs", "observations", "states", "images", "robots", "workers"})

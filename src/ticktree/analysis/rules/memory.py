@@ -52,8 +52,8 @@ MOST_DROP_SHARE = 0.1
 LEAST_GC_SHARE = 0.02
 # Of a run without ticks, whose imports alone may be a few seconds with many collections. Our own choice.
 LEAST_GC_SHARE_OF_RUN = 0.1
-# Part of the time of imports that collections take: torch's 10% on an idle machine, 27% on a busy one. There is nothing to
-# freeze before they end.
+# Part of the time of imports that collections take: torch's 10% on an idle machine, 27% on a busy one. There is
+# nothing to freeze before they end.
 GC_SHARE_OF_IMPORTS = 0.3
 # The collector caused a worst tick if its pause explains this share of the tick's time beyond the median.
 EXPLAINS_SHARE = 0.5
