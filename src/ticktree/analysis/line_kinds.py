@@ -74,8 +74,12 @@ _MATHS = frozenset({"np", "numpy", "math", "torch"})
 _LONG = frozenset(
     {"dot", "matmul", "einsum", "tensordot", "solve", "inv", "svd", "eigh", "qr", "cholesky", "sort"}
 )
-# What a model is called by, and its methods that only infer. Words of names: `q_net`, `self.target_policy`.
+# The last word of a model's name, as of `q_net` and `self.target_policy`, the first of functions that are none, as
+# `make_policy`, and the methods of a model that only infer.
 _MODELS = frozenset({"model", "net", "network", "policy", "actor", "critic", "agent", "qnet"})
+_VERBS = frozenset(
+    {"get", "make", "create", "build", "load", "save", "set", "add", "del", "remove", "update", "train"}
+)
 _INFERS = frozenset(
     {
         "act",
@@ -284,7 +288,8 @@ def _inferences(nodes: Iterable[ast.AST], items: set[str], carried: set[str]) ->
 def _is_inference(call: ast.Call) -> bool:
     owner, _, name = _dotted(call.func).rpartition(".")
     called = owner.rpartition(".")[2] if name in _INFERS else name
-    return bool(_MODELS & set(called.lower().split("_")))
+    words = called.lower().strip("_").split("_")
+    return words[-1].rstrip("0123456789") in _MODELS and words[0] not in _VERBS
 
 
 def _carried(body: Iterable[ast.stmt]) -> set[str]:
