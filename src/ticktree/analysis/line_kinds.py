@@ -269,7 +269,7 @@ def _inferences_in_loops(node: ast.For) -> _Lines:
         yield from _inferences([statement], items, carried)
         if isinstance(statement, ast.Assign):
             read = _names(statement.value)
-            made = {name for target in statement.targets for name in _stored(target)}
+            made = {name for target in statement.targets for name in _names(target, ast.Store)}
             items |= made if read & items else set()
             carried |= made if read & carried else set()
 
@@ -297,21 +297,9 @@ def _carried(body: Iterable[ast.stmt]) -> set[str]:
     stored: set[str] = set()
     read_before: set[str] = set()
     for statement in body:
-        loaded = {
-            each.id
-            for each in ast.walk(statement)
-            if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Load)
-        }
-        read_before |= loaded - stored
-        stored |= {name for each in ast.walk(statement) for name in _stored(each)}
+        read_before |= _names(statement, ast.Load) - stored
+        stored |= _names(statement, ast.Store)
     return read_before & stored
-
-
-def _stored(node: ast.AST) -> set[str]:
-    """Return the names that a target binds: not those of which it sets an item or an attribute."""
-    if isinstance(node, ast.Tuple | ast.List):
-        return {name for each in node.elts for name in _stored(each)}
-    return {node.id} if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) else set()
 
 
 def _words(node: ast.AST) -> set[str]:
@@ -368,8 +356,11 @@ def _is_of_numbers(node: ast.AST) -> bool:
     )
 
 
-def _names(node: ast.AST) -> set[str]:
-    return {each.id for each in ast.walk(node) if isinstance(each, ast.Name)}
+def _names(node: ast.AST, context: type[ast.expr_context] = ast.expr_context) -> set[str]:
+    """Return the names in code: all, or those that it reads or binds. To set an item of a name is to read the name."""
+    return {
+        each.id for each in ast.walk(node) if isinstance(each, ast.Name) and isinstance(each.ctx, context)
+    }
 
 
 def _dotted(node: ast.expr) -> str:
