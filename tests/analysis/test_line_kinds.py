@@ -156,6 +156,7 @@ def test_so_is_a_short_computation_for_each_pair_of_two_loops(source, first, las
     "source",
     [
         "actions = [policy(o) for o in obs]\n",
+        "values = [self.critic1(o) for o in obs]\n",
         "actions = {name: self.policy(o) for name, o in observations.items()}\n",
         "for i, env in enumerate(envs):\n  a = agent.act(obs[i]); obs[i], reward = step(env, a)\n",
         "for env in self.envs:\n  state = env.observe(); action = self.q_net(torch.tensor(state))\n",
@@ -176,6 +177,7 @@ def test_inference_for_one_input_after_the_other(source):
         "for agent in workers:\n  a = agent.act(obs)\n",
         "out = [env.step(policy(o)) for env, o in zip(envs, obs)]\n",  # the step may take the time
         "for o in obs:\n  agent.update(o)\n",
+        "for o in obs:\n  p = policy_for(o); q = make_policy(o); r = agent_of.setdefault(o)\n",
         "x = [policy(o) async for o in obs]\n",
     ],
 )

@@ -82,17 +82,6 @@ def test_a_job_is_called_the_same_whatever_the_order(sources):
     assert Job.of(sources) != Job.of(sources[:2])
 
 
-@pytest.mark.parametrize(
-    "name",
-    [pytest.param(name, marks=() if name == "process" else pytest.mark.slow) for name in sorted(ENGINES)],
-)
-def test_every_engine_gives_what_one_process_gives(name, sources):
-    if name != "process":
-        pytest.importorskip(name)
-    job = Job("job-1")
-    assert ENGINES[name](sources, job) == ENGINES["process"](sources, job)
-
-
 def test_a_program_that_does_not_say_what_it_is_is_of_any(tmp_path):
     path = tmp_path / "unsaid.json"
     path.write_text(replace(profile_of("d", 5), metadata={}).to_json())

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
@@ -27,8 +29,23 @@ def test_without_ray_it_is_said_what_is_missing(monkeypatch, tmp_path):
         ENGINES["ray"]([write(tmp_path, 1)], Job("job"))
 
 
+@pytest.fixture
+def ended_cluster(monkeypatch):
+    """A machine whose last Ray cluster ended without removing its address.
+
+    The folder is not in tmp_path: the path of a Unix socket has room for 107 bytes.
+    """
+    with TemporaryDirectory(prefix="ray-") as folder:
+        address = Path(folder, "ray", "ray_current_cluster")
+        address.parent.mkdir()
+        address.write_text("127.0.0.1:1")
+        monkeypatch.setenv("RAY_TMPDIR", folder)
+        yield
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(900)
+@pytest.mark.usefixtures("ended_cluster")
 def test_a_tree_of_several_levels_gives_what_one_process_gives(monkeypatch, tmp_path):
     ray = pytest.importorskip("ray")
     monkeypatch.setenv("RAY_USAGE_STATS_ENABLED", "0")

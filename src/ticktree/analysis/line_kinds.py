@@ -74,8 +74,12 @@ _MATHS = frozenset({"np", "numpy", "math", "torch"})
 _LONG = frozenset(
     {"dot", "matmul", "einsum", "tensordot", "solve", "inv", "svd", "eigh", "qr", "cholesky", "sort"}
 )
-# What a model is called by, and its methods that only infer. Words of names: `q_net`, `self.target_policy`.
+# The last word of a model's name, as of `q_net` and `self.target_policy`, the first of functions that are none, as
+# `make_policy`, and the methods of a model that only infer.
 _MODELS = frozenset({"model", "net", "network", "policy", "actor", "critic", "agent", "qnet"})
+_VERBS = frozenset(
+    {"get", "make", "create", "build", "load", "save", "set", "add", "del", "remove", "update", "train"}
+)
 _INFERS = frozenset(
     {
         "act",
@@ -253,7 +257,7 @@ def _inferences_in_loops(node: ast.For) -> _Lines:
         yield from _inferences([statement], items, carried)
         if isinstance(statement, ast.Assign):
             read = _names(statement.value)
-            made = {name for target in statement.targets for name in _stored(target)}
+            made = {name for target in statement.targets for name in _names(target, ast.Store)}
             items |= made if read & items else set()
             carried |= made if read & carried else set()
 
@@ -272,7 +276,8 @@ def _inferences(nodes: Iterable[ast.AST], items: set[str], carried: set[str]) ->
 def _is_inference(call: ast.Call) -> bool:
     owner, _, name = _dotted(call.func).rpartition(".")
     called = owner.rpartition(".")[2] if name in _INFERS else name
-    return bool(_MODELS & set(called.lower().split("_")))
+    words = called.lower().strip("_").split("_")
+    return words[-1].rstrip("0123456789") in _MODELS and words[0] not in _VERBS
 
 
 def _carried(body: Iterable[ast.stmt]) -> set[str]:
@@ -280,21 +285,9 @@ def _carried(body: Iterable[ast.stmt]) -> set[str]:
     stored: set[str] = set()
     read_before: set[str] = set()
     for statement in body:
-        loaded = {
-            each.id
-            for each in ast.walk(statement)
-            if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Load)
-        }
-        read_before |= loaded - stored
-        stored |= {name for each in ast.walk(statement) for name in _stored(each)}
+        read_before |= _names(statement, ast.Load) - stored
+        stored |= _names(statement, ast.Store)
     return read_before & stored
-
-
-def _stored(node: ast.AST) -> set[str]:
-    """Return the names that a target binds: not those of which it sets an item or an attribute."""
-    if isinstance(node, ast.Tuple | ast.List):
-        return {name for each in node.elts for name in _stored(each)}
-    return {node.id} if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) else set()
 
 
 def _words(node: ast.AST) -> set[str]:
@@ -348,8 +341,11 @@ def _is_of_numbers(node: ast.AST) -> bool:
     )
 
 
-def _names(node: ast.AST) -> set[str]:
-    return {each.id for each in ast.walk(node) if isinstance(each, ast.Name)}
+def _names(node: ast.AST, context: type[ast.expr_context] = ast.expr_context) -> set[str]:
+    """Return the names in code: all, or those that it reads or binds. To set an item of a name is to read the name."""
+    return {
+        each.id for each in ast.walk(node) if isinstance(each, ast.Name) and isinstance(each.ctx, context)
+    }
 
 
 def _name(node: ast.expr) -> str:

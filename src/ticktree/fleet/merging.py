@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -34,7 +35,8 @@ def _on_ray(sources: Sequence[Path], job: Job) -> Part:
     ray = _ray()
     started = not ray.is_initialized()
     if started:
-        ray.init(log_to_driver=False, include_dashboard=False)
+        # Without an address Ray joins whatever cluster it last saw on this machine, and waits for one that has ended.
+        ray.init(os.environ.get("RAY_ADDRESS") or "local", log_to_driver=False, include_dashboard=False)
     try:
         read, merge = ray.remote(_read), ray.remote(_merged)
         paths = [source.absolute() for source in sources]

@@ -110,3 +110,4 @@ def test_before_imports_end_there_is_nothing_to_freeze(importing, saved):
     }
     all_of_it = found(replace(without_loops(25 * MS), samples=Samples(stacks)))
     assert [one.saving.share for one in all_of_it] == ([] if saved is None else [pytest.approx(saved)])
+    assert [one.facts["gc_share"] for one in all_of_it] == [pytest.approx(0.25)] * (saved is not None)

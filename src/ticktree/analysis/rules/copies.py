@@ -96,7 +96,7 @@ class ListOfArraysRule:
         """
         for time in context.line_times:
             if time.kind == ARRAY_OF_LIST and is_hot(time):
-                yield line_finding(self.name, time)
+                yield line_finding(self.name, time, time.ns)
         known = slowest_machine(context.profile)
         memcpy = known.memcpy_bytes_per_s if known is not None and known.is_measured else None
         for view in context.repeated:

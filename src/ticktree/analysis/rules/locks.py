@@ -71,7 +71,7 @@ def _waits_in_samples(context: Context) -> Iterator[Finding]:
         return
     for time in context.line_times:
         if time.kind == LOCK and not time.section.view.is_run and is_hot(time):
-            yield line_finding("lock-convoy", time)
+            yield line_finding("lock-convoy", time, time.ns)
 
 
 def is_convoy(wait: Waiting, context: Context) -> bool:

@@ -265,9 +265,9 @@ class GarbageCollectionRule:
     def find(self, context: Context) -> Iterator[Finding]:
         """Yield a finding for each loop whose pauses are 2% of its ticks, or make its worst ones, or for the run."""
         share = 0.0 if context.profile.loops else _gc_share_of_run(context.profile)
-        share -= GC_SHARE_OF_IMPORTS * _import_share(context.profile)
-        if share >= LEAST_GC_SHARE_OF_RUN:
-            claim = Claim(share, paths.ROOT)
+        saved = share - GC_SHARE_OF_IMPORTS * _import_share(context.profile) if share else 0.0
+        if saved >= LEAST_GC_SHARE_OF_RUN:
+            claim = Claim(saved, paths.ROOT)
             yield Finding(rule=self.name, claim=claim, path=paths.ROOT, facts={"gc_share": share})
         for _, loop in sorted(context.profile.loops.items()):
             share, pauses_ns = _gc_share(loop), _pauses_of_worst_ticks(loop)
