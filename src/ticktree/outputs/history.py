@@ -134,11 +134,7 @@ _COLORS: dict[Tone, str] = {"plain": INK, "alarm": "#b5480f", "good": "#1558a6"}
 
 
 def chart(history: History, options: ViewOptions, form: Format) -> bytes:
-    """Return the picture in the format `form`.
-
-    Raises:
-        TicktreeError: matplotlib is not installed.
-    """
+    """Return the picture in the format `form`."""
     entries = parts.shown_series(history, options)
     panels = [
         (entry, trend) for entry in entries for trend in parts.shown_trends(entry, history, options.all)

@@ -18,7 +18,7 @@ from ticktree.outputs.options import ViewOptions
 from ticktree.outputs.recursion import flattened
 from ticktree.outputs.sentences import findings_in
 from ticktree.outputs.view import currency
-from ticktree.outputs.view.headline import NOTHING, evidence, is_doubt, provenance, startup, title, warnings
+from ticktree.outputs.view.headline import NOTHING, evidence, is_doubt, provenance, title, warnings
 from ticktree.outputs.view.loops import headlines, loops
 from ticktree.outputs.view.model import LoopPart, Recommendation, ReportView
 from ticktree.outputs.view.sampled import calls, functions, is_told_by_samples, next_marks
@@ -136,7 +136,7 @@ def first_screen(context: Context, options: ViewOptions, found: Sequence[Finding
         headlines=headlines(context, options),
         recommendations=[_recommendation(each, context) for each in shown],
         more=len(every) - len(shown),
-        loops=_loops(context, options),
+        loops=loops(context, options),
     )
 
 
@@ -154,14 +154,6 @@ def _recommendation(finding: Finding, context: Context) -> Recommendation:
         where=visible(context.short_names.joined(paths.split(finding.path))),
         evidence=evidence(finding),
     )
-
-
-def _loops(context: Context, options: ViewOptions) -> Table | None:
-    table = loops(context, options)
-    began = startup(context)
-    if table is None or not began:
-        return table
-    return replace(table, remark="; ".join(filter(None, (began, table.remark))))
 
 
 def _parts(context: Context, options: ViewOptions, view: ReportView) -> list[LoopPart]:
