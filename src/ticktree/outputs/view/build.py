@@ -42,11 +42,6 @@ FEW_SELF_TIMES = 3
 TEXT_LINES = 4
 
 
-def tree_room(view: ReportView) -> int:
-    """Return how many lines the tree may have so that the whole report fits."""
-    return max(LEAST_ROWS, LINES - _used(view) - 1)
-
-
 def _used(view: ReportView) -> int:
     used = 1 + _wrapped([view.title, *(fact.text for fact in view.provenance)], 3)
     used += sum(_wrapped([each.name, *each.pieces], 3) for each in view.headlines)
@@ -173,7 +168,7 @@ def _parts(context: Context, options: ViewOptions, view: ReportView) -> list[Loo
     for each in views:
         found = _tree(flat, each, options, details=True)
         for part in _self_times(each, options):
-            room = tree_room(replace(view, parts=[part]))
+            room = max(LEAST_ROWS, LINES - _used(replace(view, parts=[part])) - 1)
             if room >= ENOUGH_ROWS or fits(found, room):
                 break
         most = room - 1
