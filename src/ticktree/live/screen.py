@@ -11,15 +11,6 @@ from rich.text import Text
 
 from ticktree.analysis.context import Context
 from ticktree.live import columns
-from ticktree.live.columns import (
-    NS_PER_SECOND,
-    TITLE,
-    LiveColumn,
-    LiveTable,
-    functions_of,
-    of_functions,
-    parties_of,
-)
 from ticktree.live.difference import Span
 from ticktree.live.rows import LiveRow, place_in, rows_of, siblings_of
 from ticktree.live.source import LiveReading
@@ -55,7 +46,7 @@ class Now:
     reading: LiveReading | None = None
     span: Span | None = None
     state: LiveReading | None = None
-    every_ns: int = NS_PER_SECOND
+    every_ns: int = columns.NS_PER_SECOND
     slowed_ns: int = 0
     reason: str = ""
     context: Context | None = None
@@ -259,9 +250,9 @@ class _Board:
                 line.stylize("reverse")
             yield line
 
-    def _table(self, view: LiveView) -> LiveTable[LiveRow]:
+    def _table(self, view: LiveView) -> columns.LiveTable[LiveRow]:
         """Return the tree's columns, with as many processes as there is room for, and their number."""
-        kind, parties = parties_of(self._profile)
+        kind, parties = columns.parties_of(self._profile)
         first = min(view.first_process, max(0, len(parties) - 1))
         rank = PARTIES_FIRST if view.by_process else PARTIES_LAST
         group = f"{len(parties)} {kind}"
@@ -269,7 +260,7 @@ class _Board:
         name_cells = max(min(NAME_CELLS, self._width // 2), min(self._needed, self._width // 4))
         for _ in range(2):  # again when the number of hidden ones is known
             others = columns.of_parties(self._span, parties[first:], group, rank)
-            table = LiveTable([*own, *others], self._width, name_cells, self._needed)
+            table = columns.LiveTable([*own, *others], self._width, name_cells, self._needed)
             shown = sum(column.group == group for column in table.columns)
             group = f"{shown} of {len(parties)} {kind}" if shown < len(parties) else group
         return table
@@ -284,8 +275,8 @@ class _Board:
         return self._panel("loops", columns.of_loops(self._span), self._loops_now, room, name_of)
 
     def _functions(self, room: int) -> list[Text]:
-        found, shown = functions_of(self._profile, self._span), of_functions(self._span)
-        return self._panel(TITLE, shown, found, room, lambda now: Text(called(now.whole.function)))
+        found, shown = columns.functions_of(self._profile, self._span), columns.of_functions(self._span)
+        return self._panel(columns.TITLE, shown, found, room, lambda now: Text(called(now.whole.function)))
 
     def _gauges(self, room: int) -> list[Text]:
         gauges, shown = columns.gauges_of(self._profile, self._span), columns.of_gauges(self._span)
@@ -294,7 +285,7 @@ class _Board:
     def _panel(
         self,
         title: str,
-        shown: Sequence[LiveColumn[Item]],
+        shown: Sequence[columns.LiveColumn[Item]],
         items: Sequence[Item],
         room: int,
         name_of: Callable[[Item], Text],
@@ -304,7 +295,7 @@ class _Board:
         if not items or most < 1:
             return []
         left_out = 0 if len(items) <= most else len(items) - most + 1
-        table = LiveTable(shown, self._width, min(NAME_CELLS, self._width // 2), self._needed)
+        table = columns.LiveTable(shown, self._width, min(NAME_CELLS, self._width // 2), self._needed)
         lines = [*self._gap, *table.headings(title)]
         for item in items[: len(items) - left_out]:
             name = name_of(item)
