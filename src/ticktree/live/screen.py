@@ -157,7 +157,7 @@ def fitted(lines: Sequence[Text], last: Text, height: int) -> list[Text]:
 NAME_CELLS = 24  # columns are dropped before names have less room than this
 LEAST_ROWS = 4  # of the tree, before loops and gauges get any
 # The rank of a process's column: dropped after those of the whole run, or before any other.
-PARTIES_FIRST, PARTIES_LAST = 3, 7
+UNITS_FIRST, UNITS_LAST = 3, 7
 ROOMY_LINES = 20  # a terminal with fewer lines has no empty ones
 
 Item = TypeVar("Item")
@@ -252,17 +252,17 @@ class _Board:
 
     def _table(self, view: LiveView) -> columns.LiveTable[LiveRow]:
         """Return the tree's columns, with as many processes as there is room for, and their number."""
-        kind, parties = columns.parties_of(self._profile)
-        first = min(view.first_process, max(0, len(parties) - 1))
-        rank = PARTIES_FIRST if view.by_process else PARTIES_LAST
-        group = f"{len(parties)} {kind}"
-        own = columns.of_tree(self._span, view.by_process and bool(parties))
+        kind, units = columns.units_of(self._profile)
+        first = min(view.first_process, max(0, len(units) - 1))
+        rank = UNITS_FIRST if view.by_process else UNITS_LAST
+        group = f"{len(units)} {kind}"
+        own = columns.of_tree(self._span, view.by_process and bool(units))
         name_cells = max(min(NAME_CELLS, self._width // 2), min(self._needed, self._width // 4))
         for _ in range(2):  # again when the number of hidden ones is known
-            others = columns.of_parties(self._span, parties[first:], group, rank)
+            others = columns.of_units(self._span, units[first:], group, rank)
             table = columns.LiveTable([*own, *others], self._width, name_cells, self._needed)
             shown = sum(column.group == group for column in table.columns)
-            group = f"{shown} of {len(parties)} {kind}" if shown < len(parties) else group
+            group = f"{shown} of {len(units)} {kind}" if shown < len(units) else group
         return table
 
     def _loops(self, room: int) -> list[Text]:

@@ -39,7 +39,9 @@ class Durations:
     def __init__(self, name: str, about: str, label: str, entries: Iterable[tuple[str, Any]]) -> None:
         self.name, self.about = name, about
         every = (({label: key}, entry.stats) for key, entry in entries)
-        self.samples = [(labels, stats) for labels, stats in every if stats.count and stats.is_known]
+        self.samples: list[tuple[Labels, Stats]] = [
+            (labels, stats) for labels, stats in every if stats.count and stats.is_known
+        ]
         # Those with values, and those between; octave k begins at 2**k.
         buckets = (bucket for _, stats in self.samples for bucket in stats.histogram.buckets)
         found = [bucket // BUCKETS_PER_OCTAVE for bucket in buckets]

@@ -164,7 +164,8 @@ def _shares(profile: Profile) -> _Items:
 
 
 def _losses(profile: Profile) -> _Items:
-    yield from ((None, {"what": what, "count": count}) for what, count in sorted(profile.losses.items()))
+    for what, count in sorted(profile.losses.items()):
+        yield None, {"what": what, "count": count}
 
 
 def _facts(profile: Profile) -> _Items:
