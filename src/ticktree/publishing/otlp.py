@@ -12,7 +12,7 @@ from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from http.client import HTTPException, HTTPMessage
-from typing import IO, Any
+from typing import IO
 from urllib.error import HTTPError, URLError
 from urllib.request import HTTPRedirectHandler, HTTPSHandler, OpenerDirector, Request, build_opener
 
@@ -267,11 +267,7 @@ def _buckets(found: Fields) -> dict[int, int]:
 def _of_snapshot(snapshot: RunSnapshot) -> Iterator[Fields]:
     for number in numbers(snapshot):
         make = total if number.kind == "sum" else value
-        yield make(number.name, number.unit, number.label, number.values.items(), _itself)
-
-
-def _itself(number: Any) -> int:
-    return int(number)
+        yield make(number.name, number.unit, number.label, number.values.items(), int)
 
 
 def resource(run_id: str, attributes: Mapping[str, str]) -> dict[str, str]:
