@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from support import live_scenes as scenes
-from ticktree.live.columns import parties_of
+from ticktree.live.columns import of_units, units_of
 from ticktree.profile import Profile, Writer
 
 
@@ -12,8 +12,8 @@ def profile_of(*writers: Writer) -> Profile:
 
 
 def titles(*writers: Writer) -> tuple[str, list[str]]:
-    kind, parties = parties_of(profile_of(*writers))
-    return kind, [party.title for party in parties]
+    kind, units = units_of(profile_of(*writers))
+    return kind, [column.title for column in of_units(None, units, kind, 0)]
 
 
 def process(number: int, **fields) -> Writer:
@@ -21,7 +21,7 @@ def process(number: int, **fields) -> Writer:
 
 
 def test_processes_are_called_by_what_they_do_and_numbered_where_several_do_it():
-    kind, parties = parties_of(
+    kind, units = units_of(
         profile_of(
             process(4, role="actor", started_ns=9, last_ns=9),
             process(3, role="actor", started_ns=8, last_ns=9),
@@ -29,7 +29,7 @@ def test_processes_are_called_by_what_they_do_and_numbered_where_several_do_it()
         )
     )
     assert kind == "processes"
-    assert [(party.title, party.writers) for party in parties] == [
+    assert [(unit.name, set(unit.writers)) for unit in units] == [
         ("learner", {"2-9/0"}),
         ("actor 0", {"3-9/0"}),
         ("actor 1", {"4-9/0"}),
@@ -39,9 +39,9 @@ def test_processes_are_called_by_what_they_do_and_numbered_where_several_do_it()
 def test_a_process_is_called_after_its_main_thread_and_has_all_its_threads():
     main = Writer(id="5-9/1", role="learner", is_main=True)
     helper = Writer(id="5-9/0", role="loader", thread_name="loader")
-    kind, parties = parties_of(profile_of(main, helper, process(6, role="actor")))
+    kind, units = units_of(profile_of(main, helper, process(6, role="actor")))
     assert kind == "processes"
-    assert {party.title: party.writers for party in parties} == {
+    assert {unit.name: set(unit.writers) for unit in units} == {
         "actor": {"6-9/0"},
         "learner": {"5-9/0", "5-9/1"},
     }
@@ -63,7 +63,7 @@ def test_names_are_safe_to_show_and_never_empty():
 
 def test_time_is_that_of_all_its_threads():
     profile = scenes.trainer()[-1].profile
-    _, parties = parties_of(profile)
+    _, units = units_of(profile)
     act = profile.root.at("act")
-    assert sum(party.time_in(act) for party in parties) == act.total_ns
-    assert [party.time_in(act) > 0 for party in parties] == [False, True, True, True]
+    assert sum(unit.total_ns(act) for unit in units) == act.total_ns
+    assert [unit.total_ns(act) > 0 for unit in units] == [False, True, True, True]

@@ -14,7 +14,7 @@ from rich.text import Text
 from ticktree.analysis.context import Context
 from ticktree.analysis.loops import LoopView
 from ticktree.analysis.sampled import SampledRow, sampled_times
-from ticktree.analysis.workers.roles import By, has_processes, roles
+from ticktree.analysis.workers.roles import By, Unit, has_processes, roles
 from ticktree.live.difference import Span
 from ticktree.live.rows import NOTHING, LiveRow
 from ticktree.outputs.view import currency
@@ -130,33 +130,20 @@ def _rule(cells: int) -> str:
     return " " + "─" * (cells - 1)
 
 
-@dataclass(frozen=True, slots=True)
-class Party:
-    """A process, or a thread."""
-
-    title: str
-    writers: frozenset[str]
-
-    def time_in(self, node: Node) -> int:
-        """Its nanoseconds in a node."""
-        return sum(share.total_ns for writer, share in node.by_writer.items() if writer in self.writers)
-
-
-def parties_of(profile: Profile) -> tuple[str, Sequence[Party]]:
-    """Return the kind ("processes", "threads") and the parties; no parties if only one thread recorded."""
+def units_of(profile: Profile) -> tuple[str, Sequence[Unit]]:
+    """Return the kind ("processes", "threads") and the units; no units if only one thread recorded."""
     by: By = "process" if has_processes(profile) else "thread"
     units = [unit for role in roles(profile, by) for unit in role.units]
     if len(units) < 2:
         return "", ()
-    kind = "processes" if by == "process" else "threads"
-    return kind, [Party(visible(unit.name), frozenset(unit.writers)) for unit in units]
+    return "processes" if by == "process" else "threads", units
 
 
 WHOLE = "overall"
 NS_PER_SECOND = 1_000_000_000
 
 _SHARE_CELLS = 5
-_PARTY_CELLS = 8
+_WORKER_CELLS = 8
 _TIME_CELLS = 8
 _RATE_CELLS = 8
 _PACE_CELLS = 14
@@ -220,13 +207,11 @@ def of_tree(span: Span | None, by_process: bool) -> list[LiveColumn[LiveRow]]:
     ]
 
 
-def of_parties(
-    span: Span | None, parties: Sequence[Party], group: str, rank: int
-) -> list[LiveColumn[LiveRow]]:
-    """Return one column per process: its share of the node's time, in the last seconds or in the whole run."""
+def of_units(span: Span | None, units: Sequence[Unit], group: str, rank: int) -> list[LiveColumn[LiveRow]]:
+    """Return one column per unit: its share of the node's time, in the last seconds or in the whole run."""
     return [
-        LiveColumn(party.title, _PARTY_CELLS, partial(_party_share, party=party, span=span), rank, group)
-        for party in parties
+        LiveColumn(visible(unit.name), _WORKER_CELLS, partial(_unit_share, unit=unit, span=span), rank, group)
+        for unit in units
     ]
 
 
@@ -302,13 +287,11 @@ def _part(amount: int, whole: int) -> float | None:
     return max(0, amount) / whole if whole > 0 else None
 
 
-def _party_share(row: LiveRow, party: Party, span: Span | None) -> str:
+def _unit_share(row: LiveRow, unit: Unit, span: Span | None) -> str:
     if not row.is_section:
         return ""
-    if span is None:
-        time_ns, whole_ns = party.time_in(row.node), row.total_ns
-    else:
-        time_ns, whole_ns = party.time_in(row.recent or NOTHING), span.length_ns
+    node, whole_ns = (row.node, row.total_ns) if span is None else (row.recent or NOTHING, span.length_ns)
+    time_ns = unit.total_ns(node)
     return formatting.share(_part(time_ns, whole_ns)) if time_ns else ""
 
 

@@ -11,15 +11,6 @@ from rich.text import Text
 
 from ticktree.analysis.context import Context
 from ticktree.live import columns
-from ticktree.live.columns import (
-    NS_PER_SECOND,
-    TITLE,
-    LiveColumn,
-    LiveTable,
-    functions_of,
-    of_functions,
-    parties_of,
-)
 from ticktree.live.difference import Span
 from ticktree.live.rows import LiveRow, place_in, rows_of, siblings_of
 from ticktree.live.source import LiveReading
@@ -55,7 +46,7 @@ class Now:
     reading: LiveReading | None = None
     span: Span | None = None
     state: LiveReading | None = None
-    every_ns: int = NS_PER_SECOND
+    every_ns: int = columns.NS_PER_SECOND
     slowed_ns: int = 0
     reason: str = ""
     context: Context | None = None
@@ -166,7 +157,7 @@ def fitted(lines: Sequence[Text], last: Text, height: int) -> list[Text]:
 NAME_CELLS = 24  # columns are dropped before names have less room than this
 LEAST_ROWS = 4  # of the tree, before loops and gauges get any
 # The rank of a process's column: dropped after those of the whole run, or before any other.
-PARTIES_FIRST, PARTIES_LAST = 3, 7
+UNITS_FIRST, UNITS_LAST = 3, 7
 ROOMY_LINES = 20  # a terminal with fewer lines has no empty ones
 
 Item = TypeVar("Item")
@@ -259,19 +250,19 @@ class _Board:
                 line.stylize("reverse")
             yield line
 
-    def _table(self, view: LiveView) -> LiveTable[LiveRow]:
+    def _table(self, view: LiveView) -> columns.LiveTable[LiveRow]:
         """Return the tree's columns, with as many processes as there is room for, and their number."""
-        kind, parties = parties_of(self._profile)
-        first = min(view.first_process, max(0, len(parties) - 1))
-        rank = PARTIES_FIRST if view.by_process else PARTIES_LAST
-        group = f"{len(parties)} {kind}"
-        own = columns.of_tree(self._span, view.by_process and bool(parties))
+        kind, units = columns.units_of(self._profile)
+        first = min(view.first_process, max(0, len(units) - 1))
+        rank = UNITS_FIRST if view.by_process else UNITS_LAST
+        group = f"{len(units)} {kind}"
+        own = columns.of_tree(self._span, view.by_process and bool(units))
         name_cells = max(min(NAME_CELLS, self._width // 2), min(self._needed, self._width // 4))
         for _ in range(2):  # again when the number of hidden ones is known
-            others = columns.of_parties(self._span, parties[first:], group, rank)
-            table = LiveTable([*own, *others], self._width, name_cells, self._needed)
+            others = columns.of_units(self._span, units[first:], group, rank)
+            table = columns.LiveTable([*own, *others], self._width, name_cells, self._needed)
             shown = sum(column.group == group for column in table.columns)
-            group = f"{shown} of {len(parties)} {kind}" if shown < len(parties) else group
+            group = f"{shown} of {len(units)} {kind}" if shown < len(units) else group
         return table
 
     def _loops(self, room: int) -> list[Text]:
@@ -284,8 +275,8 @@ class _Board:
         return self._panel("loops", columns.of_loops(self._span), self._loops_now, room, name_of)
 
     def _functions(self, room: int) -> list[Text]:
-        found, shown = functions_of(self._profile, self._span), of_functions(self._span)
-        return self._panel(TITLE, shown, found, room, lambda now: Text(called(now.whole.function)))
+        found, shown = columns.functions_of(self._profile, self._span), columns.of_functions(self._span)
+        return self._panel(columns.TITLE, shown, found, room, lambda now: Text(called(now.whole.function)))
 
     def _gauges(self, room: int) -> list[Text]:
         gauges, shown = columns.gauges_of(self._profile, self._span), columns.of_gauges(self._span)
@@ -294,7 +285,7 @@ class _Board:
     def _panel(
         self,
         title: str,
-        shown: Sequence[LiveColumn[Item]],
+        shown: Sequence[columns.LiveColumn[Item]],
         items: Sequence[Item],
         room: int,
         name_of: Callable[[Item], Text],
@@ -304,7 +295,7 @@ class _Board:
         if not items or most < 1:
             return []
         left_out = 0 if len(items) <= most else len(items) - most + 1
-        table = LiveTable(shown, self._width, min(NAME_CELLS, self._width // 2), self._needed)
+        table = columns.LiveTable(shown, self._width, min(NAME_CELLS, self._width // 2), self._needed)
         lines = [*self._gap, *table.headings(title)]
         for item in items[: len(items) - left_out]:
             name = name_of(item)

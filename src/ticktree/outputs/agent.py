@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from dataclasses import replace
+from typing import Any, NamedTuple, TypeVar
 
 from ticktree.analysis.context import Context
-from ticktree.analysis.sampled import SampledRow, SampledTime, sampled_times
+from ticktree.analysis.sampled import SampledTime, sampled_times
 from ticktree.outputs.options import ViewOptions
 from ticktree.outputs.view.build import report_view
 from ticktree.outputs.view.model import Headline, LoopPart, Recommendation, ReportView
@@ -43,8 +43,7 @@ _RUN_CHARACTERS = 200  # of a longer path the reader fills in what it has
 Item = TypeVar("Item")
 
 
-@dataclass(frozen=True, slots=True)
-class Size:
+class Size(NamedTuple):
     """The maximum number of rows per list, and of characters per text."""
 
     rows: int
@@ -147,15 +146,15 @@ class _Agent:
         if self._own is None:
             return None
         path, time = self._own
-        rows = [self._function(row) for row in time.rows()[: min(_MOST_SAMPLED, self._size.rows)]]
+        rows = [
+            {
+                "function": self._cut(called(row.function)),
+                **{name: _number(getattr(row, name)) for name in ("share", "low", "high")},
+                "notes": self._cut(", ".join(notes(row))),
+            }
+            for row in time.rows()[: min(_MOST_SAMPLED, self._size.rows)]
+        ]
         return {"path": self._path(path), "self_ns": time.ns, "samples": time.count, "rows": rows}
-
-    def _function(self, row: SampledRow) -> dict[str, object]:
-        return {
-            "function": self._cut(called(row.function)),
-            **{name: _number(getattr(row, name)) for name in ("share", "low", "high")},
-            "notes": self._cut(", ".join(notes(row))),
-        }
 
     def _list(self, name: str, items: Sequence[Item], of: Callable[[Item], object]) -> list[object]:
         left_out = len(items) - self._size.rows

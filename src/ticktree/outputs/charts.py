@@ -118,11 +118,7 @@ _ROWS_AT_LEAST = 6
 
 
 def _render(form: Format, profile: Profile, options: ViewOptions) -> bytes:
-    """Return the overview as a file of that format.
-
-    Raises:
-        TicktreeError: matplotlib is not installed.
-    """
+    """Return the overview as a file of that format."""
     return drawn(form, _INCHES, lambda figure: _draw(figure, profile, options))
 
 

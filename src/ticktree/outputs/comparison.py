@@ -112,9 +112,9 @@ def _not_shown(
 
 
 def _loop(entry: ComparisonEntry) -> Entry:
-    cells = (formatting.verdict(entry.verdict), *_shift(entry), *_times(entry, "mean_ns"), _calls(entry))
     about = [_side("base", entry.base, entry.rates[0]), _side("new", entry.new, entry.rates[1])]
-    return Entry(visible(paths.plain(entry.path)), cells, VERDICT_TONES[entry.verdict], about=about)
+    name, tone = visible(paths.plain(entry.path)), VERDICT_TONES[entry.verdict]
+    return Entry(name, _cells(entry, "mean_ns"), tone, about=about)
 
 
 def _side(name: str, stats: Stats, rates: Mapping[str, float]) -> list[str]:
@@ -133,12 +133,7 @@ def _rates(rates: Mapping[str, float]) -> Iterator[str]:
 def _node(entry: ComparisonEntry, levels: int) -> Entry:
     names = paths.split(entry.path)
     guide = "  " * (len(names) - 1)
-    cells = (
-        formatting.verdict(entry.verdict),
-        *_shift(entry),
-        *_times(entry, "mean_ns", "min_ns", "max_ns"),
-        _calls(entry),
-    )
+    cells = _cells(entry, "mean_ns", "min_ns", "max_ns")
     base, new = (", ".join(_rates(rates)) or formatting.ABSENT for rates in entry.rates)
     notes = [f"{base} -> {new}"] if any(entry.rates) else []
     if levels:
@@ -149,22 +144,19 @@ def _node(entry: ComparisonEntry, levels: int) -> Entry:
     return Entry(name, cells, tone, notes=notes, guide=guide, trunk=guide)
 
 
-def _shift(entry: ComparisonEntry) -> tuple[str, str]:
-    if entry.shift is None:
-        return formatting.ABSENT, formatting.ABSENT
-    is_known = math.isfinite(entry.shift.high)
-    return signed(entry.shift.estimate), interval(entry.shift) if is_known else "too few values"
-
-
-def _times(entry: ComparisonEntry, *names: str) -> Iterator[str]:
-    for name in names:
-        for stats in (entry.base, entry.new):
-            yield formatting.time(getattr(stats, name))
-
-
-def _calls(entry: ComparisonEntry) -> str:
-    base, new = formatting.count(entry.base.count), formatting.count(entry.new.count)
-    return base if base == new else f"{base} / {new}"
+def _cells(entry: ComparisonEntry, *times: str) -> list[str]:
+    """Return the verdict, the shift and its interval, these times on both sides, and the calls."""
+    estimate = between = formatting.ABSENT
+    if entry.shift is not None:
+        estimate = signed(entry.shift.estimate)
+        between = interval(entry.shift) if math.isfinite(entry.shift.high) else "too few values"
+    sides = (entry.base, entry.new)
+    base, new = (formatting.count(stats.count) for stats in sides)
+    return [
+        *(formatting.verdict(entry.verdict), estimate, between),
+        *(formatting.time(getattr(stats, name)) for name in times for stats in sides),
+        base if base == new else f"{base} / {new}",
+    ]
 
 
 def remarks(comparison: Comparison) -> Iterator[str]:

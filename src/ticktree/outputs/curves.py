@@ -179,11 +179,7 @@ RUN, WALL = "run", "wall"
 
 
 def render_rerun(profile: Profile, options: ViewOptions, timeline: Timeline | None) -> bytes:
-    """Return a recording; values that were not measured have no entity.
-
-    Raises:
-        TicktreeError: rerun-sdk is not installed.
-    """
+    """Return a recording; values that were not measured have no entity."""
     recording = _Recording(wanted("rerun", by="rerun", extra="rerun"), title(profile))
     if options.only != "calls":
         _add_totals(recording, profile)

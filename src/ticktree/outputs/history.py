@@ -14,7 +14,7 @@ from ticktree.outputs import history_parts as parts
 from ticktree.outputs import markdown, terminal
 from ticktree.outputs.charts import GREY, INK, Format, drawn
 from ticktree.outputs.comparison import signed
-from ticktree.outputs.history_parts import Scale, commit, scale_of, tones_of, when
+from ticktree.outputs.history_parts import commit, scale_of, tones_of, when
 from ticktree.outputs.html.static import Plane, html_table, line, mark, scrolled, static_page, text
 from ticktree.outputs.options import ViewOptions
 from ticktree.outputs.writing import formatting
@@ -26,12 +26,6 @@ _PLANE = Plane(height=220, left=72, right=12, top=22, bottom=28)
 _SPARK_WIDTH, _SPARK_HEIGHT = 150, 26
 # The approximate width of a commit's label. Labels that would overlap are left out; the table has all.
 _LABEL_WIDTH = 74
-
-
-def figure(trend: Trend) -> str:
-    """Return the figure of a trend as an SVG element."""
-    about = f"{visible(trend.path)} over {len(trend.values)} runs: {formatting.verdict(trend.verdict)}"
-    return _PLANE.svg(about, _Figure(trend, scale_of(trend)).parts())
 
 
 def small(trend: Trend) -> str:
@@ -49,11 +43,18 @@ def small(trend: Trend) -> str:
 
 
 class _Figure:
-    def __init__(self, trend: Trend, scale: Scale) -> None:
-        self.trend, self.scale = trend, scale
+    """The figure of a trend."""
+
+    def __init__(self, trend: Trend) -> None:
+        self.trend, self.scale = trend, scale_of(trend)
         self.step = _PLANE.x(1 / len(trend.values)) - _PLANE.left
 
-    def parts(self) -> Iterator[str]:
+    def svg(self) -> str:
+        verdict = formatting.verdict(self.trend.verdict)
+        about = f"{visible(self.trend.path)} over {len(self.trend.values)} runs: {verdict}"
+        return _PLANE.svg(about, self._parts())
+
+    def _parts(self) -> Iterator[str]:
         yield from _PLANE.grid(self.scale.low, self.scale.high)
         runs = self.trend.runs
         yield text(_PLANE.left, _PLANE.height - 8, when(runs[0]))
@@ -121,7 +122,7 @@ def _series(entry: SeriesTrends, history: History, options: ViewOptions) -> Iter
     for trend in shown:
         verdict = f'<small class="{VERDICT_TONES[trend.verdict]}">{formatting.verdict(trend.verdict)}</small>'
         path = visible(trend.path)
-        yield f"<h3>{escape(path)}{verdict}</h3>{scrolled(f'Chart: {path}', 'latest')}{figure(trend)}</div>"
+        yield f"<h3>{escape(path)}{verdict}</h3>{scrolled(f'Chart: {path}', 'latest')}{_Figure(trend).svg()}</div>"
     yield f"<p>{escape(' '.join(parts.history_remarks(history)))}</p></section>"
 
 
@@ -134,11 +135,7 @@ _COLORS: dict[Tone, str] = {"plain": INK, "alarm": "#b5480f", "good": "#1558a6"}
 
 
 def chart(history: History, options: ViewOptions, form: Format) -> bytes:
-    """Return the picture in the format `form`.
-
-    Raises:
-        TicktreeError: matplotlib is not installed.
-    """
+    """Return the picture in the format `form`."""
     entries = parts.shown_series(history, options)
     panels = [
         (entry, trend) for entry in entries for trend in parts.shown_trends(entry, history, options.all)

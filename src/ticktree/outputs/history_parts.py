@@ -204,12 +204,8 @@ def spark(trend: Trend) -> str:
     return "".join(_EIGHTHS[min(7, math.floor(8 * scale.part(value)))] for value in shown)
 
 
-def plot(trend: Trend, width: int) -> Picture:
-    """Return the plot of a trend, at most `width` cells wide."""
-    return Picture([*_lines(trend, width)])
-
-
-def _lines(trend: Trend, width: int) -> Iterator[Sequence[Cell]]:
+def _plot(trend: Trend, width: int) -> Iterator[Sequence[Cell]]:
+    """Yield the lines of the plot of a trend, at most `width` cells wide."""
     scale = scale_of(trend)
     span, marked = scale.high - scale.low, (0, ROWS // 2, ROWS - 1)
     labels = {row: formatting.time(scale.high - row * span / (ROWS - 1)) for row in marked}
@@ -325,7 +321,7 @@ def _last_change_point(trend: Trend) -> ChangePoint | None:
 def _series_parts(entry: SeriesTrends, history: History, options: ViewOptions) -> Iterator[Part]:
     shown = shown_trends(entry, history, options.all)
     if history.nodes:
-        yield from (plot(trend, options.width) for trend in shown)
+        yield from (Picture([*_plot(trend, options.width)]) for trend in shown)
     hidden = len(entry.trends) - len(shown)
     folded = f"{formatting.counted(hidden, 'section')} without a change not shown (--all)."
     yield from trend_tables(

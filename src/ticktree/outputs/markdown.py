@@ -13,18 +13,7 @@ from ticktree.outputs.view.build import report_view
 from ticktree.outputs.view.model import parts_of
 from ticktree.outputs.view.notes import notes_on_calls
 from ticktree.outputs.view.tree import TreeRow, tree_rows
-from ticktree.outputs.writing.document import (
-    Entry,
-    Heading,
-    Lines,
-    Listing,
-    Losses,
-    Nothing,
-    Part,
-    Picture,
-    Table,
-    Tone,
-)
+from ticktree.outputs.writing import document
 from ticktree.outputs.writing.formatting import counted, time
 from ticktree.outputs.writing.visible import visible
 from ticktree.profile import Node, Profile
@@ -39,7 +28,7 @@ _ANYWHERE = re.compile(r"([\\`*_\[\]|~$])")
 _MENTION = re.compile(r"@(?=\w)")
 _FIRST = re.compile(r"^(\s*)([#+=:-]|\d+(?=[.)](?:\s|$)))")
 
-_EMPHASIS: dict[Tone, str] = {"strong": "**", "quiet": "*", "faint": "*"}
+_EMPHASIS: dict[document.Tone, str] = {"strong": "**", "quiet": "*", "faint": "*"}
 
 
 def render(profile: Profile, options: ViewOptions) -> bytes:
@@ -50,7 +39,7 @@ def render(profile: Profile, options: ViewOptions) -> bytes:
     return draw(parts_of(view)) + (f"{trees}\n".encode() if trees else b"")
 
 
-def draw(shown: Iterable[Part]) -> bytes:
+def draw(shown: Iterable[document.Part]) -> bytes:
     """Return parts one below the other as a markdown document in UTF-8."""
     lines: list[str] = []
     for part in shown:
@@ -71,29 +60,29 @@ def _escaped_first(match: re.Match[str]) -> str:
     return f"{space}{special}\\" if special.isdigit() else f"{space}\\{special}"
 
 
-def _drawn(part: Part) -> Iterator[str]:
-    if isinstance(part, Heading):
+def _drawn(part: document.Part) -> Iterator[str]:
+    if isinstance(part, document.Heading):
         yield f"# {escaped(part.title)}"
         if part.pieces:
             yield from ("", escaped(" · ".join(part.pieces)))
-    elif isinstance(part, Table):
+    elif isinstance(part, document.Table):
         # The empty lines end the HTML: the text between them is markdown again.
         yield from (f"<details><summary>{escaped(part.folded)}</summary>", "") if part.folded else ()
         yield from _table(part)
         yield from ("", "</details>") if part.folded else ()
-    elif isinstance(part, Nothing):
+    elif isinstance(part, document.Nothing):
         yield part.text
-    elif isinstance(part, Losses):
+    elif isinstance(part, document.Losses):
         yield f"**{escaped(', '.join(part.pieces))}**"
-    elif isinstance(part, Picture):
+    elif isinstance(part, document.Picture):
         yield from _picture(part)
-    elif isinstance(part, Lines):
+    elif isinstance(part, document.Lines):
         yield from _lines(part)
     else:
         yield from _listing(part)
 
 
-def _lines(part: Lines) -> Iterator[str]:
+def _lines(part: document.Lines) -> Iterator[str]:
     strong = "**" if part.tone in ("strong", "alarm", "warning") else ""
     for at, pieces in enumerate(part.lines):
         ends = "  " if at < len(part.lines) - 1 else ""  # two spaces end the line, not the paragraph
@@ -101,7 +90,7 @@ def _lines(part: Lines) -> Iterator[str]:
         yield " · ".join([f"{strong}{first}{strong}", *rest]) + ends
 
 
-def _listing(part: Listing) -> Iterator[str]:
+def _listing(part: document.Listing) -> Iterator[str]:
     yield from (f"## {part.title}", "")
     for number, item in enumerate(part.items, start=1):
         lead = f"**{escaped(item.lead)}** " if item.lead else ""
@@ -111,14 +100,14 @@ def _listing(part: Listing) -> Iterator[str]:
         yield from ("", f"*{escaped(part.more)}*")
 
 
-def _picture(part: Picture) -> Iterator[str]:
+def _picture(part: document.Picture) -> Iterator[str]:
     lines = ["".join(text for text, _ in line).rstrip() for line in part.lines]
     # No name can end a code block that begins with more backquotes than the document contains in a row.
     fence = "`" * max(3, _longest_quotes("\n".join(lines)) + 1)
     yield from (f"{fence}text", *lines, fence)
 
 
-def _table(part: Table) -> Iterator[str]:
+def _table(part: document.Table) -> Iterator[str]:
     if part.narrower is not None and len(part.heads) > COLUMNS_AT_MOST:
         yield from _table(part.narrower)
         return
@@ -143,7 +132,7 @@ def _row(cells: Sequence[str]) -> str:
     return f"| {' | '.join(cells)} |"
 
 
-def _name(entry: Entry) -> str:
+def _name(entry: document.Entry) -> str:
     """Return the name after its tree lines, with no-break spaces, because markdown drops others."""
     guide = entry.guide.replace(" ", "\u00a0")
     emphasis = _EMPHASIS.get(entry.tone, "")
@@ -151,7 +140,7 @@ def _name(entry: Entry) -> str:
     return f"{guide}{styled} ({entry.mark})" if entry.mark else f"{guide}{styled}"
 
 
-def _cells(part: Table, entry: Entry) -> Iterator[str]:
+def _cells(part: document.Table, entry: document.Entry) -> Iterator[str]:
     for head, cell in zip(part.heads, entry.cells, strict=True):
         yield escaped(cell) if head.words else cell.replace(" ", "\u00a0")
 

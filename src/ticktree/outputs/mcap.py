@@ -42,11 +42,7 @@ class _Message(NamedTuple):
 
 
 def render(profile: Profile, options: ViewOptions, timeline: Timeline | None) -> bytes:
-    """Return the file: channels for sections, loops and gauges, tables of the whole run, the profile as attachment.
-
-    Raises:
-        TicktreeError: mcap is not installed.
-    """
+    """Return the file: channels for sections, loops and gauges, tables of the whole run, the profile as attachment."""
     library = wanted("mcap.writer", by="mcap", extra="mcap")
     content = io.BytesIO()
     log = _Log(library, content, timeline.began_wall_ns or 0 if timeline is not None else 0)
@@ -55,10 +51,9 @@ def render(profile: Profile, options: ViewOptions, timeline: Timeline | None) ->
         messages += _calls(timeline)
     messages.sort(key=lambda message: message.at_ns)
     end_ns = messages[-1].at_ns if messages else 0
-    fields = {"level": _WARNING, "name": "ticktree"}
-    messages += [
-        _Message(end_ns, "/ticktree/log", "log", {**fields, "message": one}) for one in losses(profile)
-    ]
+    for one in losses(profile):
+        fields = {"level": _WARNING, "name": "ticktree", "message": one}
+        messages.append(_Message(end_ns, "/ticktree/log", "log", fields))
     log.write(messages)
     log.end(profile)
     return content.getvalue()
@@ -79,20 +74,22 @@ def _of_totals(profile: Profile) -> Iterator[_Message]:
 
 
 def _windows(series: SectionCurve) -> Iterator[_Message]:
+    topic, window_s = _topic("section", series.path), series.width_ns / _SECOND
     rows = zip(series.ends_ns, series.counts, series.totals_ns, series.means_ms, strict=True)
     for end_ns, calls, total_ns, mean_ms in rows:
-        fields = {"calls": calls, "total_ms": total_ns / _MS, "mean_ms": mean_ms}
-        window_s = series.width_ns / _SECOND
-        yield _Message(end_ns, _topic("section", series.path), "window", {**fields, "window_s": window_s})
+        fields = {"calls": calls, "total_ms": total_ns / _MS, "mean_ms": mean_ms, "window_s": window_s}
+        yield _Message(end_ns, topic, "window", fields)
 
 
 def _worst(loop: Loop) -> Iterator[_Message]:
     for tick in loop.worst:
-        fields = {"tick": tick.tick, "duration_ms": tick.duration_ns / _MS, "writer": tick.writer}
-        breakdown = {path: ns / _MS for path, ns in sorted(tick.breakdown.items())}
-        yield _Message(
-            tick.started_ns, _topic("worst_tick", loop.path), "tick", {**fields, "breakdown_ms": breakdown}
-        )
+        fields = {
+            "tick": tick.tick,
+            "duration_ms": tick.duration_ns / _MS,
+            "writer": tick.writer,
+            "breakdown_ms": {path: ns / _MS for path, ns in sorted(tick.breakdown.items())},
+        }
+        yield _Message(tick.started_ns, _topic("worst_tick", loop.path), "tick", fields)
 
 
 def _calls(timeline: Timeline) -> Iterator[_Message]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ticktree.outputs.options import ViewOptions
-from ticktree.profile import Gauge, Node, Profile
+from ticktree.profile import Node, Profile
 from ticktree.profile.machine import programs_own
 from ticktree.profile.metadata import ordered
 
@@ -23,7 +23,10 @@ def render(profile: Profile, options: ViewOptions) -> bytes:  # noqa: ARG001 - t
     head: dict[str, Any] = {"name": profile.root.name}
     gauges = programs_own(profile.gauges)
     if gauges:
-        head["gauges"] = {name: _gauge(gauges[name]) for name in sorted(gauges)}
+        head["gauges"] = {
+            name: {"value": gauge.last, "min": gauge.min, "max": gauge.max, "count": gauge.count}
+            for name, gauge in sorted(gauges.items())
+        }
     head["metadata"] = _metadata(profile)
     # The root of such files is the run, and has a count of 1.
     head |= {**_node(profile.root, is_parallel=False), "count": profile.root.count or 1}
@@ -61,10 +64,6 @@ def _node(node: Node, *, is_parallel: bool) -> dict[str, Any]:
     if is_parallel:  # in the toolkit's sense: it and all below it ran concurrently with its parent
         fields["is_parallel"] = True
     return {**fields, "self": node.self_ns / _SECOND}
-
-
-def _gauge(gauge: Gauge) -> dict[str, float]:
-    return {"value": gauge.last, "min": gauge.min, "max": gauge.max, "count": gauge.count}
 
 
 def _metadata(profile: Profile) -> dict[str, str]:

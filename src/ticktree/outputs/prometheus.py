@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any, TypeAlias
 
@@ -28,25 +28,24 @@ def seconds(ns: int) -> float:
     return ns / _SECOND
 
 
-@dataclass(frozen=True, slots=True)
 class Durations:
     """One histogram per entry whose durations of single calls are known.
 
     All of them have the same limits, without which Prometheus cannot sum them.
     """
 
-    name: str
-    about: str
-    samples: list[tuple[Mapping[str, str], Stats]]
-    kind: str = "histogram"
-    _octaves: range = field(init=False)
+    kind = "histogram"
 
-    def __post_init__(self) -> None:
-        known = [(labels, stats) for labels, stats in self.samples if stats.count and stats.is_known]
-        object.__setattr__(self, "samples", known)
+    def __init__(self, name: str, about: str, label: str, entries: Iterable[tuple[str, Any]]) -> None:
+        self.name, self.about = name, about
+        every = (({label: key}, entry.stats) for key, entry in entries)
+        self.samples: list[tuple[Labels, Stats]] = [
+            (labels, stats) for labels, stats in every if stats.count and stats.is_known
+        ]
         # Those with values, and those between; octave k begins at 2**k.
-        found = [bucket // BUCKETS_PER_OCTAVE for _, stats in known for bucket in stats.histogram.buckets]
-        object.__setattr__(self, "_octaves", range(min(found), max(found) + 1) if found else range(0))
+        buckets = (bucket for _, stats in self.samples for bucket in stats.histogram.buckets)
+        found = [bucket // BUCKETS_PER_OCTAVE for bucket in buckets]
+        self._octaves = range(min(found), max(found) + 1) if found else range(0)
 
     def buckets(self, stats: Stats) -> Iterator[tuple[float, int]]:
         """Yield limits in seconds, and the number of calls that were not longer."""
@@ -131,8 +130,7 @@ def _sections(profile: Profile, paths: Container[str] | None) -> Iterator[Family
     yield _family("section_waited_seconds_total", about, "path", waits, "self_ns")
     about = "Time of a section that does not count against its parent, because it ran concurrently."
     yield _family("section_concurrent_seconds", about, "path", concurrent, "concurrent_ns", "gauge")
-    stats = [({"path": path}, node.stats) for path, node in below]
-    yield Durations("section_call_seconds", "How long completed calls of a section took.", [*stats])
+    yield Durations("section_call_seconds", "How long completed calls of a section took.", "path", below)
 
 
 def _loops(profile: Profile) -> Iterator[Family | Durations]:
@@ -145,8 +143,7 @@ def _loops(profile: Profile) -> Iterator[Family | Durations]:
     yield _family("loop_missed_ticks_total", "Ticks over their budget.", "loop", with_rate, "missed")
     about = "Time that the target rate allows per tick."
     yield _family("loop_budget_seconds", about, "loop", budgets, "budget_ns", "gauge")
-    stats = [({"loop": path}, loop.stats) for path, loop in loops]
-    yield Durations("loop_tick_seconds", "How long ticks took after warm-up.", [*stats])
+    yield Durations("loop_tick_seconds", "How long ticks took after warm-up.", "loop", loops)
 
 
 def _gauges(profile: Profile) -> Iterator[Family]:

@@ -65,7 +65,8 @@ class Output:
         """Return `profile` in this format; the same bytes every time.
 
         Raises:
-            TicktreeError: the format shows single calls only, and there are none: they cannot be derived from totals.
+            TicktreeError: the format shows single calls only, and there are none: they cannot be derived from totals;
+                or a library that the format needs is not installed.
         """
         options = options or ViewOptions()
         if timeline is None and (self.needs_events or (self.uses_events and options.only == "calls")):

@@ -227,14 +227,13 @@ def render_speedscope(profile: Profile, options: ViewOptions, timeline: Timeline
     profiles = [] if options.only == "calls" else list(_totals(profile, frames))
     if timeline is not None:
         profiles += _calls(profile, timeline, frames)
-    name = ", ".join([title(profile), *losses(profile)])
-    document: dict[str, Any] = {
+    document = {
         "$schema": SCHEMA,
-        "name": name,
+        "name": ", ".join([title(profile), *losses(profile)]),
         "exporter": "ticktree",
         "activeProfileIndex": 0,
+        "shared": {"frames": frames.listed},
     }
-    document["shared"] = {"frames": frames.listed}
     # With a timeline, the profiles are most of the document: each is text already.
     return f'{_text(document)[:-1]},"profiles":[{",".join(profiles)}]}}\n'.encode()
 

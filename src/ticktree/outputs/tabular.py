@@ -211,11 +211,7 @@ def shown(column: str, cell: Cell) -> Cell:
 
 
 def render_parquet(profile: Profile, options: ViewOptions) -> bytes:
-    """Return the table as a Parquet file, with null for an unknown value.
-
-    Raises:
-        TicktreeError: pyarrow is not installed.
-    """
+    """Return the table as a Parquet file, with null for an unknown value."""
     pyarrow, _ = libraries()
     table = tabular(profile, options.table)
     arrays = {

@@ -13,17 +13,7 @@ from ticktree.analysis.context import Context
 from ticktree.outputs.options import ViewOptions
 from ticktree.outputs.view.build import TEXT_LINES, report_view
 from ticktree.outputs.view.model import parts_of
-from ticktree.outputs.writing import grid
-from ticktree.outputs.writing.document import (
-    Heading,
-    Lines,
-    Listing,
-    Losses,
-    Nothing,
-    Part,
-    Picture,
-    Table,
-)
+from ticktree.outputs.writing import document, grid
 from ticktree.outputs.writing.grid import GAP, SEPARATOR, cut
 from ticktree.profile import Profile
 
@@ -37,33 +27,33 @@ def render(profile: Profile, options: ViewOptions) -> bytes:
     return draw(parts_of(view), options)
 
 
-def draw(shown: Iterable[Part], options: ViewOptions) -> bytes:
+def draw(shown: Iterable[document.Part], options: ViewOptions) -> bytes:
     """Return parts one below the other, for a terminal, in UTF-8."""
     width = max(LEAST_WIDTH, options.width)
     lines: list[Text] = []
     for part in shown:
-        is_apart = bool(lines) and (not isinstance(part, Lines) or part.is_apart)
+        is_apart = bool(lines) and (not isinstance(part, document.Lines) or part.is_apart)
         lines += [*([Text()] if is_apart else []), *_drawn(part, width, options)]
     return _encoded(lines, options.color)
 
 
-def _drawn(part: Part, width: int, options: ViewOptions) -> Iterator[Text]:
-    if isinstance(part, Heading):
+def _drawn(part: document.Part, width: int, options: ViewOptions) -> Iterator[Text]:
+    if isinstance(part, document.Heading):
         first, *rest = wrapped([part.title, *part.pieces], _BETWEEN, width)
         first.stylize("bold", 0, len(cut(part.title, width)))
         yield from (first, *rest)
-    elif isinstance(part, Table):
+    elif isinstance(part, document.Table):
         yield from _table(part, width)
-    elif isinstance(part, Nothing):
+    elif isinstance(part, document.Nothing):
         yield from wrapped(part.text.split(" "), " ", width)
-    elif isinstance(part, Losses):
+    elif isinstance(part, document.Losses):
         yield from wrapped(part.pieces, ", ", width, "yellow")
-    elif isinstance(part, Picture):
+    elif isinstance(part, document.Picture):
         for pieces in part.lines:
             text = Text.assemble(*((piece, grid.STYLES[tone]) for piece, tone in pieces))
             text.rstrip()
             yield text
-    elif isinstance(part, Lines):
+    elif isinstance(part, document.Lines):
         yield from _lines(part, width, options)
     else:
         yield from _listing(part, width, options)
@@ -83,7 +73,7 @@ def wrapped(
     yield Text(line, style)
 
 
-def _table(part: Table, width: int) -> Iterator[Text]:
+def _table(part: document.Table, width: int) -> Iterator[Text]:
     if part.narrower is not None and not grid.fits(part, width):
         yield from _table(part.narrower, width)
         return
@@ -97,7 +87,7 @@ def _table(part: Table, width: int) -> Iterator[Text]:
         yield from wrapped(part.remark.split(" "), " ", width, "dim", hang="")
 
 
-def _lines(part: Lines, width: int, options: ViewOptions) -> Iterator[Text]:
+def _lines(part: document.Lines, width: int, options: ViewOptions) -> Iterator[Text]:
     """Yield each line after its mark; a sentence may take several lines, and `--all` shows all of it."""
     for pieces in part.lines:
         room = width - cell_len(part.mark)
@@ -108,7 +98,7 @@ def _lines(part: Lines, width: int, options: ViewOptions) -> Iterator[Text]:
             yield Text.assemble((mark, grid.STYLES[part.tone]), line)
 
 
-def _listing(part: Listing, width: int, options: ViewOptions) -> Iterator[Text]:
+def _listing(part: document.Listing, width: int, options: ViewOptions) -> Iterator[Text]:
     """Yield each recommendation after its number and its saving, and below it, dim, its evidence."""
     yield Text(part.title, "bold")
     for number, item in enumerate(part.items, start=1):

@@ -61,10 +61,10 @@ def _about(found: Experiments) -> list[str]:
 def _tables(found: Experiments) -> Iterator[Table]:
     rows: Sequence[Prediction | PredictedMisses] = found.misses or found.predictions
     before = ["", *(each.path for each in rows)]
-    names = [
-        "" if each.path == last else visible(each.path) for each, last in zip(rows, before, strict=False)
+    entries = [
+        _faster(each, "" if each.path == last else visible(each.path))
+        for each, last in zip(rows, before, strict=False)
     ]
-    entries = [_faster(each, name) for each, name in zip(rows, names, strict=True)]
     yield Table("if a section were faster", "section", _MISSES if found.misses else _FASTER, entries)
     if found.slopes:
         slower = [_slower(each) for each in found.slopes.values()]

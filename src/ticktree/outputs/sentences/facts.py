@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from ticktree.analysis.finding import Fact, Finding
+from ticktree.analysis.finding import Finding
 from ticktree.outputs.writing import formatting
 from ticktree.profile import path as paths
 from ticktree.profile.short_names import ShortNames
@@ -81,19 +81,14 @@ def unit_of(key: str) -> str:
     return ending.removeprefix("_")
 
 
-def metrics(facts: Mapping[str, Fact]) -> list[dict[str, object]]:
-    """Return the measured numbers among the facts, as `report --format json` writes them."""
-    numbers = {key: value for key, value in facts.items() if not isinstance(value, (str, bool))}
-    return [
-        {"key": key.removesuffix(f"_{unit_of(key)}"), "value": value, "unit": unit_of(key)}
-        for key, value in numbers.items()
-    ]
-
-
 def finding_fields(finding: Finding) -> dict[str, object]:
     """Return a finding as `report --format json` writes it."""
     return {
         **{name: getattr(finding, name) for name in ("rule", "kind", "severity", "path", "loop", "message")},
         "saving": None if finding.saving is None else finding.saving.to_dict(),
-        "metrics": metrics(finding.facts),
+        "metrics": [
+            {"key": key.removesuffix(f"_{unit_of(key)}"), "value": value, "unit": unit_of(key)}
+            for key, value in finding.facts.items()
+            if not isinstance(value, (str, bool))
+        ],
     }

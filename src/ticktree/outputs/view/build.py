@@ -18,7 +18,7 @@ from ticktree.outputs.options import ViewOptions
 from ticktree.outputs.recursion import flattened
 from ticktree.outputs.sentences import findings_in
 from ticktree.outputs.view import currency
-from ticktree.outputs.view.headline import NOTHING, evidence, is_doubt, provenance, startup, title, warnings
+from ticktree.outputs.view.headline import NOTHING, evidence, is_doubt, provenance, title, warnings
 from ticktree.outputs.view.loops import headlines, loops
 from ticktree.outputs.view.model import LoopPart, Recommendation, ReportView
 from ticktree.outputs.view.sampled import calls, functions, is_told_by_samples, next_marks
@@ -40,11 +40,6 @@ ENOUGH_ROWS = 8
 FEW_SELF_TIMES = 3
 # A recommendation is cut off after this many lines, unless `--all` is given.
 TEXT_LINES = 4
-
-
-def tree_room(view: ReportView) -> int:
-    """Return how many lines the tree may have so that the whole report fits."""
-    return max(LEAST_ROWS, LINES - _used(view) - 1)
 
 
 def _used(view: ReportView) -> int:
@@ -136,7 +131,7 @@ def first_screen(context: Context, options: ViewOptions, found: Sequence[Finding
         headlines=headlines(context, options),
         recommendations=[_recommendation(each, context) for each in shown],
         more=len(every) - len(shown),
-        loops=_loops(context, options),
+        loops=loops(context, options),
     )
 
 
@@ -156,14 +151,6 @@ def _recommendation(finding: Finding, context: Context) -> Recommendation:
     )
 
 
-def _loops(context: Context, options: ViewOptions) -> Table | None:
-    table = loops(context, options)
-    began = startup(context)
-    if table is None or not began:
-        return table
-    return replace(table, remark="; ".join(filter(None, (began, table.remark))))
-
-
 def _parts(context: Context, options: ViewOptions, view: ReportView) -> list[LoopPart]:
     """Return where the time goes: of the main loop, or with `options.all` of every loop."""
     if is_told_by_samples(context.profile) and not programs_own(context.profile.gauges):
@@ -181,7 +168,7 @@ def _parts(context: Context, options: ViewOptions, view: ReportView) -> list[Loo
     for each in views:
         found = _tree(flat, each, options, details=True)
         for part in _self_times(each, options):
-            room = tree_room(replace(view, parts=[part]))
+            room = max(LEAST_ROWS, LINES - _used(replace(view, parts=[part])) - 1)
             if room >= ENOUGH_ROWS or fits(found, room):
                 break
         most = room - 1

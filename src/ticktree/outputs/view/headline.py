@@ -206,10 +206,3 @@ def warnings(profile: Profile, found: Sequence[Finding], options: ViewOptions) -
 def is_doubt(finding: Finding) -> bool:
     """Return whether a finding is about the measurement, not about the program."""
     return finding.kind == "measurement" or finding.is_wrong_number
-
-
-def startup(context: Context) -> str:
-    """Return the time until the first tick of the main loop; "" if it is unknown."""
-    if context.startup_ns is None or context.first_loop is None:
-        return ""
-    return f"start-up {formatting.time(context.startup_ns)} until the first tick of {visible(context.first_loop.name)}"

@@ -194,9 +194,17 @@ def loops(context: Context, options: ViewOptions) -> Table | None:
     kept = [row for at, row in enumerate(every) if row.is_late or at < SHOWN]
     rows = every if options.all or len(every) == len(kept) + 1 else kept
     left = len(every) - len(rows)
-    remark = f"{formatting.counted(left, 'more loop')} without missed ticks" if left else ""
+    rest = f"{formatting.counted(left, 'more loop')} without missed ticks" if left else ""
+    remark = "; ".join(filter(None, (_startup(context), rest)))
     items = ((_entry(row, context, options), row) for row in rows)
     return table_of("loops", "loop", shown(LOOPS, rows, details=options.all), items, remark=remark)
+
+
+def _startup(context: Context) -> str:
+    """Return the time until the first tick of the main loop; "" if it is unknown."""
+    if context.startup_ns is None or context.first_loop is None:
+        return ""
+    return f"start-up {formatting.time(context.startup_ns)} until the first tick of {visible(context.first_loop.name)}"
 
 
 def _entry(row: LoopRow, context: Context, options: ViewOptions) -> Entry:

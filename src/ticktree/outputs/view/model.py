@@ -140,7 +140,11 @@ def parts_of(view: ReportView) -> Iterator[Part]:
         yield Nothing(view.nothing)
     more = f"{formatting.counted(view.more, 'more finding')}" if view.more else ""
     for title, is_size in (("Recommendations", False), ("Large sections", True)):
-        items = [_item(each) for each in view.recommendations if (each.kind == "size") is is_size]
+        items = [
+            Item(each.text, each.gain, [*filter(None, (each.where, visible(each.rule), *each.evidence))])
+            for each in view.recommendations
+            if (each.kind == "size") is is_size
+        ]
         if items:
             yield Listing(title, items, "" if is_size else more)
     if view.loops is not None:
@@ -150,11 +154,6 @@ def parts_of(view: ReportView) -> Iterator[Part]:
     yield from view.tables
     if view.closing:
         yield Lines([[line] for line in view.closing], "faint")
-
-
-def _item(each: Recommendation) -> Item:
-    about = [piece for piece in (each.where, visible(each.rule), *each.evidence) if piece]
-    return Item(each.text, each.gain, about)
 
 
 def _where(part: LoopPart) -> Iterator[Part]:

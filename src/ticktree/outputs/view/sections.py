@@ -94,7 +94,7 @@ def self_times(view: LoopView, options: ViewOptions, most: int = SHOWN) -> Table
         )
         items.append((Entry(together.name, (), tone="faint", share=together.share), together))
     title = f"Where {currency.one(view)} goes (self time)"
-    return table_of(title, "section", shown(_by_name_columns(view), kept), items, bar_rank=_BAR_RANK)
+    return table_of(title, "section", _by_name_columns(view), items, bar_rank=_BAR_RANK)
 
 
 def _named(view: LoopView) -> Iterator[_NamedSections]:
