@@ -27,12 +27,17 @@ from harness.spread import Spread
 from ticktree.profile import Node, Profile
 from ticktree.recorder import Recorder
 from ticktree.run.reading.image import Image
-from ticktree.run.reading.reader import read_file, read_images
+from ticktree.run.reading.reader import read_images
 
 TARGET_S = 2.0
 PHASES = ("reset", "observe", "act", "step", "send")
 KIB = 1 << 10
 MIB = 1 << 20
+
+
+def read_file(path: Path) -> Profile:
+    """Return the profile of one memory file."""
+    return read_images([Image.of_file(path)], path.name, [])
 
 
 class Way(NamedTuple):

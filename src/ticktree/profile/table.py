@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields
-from functools import cache
 from operator import attrgetter
 from typing import Any, Self, TypeVar
 
@@ -59,17 +58,24 @@ def stored(
     return field(default=default, default_factory=factory, metadata={_COLUMN: column})
 
 
-@cache
+_TABLES: dict[type[Any], tuple[FieldColumn, ...]] = {}
+
+
 def columns(kind: type[Any]) -> tuple[FieldColumn, ...]:
     """Return the table of a class."""
-    table = []
+    if kind not in _TABLES:
+        _TABLES[kind] = tuple(_columns(kind))
+    return _TABLES[kind]
+
+
+def _columns(kind: type[Any]) -> Iterator[FieldColumn]:
     for each in fields(kind):
         column = each.metadata.get(_COLUMN)
         if column is not None:
             default = each.default if each.default_factory is MISSING else each.default_factory()
-            key = column["key"] or each.name
-            table.append(FieldColumn(name=each.name, default=default, **{**column, "key": key}))
-    return tuple(table)
+            yield FieldColumn(
+                name=each.name, default=default, **{**column, "key": column["key"] or each.name}
+            )
 
 
 class Stored:

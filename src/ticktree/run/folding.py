@@ -80,8 +80,8 @@ def _fold(run: RunFiles) -> int:
     if not ready:
         return 0
     profile += Profile(losses=keep_timeline(run, only=set(ready)))
-    more = gathered.folded.with_more(profile, *joining.left_over)
-    more = more.with_files({path.name: image.writer for path, image in ready.items()}, places)
+    files = {path.name: image.writer for path, image in ready.items()}
+    more = gathered.folded.with_more(profile, joining.wakes, files, places)
     run.write(FOLDED, more.to_text().encode(), durable=True)
     _delete(run, ready)
     if run.is_finished():  # it was finished meanwhile, with all records

@@ -24,7 +24,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_type_hints
 
 import numpy as np
 from numpy.typing import NDArray
@@ -129,8 +129,8 @@ def _unpacked(arrays: Mapping[str, NDArray[Any]]) -> Timeline:
     start, duration, spot, lane = (arrays[name].astype(np.int64) for name in _COLUMNS)
     wall = about["began_wall_ns"]
     return Timeline(
-        tuple(_lane(*fields) for fields in about["lanes"]),
-        tuple(_spot(*fields) for fields in about["spots"]),
+        tuple(_typed(Lane, values) for values in about["lanes"]),
+        tuple(_typed(CalledNode, values) for values in about["spots"]),
         np.cumsum(start),
         duration,
         spot,
@@ -141,14 +141,9 @@ def _unpacked(arrays: Mapping[str, NDArray[Any]]) -> Timeline:
     )
 
 
-def _lane(
-    process: Any, pid: Any, name: Any, role: Any, thread_id: Any, thread_name: Any, number: Any
-) -> Lane:
-    return Lane(str(process), int(pid), str(name), str(role), int(thread_id), str(thread_name), int(number))
-
-
-def _spot(path: Any, wait: Any, tick: Any, recorded: Any) -> CalledNode:
-    return CalledNode(str(path), bool(wait), bool(tick), bool(recorded))
+def _typed(kind: type[Any], values: list[Any]) -> Any:
+    """Return a named tuple whose values have the types of its fields."""
+    return kind(*(make(value) for make, value in zip(get_type_hints(kind).values(), values, strict=True)))
 
 
 TIMELINE = "timeline"
