@@ -4,6 +4,8 @@ ticktree-runs/RUN/job/expected               the number of other runs
 ticktree-runs/RUN/job/ID.json.gz             the profile of one of them, by its id, that arrived at its end
 ticktree-runs/RUN/job/ID.so-far.json.gz      the last profile that arrived before its end
 ticktree-runs/RUN/job/so-far.json            the ranks of these, and how far they go
+
+Whatever writes there raises an OSError if the directory cannot be written.
 """
 
 from __future__ import annotations

@@ -154,11 +154,7 @@ def size_of(file: Path) -> int:
 
 
 def open_lock(directory: Path) -> int:
-    """Open the file that a folding process locks, and make it if necessary; the caller closes the descriptor.
-
-    Raises:
-        OSError: The memory directory was removed, or has no room for one more name.
-    """
+    """Open the file that a folding process locks, and make it if necessary; the caller closes the descriptor."""
     return os.open(directory / LOCK_NAME, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
 
 

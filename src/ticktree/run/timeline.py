@@ -51,11 +51,7 @@ _LEVEL = 1
 
 
 def columns_of(timeline: Timeline, room: int) -> tuple[bytes, bool]:
-    """Return the file of a timeline; if it is larger than `room`, one that contains only the number of its calls.
-
-    Returns:
-        The bytes, and whether there was room for the calls.
-    """
+    """Return the file of a timeline; if it is larger than `room`, one that contains only the number of its calls."""
     data = _packed(timeline)
     if len(data) <= room:
         return data, True
@@ -152,11 +148,7 @@ MOST_BYTES = 1 << 30
 
 
 def read_timeline(run: RunFiles) -> Timeline | None:
-    """Return a run's timeline so far; None if none was recorded.
-
-    Raises:
-        DamagedError: A file is not valid.
-    """
+    """Return a run's timeline so far; None if none was recorded."""
     parts = list(timeline_parts(run))
     return together(parts) if parts else None
 
@@ -216,10 +208,8 @@ def _in_memory(run: RunFiles, names: set[str] | None = None) -> dict[str, Timeli
     # Images are read after events, so that they contain the nodes and lanes of the events.
     gathered = gather(run)
     places = NodeLocations(gathered.folded.places)
-    paths = {id(image): path for path, image in gathered.images.items()}
     timelines = {}
-    for image in parents_first(gathered.images.values()):
-        path = paths[id(image)]
+    for path, image in parents_first(gathered.images):
         with suppress(DamagedError):
             places.add(image)
             if path in events:

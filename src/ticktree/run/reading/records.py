@@ -35,12 +35,7 @@ _MOST = 1 << 48
 
 @dataclass(frozen=True, eq=False)
 class Events:
-    """The content of a timeline's ring at one moment.
-
-    Attributes:
-        rows: The events, oldest first: start, end, node, lane.
-        overwritten: Number of earlier events, which were overwritten.
-    """
+    """The content of a timeline's ring at one moment."""
 
     rows: NDArray[np.void]
     overwritten: int
