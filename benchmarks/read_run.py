@@ -35,6 +35,11 @@ KIB = 1 << 10
 MIB = 1 << 20
 
 
+def read_file(path: Path) -> Profile:
+    """Return the profile of one memory file."""
+    return read_images([Image.of_file(path)], path.name, [])
+
+
 class Way(NamedTuple):
     """One way to keep and to read a run."""
 

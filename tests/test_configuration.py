@@ -6,7 +6,7 @@ import pytest
 
 from ticktree.analysis import Settings
 from ticktree.analysis.finding import Thresholds, Weights
-from ticktree.configuration import ConfigurationError, configuration, settings
+from ticktree.configuration import ConfigurationError, ConfigurationTable, configuration, settings
 
 
 @pytest.fixture
@@ -33,7 +33,7 @@ def refused(folder):
 def test_where_nothing_is_said_the_defaults_hold(project):
     folder = project('[tool.other]\nname = "x"\n[tool.ticktree]\n')
     assert dict(configuration(folder)) == {}
-    assert settings(configuration(folder)) == settings({}) == Settings()
+    assert settings(configuration(folder)) == settings(ConfigurationTable({})) == Settings()
 
 
 def test_the_nearest_file_upwards_that_speaks_of_ticktree_is_the_one(project, tmp_path):

@@ -134,7 +134,7 @@ def configuration_in(path: Path) -> ConfigurationTable:
     return found
 
 
-def budgets(table: Mapping[str, Any]) -> Plan:
+def budgets(table: ConfigurationTable) -> Plan:
     """Return the budgets in what `configuration` returned.
 
     Raises:
@@ -142,17 +142,16 @@ def budgets(table: Mapping[str, Any]) -> Plan:
     """
     from ticktree.analysis.budgets.plan import plan_of  # needs what only comparing needs
 
-    found = (table if isinstance(table, ConfigurationTable) else ConfigurationTable(table)).table("budgets")
+    found = table.table("budgets")
     return plan_of(found, f"{found.path or FILE_NAME}: [{found.name}]")
 
 
-def settings(table: Mapping[str, Any]) -> Settings:
+def settings(table: ConfigurationTable) -> Settings:
     """Return the settings in what `configuration` returned.
 
     Raises:
         ConfigurationError: a value cannot be understood.
     """
-    table = table if isinstance(table, ConfigurationTable) else ConfigurationTable(table)
     score = table.table("score")
     score.only(("weights", "thresholds"))
     return Settings(

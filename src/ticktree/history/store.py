@@ -72,7 +72,11 @@ class Store:
         return added
 
     def ids(self) -> set[str]:
-        """The ids of all that are remembered."""
+        """The ids of all that are remembered.
+
+        Raises:
+            StoreError: They cannot be read.
+        """
         return {run_id for (run_id,) in self._read(layout.SELECT_IDS)[0]}
 
     def runs(self) -> Sequence[Remembered]:

@@ -201,7 +201,11 @@ def load(machine: Fingerprint) -> Kept | None:
 
 
 def save(machine: Fingerprint, kept: Kept) -> Path:
-    """Keep the ceilings of `machine`, in place of what was kept of it; return where."""
+    """Keep the ceilings of `machine`, in place of what was kept of it; return where.
+
+    Raises:
+        NotUsableError: They cannot be kept there.
+    """
     path = path_for(machine)
     value = {
         "schema": SCHEMA,

@@ -84,7 +84,6 @@ class Lateness(_Filed):
     """How late the ticks were that were late.
 
     Attributes:
-        count: late ticks.
         sum_ns: their lateness together.
         max_ns: the latest.
         histogram: of their lateness; empty where it is not known of each.
@@ -105,7 +104,6 @@ class Jitter(_Filed):
     """How much one tick's duration differs from the tick's before it.
 
     Attributes:
-        count: pairs of neighbouring ticks.
         sum_ns: sum of the differences, each taken positive.
         histogram: of the differences; empty where they are not known of each pair.
     """

@@ -24,7 +24,6 @@ class Measure:
 
     Attributes:
         calls: how many; at least one.
-        sum_ns: what they took together.
         p50_ns: the median of them; None, as of the others, where it is not known how long single calls took.
         p90_ns: what 90% did not exceed.
         p99_ns: what 99% did not exceed.
@@ -56,7 +55,6 @@ class Remembered:
     Attributes:
         id: unique among all runs of all machines.
         folder: the name of the directory it was kept in, which may be gone.
-        started_ns: wall-clock nanoseconds since 1970.
         facts: what is known of machine and program, one value each.
         measures: by path; perhaps of a few sections only, where no more were requested.
     """

@@ -39,7 +39,6 @@ class CodeLine(NamedTuple):
     """A line of code that was being executed, or that had called what was.
 
     Attributes:
-        function: the qualified name.
         file: as the code object has it.
         line: 0 where it is not known.
     """

@@ -28,7 +28,6 @@ class Lane(NamedTuple):
     """Calls that follow each other or nest: of a thread, or of one of the contexts that interleave in it.
 
     Attributes:
-        process: What tells the process from every other of the run, as in `Writer.id`.
         role: Of the process, by the program's own word; else "".
         thread_id: As the kernel numbers threads; 0 for all that are past the cap of lanes.
         number: 0 for what the thread itself calls; 1, 2, ... for its tasks, so many of which were open at once.
@@ -90,7 +89,6 @@ class Timeline:
     """The calls of one run, in the order they began; of those that began together, outer ones first.
 
     Attributes:
-        start_ns: When each call began, since the run did.
         spot: What it called, as an index of `spots`.
         lane: Where it was made, as an index of `lanes`.
         overwritten: Calls that were recorded before these and are not kept.

@@ -249,22 +249,13 @@ class RunFiles:
     def write(self, name: str, data: bytes, *, folder: str = "", durable: bool = False) -> None:
         """Write a file in the run's directory, or a folder there, atomically: readers find the old or the new one.
 
-        A missing folder is made. A durable file survives a crash of the machine.
-
-        Raises:
-            OSError: The file cannot be written.
-            TicktreeError: The run's directory was replaced by another run's or another user's.
+        A missing folder is made. A durable file survives a crash of the machine. For errors see `opened`.
         """
         with self.opened(folder, make=True) as at:
             write_atomically(Path(name), data, durable=durable, follow=False, dir_fd=at)
 
     def remove(self, names: Iterable[str], folder: str = "") -> None:
-        """Delete files of the run's directory, or of a folder there; missing files are ignored.
-
-        Raises:
-            OSError: A file cannot be deleted, or there is no such folder.
-            TicktreeError: The run's directory was replaced by another run's or another user's.
-        """
+        """Delete files of the run's directory, or of a folder there; ignore missing ones; for errors see `opened`."""
         with self.opened(folder) as at:
             for name in names:
                 unlink_at(name, at)

@@ -68,8 +68,10 @@ class RunDirectory(RunFiles):
         whole = self._read_memory()
         if whole is None:
             return self._read_saved()
-        whole = _annotated(whole, {}, losses={"processes_outlived_run": self._outliving(left)})
-        whole = _annotated(whole, {}, losses=self._keep_timeline())
+        from ticktree.run.timeline import keep_timeline
+
+        losses = {"processes_outlived_run": self._outliving(left), **keep_timeline(self)}
+        whole = _annotated(whole, {}, losses)
         self._save(whole)
         remove_memory(self.memory_dir)
         self.tidy()
@@ -119,11 +121,6 @@ class RunDirectory(RunFiles):
 
     def _save(self, profile: Profile) -> None:
         self.write(PROFILE, profile.to_json().encode(), durable=True)
-
-    def _keep_timeline(self) -> dict[str, int]:
-        from ticktree.run.timeline import keep_timeline
-
-        return keep_timeline(self)
 
     def _outliving(self, left: int | None) -> int:
         """Return how many recorded processes continue; their further records will be lost."""

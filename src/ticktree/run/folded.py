@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,8 +23,8 @@ from ticktree.files.guarded import MissingFileError, content_of, json_in, opened
 from ticktree.profile import Profile
 from ticktree.run.memory import ProcessKey
 from ticktree.run.naming import FOLDED
-from ticktree.run.reading.image import DamagedError, GoneError, Image, UnbegunError
-from ticktree.run.reading.joining import Longest, Loose
+from ticktree.run.reading.image import DamagedError, Image, UnbegunError
+from ticktree.run.reading.joining import Longest, Loose, WakesTally
 from ticktree.run.reading.signals import Edge, NodeAddress
 from ticktree.run.reading.tree import NodeLocation, NodeLocations
 
@@ -56,19 +56,19 @@ class Folded:
     longest: Longest = field(default_factory=Longest)
     version: Version | None = None
 
-    def with_more(self, profile: Profile, loose: Sequence[Loose], longest: Longest) -> Folded:
-        """Return this with the profile, wake edges and critical path of more files."""
+    def with_more(
+        self, profile: Profile, wakes: WakesTally, files: Mapping[str, ProcessKey], places: NodeLocations
+    ) -> Folded:
+        """Return this with the profile, wake edges, critical path and locations of nodes of more files."""
+        more = {writer: places[writer] for writer in files.values()}
         return replace(
             self,
             profile=self.profile + profile,
-            loose=(*self.loose, *loose),
-            longest=self.longest.or_longer(longest),
+            files={**self.files, **files},
+            places={**self.places, **more},
+            loose=(*self.loose, *wakes.loose),
+            longest=self.longest.or_longer(wakes.longest),
         )
-
-    def with_files(self, files: Mapping[str, ProcessKey], places: NodeLocations) -> Folded:
-        """Return this with more files and the locations of their nodes."""
-        more = {writer: places[writer] for writer in files.values()}
-        return replace(self, files={**self.files, **files}, places={**self.places, **more})
 
     def to_text(self) -> str:
         """Return the text of `folded.json`; workers of one kind have the same layout of nodes, written once."""
@@ -174,13 +174,6 @@ class Gathered:
     folded: Folded = field(default_factory=Folded)
     unbegun: list[Path] = field(default_factory=list)
 
-    def leave_out_folded(self) -> None:
-        """Drop the images of files that have been folded since: the records of ended processes are the same."""
-        names = self.folded.files
-        self.images = {path: image for path, image in self.images.items() if path.name not in names}
-        self.errors = {path: error for path, error in self.errors.items() if path.name not in names}
-        self.unbegun = [path for path in self.unbegun if path.name not in names]
-
 
 def gather(run: RunFiles, read: Callable[[Path], Image] = Image.of_file) -> Gathered:
     """Read a run's files while its processes write to them, and others may fold them.
@@ -203,7 +196,7 @@ def gather(run: RunFiles, read: Callable[[Path], Image] = Image.of_file) -> Gath
             continue
         try:
             gathered.images[path] = read(path)
-        except GoneError:
+        except MissingFileError:
             continue  # it was folded meanwhile, or the run was finished
         except UnbegunError:
             gathered.unbegun.append(path)
@@ -211,5 +204,9 @@ def gather(run: RunFiles, read: Callable[[Path], Image] = Image.of_file) -> Gath
             gathered.errors[path] = error
     while (now := look()) is not gathered.folded:
         gathered.folded = now
-    gathered.leave_out_folded()
+    # The records of ended processes are the same there.
+    names = gathered.folded.files
+    gathered.images = {path: image for path, image in gathered.images.items() if path.name not in names}
+    gathered.errors = {path: error for path, error in gathered.errors.items() if path.name not in names}
+    gathered.unbegun = [path for path in gathered.unbegun if path.name not in names]
     return gathered

@@ -80,8 +80,8 @@ def _fold(run: RunFiles) -> int:
     if not ready:
         return 0
     profile += Profile(losses=keep_timeline(run, only=set(ready)))
-    more = gathered.folded.with_more(profile, *joining.left_over)
-    more = more.with_files({path.name: image.writer for path, image in ready.items()}, places)
+    files = {path.name: image.writer for path, image in ready.items()}
+    more = gathered.folded.with_more(profile, joining.wakes, files, places)
     run.write(FOLDED, more.to_text().encode(), durable=True)
     _delete(run, ready)
     if run.is_finished():  # it was finished meanwhile, with all records
@@ -95,13 +95,12 @@ def _placed(run: RunFiles, gathered: Gathered, ended: set[Path]) -> tuple[dict[P
     from ticktree.run.reading.tree import NodeLocations, parents_first
 
     places = NodeLocations(gathered.folded.places)
-    paths = {id(image): path for path, image in gathered.images.items()}
     ready = {}
-    for image in parents_first(gathered.images.values()):
+    for path, image in parents_first(gathered.images):
         if _is_settled(run, image, places):
             with suppress(DamagedError):
                 places.add(image)
-                ready[paths[id(image)]] = image
+                ready[path] = image
     return {path: image for path, image in ready.items() if path in ended}, places
 
 

@@ -4,6 +4,8 @@ ticktree-runs/RUN/job/expected               the number of other runs
 ticktree-runs/RUN/job/ID.json.gz             the profile of one of them, by its id, that arrived at its end
 ticktree-runs/RUN/job/ID.so-far.json.gz      the last profile that arrived before its end
 ticktree-runs/RUN/job/so-far.json            the ranks of these, and how far they go
+
+Whatever writes there raises an OSError if the directory cannot be written.
 """
 
 from __future__ import annotations
@@ -51,7 +53,7 @@ class SoFar:
 
 def expect(run: RunFiles, count: int) -> None:
     """Record how many other runs there are."""
-    _write(run, _EXPECTED, f"{count}\n".encode())
+    run.write(_EXPECTED, f"{count}\n".encode(), folder=JOB)
 
 
 def gathered(run: Path) -> Sequence[Path]:
@@ -67,18 +69,20 @@ def gathered(run: Path) -> Sequence[Path]:
 def keep(run: RunFiles, run_id: str, profile: bytes) -> None:
     """Keep the whole profile of another run, as gzipped JSON."""
     name = _file_name(run_id)
-    _write(run, f"{name}{_ENDING}", profile)
+    run.write(f"{name}{_ENDING}", profile, folder=JOB)
     run.remove([f"{name}{_SO_FAR}{_ENDING}"], folder=JOB)
 
 
 def keep_so_far(run: RunFiles, run_id: str, profile: bytes) -> None:
     """Keep the profile so far of another run, as gzipped JSON, in place of the previous one."""
-    _write(run, f"{_file_name(run_id)}{_SO_FAR}{_ENDING}", profile)
+    run.write(f"{_file_name(run_id)}{_SO_FAR}{_ENDING}", profile, folder=JOB)
 
 
 def note_so_far(run: RunFiles, runs: Mapping[str, SoFar]) -> None:
     """Record what has arrived so far, by the id of the run."""
-    _write(run, _INDEX, json.dumps({run_id: asdict(so_far) for run_id, so_far in runs.items()}).encode())
+    run.write(
+        _INDEX, json.dumps({run_id: asdict(so_far) for run_id, so_far in runs.items()}).encode(), folder=JOB
+    )
 
 
 def copied_run(path: Path) -> str | None:
@@ -145,10 +149,6 @@ def _so_far(host: str, ranks: list[int], **amounts: int) -> SoFar:
     if not isinstance(host, str) or not all(type(n) is int and 0 <= n < 1 << 63 for n in numbers):
         raise ValueError("a run's name, ranks or amounts cannot be")
     return SoFar(host, tuple(ranks), **amounts)
-
-
-def _write(run: RunFiles, name: str, content: bytes) -> None:
-    run.write(name, content, folder=JOB)
 
 
 def _file_name(run_id: str) -> str:

@@ -154,11 +154,7 @@ def size_of(file: Path) -> int:
 
 
 def open_lock(directory: Path) -> int:
-    """Open the file that a folding process locks, and make it if necessary; the caller closes the descriptor.
-
-    Raises:
-        OSError: The memory directory was removed, or has no room for one more name.
-    """
+    """Open the file that a folding process locks, and make it if necessary; the caller closes the descriptor."""
     return os.open(directory / LOCK_NAME, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
 
 
@@ -216,8 +212,9 @@ def remove_memory(directory: Path) -> None:
         except FileNotFoundError:  # another process finished the run at the same time
             return
     with suppress(FileNotFoundError):
+        ours = [path for path in aside.iterdir() if re.fullmatch(rf"{_FILE_NAME}|{_OURS}", path.name)]
         # run.json last: it identifies the run until the end.
-        for path in [*filter(_belongs, list(aside.iterdir())), aside / MANIFEST_NAME]:
+        for path in [*ours, aside / MANIFEST_NAME]:
             path.unlink(missing_ok=True)
     with suppress(OSError):
         aside.rmdir()
@@ -274,7 +271,3 @@ def _mark(directory: Path, owner: Owner) -> None:
     """Record the maker of a directory in a file name, for which even a full tmpfs has room."""
     name = f"owner-{owner.pid}-{owner.started}-{owner.namespace}-{owner.boot_id}"
     os.close(os.open(directory / name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
-
-
-def _belongs(path: Path) -> bool:
-    return bool(re.fullmatch(_FILE_NAME, path.name) or re.fullmatch(_OURS, path.name))

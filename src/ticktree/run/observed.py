@@ -90,7 +90,6 @@ class ThreadSample(NamedTuple):
     Attributes:
         node: the reference of its open section; 0 for none.
         thread: the label of its time outside all sections; empty if the tree includes that time as self time.
-        lines: code lines from the call with the open section to the innermost.
     """
 
     process: ProcessKey

@@ -24,7 +24,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_type_hints
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,11 +51,7 @@ _LEVEL = 1
 
 
 def columns_of(timeline: Timeline, room: int) -> tuple[bytes, bool]:
-    """Return the file of a timeline; if it is larger than `room`, one that contains only the number of its calls.
-
-    Returns:
-        The bytes, and whether there was room for the calls.
-    """
+    """Return the file of a timeline; if it is larger than `room`, one that contains only the number of its calls."""
     data = _packed(timeline)
     if len(data) <= room:
         return data, True
@@ -129,8 +125,8 @@ def _unpacked(arrays: Mapping[str, NDArray[Any]]) -> Timeline:
     start, duration, spot, lane = (arrays[name].astype(np.int64) for name in _COLUMNS)
     wall = about["began_wall_ns"]
     return Timeline(
-        tuple(_lane(*fields) for fields in about["lanes"]),
-        tuple(_spot(*fields) for fields in about["spots"]),
+        tuple(_typed(Lane, values) for values in about["lanes"]),
+        tuple(_typed(CalledNode, values) for values in about["spots"]),
         np.cumsum(start),
         duration,
         spot,
@@ -141,14 +137,9 @@ def _unpacked(arrays: Mapping[str, NDArray[Any]]) -> Timeline:
     )
 
 
-def _lane(
-    process: Any, pid: Any, name: Any, role: Any, thread_id: Any, thread_name: Any, number: Any
-) -> Lane:
-    return Lane(str(process), int(pid), str(name), str(role), int(thread_id), str(thread_name), int(number))
-
-
-def _spot(path: Any, wait: Any, tick: Any, recorded: Any) -> CalledNode:
-    return CalledNode(str(path), bool(wait), bool(tick), bool(recorded))
+def _typed(kind: type[Any], values: list[Any]) -> Any:
+    """Return a named tuple whose values have the types of its fields."""
+    return kind(*(make(value) for make, value in zip(get_type_hints(kind).values(), values, strict=True)))
 
 
 TIMELINE = "timeline"
@@ -157,11 +148,7 @@ MOST_BYTES = 1 << 30
 
 
 def read_timeline(run: RunFiles) -> Timeline | None:
-    """Return a run's timeline so far; None if none was recorded.
-
-    Raises:
-        DamagedError: A file is not valid.
-    """
+    """Return a run's timeline so far; None if none was recorded."""
     parts = list(timeline_parts(run))
     return together(parts) if parts else None
 
@@ -221,10 +208,8 @@ def _in_memory(run: RunFiles, names: set[str] | None = None) -> dict[str, Timeli
     # Images are read after events, so that they contain the nodes and lanes of the events.
     gathered = gather(run)
     places = NodeLocations(gathered.folded.places)
-    paths = {id(image): path for path, image in gathered.images.items()}
     timelines = {}
-    for image in parents_first(gathered.images.values()):
-        path = paths[id(image)]
+    for path, image in parents_first(gathered.images):
         with suppress(DamagedError):
             places.add(image)
             if path in events:

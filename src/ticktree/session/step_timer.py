@@ -17,7 +17,6 @@ class StepTimer:
     and its parts are sections in it, with percentiles and everything else; the means are available in any case.
 
     Args:
-        name: Name of the step.
         parts: Names of its parts, in order; those without one are numbered from 1.
         after: How many first steps the means leave out.
     """

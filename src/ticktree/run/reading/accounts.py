@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -67,12 +67,12 @@ def writer_id(image: Image, tree: int) -> str:
     return f"{image.writer}/{tree}"
 
 
-def main_tree(trees: Iterable[tuple[int, layout.Record]]) -> int:
+def main_tree(trees: Mapping[int, layout.Record]) -> int:
     """Return the tree of the main thread, given all in the order they were made; 0 if there is none.
 
     Threads with an unknown start share the run's root; the first of them is the one that began to record.
     """
-    return next((ref for ref, tree in trees if not tree.spawn_node), 0)
+    return next((ref for ref, tree in trees.items() if not tree.spawn_node), 0)
 
 
 def writers_of(image: Image, clock: Clock, run_id: str, parents: Mapping[int, str]) -> list[Writer]:
@@ -88,7 +88,7 @@ def writers_of(image: Image, clock: Clock, run_id: str, parents: Mapping[int, st
     process_name = image.text(header.process_name) if header.process_name else ""
     started_ns, last_ns = (clock.since_began_ns(anchor.ticks) for anchor in (header.first, header.last))
     trees = dict(image.trees())
-    main = main_tree(trees.items())
+    main = main_tree(trees)
     writers = []
     for ref, parent in parents.items():
         is_main = ref == main

@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ticktree.files.guarded import FileError, MissingFileError, opened, understood
+from ticktree.files.guarded import FileError, opened, understood
 from ticktree.run.memory import ProcessKey
 from ticktree.run.reading import layout
 from ticktree.run.reading.layout import Record, copy_of, offset_of
@@ -27,10 +27,7 @@ _MOST_COPIES = 20
 MOST_BYTES = 1 << 31  # of a file; 32 times as many as a recorder reserves
 _WORD = struct.Struct("<I")
 
-
-# A memory file is not valid; it no longer exists, because it was folded or its run finished.
-DamagedError = FileError
-GoneError = MissingFileError
+DamagedError = FileError  # a memory file is not valid
 
 
 class UnbegunError(DamagedError):

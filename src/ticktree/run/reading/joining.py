@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple, TypeVar
 
 from ticktree.profile import CriticalPlace, Gauge, Loop, Profile, Waker, Wakes
@@ -25,6 +25,7 @@ class Joining:
 
     Attributes:
         errors: The errors of files that were left out.
+        wakes: Wake edges and the critical path; only the whole run can place them.
     """
 
     def __init__(self, run_id: str, known: NodeLocations | None = None) -> None:
@@ -35,7 +36,7 @@ class Joining:
         self._root = Branch("root", "", run_id=run_id)
         self._places: dict[ProcessKey, dict[int, Branch]] = {}
         self._waiting: dict[ProcessKey, list[Image]] = {}
-        self._wakes = WakesTally(self._root, self._known)
+        self.wakes = WakesTally(self._root, self._known)
         self._loops: dict[str, Loop] = {}
         self._long_enough: dict[str, int] = {}
         self._gauges: dict[str, Gauge] = {}
@@ -51,15 +52,6 @@ class Joining:
         else:
             self._take(image)
 
-    def take(self, loose: Iterable[Loose], longest: Longest) -> None:
-        """Add what was left over when other files of the run were folded."""
-        self._wakes.take(loose, longest)
-
-    @property
-    def left_over(self) -> tuple[Sequence[Loose], Longest]:
-        """Wake edges and the critical path, which only the whole run can place; after `profile(is_whole=False)`."""
-        return self._wakes.loose, self._wakes.longest
-
     def profile(self, *, is_whole: bool = True) -> Profile:
         """Return the profile of all files; those that were left out are a loss.
 
@@ -70,8 +62,8 @@ class Joining:
             self._take_children_of(parent)
         while self._waiting:  # files that name each other as parents
             self._take_children_of(next(iter(self._waiting)))
-        self._wakes.file(is_whole=is_whole)
-        losses = sums_of([self._losses, self._wakes.losses() if is_whole else {}])
+        self.wakes.file(is_whole=is_whole)
+        losses = sums_of([self._losses, self.wakes.losses() if is_whole else {}])
         if self.errors:
             losses["memory_files_damaged"] = len(self.errors)
         return Profile(
@@ -81,7 +73,7 @@ class Joining:
             metadata=meta.merged(*self._facts),
             losses=losses,
             writers=dict(self._writers),
-            critical=self._wakes.critical() if is_whole else {},
+            critical=self.wakes.critical() if is_whole else {},
             timeline_calls=self._timeline_calls,
         )
 
@@ -115,7 +107,7 @@ class Joining:
                 self._places.setdefault(image.writer, {})  # its children stop waiting
             else:
                 self._places[image.writer] = {0: above, **reader.grow()}
-                self._wakes.add(image.writer, reader, self._places[image.writer])
+                self.wakes.add(image.writer, reader, self._places[image.writer])
                 self._keep(reader)
             ready.extend(self._waiting.pop(image.writer, ()))
 

@@ -138,7 +138,6 @@ class Copy:
     """A memory file's bytes at about one moment.
 
     Attributes:
-        data: The bytes.
         is_whole: Whether the copy includes all records; if not, copy again.
         unsettled: References of records that every copy interrupted in a write, or that may refer to records younger
             than the copy: they may contain only part of a call.

@@ -205,7 +205,7 @@ def read_run(run: RunFiles) -> Profile:
     gathered = gather(run, lambda path: _image_of(path, run))
     folded = gathered.folded
     joining = Joining(run.id, NodeLocations(folded.places))
-    joining.take(folded.loose, folded.longest)
+    joining.wakes.take(folded.loose, folded.longest)
     joining.errors.extend(gathered.errors.values())
     with collector_paused():
         for image in gathered.images.values():

@@ -35,12 +35,7 @@ _MOST = 1 << 48
 
 @dataclass(frozen=True, eq=False)
 class Events:
-    """The content of a timeline's ring at one moment.
-
-    Attributes:
-        rows: The events, oldest first: start, end, node, lane.
-        overwritten: Number of earlier events, which were overwritten.
-    """
+    """The content of a timeline's ring at one moment."""
 
     rows: NDArray[np.void]
     overwritten: int
@@ -151,7 +146,9 @@ class ImageReader:
             image, clock, self._nodes, self._paths, long_enough or {}
         ).loops()
         self.gauges: Sequence[Gauge] = gauges_of(image)
-        self.writers: Sequence[Writer] = writers_of(image, clock, run_id, self._parents())
+        located = zip(self._parts, self._paths, strict=True)
+        parents = {part.tree: path for part, path in located if part.is_root}
+        self.writers: Sequence[Writer] = writers_of(image, clock, run_id, parents)
         self.facts = _facts(image.header, clock)
         self.timeline_calls, overwritten = counts_in(image)
         self.losses = _losses(image.header, self._nodes.torn, overwritten)
@@ -216,10 +213,6 @@ class ImageReader:
             path = below[part.above] if part.above >= 0 else above
             below.append(path if part.is_root else paths.child(path, key_of(part.name, part.clock)))
         return below
-
-    def _parents(self) -> dict[int, str]:
-        """Return the path of the parent node of each tree."""
-        return {part.tree: path for part, path in zip(self._parts, self._paths, strict=True) if part.is_root}
 
     def _check(self) -> None:
         """Raise if the file contains invalid values behind valid references: they must not reach the other files."""

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from ticktree.run.memory import ProcessKey
 from ticktree.run.reading import layout
-from ticktree.run.reading.accounts import Clock
+from ticktree.run.reading.accounts import Clock, main_tree
 from ticktree.run.reading.image import Image
 from ticktree.run.reading.layout import NodeFlag
 
@@ -73,14 +73,14 @@ def critical_path(image: Image) -> Mapping[NodeAddress, int]:
     Returns:
         Nanoseconds by node; they sum to that moment. Empty if the thread neither woke another nor was woken.
     """
-    trees = image.trees()
-    main = next((tree for _, tree in trees if not tree.spawn_node), None)
+    trees = dict(image.trees())
+    main = trees.get(main_tree(trees))
     if main is None or not main.path:
         return {}
     path = image.record(main.path, layout.Path)
     if not (path.signals or path.unblocks):
         return {}
-    writing = dict(trees).get(path.tree)
+    writing = trees.get(path.tree)
     if writing is None or path.count > layout.SHARES:
         raise image.damaged("a critical path leads out of it")
     shares: dict[NodeAddress, int] = defaultdict(int)

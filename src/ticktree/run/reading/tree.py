@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from itertools import count
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from ticktree.profile import Histogram, Node, Share, Waker, Wakes
@@ -70,17 +71,16 @@ class NodeLocations:
         self._known[image.writer] = locations
 
 
-def parents_first(images: Iterable[Image]) -> Iterator[Image]:
-    """Yield the images, parents before their children; those in a circle are left out."""
-    waiting = list(images)
+def parents_first(images: Mapping[Path, Image]) -> Iterator[tuple[Path, Image]]:
+    """Yield the images with their files, parents before their children; those in a circle are left out."""
+    waiting = dict(images)
     while waiting:
-        to_come = {image.writer for image in waiting}
-        ready = [image for image in waiting if image.parent not in to_come]
+        to_come = {image.writer for image in waiting.values()}
+        ready = {path: image for path, image in waiting.items() if image.parent not in to_come}
         if not ready:
             return
-        yield from ready
-        done = {id(image) for image in ready}
-        waiting = [image for image in waiting if id(image) not in done]
+        yield from ready.items()
+        waiting = {path: image for path, image in waiting.items() if path not in ready}
 
 
 # The number of parts of one branch before they are merged: a run may have thousands of processes.
