@@ -74,20 +74,25 @@ def _is_set(event: Any) -> bool:
     return event.is_set() or id(event) in _quiet
 
 
-def _has_no_waiters(condition: Any) -> bool:
-    return not getattr(condition, "_waiters", True) or id(condition) in _quiet
-
-
 def _wrap_events(patches: Patches, recorder: Recorder, module: ModuleType) -> None:
     events, barriers = Channel(recorder, "event", own=True), Channel(recorder, "barrier", own=True)
     conditions = Channel(recorder, "condition", own=True)
+
+    def make_notify(notify: Callable[..., Any]) -> Callable[..., Any]:
+        def wrapper(self: Any, n: int = 1) -> Any:  # each `put` of a queue calls it
+            if getattr(self, "_waiters", True) and id(self) not in _quiet:
+                conditions.wakes(id(self))
+            return notify(self, n)
+
+        return wrapper
+
     meeting, arriving = waiting(barriers, "Barrier.wait", id), signalling(barriers, id)
     for path, make in {
         "Event.wait": waiting(events, "Event.wait", id, unless=_is_set, came=by_result),
         "Event.set": signalling(events, id, unless=_is_quiet),
         "Barrier.wait": lambda meet: arriving(meeting(meet)),  # the last to arrive wakes all
         "Condition.wait": waiting(conditions, "Condition.wait", id, unless=_is_quiet, came=by_result),
-        "Condition.notify": signalling(conditions, id, unless=_has_no_waiters),
+        "Condition.notify": make_notify,
     }.items():
         patches.wrap_own(module, path, make)
 
