@@ -206,7 +206,7 @@ def require_readable(pid: int) -> None:
     """Refuse a process that cannot be sampled, before its run is created."""
     try:
         from ticktree.supervisor.sampler._remote import read_error
-        from ticktree.supervisor.sampler.addresses import OtherInterpreterError, addresses_in
+        from ticktree.supervisor.sampler.sampling import OtherInterpreterError, addresses_in
     except ModuleNotFoundError:
         raise TicktreeError("sampling needs Linux: no other system lets one process read another") from None
     try:

@@ -397,8 +397,4 @@ cdef extern from "focus/focus_events.h":
     int tt_profile_on(int)
     int tt_profile_is_gone()
     void tt_profile_off_here()
-    ctypedef struct tt_opening:
-        void* vectorcall
-        PyObject* function
     PyObject* tt_opening_call(PyObject*, tt_args, size_t, PyObject*)
-    void tt_opening_prepare(PyTypeObject*, Py_ssize_t)

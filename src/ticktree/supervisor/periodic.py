@@ -7,7 +7,6 @@ import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING
 
 from ticktree.run.finishing import RunDirectory
@@ -80,7 +79,7 @@ class PeriodicTasks:
             PeriodicTask(self._sample, SAMPLE_EVERY_S, rest=REST_PER_SAMPLE, cost=time.process_time),
             PeriodicTask(self._describe),
             PeriodicTask(self._prepare),
-            PeriodicTask(partial(fold_if_many, run), LOOK_EVERY_S, LOOK_EVERY_S),
+            PeriodicTask(self._fold_finished, LOOK_EVERY_S, LOOK_EVERY_S),
             PeriodicTask(self._run.fold, FOLD_EVERY_S, FOLD_EVERY_S),
             *more,
         ]
@@ -132,3 +131,6 @@ class PeriodicTasks:
         from ticktree.run.facts import describe_program  # slow to import; by now the program runs
 
         self._run.describe(describe_program(self._program.argv, self._program.folder))
+
+    def _fold_finished(self) -> None:
+        fold_if_many(self._run)

@@ -11,7 +11,7 @@ cdef class AttendedSection(Section):
 
     cdef tuple attendants
     cdef bint waits
-    cdef dict marks  # by the serial of the call: what each attendant gave when it began
+    cdef dict marks  # by the serial of the call: [(attendant, what it gave when the call began)]
     cdef Py_ssize_t most
 
     def __enter__(self):
@@ -19,41 +19,49 @@ cdef class AttendedSection(Section):
         if not self.core.recorder.recording:
             return self
         given = self._begin()
+        kept = [(attendant, mark) for attendant, mark in zip(self.attendants, given)
+                if mark is not None and type(mark) is not str]
         tt_enter(&self.core)
         cdef uint64_t serial = tt_call_open_here(&self.core, &spot)
         if self.waits and self.core.recorder.header != NULL and not self.core.recorder.forked:
             self.core.recorder.header.flags |= TT_HEADER_WAITED
-        if serial:
-            self._keep(serial, given, &spot)
-        else:
-            forget_all(self.attendants, given)
+        if not serial:
+            forget_all(kept)
+            return self
+        for mark in given:
+            if type(mark) is str:
+                self._note(mark, &spot)
+        if kept:
+            self.marks[serial] = kept
+            if len(self.marks) > self.most:
+                self._forget_ended()
         return self
 
     def __exit__(self, kind, error, trace):
         cdef tt_spot spot
         cdef uint64_t serial = tt_call_open_here(&self.core, &spot) if self.marks else 0
         cdef uint32_t raised = tt_raised(<PyObject*>kind)
-        given = self.marks.pop(serial, None)
-        if given is None:
+        kept = self.marks.pop(serial, None)
+        if kept is None:
             tt_leave_by(&self.core, raised)
             return
         try:
             if self.waits:
-                self._wait(given)
+                self._wait(kept)
         finally:
             tt_leave_by(&self.core, raised)
-        self._end(given, &spot)
+        self._end(kept, &spot)
 
     def results(self, value):
         """Names what the call's work on a device will give; see `Section.results`."""
         cdef tt_spot spot
         cdef uint64_t serial = tt_call_open_here(&self.core, &spot) if self.marks else 0
-        for attendant, mark in zip(self.attendants, self.marks.get(serial, ())):
-            if type(mark) is not str and mark is not None:
-                attendant.results(mark, value)
+        for attendant, mark in self.marks.get(serial, ()):
+            attendant.results(mark, value)
         return value
 
     cdef list _begin(self):
+        """What each attendant gives; a text where it says why that is nothing."""
         given = []
         for attendant in self.attendants:
             try:
@@ -67,39 +75,24 @@ cdef class AttendedSection(Section):
                 given.append(None)
         return given
 
-    cdef _keep(self, uint64_t serial, list given, tt_spot* spot):
-        """Holds what the attendants gave until the call ends; the node gets the reason if one gives nothing."""
-        cdef bint any_mark = False
-        for mark in given:
-            if type(mark) is str:
-                self._note(mark, spot)
-            elif mark is not None:
-                any_mark = True
-        if any_mark:
-            self.marks[serial] = given
-            if len(self.marks) > self.most:
-                self._forget_ended()
-
     cdef _note(self, str why, tt_spot* spot):
+        """The node gets the reason why there is no device time, or that there is."""
         if why in LOSSES_OF_DEVICES:
             tt_lose(self.core.recorder, LOSSES_OF_DEVICES[why])
         if why in DEVICE_TIME_IS:
             tt_spot_says(self.core.recorder, spot, DEVICE_TIME_IS[why])
 
-    cdef _wait(self, list given):
-        for attendant, mark in zip(self.attendants, given):
+    cdef _wait(self, list kept):
+        for attendant, mark in kept:
             try:
-                if type(mark) is not str and mark is not None:
-                    attendant.wait(mark)
+                attendant.wait(mark)
             except Exception:
                 attendant.failed()
 
-    cdef _end(self, list given, tt_spot* spot):
+    cdef _end(self, list kept, tt_spot* spot):
         cdef Place place = Place.__new__(Place)
         place.recorder, place.core = self.recorder, spot[0]
-        for attendant, mark in zip(self.attendants, given):
-            if mark is None or type(mark) is str:
-                continue
+        for attendant, mark in kept:
             try:
                 why = attendant.end(mark, place)
                 if why is not None:
@@ -111,7 +104,7 @@ cdef class AttendedSection(Section):
         """Calls that were ended by the section around them never came to tell."""
         alive = {tt_serial for tt_serial in self.marks if tt_call_is_open(self.core.recorder, tt_serial)}
         for serial in self.marks.keys() - alive:
-            forget_all(self.attendants, self.marks.pop(serial))
+            forget_all(self.marks.pop(serial))
         self.most = max(64, 2 * len(self.marks))
 
 
@@ -120,11 +113,10 @@ cdef enum: FEW_OPEN = 16  # calls of one section at once; more may be some that 
 cdef dict LOSSES_OF_DEVICES = {"events": TT_LOSS_DEVICE, "graph": TT_LOSS_CAPTURED}
 
 
-cdef forget_all(tuple attendants, given):
-    for attendant, mark in zip(attendants, given):
+cdef forget_all(list kept):
+    for attendant, mark in kept:
         try:
-            if mark is not None and type(mark) is not str:
-                attendant.forget(mark)
+            attendant.forget(mark)
         except Exception:
             attendant.failed()
 

@@ -148,11 +148,8 @@ cdef class Opening(WrappedFunction):
     The program did not make it: so it has all attributes of the function, its class included.
     """
 
-    cdef tt_opening core
-
     def __cinit__(self, function):
         self.core.vectorcall = <void*>tt_opening_call
-        self.core.function = <PyObject*>function
 
     @property
     def __class__(self):  # what isinstance() asks
@@ -164,6 +161,6 @@ cdef class Opening(WrappedFunction):
 
 def _prepare_focus():
     cdef Opening one = Opening.__new__(Opening, len)
-    tt_opening_prepare(<PyTypeObject*>Opening, <char*>&one.core - <char*><PyObject*>one)
+    tt_timed_prepare(<PyTypeObject*>Opening, <char*>&one.core - <char*><PyObject*>one)
     global tt_code_extra_index
     tt_code_extra_index = tt_request_extra_index(<void (*)(void*) noexcept>free)

@@ -265,16 +265,9 @@ static TT_NOINLINE void tt_opening_was_displaced(tt_recorder *recorder)
 #endif
 
 /* A root that is wrapped: while it runs, the calls of its thread are recorded. */
-typedef struct {
-    vectorcallfunc vectorcall;
-    PyObject *function;
-} tt_opening;
-
-static Py_ssize_t tt_opening_offset; /* where the Cython class keeps it */
-
 static PyObject *tt_opening_call(PyObject *self, PyObject *const *args, size_t count, PyObject *names)
 {
-    PyObject *function = ((tt_opening *)((char *)self + tt_opening_offset))->function;
+    PyObject *function = ((tt_timed *)((char *)self + tt_timed_offset))->function;
 #if PY_VERSION_HEX < 0x030C0000
     tt_recorder *recorder = tt_focus.recorder;
     PyThreadState *state = tt_thread_state();
@@ -293,12 +286,6 @@ static PyObject *tt_opening_call(PyObject *self, PyObject *const *args, size_t c
     }
 #endif
     return PyObject_Vectorcall(function, args, count, names);
-}
-
-static void tt_opening_prepare(PyTypeObject *type, Py_ssize_t offset)
-{
-    tt_opening_offset = offset;
-    tt_vectorcall_prepare(type, (size_t)offset + offsetof(tt_opening, vectorcall));
 }
 
 #endif

@@ -133,12 +133,12 @@ static int tt_add_methods(PyTypeObject *type)
     return 1;
 }
 
-/* A function wrapped by @timed: called through the vectorcall protocol, without an own Python frame. */
+/* What stands for a function: called through the vectorcall protocol, without an own Python frame. */
 typedef struct {
     vectorcallfunc vectorcall;
     vectorcallfunc call; /* the function's own, NULL where it has none */
     PyObject *function;
-    tt_section *section;
+    tt_section *section; /* NULL of a root of focus */
 } tt_timed;
 
 /* Where the Cython class keeps its tt_timed, measured once. */

@@ -5,6 +5,7 @@
 cdef class WrappedFunction:
     """What stands for a function. Binds as a method, keeps name, signature and docstring."""
 
+    cdef tt_timed core  # first: what a call needs is in one cache line
     cdef readonly object _function  # what is called: `functools.wraps` around this sets `__wrapped__` to another
     cdef public object __wrapped__
     cdef dict __dict__
@@ -12,6 +13,7 @@ cdef class WrappedFunction:
 
     def __cinit__(self, function, *_of_subclasses, **_named_of_subclasses):
         self._function = self.__wrapped__ = function
+        self.core.function = <PyObject*>function
 
     def __get__(self, instance, owner):
         if instance is None:
@@ -38,14 +40,12 @@ cdef class WrappedFunction:
 cdef class TimedFunction(WrappedFunction):
     """A function that is a section whenever it is called."""
 
-    cdef tt_timed core
     cdef readonly Section section
 
     def __cinit__(self, function, Section section, *_of_subclasses, **_named_of_subclasses):
         self.section = section
         self.core.vectorcall = <void*>tt_timed_call
         self.core.call = PyVectorcall_Function(<PyObject*>function)
-        self.core.function = <PyObject*>function
         self.core.section = &section.core
 
     def __repr__(self):
