@@ -103,6 +103,27 @@ print("done")
     assert "section 5399" in found, "where there is room again, what is new is recorded again"
 
 
+def test_samples_that_find_no_room_are_missed_in_one_line(place):
+    program = """
+import time
+def spin(seconds):
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        sum(range(1000))
+with open("/dev/shm/full", "wb", buffering=0) as file:
+    try:
+        while True:
+            file.write(bytes(1 << 12))
+    except OSError:
+        pass
+spin(1)
+print("done")
+"""
+    done = within(place, shm("8m"), program)
+    assert (done.returncode, done.stdout) == (0, "done\n")
+    assert done.stderr == "ticktree: samples of the program are missing: No space left on device\n"
+
+
 def test_in_a_container_of_64_megabytes_the_data_loaders_find_room(place):
     """A quarter of what is free, whatever the number of processes; each takes little."""
     program = (

@@ -191,7 +191,7 @@ def _close(
     with progress(f"reading {run.path.name}"):
         profile = run.finish()
     lost = say_without_room(run, profile)
-    for line in filter(None, (lost, *summarize_instrument_losses(profile))):
+    for line in filter(None, (lost or sampler.failure(), *summarize_instrument_losses(profile))):
         complain(line)
     if publisher is not None:
         publisher.over(profile)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from ticktree.cli.focus import functions_of
 from ticktree.cli.screen import complain
-from ticktree.errors import TicktreeError
+from ticktree.errors import TicktreeError, reason
 from ticktree.run.room import require_room
 from ticktree.supervisor.periodic import PeriodicTask
 
@@ -36,7 +36,7 @@ class RunSampler:
     def __init__(self, run: RunDirectory, recording_options: RecordingOptions) -> None:
         self._run = run
         self._is_explicit = recording_options.sample is not None
-        self._is_inside, self._cost_ns = False, 0
+        self._is_inside, self._cost_ns, self._failed = False, 0, ""
         self._sampling: Sampling | None = None
         if recording_options.no_sample:
             return
@@ -56,9 +56,10 @@ class RunSampler:
     def begin(self, pid: int) -> None:
         """Begin, now that the program has started."""
         if self._sampling is not None:
-            # No error, not even a bug in ticktree, may harm the program, which has started.
-            with suppress(Exception):
+            try:
                 self._sampling.begin(pid)
+            except Exception as error:  # not even a bug in ticktree may harm the program, which has started
+                self._failed = reason(error)
 
     def tasks(self) -> list[PeriodicTask]:
         """What to do while the program runs."""
@@ -73,11 +74,20 @@ class RunSampler:
         """Stop, now that the program has ended, and note what its source says of the samples while it is available."""
         if self._sampling is None:
             return
-        sampled = self._sampling.end()
+        try:
+            sampled = self._sampling.end()
+        except Exception as error:
+            self._failed = reason(error)
+            return
+        self._failed = self._failed or self._sampling.unsaved
         self._cost_ns = sampled.cpu_ns if sampled is not None and self._is_inside else 0
         if sampled is not None:
             with suppress(OSError):  # a full disk
                 self._run.describe(facts_of(sampled, self._run.manifest.argv))
+
+    def failure(self) -> str | None:
+        """Return a line for samples that are missing because of an error; None if there was none."""
+        return f"samples of the program are missing: {self._failed}" if self._failed else None
 
     def say(self, *, is_empty: bool) -> None:
         """Print what sampling cost, or why the program was not sampled if that leaves the user without an answer."""

@@ -23,17 +23,11 @@ LEARNED_SHARE = 0.55
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
 def test_it_learns_to_send_a_robot_to_the_target(tmp_path):
-    def solved(*training):
-        trained = run_script(
-            *("train.py", *EASY, *LEARNING, "--seed", 1, "--save", "model.zip", *training),
-            cwd=tmp_path,
-            seconds=1500,
-            TICKTREE_OFF="1",
-        )
-        assert trained.returncode == 0, trained.stderr
-        ended = run_script("eval.py", "model.zip", "--episodes", 200, *EASY, cwd=tmp_path, TICKTREE_OFF="1")
-        count, episodes = map(int, SOLVED.search(ended.stdout).groups())
-        return count / episodes
-
-    untrained = solved("--timesteps", 1, "--learning-rate", "1e-9")
-    assert solved("--timesteps", 16_000) > max(LEARNED_SHARE, untrained)
+    training = ("--timesteps", 16_000, "--seed", 1, "--save", "model.zip")
+    trained = run_script(
+        "train.py", *EASY, *LEARNING, *training, cwd=tmp_path, seconds=1500, TICKTREE_OFF="1"
+    )
+    assert trained.returncode == 0, trained.stderr
+    ended = run_script("eval.py", "model.zip", "--episodes", 200, *EASY, cwd=tmp_path, TICKTREE_OFF="1")
+    count, episodes = map(int, SOLVED.search(ended.stdout).groups())
+    assert count / episodes > LEARNED_SHARE

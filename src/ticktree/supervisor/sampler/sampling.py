@@ -13,6 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from ticktree.errors import reason
 from ticktree.files.owner import start_of
 from ticktree.run.memory import ProcessKey, memory_files, process_of
 from ticktree.run.room import require_room
@@ -112,7 +113,7 @@ class Sampling:
         self._without_room = 0
         self._looks = self._late = self._cpu_ns = 0
         self._main_ns: Counter[int] = Counter()  # of the main thread since the last `_judge`, by node
-        self.refused = ""
+        self.refused = self.unsaved = ""
 
     def begin(self, pid: int) -> None:
         """Begin to sample a program that has just started, at the priority of the calling thread.
@@ -172,8 +173,12 @@ class Sampling:
         from ticktree.run.observed import keep_samples
 
         sampled = self._sampled()
-        with suppress(OSError):  # a full tmpfs: the next call may succeed
+        try:
             keep_samples(self._folder, sampled)
+        except OSError as error:  # a full tmpfs: the next call may succeed
+            self.unsaved = reason(error)
+        else:
+            self.unsaved = ""
         return sampled
 
     def end(self) -> Sampled | None:
