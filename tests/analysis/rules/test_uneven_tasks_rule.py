@@ -89,8 +89,8 @@ def evaluate(seconds):
     time.sleep(seconds)
 
 with ThreadPoolExecutor(4) as pool:
-    for _ in range(30):
-        list(pool.map(evaluate, [0.002, 0.002, 0.04, 0.002]))
+    for _ in range(12):
+        list(pool.map(evaluate, [0.02, 0.02, 0.4, 0.02]))
 """
 
 
