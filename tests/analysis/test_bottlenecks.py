@@ -152,6 +152,7 @@ def test_categories_add_up_to_the_tick_and_what_is_in_none_is_last():
     assert found == [("waiting", 6, 1), ("rendering", 4, 2), ("environment", 2, 1), ("other", 8, 1)]
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(profiles())
 def test_shares_add_up_whatever_was_recorded(profile):

@@ -34,6 +34,7 @@ def test_parts_rows_and_calls_are_all_of_the_time_to_the_nanosecond(profile):
         assert sum(time.states().values()) == pytest.approx(1)
 
 
+@pytest.mark.slow
 @settings(max_examples=50)
 @given(profiles())
 def test_each_part_is_within_a_nanosecond_of_its_share(profile):

@@ -43,6 +43,7 @@ def test_a_report_opens_without_a_request_or_a_complaint(make, scheme, open_repo
     assert report.page.evaluate("document.documentElement.dataset.theme") == scheme
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", [training, control, robot])
 @pytest.mark.parametrize("phase", ["steady", "warmup", "all"])
 def test_every_line_of_the_ledger_says_what_the_other_views_say(make, phase, open_report):

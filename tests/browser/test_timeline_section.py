@@ -110,6 +110,7 @@ def test_a_search_leaves_their_colour_to_the_calls_found_and_goes_from_one_to_th
     assert said(page) != first
 
 
+@pytest.mark.slow
 def test_what_was_overwritten_is_said(open_report):
     profile, timeline = crowd(60)
     page = opened(open_report, profile, replace(timeline, overwritten=12_345))

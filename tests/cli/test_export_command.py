@@ -73,6 +73,7 @@ def test_what_is_no_text_is_not_printed_on_a_terminal(recorded: CommandLine) -> 
     assert "-o FILE" in done.stderr
 
 
+@pytest.mark.slow
 def test_a_format_without_room_for_it_leaves_what_was_lost_to_standard_error(here: CommandLine) -> None:
     profile = ticktree.Profile(losses={"names_cut": 2, "unwound": 0})
     (here.directory / "run.json").write_text(profile.to_json())
@@ -81,6 +82,7 @@ def test_a_format_without_room_for_it_leaves_what_was_lost_to_standard_error(her
         assert ("2 names cut" in here.ticktree("export", "run.json", "--to", form).stderr) is bool(said)
 
 
+@pytest.mark.slow
 def test_a_table_is_chosen_by_its_name(recorded: CommandLine) -> None:
     nodes = recorded.ticktree("export", "--to", "csv").stdout.splitlines()
     assert [line.split(",")[:2] for line in nodes[1:]] == [

@@ -73,6 +73,7 @@ STEP = {
 }
 
 
+@pytest.mark.slow
 def test_a_program_that_never_heard_of_ticktree_has_its_call_tree(here: CommandLine) -> None:
     written(here)
     done = here.ticktree("run", "--no-instrument", "--focus", "Driver.step", "drive.py")
@@ -204,6 +205,7 @@ profiler.disable()
 """
 
 
+@pytest.mark.slow
 def test_where_focus_could_not_begin_nothing_is_said_to_be_never_called(here: CommandLine) -> None:
     here.write("taken.py", TAKEN)
     done = here.ticktree("run", "--no-instrument", "--focus", "step", "taken.py")

@@ -85,6 +85,7 @@ def slowed(made, tmp_path):
     return here
 
 
+@pytest.mark.slow
 def test_it_names_the_commit_that_made_it_slower_and_by_how_much(slowed):
     done = slowed.ticktree("history", "--width", "120")
     assert done.returncode == 0, done.stderr
@@ -160,6 +161,7 @@ def test_what_cannot_be_told_is_no_regression(slowed):
     assert "too few runs" in done.stdout
 
 
+@pytest.mark.slow
 def test_runs_are_remembered_though_their_directories_are_deleted(slowed):
     before = json.loads(slowed.ticktree("history", "--format", "json").stdout)
     for run in slowed.runs():
@@ -180,6 +182,7 @@ def test_a_files_name_says_its_format(slowed, name, begins):
     assert slowed.culprit[:9].encode() in written
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("form", "begins"), [("png", b"\x89PNG"), ("svg", b"<?xml")])
 def test_it_is_drawn_as_a_picture_too(slowed, form, begins):
     pytest.importorskip("matplotlib")
@@ -242,6 +245,7 @@ def test_a_damaged_run_is_named_and_the_others_are_shown(slowed):
     assert "15 runs" in done.stdout
 
 
+@pytest.mark.slow
 def test_what_is_not_there_is_one_clear_line(slowed):
     assert_one_clear_line(slowed.ticktree("history", "nowhere"), "no run in nowhere yet")
     assert_one_clear_line(slowed.ticktree("history", "--node", "train/sampel"), "did you mean train/sample?")

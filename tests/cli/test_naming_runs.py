@@ -291,6 +291,7 @@ def test_runs_of_programs_that_share_nothing_are_not_compared(here: CommandLine)
     assert "Different programs" not in here.ticktree("compare", "-3", "-3").stderr
 
 
+@pytest.mark.slow
 def test_repeats_of_different_programs_are_refused(here: CommandLine) -> None:
     programs(here)
     assert_one_clear_line(
@@ -299,6 +300,7 @@ def test_repeats_of_different_programs_are_refused(here: CommandLine) -> None:
     )
 
 
+@pytest.mark.slow
 def test_one_run_named_twice_is_not_merged(here: CommandLine) -> None:
     programs(here)
     (name, *_) = [run.name for run in here.runs()]

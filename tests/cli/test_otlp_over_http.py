@@ -94,6 +94,7 @@ def commands() -> list[str]:
     return [command for command in found if "curl" in command]
 
 
+@pytest.mark.slow
 def test_a_collector_takes_the_totals_and_the_calls_as_the_page_says(here: CommandLine, sink: Sink) -> None:
     here.write("train.py", PROGRAM)
     assert here.ticktree("run", "--quiet", "--timeline", "train.py").returncode == 0
@@ -125,6 +126,7 @@ def test_a_collector_takes_the_totals_and_the_calls_as_the_page_says(here: Comma
             assert parent.end_time_unix_nano >= span.end_time_unix_nano
 
 
+@pytest.mark.slow
 def test_which_half_is_asked_of_formats_that_have_two(here: CommandLine) -> None:
     here.write("train.py", PROGRAM)
     here.ticktree("run", "--quiet", "train.py")

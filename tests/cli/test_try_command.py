@@ -58,6 +58,7 @@ def test_a_remedy_that_changes_results_is_not_kept(here):
     assert "Keep it with" not in done.stdout
 
 
+@pytest.mark.slow
 def test_a_remedy_that_has_nothing_to_change_failed_and_is_no_gain(here):
     here.write("sleeps.py", SLEEPS.replace("RESULT", "1").replace("0.15", "0.001"))
     assert here.ticktree("run", "--quiet", "sleeps.py").returncode == 0

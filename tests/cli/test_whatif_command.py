@@ -89,6 +89,7 @@ def test_one_sequential_thread_needs_no_experiment(here):
     assert update["gain_percent"] == update["low_percent"] == update["amdahl_percent"] > 15
 
 
+@pytest.mark.slow
 def test_what_runs_before_the_loop_gains_its_ticks_nothing(here):
     source = SEQUENTIAL.replace("for _", "with ticktree.section('build'):\n    time.sleep(0.4)\nfor _", 1)
     here.write("train.py", source)

@@ -110,6 +110,7 @@ def test_a_program_that_is_no_python_put_in_its_place_ends_the_recording(place):
     assert place.left_in_memory() == []
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="addresses are limited on Linux only")
 def test_where_memory_runs_out_the_program_gets_its_own_errors_and_no_other(place):
     """As many sections as fit, in a process that may map little more than it has."""

@@ -95,6 +95,7 @@ def trials(place, number, monkeypatch):
     return recorded
 
 
+@pytest.mark.slow
 def test_killed_at_a_random_instant_all_that_was_left_is_read_back(place, monkeypatch):
     assert trials(place, 15, monkeypatch) > 5
 

@@ -54,6 +54,7 @@ print(len(glob.glob("ticktree-runs/*/folded.json")))
     assert {file.name for file in run.path.iterdir()} == {"run.json", "profile.json"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["fork", "forkserver"])
 def test_without_a_supervisor_who_ends_folds_those_who_ended_before(place, how):
     number = 2 * MANY_FILES + 10
@@ -81,6 +82,7 @@ if __name__ == "__main__":
     assert place.left_in_memory() == []
 
 
+@pytest.mark.slow
 def test_without_a_supervisor_those_who_end_without_a_word_are_folded_by_a_process_that_is_not_the_program_s(
     place,
 ):

@@ -207,6 +207,7 @@ def test_processes_that_write_at_the_same_time_lose_nothing(store):
     check(store)
 
 
+@pytest.mark.slow
 def test_writers_that_are_killed_in_the_midst_lose_nothing_that_they_had_written(store):
     noise = random.Random(5)
     said: set[str] = set()

@@ -98,6 +98,7 @@ def test_operators_and_python_functions_are_read_on_demand(tmp_path):
     assert any("aten::" in path for path, _, _ in everything.root.walk())
 
 
+@pytest.mark.slow
 def test_the_commands_read_traces(trace, tmp_path):
     other = record(tmp_path / "other.json", 5)
     report = ticktree("report", trace)

@@ -48,6 +48,7 @@ def patched(module, how):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("module", ["gevent", "eventlet"])
 @pytest.mark.parametrize("way", ["run", "enabled first", "enabled last"])
 def test_a_patched_program_prints_what_it_prints_without_ticktree(module, way, tmp_path):

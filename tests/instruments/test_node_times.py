@@ -104,6 +104,7 @@ def test_gradients_are_those_of_a_pass_that_is_not_timed(clock):
     assert all(map(torch.equal, plain, (parameter.grad for parameter in network.parameters())))
 
 
+@pytest.mark.slow
 def test_a_graph_that_is_kept_has_no_hook_afterwards_and_is_freed(clock):
     loss = layer(clock, 10)(torch.zeros(1), weight())
     times = NodeTimes(cpu_roots(loss), ())

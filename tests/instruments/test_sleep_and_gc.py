@@ -86,6 +86,7 @@ def test_a_full_collection_is_a_row_below_what_it_interrupts(recorder):
     assert Categories({}).of(pause.name) is None
 
 
+@pytest.mark.slow
 def test_where_nothing_is_open_a_collection_has_no_row(recorder):
     with recorder.section("before"):
         pass
@@ -97,6 +98,7 @@ def test_where_nothing_is_open_a_collection_has_no_row(recorder):
     assert "gc pause" not in {node.name for _, _, node in recorder.snapshot().root.walk()}
 
 
+@pytest.mark.slow
 def test_what_a_collection_finalises_may_have_sections_of_its_own(recorder):
     class Cycle:
         def __init__(self):

@@ -61,6 +61,7 @@ def test_nor_where_nothing_is_recorded_by_itself_in_that_of(name, ends):
     check(ends, ALL[name], "--no-instrument")
 
 
+@pytest.mark.slow
 def test_a_broken_env_is_the_only_one_to_blame(ends):
     pytest.importorskip("gymnasium")
     check(ends, GYMNASIUM)

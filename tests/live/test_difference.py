@@ -34,6 +34,7 @@ def ticktree_path(name: str) -> str:
     return path.element(name)
 
 
+@pytest.mark.slow
 @settings(max_examples=25)
 @given(profiles(), profiles())
 def test_what_was_there_before_and_the_difference_make_up_what_is_there_now(earlier, more):
@@ -57,6 +58,7 @@ def test_what_was_there_before_and_the_difference_make_up_what_is_there_now(earl
         assert node.open == later.root.at(path).open
 
 
+@pytest.mark.slow
 @settings(max_examples=25)
 @given(profiles(), profiles())
 def test_percentiles_in_between_are_of_the_calls_in_between(earlier, more):
@@ -72,6 +74,7 @@ def test_percentiles_in_between_are_of_the_calls_in_between(earlier, more):
             assert found.max_ns <= expected.max_ns * 1.0222 + 1
 
 
+@pytest.mark.slow
 @settings(max_examples=25)
 @given(profiles())
 def test_nothing_happens_between_a_reading_and_itself(profile):
@@ -81,6 +84,7 @@ def test_nothing_happens_between_a_reading_and_itself(profile):
     assert not any(between.losses.values())
 
 
+@pytest.mark.slow
 @settings(max_examples=25)
 @given(profiles(), profiles())
 def test_what_is_there_now_was_not_there_before(earlier, more):

@@ -38,6 +38,7 @@ def test_markdown_takes_names_literally(text, literal):
     assert escaped(text) == literal
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(profiles(), st.sampled_from([None, "process", "thread", "role"]))
 def test_every_row_of_a_table_has_as_many_cells_as_its_heading(profile, by):

@@ -161,6 +161,7 @@ def test_spans_begin_when_the_run_says_that_they_did():
     assert facts_of(only.attributes)["task"] == 3
 
 
+@pytest.mark.slow
 def test_a_process_is_a_resource_and_many_spans_are_several_requests():
     count = 2 * SPANS_AT_ONCE + 1
     lanes = tuple(Lane(f"1-{pid}", pid, "robot", "actor", pid, "MainThread", 0) for pid in (7, 8))

@@ -322,6 +322,7 @@ def test_the_view_is_json_whatever_was_recorded():
             assert json.loads(json.dumps(view.to_dict()))["title"] == view.title
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(profiles())
 def test_any_profile_has_a_view_with_a_value_for_each_cell(profile):
@@ -372,6 +373,7 @@ def test_a_report_is_at_most_45_lines_of_80_columns(make):
     assert max(map(cell_len, lines)) <= COLUMNS
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(profiles())
 def test_a_report_of_any_profile_fits_a_screen(profile):

@@ -22,6 +22,7 @@ def shown(profile: Profile, **options) -> str:
     return OUTPUTS["terminal"].render(profile, ViewOptions(**options)).decode()
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(profiles(), st.sampled_from([40, 60, 100, 200]), st.booleans(), BY)
 def test_no_line_is_wider_than_the_terminal(profile, width, everything, by):
@@ -29,6 +30,7 @@ def test_no_line_is_wider_than_the_terminal(profile, width, everything, by):
     assert [line for line in text.splitlines() if cell_len(line) > width] == []
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(profiles(), BY)
 def test_nothing_a_program_named_reaches_the_terminal_as_a_command(profile, by):

@@ -25,6 +25,7 @@ def test_a_program_hangs_under_the_section_that_started_it(start_method, calls):
     assert child.concurrent_ns == child.total_ns
 
 
+@pytest.mark.slow
 def test_every_way_to_start_a_program_leads_to_its_section(start_method, calls):
     profile = start_method(
         """

@@ -124,6 +124,7 @@ ACTS = pytest.mark.parametrize(
 )
 
 
+@pytest.mark.slow
 @ACTS
 def test_doing_it_again_and_again_keeps_nothing(act):
     recorder = ticktree.Recorder(virtual_clock=True)
@@ -154,6 +155,7 @@ def test_a_recorder_that_nobody_holds_is_gone_whatever_it_did(act):
     assert gone() is None
 
 
+@pytest.mark.slow
 def test_timed_functions_and_snapshots_keep_nothing():
     recorder = ticktree.Recorder(virtual_clock=True)
 

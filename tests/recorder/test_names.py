@@ -93,6 +93,7 @@ def test_names_in_all_other_places_may_be_anything_too(recorder):
     assert type(profile).from_json(profile.to_json()).root == profile.root
 
 
+@pytest.mark.slow
 def test_names_past_the_cap_are_counted_and_their_time_stays_in_the_parent(recorder):
     with recorder.section("outer"):
         for number in range(5000):
@@ -121,6 +122,7 @@ def test_sections_past_the_cap_of_names_nest_and_unwind_like_any(recorder):
     assert recorder.snapshot().root.total_ns == 1
 
 
+@pytest.mark.slow
 def test_gauges_and_records_past_the_cap_of_names_are_counted(recorder):
     for number in range(5000):
         recorder.gauge(f"gauge {number}", number)

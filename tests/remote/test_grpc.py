@@ -169,6 +169,7 @@ def below(node):
     return {child.key: child for child in node.children.values()}
 
 
+@pytest.mark.slow
 def test_a_call_splits_into_network_queue_and_the_servers_sections(programs):
     server = programs.serve(SERVER)
     asked = programs.run("client", CLIENT, server.port, "all")
@@ -198,6 +199,7 @@ def test_a_call_splits_into_network_queue_and_the_servers_sections(programs):
     assert served.root.children["/sim.Sim/Frames"].children["render"].count == 12
 
 
+@pytest.mark.slow
 def test_calls_carry_a_trace_only_where_that_was_asked_for(programs):
     server = programs.serve(SERVER)
     plain = programs.run("client", CLIENT, server.port)

@@ -62,6 +62,7 @@ def test_what_is_written_is_read_back(report):
         assert not said.unreadable
 
 
+@pytest.mark.slow
 @given(reports(rows_at_most=60), st.integers(64, BYTES_AT_MOST))
 def test_what_is_written_is_a_field_of_the_standard_and_no_longer_than_asked(report, at_most):
     text = written(report, at_most)
@@ -70,6 +71,7 @@ def test_what_is_written_is_a_field_of_the_standard_and_no_longer_than_asked(rep
     assert len(text) <= at_most
 
 
+@pytest.mark.slow
 @given(reports(rows_at_most=60), st.integers(200, BYTES_AT_MOST))
 def test_what_is_cut_is_in_a_row_of_the_rest_under_the_row_that_it_was_in(report, at_most):
     """What is right below the request takes the same together, however much is cut."""

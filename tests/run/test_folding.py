@@ -85,6 +85,7 @@ def depth(name):
     return depth
 
 
+@pytest.mark.slow
 @settings(max_examples=30, deadline=None)
 @given(
     steps=st.lists(st.sampled_from(["begin", "end", "fold"]), max_size=40),
@@ -126,6 +127,7 @@ def test_what_is_written_is_read_back(run):
     assert read_folded(run.path, folded) is folded
 
 
+@pytest.mark.slow
 def test_workers_of_one_kind_cost_hardly_more_than_one(run):
     sizes = []
     name = NAMES[-1]
@@ -380,6 +382,7 @@ print(folded)
 """
 
 
+@pytest.mark.slow
 def test_several_folders_at_once_fold_every_file_once_while_it_is_read(run, tmp_path):
     over = tmp_path / "over"
     command = [sys.executable, "-c", BUSY_FOLDER, run.path, over]

@@ -111,6 +111,7 @@ def test_stretches_may_be_zeroes_or_noise(image):
         outcome(copy)
 
 
+@pytest.mark.slow
 def test_stretches_may_be_in_each_others_place(image):
     seed = random.Random(6)
     lines = [image[at : at + 64] for at in range(0, len(image) - 63, 64)]

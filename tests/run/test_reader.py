@@ -337,6 +337,7 @@ def writer(tmp_path):
     process.wait()
 
 
+@pytest.mark.slow
 def test_a_file_is_read_rightly_while_it_is_being_written(writer):
     path, process = writer
     seen = 0

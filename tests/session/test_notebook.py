@@ -168,6 +168,7 @@ def test_a_cell_that_fails_shows_its_traceback_and_what_was_recorded():
     assert any("nothing was recorded in this cell" in each.get("text", "") for each in nothing)
 
 
+@pytest.mark.slow
 def test_a_cell_may_await_begin_with_an_import_of_the_future_and_use_other_magics():
     _, awaited, future, other, second = executed(
         "%load_ext ticktree",

@@ -326,6 +326,7 @@ def test_where_ticktree_is_off_a_check_fails_rather_than_pass(outcome, monkeypat
     done.stdout.fnmatch_lines(["E*TicktreeError: ticktree is off for good here*"])
 
 
+@pytest.mark.slow
 def test_under_ticktree_run_its_record_is_not_cleared(outcome, pytester, monkeypatch):
     outcome(HOLDS)  # writes the files
     monkeypatch.setenv("TICKTREE_MEMORY_DIR", str(pytester.path))

@@ -212,6 +212,7 @@ def test_a_program_that_times_a_call_without_waiting_is_found_out_on_any_machine
     assert [found.rule for found in findings(profile, rules=[RULE])] == expected
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(profiles(), st.sampled_from([0, 1, 1e9, 1e30, 1e299]), st.booleans())
 def test_no_work_is_too_strange_to_be_judged(profile, ceiling, measured):

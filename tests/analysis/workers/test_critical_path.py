@@ -49,6 +49,7 @@ def test_in_a_trainer_with_a_straggler_its_physics_are_the_longest_stretch():
     assert (longest.path, longest.by[0][0]) == ("make envs/env step/physics", "env worker 3")
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(profiles())
 def test_the_stretches_are_the_whole_path(profile):

@@ -58,6 +58,7 @@ def test_calls_too_narrow_to_be_drawn_are_left_out():
     assert own["name"] == ["crunch"]
 
 
+@pytest.mark.slow
 @settings(max_examples=25)
 @given(profiles())
 def test_the_parts_of_a_call_are_no_more_than_it(profile):

@@ -306,6 +306,7 @@ def test_sections_that_tell_where_the_time_goes_need_no_samples(tmp_path: Path) 
     assert run_sampled(tmp_path, source, "--sample", "100")[0].samples is not None
 
 
+@pytest.mark.slow
 def test_where_most_time_is_outside_all_sections_samples_tell(tmp_path: Path) -> None:
     source = (
         "import ticktree\ndef hidden(): work(0.7)\nwith ticktree.section('little'): work(0.1)\nhidden()\n"

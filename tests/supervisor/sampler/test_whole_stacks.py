@@ -12,6 +12,7 @@ from support.sampled_runs import of_root, run_sampled, share_of
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux lets one process read another")
 
 
+@pytest.mark.slow
 def test_a_generator_that_is_suspended_while_it_is_read_does_not_cut_the_stack(tmp_path: Path) -> None:
     source = """
 def inner():

@@ -58,6 +58,7 @@ def _batch(actor, size=256):
     return Batch(observations, actions, before, advantages, observations.sum(dim=1))
 
 
+@pytest.mark.slow
 def test_probabilities_and_entropy_are_those_of_a_gaussian():
     actor, _, _ = _learner()
     batch = _batch(actor)

@@ -45,6 +45,7 @@ def test_every_step_of_the_environments_and_of_the_optimizer_is_in_the_tree(reco
     assert calls(profile, "forward Sequential 2") == STEPS + UPDATES + 3
 
 
+@pytest.mark.slow
 def test_steps_of_the_environments_are_ticks(recorded):
     (path,) = recorded.profile().loops
     assert recorded.profile().root.at(path).count == STEPS - 1  # the last one has no next step to end it

@@ -82,6 +82,7 @@ def test_the_reference_s_tree_is_printed_by_itself(raced):
     assert "Driver.step" in raced.stderr
 
 
+@pytest.mark.slow
 def test_the_means_leave_out_as_many_first_steps_as_asked(raced):
     (loop,) = [loop for name, loop in raced.profile().loops.items() if name.startswith("Driver.step")]
     assert (loop.ticks, loop.warmup_ticks) == (STEPS, FIRST)
@@ -155,6 +156,7 @@ def test_it_drives_the_same_with_ticktree_and_without(tmp_path, policies):
     assert re.fullmatch(r"game 1: \d+ of \d+ tiles, reward -?[\d.]+\n", outcome)
 
 
+@pytest.mark.slow
 def test_a_server_that_is_not_there_is_an_error_not_a_hang(tmp_path, policies):
     asked = ["--policies", str(policies), "--steps", "1", "--server", "http://127.0.0.1:9"]
     ended = run_race(tmp_path, *asked, status=1)

@@ -69,6 +69,7 @@ def test_a_cached_background_is_drawn_once_an_episode_and_changes_nothing_else(p
     assert after["env_rgb_draw_walls"] == after["env_rgb_draw_grid"] < before["env_rgb_draw_walls"] / 2
 
 
+@pytest.mark.slow
 def test_summaries_are_printed_on_the_way_as_often_as_is_asked_for_and_at_the_end(profiled):
     assert profiled[0].stderr.count("PROFILING SUMMARY:") == 3 + 1
 
