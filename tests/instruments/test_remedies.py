@@ -31,7 +31,7 @@ def run(tmp_path: Path, source: str, remedy: str = "", is_applied: bool = True) 
     *_, newest = sorted((tmp_path / "ticktree-runs").glob("2*"))
     gauges = ticktree.load(newest).gauges
     assert [name for name in gauges if name.startswith(APPLIED_GAUGE)] == (
-        [APPLIED_GAUGE + remedy] if remedy and is_applied else []
+        [APPLIED_GAUGE + remedy.partition("=")[0]] if remedy and is_applied else []
     )
     return done.stdout
 
@@ -147,16 +147,29 @@ if __name__ == "__main__":
     assert new == base.replace("True", "False", 1)
 
 
-@pytest.mark.slow
-@pytest.mark.usefixtures("torch")
-def test_loaders_without_workers_are_given_some(tmp_path: Path) -> None:
-    source = """
+LOADERS = """
 import torch.utils.data
 if __name__ == "__main__":
-    loader = torch.utils.data.DataLoader(range(8), batch_size=4)
-    print(loader.num_workers, [batch.tolist() for batch in loader])
-    print(torch.utils.data.DataLoader(range(8), num_workers=1).num_workers)
+    torch.manual_seed(0)
+    for workers in (0, 1):
+        loader = torch.utils.data.DataLoader(range(8), batch_size=4, shuffle=True, num_workers=workers)
+        epochs = [[batch.tolist() for batch in loader] for _ in range(3)]
+        print(epochs, torch.rand(1).item(), loader.num_workers, loader.persistent_workers)
 """
-    base, new = run(tmp_path, source), run(tmp_path, source, "loader-workers")
-    assert base == "0 [[0, 1, 2, 3], [4, 5, 6, 7]]\n1\n"
-    assert new == base.replace("0 [[", "2 [[")
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("torch")
+@pytest.mark.parametrize(
+    ("remedy", "loaders"),
+    [
+        ("loader-workers=1", ["1 True", "1 False"]),
+        ("persistent-workers", ["0 False", "1 True"]),
+    ],
+)
+def test_loaders_get_workers_or_keep_them_and_shuffle_as_before(
+    remedy: str, loaders: list[str], tmp_path: Path
+) -> None:
+    base, new = run(tmp_path, LOADERS).splitlines(), run(tmp_path, LOADERS, remedy).splitlines()
+    assert [line.rpartition("] ")[2].partition(" ")[2] for line in base] == ["0 False", "1 False"]
+    assert new == [f"{line.rsplit(' ', 2)[0]} {loader}" for line, loader in zip(base, loaders, strict=True)]

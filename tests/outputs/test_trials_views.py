@@ -4,12 +4,13 @@ from dataclasses import replace
 
 from ticktree.analysis.comparison.shift import Shift
 from ticktree.analysis.experiments.results import Results
-from ticktree.analysis.experiments.trials import Trial, Trials
+from ticktree.analysis.experiments.trials import REMEDIES, Trial, Trials
 from ticktree.outputs.options import ViewOptions
 from ticktree.outputs.trials import TRIALS
 
+REMEDY = {remedy.name: remedy for remedy in REMEDIES}
 FROZEN = Trial(
-    remedies=("unused-gradients",),
+    remedies=(REMEDY["unused-gradients"],),
     rules=("unused-gradients",),
     pairs=6,
     base_ns=2.04e9,
@@ -18,8 +19,8 @@ FROZEN = Trial(
     verdict="faster",
     results=Results("unchanged", 17),
 )
-KEPT = replace(FROZEN, remedies=("keep-memory",), rules=("allocation",))
-BOTH = replace(FROZEN, remedies=("unused-gradients", "keep-memory"), shift=Shift(-0.308, -0.557, -0.245))
+KEPT = replace(FROZEN, remedies=(REMEDY["keep-memory"],), rules=("allocation",))
+BOTH = replace(FROZEN, remedies=FROZEN.remedies + KEPT.remedies, shift=Shift(-0.308, -0.557, -0.245))
 
 
 def drawn(found: Trials, width: int = 100) -> str:
@@ -55,3 +56,12 @@ def test_only_a_remedy_that_was_not_given_up_may_be_decided_by_more_pairs():
     given_up = replace(open_still, pairs=3, shift=Shift(0.014, -1.0, 1.0))
     assert "try more pairs" in drawn(Trials("train.py", "train", [given_up, open_still]))
     assert "No remedy made the ticks shorter." in drawn(Trials("train.py", "train", [given_up]))
+
+
+def test_workers_are_kept_as_many_as_were_given():
+    some = replace(FROZEN, remedies=(replace(REMEDY["loader-workers"], number=5),), rules=("slow-loader",))
+    text = drawn(Trials("train.py", "train", [some], some))
+    assert (
+        "Verified: loader-workers=5. Keep it with:\n  DataLoader(..., num_workers=5, persistent_workers=True)"
+        in text
+    )

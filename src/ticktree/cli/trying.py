@@ -122,9 +122,9 @@ def _chosen(found: Sequence[Finding], wanted: Sequence[str]) -> list[tuple[Remed
     if not wanted:
         return [(remedy, (finding.rule,)) for remedy, finding in advised.values()]
     return [
-        (remedy, (advised[remedy.name][1].rule,) if remedy.name in advised else ())
-        for remedy in REMEDIES
-        if remedy.name in wanted
+        (advised[each.name][0], (advised[each.name][1].rule,)) if each.name in advised else (each, ())
+        for each in REMEDIES
+        if each.name in wanted
     ]
 
 
@@ -159,11 +159,10 @@ class _Trying:
         self, remedies: Sequence[Remedy], rules: tuple[str, ...], doing: str, patient: bool = False
     ) -> Trial:
         """Measure remedies together in pairs of runs; if `patient`, in all pairs even if the first show no gain."""
-        names = tuple(remedy.name for remedy in remedies)
-        trial = Trial(names, rules, 0, None, None, None, "inconclusive", Results("not comparable"))
+        trial = Trial(tuple(remedies), rules, 0, None, None, None, "inconclusive", Results("not comparable"))
         runs: tuple[list[Profile], list[Profile]] = ([], [])
         outputs: tuple[list[ProgramOutput], list[ProgramOutput]] = ([], [])
-        folder = self.place / "+".join((*names, *(["again"] if patient else [])))
+        folder = self.place / "+".join((*(each.name for each in remedies), *(["again"] if patient else [])))
         for number, side in in_turn(self.pairs):
             with progress(f"{doing}: pair {number + 1} of {self.pairs}, {('without', 'with')[side]}"):
                 try:
@@ -181,7 +180,7 @@ class _Trying:
             except ValueError:
                 return replace(trial, failure=f"a run had no steady tick of {self.loop}")
             results = compare_results(*outputs, self.tolerance)
-            trial = Trial(names, rules, len(runs[0]), base_ns, new_ns, shift, verdict, results)
+            trial = Trial(tuple(remedies), rules, len(runs[0]), base_ns, new_ns, shift, verdict, results)
             if results.state == "changed" or (not patient and shift.estimate > -self.threshold):
                 break
         return trial
@@ -189,7 +188,7 @@ class _Trying:
     def _run(self, remedies: Sequence[Remedy], out: Path) -> tuple[Profile, str]:
         variables = {key: value for remedy in remedies for key, value in remedy.environment.items()}
         if remedies:
-            variables[REMEDIES_VARIABLE] = ",".join(remedy.name for remedy in remedies)
+            variables[REMEDIES_VARIABLE] = ",".join(remedy.word for remedy in remedies)
         with TemporaryFile() as printed:
             profile = run_program(self.run.manifest.argv, out, variables, printed, self.run.manifest.cwd)
             for remedy in remedies:
@@ -200,15 +199,13 @@ class _Trying:
 
 
 def _try_all(trying: _Trying, trials: Trials, chosen: Sequence[tuple[Remedy, tuple[str, ...]]]) -> Trials:
-    known = {remedy.name: remedy for remedy, _ in chosen}
-    tried = [trying.trial([remedy], rules, remedy.name) for remedy, rules in chosen]
+    tried = [trying.trial([remedy], rules, remedy.word) for remedy, rules in chosen]
     best = best_of(tried, 2)
     winner = both = None
     if best:
-        (name,) = best[0].remedies
-        winner = trying.trial([known[name]], best[0].rules, f"{name} again", patient=True)
+        winner = trying.trial(best[0].remedies, best[0].rules, f"{best[0].name} again", patient=True)
     if len(best) > 1:
-        pair = [known[name] for each in best for name in each.remedies]
+        pair = [remedy for each in best for remedy in each.remedies]
         rules = tuple(dict.fromkeys(rule for each in best for rule in each.rules))
         both = trying.trial(pair, rules, " and ".join(remedy.name for remedy in pair), patient=True)
     return replace(trials, trials=tuple(tried), winner=winner, both=both)

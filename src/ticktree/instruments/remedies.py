@@ -14,11 +14,12 @@ from collections.abc import Callable, Mapping
 from importlib import import_module
 from types import FrameType, ModuleType
 from typing import Any, TypeAlias
+from weakref import WeakKeyDictionary
 
 from ticktree.recorder import Recorder
 from ticktree.recorder.imports import when_imported
 
-# The names of the remedies, with commas between them; `ticktree try` sets it.
+# The remedies, with commas between them, each as its name or NAME=NUMBER; `ticktree try` sets it.
 REMEDIES_VARIABLE = "TICKTREE_REMEDIES"
 # Before the name of a remedy: the gauge that it sets when it changes something.
 APPLIED_GAUGE = "remedy/"
@@ -27,16 +28,16 @@ APPLIED_GAUGE = "remedy/"
 _LEARNED_PASSES = 6
 _FRAMES = 3
 _GC_THRESHOLD = 50_000
-_LOADER_WORKERS = 2
 
 _Place: TypeAlias = "tuple[tuple[object, int], ...]"
 Applied: TypeAlias = Callable[[], object]  # called when a remedy changes something
 Change: TypeAlias = Callable[[ModuleType, Applied], None]
 
 
-def names_from_environment() -> list[str]:
-    """Return the names of the remedies that this program runs with."""
-    return [name for name in os.environ.get(REMEDIES_VARIABLE, "").split(",") if name]
+def from_environment() -> dict[str, int]:
+    """Return the remedies that this program runs with, by name, and how many each gives; 0 where none are counted."""
+    words = (word.partition("=") for word in os.environ.get(REMEDIES_VARIABLE, "").split(","))
+    return {name: int(number or 0) for name, _, number in words}
 
 
 def apply_from_environment(recorder: Recorder) -> None:
@@ -45,7 +46,7 @@ def apply_from_environment(recorder: Recorder) -> None:
     Args:
         recorder: gets a gauge for each that changes something.
     """
-    for name in names_from_environment():
+    for name in from_environment():
         if name in PATCHES:
             PATCHES[name](functools.partial(recorder.gauge, APPLIED_GAUGE + name, 1))
 
@@ -284,16 +285,37 @@ def _make_dummies(vec_env: ModuleType, applied: Applied) -> None:
 
 def _give_workers(data: ModuleType, applied: Applied) -> None:
     """Give workers to each `DataLoader` that has none."""
-    initialize = data.DataLoader.__init__
+    _keep_workers(data, applied, from_environment()["loader-workers"])
+
+
+def _keep_workers(data: ModuleType, applied: Applied, number: int = 0) -> None:
+    """Keep the workers of each `DataLoader` that starts some in each epoch, or `number` of them of each that has none.
+
+    A loader draws a seed for its workers when it starts them. These draw one in each epoch, as without the remedy:
+    otherwise the numbers that a program draws next, and with them the order of its batches, would differ.
+    """
+    loader, torch = data.DataLoader, import_module("torch")
+    initialize, iterate = loader.__init__, loader.__iter__
+    has_begun: WeakKeyDictionary[Any, bool] = WeakKeyDictionary()
 
     @functools.wraps(initialize)
     def init(self: Any, dataset: Any, *args: Any, **kwargs: Any) -> None:
-        if len(args) < 5 and not kwargs.get("num_workers"):
-            kwargs |= {"num_workers": _LOADER_WORKERS, "persistent_workers": True}
+        workers = args[4] if len(args) > 4 else kwargs.get("num_workers", 0)
+        if bool(workers) != bool(number) and not kwargs.get("persistent_workers") and len(args) < 5:
+            kwargs |= {"num_workers": workers or number, "persistent_workers": True}
+            has_begun[self] = False
             applied()
         initialize(self, dataset, *args, **kwargs)
 
-    data.DataLoader.__init__ = init
+    @functools.wraps(iterate)
+    def begin(self: Any) -> Any:
+        if has_begun.get(self):
+            torch.empty((), dtype=torch.int64).random_(generator=self.generator)
+        if self in has_begun:
+            has_begun[self] = True
+        return iterate(self)
+
+    loader.__init__, loader.__iter__ = init, begin
 
 
 def _when_imported(name: str, changes: Mapping[str, Change]) -> Callable[[Applied], None]:
@@ -323,6 +345,7 @@ _BY_MODULE: Mapping[str, Mapping[str, Change]] = {
         "stable_baselines3.common.vec_env": _make_dummies,
     },
     "loader-workers": {"torch.utils.data": _give_workers},
+    "persistent-workers": {"torch.utils.data": _keep_workers},
 }
 PATCHES: Mapping[str, Callable[[Applied], object]] = {
     "gc-freeze": _freeze_collected,

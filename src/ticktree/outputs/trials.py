@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
-from ticktree.analysis.experiments.trials import LEAST_PAIRS, REMEDIES, Trial, Trials
+from ticktree.analysis.experiments.trials import LEAST_PAIRS, Trial, Trials
 from ticktree.outputs import terminal
 from ticktree.outputs.options import ViewOptions
 from ticktree.outputs.whatif import interval, percent
@@ -31,7 +31,7 @@ def _json(found: Trials, _options: ViewOptions) -> bytes:
         "trials": [_trial_fields(each) for each in found.trials],
         "winner": _trial_fields(found.winner) if found.winner else None,
         "both": _trial_fields(found.both) if found.both else None,
-        "kept": {"remedies": list(kept.remedies), **_keeping(kept, found.program)} if kept else None,
+        "kept": {"remedies": _names(kept), **_keeping(kept, found.program)} if kept else None,
         "untried_rules": list(found.untried),
     }
     return json.dumps(document, indent=1).encode() + b"\n"
@@ -53,7 +53,7 @@ def _parts(found: Trials) -> Iterator[Part]:
         if found.winner is not None:
             again = [_tried(found.winner)]
             if found.both is not None:  # the second one below the first: both names do not fit a line
-                more = [name for name in found.both.remedies if name not in found.winner.remedies]
+                more = [each.word for each in found.both.remedies if each not in found.winner.remedies]
                 again.append(replace(_tried(found.both), name=f"+ {' + '.join(more)}"))
             yield Table("in fresh pairs", "remedies", _HEADS, again)
         yield Lines([[line] for line in _remarks(found)], is_apart=False)
@@ -62,7 +62,7 @@ def _parts(found: Trials) -> Iterator[Part]:
 
 
 def _tried(trial: Trial) -> Entry:
-    shift, name = trial.shift, " + ".join(trial.remedies)
+    shift, name = trial.shift, trial.name
     if trial.failure or shift is None:
         return Entry(name, (formatting.ABSENT,) * 5 + ("failed",), "alarm", about=[[visible(trial.failure)]])
     has_interval = shift.low > -1.0
@@ -85,13 +85,13 @@ def _remarks(found: Trials) -> Iterator[str]:
         yield _why_none(found)
         return
     keeping = _keeping(kept, found.program)
-    yield f"Verified: {' + '.join(kept.remedies)}. Keep it with:"
+    yield f"Verified: {kept.name}. Keep it with:"
     yield from (f"  {line}" for line in (keeping["command"], *keeping["lines"]) if line is not None)
 
 
 def _why_none(found: Trials) -> str:
     if found.winner is not None:
-        return f"Nothing is verified: {' + '.join(found.winner.remedies)} had no certain gain in fresh pairs."
+        return f"Nothing is verified: {found.winner.name} had no certain gain in fresh pairs."
     if any(each.verdict == "faster" for each in found.trials):
         return (
             "Nothing is verified: what made ticks shorter changed the results, or results cannot be compared."
@@ -104,11 +104,15 @@ def _why_none(found: Trials) -> str:
 
 def _keeping(trial: Trial, program: str) -> dict[str, Any]:
     """Return how to keep the remedies of a trial: a command for variables, and lines of the program."""
-    remedies = [remedy for remedy in REMEDIES if remedy.name in trial.remedies]
-    variables = {key: value for remedy in remedies for key, value in remedy.environment.items()}
+    variables = {key: value for remedy in trial.remedies for key, value in remedy.environment.items()}
     words = [f"{key}={shlex.quote(value)}" for key, value in variables.items()]
     command = " ".join([*words, "python", program]) if words else None
-    return {"command": command, "lines": [line for remedy in remedies for line in remedy.lines]}
+    lines = [line.format(remedy.number) for remedy in trial.remedies for line in remedy.lines]
+    return {"command": command, "lines": lines}
+
+
+def _names(trial: Trial) -> list[str]:
+    return [remedy.name for remedy in trial.remedies]
 
 
 def _trial_fields(trial: Trial) -> dict[str, Any]:
@@ -117,7 +121,7 @@ def _trial_fields(trial: Trial) -> dict[str, Any]:
     parts = {"shift": shift.estimate, "low": shift.low, "high": shift.high} if shift else {}
     known = {name: round(100 * part, 3) for name, part in parts.items() if has_interval or name == "shift"}
     return {
-        "remedies": list(trial.remedies),
+        "remedies": _names(trial),
         "rules": list(trial.rules),
         **{name: getattr(trial, name) for name in ("pairs", "base_ns", "new_ns")},
         **{f"{name}_percent": known.get(name) for name in ("shift", "low", "high")},

@@ -9,6 +9,7 @@ from ticktree.analysis.experiments.results import Results
 from ticktree.analysis.experiments.trials import (
     LEAST_PAIRS,
     REMEDIES,
+    Remedy,
     Trial,
     Trials,
     best_of,
@@ -25,7 +26,8 @@ MS = 10**6
 
 def trial(name: str, estimate: float, verdict: str = "faster", results: str = "unchanged") -> Trial:
     shift = Shift(estimate, estimate - 0.01, estimate + 0.01)
-    return Trial((name,), ("rule",), 6, 10.0, 10 * (1 + estimate), shift, verdict, Results(results, 3))
+    remedies, rules = (Remedy(name, ("rule",)),), ("rule",)
+    return Trial(remedies, rules, 6, 10.0, 10 * (1 + estimate), shift, verdict, Results(results, 3))
 
 
 def test_every_remedy_answers_rules_that_there_are_and_can_be_applied() -> None:
@@ -42,11 +44,17 @@ def test_remedies_are_of_recommendations_in_their_order() -> None:
         Finding(rule="unused-gradients", path="train/actor/backward"),
         Finding(rule="oversubscribed", path="", kind="measurement"),
         Finding(rule="drift", path="train"),
-        Finding(rule="slow-loader", path="train/DataLoader load"),
+        Finding(rule="slow-loader", path="train/DataLoader load", facts={"workers": 5}),
     ]
     chosen = remedies_for(found)
     assert list(chosen) == ["huge-pages", "keep-memory", "unused-gradients", "loader-workers"]
     assert chosen["unused-gradients"][1] is found[1]
+    assert chosen["loader-workers"][0].word == "loader-workers=5"
+
+
+def test_workers_that_are_started_again_and_again_are_kept_and_no_others_given() -> None:
+    chosen = remedies_for([Finding(rule="slow-loader", path="train/start", facts={"starts": 9})])
+    assert [remedy.word for remedy, _ in chosen.values()] == ["persistent-workers"]
 
 
 # -- verdicts ------------------------------------------------------------------------------------------------------
@@ -75,7 +83,7 @@ def test_only_what_gained_and_changed_nothing_is_kept() -> None:
         trial("first", -0.2),
         trial("no gain", -0.3, verdict="inconclusive"),
     ]
-    assert [each.remedies for each in best_of(tried, 2)] == [("first",), ("second",)]
+    assert [each.name for each in best_of(tried, 2)] == ["first", "second"]
     alone = Trials("train.py", "train", tried, winner=trial("first", -0.2))
     assert alone.kept is alone.winner
     assert Trials("train.py", "train", tried, winner=trial("first", 0.0, "inconclusive")).kept is None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from ticktree.analysis.comparison.compare import Side
 from ticktree.analysis.comparison.entry import Verdict, verdict_of
@@ -29,6 +29,8 @@ class Remedy:
         environment: the variables that it sets.
         is_patch: whether code in the program's process applies it (`instruments/remedies.py`, under the same name).
         lines: the lines of the program that make it permanent; if there are none, the environment does.
+        fact: the fact that a finding of those rules must have; "" if it answers all of them.
+        number: how many it gives, where that is a question: as many as the `fact` of the finding says.
     """
 
     name: str
@@ -36,12 +38,29 @@ class Remedy:
     environment: Mapping[str, str] = field(default_factory=dict)
     is_patch: bool = False
     lines: tuple[str, ...] = ()
+    fact: str = ""
+    number: int | None = None
+
+    @property
+    def word(self) -> str:
+        """Its name, with how many it gives, as the program's environment has it."""
+        return self.name if self.number is None else f"{self.name}={self.number}"
+
+    def answer(self, finding: Finding) -> Remedy | None:
+        """Return the remedy for `finding`; None if it is not one."""
+        if finding.kind != "recommendation" or finding.rule not in self.rules:
+            return None
+        if self.fact and self.fact not in finding.facts:
+            return None
+        return self if self.number is None else replace(self, number=int(finding.facts[self.fact]))
 
 
 # Each threading library has its own variable; torch uses OpenMP's.
 _ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 # The kernel zeroes memory that glibc gave back, page by page, when glibc allocates it again (mallopt(3)).
 _KEEP_MEMORY = {"MALLOC_MMAP_THRESHOLD_": "4294967296", "MALLOC_TRIM_THRESHOLD_": "4294967296"}
+# Such a loader draws a seed for its workers once, not in each epoch; the remedies draw it nevertheless.
+_SHUFFLES = "other shuffles after epoch 1"
 
 REMEDIES: Sequence[Remedy] = (
     Remedy(
@@ -83,7 +102,16 @@ REMEDIES: Sequence[Remedy] = (
         "loader-workers",
         ("slow-loader",),
         is_patch=True,
-        lines=("DataLoader(..., num_workers=2, persistent_workers=True)",),
+        lines=(f"DataLoader(..., num_workers={{}}, persistent_workers=True)  # {_SHUFFLES}",),
+        fact="workers",
+        number=2,
+    ),
+    Remedy(
+        "persistent-workers",
+        ("slow-loader",),
+        is_patch=True,
+        lines=(f"DataLoader(..., persistent_workers=True)  # {_SHUFFLES}",),
+        fact="starts",
     ),
 )
 
@@ -93,8 +121,9 @@ def remedies_for(findings: Iterable[Finding]) -> dict[str, tuple[Remedy, Finding
     chosen: dict[str, tuple[Remedy, Finding]] = {}
     for finding in findings:
         for remedy in REMEDIES:
-            if finding.kind == "recommendation" and finding.rule in remedy.rules:
-                chosen.setdefault(remedy.name, (remedy, finding))
+            answer = remedy.answer(finding)
+            if answer is not None:
+                chosen.setdefault(remedy.name, (answer, finding))
     return chosen
 
 
@@ -103,7 +132,6 @@ class Trial:
     """The result of trying one remedy, or two together.
 
     Attributes:
-        remedies: names of the remedies.
         rules: the rules whose findings they answer.
         pairs: number of compared pairs of runs, one without and one with the remedies.
         base_ns: mean steady tick without them; None if no pair was complete.
@@ -114,7 +142,7 @@ class Trial:
         failure: why there is no verdict; "" if there is one.
     """
 
-    remedies: tuple[str, ...]
+    remedies: tuple[Remedy, ...]
     rules: tuple[str, ...]
     pairs: int
     base_ns: float | None
@@ -123,6 +151,11 @@ class Trial:
     verdict: Verdict
     results: Results
     failure: str = ""
+
+    @property
+    def name(self) -> str:
+        """The names of its remedies."""
+        return " + ".join(remedy.word for remedy in self.remedies)
 
     @property
     def is_verified(self) -> bool:
