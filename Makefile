@@ -13,6 +13,8 @@ BIN := $(VENV)/bin
 LOCKED := scripts/locked.py $(NEWEST)
 INSTALL := $(BIN)/python $(LOCKED) locks/venv.txt install
 TICKTREE := --no-build-isolation .
+# Most modules of what tests use are never imported: compiling them all takes longer than installing them.
+UNCOMPILED := --no-compile
 TEST := $(addprefix --group ,test readers viewers browser network cluster learning notebook wheel)
 TORCH := --constraint constraints.txt
 PEERS := benchmarks/requirements-peers.txt
@@ -103,7 +105,7 @@ clean: ## Remove what was built
 
 $(VENV)-site/.made: $(if $(NEWEST),,locks/venv-site.txt)
 	$(PYTHON) $(LOCKED) locks/venv-site.txt create $(VENV)-site
-	$(VENV)-site/bin/python $(LOCKED) locks/venv-site.txt install --group site
+	$(VENV)-site/bin/python $(LOCKED) locks/venv-site.txt install $(UNCOMPILED) --group site
 	@touch $@
 
 # Without a lock: what torch brings for a GPU is another for each kind.
@@ -125,11 +127,11 @@ $(VENV)/.installed: $(VENV)/.made $(SOURCES)
 
 $(VENV)/.test: $(VENV)/.installed scripts/install-browser.sh constraints.txt
 	scripts/install-browser.sh
-	$(INSTALL) $(TORCH) $(TEST)
+	$(INSTALL) $(UNCOMPILED) $(TORCH) $(TEST)
 	@touch $@
 
 $(VENV)/.lint: $(VENV)/.installed
-	$(INSTALL) --group lint
+	$(INSTALL) $(UNCOMPILED) --group lint
 	@touch $@
 
 $(TOGETHER:%=$(VENV)/.%): $(VENV)/.%: $(VENV)/.installed workloads/%/requirements.txt constraints.txt

@@ -20,7 +20,7 @@ tests_in() {
         return
     fi
     [ "$venv/.made" -nt "$lock" ] || { "$python" scripts/locked.py "$lock" create "$venv" && touch "$venv/.made"; }
-    "$venv/bin/python" scripts/locked.py "$lock" install "${needed[@]}"
+    "$venv/bin/python" scripts/locked.py "$lock" install --no-compile "${needed[@]}"
     "$venv/bin/python" -m pytest -q "${options[@]}" "$@"
 }
 
