@@ -37,7 +37,7 @@ Change: TypeAlias = Callable[[ModuleType, Applied], None]
 def from_environment() -> dict[str, int]:
     """Return the remedies that this program runs with, by name, and how many each gives; 0 where none are counted."""
     words = (word.partition("=") for word in os.environ.get(REMEDIES_VARIABLE, "").split(","))
-    return {name: int(number or 0) for name, _, number in words}
+    return {name: int(number) if number.isdecimal() else 0 for name, _, number in words}
 
 
 def apply_from_environment(recorder: Recorder) -> None:
