@@ -28,7 +28,7 @@ from harness.report import Absent, Figure, Report, progress
 from harness.spread import Spread
 from ticktree.profile import Profile
 from ticktree.supervisor.sampler._remote import NativeSampler
-from ticktree.supervisor.sampler.addresses import addresses_in
+from ticktree.supervisor.sampler.sampling import addresses_in
 
 SPLITS = Path(__file__).parent / "peers" / "known_splits.py"
 PROGRAMS = ("python", "numpy", "sleeps", "locks", "gil", "recursion")

@@ -191,7 +191,7 @@ def test_a_straggler_is_found_and_said_to_be_waited_for(tmp_path):
         waited[waker.by] += wakes.waited_ns
     assert slow == {max(waited, key=waited.get)}
     (found,) = (finding for finding in findings(profile) if finding.rule == "straggler")
-    assert found.message.startswith("env worker 1 takes ")
+    assert found.message.startswith("env worker 1 ")
     assert "step_wait" in found.message
 
 

@@ -384,9 +384,12 @@ def _descendants(pid: int) -> Iterator[int]:
     """Yield the children of a process, their children, and so on."""
     waiting = [pid]
     while waiting:
-        for children in Path(f"/proc/{waiting.pop()}/task").glob("*/children"):
+        tasks: list[Path] = []
+        with suppress(OSError):  # it has ended
+            tasks = list(Path(f"/proc/{waiting.pop()}/task").iterdir())
+        for task in tasks:
             with suppress(OSError):
-                pids = [int(word) for word in children.read_text().split()]
+                pids = [int(word) for word in (task / "children").read_text().split()]
                 waiting += pids
                 yield from pids
 
