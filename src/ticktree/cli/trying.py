@@ -156,10 +156,10 @@ class _Trying:
     tolerance: float  # how far a result may deviate, as a fraction of it
 
     def trial(
-        self, remedies: Sequence[Remedy], rules: tuple[str, ...], doing: str, patient: bool = False
+        self, remedies: tuple[Remedy, ...], rules: tuple[str, ...], doing: str, patient: bool = False
     ) -> Trial:
         """Measure remedies together in pairs of runs; if `patient`, in all pairs even if the first show no gain."""
-        trial = Trial(tuple(remedies), rules, 0, None, None, None, "inconclusive", Results("not comparable"))
+        trial = Trial(remedies, rules, 0, None, None, None, "inconclusive", Results("not comparable"))
         runs: tuple[list[Profile], list[Profile]] = ([], [])
         outputs: tuple[list[ProgramOutput], list[ProgramOutput]] = ([], [])
         folder = self.place / "+".join((*(each.name for each in remedies), *(["again"] if patient else [])))
@@ -180,7 +180,7 @@ class _Trying:
             except ValueError:
                 return replace(trial, failure=f"a run had no steady tick of {self.loop}")
             results = compare_results(*outputs, self.tolerance)
-            trial = Trial(tuple(remedies), rules, len(runs[0]), base_ns, new_ns, shift, verdict, results)
+            trial = Trial(remedies, rules, len(runs[0]), base_ns, new_ns, shift, verdict, results)
             if results.state == "changed" or (not patient and shift.estimate > -self.threshold):
                 break
         return trial
@@ -199,13 +199,13 @@ class _Trying:
 
 
 def _try_all(trying: _Trying, trials: Trials, chosen: Sequence[tuple[Remedy, tuple[str, ...]]]) -> Trials:
-    tried = [trying.trial([remedy], rules, remedy.word) for remedy, rules in chosen]
+    tried = [trying.trial((remedy,), rules, remedy.word) for remedy, rules in chosen]
     best = best_of(tried, 2)
     winner = both = None
     if best:
         winner = trying.trial(best[0].remedies, best[0].rules, f"{best[0].name} again", patient=True)
     if len(best) > 1:
-        pair = [remedy for each in best for remedy in each.remedies]
+        pair = best[0].remedies + best[1].remedies
         rules = tuple(dict.fromkeys(rule for each in best for rule in each.rules))
         both = trying.trial(pair, rules, " and ".join(remedy.name for remedy in pair), patient=True)
     return replace(trials, trials=tuple(tried), winner=winner, both=both)

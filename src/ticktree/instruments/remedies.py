@@ -300,8 +300,8 @@ def _keep_workers(data: ModuleType, applied: Applied, number: int = 0) -> None:
 
     @functools.wraps(initialize)
     def init(self: Any, dataset: Any, *args: Any, **kwargs: Any) -> None:
-        workers = args[4] if len(args) > 4 else kwargs.get("num_workers", 0)
-        if bool(workers) != bool(number) and not kwargs.get("persistent_workers") and len(args) < 5:
+        workers = kwargs.get("num_workers", 0)
+        if len(args) < 5 and bool(workers) != bool(number) and not kwargs.get("persistent_workers"):
             kwargs |= {"num_workers": workers or number, "persistent_workers": True}
             has_begun[self] = False
             applied()

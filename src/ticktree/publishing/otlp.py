@@ -33,7 +33,7 @@ class Outcome:
 
     trouble: str = ""  # why it was not taken
     is_passing: bool = False  # whether trying again soon may help
-    retry_after_s: float = 0.0  # when the collector wants the next request, where it says so
+    retry_after_s: float = 0.0  # when the collector wants the next request; 0 where it names no time
 
 
 class Client:
