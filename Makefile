@@ -13,8 +13,10 @@ BIN := $(VENV)/bin
 LOCKED := scripts/locked.py $(NEWEST)
 INSTALL := $(BIN)/python $(LOCKED) locks/venv.txt install
 TICKTREE := --no-build-isolation .
-# Most modules of what tests use are never imported: compiling them all takes longer than installing them.
+# Most modules of what tests use are never imported: compiling them all takes longer than installing them. Those that are
+# imported are compiled once, whatever the caller's shell says.
 UNCOMPILED := --no-compile
+unexport PYTHONDONTWRITEBYTECODE
 TEST := $(addprefix --group ,test readers viewers browser network cluster learning notebook wheel)
 TORCH := --constraint constraints.txt
 PEERS := benchmarks/requirements-peers.txt
@@ -147,12 +149,12 @@ $(VENV)-$(1)/.made: locks/venv-$(1).txt
 	@touch $$@
 
 $(VENV)-$(1)/.$(1): $(VENV)-$(1)/.made $(wildcard workloads/$(1)/*.sh workloads/$(1)/*.txt) $(SOURCES) constraints.txt
-	$(VENV)-$(1)/bin/python $(LOCKED) locks/venv-$(1).txt install $(TICKTREE) --group test
-	$(VENV)-$(1)/bin/python $(LOCKED) locks/venv-$(1).txt run workloads/$(1)/install.sh $(VENV)-$(1)/bin/python
+	$(VENV)-$(1)/bin/python $(LOCKED) locks/venv-$(1).txt install $(UNCOMPILED) $(TICKTREE) --group test
+	PIP_COMPILE=no $(VENV)-$(1)/bin/python $(LOCKED) locks/venv-$(1).txt run workloads/$(1)/install.sh $(VENV)-$(1)/bin/python
 	@touch $$@
 
 test-apart-$(1): $(VENV)-$(1)/.$(1)
-	$(VENV)-$(1)/bin/python -m pytest tests/workloads/$(1) $(ALSO_$(1))
+	$(VENV)-$(1)/bin/python -m pytest $(SIDE_BY_SIDE) tests/workloads/$(1) $(ALSO_$(1))
 endef
 $(foreach workload,$(APART),$(eval $(call apart,$(workload))))
 

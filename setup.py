@@ -31,6 +31,7 @@ class BuildWithPth(build_py):
 headers = [str(path) for ending in ("h", "pxi", "pxd") for path in NATIVE.rglob(f"*.{ending}")]
 compile_args = [
     "-std=gnu11",
+    "-g0",  # Cython's C is long: to note what a debugger needs takes a third of the build
     "-fvisibility=hidden",
     "-Wall",
     "-Wno-unused-function",

@@ -4,6 +4,7 @@ import re
 
 import pytest
 
+from support.thorough import thorough
 from support.workloads.rgb_convlstm import run_script
 
 SOLVED = re.compile(r"solved (\d+) of (\d+)")
@@ -20,6 +21,7 @@ LEARNING = (
 LEARNED_SHARE = 0.55
 
 
+@thorough
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
 def test_it_learns_to_send_a_robot_to_the_target(tmp_path):
