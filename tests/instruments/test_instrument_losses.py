@@ -234,6 +234,10 @@ def test_the_tested_versions_are_those_of_the_locks():
             continue
         first, last = oldest.get(name) or apart[name], newest.get(name) or apart[name]
         major, minor = re.match(r"(\d+)\.(\d+)", last).groups()
-        assert made.tested == f">={first},<{major}.{int(minor) + 1}", name
+        if name == "torch":  # CI has one build; the tests passed with older and newer ones, too
+            assert is_tested(first, made.tested)
+            assert is_tested(last, made.tested)
+        else:
+            assert made.tested == f">={first},<{major}.{int(minor) + 1}", name
         checked.add(name)
     assert checked >= {"stable-baselines3", "gymnasium", "lightning", "torchrl", "ray", "torch"}

@@ -25,6 +25,8 @@ _IMMUTABLE = 1 << 8  # Py_TPFLAGS_IMMUTABLETYPE
 _CO_SUSPENDED = 0x20 | 0x80 | 0x200
 # On a wrapper: its own identity, because wrapping it again copies its attributes, and the original method.
 _ORIGINAL = "_ticktree_original"
+# On a Python function that has a wrapper's place: its own identity, and the wrapper.
+_WRAPPER = "_ticktree_wrapper"
 
 
 class Patches:
@@ -167,7 +169,8 @@ class Patches:
 
         def undo() -> None:
             # Another may have wrapped it again meanwhile; theirs then stays.
-            if vars(owner).get(name) is not ours:
+            there = vars(owner).get(name)
+            if there is not ours and _kept(there, _WRAPPER) is not ours:
                 return
             if original is _ABSENT:
                 delattr(owner, name)
@@ -279,10 +282,24 @@ def _standing_for(function: Any, made: Any) -> Any:
     return update_wrapper(made, function)
 
 
+def put_function(owner: Any, name: str, function: Any) -> None:
+    """Put a Python function that calls a wrapper of ours in its place; what puts the original back still does."""
+    wrapper = vars(owner)[name]
+    update_wrapper(function, wrapper)
+    setattr(function, _WRAPPER, (id(function), wrapper))
+    setattr(function, _ORIGINAL, (id(function), _original_of(wrapper)))
+    setattr(owner, name, function)
+
+
 def _original_of(method: Any) -> Any:
     """What a class had before we wrapped it; None where it was not us."""
-    identity, original = getattr(method, "__dict__", {}).get(_ORIGINAL, (0, None))
-    return original if identity == id(method) else None
+    return _kept(method, _ORIGINAL)
+
+
+def _kept(function: Any, key: str) -> Any:
+    """What we noted on a function under `key`; None where it is a copy of another's attributes, or nothing."""
+    identity, noted = getattr(function, "__dict__", {}).get(key, (0, None))
+    return noted if identity == id(function) else None
 
 
 def _resolved(owner: Any, path: str) -> tuple[Any, str]:

@@ -7,17 +7,29 @@ or break the graph. Time is booked where it is known: in the section that calls 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from types import MethodType, ModuleType
 from typing import Any
 
-from ticktree.instruments.patches import Patches
+from ticktree.instruments import losses
+from ticktree.instruments.patches import Patches, put_function
 from ticktree.instruments.targets import Instrument
-from ticktree.recorder import OWN, Opening, Recorder, Section, TimedFunction
+from ticktree.recorder import (
+    OWN,
+    Opening,
+    OutermostBuiltin,
+    Recorder,
+    Section,
+    TimedFunction,
+    drop_own_frames,
+)
 
-# The versions of torch that CI runs; what needs its private functions is refused on others.
-TESTED = ">=2.13.0,<2.14"
+# CI runs 2.13; with 2.12.1 and 2.14.1, of which there are no small builds, the tests passed once. What needs torch's
+# private functions is refused on others.
+TESTED = ">=2.12.0,<2.15"
 # `Module.compile` calls it too.
 COMPILER_IS_USED_BY = "torch:compile"
 
@@ -28,6 +40,9 @@ _OURS = f"{Path(__file__).parents[1]}/"
 def leave_no_trace() -> None:
     """From now on, hide sections and wrapped functions from the compiler."""
     _COMPILER.install(OWN)
+    if not losses.is_tested(losses.version_of("torch"), TESTED):
+        with losses.installing("torch", "torch"):
+            Patches().watch("torch._dynamo", _show)
 
 
 class _Nothing:
@@ -148,7 +163,82 @@ def wrap_rules(patches: Patches, rules: ModuleType, _recorder: Recorder) -> None
     patches.wrap(rules, "check_file", make_file)
 
 
-# Of other versions of the compiler nothing is known: they break the graph at a section, and say so.
+def _show(patches: Patches, dynamo: ModuleType) -> None:
+    """Of a compiler that is not known, puts Python functions in the place of ours, which it cannot read.
+
+    It would call a method that is wrapped without its object, and refuse the public functions and torch's. That is
+    done where something is given to the compiler, and when a compilation begins: there may be more by then.
+    """
+    is_compiling = sys.modules["torch"].compiler.is_compiling
+
+    def show(*_: object) -> None:
+        modules = [module for module in list(sys.modules.values()) if issubclass(type(module), ModuleType)]
+        for owner in [*_classes(), *modules]:
+            for name, ours in list(vars(owner).items()):
+                compiled = _as_compiled(ours)
+                if compiled is not None:
+                    with suppress(Exception):  # a class may refuse to be changed
+                        put_function(owner, name, _either(is_compiling, compiled, ours))
+
+    def make_optimize(optimize: Callable[..., Any]) -> Callable[..., Any]:
+        def optimize_shown(*args: Any, **kwargs: Any) -> Any:
+            show()
+            return optimize(*args, **kwargs)
+
+        return optimize_shown
+
+    def make_reset(forget_callbacks: Callable[[], None]) -> Callable[[], None]:
+        def reset() -> None:
+            forget_callbacks()
+            dynamo.on_compile_start(show)
+
+        return reset
+
+    # `torch.compile` calls it, also where that imports the compiler.
+    patches.wrap(dynamo, "optimize", make_optimize)
+    patches.wrap(dynamo, "reset", make_reset)
+    dynamo.on_compile_start(show)
+
+
+def _classes() -> Iterator[type]:
+    found, seen = [object], {object}
+    for each in found:  # the list grows while it is walked
+        yield each
+        below = set(type.__subclasses__(each)) - seen
+        seen |= below
+        found += below
+
+
+def _as_compiled(ours: Any) -> Callable[..., Any] | None:
+    """Return what a compiler is to see of something of ours; None of anything else."""
+    kind = type(ours)  # to ask anything else of an object, `isinstance` too, may run the program's code
+    if issubclass(kind, _WRAPPERS) and not issubclass(kind, OutermostBuiltin):
+        function: Callable[..., Any] = ours
+        while isinstance(function, _WRAPPERS):
+            function = function._function
+        return function
+    if kind in _KINDS and isinstance(ours.__self__, Recorder):
+        return _INSTEAD.get(ours.__name__)
+    return None
+
+
+def _either(
+    is_compiling: Callable[[], bool], compiled: Callable[..., Any], ours: Callable[..., Any]
+) -> Callable[..., Any]:
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if is_compiling():
+            return compiled(*args, **kwargs)
+        try:
+            return ours(*args, **kwargs)
+        except BaseException:
+            del args, kwargs
+            drop_own_frames()
+            raise
+
+    return call
+
+
+# Of other versions of the compiler nothing is known: see `_show`.
 _COMPILER = Instrument(
     "torch",
     tested=TESTED,
