@@ -221,6 +221,7 @@ def test_every_link_of_a_page_leads_to_a_file_and_a_heading_that_are_there(page:
     assert not broken
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("block", PROGRAMS, ids=lambda block: block.name)
 def test_every_program_of_the_docs_runs_and_prints_what_they_say(block: Block, tmp_path: Path) -> None:
     if not is_program(block):

@@ -73,6 +73,7 @@ def mlflow(tmp_path, monkeypatch):
     library.set_tracking_uri(before)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", [control, hostile])
 def test_mlflow_has_every_number_whether_by_its_module_or_its_client(mlflow, make):
     expected = trackers.metrics(make())

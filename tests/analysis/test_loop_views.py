@@ -289,6 +289,7 @@ def test_of_nothing_there_is_nothing():
     assert Context(Profile.empty()).loops == []
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(profiles())
 def test_own_times_waits_and_what_ticktree_cost_are_the_tick_to_the_last(profile):

@@ -19,6 +19,7 @@ def calls_of(root):
     return waiting[1:]
 
 
+@pytest.mark.slow
 @settings(max_examples=50)
 @given(profiles())
 def test_parts_rows_and_calls_are_all_of_the_time_to_the_nanosecond(profile):

@@ -5,12 +5,20 @@ from __future__ import annotations
 import os
 import shutil
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import pytest
 
 from ticktree.outputs import OUTPUTS
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
+
+
+def pytest_collection_modifyitems(items):
+    """Tests in a browser are slow ones."""
+    for item in items:
+        if item.path.parent == Path(__file__).parent:
+            item.add_marker(pytest.mark.slow)
 
 
 # Not for the session: while playwright runs, its event loop is this thread's, and other tests have their own.

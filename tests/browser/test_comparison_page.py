@@ -164,7 +164,6 @@ def test_a_phone_shows_it_without_scrolling_sideways(scheme, open_page):
     assert page.locator(".forest .line .interval").first.is_visible()
 
 
-@pytest.mark.slow
 def test_of_ten_thousand_sections_only_those_on_the_screen_are_drawn(open_page):
     runs = [of(*(node(f"section {at}", [MS + at + seed]) for at in range(10_000))) for seed in (1, 2)]
     page = open_page(rendered(runs[:1], runs[1:])).page

@@ -38,7 +38,6 @@ def boxes(page, selector):
     return [each.bounding_box() for each in page.locator(selector).all()]
 
 
-@pytest.mark.slow
 def test_every_run_is_a_mark_at_its_height_and_every_level_a_line(open_page):
     page = open_page(rendered(slowed())).page
     marks = boxes(page, "svg .run")

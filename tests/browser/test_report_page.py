@@ -43,7 +43,6 @@ def test_a_report_opens_without_a_request_or_a_complaint(make, scheme, open_repo
     assert report.page.evaluate("document.documentElement.dataset.theme") == scheme
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("make", [training, control, robot])
 @pytest.mark.parametrize("phase", ["steady", "warmup", "all"])
 def test_every_line_of_the_ledger_says_what_the_other_views_say(make, phase, open_report):
@@ -403,7 +402,6 @@ def test_the_theme_can_be_chosen(open_report):
     assert page.evaluate(paper) != light
 
 
-@pytest.mark.slow
 def test_on_paper_there_are_all_lines_and_no_buttons(open_report):
     page = open_report(of(*(node(f"section {at}", [MS + at]) for at in range(900))), scheme="dark").page
     assert page.locator(".line").count() < 300

@@ -34,7 +34,6 @@ def page(open_report):
     return page
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("what", "act"),
     [
@@ -58,7 +57,6 @@ def test_ten_thousand_nodes_are_at_hand(page, what, act, capsys):
     assert page.locator(".line").count() < 300
 
 
-@pytest.mark.slow
 def test_only_the_lines_on_the_screen_are_drawn_and_they_are_the_right_ones(page):
     assert int(page.get_by_role("treegrid").get_attribute("aria-rowcount")) > NODES
     page.evaluate("document.querySelector('.lines').scrollIntoView(); scrollBy(0, 28 * 5000)")

@@ -134,7 +134,6 @@ def test_the_axis_tells_the_number_and_the_lateness_of_a_missed_tick(open_report
     assert "missed" not in said
 
 
-@pytest.mark.slow
 def test_a_tick_that_slept_too_long_was_not_missed(open_report, run):
     page = opened(open_report, run)
     page.locator("canvas.timeline").focus()
@@ -250,7 +249,6 @@ def test_two_calls_are_the_ends_of_a_selected_time_by_keys_and_by_touch(open_rep
     page.locator(".details").wait_for(state="detached")
 
 
-@pytest.mark.slow
 def test_a_million_calls_are_selected_and_moved_by_the_minimap(open_report, capsys):
     recorder = ticktree.Recorder(virtual_clock=True, timeline=1_000_000)
     for tick in recorder.loop("control", range(1_000_000 // 5), hz=100, warmup=0):

@@ -110,7 +110,6 @@ def test_a_search_leaves_their_colour_to_the_calls_found_and_goes_from_one_to_th
     assert said(page) != first
 
 
-@pytest.mark.slow
 def test_what_was_overwritten_is_said(open_report):
     profile, timeline = crowd(60)
     page = opened(open_report, profile, replace(timeline, overwritten=12_345))
@@ -153,7 +152,6 @@ def test_a_phone_shows_it_without_scrolling_sideways(scheme, open_report):
     assert page.locator("canvas.timeline").evaluate(INK) > 0.1
 
 
-@pytest.mark.slow
 def test_a_million_calls_are_at_hand(open_report, capsys):
     profile, timeline = crowd(1_000_000)
     began = time.perf_counter()

@@ -120,6 +120,7 @@ def test_categories_of_what_has_none_are_told(recorded: CommandLine) -> None:
     assert done.stderr.startswith("The newest run is not a Chrome trace")
 
 
+@pytest.mark.slow
 def test_runs_may_be_named_by_a_pattern_though_their_history_lies_beside_them(here: CommandLine) -> None:
     here.write("train.py")
     for _ in range(2):
@@ -200,6 +201,7 @@ def test_ctrl_c_during_a_report_ends_it_without_a_traceback(recorded: CommandLin
     assert "ticktree" not in said
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="-i is GNU's")
 def test_an_empty_environment_is_enough(recorded: CommandLine) -> None:
     for words in (["report"], ["run", "--quiet", "train.py"], ["list"]):

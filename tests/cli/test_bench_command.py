@@ -36,6 +36,7 @@ def test_two_programs_run_in_turn_until_they_are_told_apart(here):
     assert f"{runs[0]} pairs kept in" in done.stderr
 
 
+@pytest.mark.slow
 def test_a_program_that_fails_ends_it_with_one_line(here):
     here.write("fails.py", "print('what went wrong'); raise SystemExit(3)")
     done = here.ticktree("bench", "fails.py", "fails.py", "--pairs", "2")
@@ -44,6 +45,7 @@ def test_a_program_that_fails_ends_it_with_one_line(here):
     assert "what went wrong" in log.read_text()
 
 
+@pytest.mark.slow
 def test_what_is_no_command_is_refused(here):
     assert_one_clear_line(here.ticktree("bench", "'", "x.py"), "is not a command")
     assert_one_clear_line(here.ticktree("bench", "python", "x.py"), "ticktree run SCRIPT")

@@ -100,6 +100,7 @@ def test_a_number_that_was_not_measured_is_an_error_and_not_a_pass(profiles):
     assert "memory was not sampled" in done.stdout
 
 
+@pytest.mark.slow
 def test_a_baseline_is_found_beside_the_file_that_names_it(profiles):
     profiles.write("pyproject.toml", '[tool.ticktree.budgets]\nbaseline = "base.json"\n')
     (profiles.directory / "below").mkdir()
@@ -117,6 +118,7 @@ def test_a_baseline_is_found_beside_the_file_that_names_it(profiles):
     assert "inference slower" in profiles.ticktree("check", "again.json", "--all").stdout
 
 
+@pytest.mark.slow
 def test_how_much_slower_is_too_much_may_be_said(profiles):
     words = ("check", "slow.json", "--baseline", "base.json", "--slower")
     assert profiles.ticktree(*words, "90").returncode == 0
@@ -133,6 +135,7 @@ def test_what_cannot_be_told_fails_only_where_it_is_asked_to(profiles):
     assert profiles.ticktree(*words, "--fail-on", "inconclusive").returncode == 1
 
 
+@pytest.mark.slow
 def test_a_baseline_of_another_machine_is_refused_unless_it_is_allowed(profiles):
     base = profiles.directory / "base.json"
     profile = json.loads(base.read_text())
@@ -165,6 +168,7 @@ def test_markdown_is_a_table_that_no_name_breaks_with_the_held_ones_folded(profi
     assert "@you" not in done.stdout  # whoever bears that name would be told of every pull request
 
 
+@pytest.mark.slow
 def test_the_summary_of_a_step_gets_the_markdown(profiles):
     summary = profiles.write("summary.md", "before\n")
     words = ("check", "base.json", "--budget", "control mean <= 5 ms", "--github")

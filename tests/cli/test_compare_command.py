@@ -41,6 +41,7 @@ def profiles(here, _saved):
     return here
 
 
+@pytest.mark.slow
 def test_it_says_what_is_slower_and_what_cannot_be_told(profiles):
     done = profiles.ticktree("compare", "base.json", "new.json", "--all")
     assert done.returncode == 0, done.stderr
@@ -60,6 +61,7 @@ def test_loops_stand_side_by_side_with_mean_extremes_and_throughput_whatever_the
     ]
 
 
+@pytest.mark.slow
 def test_what_was_worked_on_is_shown_as_a_rate_of_both_sides(profiles):
     done = profiles.ticktree("compare", "base.json", "new.json", "--all")
     assert re.search(
@@ -116,6 +118,7 @@ def test_a_directory_of_runs_is_repeats(here):
     assert document["entries"][0]["base"] == {**document["entries"][0]["base"], "count": 10, "units": 2}
 
 
+@pytest.mark.slow
 def test_unlike_machines_are_not_compared_unless_asked_for(profiles):
     new = profiles.directory / "new.json"
     profile = json.loads(new.read_text())
@@ -135,6 +138,7 @@ def test_unlike_machines_are_not_compared_unless_asked_for(profiles):
     assert "version.torch" in allowed.stdout
 
 
+@pytest.mark.slow
 def test_nothing_on_one_side_is_an_error(profiles):
     profiles.write(
         "empty.py", "import ticktree; open('empty.json', 'w').write(ticktree.snapshot().to_json())"

@@ -31,6 +31,7 @@ def judged(here: CommandLine) -> dict:
     return json.loads(done.stdout)
 
 
+@pytest.mark.slow
 def test_a_project_may_have_categories_and_thresholds_of_its_own(trained: CommandLine) -> None:
     assert {each["rule"] for each in judged(trained)["findings"]} == {"critical"}
     configured(

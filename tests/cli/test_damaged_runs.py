@@ -81,6 +81,7 @@ def test_a_bomb_is_one_clear_line_at_a_bounded_memory(recorded):
         assert_one_clear_line(done, "json.gz: a compressed file of more than 1 GiB")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["pipe", "zero"])
 def test_what_is_no_file_is_refused_at_once(recorded, name):
     os.mkfifo(recorded.directory / "pipe")

@@ -26,6 +26,7 @@ def test_a_run_is_written_as_a_timers_file(recorded: CommandLine) -> None:
     assert tree["metadata"]["command_line_arguments"] == "train.py"
 
 
+@pytest.mark.slow
 def test_a_timers_file_is_reported_as_a_run_is(recorded: CommandLine) -> None:
     recorded.ticktree("export", "--to", "mlagents", "-o", "some_timers.json")
     done = recorded.ticktree("report", "--all", "some_timers.json")
@@ -100,6 +101,7 @@ def test_json_is_the_profile(recorded: CommandLine) -> None:
     assert ticktree.Profile.from_json(done.stdout) == ticktree.load(run)
 
 
+@pytest.mark.slow
 def test_a_file_that_is_there_is_replaced_whole_or_not_at_all(recorded: CommandLine) -> None:
     path = recorded.directory / "timers.json"
     path.write_text("old")
@@ -111,6 +113,7 @@ def test_a_file_that_is_there_is_replaced_whole_or_not_at_all(recorded: CommandL
     assert json.loads(path.read_text())["count"] == 1
 
 
+@pytest.mark.slow
 def test_what_is_asked_for_wrongly_is_one_clear_line(recorded: CommandLine) -> None:
     assert_one_clear_line(recorded.ticktree("export"), "--to", "mlagents")
     assert_one_clear_line(recorded.ticktree("export", "--to", "excel"), "excel", "mlagents")

@@ -84,6 +84,7 @@ def test_a_program_that_never_heard_of_ticktree_has_its_call_tree(here: CommandL
     assert loop["ticks"] == 20
 
 
+@pytest.mark.slow
 def test_the_depth_and_c_functions_are_as_asked_for(here: CommandLine) -> None:
     written(here)
     here.ticktree(
@@ -95,6 +96,7 @@ def test_the_depth_and_c_functions_are_as_asked_for(here: CommandLine) -> None:
     assert below == [{"sorted([action, 1.0]) | sorted @ L7": (20, {})}] * 2
 
 
+@pytest.mark.slow
 def test_first_calls_are_set_aside_as_asked(here: CommandLine) -> None:
     written(here)
     here.ticktree("run", "--no-instrument", "--focus", "Driver.step", "--warmup", "7", "drive.py")
@@ -102,6 +104,7 @@ def test_first_calls_are_set_aside_as_asked(here: CommandLine) -> None:
     assert (loop["ticks"], loop["warmup_ticks"]) == (20, 7)
 
 
+@pytest.mark.slow
 def test_markdown_has_the_tree_as_a_lab_book_keeps_it(here: CommandLine) -> None:
     written(here)
     here.ticktree("run", "--no-instrument", "--focus", "Driver.step", "drive.py")
@@ -115,6 +118,7 @@ def test_markdown_has_the_tree_as_a_lab_book_keeps_it(here: CommandLine) -> None
     assert [line for line in lines if line.startswith("  - [self] (")]
 
 
+@pytest.mark.slow
 def test_children_look_too_whatever_their_environment(here: CommandLine) -> None:
     written(here)
     here.write("parent.py", PARENT)
@@ -163,6 +167,7 @@ def test_a_report_of_nothing_says_what_was_never_called(here: CommandLine) -> No
     )
 
 
+@pytest.mark.slow
 def test_the_doctor_says_what_was_never_called(here: CommandLine) -> None:
     written(here)
     here.ticktree("run", "--quiet", "--focus", "Driver.step", "--focus", "Driver.stop", "drive.py")

@@ -98,6 +98,7 @@ def test_it_names_the_commit_that_made_it_slower_and_by_how_much(slowed):
     assert "train/update" not in done.stdout
 
 
+@pytest.mark.slow
 def test_one_section_is_drawn_over_the_runs(slowed):
     done = slowed.ticktree("history", "--node", "train/sample", "--width", "80")
     assert done.returncode == 0, done.stderr
@@ -107,6 +108,7 @@ def test_one_section_is_drawn_over_the_runs(slowed):
     assert max(map(len, picture.splitlines())) <= 80
 
 
+@pytest.mark.slow
 def test_it_can_fail_on_a_regression_and_accept_it(slowed):
     failed = slowed.ticktree("history", "--fail-on", "regression")
     assert failed.returncode == 1
@@ -191,6 +193,7 @@ def test_it_is_drawn_as_a_picture_too(slowed, form, begins):
     assert (slowed.directory / f"h.{form}").read_bytes().startswith(begins)
 
 
+@pytest.mark.slow
 def test_a_run_is_remembered_at_its_end_unless_that_is_not_wished(here):
     here.write("program.py")
     assert here.ticktree("run", "--quiet", "--no-history", "program.py").returncode == 0

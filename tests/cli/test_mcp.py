@@ -65,6 +65,7 @@ def ask(tmp_path):
     return ask
 
 
+@pytest.mark.slow
 def test_the_tools_are_listed_and_each_says_what_it_gives(ask):
     listed, _ = ask()
     assert set(listed) == NAMES
@@ -114,6 +115,7 @@ def test_answers_are_bounded_and_say_what_is_left_out(ask):
     assert len(top["rows"]) + top["left_out"] == 401
 
 
+@pytest.mark.slow
 def test_mistakes_are_answers_with_the_reason_and_the_server_goes_on(ask):
     _, answers = ask(
         ("report", {"run": "missing"}),

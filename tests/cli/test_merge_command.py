@@ -45,6 +45,7 @@ def merged(here, *words):
     return profile
 
 
+@pytest.mark.slow
 def test_the_runs_of_a_job_become_one_run_whose_sums_are_theirs(job):
     runs = [Profile.from_json((run / "profile.json").read_text()) for run in job.runs()]
     whole = merged(job, *map(str, job.runs()))
@@ -54,6 +55,7 @@ def test_the_runs_of_a_job_become_one_run_whose_sums_are_theirs(job):
     assert set(whole.root.at("train").per_run) == {writer.run for writer in whole.writers.values()}
 
 
+@pytest.mark.slow
 def test_a_directory_of_runs_and_a_quoted_pattern_mean_the_same_runs(job):
     by_name = merged(job, *(str(run) for run in job.runs()))
     assert merged(job, "ticktree-runs").root.count == by_name.root.count
@@ -61,6 +63,7 @@ def test_a_directory_of_runs_and_a_quoted_pattern_mean_the_same_runs(job):
     assert merged(job, "ticktree-runs/**/*.json").root.at("train").count == 8
 
 
+@pytest.mark.slow
 def test_processes_of_two_machines_with_one_number_and_start_are_two(job):
     first, second = job.runs()
     text = (first / "profile.json").read_text()
@@ -77,6 +80,7 @@ def test_processes_of_two_machines_with_one_number_and_start_are_two(job):
     assert (sorted(numbers), sorted(hosts)) == (["0", "1"], ["node-a", "node-b"])
 
 
+@pytest.mark.slow
 def test_a_run_that_is_there_twice_is_not_counted_twice(job):
     merged(job, str(job.runs()[0]))
     before = (job.directory / "job.json").read_bytes()
@@ -85,6 +89,7 @@ def test_a_run_that_is_there_twice_is_not_counted_twice(job):
     assert (job.directory / "job.json").read_bytes() == before
 
 
+@pytest.mark.slow
 def test_what_was_merged_merges_with_the_rest(job):
     first, second = job.runs()
     merged(job, str(first))
@@ -92,6 +97,7 @@ def test_what_was_merged_merges_with_the_rest(job):
     assert merged(job, "first.json", str(second)).root.at("train").count == 8
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", ["{", "[]", '{"schema": "of somebody else"}', ""], ids=str)
 def test_a_file_that_is_no_profile_is_one_clear_error_and_nothing_is_written(job, text):
     (job.directory / "bad.json").write_text(text)
@@ -100,6 +106,7 @@ def test_a_file_that_is_no_profile_is_one_clear_error_and_nothing_is_written(job
     assert not (job.directory / "job.json").exists()
 
 
+@pytest.mark.slow
 def test_with_skip_the_rest_is_merged_and_what_is_not_is_counted(job):
     (job.directory / "bad.json").write_text("{")
     whole = merged(job, "ticktree-runs", "bad.json", "missing", "--skip")
@@ -107,10 +114,12 @@ def test_with_skip_the_rest_is_merged_and_what_is_not_is_counted(job):
     assert whole.root.at("train").count == 8
 
 
+@pytest.mark.slow
 def test_where_nothing_can_be_read_skip_does_not_help(job):
     assert_one_clear_line(job.ticktree("merge", "missing", "--skip", "-o", "job.json"), "missing")
 
 
+@pytest.mark.slow
 def test_runs_of_different_programs_are_refused_unless_they_are_allowed(job):
     job.write("evaluate.py", PROGRAM)
     assert job.ticktree("run", "--quiet", "evaluate.py").returncode == 0
@@ -118,16 +127,19 @@ def test_runs_of_different_programs_are_refused_unless_they_are_allowed(job):
     assert merged(job, "ticktree-runs", "--allow-different").root.at("train").count == 12
 
 
+@pytest.mark.slow
 def test_a_pattern_without_a_match_is_said(job):
     assert_one_clear_line(job.ticktree("merge", "elsewhere/**/*.json"), "elsewhere/**/*.json")
 
 
+@pytest.mark.slow
 def test_without_writers_only_sums_are_left(job):
     whole = merged(job, "ticktree-runs", "--no-writers")
     assert not whole.writers
     assert whole.root.at("train").count == 8
 
 
+@pytest.mark.slow
 def test_without_a_file_the_tree_is_printed(job):
     done = job.ticktree("merge", "ticktree-runs")
     assert done.returncode == 0

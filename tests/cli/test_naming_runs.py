@@ -169,6 +169,7 @@ def test_an_option_of_ours_after_the_script_is_hinted_at_where_the_program_does_
     )
 
 
+@pytest.mark.slow
 def test_an_option_of_ours_that_the_program_knows_is_not_hinted_at(here: CommandLine) -> None:
     here.write("knows.py", KNOWS + "import ticktree\nwith ticktree.section('a'): pass")
     assert "went to the program" not in here.ticktree("run", "knows.py", "--focus", "main").stderr
@@ -177,6 +178,7 @@ def test_an_option_of_ours_that_the_program_knows_is_not_hinted_at(here: Command
     assert "went to the program" not in here.ticktree("run", "refuses.py", "--unknown").stderr
 
 
+@pytest.mark.slow
 def test_a_run_with_nothing_in_it_has_no_findings_and_says_what_to_do(here: CommandLine) -> None:
     here.write("plain.py", "def helper(): pass\ndef main(): pass\nmain()")
     done = here.ticktree("run", "plain.py")
@@ -211,6 +213,7 @@ def test_it_says_nothing_where_it_was_asked_to_be_quiet(here: CommandLine, sourc
     assert (done.returncode, done.stderr, len(here.runs())) == (0, "", 1)
 
 
+@pytest.mark.slow
 def test_neither_children_nor_a_program_under_ticktree_run_say_it(here: CommandLine) -> None:
     children = """
 import multiprocessing, os, subprocess, sys
@@ -323,6 +326,7 @@ def test_merged_runs_are_counted_as_runs(here: CommandLine) -> None:
     assert here.ticktree("merge", "-1", "-o", "y.json").stderr.startswith("1 run in y.json")
 
 
+@pytest.mark.slow
 def test_profiles_of_several_recorders_of_one_process_merge(here: CommandLine) -> None:
     here.write(
         "several.py",

@@ -38,6 +38,7 @@ def test_a_program_that_recorded_by_itself_and_died_is_finished_by_the_next_comm
     assert ticktree.load(here.runs()[0]).root.at("x").count == 1
 
 
+@pytest.mark.slow
 def test_the_doctor_looks_at_everything(here: CommandLine) -> None:
     done = here.ticktree("doctor", "-v")
     assert (done.returncode, done.stderr) == (0, "")
@@ -62,6 +63,7 @@ def test_the_doctor_looks_at_everything(here: CommandLine) -> None:
     assert here.memory() == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("program", "says"),
     [
@@ -89,6 +91,7 @@ def test_the_doctor_shows_what_is_wrong_and_the_rest_on_demand(here: CommandLine
     assert "\nrun " not in here.ticktree("doctor").stdout
 
 
+@pytest.mark.slow
 def test_the_doctor_finds_out_that_ticktree_is_off(here: CommandLine) -> None:
     here.env["TICKTREE_OFF"] = "1"
     out = here.ticktree("doctor").stdout
@@ -97,6 +100,7 @@ def test_the_doctor_finds_out_that_ticktree_is_off(here: CommandLine) -> None:
     assert "TICKTREE_OFF is set" in out
 
 
+@pytest.mark.slow
 def test_the_doctor_finds_out_that_there_is_no_place_for_memory_files(here: CommandLine) -> None:
     here.env["TICKTREE_MEMORY_DIR"] = "/proc/no/such/place"
     out = here.ticktree("doctor").stdout

@@ -58,6 +58,7 @@ def test_a_query_of_the_newest_run_is_answered_as_a_table(kept):
     ]
 
 
+@pytest.mark.slow
 def test_a_run_and_its_dataset_give_the_same_answers(kept):
     sql = (
         "select process, path, count(*) as calls, sum(duration_ns) as ns from calls group by all order by all"
@@ -69,6 +70,7 @@ def test_a_run_and_its_dataset_give_the_same_answers(kept):
     assert [row["calls"] for row in json.loads(answers[0])] == [20, 20]
 
 
+@pytest.mark.slow
 def test_csv_and_markdown_hold_hostile_names(kept):
     sql = "select name, count, null as nothing from nodes where name like 'a%'"
     table = kept.ticktree("query", "dataset", sql, "--format", "csv").stdout
@@ -78,6 +80,7 @@ def test_csv_and_markdown_hold_hostile_names(kept):
     assert (kept.directory / "answer.md").read_text().splitlines()[-1] == r"| a\|b | 20 | - |"
 
 
+@pytest.mark.slow
 def test_a_wrong_query_is_duckdbs_message_in_one_line(kept):
     assert_one_clear_line(
         kept.ticktree("query", "dataset", "select nothing from nodes"), "Binder Error", "nothing"
@@ -140,6 +143,7 @@ def test_a_query_reads_nothing_but_the_tables(database, kept, source):
         rows(database, f"select * from {source.format(folder=kept.directory)}")
 
 
+@pytest.mark.slow
 def test_a_dataset_does_not_go_into_a_directory_that_holds_anything(kept):
     again = kept.ticktree("export", "--to", "parquet", "--table", "all", "-o", "dataset")
     assert_one_clear_line(again, "dataset", "not empty")

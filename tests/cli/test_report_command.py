@@ -25,6 +25,7 @@ def test_the_newest_run_is_shown(recorded: CommandLine) -> None:
     assert "sample" not in done.stdout
 
 
+@pytest.mark.slow
 def test_a_run_is_named_by_its_directory_its_folder_or_its_profile(recorded: CommandLine) -> None:
     (run,) = recorded.runs()
     # The last lines name the run as it was named.
@@ -77,6 +78,7 @@ def test_the_format_asked_for_wins_over_the_files_name(recorded: CommandLine) ->
     json.loads((recorded.directory / "r.md").read_text())
 
 
+@pytest.mark.slow
 def test_a_file_that_was_there_is_replaced_and_a_device_is_not(recorded: CommandLine) -> None:
     (recorded.directory / "r.json").write_text("old")
     recorded.ticktree("report", "-o", "r.json")

@@ -66,6 +66,7 @@ def test_each_process_has_a_column_named_by_what_it_does(trained: CommandLine) -
     assert step.rstrip().endswith("60")  # calls, of all of them together
 
 
+@pytest.mark.slow
 def test_the_slow_one_is_what_is_worth_doing_and_whose_signals_ended_the_wait(trained: CommandLine) -> None:
     worth_doing = (trained.directory / "printed").read_text().partition("\nRecommendations\n")[2]
     assert re.search(r"^ \d  (?:\S+  .+  )?env worker 3 takes", worth_doing, re.MULTILINE)

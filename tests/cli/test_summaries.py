@@ -24,6 +24,7 @@ print("threads", threading.active_count(), len(__import__("os").listdir("/proc/s
 """
 
 
+@pytest.mark.slow
 def test_the_tree_is_printed_while_the_program_runs_and_the_program_gets_no_thread(here: CommandLine) -> None:
     here.write("train.py", LOOPS)
     plain = here.python("train.py", input="")

@@ -49,6 +49,7 @@ def test_without_a_timeline_an_export_is_refused_in_one_line_that_says_how_to_re
     assert not (recorded.directory / "trace").exists()
 
 
+@pytest.mark.slow
 def test_a_saved_profile_has_none(here: CommandLine) -> None:
     here.write("train.py", PROGRAM)
     here.ticktree("run", "--quiet", "--timeline", "train.py")
@@ -56,6 +57,7 @@ def test_a_saved_profile_has_none(here: CommandLine) -> None:
     assert_one_clear_line(here.ticktree("export", "saved.json", "--to", "chrome"), "no timeline")
 
 
+@pytest.mark.slow
 def test_a_run_with_a_timeline_is_exported_with_its_children(here: CommandLine) -> None:
     here.write("train.py", PROGRAM)
     done = here.ticktree("run", "--quiet", "--timeline", "train.py")

@@ -83,6 +83,7 @@ def plain(text: str) -> str:
     return re.sub(r"\x1b[()][A-Z0-9]|\x1b[=>78]", "", text)
 
 
+@pytest.mark.slow
 def test_it_shows_rates_while_the_program_runs_and_says_when_it_has_ended(here: CommandLine) -> None:
     here.write("loops.py", LOOPS)
     program = here.start("run", "--quiet", "loops.py")
@@ -102,6 +103,7 @@ def test_it_shows_rates_while_the_program_runs_and_says_when_it_has_ended(here: 
     assert "\x1b[?1049l" in top.seen  # the terminal is as it was
 
 
+@pytest.mark.slow
 def test_names_that_would_move_the_cursor_are_shown_as_what_they_are(here: CommandLine) -> None:
     here.write("script.py", "import ticktree\nwith ticktree.section('[red]\\x1b]0;evil\\x07'): pass")
     here.ticktree("run", "--quiet", "script.py")
@@ -129,6 +131,7 @@ def test_a_finished_run_and_a_saved_profile_are_shown_as_such(here: CommandLine)
         assert top.end() == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
 def test_whatever_ends_it_the_terminal_is_left_as_it_was(here: CommandLine, number: int) -> None:
     here.write("train.py")
@@ -140,6 +143,7 @@ def test_whatever_ends_it_the_terminal_is_left_as_it_was(here: CommandLine, numb
     assert "\x1b[?1049l" in top.seen
 
 
+@pytest.mark.slow
 def test_it_gives_way_to_everything_else_on_the_machine(here: CommandLine) -> None:
     here.write("train.py")
     here.ticktree("run", "--quiet", "train.py")
@@ -162,6 +166,7 @@ def test_without_textual_one_line_says_how_to_get_it(here: CommandLine) -> None:
     assert top.seen.strip() == "ticktree: top needs textual: python -m pip install 'ticktree[top]'"
 
 
+@pytest.mark.slow
 def test_what_cannot_be_watched_is_one_clear_line(here: CommandLine) -> None:
     here.write("bad.json", "[]")
     for words, said in (((), "no run"), (("missing",), "no such file"), (("bad.json",), "bad.json: profile")):

@@ -18,6 +18,7 @@ print("loss", 0.25, "reward", RESULT)
 """
 
 
+@pytest.mark.slow
 def test_a_run_whose_findings_have_no_remedy_is_answered_at_once(here):
     here.write("steady.py", "import ticktree\nfor _ in ticktree.loop('train', range(50)): sum(range(1000))")
     assert here.ticktree("run", "--quiet", "steady.py").returncode == 0

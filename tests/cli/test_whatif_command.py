@@ -134,6 +134,7 @@ def test_a_pipeline_gains_by_its_slowest_stage_alone_and_only_until_another_is(
         assert on["gain_percent"] == pytest.approx(60, abs=12)
 
 
+@pytest.mark.slow
 def test_a_loop_with_a_rate_is_delayed_only_if_that_is_said(here):
     here.write("control.py", CONTROLS)
     done = here.ticktree("whatif", "control.py")
@@ -159,6 +160,7 @@ print("done")
 """
 
 
+@pytest.mark.slow
 def test_missed_ticks_of_a_loop_with_a_rate_are_counted_without_a_delay(here):
     here.write("control.py", MISSES)
     done = here.ticktree("whatif", "--speedup", "50,99", "-o", "found.json", "control.py")
@@ -187,6 +189,7 @@ def test_its_runs_are_compared_with_none_and_not_remembered(here):
     assert "delayed by `ticktree whatif`" in here.ticktree("report", "last").stdout.replace("\n", " ")
 
 
+@pytest.mark.slow
 def test_what_cannot_be_asked_is_refused(here):
     here.write("train.py", SEQUENTIAL)
     for speedups in ("0", "101", "fast", ""):
@@ -196,6 +199,7 @@ def test_what_cannot_be_asked_is_refused(here):
     assert_one_clear_line(here.ticktree("whatif", "missing.py"), "missing.py")
 
 
+@pytest.mark.slow
 def test_a_section_that_was_not_recorded_is_named(here):
     here.write("train.py", SEQUENTIAL)
     done = here.ticktree("whatif", "--section", "upbate", "train.py")

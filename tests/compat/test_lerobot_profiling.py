@@ -149,6 +149,7 @@ print_profiling_summary()
 """
 
 
+@pytest.mark.slow
 def test_under_ticktree_run_it_records_without_being_enabled(tmp_path):
     script = tmp_path / "act.py"
     script.write_text(PROGRAM)

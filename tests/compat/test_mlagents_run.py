@@ -54,6 +54,7 @@ def trained(here, before=""):
     return profile, json.loads((here.directory / "run_timers.json").read_text())
 
 
+@pytest.mark.slow
 def test_a_run_and_the_timers_file_agree_and_workers_are_counted_once_in_each(here):
     profile, tree = trained(here)
     assert profile.root.at("advance").count == tree["children"]["advance"]["count"] == 3

@@ -448,6 +448,7 @@ def test_a_timer_is_seen_at_the_line_that_enters_it(virtual):
     assert site.function == "test_a_timer_is_seen_at_the_line_that_enters_it"
 
 
+@pytest.mark.slow
 def test_a_stack_that_nobody_has_any_more_is_freed():
     stack = timers.TimerStack()
     with timers.hierarchical_timer("x", timer_stack=stack):

@@ -89,6 +89,7 @@ def analyze(*arguments):
     return subprocess.run(command, capture_output=True, text=True, timeout=500)
 
 
+@pytest.mark.slow
 def test_the_analyzer_writes_text_charts_and_details_of_a_saved_report(profiler, tmp_path):
     pytest.importorskip("matplotlib")
     profiler.enable()

@@ -51,6 +51,7 @@ def cli(tmp_path):
     return CommandLine(tmp_path)
 
 
+@pytest.mark.slow
 def test_the_report_of_a_robot_has_its_rate_its_sleep_its_ages_and_its_empty_queue(cli):
     cli.write("robot.py", ROBOT)
     done = cli.ticktree("run", "robot.py")
@@ -66,6 +67,7 @@ def test_the_report_of_a_robot_has_its_rate_its_sleep_its_ages_and_its_empty_que
     assert "1 cut short" in report
 
 
+@pytest.mark.slow
 def test_the_profile_has_the_ages_as_a_node_that_covers_nothing(cli):
     cli.write("robot.py", ROBOT)
     cli.ticktree("run", "robot.py")
@@ -79,6 +81,7 @@ def test_the_profile_has_the_ages_as_a_node_that_covers_nothing(cli):
     assert [finding["rule"] for finding in report["findings"]].count("starved") == 1
 
 
+@pytest.mark.slow
 def test_ctrl_c_ends_a_loop_that_sleeps_for_long_and_its_run_is_kept(cli):
     cli.write("endless.py", ENDLESS)
     running = cli.start("run", "endless.py")

@@ -235,6 +235,7 @@ def test_another_user_who_makes_our_directory_first_stops_neither_run_nor_enable
     assert list((shared / "ticktree-0").iterdir()) == []
 
 
+@pytest.mark.slow
 @TWO_USERS
 def test_two_users_share_a_machine_and_see_nothing_of_each_other(shared, tmp_path):
     """Both record into one tmpfs; neither reads, folds, finishes or sweeps what is the other's."""

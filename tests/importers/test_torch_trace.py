@@ -51,6 +51,7 @@ def annotations(path):
     return [event for event in events if event.get("cat") == "user_annotation" and event["ph"] == "X"]
 
 
+@pytest.mark.slow
 def test_every_annotation_is_a_call_with_its_own_duration(trace):
     profile = load(trace)
     profile.check()

@@ -177,6 +177,7 @@ def test_a_renamed_class_is_one_line_of_the_run_and_all_else_is_as_without(recor
     assert profile.losses["modules_not_instrumented"] == 1
 
 
+@pytest.mark.slow
 def test_what_a_run_lacks_is_in_its_profile_and_doctor_lists_it(recorded, drifted, tmp_path):
     recorded(PROGRAM, status=3)
     (path,) = (tmp_path / "ticktree-runs").glob("*-program")

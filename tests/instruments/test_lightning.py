@@ -9,6 +9,7 @@ from types import ModuleType
 import pytest
 
 import ticktree
+from support.thorough import thorough
 from ticktree.instruments import lightning
 from ticktree.instruments.patches import Patches
 
@@ -130,7 +131,7 @@ def test_without_lightning_its_profiler_says_what_it_needs(monkeypatch):
 
 @needs_lightning
 @pytest.mark.slow
-@pytest.mark.parametrize("package", ["lightning", "pytorch_lightning"])
+@pytest.mark.parametrize("package", ["lightning", pytest.param("pytorch_lightning", marks=thorough)])
 def test_a_fit_is_recorded_and_comes_out_as_without(recorded, package):
     if find_spec(package) is None:
         pytest.skip(f"{package} is not installed")

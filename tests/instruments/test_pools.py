@@ -121,6 +121,7 @@ def test_each_task_of_a_process_executor_is_a_row(recorded, method):
     assert found == {"square": 10, "add": 1, "Env.step": 1, "marked": 1, "fails": 1}
 
 
+@pytest.mark.slow
 def test_each_batch_of_joblib_is_a_row_in_processes_and_threads(recorded):
     pytest.importorskip("joblib")
     found = counts(recorded(JOBLIB))

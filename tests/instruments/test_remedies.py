@@ -116,6 +116,7 @@ def test_what_is_alive_after_the_first_full_collection_is_set_aside(tmp_path: Pa
     assert run(tmp_path, source, "gc-freeze").strip() == "True"
 
 
+@pytest.mark.slow
 def test_vector_environments_are_made_in_the_process_itself(tmp_path: Path) -> None:
     pytest.importorskip("gymnasium")
     source = """

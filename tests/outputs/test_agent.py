@@ -70,6 +70,7 @@ def test_a_run_takes_at_most_2000_tokens_and_has_the_same_keys(make):
         assert len(text.splitlines()) == len(KEYS) + 2  # a line per key: for those who read a part of it
 
 
+@pytest.mark.slow
 @settings(max_examples=30)
 @given(profiles())
 def test_any_profile_takes_at_most_2000_tokens(profile):

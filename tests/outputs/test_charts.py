@@ -83,6 +83,7 @@ def test_a_png_is_a_picture_of_its_size_without_a_screen_and_without_warnings(ma
     assert "matplotlib.pyplot" not in sys.modules
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["png", "svg"])
 def test_what_the_user_has_set_changes_nothing_and_is_left_as_it_was(form):
     import matplotlib as mpl
@@ -93,6 +94,7 @@ def test_what_the_user_has_set_changes_nothing_and_is_left_as_it_was(form):
         assert mpl.rcParams["font.size"] == 20
 
 
+@pytest.mark.slow
 def test_hostile_names_are_letters_and_no_markup_and_no_formula():
     profile = hostile()
     assert all(word.isprintable() for word in words(profile))

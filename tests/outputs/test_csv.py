@@ -26,6 +26,7 @@ def rows(profile, table="nodes"):
     return list(csv.DictReader(StringIO(written(profile, table))))
 
 
+@pytest.mark.slow
 @settings(max_examples=20)
 @given(profiles())
 def test_a_row_a_node_with_its_numbers_as_they_are(profile):

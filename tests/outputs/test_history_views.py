@@ -135,6 +135,7 @@ def test_a_level_that_few_runs_have_reached_is_on_the_scale():
     assert not scale.is_beyond(9e6)
 
 
+@pytest.mark.slow
 def test_a_trend_in_a_few_characters_goes_up_where_the_values_do():
     assert spark(trend([1.0] * 5 + [2.0] * 5)) in ("▁▁▁▁▁█████", "▁▁▁▁▁▇▇▇▇▇")
     assert len(spark(trend([float(at + 1) for at in range(1000)]))) == 18

@@ -88,6 +88,7 @@ def test_a_profile_written_and_read_again_has_the_same_totals_and_calls(make):
     assert back.losses == {what: count for what, count in profile.losses.items() if count}
 
 
+@pytest.mark.slow
 @settings(max_examples=20)
 @given(profiles())
 def test_any_profile_that_could_be_is_written_and_read_again(profile):

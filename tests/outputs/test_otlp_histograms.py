@@ -71,6 +71,7 @@ def is_power_of_2(ns):
 durations_ns = st.integers(0, 39).flatmap(lambda octave: st.integers(1 << octave, (2 << octave) - 1))
 
 
+@pytest.mark.slow
 @settings(max_examples=100, deadline=None)
 @given(st.lists(durations_ns.filter(lambda ns: not is_power_of_2(ns)), min_size=1, max_size=50))
 def test_they_are_the_same_bucket_by_bucket(durations):

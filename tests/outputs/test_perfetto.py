@@ -260,6 +260,7 @@ def test_a_missed_tick_has_a_mark_with_its_number_and_its_lateness(recorder):
     ]
 
 
+@pytest.mark.slow
 def test_marks_are_on_the_tracks_of_their_threads_and_as_many_as_the_recorder_counted():
     """More moments than are packed at once; a thread that ended hands its lane's number to none."""
     recorder = ticktree.Recorder(virtual_clock=True, timeline=200_000)

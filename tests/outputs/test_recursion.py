@@ -132,6 +132,7 @@ def test_the_accounts_of_a_flattened_tree_add_up_for_every_writer(seed):
         assert not list(each.problems())
 
 
+@pytest.mark.slow
 def test_a_recursion_deeper_than_pythons_stack_has_a_row():
     assert len(rows_of(search(3000))) == 3
 

@@ -94,6 +94,7 @@ def test_a_collector_gets_totals_every_so_often_and_in_the_end_those_of_the_prof
     assert totals == sorted(totals)
 
 
+@pytest.mark.slow
 def test_a_program_does_not_notice_that_it_is_published(here: CommandLine, collector: Collector) -> None:
     here.write("train.py", PROGRAM)
     outputs = []
@@ -116,6 +117,7 @@ def test_a_program_does_not_notice_that_it_is_published(here: CommandLine, colle
     assert outputs[1][1] == 7
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("answer", "words"),
     [
@@ -150,6 +152,7 @@ def test_what_is_wrong_with_a_collector_is_said_once_and_changes_nothing(
     assert newest(here).profile().loops["train"].ticks > 0
 
 
+@pytest.mark.slow
 def test_a_collector_that_does_not_answer_keeps_nobody_waiting(
     here: CommandLine, collector: Collector
 ) -> None:

@@ -210,6 +210,7 @@ def test_calls_carry_a_trace_only_where_that_was_asked_for(programs):
     assert len(set(traces)) == 1
 
 
+@pytest.mark.slow
 def test_the_same_of_a_server_and_a_client_of_asyncio(programs):
     server = programs.serve(AIO_SERVER)
     asked = programs.run("client", AIO_CLIENT, server.port)

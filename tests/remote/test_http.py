@@ -231,6 +231,7 @@ def test_what_is_asked_on_the_way_of_a_redirect_is_recorded_once(programs, askin
     assert [node.count for node in simulated] == [STEPS]
 
 
+@pytest.mark.slow
 def test_a_response_that_was_streamed_says_nothing_and_the_call_is_a_plain_row(programs):
     need("aiohttp", "requests")
     server = programs.serve(SERVERS["aiohttp"])

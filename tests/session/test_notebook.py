@@ -117,6 +117,7 @@ def test_a_profile_shows_no_dataclass_in_a_terminal_of_ipython():
     assert "Profile(" not in printer.words
 
 
+@pytest.mark.slow
 def test_a_notebook_shows_a_snapshot_and_a_cell_as_a_report():
     plain, loaded, cell, after, snapshot = executed(
         LOOP + "seen",
@@ -143,6 +144,7 @@ def test_a_notebook_shows_a_snapshot_and_a_cell_as_a_report():
     assert "Profile(" not in snapshot[-1].data["text/plain"]
 
 
+@pytest.mark.slow
 def test_a_cell_that_fails_shows_its_traceback_and_what_was_recorded():
     failing = LOOP + "raise ValueError(seen)"
     unsound = LOOP + "this is no Python"
@@ -186,6 +188,7 @@ def test_a_cell_may_await_begin_with_an_import_of_the_future_and_use_other_magic
     assert "must be the cell's first line" in str(second)
 
 
+@pytest.mark.slow
 def test_a_cell_of_a_run_shows_the_cell_and_the_run_keeps_all(tmp_path):
     before = f"import os, ticktree\nos.chdir({str(tmp_path)!r})\nticktree.enable(quiet=True)\n"
     *_, cell, count = executed(

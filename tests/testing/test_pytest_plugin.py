@@ -234,6 +234,7 @@ def test_a_bad_budget_fails_in_one_line(outcome, call, words):
     done.stdout.fnmatch_lines([f"E{words}"])
 
 
+@pytest.mark.slow
 def test_the_tree_of_a_check_that_held_is_shown_where_more_is_asked_for(outcome):
     assert "control" not in outcome(HOLDS).stdout.str()
     done = outcome(HOLDS, "-v")
@@ -279,6 +280,7 @@ def test_saved_profiles_are_baselines_for_later(outcome, pytester):
     done.stdout.fnmatch_lines(["E*fail: control slower: +20*, budget <= 5.0%"])
 
 
+@pytest.mark.slow
 def test_a_baseline_of_another_machine_is_refused(outcome, pytester):
     say(pytester, 20)
     outcome(AS_SAID, "--ticktree-save", "base").assert_outcomes(passed=1)

@@ -124,6 +124,7 @@ def test_the_json_has_the_shape_that_others_read(run):
         assert entry["low_percent"] <= entry["shift_percent"] <= entry["high_percent"]
 
 
+@pytest.mark.slow
 def test_among_many_equal_sections_hardly_any_comparison_has_an_alarm(run):
     many = [(f"section {number}", 1e6) for number in range(30)]
     alarms = 0

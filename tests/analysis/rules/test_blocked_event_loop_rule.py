@@ -49,6 +49,7 @@ asyncio.run(main())
 """
 
 
+@pytest.mark.slow
 def test_a_program_that_sleeps_in_a_coroutine(tmp_path):
     profile, _ = run_sampled(tmp_path, PROGRAM, "--quiet", "--sample", "100", before="")
     assert profile.samples is not None

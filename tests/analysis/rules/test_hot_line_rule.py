@@ -125,6 +125,7 @@ main()
 """
 
 
+@pytest.mark.slow
 def test_an_unmarked_program_that_copies_deeply(tmp_path):
     profile, _ = run_sampled(tmp_path, COPIES, "--quiet", before="")
     assert [(one.rule, one.path, one.loop, one.facts["line"]) for one in found(profile)] == [
@@ -177,6 +178,7 @@ for tick in ticktree.loop("evaluate", range({ticks})):
 """
 
 
+@pytest.mark.slow
 def test_a_sleep_until_work_is_done_that_takes_less(tmp_path):
     profile, _ = run_sampled(
         tmp_path, POLLING.format(infer_s=0.002, sleep_s=0.05, ticks=50), "--quiet", before=""
@@ -194,6 +196,7 @@ def test_a_sleep_until_work_is_done_that_takes_less(tmp_path):
     )
 
 
+@pytest.mark.slow
 def test_a_sleep_until_work_is_done_that_takes_as_long(tmp_path):
     profile, _ = run_sampled(
         tmp_path, POLLING.format(infer_s=0.2, sleep_s=0.002, ticks=12), "--quiet", before=""

@@ -94,6 +94,7 @@ with ThreadPoolExecutor(4) as pool:
 """
 
 
+@pytest.mark.slow
 def test_a_program_that_waits_for_the_longest_of_each_round(tmp_path):
     (tmp_path / "program.py").write_text(PROGRAM)
     command = [sys.executable, "-m", "ticktree", "run", "--quiet", "program.py"]

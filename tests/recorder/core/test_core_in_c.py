@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from support.thorough import part_of
+
 CORE = Path(__file__).parent
 COMPILER = os.environ.get("CC", "cc").split()[-1]
 
@@ -23,7 +25,9 @@ def can_sanitize(sanitizers: str, folder: Path) -> bool:
 
 
 @pytest.mark.skipif(sys.platform == "win32" or not shutil.which(COMPILER), reason="there is no C compiler")
-@pytest.mark.parametrize(("sanitizers", "programs"), [("address,undefined", 20_000), ("thread", 2_000)])
+@pytest.mark.parametrize(
+    ("sanitizers", "programs"), [("address,undefined", part_of(50_000)), ("thread", part_of(5_000))]
+)
 @pytest.mark.slow
 def test_the_core_passes_its_tests_in_c_under_sanitizers(
     sanitizers: str, programs: int, tmp_path: Path

@@ -67,6 +67,7 @@ def test_probabilities_and_entropy_are_those_of_a_gaussian():
     torch.testing.assert_close(actor.entropy().expand(256), gaussian.entropy())
 
 
+@pytest.mark.slow
 def test_the_first_update_of_a_fresh_batch_starts_from_the_policy_that_drew_it():
     actor, _, optimizer = _learner()
     batch = _batch(actor)

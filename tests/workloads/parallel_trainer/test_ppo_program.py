@@ -11,6 +11,7 @@ import pytest
 
 import ticktree
 from support.findings import findings
+from support.thorough import thorough
 from support.workloads import environment
 from support.workloads.parallel_trainer import SCRIPT, Learned, run_trainer
 
@@ -64,8 +65,8 @@ def _train(folder, threaded, start_method):
     params=[
         (False, "spawn"),
         pytest.param((True, "spawn"), marks=pytest.mark.slow),
-        pytest.param((False, "fork"), marks=pytest.mark.slow),
-        pytest.param((True, "forkserver"), marks=pytest.mark.slow),
+        pytest.param((False, "fork"), marks=[pytest.mark.slow, thorough]),
+        pytest.param((True, "forkserver"), marks=[pytest.mark.slow, thorough]),
     ],
     ids=str,
 )
@@ -92,6 +93,7 @@ def test_the_tree_of_all_processes_has_every_part_and_adds_up(trained):
     assert root.at(f"{START}/workers").parallel
 
 
+@pytest.mark.slow
 def test_workers_sections_are_counted_under_the_node_they_were_started_from_exactly(trained):
     worker = trained.profile.root.at(WORKER)
     assert worker.count == 2
@@ -196,7 +198,11 @@ def test_a_straggler_is_found_and_said_to_be_waited_for(tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("asked", [["--workers", "1"], ["--workers", "3", "--lockstep"]], ids=" ".join)
+@pytest.mark.parametrize(
+    "asked",
+    [pytest.param(["--workers", "1"], marks=thorough), ["--workers", "3", "--lockstep"]],
+    ids=" ".join,
+)
 def test_the_same_seed_learns_the_same_with_ticktree_and_without(asked, tmp_path):
     found = []
     for name, recorded, variables in (

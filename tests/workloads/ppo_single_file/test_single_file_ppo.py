@@ -59,12 +59,14 @@ def test_it_prints_the_same_with_and_without_ticktree(recorded, tmp_path):
     assert sorted(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_the_report_has_bottlenecks(recorded):
     report = run_script(recorded.folder, "-m", "ticktree", "report").stdout
     for word in ("envs.step", "backward", "steps/s", "Where a step of env goes"):
         assert word in report
 
 
+@pytest.mark.slow
 def test_too_small_a_batch_is_refused(tmp_path):
     ended = run_script(tmp_path, SCRIPT, "--num-envs", "1", "--num-steps", "4", status=2)
     assert "at least twice --num-minibatches" in ended.stderr

@@ -104,6 +104,7 @@ def test_what_cannot_be_played_is_refused(server):
         assert requests.post(f"{server}/api/game", json=body, timeout=30).status_code == 400
 
 
+@pytest.mark.slow
 def test_a_port_that_is_taken_is_one_line(server, tmp_path):
     port = server.rpartition(":")[2]
     done = subprocess.run(

@@ -4,6 +4,7 @@ import pytest
 
 import ticktree
 from support.findings import findings
+from support.thorough import thorough
 from support.workloads.rest_racing import FOCUS, SMALL, run_race
 
 # The tree of the reference, each call below its caller.
@@ -95,6 +96,7 @@ def request_of(profile):
     return request
 
 
+@pytest.mark.slow
 def test_the_request_is_told_apart_into_simulation_rendering_encoding_and_network(raced):
     request = request_of(raced.profile())
     assert request.count == STEPS
@@ -163,6 +165,7 @@ def test_a_server_that_is_not_there_is_an_error_not_a_hang(tmp_path, policies):
     assert "ConnectionError" in ended.stderr
 
 
+@thorough
 @pytest.mark.slow
 def test_the_quick_form_is_of_nineteen_models(tmp_path):
     ended = run_race(tmp_path, "--quick", "--steps", "3", under=["--quiet"])

@@ -118,6 +118,7 @@ def test_with_ticktree_off_the_program_does_the_same_and_records_nothing(recorde
     assert "not recording" not in outputs[0]
 
 
+@pytest.mark.slow
 def test_weights_are_saved_where_they_are_wanted(recorded):
     import torch
 
