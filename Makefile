@@ -13,6 +13,9 @@ BIN := $(VENV)/bin
 LOCKED := scripts/locked.py $(NEWEST)
 INSTALL := $(BIN)/python $(LOCKED) locks/venv.txt install
 TICKTREE := --no-build-isolation .
+WHEEL := build/wheel
+# pip leaves what has the same version.
+REPLACING := --force-reinstall --no-deps $(WHEEL)/*.whl
 # Most modules of what tests use are never imported: compiling them all takes longer than installing them. Those that are
 # imported are compiled once, whatever the caller's shell says.
 UNCOMPILED := --no-compile
@@ -60,7 +63,7 @@ test-apart: $(APART:%=test-apart-%) ## Run the tests of the workloads that have 
 test-versions: ## Run the core's tests on all other supported Pythons
 	scripts/test-versions.sh $(SIDE_BY_SIDE)
 
-test-libraries: ## Run the instruments' tests with the oldest versions of their libraries, those with JAX, and those with RL frameworks
+test-libraries: $(WHEEL)/.made ## Run the instruments' tests with the oldest versions of their libraries, those with JAX, and those with RL frameworks
 	scripts/test-libraries.sh $(SIDE_BY_SIDE)
 
 lock: ## Write locks/: the newest version of every package that is allowed here
@@ -120,11 +123,17 @@ $(VENV)/.made: $(if $(NEWEST),,locks/venv.txt)
 	$(PYTHON) $(LOCKED) locks/venv.txt create $(VENV)
 	@touch $@
 
+# Built once for all environments of this Python: a build in each would compile again, since what Cython brings is newer
+# there. Modules that are gone would be in it again, from what an earlier build left.
+$(WHEEL)/.made: $(VENV)/.made $(SOURCES)
+	rm -rf build/lib* $(WHEEL)
+	$(BIN)/python $(LOCKED) locks/venv.txt run $(BIN)/python -m pip wheel --quiet --no-deps --no-build-isolation --wheel-dir $(WHEEL) .
+	@touch $@
+
 # Not editable: what is tested is what people install, the .pth file included.
-# Modules that are gone would be installed again from what an earlier build left.
-$(VENV)/.installed: $(VENV)/.made $(SOURCES)
-	rm -rf build/lib*
-	$(INSTALL) $(TICKTREE)
+$(VENV)/.installed: $(WHEEL)/.made
+	$(INSTALL) $(REPLACING)
+	$(INSTALL) $(WHEEL)/*.whl
 	@touch $@
 
 $(VENV)/.test: $(VENV)/.installed scripts/install-browser.sh constraints.txt
@@ -148,8 +157,9 @@ $(VENV)-$(1)/.made: locks/venv-$(1).txt
 	$(PYTHON) $(LOCKED) locks/venv-$(1).txt create $(VENV)-$(1)
 	@touch $$@
 
-$(VENV)-$(1)/.$(1): $(VENV)-$(1)/.made $(wildcard workloads/$(1)/*.sh workloads/$(1)/*.txt) $(SOURCES) constraints.txt
-	$(VENV)-$(1)/bin/python $(LOCKED) locks/venv-$(1).txt install $(UNCOMPILED) $(TICKTREE) --group test
+$(VENV)-$(1)/.$(1): $(VENV)-$(1)/.made $(wildcard workloads/$(1)/*.sh workloads/$(1)/*.txt) $(WHEEL)/.made constraints.txt
+	$(VENV)-$(1)/bin/python $(LOCKED) locks/venv-$(1).txt install $(UNCOMPILED) $(REPLACING)
+	$(VENV)-$(1)/bin/python $(LOCKED) locks/venv-$(1).txt install $(UNCOMPILED) $(WHEEL)/*.whl --group test
 	PIP_COMPILE=no $(VENV)-$(1)/bin/python $(LOCKED) locks/venv-$(1).txt run workloads/$(1)/install.sh $(VENV)-$(1)/bin/python
 	@touch $$@
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The tests of instruments that `make test` does not run, each set in its own venv: those with the oldest versions of
 # their libraries (tests/instruments/oldest.txt; `make test` has the newest), those with JAX, and those with frameworks that train.
-# Arguments are pytest's.
+# Arguments are pytest's. ticktree is installed from build/wheel, where `make test-libraries` puts it.
 #
 #     scripts/test-libraries.sh --lock    writes the locks of these environments
 set -euo pipefail
@@ -11,16 +11,18 @@ python=$(command -v python3.11 || command -v python3)
 
 # Makes .venv-NAME as locks/venv-NAME.txt says, with what pip is to install, up to `--`, and runs the rest as tests there.
 tests_in() {
-    local name=$1 venv=.venv-$1 lock=locks/venv-$1.txt needed=(--no-build-isolation . --group test)
+    local name=$1 venv=.venv-$1 lock=locks/venv-$1.txt needed=(--group test)
     shift
     while [ "$1" != -- ]; do needed+=("$1") && shift; done
     shift
     if [ -n "$writes" ]; then
-        "$python" scripts/locked.py "$lock" write "${needed[@]}"
+        "$python" scripts/locked.py "$lock" write --no-build-isolation . "${needed[@]}"
         return
     fi
     [ "$venv/.made" -nt "$lock" ] || { "$python" scripts/locked.py "$lock" create "$venv" && touch "$venv/.made"; }
-    "$venv/bin/python" scripts/locked.py "$lock" install --no-compile "${needed[@]}"
+    # pip leaves what has the same version.
+    "$venv/bin/python" scripts/locked.py "$lock" install --no-compile --force-reinstall --no-deps build/wheel/*.whl
+    "$venv/bin/python" scripts/locked.py "$lock" install --no-compile build/wheel/*.whl "${needed[@]}"
     "$venv/bin/python" -m pytest -q "${options[@]}" "$@"
 }
 
