@@ -24,7 +24,7 @@ find_python() {
 # What depends on the interpreter: what reads its frames, what starts and ends processes, what wraps functions. The rest is
 # plain Python. Between the oldest, on which `make test` runs, and the newest only what reads frames is tested.
 frames=(tests/recorder tests/supervisor tests/session/test_session.py)
-core=("${frames[@]}" tests/run tests/processes tests/endings tests/instruments tests/test_configuration.py)
+core=("${frames[@]}" tests/processes tests/endings tests/instruments tests/test_configuration.py)
 needed=(--no-build-isolation --group test)
 
 # Makes .venv-VERSION: builds run side by side, each in a copy of the sources, which keeps what it compiled.
