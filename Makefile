@@ -14,8 +14,6 @@ LOCKED := scripts/locked.py $(NEWEST)
 INSTALL := $(BIN)/python $(LOCKED) locks/venv.txt install
 TICKTREE := --no-build-isolation .
 WHEEL := build/wheel
-# pip leaves what has the same version.
-REPLACING := --force-reinstall --no-deps $(WHEEL)/*.whl
 # Most modules of what tests use are never imported: compiling them all takes longer than installing them. Those that are
 # imported are compiled once, whatever the caller's shell says.
 UNCOMPILED := --no-compile
@@ -132,7 +130,6 @@ $(WHEEL)/.made: $(VENV)/.made $(SOURCES)
 
 # Not editable: what is tested is what people install, the .pth file included.
 $(VENV)/.installed: $(WHEEL)/.made
-	$(INSTALL) $(REPLACING)
 	$(INSTALL) $(WHEEL)/*.whl
 	@touch $@
 
@@ -158,7 +155,6 @@ $(VENV)-$(1)/.made: locks/venv-$(1).txt
 	@touch $$@
 
 $(VENV)-$(1)/.$(1): $(VENV)-$(1)/.made $(wildcard workloads/$(1)/*.sh workloads/$(1)/*.txt) $(WHEEL)/.made constraints.txt
-	$(VENV)-$(1)/bin/python $(LOCKED) locks/venv-$(1).txt install $(UNCOMPILED) $(REPLACING)
 	$(VENV)-$(1)/bin/python $(LOCKED) locks/venv-$(1).txt install $(UNCOMPILED) $(WHEEL)/*.whl --group test
 	PIP_COMPILE=no $(VENV)-$(1)/bin/python $(LOCKED) locks/venv-$(1).txt run workloads/$(1)/install.sh $(VENV)-$(1)/bin/python
 	@touch $$@

@@ -123,6 +123,9 @@ def main(lock: Path, action: str, arguments: list[str], *, newest: bool) -> None
             read(held)
         create(Path(arguments[0]), held)
     elif action in ("install", "run"):
+        wheels = [argument for argument in arguments if action == "install" and argument.endswith(".whl")]
+        if wheels:  # pip leaves what is installed at the same version
+            run(pip(sys.executable, "install", "--force-reinstall", "--no-deps", *wheels))
         run(pip(sys.executable, "install", *arguments) if action == "install" else arguments, held)
         if held:
             check(held)

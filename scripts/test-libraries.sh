@@ -20,8 +20,6 @@ tests_in() {
         return
     fi
     [ "$venv/.made" -nt "$lock" ] || { "$python" scripts/locked.py "$lock" create "$venv" && touch "$venv/.made"; }
-    # pip leaves what has the same version.
-    "$venv/bin/python" scripts/locked.py "$lock" install --no-compile --force-reinstall --no-deps build/wheel/*.whl
     "$venv/bin/python" scripts/locked.py "$lock" install --no-compile build/wheel/*.whl "${needed[@]}"
     "$venv/bin/python" -m pytest -q "${options[@]}" "$@"
 }

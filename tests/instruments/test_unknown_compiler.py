@@ -13,9 +13,7 @@ pytestmark = [
 ]
 
 PROGRAM = """
-import sys
-import torch
-import ticktree
+import torch, traceback
 from ticktree import section, stage
 
 torch.set_num_threads(1)
@@ -66,7 +64,6 @@ def main():
     try:
         net.doubled(None)
     except TypeError:
-        import traceback
         print(traceback.format_exc().count("File "))
     for _ in range(2):
         places = [each.__code__.co_filename for each in (torch.optim.Adam.step, torch.autograd.grad)]

@@ -261,10 +261,11 @@ _hierarchies: dict[Any, _Hierarchy] = {}
 
 def with_subclasses(base: type) -> list[type]:
     """Return a class and every class that is below it now."""
-    found: list[type] = [base]
+    found, seen = [base], {id(base)}  # a class may be equal to another, or have no hash
     for each in found:  # the list grows while it is walked
         below: list[type] = type.__subclasses__(each)
-        found += [one for one in below if one not in found]
+        found += [one for one in below if id(one) not in seen]
+        seen.update(map(id, below))
     return found
 
 

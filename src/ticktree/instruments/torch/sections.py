@@ -8,14 +8,14 @@ or break the graph. Time is booked where it is known: in the section that calls 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from types import MethodType, ModuleType
 from typing import Any
 
 from ticktree.instruments import losses
-from ticktree.instruments.patches import Patches, put_function
+from ticktree.instruments.patches import Patches, put_function, with_subclasses
 from ticktree.instruments.targets import Instrument
 from ticktree.recorder import (
     OWN,
@@ -27,8 +27,8 @@ from ticktree.recorder import (
     drop_own_frames,
 )
 
-# CI runs 2.13; with 2.12.1 and 2.14.1, of which there are no small builds, the tests passed once. What needs torch's
-# private functions is refused on others.
+# CI runs 2.13. Of 2.12.1 and 2.14.1 there are no small builds: the tests of compiled code and of distributed training
+# passed once with them. What needs torch's private functions is refused on others.
 TESTED = ">=2.12.0,<2.15"
 # `Module.compile` calls it too.
 COMPILER_IS_USED_BY = "torch:compile"
@@ -41,8 +41,7 @@ def leave_no_trace() -> None:
     """From now on, hide sections and wrapped functions from the compiler."""
     _COMPILER.install(OWN)
     if not losses.is_tested(losses.version_of("torch"), TESTED):
-        with losses.installing("torch", "torch"):
-            Patches().watch("torch._dynamo", _show)
+        _UNKNOWN_COMPILER.install(OWN)
 
 
 class _Nothing:
@@ -163,7 +162,7 @@ def wrap_rules(patches: Patches, rules: ModuleType, _recorder: Recorder) -> None
     patches.wrap(rules, "check_file", make_file)
 
 
-def _show(patches: Patches, dynamo: ModuleType) -> None:
+def _show(patches: Patches, dynamo: ModuleType, _recorder: Recorder) -> None:
     """Of a compiler that is not known, puts Python functions in the place of ours, which it cannot read.
 
     It would call a method that is wrapped without its object, and refuse the public functions and torch's. That is
@@ -173,7 +172,7 @@ def _show(patches: Patches, dynamo: ModuleType) -> None:
 
     def show(*_: object) -> None:
         modules = [module for module in list(sys.modules.values()) if issubclass(type(module), ModuleType)]
-        for owner in [*_classes(), *modules]:
+        for owner in [*with_subclasses(object), *modules]:
             for name, ours in list(vars(owner).items()):
                 compiled = _as_compiled(ours)
                 if compiled is not None:
@@ -200,15 +199,6 @@ def _show(patches: Patches, dynamo: ModuleType) -> None:
     dynamo.on_compile_start(show)
 
 
-def _classes() -> Iterator[type]:
-    found, seen = [object], {object}
-    for each in found:  # the list grows while it is walked
-        yield each
-        below = set(type.__subclasses__(each)) - seen
-        seen |= below
-        found += below
-
-
 def _as_compiled(ours: Any) -> Callable[..., Any] | None:
     """Return what a compiler is to see of something of ours; None of anything else."""
     kind = type(ours)  # to ask anything else of an object, `isinstance` too, may run the program's code
@@ -227,7 +217,7 @@ def _either(
 ) -> Callable[..., Any]:
     def call(*args: Any, **kwargs: Any) -> Any:
         if is_compiling():
-            return compiled(*args, **kwargs)
+            return compiled(*args, **kwargs)  # and no `try` around it, as in `leaving_no_frames`
         try:
             return ours(*args, **kwargs)
         except BaseException:
@@ -238,7 +228,6 @@ def _either(
     return call
 
 
-# Of other versions of the compiler nothing is known: see `_show`.
 _COMPILER = Instrument(
     "torch",
     tested=TESTED,
@@ -251,3 +240,5 @@ _COMPILER = Instrument(
     private=True,
     used_by=COMPILER_IS_USED_BY,
 )
+# Of other versions of the compiler nothing is known.
+_UNKNOWN_COMPILER = Instrument("torch", hooks={"torch._dynamo": _show})
