@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ticktree.fleet.cluster import end_part, find_part, join_part, reached, word_of
+from ticktree.fleet.node_parts import end_part, find_part, join_part, local_run, run_reference
 from ticktree.profile import Node, Profile, Stats, Writer
 from ticktree.profile.measures import Share
 from ticktree.run.finishing import RunDirectory
@@ -70,17 +70,17 @@ def test_a_part_that_cannot_be_read_is_a_loss(run):
 
 
 def test_a_run_is_reached_only_where_its_memory_is(run, tmp_path, monkeypatch):
-    word = word_of(run, "1-1-1:0", {})
-    assert reached(word).path == run.path
-    assert reached({**word, "id": "another"}) is None
-    assert reached({**word, "run": str(tmp_path / "nowhere")}) is None
+    word = run_reference(run, "1-1-1:0", {})
+    assert local_run(word).path == run.path
+    assert local_run({**word, "id": "another"}) is None
+    assert local_run({**word, "run": str(tmp_path / "nowhere")}) is None
     (tmp_path / "other").mkdir()
     monkeypatch.setenv("TICKTREE_MEMORY_DIR", str(tmp_path / "other"))
-    assert reached(word) is None
+    assert local_run(word) is None
 
 
 def test_all_workers_of_a_node_find_the_same_part_and_those_of_another_node_another(run):
-    word = word_of(run, "1-1-1:0", {})
+    word = run_reference(run, "1-1-1:0", {})
     assert find_part(word, "a" * 56) is None
     first = join_part(word, "a" * 56, nobody_is_asked)
     assert join_part(word, "a" * 56, nobody_is_asked).id == first.id
@@ -95,7 +95,7 @@ def test_all_workers_of_a_node_find_the_same_part_and_those_of_another_node_anot
 
 
 def test_on_another_machine_the_run_began_as_long_ago_as_its_own_machine_says(run, monkeypatch):
-    word = {**word_of(run, "1-1-1:0", {}), "boot": "of another machine"}
+    word = {**run_reference(run, "1-1-1:0", {}), "boot": "of another machine"}
     monkeypatch.setattr("time.clock_gettime_ns", lambda _: 5_000_000_000)
     part = join_part(word, "c" * 56, lambda: 2_000_000_000)
     assert part.manifest.began_ns == 3_000_000_000
@@ -109,4 +109,4 @@ def test_a_directory_that_others_can_enter_is_not_used(run, tmp_path):
 
     (tmp_path / "tmp" / f"ticktree-cluster-{os.geteuid()}").mkdir(mode=0o755)
     with pytest.raises(TicktreeError, match="only this user"):
-        join_part(word_of(run, "1-1-1:0", {}), "d" * 56, nobody_is_asked)
+        join_part(run_reference(run, "1-1-1:0", {}), "d" * 56, nobody_is_asked)

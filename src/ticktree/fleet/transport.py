@@ -1,7 +1,4 @@
-"""How parts of a job travel between machines.
-
-Nodes of a Ray cluster do not publish: their gatherer asks them (cluster.py).
-"""
+"""How parts of a run travel between machines: through a job's store (store.py), between actors (ray_transport.py)."""
 
 from __future__ import annotations
 
@@ -36,7 +33,7 @@ class PublishedPart(NamedTuple):
 
     def holding(self, profile: Profile, ticks: int = 0, *, is_last: bool = False) -> PublishedPart:
         """Return the part with a newer profile."""
-        packed = gzip.compress(profile.to_json().encode(), compresslevel=6)
+        packed = gzip.compress(profile.to_json().encode(), compresslevel=6, mtime=0)
         return self._replace(ticks=ticks, is_last=is_last, size=len(packed), packed=packed)
 
 

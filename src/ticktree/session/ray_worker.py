@@ -56,12 +56,12 @@ class _Worker:
     def _begin(self, kind: str) -> None:
         import ray
 
-        from ticktree.fleet.cluster import reached
+        from ticktree.fleet.node_parts import local_run
         from ticktree.instruments import install_from_environment
         from ticktree.instruments.ray.executing import TASKS
 
         os.environ.update(self._word["environment"])
-        run = reached(self._word)
+        run = local_run(self._word)
         parent = str(self._word["parent"])
         if run is None:
             run, parent = self._part()
@@ -83,7 +83,8 @@ class _Worker:
         """Return this node's part of the run, and the parent of its processes: the part's root."""
         import ray
 
-        from ticktree.fleet.cluster import elapsed_by_gatherer, join_part
+        from ticktree.fleet.node_parts import join_part
+        from ticktree.fleet.ray_transport import elapsed_by_gatherer
 
         node = ray.get_runtime_context().get_node_id()
         part = join_part(self._word, node, lambda: elapsed_by_gatherer(self._word))

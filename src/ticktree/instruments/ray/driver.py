@@ -117,7 +117,7 @@ def _submitted() -> dict[str, Any]:
 
 def _word(recorder: Recorder) -> dict[str, Any] | None:
     """What a worker needs to record into this run, there or on another machine; None where there is no run."""
-    from ticktree.fleet.cluster import word_of
+    from ticktree.fleet.node_parts import run_reference
     from ticktree.recorder.children import recording_options
     from ticktree.run.finishing import RunDirectory
 
@@ -125,7 +125,7 @@ def _word(recorder: Recorder) -> dict[str, Any] | None:
     if not path or address is None:
         return None
     root = address.partition(":")[0] + ":0"
-    return word_of(RunDirectory.open(Path(path)), root, recording_options())
+    return run_reference(RunDirectory.open(Path(path)), root, recording_options())
 
 
 def _begin(word: dict[str, Any]) -> None:
@@ -136,7 +136,7 @@ def _begin(word: dict[str, Any]) -> None:
     # No other node joins what the program started for itself on its own machine: there all write into the
     # run.
     if not worker._global_node.is_head():
-        from ticktree.fleet.cluster import start_gatherer
+        from ticktree.fleet.ray_transport import start_gatherer
 
         _Here.gatherer = start_gatherer(ray, word)
     submitting.carry(True)
