@@ -72,7 +72,7 @@ def test_an_image_without_open_calls_adds_nothing():
     recorder = recorder_on()
     recorder.disable()
     accounts = leave_virtually(Image(recorder.image()))
-    assert (dict(accounts.own), dict(accounts.concurrent), dict(accounts.ages)) == ({}, {}, {})
+    assert (dict(accounts.self_ticks), dict(accounts.concurrent), dict(accounts.ages)) == ({}, {}, {})
 
 
 def test_a_frame_whose_parent_was_reused_covers_nothing():

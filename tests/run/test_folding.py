@@ -17,7 +17,7 @@ from support.thorough import thorough
 from ticktree.profile import Profile
 from ticktree.run import folding
 from ticktree.run.finishing import RunDirectory
-from ticktree.run.folded import Folded, read_folded
+from ticktree.run.folded import FoldedRecords, read_folded
 from ticktree.run.folding import MANY_FILES, fold_finished, fold_if_many
 from ticktree.run.naming import FOLDED
 from ticktree.run.reading.image import DamagedError, Image
@@ -120,10 +120,10 @@ def test_what_is_written_is_read_back(run):
     put(run, *NAMES)
     fold_finished(run)
     folded = read_folded(run.path)
-    again = Folded.from_text(folded.to_text())
-    for part in ("profile", "files", "places", "loose", "longest"):
+    again = FoldedRecords.from_text(folded.to_text())
+    for part in ("profile", "files", "locations", "unresolved", "longest"):
         assert getattr(again, part) == getattr(folded, part)
-    assert len(folded.loose) == len(FAMILY)
+    assert len(folded.unresolved) == len(FAMILY)
     assert read_folded(run.path, folded) is folded
 
 

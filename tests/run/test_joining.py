@@ -15,7 +15,7 @@ from ticktree.profile import Node, Profile
 from ticktree.profile import path as paths
 from ticktree.run.reading import layout
 from ticktree.run.reading.image import Image
-from ticktree.run.reading.joining import Joining
+from ticktree.run.reading.joining import Joiner
 
 names = st.sampled_from(["update", "sample", "a/b", ""])
 lengths = st.integers(0, 10**8)
@@ -77,11 +77,11 @@ def under(image: bytes, parent: int, node: int) -> bytes:
 
 
 def joined(images) -> Profile:
-    joining = Joining("run")
+    joiner = Joiner("run")
     for image in images:
-        joining.add(Image(image))
-    profile = joining.profile()
-    assert joining.errors == []
+        joiner.add(Image(image))
+    profile = joiner.profile()
+    assert joiner.errors == []
     profile.check()
     return profile
 
@@ -116,9 +116,9 @@ def test_files_joined_are_what_adding_their_profiles_one_by_one_gives(processes,
 @given(programs, programs, st.data())
 def test_a_childs_file_adds_what_its_profile_alone_holds_at_the_place_it_was_started(above, below, data):
     parent, child = image_of(above, 1), image_of(below, 2)
-    whole = Joining("run")
+    whole = Joiner("run")
     whole.add(Image(parent))
-    known = whole._places[Image(parent).writer]
+    known = whole._branches[Image(parent).writer]
     node = data.draw(st.sampled_from(sorted(known)))
     images = [parent, under(child, 1, node)]
     data.draw(st.randoms()).shuffle(images)
@@ -140,22 +140,22 @@ def test_a_child_waits_for_its_parents_file_and_not_for_one_that_never_comes():
     start = Image(first).header.process_start
     second = changed(under(second, 1, 0), place(layout.Header, "parent_start"), start)
     third = changed(under(third, 9, 0), place(layout.Header, "parent_start"), start)
-    joining = Joining("run")
+    joiner = Joiner("run")
     for image in (second, third):
-        joining.add(Image(image))
-    assert joining.files == 0
-    joining.add(Image(first))
-    assert joining.files == 2
-    assert joining.profile().root.at("main").count == 3 * profile_of(first).root.at("main").count
+        joiner.add(Image(image))
+    assert joiner.files == 0
+    joiner.add(Image(first))
+    assert joiner.files == 2
+    assert joiner.profile().root.at("main").count == 3 * profile_of(first).root.at("main").count
 
 
 def test_children_of_a_file_that_is_damaged_hang_under_the_root_and_do_not_wait():
     broken = changed(image_of([], 1), place(layout.Header, "nodes"), 2**31, 4)
     child = under(image_of([("section", "job", [("wait", 5)])], 2), 1, 30)
     for images in ((broken, child), (child, broken)):
-        joining = Joining("run")
+        joiner = Joiner("run")
         for image in images:
-            joining.add(Image(image))
-        assert joining.files == 1
-        assert joining.profile().root.at("job").total_ns == 5
-        assert joining.profile().losses == {"memory_files_damaged": 1}
+            joiner.add(Image(image))
+        assert joiner.files == 1
+        assert joiner.profile().root.at("job").total_ns == 5
+        assert joiner.profile().losses == {"memory_files_damaged": 1}

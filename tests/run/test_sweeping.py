@@ -12,7 +12,7 @@ import pytest
 from ticktree.files.owner import Owner, boot_id, since_boot_s, start_of
 from ticktree.run.abandoned import finish_abandoned
 from ticktree.run.finishing import RunDirectory
-from ticktree.run.folded import Folded
+from ticktree.run.folded import FoldedRecords
 from ticktree.run.memory import create_memory, mark_homeless
 from ticktree.run.naming import FOLDED
 
@@ -140,7 +140,7 @@ def test_records_of_a_living_process_are_never_swept(root, a_day_passes):
 def test_what_a_killed_finisher_left_is_swept_on_both_sides(root, tmp_path):
     run = RunDirectory.create("x", tmp_path / "runs")
     run.finish()
-    run.write(FOLDED, Folded().to_text().encode())
+    run.write(FOLDED, FoldedRecords().to_text().encode())
     (run.path / ".profile.json.999999999.tmp").write_bytes(b"half")
     aside = root / (run.id + ".finished")
     aside.mkdir(mode=0o700)

@@ -135,9 +135,10 @@ def read_runs(rows: Iterable[tuple[Any, ...]], measures: Iterable[tuple[Any, ...
         if not is_facts or not isinstance(started_ns, int):
             raise ValueError(f"run {run_id!r:.60} is nothing that could have been written")
         runs.append(Remembered(run_id, folder, started_ns, facts, measures_by_run.setdefault(number, {})))
-    for number, path, calls, sum_ns, *durations, share, is_loop in measures:
+    for number, path, calls, sum_ns, p50_ns, p90_ns, p99_ns, max_ns, share, is_loop in measures:
         if not (isinstance(calls, int) and isinstance(sum_ns, int) and calls > 0):
             raise ValueError(f"section {path!r:.60} has no calls")
+        durations = (p50_ns, p90_ns, p99_ns, max_ns)
         if not isinstance(path, str) or not all(isinstance(ns, int | None) for ns in durations):
             raise ValueError(f"section {path!r:.60} is nothing that could have been written")
         measures_by_run[number][path] = Measure(calls, sum_ns, *durations, float(share), bool(is_loop))

@@ -33,20 +33,20 @@ from ticktree.run.memory import ProcessKey
 from ticktree.run.naming import MACHINE, SAMPLES
 
 _FORMATS = {MACHINE: "ticktree-machine/1", SAMPLES: "ticktree-samples/1"}
-_MOST_BYTES = {MACHINE: 1 << 20, SAMPLES: 1 << 28}
+_MAX_BYTES = {MACHINE: 1 << 20, SAMPLES: 1 << 28}
 _COUNTS = ("late", "looks", "cpu_ns")
 
-Kept = TypeVar("Kept")
+Content = TypeVar("Content")
 
 
-def _keep(path: Path, fields: Object) -> None:
+def _write(path: Path, fields: Object) -> None:
     text = json.dumps({"format": _FORMATS[path.name], **fields})
     write_atomically(path, f"{text}\n".encode(), follow=False)
 
 
-def _kept(path: Path, read: Callable[[Fields], Kept], default: Kept) -> Kept:
+def _read(path: Path, read: Callable[[Fields], Content], default: Content) -> Content:
     try:
-        data = read_bytes(path, _MOST_BYTES[path.name], follow=False)
+        data = read_bytes(path, _MAX_BYTES[path.name], follow=False)
     except MissingFileError:
         return default
     with understood(path):
@@ -62,7 +62,7 @@ def keep_gauges(folder: Path, gauges: Mapping[str, Gauge]) -> None:
     Raises:
         OSError: There is no room, or the run has been finished.
     """
-    _keep(folder / MACHINE, {"gauges": GAUGES.write(gauges, {})})
+    _write(folder / MACHINE, {"gauges": GAUGES.write(gauges, {})})
 
 
 def kept_gauges(folder: Path) -> dict[str, Gauge]:
@@ -71,10 +71,10 @@ def kept_gauges(folder: Path) -> dict[str, Gauge]:
     Raises:
         FileError: The file is not valid.
     """
-    return _kept(folder / MACHINE, _gauges, {})
+    return _read(folder / MACHINE, _parse_gauges, {})
 
 
-def _gauges(fields: Fields) -> dict[str, Gauge]:
+def _parse_gauges(fields: Fields) -> dict[str, Gauge]:
     gauges: dict[str, Gauge] = GAUGES.read(fields, "gauges")
     for name, gauge in gauges.items():
         if not is_of_machine(name):
@@ -147,7 +147,7 @@ def keep_samples(folder: Path, sampled: Sampled) -> None:
         "lines": list(lines),
         "rows": rows,
     }
-    _keep(folder / SAMPLES, fields)
+    _write(folder / SAMPLES, fields)
 
 
 def kept_samples(folder: Path) -> Sampled:
@@ -156,18 +156,18 @@ def kept_samples(folder: Path) -> Sampled:
     Raises:
         FileError: The file is not valid.
     """
-    return _kept(folder / SAMPLES, _sampled, Sampled())
+    return _read(folder / SAMPLES, _parse_samples, Sampled())
 
 
-def _sampled(fields: Fields) -> Sampled:
+def _parse_samples(fields: Fields) -> Sampled:
     processes = [ProcessKey(*numbers) for numbers in fields.rows("processes", 3)]
     lines = [CodeLine(str(function), str(file), int(line)) for function, file, line in fields.list("lines")]
-    stacks = dict(_sample(row, processes, lines) for row in fields.list("rows"))
+    stacks = dict(_parse_row(row, processes, lines) for row in fields.list("rows"))
     numbers = {name: fields.whole(name) for name in _COUNTS}
     return Sampled(stacks, fields.counts("dropped"), is_requested=fields.flag("asked"), **numbers)
 
 
-def _sample(row: Any, processes: list[ProcessKey], lines: list[CodeLine]) -> tuple[ThreadSample, Weight]:
+def _parse_row(row: Any, processes: list[ProcessKey], lines: list[CodeLine]) -> tuple[ThreadSample, Weight]:
     process, node, thread, state, count, ns, numbers = row
     if not all(type(number) is int and number >= 0 for number in (process, node, state, count, ns, *numbers)):
         raise ValueError("a number that cannot be")

@@ -34,9 +34,9 @@ def file_in(run: RunDirectory) -> tuple[Path, int, Identity]:
     claimed = sum(map(size_of, files))
     share = (space.f_bavail * space.f_frsize + claimed) // _CLAIM
     if len(files) >= _CROWD or 2 * claimed > share:
-        from ticktree.run.helper_process import fold_aside
+        from ticktree.run.helper_process import start_folding
 
-        fold_aside(run)
+        start_folding(run)
     limit = max(0, share - claimed)
     for incarnation in count(1):
         path = run.memory_dir / f"{ProcessKey(owner.pid, owner.started, incarnation)}.tt"
