@@ -10,7 +10,7 @@ from support.process_families import FAMILY, family
 from ticktree.profile import Node, Profile, Writer
 from ticktree.profile.measures import Share
 from ticktree.run.reading.image import Image
-from ticktree.run.reading.reader import KEPT_APART, merge_crowds, read_images
+from ticktree.run.reading.reader import MAX_SEPARATE, merge_crowds, read_images
 
 
 def crowd(number, role="worker"):
@@ -33,19 +33,19 @@ def crowd(number, role="worker"):
 
 
 def test_few_processes_are_told_apart():
-    profile = crowd(KEPT_APART)
+    profile = crowd(MAX_SEPARATE)
     assert merge_crowds(profile) is profile
 
 
 def test_of_many_those_that_lived_longest_are_told_apart_and_the_rest_is_one_writer():
-    added = merge_crowds(crowd(KEPT_APART + 50))
-    assert len(added.writers) == KEPT_APART + 1
+    added = merge_crowds(crowd(MAX_SEPARATE + 50))
+    assert len(added.writers) == MAX_SEPARATE + 1
     (one,) = [writer for writer in added.writers.values() if writer.members > 1]
     assert (one.id, one.members, one.started_ns, one.last_ns) == ("1-1/16", 50, 1, 100)
     assert one.is_main
     shares = added.root.at("job").by_writer
     assert shares[one.id] == Share(100, 500, 500)
-    assert len(shares) == KEPT_APART + 1
+    assert len(shares) == MAX_SEPARATE + 1
 
 
 def test_roles_are_counted_apart():
@@ -56,18 +56,18 @@ def test_roles_are_counted_apart():
         writers={**workers.writers, **{key: _as(writer, key) for key, writer in apart.items()}},
     )
     assert merge_crowds(both) is both
-    assert len(merge_crowds(both, kept_apart=100).writers) == 202
+    assert len(merge_crowds(both, max_separate=100).writers) == 202
 
 
 def _as(writer, key):
     return replace(writer, id=key)
 
 
-@pytest.mark.parametrize("kept_apart", [0, 1, 3])
-def test_no_sum_changes_and_the_profile_holds_together(kept_apart):
+@pytest.mark.parametrize("max_separate", [0, 1, 3])
+def test_no_sum_changes_and_the_profile_holds_together(max_separate):
     images = [Image(image) for image in family().values()]
     whole = read_images(images, "run", [])
-    added = merge_crowds(whole, kept_apart)
+    added = merge_crowds(whole, max_separate)
     added.check()
     assert len(added.writers) < len(whole.writers)
     assert sum(writer.members for writer in added.writers.values() if writer.is_main) == len(FAMILY)

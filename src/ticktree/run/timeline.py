@@ -55,11 +55,11 @@ def columns_of(timeline: Timeline, max_bytes: int) -> tuple[bytes, bool]:
     data = _pack(timeline)
     if len(data) <= max_bytes:
         return data, True
-    empty = np.empty(0, np.int64)
-    call_count = timeline.overwritten + len(timeline)
-    return _pack(
-        replace(timeline, start_ns=empty, duration_ns=empty, spot=empty, lane=empty, overwritten=call_count)
-    ), False
+    empty, calls = np.empty(0, np.int64), timeline.overwritten + len(timeline)
+    count_only = replace(
+        timeline, start_ns=empty, duration_ns=empty, spot=empty, lane=empty, overwritten=calls
+    )
+    return _pack(count_only), False
 
 
 def read_columns(path: Path) -> Timeline:
@@ -143,7 +143,7 @@ def _convert(kind: type[Any], values: list[Any]) -> Any:
 
 
 TIMELINE = "timeline"
-# The most that the files of one run may take; for further processes only the number of calls is kept.
+# The most bytes that the files of one run may take; of further processes only the number of calls is kept.
 MOST_BYTES = 1 << 30
 
 
@@ -168,7 +168,7 @@ def keep_timeline(run: RunFiles, only: set[Path] | None = None) -> dict[str, int
     """Write the timelines of memory files that are about to be deleted to disk, of `only` these or of all.
 
     Returns:
-        The calls for which there was no room, as a profile's losses.
+        The calls for which there was no space, as a profile's losses.
 
     Raises:
         OSError: They cannot be written.
@@ -200,9 +200,8 @@ def _in_memory(run: RunFiles, names: set[str] | None = None) -> dict[str, Timeli
     for path in run.memory_files():
         if names is None or path.stem in names:
             with suppress(DamagedError):
-                recorded = events_of_file(path)
-                if recorded is not None:
-                    events[path] = recorded
+                if (ring := events_of_file(path)) is not None:
+                    events[path] = ring
     if not events:
         return {}
     # Images are read after events, so that they contain the nodes and lanes of the events.
@@ -219,11 +218,11 @@ def _in_memory(run: RunFiles, names: set[str] | None = None) -> dict[str, Timeli
 
 def _timeline(image: Image, events: Events, locations: NodeLocations) -> Timeline:
     clock = Clock(image.header)
-    lanes, lane_numbers = _lanes(image)
-    nodes, node_numbers = _spots(image, locations)
+    lane_records, node_records = dict(image.lanes()), dict(image.nodes())
+    nodes = _called_nodes(image, node_records, locations)
     rows = events.rows
     # Calls of a damaged file may refer to missing records. They count as lost.
-    lane, spot = _look_up(rows["lane"], lane_numbers), _look_up(rows["node"], node_numbers)
+    lane, spot = _look_up(rows["lane"], [0, *lane_records]), _look_up(rows["node"], [*node_records])
     is_valid = (lane >= 0) & (spot >= 0) & (rows["start"] <= rows["end"])
     start = clock.moments_ns(rows["start"][is_valid])
     # A call in a damaged file may end 2^63 ticks after it began, which overflows: the result is clipped at 0.
@@ -231,7 +230,7 @@ def _timeline(image: Image, events: Events, locations: NodeLocations) -> Timelin
     spot, lane = spot[is_valid], lane[is_valid]
     order = in_order(start, spot, nodes)
     return Timeline(
-        lanes,
+        _lanes(image, lane_records),
         nodes,
         start[order],
         duration[order],
@@ -243,18 +242,15 @@ def _timeline(image: Image, events: Events, locations: NodeLocations) -> Timelin
     )
 
 
-def _look_up(refs: np.ndarray[tuple[int], np.dtype[np.uint32]], table: dict[int, int]) -> np.ndarray:
-    """Return the index of each reference in a table; -1 if it has none."""
-    known_refs = np.array(sorted(table), np.int64)
-    indices = np.array([table[ref] for ref in known_refs.tolist()], np.int64)
-    rows = np.searchsorted(known_refs, refs)
-    rows[rows == len(known_refs)] = 0
-    return (
-        np.where(known_refs[rows] == refs, indices[rows], -1) if len(known_refs) else np.full(len(refs), -1)
-    )
+def _look_up(refs: NDArray[np.uint32], known_refs: list[int]) -> NDArray[np.int64]:
+    """Return the index of each reference in `known_refs`, which are in ascending order; -1 if it is not there."""
+    if not known_refs:
+        return np.full(len(refs), -1)
+    indices = np.minimum(np.searchsorted(known_refs, refs), len(known_refs) - 1)
+    return np.where(np.array(known_refs)[indices] == refs, indices, -1)
 
 
-def _lanes(image: Image) -> tuple[tuple[Lane, ...], dict[int, int]]:
+def _lanes(image: Image, records: Mapping[int, layout.Record]) -> tuple[Lane, ...]:
     header = image.header
     process = (
         str(image.writer),
@@ -262,23 +258,21 @@ def _lanes(image: Image) -> tuple[tuple[Lane, ...], dict[int, int]]:
         image.text(header.process_name) if header.process_name else "",
         image.text(header.role) if header.role else "",
     )
-    lanes, numbers = [Lane(*process, 0, "", 0)], {0: 0}
-    for ref, record in image.lanes():
-        numbers[ref] = len(lanes)
+    lanes = [Lane(*process, 0, "", 0)]
+    for record in records.values():
         name = record.thread_name.decode("utf-8", "replace")
         lanes.append(Lane(*process, int(record.thread_id), name, int(record.number)))
-    return tuple(lanes), numbers
+    return tuple(lanes)
 
 
-def _spots(image: Image, locations: NodeLocations) -> tuple[tuple[CalledNode, ...], dict[int, int]]:
-    nodes: list[CalledNode] = []
-    numbers: dict[int, int] = {}
-    for ref, node in image.nodes():
-        numbers[ref] = len(nodes)
-        flags = node.flags
-        kinds = (bool(flags & flag) for flag in (NodeFlag.WAIT, NodeFlag.LOOP, NodeFlag.NS))
-        nodes.append(CalledNode(locations.path(image.writer, ref), *kinds))
-    return tuple(nodes), numbers
+def _called_nodes(
+    image: Image, records: Mapping[int, layout.Record], locations: NodeLocations
+) -> tuple[CalledNode, ...]:
+    flags = (NodeFlag.WAIT, NodeFlag.LOOP, NodeFlag.NS)
+    return tuple(
+        CalledNode(locations.path(image.writer, ref), *(bool(node.flags & flag) for flag in flags))
+        for ref, node in records.items()
+    )
 
 
 def _began_wall_ns(header: layout.Record) -> int | None:

@@ -64,7 +64,7 @@ class _Worker:
         run = reached(self._word)
         parent = str(self._word["parent"])
         if run is None:
-            run, parent = self._part()
+            run, parent = self._join_part()
             # A timeline would stay on this machine.
             os.environ.pop(TIMELINE_VARIABLE, None)
         current.armed = True
@@ -76,10 +76,10 @@ class _Worker:
         current.recorder.name_process(name or kind or TASKS)
         current.recorder.role(kind or TASKS)
         install_from_environment()
-        self._take_to_calls()
+        self._carry_call_data()
         self._run = run
 
-    def _part(self) -> tuple[RunDirectory, str]:
+    def _join_part(self) -> tuple[RunDirectory, str]:
         """Return this node's part of the run, and the parent of its processes: the part's root."""
         import ray
 
@@ -91,7 +91,7 @@ class _Worker:
         return part, f"{owner.pid}-{owner.started}-1:0"
 
     @staticmethod
-    def _take_to_calls() -> None:
+    def _carry_call_data() -> None:
         from ticktree.instruments import installed
         from ticktree.instruments.ray.submitting import carry
 

@@ -11,14 +11,14 @@ from ticktree.session.session import current
 
 
 class StepTimer:
-    """Times the parts of a step, and keeps the mean of each over all steps but the first ones.
+    """Times the parts of a step, and keeps the mean of each part over all steps except the first ones.
 
     It replaces a list of time stamps and the differences between them. While ticktree records, the step is a section
     and its parts are sections in it, with percentiles and everything else; the means are available in any case.
 
     Args:
-        parts: Names of its parts, in order; those without one are numbered from 1.
-        after: How many first steps the means leave out.
+        parts: Names of its parts, in order; parts without a name are numbered from 1.
+        after: The number of first steps that the means leave out.
     """
 
     def __init__(self, name: str, parts: Iterable[str] = (), *, after: int = 0) -> None:
@@ -31,7 +31,7 @@ class StepTimer:
         self._stamps: list[int] = []
 
     def start(self) -> None:
-        """Begin a step. One that is still open is discarded, and not part of the means."""
+        """Begin a step; discard a step that is still open."""
         if self._stamps:
             self._leave()
         self._section.__enter__()
@@ -53,7 +53,7 @@ class StepTimer:
         self._leave()
         self._steps += 1
         if self._steps > self._after:
-            self._add([late - early for early, late in pairwise(stamps)])
+            self._add([later - earlier for earlier, later in pairwise(stamps)])
 
     def __enter__(self) -> Self:
         self.start()
@@ -74,7 +74,7 @@ class StepTimer:
     def means(self) -> dict[str, float]:
         """The mean of each part in seconds, over the steps that had it; empty before the first such step."""
         pairs = zip(self._sums, self._counts, strict=True)
-        return {self._name(at): total / count / 1e9 for at, (total, count) in enumerate(pairs)}
+        return {self._name(index): total / count / 1e9 for index, (total, count) in enumerate(pairs)}
 
     @property
     def mean(self) -> float | None:
@@ -88,8 +88,8 @@ class StepTimer:
         parts = ", ".join(f"{name} {1e3 * seconds:.3f}" for name, seconds in self.means.items())
         return f"{self._section.name} {1e3 * self.mean:.3f} ms: {parts}"
 
-    def _name(self, at: int) -> str:
-        return self._parts[at] if at < len(self._parts) else str(at + 1)
+    def _name(self, index: int) -> str:
+        return self._parts[index] if index < len(self._parts) else str(index + 1)
 
     def _leave(self) -> None:
         self._stamps = []
@@ -99,6 +99,6 @@ class StepTimer:
         missing = len(durations) - len(self._sums)
         self._sums += [0] * missing
         self._counts += [0] * missing
-        for at, duration in enumerate(durations):
-            self._sums[at] += duration
-            self._counts[at] += 1
+        for index, duration in enumerate(durations):
+            self._sums[index] += duration
+            self._counts[index] += 1

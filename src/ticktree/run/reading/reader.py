@@ -30,12 +30,11 @@ if TYPE_CHECKING:
     from ticktree.run.directory import RunFiles
 
 
-# Changes to the profile of a whole run: leave out blank nodes, merge crowds of workers, and add samples.
+# Changes to the profile of a whole run: leave out blank nodes, merge short-lived workers, and add samples.
 #
-# A blank node is a section that was only entered before a reset, or never. A crowd is hundreds of processes of one
-# role: the short-lived ones are merged into one writer. One column or line per worker of five thousand is of no use,
-# and takes space in every file. The longest-lived ones stay separate: stragglers and workers of the whole run are
-# among them.
+# A blank node is a section that was only entered before a reset, or never. Of hundreds of processes of one role, the
+# short-lived ones are merged into one writer: one column or line per worker of five thousand is of no use, and takes
+# space in every file. The longest-lived ones stay separate: stragglers and workers of the whole run are among them.
 #
 # Samples are added here because a sample names a node by the file it was in.
 
@@ -144,41 +143,41 @@ def _notable_paths(samples: Samples, root: Node, noted: NotedLines) -> Iterator[
             yield path
 
 
-KEPT_APART = 256
+MAX_SEPARATE = 256
 
 
-def merge_crowds(profile: Profile, kept_apart: int = KEPT_APART) -> Profile:
-    """Return the profile with at most `kept_apart` separate processes per role; no sum changes.
+def merge_crowds(profile: Profile, max_separate: int = MAX_SEPARATE) -> Profile:
+    """Return the profile with at most `max_separate` separate processes per role; no sum changes.
 
     Those that lived longest stay separate. Merged processes cannot be separated again.
     """
-    crowds = _find_crowds(profile.writers.values(), kept_apart)
-    if not crowds:
+    groups = _find_groups(profile.writers.values(), max_separate)
+    if not groups:
         return profile
-    new_ids = {member.id: crowd.id for crowd, members in crowds for member in members}
+    new_ids = {member.id: group.id for group, members in groups for member in members}
 
     def new_id(writer: str) -> str:
         return new_ids.get(writer, writer)
 
     separate = {key: writer for key, writer in profile.writers.items() if key not in new_ids}
-    return renamed(profile, new_id, {**separate, **{crowd.id: crowd for crowd, _ in crowds}})
+    return renamed(profile, new_id, {**separate, **{group.id: group for group, _ in groups}})
 
 
-def _find_crowds(writers: Iterable[Writer], kept_apart: int) -> list[tuple[Writer, list[Writer]]]:
-    """Return each crowd as one writer, with its members."""
+def _find_groups(writers: Iterable[Writer], max_separate: int) -> list[tuple[Writer, list[Writer]]]:
+    """Return the short-lived processes of a role as one writer per kind of thread, with its members."""
     by_role: dict[tuple[str, str], list[list[Writer]]] = defaultdict(list)
     for main, threads in by_process(writers):
         by_role[main.run, main.role or role_of(main.process_name)].append(threads)
-    crowds = []
+    groups = []
     for processes in by_role.values():
         processes.sort(key=lambda threads: (-max(map(_lived_ns, threads)), threads[0].process))
         by_kind: dict[tuple[bool, str], list[Writer]] = defaultdict(list)
-        for threads in processes[kept_apart:]:
+        for threads in processes[max_separate:]:
             for thread in threads:
                 kind = "" if thread.is_main else thread.role or role_of(thread.thread_name)
                 by_kind[thread.is_main, kind].append(thread)
-        crowds += [(_merge_members(members), members) for members in by_kind.values() if len(members) > 1]
-    return crowds
+        groups += [(_merge_members(members), members) for members in by_kind.values() if len(members) > 1]
+    return groups
 
 
 def _merge_members(members: list[Writer]) -> Writer:
@@ -247,12 +246,13 @@ def _read_image(path: Path, run: RunFiles) -> Image:
         return image
     writer = image.writer
     process = run.manifest.owner.with_process(writer.pid, writer.start)
-    is_replaced = path.with_name(f"{writer._replace(incarnation=writer.incarnation + 1)}.tt").exists()
+    if path.with_name(f"{writer._replace(incarnation=writer.incarnation + 1)}.tt").exists():
+        return image
     # A process reads its clock when it ends a call, which may be minutes apart; a dead process no longer does, nor
     # does one that runs another program now. The supervisor knows when the run's first process died.
-    if not is_replaced and process.is_alive():
+    if process.is_alive():
         image.advance_to(time.clock_gettime_ns(time.CLOCK_MONOTONIC))
-    elif not is_replaced and not image.parent.pid:
+    elif not image.parent.pid:
         image.advance_to(run.manifest.program_ended_ns)
     return image
 
