@@ -1,4 +1,4 @@
-"""The public functions, and the run they leave on disk: real programs in processes of their own."""
+"""The public functions and the run on disk, in real programs in separate processes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def counts(profile):
     return {path: node.count for path, _, node in profile.root.walk() if path}
 
 
-def test_enabling_makes_a_run_that_is_saved_when_the_program_ends(run_session, tmp_path):
+def test_enabling_creates_a_run_that_is_saved_when_the_program_ends(run_session, tmp_path):
     profile, done = run_session(ONE)
     (run,) = (tmp_path / "ticktree-runs").glob("*-program")
     assert counts(profile) == {"x": 1}
@@ -35,7 +35,7 @@ def test_enabling_makes_a_run_that_is_saved_when_the_program_ends(run_session, t
     assert json.loads((run / "profile.json").read_text())["schema"] == "ticktree-profile/1"
 
 
-def test_a_saved_run_says_what_a_section_costs_and_where_it_shows(run_session):
+def test_a_saved_run_contains_the_cost_of_a_section_and_of_each_node(run_session):
     profile, _ = run_session(
         """
         ticktree.enable()
@@ -52,7 +52,7 @@ def test_a_saved_run_says_what_a_section_costs_and_where_it_shows(run_session):
     assert 0 <= inner.recorder_ns <= inner.self_ns
 
 
-def test_a_run_says_with_how_many_threads_a_library_worked_at_its_end(run_session):
+def test_a_run_contains_the_number_of_torchs_threads_at_its_end(run_session):
     profile, _ = run_session(
         """
         import os, sys, types
@@ -61,7 +61,7 @@ def test_a_run_says_with_how_many_threads_a_library_worked_at_its_end(run_sessio
         with ticktree.section("x"):
             threads = 3
         child = os.fork()
-        threads = 5 if child == 0 else 2  # a worker's are not the program's
+        threads = 5 if child == 0 else 2  # a worker's threads are not the program's
         if child == 0:
             with ticktree.section("y"):
                 sys.exit()
@@ -73,12 +73,12 @@ def test_a_run_says_with_how_many_threads_a_library_worked_at_its_end(run_sessio
     assert programs_own(profile.gauges) == {}
 
 
-def test_a_program_that_never_enables_leaves_nothing(run_python, tmp_path):
+def test_a_program_that_never_enables_creates_no_run(run_python, tmp_path):
     run_python("import ticktree\nwith ticktree.section('x'): pass\nticktree.summary()")
     assert not (tmp_path / "ticktree-runs").exists()
 
 
-def test_switching_on_and_off_is_one_run(run_session, tmp_path):
+def test_enabling_and_disabling_repeatedly_is_one_run(run_session, tmp_path):
     profile, _ = run_session(
         """
         for _ in range(3):
@@ -95,7 +95,7 @@ def test_switching_on_and_off_is_one_run(run_session, tmp_path):
     assert len(list((tmp_path / "ticktree-runs").glob("2*"))) == 1
 
 
-def test_reset_before_the_loop_leaves_the_loop_alone(run_session):
+def test_after_a_reset_only_later_sections_count(run_session):
     profile, _ = run_session(
         """
         ticktree.enable()
@@ -131,7 +131,7 @@ def test_the_summary_goes_to_standard_error(run_session):
     assert "\x1b" not in done.stderr
 
 
-def test_where_no_run_can_be_made_the_program_goes_on_and_is_told_once(run_python, tmp_path):
+def test_if_no_run_can_be_created_the_program_continues_and_one_line_is_printed(run_python, tmp_path):
     (tmp_path / "ticktree-runs").write_text("in the way")
     done = run_python(
         """
@@ -147,7 +147,7 @@ def test_where_no_run_can_be_made_the_program_goes_on_and_is_told_once(run_pytho
     assert "Traceback" not in done.stderr
 
 
-def test_where_there_is_no_tmpfs_the_program_goes_on_and_is_told_once(run_python, tmp_path):
+def test_without_tmpfs_the_program_continues_and_one_line_is_printed(run_python, tmp_path):
     done = run_python(
         """
         import ticktree
@@ -162,7 +162,7 @@ def test_where_there_is_no_tmpfs_the_program_goes_on_and_is_told_once(run_python
     assert "Traceback" not in done.stderr
 
 
-def test_a_run_that_is_deleted_under_the_program_does_not_stop_it(run_python):
+def test_a_program_whose_run_is_deleted_continues(run_python):
     done = run_python(
         """
         import shutil, ticktree
@@ -177,15 +177,13 @@ def test_a_run_that_is_deleted_under_the_program_does_not_stop_it(run_python):
     assert "Traceback" not in done.stderr
 
 
-def test_a_program_that_changes_directory_is_saved_where_it_began(run_session, tmp_path):
+def test_a_program_that_changes_directory_is_saved_in_its_first_directory(run_session, tmp_path):
     profile, _ = run_session(ONE + "import os; os.mkdir('elsewhere'); os.chdir('elsewhere')")
     assert counts(profile) == {"x": 1}
     assert not (tmp_path / "parts" / "ticktree-runs").exists()
 
 
-def test_arming_records_into_the_run_it_is_given_and_leaves_finishing_to_others(
-    run_python, tmp_path, monkeypatch
-):
+def test_arming_records_into_the_given_run_and_does_not_finish_it(run_python, tmp_path, monkeypatch):
     memory = tmp_path / "memory"
     memory.mkdir()
     monkeypatch.setenv("TICKTREE_MEMORY_DIR", str(memory))
@@ -224,7 +222,7 @@ def test_arming_never_raises_and_never_stops_the_program(run_python, given):
     assert done.stderr.count("\n") <= 1
 
 
-def test_the_pth_file_arms_only_under_the_variable_and_imports_nothing_otherwise(run_python):
+def test_the_pth_file_arms_only_with_the_variable_and_imports_nothing_otherwise(run_python):
     done = run_python(
         """
         import sys
@@ -241,7 +239,7 @@ def test_the_pth_file_arms_only_under_the_variable_and_imports_nothing_otherwise
     assert (done.stdout, done.stderr) == ("", "")
 
 
-def test_two_programs_at_once_are_two_runs(run_python, tmp_path):
+def test_concurrent_programs_have_separate_runs(run_python, tmp_path):
     run_python(
         """
         import subprocess, sys
@@ -276,7 +274,7 @@ def test_the_run_of_a_killed_process_is_read_while_unfinished_and_can_be_finishe
     assert counts(live) == counts(run.profile()) == {"loop": 7}
 
 
-def test_the_public_names_are_there():
+def test_the_public_names_exist():
     for name in ticktree.__all__:
         assert getattr(ticktree, name) is not None
     with pytest.raises(AttributeError, match="nothing"):
@@ -284,7 +282,7 @@ def test_the_public_names_are_there():
     assert ticktree.__version__.count(".") == 2
 
 
-def test_a_recorder_apart_does_not_touch_the_programs_own():
+def test_a_separate_recorder_does_not_affect_the_programs_own():
     recorder = ticktree.Recorder(virtual_clock=True)
     with recorder.section("mine"):
         recorder.advance(5)
@@ -293,7 +291,7 @@ def test_a_recorder_apart_does_not_touch_the_programs_own():
     recorder.disable()
 
 
-def test_a_recorders_summary_is_printed_too(capsys):
+def test_a_recorder_prints_its_summary(capsys):
     recorder = ticktree.Recorder(virtual_clock=True)
     with recorder.section("mine"):
         recorder.advance(5)
@@ -304,7 +302,7 @@ def test_a_recorders_summary_is_printed_too(capsys):
     assert "mine" in captured.err
 
 
-def test_switching_on_and_off_many_times_leaves_nothing_behind(run_python):
+def test_disabling_undoes_every_change_to_the_process(run_python):
     run_python(
         """
         import multiprocessing.spawn, os, subprocess, sys, threading
