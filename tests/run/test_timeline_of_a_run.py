@@ -21,7 +21,7 @@ from ticktree.run.reading import layout
 from ticktree.run.reading.image import DamagedError, Image
 from ticktree.run.reading.reader import read_images
 from ticktree.run.reading.records import events_in, events_of_file
-from ticktree.run.timeline import columns_of, read_columns, timeline_of_image
+from ticktree.run.timeline import pack_columns, read_columns, timeline_of_image
 
 STARTED = 1  # the machine's first clock tick: a process that has these pids now is another one
 
@@ -104,7 +104,7 @@ def test_the_timeline_of_saved_private_memory_is_read(run):
 
 
 def test_the_size_of_files_on_disk_is_limited_and_lost_calls_are_counted(run, monkeypatch):
-    monkeypatch.setattr(timelines, "MOST_BYTES", 100)
+    monkeypatch.setattr(timelines, "MAX_BYTES", 100)
     put(run, 900001, events=4)
     assert kept_and_total(run.profile()) == (4, 6)
     run.finish()
@@ -131,7 +131,7 @@ def test_the_profile_counts_the_calls_of_a_timeline_folded_or_not(run):
 
 
 def test_calls_without_space_count_as_a_loss_once(run, monkeypatch):
-    monkeypatch.setattr(timelines, "MOST_BYTES", 100)
+    monkeypatch.setattr(timelines, "MAX_BYTES", 100)
     put(run, 900001, events=4)
     fold_finished(run)
     run.finish()
@@ -295,9 +295,9 @@ def two_calls():
 
 def test_columns_are_read_back_unchanged_and_written_reproducibly(tmp_path):
     path, other = tmp_path / "a.npz", tmp_path / "b.npz"
-    path.write_bytes(columns_of(two_calls(), 1 << 20)[0])
+    path.write_bytes(pack_columns(two_calls(), 1 << 20)[0])
     time.sleep(0.01)
-    other.write_bytes(columns_of(two_calls(), 1 << 20)[0])
+    other.write_bytes(pack_columns(two_calls(), 1 << 20)[0])
     assert path.read_bytes() == other.read_bytes()
     restored, original = read_columns(path), two_calls()
     assert rows(restored) == rows(original)
@@ -320,7 +320,7 @@ def test_columns_are_read_back_unchanged_and_written_reproducibly(tmp_path):
 
 def test_damaged_columns_are_refused(tmp_path):
     path = tmp_path / "a.npz"
-    path.write_bytes(columns_of(two_calls(), 1 << 20)[0])
+    path.write_bytes(pack_columns(two_calls(), 1 << 20)[0])
     data = path.read_bytes()
     for cut in (0, 10, len(data) // 2, len(data) - 1):
         path.write_bytes(data[:cut])
@@ -332,7 +332,7 @@ def test_columns_with_impossible_values_are_refused(tmp_path):
     path = tmp_path / "a.npz"
     for column, value, reason in (("spot", [0, 1], "not there"), ("lane", [9, 0], "not there")):
         damaged = replace(two_calls(), **{column: np.array(value, np.int64)})
-        path.write_bytes(columns_of(damaged, 1 << 20)[0])
+        path.write_bytes(pack_columns(damaged, 1 << 20)[0])
         with pytest.raises(DamagedError, match=reason):
             read_columns(path)
 

@@ -250,19 +250,19 @@ class RunFiles:
     def write(self, name: str, data: bytes, *, folder: str = "", durable: bool = False) -> None:
         """Write a file in the run's directory, or a folder there, atomically: readers find the old or the new one.
 
-        A missing folder is created. A durable file survives a crash of the machine. For errors see `opened`.
+        A missing folder is created. A durable file survives a crash of the machine. For errors see `open_directory`.
         """
-        with self.opened(folder, make=True) as dir_fd:
+        with self.open_directory(folder, make=True) as dir_fd:
             write_atomically(Path(name), data, durable=durable, follow=False, dir_fd=dir_fd)
 
     def remove(self, names: Iterable[str], folder: str = "") -> None:
-        """Delete files of the run's directory, or of a folder there; ignore missing ones; for errors see `opened`."""
-        with self.opened(folder) as dir_fd:
+        """Delete files of the run's directory, or a folder there, if they exist; for errors see `open_directory`."""
+        with self.open_directory(folder) as dir_fd:
             for name in names:
                 unlink_at(name, dir_fd)
 
     @contextmanager
-    def opened(self, folder: str = "", *, make: bool = False) -> Iterator[int]:
+    def open_directory(self, folder: str = "", *, make: bool = False) -> Iterator[int]:
         """Open the run's directory, or a folder in it, for calls that take a `dir_fd`; a rename does not affect it.
 
         Raises:

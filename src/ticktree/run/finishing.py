@@ -79,7 +79,7 @@ class RunDirectory(RunFiles):
 
     def tidy(self) -> None:
         """Delete files from a finished run's directory that its profile includes, and those of killed writers."""
-        with self.opened() as dir_fd:
+        with self.open_directory() as dir_fd:
             for name in names_in(dir_fd):
                 match = re.fullmatch(_TEMPORARY_NAME, name)
                 # Two processes may finish a run at the same time, and the other may still be writing.

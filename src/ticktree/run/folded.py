@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -114,15 +114,10 @@ class FoldedRecords:
             ]
             files = {str(name): _key(numbers) for name, *numbers, _ in fields["files"]}
             locations = {_key(numbers): layouts[at] for _, *numbers, at in fields["files"]}
-            unresolved = tuple(
-                UnresolvedWaits(str(path), str(writer_id), _parse_edge(flat))
-                for path, writer_id, *flat in fields["loose"]
-            )
-            main, shares = fields["longest"]
-            longest = LongestPath(
-                str(main),
-                {NodeAddress(_key(numbers), int(node)): int(ns) for *numbers, node, ns in shares},
-            )
+            unresolved = tuple(_parse_waits(*row) for row in fields["loose"])
+            main, rows = fields["longest"]
+            shares = {NodeAddress(_key(numbers), int(node)): int(ns) for *numbers, node, ns in rows}
+            longest = LongestPath(str(main), shares)
             return cls(Profile.from_json(fields["profile"]), files, locations, unresolved, longest, version)
 
 
@@ -150,14 +145,14 @@ def _flatten_edge(edge: Edge) -> list[str | int]:
     return [edge.node, edge.channel, *waker.process, waker.node, *times]
 
 
-def _parse_edge(flat: list[Any]) -> Edge:
-    node, channel, *numbers = flat
+def _parse_waits(path: Any, writer: Any, node: Any, channel: Any, *numbers: Any) -> UnresolvedWaits:
     waker = NodeAddress(_key(numbers[:3]), int(numbers[3]))
     waits, waited_ns, handover_ns = map(int, numbers[4:])
-    return Edge(int(node), str(channel), waker, waits, waited_ns, handover_ns)
+    edge = Edge(int(node), str(channel), waker, waits, waited_ns, handover_ns)
+    return UnresolvedWaits(str(path), str(writer), edge)
 
 
-def _key(numbers: list[Any]) -> ProcessKey:
+def _key(numbers: Sequence[Any]) -> ProcessKey:
     pid, start, incarnation = numbers
     return ProcessKey(int(pid), int(start), int(incarnation))
 

@@ -43,7 +43,7 @@ def fold_if_many(run: RunFiles) -> int:
         OSError: The folded part cannot be written; no file has changed.
     """
     files = memory_files(run.memory_dir)
-    if not _are_many(files) or not _are_many(_finished_files(run, files)):
+    if not _are_many(files) or not _are_many(_find_finished(run, files)):
         return 0
     return fold_finished(run)
 
@@ -60,7 +60,7 @@ def _fold(run: RunFiles) -> int:
     from ticktree.run.folded import read_records
     from ticktree.run.timeline import keep_timeline
 
-    ended = set(_finished_files(run, run.memory_files()))
+    ended = set(_find_finished(run, run.memory_files()))
     records = read_records(run)
     if run.path / FOLDED in records.errors:
         # Replacing it would silently lose its records.
@@ -68,14 +68,14 @@ def _fold(run: RunFiles) -> int:
     _delete(run, [path for path in run.memory_files() if path.name in records.folded.files])
     # Processes that ended before they began to record have left empty files.
     _delete(run, [path for path in records.empty_paths if path in ended])
-    ready, locations = _ready_files(run, records, ended)
+    ready, locations = _find_ready(run, records, ended)
     profile, joiner = _join(run, ready.values(), locations)
     if joiner.errors:
         # Damaged files stay; reading the run reports them.
         for path, image in ready.items():
             if _join(run, [image], locations)[1].errors:
                 del records.images[path]
-        ready, locations = _ready_files(run, records, ended)
+        ready, locations = _find_ready(run, records, ended)
         profile, joiner = _join(run, ready.values(), locations)
     if not ready:
         return 0
@@ -89,7 +89,7 @@ def _fold(run: RunFiles) -> int:
     return len(ready)
 
 
-def _ready_files(
+def _find_ready(
     run: RunFiles, records: RunRecords, ended: set[Path]
 ) -> tuple[dict[Path, Image], NodeLocations]:
     """Return the files of ended processes with a settled place in the tree, and the locations of all settled nodes."""
@@ -134,7 +134,7 @@ def _are_many(files: list[Path]) -> bool:
     return len(files) > MANY_FILES or sum(map(size_of, files)) > MANY_BYTES
 
 
-def _finished_files(run: RunFiles, files: Sequence[Path]) -> list[Path]:
+def _find_finished(run: RunFiles, files: Sequence[Path]) -> list[Path]:
     """Return those of `files` whose processes have ended, as far as this process can see."""
     dead = dead_among(run.manifest.owner, {writer_of(file) for file in files})
     return [file for file in files if writer_of(file) in dead]

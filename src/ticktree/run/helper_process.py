@@ -74,16 +74,12 @@ def _spawn_orphan(run: Path) -> None:
     from posix import posix_spawn
 
     command = ["sh", "-c", _ORPHAN_COMMAND, "sh", sys.executable, "-P", "-m", __name__, os.fspath(run)]
-    open_fds = [int(fd) for fd in os.listdir("/proc/self/fd") if int(fd) > 2]  # noqa: PTH208
-    actions = [
-        *((os.POSIX_SPAWN_OPEN, fd, os.devnull, os.O_RDWR, 0) for fd in range(3)),
-        *((os.POSIX_SPAWN_CLOSE, fd) for fd in open_fds),
-    ]
+    open_null = [(os.POSIX_SPAWN_OPEN, fd, os.devnull, os.O_RDWR, 0) for fd in range(3)]
+    open_fds = filter(lambda fd: fd > 2, map(int, os.listdir("/proc/self/fd")))  # noqa: PTH208
+    actions = [*open_null, *((os.POSIX_SPAWN_CLOSE, fd) for fd in open_fds)]
     with _child_signal_blocked():
-        shell = posix_spawn(
-            "/bin/sh", command, environment(), file_actions=actions, setsigmask=(), setpgroup=0
-        )
-        os.waitpid(shell, 0)
+        pid = posix_spawn("/bin/sh", command, environment(), file_actions=actions, setsigmask=(), setpgroup=0)
+        os.waitpid(pid, 0)
 
 
 @contextmanager

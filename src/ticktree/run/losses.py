@@ -52,7 +52,7 @@ def _append_note(run: RunFiles, name: str, text: str) -> None:
     """Append a line to a file of the run, unless it contains the line: a thousand workers import the same library."""
     line = f"{text}\n".encode()
     flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
-    with run.opened() as dir_fd:
+    with run.open_directory() as dir_fd:
         fd = os.open(name, flags, 0o666, dir_fd=dir_fd)
         with os.fdopen(fd, "r+b", buffering=0) as file:
             if line not in file.read(MOST_OF_FACTS).splitlines(keepends=True):

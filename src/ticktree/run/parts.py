@@ -47,8 +47,9 @@ def read_parts(run: RunFiles) -> Profile:
 
 def delete_parts(run: RunFiles) -> None:
     """Delete the parts."""
-    with suppress(OSError), run.opened() as run_fd:  # another process may finish the run at the same time
-        with run.opened(FOLDER) as folder_fd:
+    # Another process may finish the run at the same time.
+    with suppress(OSError), run.open_directory() as run_fd:
+        with run.open_directory(FOLDER) as folder_fd:
             for name in names_in(folder_fd):
                 os.unlink(name, dir_fd=folder_fd)
         os.rmdir(FOLDER, dir_fd=run_fd)

@@ -50,7 +50,7 @@ _MAX_COLUMN_BYTES = 1 << 26
 _LEVEL = 1
 
 
-def columns_of(timeline: Timeline, max_bytes: int) -> tuple[bytes, bool]:
+def pack_columns(timeline: Timeline, max_bytes: int) -> tuple[bytes, bool]:
     """Return the file of a timeline; if it is larger than `max_bytes`, a file with only the number of its calls."""
     data = _pack(timeline)
     if len(data) <= max_bytes:
@@ -144,7 +144,7 @@ def _convert(kind: type[Any], values: list[Any]) -> Any:
 
 TIMELINE = "timeline"
 # The most bytes that the files of one run may take; of further processes only the number of calls is kept.
-MOST_BYTES = 1 << 30
+MAX_BYTES = 1 << 30
 
 
 def read_timeline(run: RunFiles) -> Timeline | None:
@@ -175,8 +175,8 @@ def keep_timeline(run: RunFiles, only: set[Path] | None = None) -> dict[str, int
     """
     names, lost = None if only is None else {path.stem for path in only}, 0
     for name, part in _in_memory(run, names).items():
-        free_bytes = MOST_BYTES - sum(path.stat().st_size for path in _saved_files(run) if path.stem != name)
-        data, is_complete = columns_of(part, free_bytes)
+        free_bytes = MAX_BYTES - sum(path.stat().st_size for path in _saved_files(run) if path.stem != name)
+        data, is_complete = pack_columns(part, free_bytes)
         run.write(f"{name}.npz", data, folder=TIMELINE, durable=True)
         if not is_complete:
             lost += len(part)

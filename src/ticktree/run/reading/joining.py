@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple, TypeVar
 
-from ticktree.profile import CriticalPlace, Gauge, Loop, Profile, Waker, Wakes
-from ticktree.profile import Writer as Thread
+from ticktree.profile import CriticalPlace, Gauge, Loop, Profile, Waker, Wakes, Writer
 from ticktree.profile import metadata as meta
 from ticktree.profile.loop import WORST_TICKS_KEPT
 from ticktree.profile.metadata import Metadata
@@ -40,9 +39,9 @@ class Joiner:
         self._loops: dict[str, Loop] = {}
         self._min_tick_ns: dict[str, int] = {}
         self._gauges: dict[str, Gauge] = {}
-        self._writers: dict[str, Thread] = {}
+        self._writers: dict[str, Writer] = {}
         self._facts: list[Metadata] = []
-        self._losses: Mapping[str, int] = {}
+        self._losses: dict[str, int] = {}
         self._timeline_calls = 0
 
     def add(self, image: Image) -> None:
@@ -55,14 +54,14 @@ class Joiner:
     def profile(self, *, is_complete: bool = True) -> Profile:
         """Return the profile of all files; those that were left out are a loss.
 
-        If these are not all files of the run, records that may name other processes are left over.
+        If these are not all files of the run, records that may name other processes stay in `wakes`.
         """
         writers = {image.writer for images in self._pending.values() for image in images}
         for parent in [parent for parent in self._pending if parent not in writers]:
             self._add_children(parent)
         while self._pending:  # files that name each other as parents
             self._add_children(next(iter(self._pending)))
-        self.wakes.file(is_complete=is_complete)
+        self.wakes.place_edges(is_complete=is_complete)
         losses = sums_of([self._losses, self.wakes.losses() if is_complete else {}])
         if self.errors:
             losses["memory_files_damaged"] = len(self.errors)
@@ -93,17 +92,14 @@ class Joiner:
         ready = [image]
         while ready:
             image = ready.pop()
-            parent = self._parent_branch(image)
+            parent, is_child = self._parent_branch(image), bool(image.parent.pid)
             try:
                 reader = ImageReader(image, self._run_id, parent, self._min_tick_ns)
             except DamagedError as error:
                 self.errors.append(error)
                 self._branches.setdefault(image.writer, {})  # its children stop waiting
             else:
-                self._branches[image.writer] = {
-                    0: parent,
-                    **reader.add_to(parent, is_child=bool(image.parent.pid)),
-                }
+                self._branches[image.writer] = {0: parent, **reader.add_to(parent, is_child=is_child)}
                 self.wakes.add(image.writer, reader, self._branches[image.writer])
                 self._add_totals(reader)
             ready.extend(self._pending.pop(image.writer, ()))
@@ -135,9 +131,6 @@ class Joiner:
 def _collect(table: dict[str, Part], parts: Iterable[tuple[str, Part]]) -> None:
     for key, part in parts:
         table[key] = table[key] + part if key in table else part
-
-
-UNKNOWN_WAKERS = "wakes_by_unknown_processes"
 
 
 class UnresolvedWaits(NamedTuple):
@@ -178,7 +171,7 @@ class WakesTally:
     """Edges and critical paths, kept until the files that they name are known.
 
     Attributes:
-        unresolved: Waits ended by processes without a file; after `file`.
+        unresolved: Waits ended by processes without a file; after `place_edges`.
     """
 
     def __init__(self, root: Branch, locations: NodeLocations) -> None:
@@ -198,15 +191,14 @@ class WakesTally:
             main = next((writer.id for writer in reader.writers if writer.is_main), "")
             self.longest = self.longest.longer_of(LongestPath(main, reader.critical))
 
-    def take(self, unresolved: Iterable[UnresolvedWaits], longest: LongestPath) -> None:
-        """Add what was left over when files were folded."""
-        self._edges.extend(
-            (_WriterNode(self._root.at(path), writer), edge) for path, writer, edge in unresolved
-        )
+    def add_unresolved(self, unresolved: Iterable[UnresolvedWaits], longest: LongestPath) -> None:
+        """Add the unresolved waits and the longest path of folded files."""
+        for path, writer, edge in unresolved:
+            self._edges.append((_WriterNode(self._root.at(path), writer), edge))
         self.longest = self.longest.longer_of(longest)
 
-    def file(self, *, is_complete: bool) -> None:
-        """Add every edge to the node that waited; all stay loose if these are not all files of the run."""
+    def place_edges(self, *, is_complete: bool) -> None:
+        """Add every edge to the node that waited; all stay unresolved if these are not all files of the run."""
         for waiter, edge in self._edges:
             signaller = self._find(edge.waker) if is_complete else None
             if signaller is None:
@@ -219,7 +211,7 @@ class WakesTally:
     def losses(self) -> dict[str, int]:
         """Return the number of waits ended by processes without a file."""
         count = sum(waits.edge.waits for waits in self.unresolved)
-        return {UNKNOWN_WAKERS: count} if count else {}
+        return {"wakes_by_unknown_processes": count} if count else {}
 
     def critical(self) -> dict[CriticalPlace, int]:
         """Return the critical path of the run; time in unknown nodes counts as that of the thread at its end."""
@@ -235,8 +227,6 @@ class WakesTally:
         if address.process in self._nodes:
             return self._nodes[address.process].get(address.node)
         location = self._locations.location(address.process, address.node)
-        return (
-            _WriterNode(self._root.at(location.path), f"{address.process}/{location.tree}")
-            if location
-            else None
-        )
+        if location is None:
+            return None
+        return _WriterNode(self._root.at(location.path), f"{address.process}/{location.tree}")

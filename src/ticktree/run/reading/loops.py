@@ -56,15 +56,15 @@ class LoopsReader:
         writer = writer_id(self._image, part.tree)
         convert = self._clock.ns
         missed, longest = record.missed, record.longest_miss_run
-        torn = self._nodes.is_torn(ref, record.sequence)
-        if torn:
+        is_torn = self._nodes.is_torn(ref, record.sequence)
+        if is_torn:
             missed = min(missed, part.count)
             longest = min(longest, missed)
-        ticks = self._ticks(record, torn=torn)
+        ticks = self._ticks(record, is_torn=is_torn)
         min_ns = self._min_tick_ns.get(self._paths[index], 0)
         worst = [self._worst(*tick, writer) for tick in ticks if convert(tick[0].duration) >= min_ns]
         stats = self._nodes.stats(index)
-        sums = sums_of(self._image, record, stats.count, missed, convert, torn=torn)
+        sums = sums_of(self._image, record, stats.count, missed, convert, is_torn=is_torn)
         lateness = jitter = None
         if record.hz:
             lateness = Lateness(missed, convert(record.late_sum), convert(record.late_maximum), sums.lateness)
@@ -105,7 +105,7 @@ class LoopsReader:
         durations = tuple(self._clock.ns(ticks) for ticks in record.first[: record.first_count])
         return FirstTicks(record.first_wall_ns, writer, durations) if durations else None
 
-    def _ticks(self, record: layout.Record, *, torn: bool) -> list[tuple[layout.Record, Rows]]:
+    def _ticks(self, record: layout.Record, *, is_torn: bool) -> list[tuple[layout.Record, Rows]]:
         """Return the worst ticks and their breakdowns: the index of each node, and its clock ticks."""
         worst = []
         for tick in record.worst[: record.worst_count]:
@@ -114,7 +114,7 @@ class LoopsReader:
             pairs = [(self._nodes.index.get(ref, -1), ticks) for ref, ticks in _ROW.iter_unpack(rows)]
             if all(index >= 0 for index, _ in pairs):
                 worst.append((tick, pairs))
-            elif not torn:
+            elif not is_torn:
                 raise self._image.damage_error("a tick's breakdown names no node")
         return worst
 
@@ -158,7 +158,7 @@ class Sums:
 
 
 def sums_of(
-    image: Image, record: layout.Record, ticks: int, missed: int, ns: Callable[[int], int], *, torn: bool
+    image: Image, record: layout.Record, ticks: int, missed: int, ns: Callable[[int], int], *, is_torn: bool
 ) -> Sums:
     """Return the sums that a loop's record refers to; empty ones if an older file has none.
 
@@ -169,7 +169,7 @@ def sums_of(
     sums = image.record(record.sums, layout.LoopSums)
     lateness = _histogram(image, sums.late_octaves, missed)
     jitter = _histogram(image, sums.jitter_octaves, record.jitter_count)
-    if torn:
+    if is_torn:
         return Sums(lateness=lateness, jitter=jitter)
     breakdown = {row.node: row.sum for row in image.missed_rows(sums.missed_rows) if row.sum}
     has_misses = sums.missed == missed

@@ -205,7 +205,7 @@ class PartsReader:
     Attributes:
         parts: One per node, parents before their children.
         index: Index of each node's part, by the node's reference.
-        torn: Number of nodes copied during a write whose counts are taken from their histograms.
+        torn_nodes: Number of nodes copied during a write whose counts are taken from their histograms.
     """
 
     def __init__(self, image: Image, clock: Clock, accounts: Accounts) -> None:
@@ -215,7 +215,7 @@ class PartsReader:
         self._table = table = node_table(image)
         self.histograms = table.histograms
         self._names: dict[int, str] = {}
-        self.torn = 0
+        self.torn_nodes = 0
         self.index = {ref: index for index, ref in enumerate(table.refs)}
         self._footprints = footprints_of(image)
         self.parts: list[NodePart] = []
@@ -223,7 +223,7 @@ class PartsReader:
         calls_below = self._calls_below()
         for index, ref in enumerate(table.refs):
             self.parts.append(self._part(index, calls_below.get(ref, 0)))
-        self._total()
+        self._compute_totals()
 
     def is_torn(self, ref: int, sequence: int) -> bool:
         """Return whether the record at `ref` may contain only part of a call."""
@@ -251,8 +251,8 @@ class PartsReader:
         row, ref = self._table.rows[index], self._table.refs[index]
         is_root = bool(row.flags & _ROOT)
         parent = self._parent_index(index, row, is_root=is_root)
-        torn = self.is_torn(ref, row.sequence)
-        steady, warm = self._phases(index, row, torn=torn)
+        is_torn = self.is_torn(ref, row.sequence)
+        steady, warm = self._phases(index, row, is_torn=is_torn)
         has_merged_phases, is_in_steady_phase = self._phase_flags(ref, row, parent, is_root=is_root)
         if has_merged_phases:
             row, steady, warm = row._replace(flags=row.flags & ~_PHASED), steady.merge(warm), _NO_CALLS
@@ -261,7 +261,7 @@ class PartsReader:
         self_ns = max(0, self._ns(row, own))
         counts, totals = self._windows(index, row)
         windows_known = sum([calls for _, calls in counts]) == count
-        if torn and not windows_known:
+        if is_torn and not windows_known:
             row, counts, totals = row._replace(window_shift=0), [], []
         return NodePart(
             row=row,
@@ -300,16 +300,14 @@ class PartsReader:
         outer = self.parts[parent]
         if not row.flags & _LOOP:
             return outer.has_merged_phases, outer.is_in_steady_phase
-        has_merged_phases = ref in self._warming_up and not outer.is_in_steady_phase
-        return has_merged_phases, outer.is_in_steady_phase or (
-            bool(row.flags & _PHASED) and not has_merged_phases
-        )
+        is_merged = ref in self._warming_up and not outer.is_in_steady_phase
+        return is_merged, outer.is_in_steady_phase or (bool(row.flags & _PHASED) and not is_merged)
 
     def _ns(self, row: NodeRow, amount: int) -> int:
         return amount if row.flags & _NS or not amount else self._clock.ns(amount)
 
-    def _phases(self, index: int, row: NodeRow, *, torn: bool) -> tuple[PhaseCalls, PhaseCalls]:
-        read = self._repair if torn else self._calls
+    def _phases(self, index: int, row: NodeRow, *, is_torn: bool) -> tuple[PhaseCalls, PhaseCalls]:
+        read = self._repair if is_torn else self._calls
         steady_count, warm_count = self._table.histograms.counts[2 * index : 2 * index + 2]
         return (
             read(row, row.stats_count, row.stats_sum, row.stats_minimum, row.stats_maximum, steady_count),
@@ -331,7 +329,7 @@ class PartsReader:
     ) -> PhaseCalls:
         """Return a phase of a node copied during a write, corrected by its histogram."""
         if histogram_count != count and row.sequence & 1:
-            self.torn += 1
+            self.torn_nodes += 1
         calls = self._calls(row, histogram_count, total, minimum, maximum, histogram_count)
         if calls.min_ns is None or calls.max_ns is None:
             return calls
@@ -371,7 +369,7 @@ class PartsReader:
             self._names[ref] = self._image.text(ref)
         return self._names[ref]
 
-    def _total(self) -> None:
+    def _compute_totals(self) -> None:
         """Compute totals from the leaves up, and their concurrent parts.
 
         A total that is entirely concurrent in ticks is so in nanoseconds, too, although each self time is rounded:

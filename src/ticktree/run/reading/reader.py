@@ -56,14 +56,9 @@ def drop_blanks(profile: Profile) -> Profile:
     root = nodes[paths.ROOT]
     if root is profile.root:
         return profile
-    return replace(
-        profile,
-        root=root,
-        loops={path: loop for path, loop in profile.loops.items() if root.find(path) is not None},
-        writers={
-            key: writer for key, writer in profile.writers.items() if root.find(writer.parent) is not None
-        },
-    )
+    loops = {path: loop for path, loop in profile.loops.items() if root.find(path) is not None}
+    writers = {key: writer for key, writer in profile.writers.items() if root.find(writer.parent) is not None}
+    return replace(profile, root=root, loops=loops, writers=writers)
 
 
 def _is_blank(node: Node) -> bool:
@@ -206,7 +201,7 @@ def read_run(run: RunFiles) -> Profile:
     records = read_records(run, lambda path: _read_image(path, run))
     folded = records.folded
     joiner = Joiner(run.id, NodeLocations(folded.locations))
-    joiner.wakes.take(folded.unresolved, folded.longest)
+    joiner.wakes.add_unresolved(folded.unresolved, folded.longest)
     joiner.errors.extend(records.errors.values())
     with collector_paused():
         for image in records.images.values():
@@ -217,9 +212,8 @@ def read_run(run: RunFiles) -> Profile:
     names = {*(path.name for path in (*records.images, *records.errors)), *folded.files}
     without_room = count_without_room(run, names)
     losses = Profile(losses={LOSS: without_room} if without_room else {})
-    merged = profile.merge(
-        folded.profile, _read_gauges(run), read_parts(run), losses, read_instrument_losses(run)
-    )
+    parts = (folded.profile, _read_gauges(run), read_parts(run), losses, read_instrument_losses(run))
+    merged = profile.merge(*parts)
     noted = read_noted_lines(str(run.manifest.metadata.get(SAMPLED_LINES, "")))
     return merge_crowds(with_samples(drop_blanks(merged), _read_samples(run), joiner.path_of, noted))
 

@@ -142,7 +142,7 @@ class ImageReader:
         self.writers: Sequence[Writer] = writers_of(image, clock, run_id, parents)
         self.facts = _facts(image.header, clock)
         self.timeline_calls, overwritten = counts_in(image)
-        self.losses = _losses(image.header, self._nodes.torn, overwritten)
+        self.losses = _losses(image.header, self._nodes.torn_nodes, overwritten)
         # An edge may be younger than the copy of the chain of nodes.
         self.edges: Sequence[Edge] = [edge for edge in edges_of(image) if edge.node in self._nodes.index]
         self.critical: Mapping[NodeAddress, int] = {} if image.parent.pid else critical_path(image)
@@ -224,10 +224,10 @@ class ImageReader:
             raise self._image.damage_error(str(error)) from None
 
 
-def _losses(header: layout.Record, torn: int, overwritten: int) -> dict[str, int]:
+def _losses(header: layout.Record, torn_nodes: int, overwritten: int) -> dict[str, int]:
     losses = {name: header.losses[at] for at, name in enumerate(layout.LOSSES) if header.losses[at]}
-    if torn:
-        losses["nodes_caught_in_a_write"] = torn
+    if torn_nodes:
+        losses["nodes_caught_in_a_write"] = torn_nodes
     if overwritten:
         losses[BEFORE_THE_TIMELINE] = overwritten
     return losses

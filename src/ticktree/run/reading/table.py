@@ -55,13 +55,8 @@ def node_table(image: Image) -> NodeTable:
 def _sparse(table: NDArray[np.uint64]) -> list[Pairs]:
     """Return the pairs of column and value that are not 0, one list per row."""
     rows, columns = np.nonzero(table)
-    return _split(rows, len(table), columns, table[rows, columns])
-
-
-def _split(owners: NDArray[Any], count: int, keys: NDArray[Any], values: NDArray[Any]) -> list[Pairs]:
-    """Return pairs of key and value, sorted by owner, as one list per owner of `count`."""
-    pairs = list(zip(keys.tolist(), values.tolist(), strict=True))
-    ends = np.searchsorted(owners, np.arange(count + 1)).tolist()
+    pairs = list(zip(columns.tolist(), table[rows, columns].tolist(), strict=True))
+    ends = np.searchsorted(rows, np.arange(len(table) + 1)).tolist()
     return [pairs[begin:end] for begin, end in pairwise(ends)]
 
 
