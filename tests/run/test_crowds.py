@@ -51,12 +51,12 @@ def test_the_longest_lived_processes_stay_separate_and_the_rest_become_one_write
 def test_the_limit_applies_to_each_role():
     workers, actors = same_role_profile(200), same_role_profile(200, role="actor")
     renumbered = {key.replace("-1/", "-2/"): writer for key, writer in actors.writers.items()}
-    both = Profile(
+    combined = Profile(
         root=workers.root,
         writers={**workers.writers, **{key: replace(writer, id=key) for key, writer in renumbered.items()}},
     )
-    assert merge_crowds(both) is both
-    assert len(merge_crowds(both, max_separate=100).writers) == 202
+    assert merge_crowds(combined) is combined
+    assert len(merge_crowds(combined, max_separate=100).writers) == 202
 
 
 @pytest.mark.parametrize("max_separate", [0, 1, 3])

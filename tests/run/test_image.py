@@ -118,8 +118,8 @@ def test_ranges_may_be_exchanged(image):
     lines = [image[at : at + 64] for at in range(0, len(image) - 63, 64)]
     for _ in range(300):
         exchanged = list(lines)
-        left, right = seed.randrange(len(lines)), seed.randrange(len(lines))
-        exchanged[left], exchanged[right] = exchanged[right], exchanged[left]
+        first, second = seed.randrange(len(lines)), seed.randrange(len(lines))
+        exchanged[first], exchanged[second] = exchanged[second], exchanged[first]
         outcome(b"".join(exchanged))
 
 

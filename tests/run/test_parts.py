@@ -70,36 +70,36 @@ def test_a_part_that_cannot_be_read_is_a_loss(run):
 
 
 def test_a_run_is_opened_only_on_the_machine_with_its_memory(run, tmp_path, monkeypatch):
-    word = word_of(run, "1-1-1:0", {})
-    assert reached(word).path == run.path
-    assert reached({**word, "id": "another"}) is None
-    assert reached({**word, "run": str(tmp_path / "nowhere")}) is None
+    job = word_of(run, "1-1-1:0", {})
+    assert reached(job).path == run.path
+    assert reached({**job, "id": "another"}) is None
+    assert reached({**job, "run": str(tmp_path / "nowhere")}) is None
     (tmp_path / "other").mkdir()
     monkeypatch.setenv("TICKTREE_MEMORY_DIR", str(tmp_path / "other"))
-    assert reached(word) is None
+    assert reached(job) is None
 
 
 def test_workers_of_a_node_share_a_part_and_each_node_has_its_own(run):
-    word = word_of(run, "1-1-1:0", {})
-    assert find_part(word, "a" * 56) is None
-    first = join_part(word, "a" * 56, fail_if_called)
-    assert join_part(word, "a" * 56, fail_if_called).id == first.id
-    assert find_part(word, "a" * 56).id == first.id
-    other = join_part(word, "b" * 56, fail_if_called)
+    job = word_of(run, "1-1-1:0", {})
+    assert find_part(job, "a" * 56) is None
+    first = join_part(job, "a" * 56, fail_if_called)
+    assert join_part(job, "a" * 56, fail_if_called).id == first.id
+    assert find_part(job, "a" * 56).id == first.id
+    other = join_part(job, "b" * 56, fail_if_called)
     assert other.id != first.id
     assert first.manifest.began_ns == run.manifest.began_ns
     for node, part in (("a", first), ("b", other)):
-        end_part(word, node * 56, part)
+        end_part(job, node * 56, part)
         assert part.is_finished()
-        assert find_part(word, node * 56) is None
+        assert find_part(job, node * 56) is None
 
 
 def test_a_part_on_another_machine_began_when_the_runs_machine_reports_that_it_did(run, monkeypatch):
-    word = {**word_of(run, "1-1-1:0", {}), "boot": "of another machine"}
+    job = {**word_of(run, "1-1-1:0", {}), "boot": "of another machine"}
     monkeypatch.setattr("time.clock_gettime_ns", lambda _: 5_000_000_000)
-    part = join_part(word, "c" * 56, lambda: 2_000_000_000)
+    part = join_part(job, "c" * 56, lambda: 2_000_000_000)
     assert part.manifest.began_ns == 3_000_000_000
-    end_part(word, "c" * 56, part)
+    end_part(job, "c" * 56, part)
 
 
 def test_a_directory_that_other_users_can_enter_is_not_used(run, tmp_path):

@@ -186,26 +186,26 @@ def test_a_program_that_ends_finishes_the_run_of_a_killed_program(run_python, tm
     assert second.is_finished()
 
 
-KILLED_WHILE_IT_CREATES_A_RUN = """
+KILLED_PROGRAM = """
 import os, signal, sys
 from pathlib import Path
 from ticktree.run.finishing import RunDirectory
-left = int(sys.argv[2])
+steps = int(sys.argv[2])
 def count(event, arguments):
-    global left
+    global steps
     if event in ("open", "os.mkdir", "os.rename", "os.remove", "os.rmdir", "os.listdir", "os.scandir"):
-        left -= 1
-        if left < 0:
+        steps -= 1
+        if steps < 0:
             os.kill(os.getpid(), signal.SIGKILL)
 sys.addaudithook(count)
 RunDirectory.create("x", Path(sys.argv[1]))
-left = sys.maxsize
+steps = sys.maxsize
 """
 
 
 @pytest.mark.slow
 def test_killing_a_process_at_any_step_of_creating_a_run_leaves_no_memory_and_no_damaged_run(root, tmp_path):
-    command = [sys.executable, "-c", KILLED_WHILE_IT_CREATES_A_RUN]
+    command = [sys.executable, "-c", KILLED_PROGRAM]
     steps, created = 0, False
     while not created:
         out = tmp_path / f"runs-{steps}"

@@ -17,12 +17,12 @@ from ticktree.profile import Profile
 MAX_BYTES = 40_000
 LOOP = """
 import ticktree
-seen = 0
+total = 0
 for tick in ticktree.loop("train", range(20)):
     with ticktree.section("sample"):
-        seen += min(1, sum(range(5000)))
+        total += min(1, sum(range(5000)))
     with ticktree.section("update"):
-        seen += min(1, sum(range(5000)))
+        total += min(1, sum(range(5000)))
 """
 
 
@@ -126,10 +126,10 @@ def test_a_profile_in_ipythons_terminal_is_not_printed_as_a_dataclass():
 @pytest.mark.slow
 def test_a_notebook_shows_a_snapshot_and_a_cell_as_a_report():
     plain, loaded, cell, after, snapshot = execute(
-        LOOP + "seen",
+        LOOP + "total",
         "%load_ext ticktree",
-        f"%%ticktree\n{LOOP}\nprint('hello')\nseen",
-        "_, Out[3], seen, ticktree.__version__ > ''",
+        f"%%ticktree\n{LOOP}\nprint('hello')\ntotal",
+        "_, Out[3], total, ticktree.__version__ > ''",
         "ticktree.snapshot()",
     )
     assert reports(plain) == []
@@ -152,7 +152,7 @@ def test_a_notebook_shows_a_snapshot_and_a_cell_as_a_report():
 
 @pytest.mark.slow
 def test_a_cell_that_fails_shows_its_traceback_and_its_report():
-    failing = LOOP + "raise ValueError(seen)"
+    failing = LOOP + "raise ValueError(total)"
     invalid = LOOP + "this is no Python"
     _, plain_cell, cell, invalid_without, invalid_cell, empty_cell = execute(
         "%load_ext ticktree",

@@ -10,7 +10,7 @@ import ticktree
 from ticktree.profile.machine import programs_own, threads
 from ticktree.run.finishing import RunDirectory
 
-ONE = """
+PROGRAM = """
 ticktree.enable()
 with ticktree.section("x"):
     pass
@@ -22,12 +22,12 @@ def counts(profile):
 
 
 def test_enabling_creates_a_run_that_is_saved_when_the_program_ends(run_session, tmp_path):
-    profile, done = run_session(ONE)
+    profile, result = run_session(PROGRAM)
     (run,) = (tmp_path / "ticktree-runs").glob("*-program")
     assert counts(profile) == {"x": 1}
     assert profile.metadata["clock"] <= {"tsc", "cntvct", "monotonic"}
-    assert done.stdout == ""
-    assert done.stderr.startswith("ticktree: the run is saved, see it with: ticktree report ")
+    assert result.stdout == ""
+    assert result.stderr.startswith("ticktree: the run is saved, see it with: ticktree report ")
     assert {file.name for file in run.iterdir()} == {"run.json", "profile.json"}
     assert RunDirectory.open(run).is_finished()
     assert list((tmp_path / "memory").glob("*/*")) == []
@@ -108,7 +108,7 @@ def test_after_a_reset_only_later_sections_count(run_session):
 
 
 def test_a_snapshot_is_a_profile_of_this_moment(run_session):
-    profile, done = run_session(
+    profile, result = run_session(
         """
         ticktree.enable()
         with ticktree.section("x"):
@@ -120,20 +120,20 @@ def test_a_snapshot_is_a_profile_of_this_moment(run_session):
         print(inside.to_json())
         """
     )
-    assert ticktree.Profile.from_json(done.stdout).root.at("x").count == 0
+    assert ticktree.Profile.from_json(result.stdout).root.at("x").count == 0
     assert counts(profile) == {"x": 1}
 
 
 def test_the_summary_goes_to_standard_error(run_session):
-    _, done = run_session(ONE + "ticktree.summary()")
-    assert done.stdout == ""
-    assert "x" in done.stderr
-    assert "\x1b" not in done.stderr
+    _, result = run_session(PROGRAM + "ticktree.summary()")
+    assert result.stdout == ""
+    assert "x" in result.stderr
+    assert "\x1b" not in result.stderr
 
 
 def test_if_no_run_can_be_created_the_program_continues_and_one_line_is_printed(run_python, tmp_path):
     (tmp_path / "ticktree-runs").write_text("in the way")
-    done = run_python(
+    result = run_python(
         """
         import ticktree
         ticktree.enable()
@@ -142,13 +142,13 @@ def test_if_no_run_can_be_created_the_program_continues_and_one_line_is_printed(
         print(ticktree.snapshot().root.at("x").count)
         """
     )
-    assert done.stdout == "1\n"
-    assert done.stderr.count("ticktree:") == 1
-    assert "Traceback" not in done.stderr
+    assert result.stdout == "1\n"
+    assert result.stderr.count("ticktree:") == 1
+    assert "Traceback" not in result.stderr
 
 
 def test_without_tmpfs_the_program_continues_and_one_line_is_printed(run_python, tmp_path):
-    done = run_python(
+    result = run_python(
         """
         import ticktree
         ticktree.enable()
@@ -157,13 +157,13 @@ def test_without_tmpfs_the_program_continues_and_one_line_is_printed(run_python,
         """,
         TICKTREE_MEMORY_DIR=str(tmp_path / "missing" / "deeper"),
     )
-    assert done.stdout == "1\n"
-    assert done.stderr.count("ticktree:") == 1
-    assert "Traceback" not in done.stderr
+    assert result.stdout == "1\n"
+    assert result.stderr.count("ticktree:") == 1
+    assert "Traceback" not in result.stderr
 
 
 def test_a_program_whose_run_is_deleted_continues(run_python):
-    done = run_python(
+    result = run_python(
         """
         import shutil, ticktree
         ticktree.enable()
@@ -173,12 +173,12 @@ def test_a_program_whose_run_is_deleted_continues(run_python):
         print(ticktree.snapshot().root.at("x").count)
         """
     )
-    assert done.stdout == "2\n"
-    assert "Traceback" not in done.stderr
+    assert result.stdout == "2\n"
+    assert "Traceback" not in result.stderr
 
 
 def test_a_program_that_changes_directory_is_saved_in_its_first_directory(run_session, tmp_path):
-    profile, _ = run_session(ONE + "import os; os.mkdir('elsewhere'); os.chdir('elsewhere')")
+    profile, _ = run_session(PROGRAM + "import os; os.mkdir('elsewhere'); os.chdir('elsewhere')")
     assert counts(profile) == {"x": 1}
     assert not (tmp_path / "parts" / "ticktree-runs").exists()
 
@@ -188,7 +188,7 @@ def test_arming_records_into_the_given_run_and_does_not_finish_it(run_python, tm
     memory.mkdir()
     monkeypatch.setenv("TICKTREE_MEMORY_DIR", str(memory))
     run = RunDirectory.create("given", tmp_path / "runs", argv=["program"], supervised=True)
-    done = run_python(
+    result = run_python(
         """
         from ticktree import session
         session.arm()
@@ -198,7 +198,7 @@ def test_arming_records_into_the_given_run_and_does_not_finish_it(run_python, tm
         """,
         TICKTREE_RUN=str(run.path),
     )
-    assert done.stderr == ""
+    assert result.stderr == ""
     assert not (tmp_path / "ticktree-runs").exists()
     assert not run.is_finished()
     assert counts(run.profile()) == {"x": 1}
@@ -209,7 +209,7 @@ def test_arming_records_into_the_given_run_and_does_not_finish_it(run_python, tm
 @pytest.mark.parametrize("given", ["", "/nonexistent/run", "relative", None])
 def test_arming_never_raises_and_never_stops_the_program(run_python, given):
     variables = {} if given is None else {"TICKTREE_RUN": given}
-    done = run_python(
+    result = run_python(
         """
         from ticktree import session
         session.arm()
@@ -217,13 +217,13 @@ def test_arming_never_raises_and_never_stops_the_program(run_python, given):
         """,
         **variables,
     )
-    assert done.stdout == "program\n"
-    assert "Traceback" not in done.stderr
-    assert done.stderr.count("\n") <= 1
+    assert result.stdout == "program\n"
+    assert "Traceback" not in result.stderr
+    assert result.stderr.count("\n") <= 1
 
 
 def test_the_pth_file_arms_only_with_the_variable_and_imports_nothing_otherwise(run_python):
-    done = run_python(
+    result = run_python(
         """
         import sys
         from pathlib import Path
@@ -236,7 +236,7 @@ def test_the_pth_file_arms_only_with_the_variable_and_imports_nothing_otherwise(
         assert not [name for name in sys.modules if name.startswith("ticktree")]
         """
     )
-    assert (done.stdout, done.stderr) == ("", "")
+    assert (result.stdout, result.stderr) == ("", "")
 
 
 def test_concurrent_programs_have_separate_runs(run_python, tmp_path):
@@ -308,7 +308,7 @@ def test_disabling_undoes_every_change_to_the_process(run_python):
         import multiprocessing.spawn, os, subprocess, sys, threading
         import ticktree
 
-        def seen():
+        def callables():
             owners = (os, subprocess, threading.Thread, multiprocessing.spawn)
             names = [(owner, name) for owner in owners for name in vars(owner) if callable(getattr(owner, name))]
             return {(str(owner), name): getattr(owner, name) for owner, name in names}
@@ -322,7 +322,7 @@ def test_disabling_undoes_every_change_to_the_process(run_python):
             with open("/proc/self/statm") as file:
                 return int(file.read().split()[1]) * os.sysconf("SC_PAGESIZE")
 
-        bare, supported, path = seen(), set(os.supports_fd), list(sys.meta_path)
+        bare, supported, path = callables(), set(os.supports_fd), list(sys.meta_path)
         ticktree.enable()
         toggle(1000)
         before = resident() if os.path.exists("/proc/self/statm") else 0
@@ -331,7 +331,7 @@ def test_disabling_undoes_every_change_to_the_process(run_python):
             assert resident() < before + (2 << 20), resident() - before
         ticktree.disable()
         assert set(os.supports_fd) == supported
-        assert seen() == bare
+        assert callables() == bare
         assert sys.meta_path == path
         assert not any(name.startswith("TICKTREE_RUN") for name in os.environ)
         """

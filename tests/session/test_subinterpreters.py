@@ -22,10 +22,10 @@ ENABLED = "import ticktree; ticktree.enable(quiet=True)\n"
 NO_LINE = "ticktree: cannot record: "
 
 
-@pytest.mark.parametrize("way", ["run", "enabled"])
-def test_a_subinterpreter_prints_no_line_of_ticktree(way, tmp_path):
-    (tmp_path / "program.py").write_text(PROGRAM if way == "run" else ENABLED + PROGRAM)
-    command = ["-m", "ticktree", "run", "--quiet"] if way == "run" else []
+@pytest.mark.parametrize("mode", ["run", "enabled"])
+def test_a_subinterpreter_prints_no_line_of_ticktree(mode, tmp_path):
+    (tmp_path / "program.py").write_text(PROGRAM if mode == "run" else ENABLED + PROGRAM)
+    command = ["-m", "ticktree", "run", "--quiet"] if mode == "run" else []
     result = subprocess.run(
         [sys.executable, *command, "program.py"],
         cwd=tmp_path,

@@ -107,13 +107,13 @@ class FoldedRecords:
             paths = [str(path) for path in fields["paths"]]
             layouts = [
                 {
-                    int(ref): NodeLocation(paths[at], int(tree))
-                    for ref, at, tree in zip(layout[0::3], layout[1::3], layout[2::3], strict=True)
+                    int(ref): NodeLocation(paths[number], int(tree))
+                    for ref, number, tree in zip(layout[0::3], layout[1::3], layout[2::3], strict=True)
                 }
                 for layout in fields["layouts"]
             ]
             files = {str(name): _key(numbers) for name, *numbers, _ in fields["files"]}
-            locations = {_key(numbers): layouts[at] for _, *numbers, at in fields["files"]}
+            locations = {_key(numbers): layouts[number] for _, *numbers, number in fields["files"]}
             unresolved = tuple(_parse_waits(*row) for row in fields["loose"])
             main, rows = fields["longest"]
             shares = {NodeAddress(_key(numbers), int(node)): int(ns) for *numbers, node, ns in rows}

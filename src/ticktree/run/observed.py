@@ -119,7 +119,7 @@ class Sampled:
     is_requested: bool = False
 
 
-def keep_samples(folder: Path, sampled: Sampled) -> None:
+def keep_samples(folder: Path, samples: Sampled) -> None:
     """Keep these samples in place of the previous ones.
 
     Raises:
@@ -137,12 +137,12 @@ def keep_samples(folder: Path, sampled: Sampled) -> None:
             weight.ns,
             [lines.setdefault(line, len(lines)) for line in sample.lines],
         ]
-        for sample, weight in sampled.stacks.items()
+        for sample, weight in samples.stacks.items()
     ]
     fields = {
-        "asked": sampled.is_requested,
-        "dropped": dict(sampled.dropped),
-        **{name: getattr(sampled, name) for name in _COUNTS},
+        "asked": samples.is_requested,
+        "dropped": dict(samples.dropped),
+        **{name: getattr(samples, name) for name in _COUNTS},
         "processes": list(processes),
         "lines": list(lines),
         "rows": rows,

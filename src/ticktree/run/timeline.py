@@ -173,14 +173,14 @@ def keep_timeline(run: RunFiles, only: set[Path] | None = None) -> dict[str, int
     Raises:
         OSError: They cannot be written.
     """
-    names, lost = None if only is None else {path.stem for path in only}, 0
+    names, lost_calls = None if only is None else {path.stem for path in only}, 0
     for name, part in _in_memory(run, names).items():
         free_bytes = MAX_BYTES - sum(path.stat().st_size for path in _saved_files(run) if path.stem != name)
         data, is_complete = pack_columns(part, free_bytes)
         run.write(f"{name}.npz", data, folder=TIMELINE, durable=True)
         if not is_complete:
-            lost += len(part)
-    return {BEFORE_THE_TIMELINE: lost} if lost else {}
+            lost_calls += len(part)
+    return {BEFORE_THE_TIMELINE: lost_calls} if lost_calls else {}
 
 
 def timeline_of_image(data: bytes) -> Timeline | None:

@@ -45,25 +45,25 @@ def gather(run: RunDirectory, store: Any, rank: int, runs: Sequence[str]) -> Non
     ids = [name.rpartition("/")[2] for name in runs]
     transport = StoreTransport(lambda: connected(*address_of(store)))
     if rank == 0:
-        others = set(ids) - {ids[0]}
-        expect(run, len(others))
-        _collect(run, transport, others, within_s)
+        other_ids = set(ids) - {ids[0]}
+        expect(run, len(other_ids))
+        _collect(run, transport, other_ids, within_s)
     elif ids[rank] != ids[0] and ids.index(ids[rank]) == rank:
         ranks = tuple(number for number, run_id in enumerate(ids) if run_id == ids[rank])
         part = PublishedPart(ids[rank], platform.node(), ranks)
         transport.publish(part.holding(run.profile(), is_last=True), 1)
 
 
-def _collect(run: RunDirectory, transport: Transport, others: Iterable[str], within_s: float) -> None:
+def _collect(run: RunDirectory, transport: Transport, other_ids: Iterable[str], within_s: float) -> None:
     deadline = time.monotonic() + within_s
-    missing = set(others)
-    while missing and time.monotonic() < deadline:
+    missing_ids = set(other_ids)
+    while missing_ids and time.monotonic() < deadline:
         for part in transport.collect(only_last=True):
-            if part.name in missing:
-                missing.remove(part.name)
+            if part.name in missing_ids:
+                missing_ids.remove(part.name)
                 if part.packed is not None:  # a transport may refuse what is too large
                     keep(run, part.name, part.packed)
-        if missing:
+        if missing_ids:
             time.sleep(_LOOK_EVERY_S)
 
 

@@ -54,7 +54,7 @@ class Extension:
         self._depth = 0  # a cell may run other cells
         self._is_recording = False
         self._was_recording = False
-        self._before: Profile | None = None
+        self._base: Profile | None = None
 
     def load(self) -> None:
         """Register the callbacks."""
@@ -103,7 +103,7 @@ class Extension:
     def _begin(self) -> None:
         self._was_recording = current.recorder.recording
         # A run that is being recorded continues; the cell's profile is the difference.
-        self._before = current.snapshot() if current.run else None
+        self._base = current.snapshot() if current.run else None
         self._is_recording = True
         if current.run:
             current.resume()
@@ -112,11 +112,11 @@ class Extension:
 
     def _end(self, result: Any) -> None:
         self._is_recording = False
-        profile, before, self._before = current.snapshot(), self._before, None
+        profile, base, self._base = current.snapshot(), self._base, None
         if not self._was_recording:
             current.disable()
-        if before is not None:
-            profile = _subtract(before, profile)
+        if base is not None:
+            profile = _subtract(base, profile)
         from ticktree.profile.machine import is_empty
 
         if is_empty(profile):
@@ -133,10 +133,10 @@ def _is_marked(cell: str) -> bool:
     return next((line.strip() for line in cell.splitlines() if line.strip()), "") == MAGIC
 
 
-def _subtract(before: Profile, profile: Profile) -> Profile:
+def _subtract(base: Profile, profile: Profile) -> Profile:
     from ticktree.live.difference import NotLaterError, difference
 
     try:
-        return difference(before, profile)
+        return difference(base, profile)
     except NotLaterError:  # the cell reset the recording: the profile is the cell's
         return profile

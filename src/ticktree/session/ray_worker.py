@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from ticktree.run.finishing import RunDirectory
 
 
-def begin(word: Mapping[str, Any]) -> bool:
+def begin(job: Mapping[str, Any]) -> bool:
     """Set up recording in a starting worker: its calls are recorded from the first one on.
 
     Returns:
@@ -24,7 +24,7 @@ def begin(word: Mapping[str, Any]) -> bool:
     try:
         from ticktree.instruments.ray.executing import WorkerCalls
 
-        worker = _Worker(word)
+        worker = _Worker(job)
         WorkerCalls(current.recorder, worker.is_ready).wrap()
     except Exception:
         return False
@@ -34,8 +34,8 @@ def begin(word: Mapping[str, Any]) -> bool:
 class _Worker:
     """This process, from its first call until the job's end."""
 
-    def __init__(self, word: Mapping[str, Any]) -> None:
-        self._word = word
+    def __init__(self, job: Mapping[str, Any]) -> None:
+        self._job = job
         self._run: RunDirectory | None = None
         self._has_begun = False
 
@@ -60,9 +60,9 @@ class _Worker:
         from ticktree.instruments import install_from_environment
         from ticktree.instruments.ray.executing import TASKS
 
-        os.environ.update(self._word["environment"])
-        run = reached(self._word)
-        parent = str(self._word["parent"])
+        os.environ.update(self._job["environment"])
+        run = reached(self._job)
+        parent = str(self._job["parent"])
         if run is None:
             run, parent = self._join_part()
             # A timeline would stay on this machine.
@@ -86,7 +86,7 @@ class _Worker:
         from ticktree.fleet.cluster import elapsed_by_gatherer, join_part
 
         node = ray.get_runtime_context().get_node_id()
-        part = join_part(self._word, node, lambda: elapsed_by_gatherer(self._word))
+        part = join_part(self._job, node, lambda: elapsed_by_gatherer(self._job))
         owner = part.manifest.owner
         return part, f"{owner.pid}-{owner.started}-1:0"
 

@@ -345,8 +345,8 @@ class Session:
 
                 self.run.describe(describe_program())
                 profile = self.run.finish()
-                lost = say_without_room(self.run, profile)
-                for line in filter(None, (lost, *summarize_instrument_losses(profile))):
+                message = say_without_room(self.run, profile)
+                for line in filter(None, (message, *summarize_instrument_losses(profile))):
                     print_line(line)
                 if not self._is_quiet:
                     print_line(f"the run is saved, see it with: ticktree report {as_typed(self.run.path)}")

@@ -96,9 +96,9 @@ class StepTimer:
         self._section.__exit__(None, None, None)
 
     def _add(self, durations: list[int]) -> None:
-        missing = len(durations) - len(self._sums)
-        self._sums += [0] * missing
-        self._counts += [0] * missing
+        missing_count = len(durations) - len(self._sums)
+        self._sums += [0] * missing_count
+        self._counts += [0] * missing_count
         for index, duration in enumerate(durations):
             self._sums[index] += duration
             self._counts[index] += 1

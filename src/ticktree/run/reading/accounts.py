@@ -198,12 +198,15 @@ class Tally(NamedTuple):
     concurrent: int = 0
     open: int = 0
 
-    def since(self, before: Tally) -> Tally:
-        """Return the increase since `before`; everything if the recorder was reset in between."""
-        if self.calls < before.calls or self.own < before.own:
+    def since(self, previous: Tally) -> Tally:
+        """Return the increase since `previous`; everything if the recorder was reset in between."""
+        if self.calls < previous.calls or self.own < previous.own:
             return self
         return Tally(
-            self.calls - before.calls, self.own - before.own, self.concurrent - before.concurrent, self.open
+            self.calls - previous.calls,
+            self.own - previous.own,
+            self.concurrent - previous.concurrent,
+            self.open,
         )
 
 

@@ -172,8 +172,8 @@ def copy_file(memory: mmap.mmap) -> Copy:
     copy.is_complete = now.used_bytes <= len(copy.data)
     # Otherwise the header is not valid, and must be reported as such.
     if header.used_bytes <= now.used_bytes <= len(copy.data):
-        at = offset_of(Header, "used_bytes")
-        copy.data[at : at + 8] = now.used_bytes.to_bytes(8, "little")
+        offset = offset_of(Header, "used_bytes")
+        copy.data[offset : offset + 8] = now.used_bytes.to_bytes(8, "little")
     return copy
 
 
@@ -197,8 +197,8 @@ def _chain_refs(data: bytearray, header: Record, kind: type[Record]) -> list[int
     size, next_at = ctypes.sizeof(kind), offset_of(kind, "next")
     while ref and ref * LINE + size <= len(data):
         refs.append(ref)
-        at = ref * LINE + next_at
-        following = int.from_bytes(data[at : at + 4], "little")
+        offset = ref * LINE + next_at
+        following = int.from_bytes(data[offset : offset + 4], "little")
         if following >= ref:
             break
         ref = following
@@ -209,22 +209,22 @@ def _settle_paths(memory: mmap.mmap, data: bytearray, trees: list[int]) -> None:
     """Copy the critical path of each thread."""
     size = ctypes.sizeof(Path)
     for ref in trees:
-        at = Tree.from_buffer_copy(data, ref * LINE).path * LINE
-        if at and at + size <= len(data):
-            copy_settled(memory, data, at, [(at, at + size)], _TRIES)
+        offset = Tree.from_buffer_copy(data, ref * LINE).path * LINE
+        if offset and offset + size <= len(data):
+            copy_settled(memory, data, offset, [(offset, offset + size)], _TRIES)
 
 
 def _settle_nodes(memory: mmap.mmap, copy: Copy, refs: list[int]) -> None:
     """Copy nodes with their histograms: first all at once, which succeeds for nearly all, then one by one."""
     size = ctypes.sizeof(Node)
     for ref, ranges in zip(refs, _octave_ranges(copy.data, refs), strict=True):
-        at = ref * LINE
-        ranges.insert(0, (at, at + size))
-        octaves = copy.data[at + _OCTAVES_AT : at + _WINDOWS_AT]
-        settled = copy_settled(memory, copy.data, at, ranges, _TRIES)
-        new_octaves = copy.data[at + _OCTAVES_AT : at + _WINDOWS_AT]
+        offset = ref * LINE
+        ranges.insert(0, (offset, offset + size))
+        octaves = copy.data[offset + _OCTAVES_AT : offset + _WINDOWS_AT]
+        settled = copy_settled(memory, copy.data, offset, ranges, _TRIES)
+        new_octaves = copy.data[offset + _OCTAVES_AT : offset + _WINDOWS_AT]
         # Otherwise its writer was preempted in the middle of a write, or has added an octave since.
-        if not (settled and octaves == new_octaves) and not _settle(memory, copy.data, at, Node):
+        if not (settled and octaves == new_octaves) and not _settle(memory, copy.data, offset, Node):
             copy.torn_refs.add(ref)
 
 
@@ -248,12 +248,12 @@ def _settle_all(memory: mmap.mmap, copy: Copy, refs: list[int], kind: type[Recor
     copy.torn_refs.update(ref for ref in refs if not _settle(memory, copy.data, ref * LINE, kind))
 
 
-def _settle(memory: mmap.mmap, data: bytearray, at: int, kind: type[Record]) -> bool:
+def _settle(memory: mmap.mmap, data: bytearray, offset: int, kind: type[Record]) -> bool:
     """Copy one record with its histogram; return False if writes interrupted every copy."""
-    ranges = [(at, at + ctypes.sizeof(kind))]
+    ranges = [(offset, offset + ctypes.sizeof(kind))]
     for _ in range(_MAX_RETRIES):
-        settled = copy_settled(memory, data, at, ranges, _TRIES)
-        previous, ranges = ranges, _ranges_of(data, at, kind)
+        settled = copy_settled(memory, data, offset, ranges, _TRIES)
+        previous, ranges = ranges, _ranges_of(data, offset, kind)
         if settled and ranges == previous:  # otherwise the writer has added an octave since
             return True
         if not settled:
@@ -261,9 +261,9 @@ def _settle(memory: mmap.mmap, data: bytearray, at: int, kind: type[Record]) -> 
     return False
 
 
-def _ranges_of(data: bytearray, at: int, kind: type[Record]) -> _Ranges:
+def _ranges_of(data: bytearray, offset: int, kind: type[Record]) -> _Ranges:
     """Return the byte ranges of a record, its octaves and its tables."""
-    record = kind.from_buffer_copy(data, at)
+    record = kind.from_buffer_copy(data, offset)
     ranges: list[_Range] = []
     refs: set[int] = set()
     if isinstance(record, Node):
@@ -274,22 +274,20 @@ def _ranges_of(data: bytearray, at: int, kind: type[Record]) -> _Ranges:
         ranges = list(_sums_ranges(data, record.sums))
     offsets = (ref * LINE for ref in refs - {0})
     ranges += [(octave, octave + OCTAVE_BYTES) for octave in offsets]
-    return [
-        (at, at + ctypes.sizeof(kind)),
-        *sorted((begin, end) for begin, end in ranges if end <= len(data)),
-    ]
+    ranges = sorted((begin, end) for begin, end in ranges if end <= len(data))
+    return [(offset, offset + ctypes.sizeof(kind)), *ranges]
 
 
 def _sums_ranges(data: bytearray, ref: int) -> Iterator[_Range]:
     """Yield the byte ranges of a loop's sums, with their octaves and tables."""
-    at, size = ref * LINE, ctypes.sizeof(LoopSums)
-    if not ref or at + size > len(data):
+    offset, size = ref * LINE, ctypes.sizeof(LoopSums)
+    if not ref or offset + size > len(data):
         return
-    sums = LoopSums.from_buffer_copy(data, at)
-    yield at, at + size
+    sums = LoopSums.from_buffer_copy(data, offset)
+    yield offset, offset + size
     for octave in {*sums.late_octaves, *sums.jitter_octaves} - {0}:
         yield octave * LINE, octave * LINE + OCTAVE_BYTES
-    at, size, previous = sums.missed_rows * LINE, ctypes.sizeof(MissedRows), 0
-    while previous < at and at + size <= len(data):
-        yield at, at + size
-        previous, at = at, MissedRows.from_buffer_copy(data, at).next * LINE
+    offset, size, previous = sums.missed_rows * LINE, ctypes.sizeof(MissedRows), 0
+    while previous < offset and offset + size <= len(data):
+        yield offset, offset + size
+        previous, offset = offset, MissedRows.from_buffer_copy(data, offset).next * LINE

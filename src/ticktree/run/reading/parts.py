@@ -257,8 +257,8 @@ class PartsReader:
         if has_merged_phases:
             row, steady, warm = row._replace(flags=row.flags & ~_PHASED), steady.merge(warm), _NO_CALLS
         count = steady.completed + warm.completed
-        own = row.own + self._accounts.self_ticks[ref] if ref in self._accounts.self_ticks else row.own
-        self_ns = max(0, self._ns(row, own))
+        self_time = row.own + self._accounts.self_ticks[ref] if ref in self._accounts.self_ticks else row.own
+        self_ns = max(0, self._ns(row, self_time))
         counts, totals = self._windows(index, row)
         windows_known = sum([calls for _, calls in counts]) == count
         if is_torn and not windows_known:

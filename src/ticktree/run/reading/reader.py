@@ -79,7 +79,10 @@ _BLOCKED_STATES = frozenset({"gil", "lock", "io", "blocked"})
 
 
 def with_samples(
-    profile: Profile, sampled: Sampled, path_of: Callable[[ProcessKey, int], str], noted: NotedLines
+    profile: Profile,
+    stack_samples: Sampled,
+    path_of: Callable[[ProcessKey, int], str],
+    noted_lines: NotedLines,
 ) -> Profile:
     """Return the profile with the samples of its nodes' self time.
 
@@ -87,7 +90,7 @@ def with_samples(
     sections do, these samples are left out, except for sections with a wait that is not marked, or with lines of note.
     `path_of` returns a node's path by its process and reference.
     """
-    if not (sampled.stacks or sampled.dropped):
+    if not (stack_samples.stacks or stack_samples.dropped):
         return profile
     root = profile.root
     ticks_ns = sum(node.self_ns for path, _, node in root.walk() if path in profile.loops)
@@ -98,14 +101,16 @@ def with_samples(
     )
     known_paths = {path for path, _, _ in root.walk()}
     stacks: dict[SampledStack, Weight] = {}
-    for sample, weight in sampled.stacks.items():
+    for sample, weight in stack_samples.stacks.items():
         path = path_of(sample.process, sample.node)
         if path in known_paths:
             stack = SampledStack(path, sample.thread, sample.state, sample.lines)
             stacks[stack] = stacks[stack] + weight if stack in stacks else weight
-    samples = Samples(stacks, sampled.dropped, sampled.late, sampled.looks, sampled.cpu_ns)
-    if is_explained and not sampled.is_requested:
-        notable_paths = set(_notable_paths(samples, root, noted))
+    samples = Samples(
+        stacks, stack_samples.dropped, stack_samples.late, stack_samples.looks, stack_samples.cpu_ns
+    )
+    if is_explained and not stack_samples.is_requested:
+        notable_paths = set(_notable_paths(samples, root, noted_lines))
         if not notable_paths:
             return profile
         waits_for_gil = any(stack.state == "gil" and stack.path in notable_paths for stack in stacks)
@@ -118,7 +123,7 @@ def with_samples(
     return replace(profile, samples=samples)
 
 
-def _notable_paths(samples: Samples, root: Node, noted: NotedLines) -> Iterator[str]:
+def _notable_paths(samples: Samples, root: Node, noted_lines: NotedLines) -> Iterator[str]:
     """Yield the paths of sections whose samples show a wait that is not marked, or lines of note."""
     for path, stacks in samples.by_path().items():
         node = root.at(path)
@@ -131,7 +136,7 @@ def _notable_paths(samples: Samples, root: Node, noted: NotedLines) -> Iterator[
                 yield path
             continue
         waited_ns = sum(weight.ns for stack, weight in stacks.items() if stack.state in _BLOCKED_STATES)
-        noted_ns = sum(weight.ns for stack, weight in stacks.items() if kind_of(stack, noted))
+        noted_ns = sum(weight.ns for stack, weight in stacks.items() if kind_of(stack, noted_lines))
         is_noted = noted_ns * node.self_ns >= _NOTABLE_SHARE * total_ns * root.total_ns
         # Outside all sections a program may wait for anything.
         if (path and waited_ns > _BLOCKED_SHARE * total_ns) or (noted_ns and is_noted):
@@ -214,8 +219,8 @@ def read_run(run: RunFiles) -> Profile:
     losses = Profile(losses={LOSS: without_room} if without_room else {})
     parts = (folded.profile, _read_gauges(run), read_parts(run), losses, read_instrument_losses(run))
     merged = profile.merge(*parts)
-    noted = read_noted_lines(str(run.manifest.metadata.get(SAMPLED_LINES, "")))
-    return merge_crowds(with_samples(drop_blanks(merged), _read_samples(run), joiner.path_of, noted))
+    noted_lines = read_noted_lines(str(run.manifest.metadata.get(SAMPLED_LINES, "")))
+    return merge_crowds(with_samples(drop_blanks(merged), _read_samples(run), joiner.path_of, noted_lines))
 
 
 def _read_gauges(run: RunFiles) -> Profile:

@@ -65,23 +65,23 @@ def events_in(memory: bytes | bytearray | mmap.mmap, origin: str = "memory file"
         return None
     if offset + _RING_BYTES > len(memory):
         raise DamagedError(origin, "it is damaged: its timeline lies outside it")
-    before = _copy_ring(memory, offset)
-    begin, capacity = offset + _RING_BYTES, before.capacity
+    ring_before = _copy_ring(memory, offset)
+    begin, capacity = offset + _RING_BYTES, ring_before.capacity
     if not 0 < capacity <= (len(memory) - begin) // EVENT.itemsize:
         raise DamagedError(origin, "it is damaged: its timeline lies outside it")
     end = begin + capacity * EVENT.itemsize
     data = bytearray(end - begin)
     with memoryview(memory) as view, view[begin:end] as events:
         copy_settled(events, data, 0, [(0, end - begin)], 1)
-    after = _copy_ring(memory, offset)
-    if not (before.forgotten <= before.done <= after.begun < _MAX_EVENTS):
+    ring_after = _copy_ring(memory, offset)
+    if not (ring_before.forgotten <= ring_before.done <= ring_after.begun < _MAX_EVENTS):
         raise DamagedError(origin, "it is damaged: its timeline's numbers cannot be")
     # Events begun meanwhile may have partly overwritten the oldest ones.
-    first = max(before.forgotten, after.begun - capacity, 0)
-    last = max(before.done, first)  # all may have been overwritten during the copy
+    first = max(ring_before.forgotten, ring_after.begun - capacity, 0)
+    last = max(ring_before.done, first)  # all may have been overwritten during the copy
     slots = np.arange(first, last, dtype=np.int64) % capacity
     rows = np.frombuffer(data, EVENT)[slots]
-    return Events(rows, max(0, first - before.forgotten))
+    return Events(rows, max(0, first - ring_before.forgotten))
 
 
 def counts_in(image: Image) -> tuple[int, int]:

@@ -151,20 +151,20 @@ class HistogramSums:
 
     def _allocate(self, indices: NDArray[np.int64]) -> None:
         """Allocate rows for octaves that have none yet."""
-        beyond = int(indices.max()) + 1 - len(self._row_of)
-        if beyond > 0:
-            more = np.full(max(beyond, len(self._row_of)), -1, np.int32)
-            self._row_of = np.concatenate([self._row_of, more])
-        missing = indices[self._row_of[indices] < 0]
-        if not len(missing):
+        growth = int(indices.max()) + 1 - len(self._row_of)
+        if growth > 0:
+            new_rows = np.full(max(growth, len(self._row_of)), -1, np.int32)
+            self._row_of = np.concatenate([self._row_of, new_rows])
+        unallocated = indices[self._row_of[indices] < 0]
+        if not len(unallocated):
             return
-        new = np.unique(missing)
+        new = np.unique(unallocated)
         self._row_of[new] = np.arange(self._rows, self._rows + len(new))
         self._rows += len(new)
         if self._rows > len(self._counts):
             room = max(self._rows, 2 * len(self._counts))
-            more_counts = np.zeros((room - len(self._counts), layout.SUB_BUCKETS), np.uint64)
-            self._counts = np.concatenate([self._counts, more_counts])
+            new_counts = np.zeros((room - len(self._counts), layout.SUB_BUCKETS), np.uint64)
+            self._counts = np.concatenate([self._counts, new_counts])
 
 
 def _buckets(octaves: NDArray[np.int64], counts: Counts) -> dict[int, int]:
