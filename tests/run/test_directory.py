@@ -31,11 +31,8 @@ def run_metadata(run: RunDirectory) -> dict[str, set[str | int]]:
 
 
 @pytest.fixture(autouse=True)
-def memory_root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    root = tmp_path / "shm"
-    root.mkdir()
-    monkeypatch.setenv("TICKTREE_MEMORY_DIR", str(root))
-    return root / f"ticktree-{os.geteuid()}"
+def memory_root(memory_base: Path) -> Path:
+    return memory_base / f"ticktree-{os.geteuid()}"
 
 
 @pytest.fixture(autouse=True)

@@ -27,13 +27,6 @@ FILES = family()
 NAMES = list(FILES)
 
 
-@pytest.fixture
-def run(tmp_path, monkeypatch):
-    (tmp_path / "shm").mkdir(exist_ok=True)
-    monkeypatch.setenv("TICKTREE_MEMORY_DIR", str(tmp_path / "shm"))
-    return RunDirectory.create("x", tmp_path / "runs")
-
-
 def unfolded(run, names=NAMES):
     """Return the profile of files without any folding."""
     errors = []
@@ -389,7 +382,7 @@ def test_several_processes_that_fold_concurrently_fold_each_file_once(run, tmp_p
     folders = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(3)]
     names = []
     for name in NAMES:
-        # Recorders create an empty file under its final name; here a complete file appears at once.
+        # A recorder creates its file empty and completes it when its process ends; this one appears complete.
         (run.memory_dir / "coming").write_bytes(FILES[name])
         (run.memory_dir / "coming").rename(run.memory_dir / name)
         names.append(name)

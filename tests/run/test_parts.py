@@ -11,16 +11,10 @@ from ticktree.run.finishing import RunDirectory
 from ticktree.run.parts import FOLDER, keep_part, read_parts
 
 
-@pytest.fixture(autouse=True)
-def directories(tmp_path, monkeypatch):
-    (tmp_path / "shm").mkdir()
-    (tmp_path / "tmp").mkdir()
-    monkeypatch.setenv("TICKTREE_MEMORY_DIR", str(tmp_path / "shm"))
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "tmp"))
-
-
 @pytest.fixture
-def run(tmp_path):
+def run(memory_base, tmp_path, monkeypatch):
+    (tmp_path / "tmp").mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "tmp"))
     run = RunDirectory.create("train", tmp_path / "runs")
     yield run
     run.finish()

@@ -20,11 +20,8 @@ LONG_AGO = 25 * 3600
 
 
 @pytest.fixture
-def root(tmp_path, monkeypatch):
-    base = tmp_path / "shm"
-    base.mkdir()
-    monkeypatch.setenv("TICKTREE_MEMORY_DIR", str(base))
-    return base / f"ticktree-{os.geteuid()}"
+def root(memory_base):
+    return memory_base / f"ticktree-{os.geteuid()}"
 
 
 def dead_owner(owner):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
 import sys
@@ -24,13 +23,6 @@ from ticktree.run.reading.records import events_in, events_of_file
 from ticktree.run.timeline import pack_columns, read_columns, timeline_of_image
 
 STARTED = 1  # the machine's first clock tick: a process that has these pids now is another one
-
-
-@pytest.fixture
-def run(tmp_path, monkeypatch):
-    (tmp_path / "shm").mkdir()
-    monkeypatch.setenv("TICKTREE_MEMORY_DIR", str(tmp_path / "shm"))
-    return RunDirectory.create("x", tmp_path / "runs")
 
 
 def image_of(pid=900001, calls=3, events=100):
@@ -253,12 +245,9 @@ while True:
 """
 
 
-def test_the_timeline_of_a_killed_process_is_read(tmp_path, monkeypatch):
-    (tmp_path / "shm").mkdir()
-    environment = {**os.environ, "TICKTREE_MEMORY_DIR": str(tmp_path / "shm")}
-    process = subprocess.Popen(
-        [sys.executable, "-c", KILLED], cwd=tmp_path, env=environment, stdout=subprocess.PIPE
-    )
+@pytest.mark.usefixtures("memory_base")
+def test_the_timeline_of_a_killed_process_is_read(tmp_path):
+    process = subprocess.Popen([sys.executable, "-c", KILLED], cwd=tmp_path, stdout=subprocess.PIPE)
     reported = int(process.stdout.readline())
     process.send_signal(signal.SIGKILL)
     reported = int([str(reported), *process.stdout.read().split()][-1])

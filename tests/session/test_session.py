@@ -131,31 +131,24 @@ def test_the_summary_goes_to_standard_error(run_session):
     assert "\x1b" not in result.stderr
 
 
-def test_if_no_run_can_be_created_the_program_continues_and_one_line_is_printed(run_python, tmp_path):
-    (tmp_path / "ticktree-runs").write_text("in the way")
+@pytest.mark.parametrize("obstacle", ["a file", "no tmpfs"])
+def test_if_no_run_can_be_created_the_program_continues_and_one_line_is_printed(
+    run_python, tmp_path, obstacle
+):
+    variables = {}
+    if obstacle == "a file":
+        (tmp_path / "ticktree-runs").write_text("in the way")
+    else:
+        variables["TICKTREE_MEMORY_DIR"] = str(tmp_path / "missing" / "deeper")
     result = run_python(
         """
         import ticktree
         ticktree.enable()
         with ticktree.section("x"): pass
         ticktree.enable()
-        print(ticktree.snapshot().root.at("x").count)
-        """
-    )
-    assert result.stdout == "1\n"
-    assert result.stderr.count("ticktree:") == 1
-    assert "Traceback" not in result.stderr
-
-
-def test_without_tmpfs_the_program_continues_and_one_line_is_printed(run_python, tmp_path):
-    result = run_python(
-        """
-        import ticktree
-        ticktree.enable()
-        with ticktree.section("x"): pass
         print(ticktree.snapshot().root.at("x").count)
         """,
-        TICKTREE_MEMORY_DIR=str(tmp_path / "missing" / "deeper"),
+        **variables,
     )
     assert result.stdout == "1\n"
     assert result.stderr.count("ticktree:") == 1

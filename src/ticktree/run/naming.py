@@ -11,7 +11,7 @@ from ticktree.files.trust import any_directory
 
 # The records of ended processes, until the run is finished (folded.py).
 FOLDED = "folded.json"
-# Processes that found no room for a memory file (losses.py).
+# Processes without a memory file (losses.py).
 WITHOUT_ROOM = "without-room"
 # Libraries that could not be instrumented as expected (losses.py).
 NOT_INSTRUMENTED = "not-instrumented"
@@ -29,10 +29,10 @@ def clean_name(name: str, max_length: int | None = 64) -> str:
 
 
 def make_unique(out: Path, name: str) -> Path:
-    """Make and return a new directory in `out`, called `name` or, if that is taken, `name`-2 and so on.
+    """Create and return a new directory in `out`, called `name` or, if that is taken, `name`-2 and so on.
 
     Raises:
-        OSError: It cannot be made.
+        OSError: It cannot be created.
         NotOwnError: `out` is another user's link, or below one.
     """
     is_new = not out.exists()

@@ -57,16 +57,16 @@ def _read(path: Path, read: Callable[[Fields], Content], default: Content) -> Co
 
 
 def keep_gauges(folder: Path, gauges: Mapping[str, Gauge]) -> None:
-    """Keep the machine's gauges in a run's memory directory, in place of the previous ones.
+    """Write the machine's gauges to a run's memory directory, in place of the previous ones.
 
     Raises:
-        OSError: There is no room, or the run has been finished.
+        OSError: There is no space, or the run has been finished.
     """
     _write(folder / MACHINE, {"gauges": GAUGES.write(gauges, {})})
 
 
 def kept_gauges(folder: Path) -> dict[str, Gauge]:
-    """Return the gauges kept in `folder`, by name; empty if there are none.
+    """Return the gauges in `folder`, by name; empty if there are none.
 
     Raises:
         FileError: The file is not valid.
@@ -120,10 +120,10 @@ class Sampled:
 
 
 def keep_samples(folder: Path, samples: Sampled) -> None:
-    """Keep these samples in place of the previous ones.
+    """Write these samples in place of the previous ones.
 
     Raises:
-        OSError: There is no room, or the run has been finished.
+        OSError: There is no space, or the run has been finished.
     """
     lines: dict[CodeLine, int] = {}
     processes: dict[ProcessKey, int] = {}
@@ -151,7 +151,7 @@ def keep_samples(folder: Path, samples: Sampled) -> None:
 
 
 def kept_samples(folder: Path) -> Sampled:
-    """Return the samples kept in `folder`; empty if there are none.
+    """Return the samples in `folder`; empty if there are none.
 
     Raises:
         FileError: The file is not valid.

@@ -11,7 +11,7 @@ import mmap
 import os
 import struct
 from collections.abc import Collection, Iterator
-from functools import cached_property, partialmethod
+from functools import partialmethod
 from pathlib import Path
 
 import numpy as np
@@ -184,12 +184,7 @@ class Image:
     def octave(self, ref: int) -> list[int]:
         """Return the counts of one octave of a histogram."""
         offset = self._offset(ref, layout.OCTAVE_BYTES)
-        counts: list[int] = self._words[offset // 8 : offset // 8 + layout.SUB_BUCKETS].tolist()
-        return counts
-
-    @cached_property
-    def _words(self) -> np.ndarray[tuple[int], np.dtype[np.uint64]]:
-        return np.frombuffer(self.data, dtype="<u8", count=len(self.data) // 8)
+        return list(struct.unpack_from(f"<{layout.SUB_BUCKETS}Q", self.data, offset))
 
     def _offset(self, ref: int, size: int) -> int:
         offset = ref * layout.LINE

@@ -162,8 +162,8 @@ class HistogramSums:
         self._row_of[new] = np.arange(self._rows, self._rows + len(new))
         self._rows += len(new)
         if self._rows > len(self._counts):
-            room = max(self._rows, 2 * len(self._counts))
-            new_counts = np.zeros((room - len(self._counts), layout.SUB_BUCKETS), np.uint64)
+            size = max(self._rows, 2 * len(self._counts))
+            new_counts = np.zeros((size - len(self._counts), layout.SUB_BUCKETS), np.uint64)
             self._counts = np.concatenate([self._counts, new_counts])
 
 
