@@ -71,16 +71,13 @@ class RunFiles:
         Raises:
             TicktreeError: One of the directories cannot be created.
         """
+        path = None
         try:
             path = make_unique(Path(out).absolute(), f"{time.strftime('%Y%m%d-%H%M%S')}-{clean_name(name)}")
-        except OSError as error:
-            raise TicktreeError(f"cannot keep a run in {out}: {_reason(error)}") from None
-        except NotOwnError as error:
-            raise NotOwnError(f"cannot keep a run in {out}: {error}") from None
-        try:
             return cls._begin(name, path, tuple(sys.argv if argv is None else argv), supervised)
         except (OSError, TicktreeError) as error:
-            remove_unmade(path)
+            if path is not None:
+                remove_unmade(path)
             kind = NotOwnError if isinstance(error, NotOwnError) else TicktreeError
             raise kind(f"cannot keep a run in {out}: {_reason(error)}") from None
 

@@ -93,9 +93,11 @@ class RunDirectory(RunFiles):
         Raises:
             TicktreeError: The timeline cannot be read.
         """
-        from ticktree.run.timeline import read_timeline
+        from ticktree.profile.timeline import together
+        from ticktree.run.timeline import timeline_parts
 
-        return read_timeline(self)
+        parts = list(timeline_parts(self))
+        return together(parts) if parts else None
 
     def _read_memory(self) -> Profile | None:
         """Return the profile in the memory files; None if the run is finished, even at this moment."""

@@ -111,9 +111,7 @@ def _join(run: RunFiles, images: Iterable[Image], locations: NodeLocations) -> t
     from ticktree.run.reading.joining import Joiner
 
     joiner = Joiner(run.id, locations)
-    for image in images:
-        joiner.add(image)
-    return joiner.profile(is_complete=False), joiner
+    return joiner.join(images, is_complete=False), joiner
 
 
 def _is_settled(run: RunFiles, image: Image, locations: NodeLocations) -> bool:

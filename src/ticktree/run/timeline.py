@@ -30,7 +30,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ticktree.files.guarded import MOST_OF_DATA, FileError, json_in, opened, understood
-from ticktree.profile.timeline import BEFORE_THE_TIMELINE, CalledNode, Lane, Timeline, in_order, together
+from ticktree.profile.timeline import BEFORE_THE_TIMELINE, CalledNode, Lane, Timeline, in_order
 from ticktree.run.folded import read_records
 from ticktree.run.reading import layout
 from ticktree.run.reading.accounts import Clock
@@ -145,12 +145,6 @@ def _convert(kind: type[Any], values: list[Any]) -> Any:
 TIMELINE = "timeline"
 # The most bytes that the files of one run may take; of further processes only the number of calls is kept.
 MAX_BYTES = 1 << 30
-
-
-def read_timeline(run: RunFiles) -> Timeline | None:
-    """Return a run's timeline so far; None if none was recorded."""
-    parts = list(timeline_parts(run))
-    return together(parts) if parts else None
 
 
 def timeline_parts(run: RunFiles) -> Iterator[Timeline]:

@@ -119,7 +119,9 @@ class Session:
         self._is_open = self._is_first = self._unsaved = self._has_failed = False
 
     def _start(self, run: RunDirectory | None, parent: str | None, timeline: int) -> None:
-        self._request_timeline(timeline)
+        self._event_count = self._event_count or timeline or event_count_of_environment()
+        if timeline and self._is_open and not OFF_FOR_GOOD:
+            self.recorder.open(timeline=timeline)
         if OFF_FOR_GOOD or (self.recorder.recording and self._pid):
             return
         if not self._pid:
@@ -128,11 +130,6 @@ class Session:
             self.recorder.enable()
         native.install(self.recorder)
         self._lead_children()
-
-    def _request_timeline(self, events: int) -> None:
-        self._event_count = self._event_count or events or event_count_of_environment()
-        if events and self._is_open and not OFF_FOR_GOOD:
-            self.recorder.open(timeline=events)
 
     def enable_unsaved(self) -> None:
         """Start recording in private memory, without a run, unless recording was started before.

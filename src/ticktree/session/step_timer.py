@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Iterable
 from itertools import pairwise
 from typing import Self
@@ -26,8 +27,8 @@ class StepTimer:
         self._parts = list(parts)
         self._after = after
         self._steps = 0
-        self._sums: list[int] = []
-        self._counts: list[int] = []
+        self._sums: Counter[int] = Counter()  # nanoseconds by part
+        self._counts: Counter[int] = Counter()
         self._stamps: list[int] = []
 
     def start(self) -> None:
@@ -53,7 +54,9 @@ class StepTimer:
         self._leave()
         self._steps += 1
         if self._steps > self._after:
-            self._add([later - earlier for earlier, later in pairwise(stamps)])
+            for index, (begin, end) in enumerate(pairwise(stamps)):
+                self._sums[index] += end - begin
+                self._counts[index] += 1
 
     def __enter__(self) -> Self:
         self.start()
@@ -73,14 +76,13 @@ class StepTimer:
     @property
     def means(self) -> dict[str, float]:
         """The mean of each part in seconds, over the steps that had it; empty before the first such step."""
-        pairs = zip(self._sums, self._counts, strict=True)
-        return {self._name(index): total / count / 1e9 for index, (total, count) in enumerate(pairs)}
+        return {self._name(index): self._sums[index] / count / 1e9 for index, count in self._counts.items()}
 
     @property
     def mean(self) -> float | None:
         """The mean of the whole step in seconds; None before there is one."""
         steps = self._steps - self._after
-        return sum(self._sums) / steps / 1e9 if steps > 0 else None
+        return self._sums.total() / steps / 1e9 if steps > 0 else None
 
     def __str__(self) -> str:
         if self.mean is None:
@@ -94,11 +96,3 @@ class StepTimer:
     def _leave(self) -> None:
         self._stamps = []
         self._section.__exit__(None, None, None)
-
-    def _add(self, durations: list[int]) -> None:
-        missing_count = len(durations) - len(self._sums)
-        self._sums += [0] * missing_count
-        self._counts += [0] * missing_count
-        for index, duration in enumerate(durations):
-            self._sums[index] += duration
-            self._counts[index] += 1

@@ -7,6 +7,7 @@ from typing import NamedTuple, TypeVar
 
 from ticktree.profile import CriticalPlace, Gauge, Loop, Profile, Waker, Wakes, Writer
 from ticktree.profile import metadata as meta
+from ticktree.profile.codec import collector_paused
 from ticktree.profile.loop import WORST_TICKS_KEPT
 from ticktree.profile.metadata import Metadata
 from ticktree.profile.table import Mergeable, sums_of
@@ -50,6 +51,13 @@ class Joiner:
             self._pending.setdefault(image.parent, []).append(image)
         else:
             self._add_ready(image)
+
+    def join(self, images: Iterable[Image], *, is_complete: bool = True) -> Profile:
+        """Add files, and return the profile; see `profile`."""
+        with collector_paused():
+            for image in images:
+                self.add(image)
+            return self.profile(is_complete=is_complete)
 
     def profile(self, *, is_complete: bool = True) -> Profile:
         """Return the profile of all files; those that were left out are a loss.

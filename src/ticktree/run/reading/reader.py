@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 from ticktree.profile import Node, Profile, SampledStack, Samples, Weight, Writer
 from ticktree.profile import path as paths
-from ticktree.profile.codec import collector_paused
 from ticktree.profile.noted_lines import SAMPLED_LINES, NotedLines, kind_of, read_noted_lines
 from ticktree.profile.renaming import renamed
 from ticktree.profile.writer import by_process
@@ -208,10 +207,7 @@ def read_run(run: RunFiles) -> Profile:
     joiner = Joiner(run.id, NodeLocations(folded.locations))
     joiner.wakes.add_unresolved(folded.unresolved, folded.longest)
     joiner.errors.extend(records.errors.values())
-    with collector_paused():
-        for image in records.images.values():
-            joiner.add(image)
-        profile = joiner.profile()
+    profile = joiner.join(records.images.values())
     if joiner.errors and not (joiner.files or folded.files):
         raise joiner.errors[0]
     names = {*(path.name for path in (*records.images, *records.errors)), *folded.files}
@@ -263,8 +259,4 @@ def read_images(images: Iterable[Image], run_id: str, errors: list[DamagedError]
     """
     joiner = Joiner(run_id)
     joiner.errors = errors
-    with collector_paused():
-        for image in images:
-            joiner.add(image)
-        profile = joiner.profile()
-    return drop_blanks(profile)
+    return drop_blanks(joiner.join(images))

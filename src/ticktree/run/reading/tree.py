@@ -161,8 +161,11 @@ class Branch:
 
     def to_node(self) -> Node:
         """Return this branch and all below it as a node."""
+        branches = [self]
+        for branch in branches:  # the list grows: parents before their children
+            branches.extend(branch.children.values())
         nodes: dict[str, Node] = {}
-        for branch in reversed(list(self._walk())):
+        for branch in reversed(branches):
             children = {key: nodes.pop(child.path) for key, child in branch.children.items()}
             nodes[branch.path] = branch._total(children)
         return nodes[self.path]
@@ -181,10 +184,3 @@ class Branch:
         separate: dict[str, Any] = {"by_writer": {}, "wakers": {}, "per_run": {}}
         fields = {"name": self.name, "clock": self.clock, "children": children, **separate, **fields}
         return merged_fields(Node, self.parts, **fields) if self.parts else fields
-
-    def _walk(self) -> Iterator[Branch]:
-        pending = [self]
-        while pending:
-            branch = pending.pop()
-            yield branch
-            pending.extend(branch.children.values())
