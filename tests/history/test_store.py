@@ -1,4 +1,4 @@
-"""The database of runs: it gives back what it was given, refuses what it does not know, and survives its writers."""
+"""The database of runs: it returns what was stored, refuses unknown files, and survives killed writers."""
 
 from __future__ import annotations
 
@@ -31,16 +31,16 @@ def store(tmp_path: Path) -> Store:
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A file system of its own, where one may be mounted."""
-    place = tmp_path / "small"
-    place.mkdir()
-    command = ["mount", "-t", "tmpfs", "-o", "size=128k", "tmpfs", str(place)]
+    """Return a separate small file system, if this user may mount one."""
+    folder = tmp_path / "small"
+    folder.mkdir()
+    command = ["mount", "-t", "tmpfs", "-o", "size=128k", "tmpfs", str(folder)]
     if not shutil.which("mount") or subprocess.run(command, capture_output=True, check=False).returncode:
         pytest.skip("no file system can be mounted here")
     try:
-        yield place
+        yield folder
     finally:
-        subprocess.run(["umount", str(place)], check=True)
+        subprocess.run(["umount", str(folder)], check=True)
 
 
 def start(store: Store, name: str, count: int) -> subprocess.Popen[str]:
@@ -54,7 +54,7 @@ def check(store: Store) -> None:
     assert all(run == invented(run.id) for run in store.runs())
 
 
-def test_a_run_is_given_back_as_it_was_remembered(store):
+def test_a_stored_run_is_read_back_unchanged(store):
     assert store.runs() == []
     assert store.ids() == set()
     strange = "a/\\/b\x00\ud800\u202e'\""
@@ -69,82 +69,80 @@ def test_a_run_is_given_back_as_it_was_remembered(store):
     assert store.ids() == {run.id}
 
 
-def test_a_run_is_remembered_once(store):
+def test_a_run_is_stored_once(store):
     assert store.add([invented("a"), invented("b"), invented("a")]) == 2
     assert store.add([invented("a")]) == 0
     assert [run.id for run in store.runs()] == ["a", "b"]
 
 
-def test_runs_can_be_asked_for_in_sql(store):
-    store.add(
-        [Remembered("a", "a", 1, {"git.commit": "abc"}, {"train": Measure(2, 30, 1, 2, 3, 4, 0.5, True)})]
-    )
+def test_runs_can_be_queried_in_sql(store):
+    measures = {"train": Measure(2, 30, 1, 2, 3, 4, 0.5, True)}
+    store.add([Remembered("a", "a", 1, {"git.commit": "abc"}, measures)])
     with contextlib.closing(sqlite3.connect(store.path)) as connection:
-        query = (
-            "SELECT id, git_commit, name, sum_ns / calls FROM measures NATURAL JOIN runs NATURAL JOIN paths"
-        )
-        assert connection.execute(query).fetchall() == [("a", "abc", "train", 15)]
+        table = "measures NATURAL JOIN runs NATURAL JOIN paths"
+        rows = connection.execute(f"SELECT id, git_commit, name, sum_ns / calls FROM {table}").fetchall()
+        assert rows == [("a", "abc", "train", 15)]
 
 
 @pytest.mark.parametrize(
     "text", [b"what?" * 1000, b"SQLite format 3\x00" + b"x" * 5000], ids=["text", "torn"]
 )
-def test_a_damaged_file_is_named_and_left_as_it_is(store, text):
+def test_an_error_names_a_damaged_file_and_the_file_stays_unchanged(store, text):
     store.path.write_bytes(text)
-    for use in (store.runs, store.ids, lambda: store.add([invented("a")])):
+    for call in (store.runs, store.ids, lambda: store.add([invented("a")])):
         with pytest.raises(StoreError, match=r"history.sqlite is damaged: .*; move it away"):
-            use()
+            call()
     assert store.path.read_bytes() == text
 
 
-def test_a_file_with_its_middle_overwritten_is_damaged_and_never_wrong(store):
-    store.add([invented(str(at)) for at in range(20)])
-    whole = bytearray(store.path.read_bytes())
-    noise = random.Random(1)
+def test_a_file_with_an_overwritten_part_is_damaged_or_read_without_additional_runs(store):
+    store.add([invented(str(number)) for number in range(20)])
+    original = store.path.read_bytes()
+    rng = random.Random(1)
     for _ in range(10):
-        torn = bytearray(whole)
-        at = noise.randrange(100, len(torn) - 3000)
-        torn[at : at + 3000] = noise.randbytes(3000)
-        store.path.write_bytes(torn)
+        data = bytearray(original)
+        offset = rng.randrange(100, len(data) - 3000)
+        data[offset : offset + 3000] = rng.randbytes(3000)
+        store.path.write_bytes(data)
         try:
             assert len(store.runs()) <= 20
         except StoreError as error:
             assert "damaged" in str(error)  # noqa: PT017 - either is right
 
 
-def test_a_file_of_a_newer_ticktree_is_named_and_left_as_it_is(store):
+def test_an_error_names_a_file_of_a_newer_ticktree_and_the_file_stays_unchanged(store):
     store.add([invented("a")])
     with contextlib.closing(sqlite3.connect(store.path)) as connection:
         connection.execute("PRAGMA user_version = 2")
     before = store.path.read_bytes()
-    for use in (store.runs, lambda: store.add([invented("b")])):
+    for call in (store.runs, lambda: store.add([invented("b")])):
         with pytest.raises(StoreError, match="written by a newer ticktree: its format is 2, known here is 1"):
-            use()
+            call()
     assert store.path.read_bytes() == before
 
 
-def test_somebody_elses_database_is_left_alone(store):
+def test_another_programs_database_is_refused(store):
     with contextlib.closing(sqlite3.connect(store.path)) as connection:
         connection.execute("CREATE TABLE accounts (name TEXT)")
-    for use in (store.runs, lambda: store.add([invented("b")])):
+    for call in (store.runs, lambda: store.add([invented("b")])):
         with pytest.raises(StoreError, match="is a database, but none in which ticktree remembers runs"):
-            use()
+            call()
 
 
-def test_an_empty_file_is_one_whose_maker_was_killed(store):
+def test_an_empty_file_counts_as_one_whose_creator_was_killed(store):
     store.path.touch()
     assert store.runs() == []
     store.add([invented("a")])
     assert store.ids() == {"a"}
 
 
-def test_where_nothing_can_be_written_one_line_says_so(store):
+def test_a_path_that_cannot_be_written_is_one_clear_error(store):
     store.path.mkdir()
     with pytest.raises(StoreError, match=r"history.sqlite cannot be written: unable to open"):
         store.add([invented("a")])
 
 
-def test_on_a_disk_that_is_read_only_what_is_remembered_can_be_read(small_disk):
+def test_stored_runs_can_be_read_from_a_read_only_disk(small_disk):
     store = Store(small_disk / HISTORY_NAME)
     store.add([invented("a")])
     subprocess.run(["mount", "-o", "remount,ro", str(small_disk)], check=True)
@@ -153,7 +151,7 @@ def test_on_a_disk_that_is_read_only_what_is_remembered_can_be_read(small_disk):
         store.add([invented("b")])
 
 
-def test_a_number_too_large_is_named_and_nothing_of_its_run_is_kept(store):
+def test_a_number_that_is_too_large_is_an_error_and_no_run_is_stored(store):
     store.add([invented("a")])
     large = Remembered("b", "b", 1, {}, {"train": Measure(1, 2**70, 1, 1, 1, 1, 1.0, False)})
     with pytest.raises(StoreError, match="too large"):
@@ -161,7 +159,7 @@ def test_a_number_too_large_is_named_and_nothing_of_its_run_is_kept(store):
     assert store.ids() == {"a"}
 
 
-def test_a_full_disk_costs_nothing_that_was_remembered(store):
+def test_no_stored_run_is_lost_when_sqlite_reports_a_full_disk(store):
     store.add([invented("a")])
     with contextlib.closing(sqlite3.connect(store.path)) as connection:
         (pages,) = connection.execute("PRAGMA page_count").fetchone()
@@ -172,57 +170,57 @@ def test_a_full_disk_costs_nothing_that_was_remembered(store):
         connection.execute(f"PRAGMA max_page_count = {pages + 1}")
         return connection
 
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sqlite3, "connect", full)
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        monkeypatch.setattr(sqlite3, "connect", full)
         with pytest.raises(StoreError, match="cannot be written: database or disk is full"):
-            store.add([invented(str(at)) for at in range(50)])
+            store.add([invented(str(number)) for number in range(50)])
     check(store)
     assert store.ids() == {"a"}
 
 
-def test_a_disk_that_is_really_full_costs_nothing_that_was_remembered(small_disk):
+def test_no_stored_run_is_lost_when_the_disk_is_full(small_disk):
     store = Store(small_disk / HISTORY_NAME)
     store.add([invented("a")])
     with pytest.raises(StoreError, match="cannot be written"):
-        store.add([invented(str(at)) for at in range(200)])
+        store.add([invented(str(number)) for number in range(200)])
     check(store)
     assert store.ids() == {"a"}
 
 
-def test_who_waits_too_long_for_another_writer_says_so(store):
+def test_a_writer_that_waits_too_long_for_another_writer_raises_an_error(store):
     store.add([invented("a")])
-    with contextlib.closing(sqlite3.connect(store.path, isolation_level=None)) as other:
-        other.execute("BEGIN IMMEDIATE")
+    with contextlib.closing(sqlite3.connect(store.path, isolation_level=None)) as writer:
+        writer.execute("BEGIN IMMEDIATE")
         with pytest.raises(StoreError, match="cannot be written: another process is writing to it"):
             store.add([invented("b")])
-        assert store.ids() == {"a"}  # who reads need not wait
+        assert store.ids() == {"a"}  # a reader need not wait
 
 
-def test_processes_that_write_at_the_same_time_lose_nothing(store):
+def test_processes_that_write_at_the_same_time_lose_no_run(store):
     writers = [start(store, name, 12) for name in "abc"]
-    said = {line for writer in writers for line in writer.communicate(timeout=500)[0].split()}
+    ids = {line for writer in writers for line in writer.communicate(timeout=500)[0].split()}
     assert [writer.returncode for writer in writers] == [0, 0, 0]
-    assert store.ids() == said
-    assert len(said) == 36
+    assert store.ids() == ids
+    assert len(ids) == 36
     check(store)
 
 
 @pytest.mark.slow
-def test_writers_that_are_killed_in_the_midst_lose_nothing_that_they_had_written(store):
-    noise = random.Random(5)
-    said: set[str] = set()
+def test_writers_killed_during_a_transaction_lose_no_run_that_they_had_written(store):
+    rng = random.Random(5)
+    ids: set[str] = set()
     for attempt in range(3):
         writers = [start(store, f"{attempt}{name}", 1000) for name in "ab"]
         for writer in writers:
-            said.add(writer.stdout.readline().strip())
-        time.sleep(noise.uniform(0, 0.1))  # somewhere in a transaction
+            ids.add(writer.stdout.readline().strip())
+        time.sleep(rng.uniform(0, 0.1))  # in the middle of a transaction
         for writer in writers:
             writer.send_signal(signal.SIGKILL)
-        said |= {line for writer in writers for line in writer.communicate(timeout=500)[0].split("\n")[:-1]}
+        ids |= {line for writer in writers for line in writer.communicate(timeout=500)[0].split("\n")[:-1]}
         check(store)
-        assert said - {""} <= store.ids()
+        assert ids - {""} <= store.ids()
     assert all(len(run.measures) == PATHS for run in store.runs())
-    assert len(said) >= 6
+    assert len(ids) >= 6
 
 
 HOSTILE = {
@@ -259,22 +257,22 @@ def test_a_hostile_database_is_one_clear_error(store, statements):
         store.runs()
 
 
-def test_pages_that_lead_to_more_rows_than_the_file_has_are_one_clear_error(store, monkeypatch):
+def test_more_rows_than_the_files_size_allows_are_one_clear_error(store, monkeypatch):
     monkeypatch.setattr("ticktree.history.store._STEPS", 2000)
     monkeypatch.setattr("ticktree.history.store._STEPS_PER_BYTE", 0)
-    store.add([invented(str(at)) for at in range(20)])
+    store.add([invented(str(number)) for number in range(20)])
     with pytest.raises(StoreError, match="it holds more than its size allows"):
         store.runs()
 
 
-def test_what_was_remembered_takes_at_most_half_of_the_steps_that_are_allowed(store, monkeypatch):
-    store.add([invented(str(at)) for at in range(200)])
+def test_reading_stored_runs_takes_at_most_half_of_the_allowed_steps(store, monkeypatch):
+    store.add([invented(str(number)) for number in range(200)])
     monkeypatch.setattr("ticktree.history.store._STEPS", 0)
     monkeypatch.setattr("ticktree.history.store._STEPS_PER_BYTE", 4)
     assert len(store.runs()) == 200
 
 
-def test_a_pipe_in_its_place_is_one_clear_error(store):
+def test_a_pipe_instead_of_the_file_is_one_clear_error(store):
     os.mkfifo(store.path)
     with pytest.raises(StoreError, match="it is not a regular file"):
         store.runs()

@@ -1,4 +1,4 @@
-"""Leaving virtually what is open: the reader's own copy of the rule, on frames written by hand and by the recorder."""
+"""Ending open calls virtually: the reader's own copy of the rule, on frames by hand and by the recorder."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from ticktree.run.reading.accounts import leave_virtually
 from ticktree.run.reading.image import Image
 
 
-def test_open_calls_are_left_youngest_first_and_not_counted():
+def test_open_calls_are_ended_youngest_first_and_not_counted():
     recorder = recorder_on()
     recorder.section("outer").__enter__()
     recorder.advance(10)
@@ -22,16 +22,16 @@ def test_open_calls_are_left_youngest_first_and_not_counted():
     recorder.disable()
 
 
-def test_the_oldest_of_several_open_calls_gives_the_age():
+def test_the_age_is_that_of_the_oldest_open_call():
     recorder = recorder_on()
 
-    def generator():
+    def open_section():
         with recorder.section("open"):
             yield
 
-    opened = [generator() for _ in range(3)]
-    for each in opened:
-        next(each)
+    generators = [open_section() for _ in range(3)]
+    for generator in generators:
+        next(generator)
         recorder.advance(10)
     node = profile_of(recorder.image()).root.at("open")
     assert (node.open.count, node.open.age_ns) == (3, 30)
@@ -40,7 +40,7 @@ def test_the_oldest_of_several_open_calls_gives_the_age():
     recorder.disable()
 
 
-def test_leaving_virtually_is_what_disabling_does():
+def test_ending_calls_virtually_gives_the_same_times_as_disabling():
     recorder = recorder_on()
 
     def generator(name):
@@ -51,8 +51,8 @@ def test_leaving_virtually_is_what_disabling_does():
 
     with recorder.section("main"):
         first, second = generator("first"), generator("second")
-        for each in (first, second, first):
-            next(each)
+        for iterator in (first, second, first):
+            next(iterator)
             recorder.advance(7)
         first.close()
         recorder.advance(1)
@@ -60,8 +60,8 @@ def test_leaving_virtually_is_what_disabling_does():
         recorder.disable()
         real = profile_of(recorder.image())
     for path, _, node in real.root.walk():
-        told = virtual.root.at(path)
-        assert (told.self_ns, told.concurrent_ns, told.count) == (
+        virtual_node = virtual.root.at(path)
+        assert (virtual_node.self_ns, virtual_node.concurrent_ns, virtual_node.count) == (
             node.self_ns,
             node.concurrent_ns,
             node.count,
@@ -72,7 +72,7 @@ def test_an_image_without_open_calls_adds_nothing():
     recorder = recorder_on()
     recorder.disable()
     accounts = leave_virtually(Image(recorder.image()))
-    assert (dict(accounts.own), dict(accounts.concurrent), dict(accounts.ages)) == ({}, {}, {})
+    assert (dict(accounts.self_ticks), dict(accounts.concurrent), dict(accounts.ages)) == ({}, {}, {})
 
 
 def test_a_frame_whose_parent_was_reused_covers_nothing():
@@ -81,15 +81,15 @@ def test_a_frame_whose_parent_was_reused_covers_nothing():
     recorder.section("inner").__enter__()
     recorder.advance(5)
     image = recorder.image()
-    youngest = max(Image(image).frames(), key=lambda found: found[1].serial)
+    youngest = max(Image(image).frames(), key=lambda item: item[1].serial)
     damaged = changed(image, place(layout.Frame, "parent_serial", youngest[0]), 999_999)
     accounts = leave_virtually(Image(damaged))
-    # Five concurrent, less the five that the call around it deducts at its expense.
+    # Five concurrent, less the five that the enclosing call subtracts from it.
     assert accounts.concurrent[youngest[1].node] == 0
     recorder.disable()
 
 
-def test_a_dead_process_says_no_more_than_when_it_last_looked_at_the_clock(tmp_path):
+def test_the_file_of_a_dead_process_ends_when_it_last_read_the_clock(tmp_path):
     path = tmp_path / "memory.tt"
     recorder = recorder_on(path)
     recorder.section("outer").__enter__()

@@ -7,7 +7,7 @@ import pytest
 from ticktree.recorder import Recorder, copy_settled
 
 
-def test_a_record_is_copied_with_all_its_parts_however_many():
+def test_a_record_is_copied_with_all_its_parts():
     source, target = bytearray(b"x" * 4096), bytearray(4096)
     source[:4] = bytes(4)
     parts = [(at, at + 1) for at in range(4, 4004, 4)]
@@ -26,7 +26,7 @@ def test_a_part_outside_the_memory_is_refused(part):
         copy_settled(bytearray(4096), bytearray(4096), 0, [(0, 8), part], 1)
 
 
-def test_a_recorder_without_memory_takes_whatever_is_said_to_it():
+def test_a_recorder_without_memory_accepts_every_call():
     recorder = Recorder(virtual_clock=True)
     recorder.set_costs(1, 1)
     recorder.note_time()

@@ -1,4 +1,4 @@
-"""Hundreds of processes of one role: the short-lived are one writer, and every sum is as it was."""
+"""Hundreds of processes of one role: the short-lived ones become one writer, and no sum changes."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from support.process_families import FAMILY, family
 from ticktree.profile import Node, Profile, Writer
 from ticktree.profile.measures import Share
 from ticktree.run.reading.image import Image
-from ticktree.run.reading.reader import KEPT_APART, merge_crowds, read_images
+from ticktree.run.reading.reader import MAX_SEPARATE, merge_crowds, read_images
 
 
-def crowd(number, role="worker"):
-    """Processes of one role, of which each lived a nanosecond longer than the one before; one section of each."""
+def same_role_profile(count, role="worker"):
+    """Return processes of one role with one section, each a nanosecond longer-lived than the previous one."""
     writers = {
         f"{pid}-1/16": Writer(
             id=f"{pid}-1/16",
@@ -25,55 +25,51 @@ def crowd(number, role="worker"):
             started_ns=pid,
             last_ns=2 * pid,
         )
-        for pid in range(1, number + 1)
+        for pid in range(1, count + 1)
     }
     shares = {key: Share(2, 10, 10) for key in writers}
-    node = Node(name="job", self_ns=10 * number, by_writer=shares)
+    node = Node(name="job", self_ns=10 * count, by_writer=shares)
     return Profile(root=Node(name="root", children={"job": node}), writers=writers)
 
 
-def test_few_processes_are_told_apart():
-    profile = crowd(KEPT_APART)
+def test_few_processes_stay_separate():
+    profile = same_role_profile(MAX_SEPARATE)
     assert merge_crowds(profile) is profile
 
 
-def test_of_many_those_that_lived_longest_are_told_apart_and_the_rest_is_one_writer():
-    added = merge_crowds(crowd(KEPT_APART + 50))
-    assert len(added.writers) == KEPT_APART + 1
-    (one,) = [writer for writer in added.writers.values() if writer.members > 1]
-    assert (one.id, one.members, one.started_ns, one.last_ns) == ("1-1/16", 50, 1, 100)
-    assert one.is_main
-    shares = added.root.at("job").by_writer
-    assert shares[one.id] == Share(100, 500, 500)
-    assert len(shares) == KEPT_APART + 1
+def test_the_longest_lived_processes_stay_separate_and_the_rest_become_one_writer():
+    merged = merge_crowds(same_role_profile(MAX_SEPARATE + 50))
+    assert len(merged.writers) == MAX_SEPARATE + 1
+    (group,) = [writer for writer in merged.writers.values() if writer.members > 1]
+    assert (group.id, group.members, group.started_ns, group.last_ns) == ("1-1/16", 50, 1, 100)
+    assert group.is_main
+    shares = merged.root.at("job").by_writer
+    assert shares[group.id] == Share(100, 500, 500)
+    assert len(shares) == MAX_SEPARATE + 1
 
 
-def test_roles_are_counted_apart():
-    workers, actors = crowd(200), crowd(200, role="actor")
-    apart = {key.replace("-1/", "-2/"): writer for key, writer in actors.writers.items()}
-    both = Profile(
+def test_the_limit_applies_to_each_role():
+    workers, actors = same_role_profile(200), same_role_profile(200, role="actor")
+    renumbered = {key.replace("-1/", "-2/"): writer for key, writer in actors.writers.items()}
+    combined = Profile(
         root=workers.root,
-        writers={**workers.writers, **{key: _as(writer, key) for key, writer in apart.items()}},
+        writers={**workers.writers, **{key: replace(writer, id=key) for key, writer in renumbered.items()}},
     )
-    assert merge_crowds(both) is both
-    assert len(merge_crowds(both, kept_apart=100).writers) == 202
+    assert merge_crowds(combined) is combined
+    assert len(merge_crowds(combined, max_separate=100).writers) == 202
 
 
-def _as(writer, key):
-    return replace(writer, id=key)
-
-
-@pytest.mark.parametrize("kept_apart", [0, 1, 3])
-def test_no_sum_changes_and_the_profile_holds_together(kept_apart):
+@pytest.mark.parametrize("max_separate", [0, 1, 3])
+def test_merging_workers_changes_no_sum_and_the_profile_stays_valid(max_separate):
     images = [Image(image) for image in family().values()]
-    whole = read_images(images, "run", [])
-    added = merge_crowds(whole, kept_apart)
-    added.check()
-    assert len(added.writers) < len(whole.writers)
-    assert sum(writer.members for writer in added.writers.values() if writer.is_main) == len(FAMILY)
-    assert sum(added.critical.values()) == sum(whole.critical.values())
-    for path, _, node in whole.root.walk():
-        other = added.root.at(path)
+    profile = read_images(images, "run", [])
+    merged = merge_crowds(profile, max_separate)
+    merged.check()
+    assert len(merged.writers) < len(profile.writers)
+    assert sum(writer.members for writer in merged.writers.values() if writer.is_main) == len(FAMILY)
+    assert sum(merged.critical.values()) == sum(profile.critical.values())
+    for path, _, node in profile.root.walk():
+        other = merged.root.at(path)
         assert (other.count, other.total_ns, other.self_ns, other.stats) == (
             node.count,
             node.total_ns,
@@ -82,7 +78,8 @@ def test_no_sum_changes_and_the_profile_holds_together(kept_apart):
         )
         assert list(other.children) == list(node.children)
         for field in ("count", "total_ns", "self_ns"):
-            sums = [sum(getattr(share, field) for share in each.by_writer.values()) for each in (node, other)]
+            sums = [sum(getattr(share, field) for share in row.by_writer.values()) for row in (node, other)]
             assert sums[0] == sums[1]
-        assert sum(w.count for w in other.wakers.values()) == sum(w.count for w in node.wakers.values())
-    assert Profile.from_json(added.to_json()) == added
+        sums = [sum(wakes.count for wakes in row.wakers.values()) for row in (node, other)]
+        assert sums[0] == sums[1]
+    assert Profile.from_json(merged.to_json()) == merged

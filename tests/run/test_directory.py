@@ -1,6 +1,6 @@
-"""Run directories: made, found, read, folded, finished, and finished for others.
+"""Run directories: create, find, read, fold and finish them, also those of other processes.
 
-What is in a memory file does not matter here: a stand-in for the reader counts them.
+The content of memory files does not matter here: a replacement for the reader counts them.
 """
 
 from __future__ import annotations
@@ -25,22 +25,19 @@ from ticktree.run.finishing import RunDirectory
 from ticktree.run.memory import memory_files
 
 
-def named(run: RunDirectory) -> dict[str, set[str | int]]:
-    """What every run knows of itself."""
+def run_metadata(run: RunDirectory) -> dict[str, set[str | int]]:
+    """Return the metadata of every run."""
     return {"name": {"x"}, "started_ns": {run.manifest.started_ns}}
 
 
 @pytest.fixture(autouse=True)
-def memory_root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    root = tmp_path / "shm"
-    root.mkdir()
-    monkeypatch.setenv("TICKTREE_MEMORY_DIR", str(root))
-    return root / f"ticktree-{os.geteuid()}"
+def memory_root(memory_base: Path) -> Path:
+    return memory_base / f"ticktree-{os.geteuid()}"
 
 
 @pytest.fixture(autouse=True)
 def counting_reader(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
-    """Reads the number of memory files."""
+    """Replace the reader: the profile contains only the number of memory files."""
 
     def read_run(run: RunDirectory) -> Profile:
         return Profile(metadata={"files": frozenset([len(run.memory_files())])})
@@ -63,14 +60,14 @@ def write_memory(run: RunDirectory, owner: Owner | None = None) -> Path:
 
 
 def kill_owner(run: RunDirectory) -> RunDirectory:
-    """The run as it is after its owner died."""
+    """Return the run as it is after its owner died."""
     dead = run.manifest.owner._replace(started=1)
     run.manifest = run.manifest._replace(owner=dead)
     run._write_manifest()
     return RunDirectory.open(run.path)
 
 
-def test_a_run_is_named_after_when_and_what(out: Path) -> None:
+def test_a_runs_directory_is_named_after_time_and_program(out: Path) -> None:
     run = RunDirectory.create("train", out)
     assert run.path.parent == out
     assert run.path.name.endswith("-train")
@@ -84,52 +81,52 @@ def test_two_runs_of_one_second_do_not_collide(out: Path, monkeypatch: pytest.Mo
 
 
 def test_runs_with_one_name_in_two_places_share_neither_id_nor_memory(tmp_path: Path) -> None:
-    first, second = (RunDirectory.create("train", tmp_path / where) for where in "ab")
+    first, second = (RunDirectory.create("train", tmp_path / folder) for folder in "ab")
     assert first.id != second.id
     assert first.memory_dir != second.memory_dir
 
 
 @pytest.mark.parametrize("name", ["../../etc", "a b/c", "\x1b[31m", "", ".", "\udcff", "é" * 300, "x" * 300])
-def test_any_name_makes_a_decent_directory(out: Path, name: str) -> None:
+def test_any_name_gives_a_short_ascii_directory_name(out: Path, name: str) -> None:
     run = RunDirectory.create(name, out)
     assert run.path.parent == out
     assert run.path.name.isascii()
     assert len(run.path.name) <= 80
 
 
-def test_what_is_written_is_read_back(out: Path) -> None:
-    made = RunDirectory.create("x", out, argv=["x.py", "-v", "\udcff"], supervised=True)
-    made.describe({"host": "here", "cores": 2, "git.dirty": True})
-    found = RunDirectory.open(made.path)
-    assert found.manifest == made.manifest
-    assert found.manifest.argv == ("x.py", "-v", "\udcff")
-    assert found.manifest.owner == Owner.current()
-    known = {"name": "x", "started_ns": found.manifest.started_ns}
-    assert found.manifest.metadata == {**known, "host": "here", "cores": 2, "git.dirty": True}
+def test_a_manifest_is_read_back_unchanged(out: Path) -> None:
+    run = RunDirectory.create("x", out, argv=["x.py", "-v", "\udcff"], supervised=True)
+    run.describe({"host": "here", "cores": 2, "git.dirty": True})
+    opened = RunDirectory.open(run.path)
+    assert opened.manifest == run.manifest
+    assert opened.manifest.argv == ("x.py", "-v", "\udcff")
+    assert opened.manifest.owner == Owner.current()
+    metadata = {"name": "x", "started_ns": opened.manifest.started_ns}
+    assert opened.manifest.metadata == {**metadata, "host": "here", "cores": 2, "git.dirty": True}
 
 
-def test_a_new_directory_of_runs_is_not_versioned(out: Path) -> None:
+def test_a_new_directory_of_runs_is_ignored_by_git(out: Path) -> None:
     RunDirectory.create("x", out)
     assert (out / ".gitignore").read_text() == "*\n"
 
 
-def test_somebody_elses_directory_is_left_as_it_is(tmp_path: Path) -> None:
+def test_an_existing_directory_gets_no_gitignore(tmp_path: Path) -> None:
     RunDirectory.create("x", tmp_path)
     assert not (tmp_path / ".gitignore").exists()
 
 
-def test_memory_is_for_this_user_alone(out: Path, memory_root: Path) -> None:
+def test_only_this_user_can_enter_the_memory_directories(out: Path, memory_root: Path) -> None:
     run = RunDirectory.create("x", out)
     for directory in (memory_root, run.memory_dir):
         assert stat.S_IMODE(directory.stat().st_mode) == 0o700
 
 
-@pytest.mark.parametrize("what", ["open", "link"])
-def test_a_memory_root_that_others_can_enter_or_that_is_a_link_is_passed_by(
-    out: Path, memory_root: Path, tmp_path: Path, what: str
+@pytest.mark.parametrize("kind", ["open", "link"])
+def test_a_memory_root_that_is_a_link_or_open_to_other_users_is_not_used(
+    out: Path, memory_root: Path, tmp_path: Path, kind: str
 ) -> None:
     (tmp_path / "elsewhere").mkdir(mode=0o700)
-    memory_root.mkdir(mode=0o755) if what == "open" else memory_root.symlink_to(tmp_path / "elsewhere")
+    memory_root.mkdir(mode=0o755) if kind == "open" else memory_root.symlink_to(tmp_path / "elsewhere")
     run = RunDirectory.create("x", out)
     assert run.memory_dir.parent != memory_root
     assert stat.S_IMODE(run.memory_dir.parent.stat().st_mode) == 0o700
@@ -138,7 +135,7 @@ def test_a_memory_root_that_others_can_enter_or_that_is_a_link_is_passed_by(
     assert not run.memory_dir.exists()
 
 
-def test_without_a_place_for_memory_no_run_is_left(
+def test_without_memory_no_run_directory_remains(
     out: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TICKTREE_MEMORY_DIR", str(tmp_path / "missing"))
@@ -148,13 +145,13 @@ def test_without_a_place_for_memory_no_run_is_left(
     assert [path.name for path in out.iterdir()] == [".gitignore"]
 
 
-def test_a_directory_that_cannot_be_written_is_one_clear_line(tmp_path: Path) -> None:
+def test_a_directory_that_cannot_be_written_is_one_clear_error(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(TicktreeError, match=r"^cannot keep a run in .*file.*: Not a directory$"):
         RunDirectory.create("x", tmp_path / "file" / "runs")
 
 
-def test_runs_are_listed_oldest_first_and_what_is_none_is_passed_over(out: Path) -> None:
+def test_runs_are_listed_oldest_first_and_other_directories_are_ignored(out: Path) -> None:
     runs = [RunDirectory.create(name, out) for name in ("b", "a", "c")]
     (out / "notes").mkdir()
     (out / "damaged").mkdir()
@@ -163,16 +160,16 @@ def test_runs_are_listed_oldest_first_and_what_is_none_is_passed_over(out: Path)
     assert RunDirectory.newest(out).path == runs[-1].path
 
 
-def test_no_run_yet_is_one_clear_line(out: Path) -> None:
-    said = r"^no run in .*runs yet, which is no directory; `ticktree run SCRIPT` makes one$"
-    with pytest.raises(TicktreeError, match=said):
+def test_a_directory_without_runs_is_one_clear_error(out: Path) -> None:
+    message = r"^no run in .*runs yet, which is no directory; `ticktree run SCRIPT` makes one$"
+    with pytest.raises(TicktreeError, match=message):
         RunDirectory.newest(out)
 
 
 @pytest.mark.parametrize(
     "text", ["", "{", "[]", "null", '{"format": "ticktree-run/9"}', "[" * 100_000, "\x00", '{"format": 1}']
 )
-def test_a_damaged_manifest_is_one_clear_line(out: Path, text: str) -> None:
+def test_a_damaged_manifest_is_one_clear_error(out: Path, text: str) -> None:
     run = RunDirectory.create("x", out)
     (run.path / "run.json").write_text(text)
     with pytest.raises(TicktreeError, match=r"run.json: [^\n]+$"):
@@ -181,16 +178,19 @@ def test_a_damaged_manifest_is_one_clear_line(out: Path, text: str) -> None:
 
 def test_a_manifest_with_any_field_missing_or_of_another_type_is_refused(out: Path) -> None:
     run = RunDirectory.create("x", out)
-    good = json.loads((run.path / "run.json").read_text())
-    optional = {"program_ended_ns"}  # came later: runs of before have none
-    for field in good.keys() - {"format"} - optional:
-        for bad in ({k: v for k, v in good.items() if k != field}, {**good, field: None}):
-            (run.path / "run.json").write_text(json.dumps(bad))
+    fields = json.loads((run.path / "run.json").read_text())
+    optional = {"program_ended_ns"}  # older runs have none
+    for field in fields.keys() - {"format"} - optional:
+        for damaged in (
+            {key: value for key, value in fields.items() if key != field},
+            {**fields, field: None},
+        ):
+            (run.path / "run.json").write_text(json.dumps(damaged))
             with pytest.raises(TicktreeError, match=field):
                 RunDirectory.open(run.path)
 
 
-def test_a_manifest_of_before_says_nothing_of_the_programs_end(out: Path) -> None:
+def test_an_older_manifest_has_no_end_of_the_program(out: Path) -> None:
     run = RunDirectory.create("x", out, supervised=True)
     run.note_end(0)
     assert RunDirectory.open(run.path).manifest.program_ended_ns >= run.manifest.began_ns
@@ -215,22 +215,22 @@ def test_a_run_is_live_while_a_recorded_process_lives(out: Path) -> None:
     assert run.is_live()
 
 
-def test_a_live_run_is_read_from_memory_and_carries_what_is_known_of_the_machine(out: Path) -> None:
+def test_a_live_run_is_read_from_memory_with_its_metadata(out: Path) -> None:
     run = RunDirectory.create("x", out)
     run.describe({"host": "here"})
     write_memory(run)
-    assert load(run.path).metadata == {**named(run), "files": {1}, "host": {"here"}}
+    assert load(run.path).metadata == {**run_metadata(run), "files": {1}, "host": {"here"}}
 
 
-def test_finishing_saves_the_profile_and_gives_the_memory_back(out: Path, memory_root: Path) -> None:
+def test_finishing_saves_the_profile_and_frees_the_memory(out: Path, memory_root: Path) -> None:
     run = RunDirectory.create("x", out)
     write_memory(run)
-    whole = run.finish()
+    profile = run.finish()
     assert run.is_finished()
     assert not run.is_live()
     assert list(memory_root.iterdir()) == []
-    assert RunDirectory.open(run.path).profile() == whole
-    assert whole.metadata == {**named(run), "files": {1}}
+    assert RunDirectory.open(run.path).profile() == profile
+    assert profile.metadata == {**run_metadata(run), "files": {1}}
 
 
 def test_finishing_twice_changes_nothing(out: Path) -> None:
@@ -239,62 +239,60 @@ def test_finishing_twice_changes_nothing(out: Path) -> None:
     assert run.finish() == run.finish()
 
 
-def test_a_fold_says_that_more_may_follow_and_leaves_the_memory(out: Path) -> None:
+def test_a_fold_marks_the_profile_as_unfinished_and_keeps_the_memory(out: Path) -> None:
     run = RunDirectory.create("x", out)
     write_memory(run)
     run.fold()
     folded = Profile.from_json((run.path / "profile.json").read_text())
-    assert folded.metadata == {**named(run), "files": {1}, "unfinished": {True}}
-    assert run.finish().metadata == {**named(run), "files": {1}}
+    assert folded.metadata == {**run_metadata(run), "files": {1}, "unfinished": {True}}
+    assert run.finish().metadata == {**run_metadata(run), "files": {1}}
 
 
-def test_after_the_machine_stopped_the_last_fold_is_what_is_left(out: Path) -> None:
+def test_the_last_fold_survives_a_stop_of_the_machine(out: Path) -> None:
     run = RunDirectory.create("x", out)
     write_memory(run)
     run.fold()
     lose_memory(run)
     assert RunDirectory.open(run.path).profile().metadata == {
-        **named(run),
+        **run_metadata(run),
         "files": {1},
         "unfinished": {True},
     }
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
-def test_of_somebody_elses_running_program_the_last_fold_is_shown(out: Path, memory_root: Path) -> None:
+def test_the_last_fold_is_read_if_the_memory_belongs_to_another_user(out: Path, memory_root: Path) -> None:
     run = RunDirectory.create("x", out)
     write_memory(run)
     run.fold()
     memory_root.chmod(0)
-    assert run.profile().metadata == {**named(run), "files": {1}, "unfinished": {True}}
-    assert [found.path for found in RunDirectory.list(out)] == [run.path]
+    assert run.profile().metadata == {**run_metadata(run), "files": {1}, "unfinished": {True}}
+    assert [listed.path for listed in RunDirectory.list(out)] == [run.path]
     memory_root.chmod(0o700)
 
 
-def test_nothing_left_at_all_is_one_clear_line(out: Path) -> None:
+def test_a_run_without_any_records_is_one_clear_error(out: Path) -> None:
     run = RunDirectory.create("x", out)
     lose_memory(run)
     with pytest.raises(TicktreeError, match=r"^nothing is left of [^\n]+$"):
         run.profile()
 
 
-def test_a_run_finished_while_it_is_being_read_is_read_whole(
-    out: Path, counting_reader: SimpleNamespace
-) -> None:
+def test_a_run_finished_during_a_read_is_read_completely(out: Path, counting_reader: SimpleNamespace) -> None:
     run = RunDirectory.create("x", out)
     write_memory(run)
     read_run = counting_reader.read_run
 
-    def slow_reader(same: RunDirectory) -> Profile:
+    def slow_reader(run_to_read: RunDirectory) -> Profile:
         counting_reader.read_run = read_run
         RunDirectory.open(run.path).finish()
-        return read_run(same)
+        return read_run(run_to_read)
 
     counting_reader.read_run = slow_reader
-    assert run.profile().metadata == {**named(run), "files": {1}}
+    assert run.profile().metadata == {**run_metadata(run), "files": {1}}
 
 
-def test_processes_that_go_on_after_the_end_are_a_counted_loss(out: Path) -> None:
+def test_processes_that_outlive_the_run_are_counted_as_a_loss(out: Path) -> None:
     run = RunDirectory.create("x", out)
     process = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
     write_memory(run, Owner.current().with_process(process.pid, start_of(process.pid)))
@@ -309,22 +307,22 @@ def test_only_memory_files_are_deleted(out: Path) -> None:
     (run.memory_dir / "thesis.tex").write_text("important")
     (run.memory_dir / "notes.tt").write_text("important")
     run.finish()
-    left = run.memory_dir.with_name(run.memory_dir.name + ".finished")
-    assert sorted(path.name for path in left.iterdir()) == ["notes.tt", "thesis.tex"]
+    folder = run.memory_dir.with_name(run.memory_dir.name + ".finished")
+    assert sorted(path.name for path in folder.iterdir()) == ["notes.tt", "thesis.tex"]
 
 
-def test_runs_whose_processes_all_died_are_finished_wherever_they_are(tmp_path: Path) -> None:
-    dead = [kill_owner(RunDirectory.create("dead", tmp_path / where)) for where in "ab"]
-    for run in dead:
+def test_runs_whose_processes_all_died_are_finished_in_any_directory(tmp_path: Path) -> None:
+    dead_runs = [kill_owner(RunDirectory.create("dead", tmp_path / folder)) for folder in "ab"]
+    for run in dead_runs:
         write_memory(run, run.manifest.owner)
-    live = RunDirectory.create("live", tmp_path / "a")
-    assert {run.path for run in finish_abandoned()} == {run.path for run in dead}
-    assert all(run.is_finished() for run in dead)
-    assert not live.is_finished()
+    live_run = RunDirectory.create("live", tmp_path / "a")
+    assert {run.path for run in finish_abandoned()} == {run.path for run in dead_runs}
+    assert all(run.is_finished() for run in dead_runs)
+    assert not live_run.is_finished()
     assert finish_abandoned() == []
 
 
-def test_a_run_that_cannot_be_finished_does_not_stand_in_the_way_of_others(
+def test_a_run_that_cannot_be_finished_does_not_block_other_runs(
     out: Path, counting_reader: SimpleNamespace
 ) -> None:
     runs = [kill_owner(RunDirectory.create(name, out)) for name in ("bad", "good")]
@@ -340,7 +338,7 @@ def test_a_run_that_cannot_be_finished_does_not_stand_in_the_way_of_others(
     assert not runs[0].is_finished()
 
 
-def test_the_memory_of_a_run_that_was_deleted_is_given_back_a_day_later(
+def test_the_memory_of_a_deleted_run_is_freed_a_day_later(
     out: Path, memory_root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = kill_owner(RunDirectory.create("x", out))
@@ -353,7 +351,7 @@ def test_the_memory_of_a_run_that_was_deleted_is_given_back_a_day_later(
     assert list(memory_root.iterdir()) == []
 
 
-def test_the_memory_of_a_deleted_run_that_still_goes_on_is_left_alone(out: Path) -> None:
+def test_the_memory_of_a_deleted_run_stays_while_a_process_records(out: Path) -> None:
     run = kill_owner(RunDirectory.create("x", out))
     write_memory(run)
     (run.path / "run.json").unlink()
@@ -361,7 +359,7 @@ def test_the_memory_of_a_deleted_run_that_still_goes_on_is_left_alone(out: Path)
     assert not list(run.memory_dir.glob("homeless*"))
 
 
-def test_what_was_half_removed_is_removed(out: Path, memory_root: Path) -> None:
+def test_partly_removed_memory_is_removed(out: Path, memory_root: Path) -> None:
     run = RunDirectory.create("x", out)
     write_memory(run)
     run.memory_dir.rename(run.memory_dir.with_name(run.memory_dir.name + ".finished"))
@@ -386,7 +384,7 @@ def test_a_run_is_found_by_its_directory_its_folder_or_its_profile(
     ("name", "text", "complaint"),
     [("missing", None, "there is no such file or run"), ("a.json", "{", "not"), ("b.json", "\udcff", "not")],
 )
-def test_what_is_no_profile_is_one_clear_line(
+def test_a_file_that_is_not_a_profile_is_one_clear_error(
     tmp_path: Path, name: str, text: str | None, complaint: str
 ) -> None:
     path = tmp_path / name

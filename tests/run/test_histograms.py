@@ -1,4 +1,4 @@
-"""Histograms added up an octave at a time, against bucket by bucket."""
+"""Adding histograms by octave gives the same as adding them by bucket."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def counts_of(buckets):
 
 
 @given(st.lists(st.lists(octaves, max_size=6), max_size=4))
-def test_sums_are_those_of_the_buckets_in_whichever_slots_and_however_many(files):
+def test_sums_of_octaves_equal_sums_of_buckets_in_any_slots(files):
     sums, expected = HistogramSums(), Counter()
     for file in files:
         slots = np.array([slot for slot, _, _ in file], np.int64)
@@ -41,7 +41,7 @@ def test_sums_are_those_of_the_buckets_in_whichever_slots_and_however_many(files
             for sub, count in buckets.items():
                 expected[slot, octave * layout.SUB_BUCKETS + sub] += count
     for slot in range(42):
-        assert sums.buckets(slot) == {bucket: n for (at, bucket), n in expected.items() if at == slot}
+        assert sums.buckets(slot) == {bucket: count for (at, bucket), count in expected.items() if at == slot}
 
 
 @pytest.fixture
@@ -56,7 +56,7 @@ def image():
 
 
 def octave_of(image):
-    """Where a count of the node's histogram lies that is not 0."""
+    """Return the offset of a count of the node's histogram that is not 0."""
     (node,) = (node for _, node in Image(image).nodes() if node.name)
     ref = next(ref for ref in node.octaves if ref)
     return next(ref * layout.LINE + 8 * at for at, count in enumerate(Image(image).octave(ref)) if count)
@@ -68,7 +68,7 @@ def test_a_histogram_is_read_as_it_was_recorded(image):
     assert (stats.p50_ns, stats.max_ns) == (5, 700)
 
 
-def test_more_calls_than_there_can_be_are_damage_and_overflow_no_sum(image):
+def test_more_calls_than_possible_are_damage_and_overflow_no_sum(image):
     errors = []
     read_images([Image(changed(image, octave_of(image), 2**64 - 1))], "run", errors)
     assert isinstance(errors[0], DamagedError)

@@ -1,4 +1,4 @@
-"""Damaged memory files: an error that says so, or a profile that holds together; never anything else."""
+"""A damaged memory file gives a clear error or a valid profile, and nothing else."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ def image():
 
 
 def outcome(data):
-    """What became of it: `damaged`, or `read` where the profile passed every check."""
+    """Return the result of reading: `damaged`, or `read` if the profile passed every check."""
     errors = []
     try:
         images = [Image(bytes(data))]
     except DamagedError as error:
-        return told(error)
+        return check_message(error)
     profile = read_images(images, "run", errors)
     profile.check()
     if errors:
-        return told(errors[0])
+        return check_message(errors[0])
     assert type(profile).from_json(profile.to_json()).root == profile.root
     return "read"
 
 
-def told(error):
+def check_message(error):
     line = str(error)
     assert line
     assert "\n" not in line
@@ -43,13 +43,13 @@ def told(error):
     return "damaged"
 
 
-def flipped(image, offset, mask):
+def flip(image, offset, mask):
     copy = bytearray(image)
     copy[offset] ^= mask
     return copy
 
 
-def test_a_whole_image_is_read(image):
+def test_a_complete_image_is_read(image):
     assert outcome(image) == "read"
     profile = profile_of(image)
     assert profile.root.at("main/loop").count == 6
@@ -57,12 +57,12 @@ def test_a_whole_image_is_read(image):
     assert len(image) < 64 * 1024
 
 
-def test_every_cut_is_noticed(image):
+def test_every_truncation_is_detected(image):
     for length in [*range(HEADER_BYTES + 64), *range(HEADER_BYTES, len(image), 13), len(image) - 1]:
         assert outcome(image[:length]) == "damaged", length
 
 
-def test_bytes_behind_the_end_do_no_harm(image):
+def test_bytes_after_the_end_are_ignored(image):
     assert outcome(image + b"\xff" * 1000) == "read"
 
 
@@ -70,15 +70,15 @@ def test_bytes_behind_the_end_do_no_harm(image):
 def test_every_byte_of_the_header_may_be_flipped(image):
     seed = random.Random(1)
     for offset in range(layout.Header.losses.offset + layout.Header.losses.size):
-        outcome(flipped(image, offset, 1 << seed.randrange(8)))
+        outcome(flip(image, offset, 1 << seed.randrange(8)))
         if offset % 3 == 0:
-            outcome(flipped(image, offset, 0xFF))
+            outcome(flip(image, offset, 0xFF))
 
 
 def test_bytes_anywhere_may_be_flipped(image):
     seed = random.Random(2)
     for _ in range(part_of(800)):
-        outcome(flipped(image, seed.randrange(len(image)), seed.randrange(1, 256)))
+        outcome(flip(image, seed.randrange(len(image)), seed.randrange(1, 256)))
 
 
 @pytest.mark.slow
@@ -86,12 +86,12 @@ def test_bytes_anywhere_may_be_flipped(image):
 def test_every_byte_may_be_flipped(image):
     seed = random.Random(3)
     for offset in range(0, len(image), 1 if THOROUGH else 64):
-        outcome(flipped(image, offset, 0xFF))
-        outcome(flipped(image, offset, 1 << seed.randrange(8)))
+        outcome(flip(image, offset, 0xFF))
+        outcome(flip(image, offset, 1 << seed.randrange(8)))
 
 
-def test_whole_words_may_hold_anything(image):
-    """Most damage to a byte lies within bounds: the extremes of whole fields reach farther."""
+def test_any_word_may_have_any_value(image):
+    """A damaged byte mostly stays within bounds: extreme values of whole fields reach farther."""
     seed = random.Random(4)
     extremes = [0, 1, 2**16, 2**31 - 1, 2**31, 2**32 - 1, 2**63 - 1, 2**63, 2**64 - 1]
     for _ in range(part_of(500)):
@@ -101,7 +101,7 @@ def test_whole_words_may_hold_anything(image):
 
 
 @pytest.mark.slow
-def test_stretches_may_be_zeroes_or_noise(image):
+def test_ranges_may_be_zeros_or_noise(image):
     seed = random.Random(5)
     for _ in range(300):
         copy = bytearray(image)
@@ -113,22 +113,22 @@ def test_stretches_may_be_zeroes_or_noise(image):
 
 
 @pytest.mark.slow
-def test_stretches_may_be_in_each_others_place(image):
+def test_ranges_may_be_exchanged(image):
     seed = random.Random(6)
     lines = [image[at : at + 64] for at in range(0, len(image) - 63, 64)]
     for _ in range(300):
-        mixed = list(lines)
-        left, right = seed.randrange(len(lines)), seed.randrange(len(lines))
-        mixed[left], mixed[right] = mixed[right], mixed[left]
-        outcome(b"".join(mixed))
+        exchanged = list(lines)
+        first, second = seed.randrange(len(lines)), seed.randrange(len(lines))
+        exchanged[first], exchanged[second] = exchanged[second], exchanged[first]
+        outcome(b"".join(exchanged))
 
 
 @pytest.mark.parametrize("kind", ["nodes", "frames", "trees", "loops", "gauges", "edges"])
-def test_a_chain_that_leads_in_a_circle_is_noticed(image, kind):
-    whole = Image(image)
-    ref, record = getattr(whole, kind)()[0]
+def test_a_chain_that_leads_in_a_circle_is_detected(image, kind):
+    view = Image(image)
+    ref, record = getattr(view, kind)()[0]
     assert record.next == 0
-    newest = getattr(whole.header, kind)
+    newest = getattr(view.header, kind)
     for target in (ref, newest):
         circle = changed(image, place(type(record), "next", ref), target, 4)
         outcome(circle)
@@ -147,7 +147,7 @@ def test_a_chain_that_leads_in_a_circle_is_noticed(image, kind):
         ("ns_per_tick", 0, "clock"),
     ],
 )
-def test_what_is_wrong_is_said(image, field, value, why):
+def test_the_error_names_the_reason(image, field, value, why):
     size = getattr(layout.Header, field).size
     with pytest.raises(DamagedError, match=why):
         Image(changed(image, place(layout.Header, field), value, size), "a.tt")
@@ -168,8 +168,8 @@ def test_other_files_are_not_memory_files(tmp_path, content):
         Image.of_file(path)
 
 
-def test_a_missing_file_and_a_directory_are_one_clear_line(tmp_path):
+def test_a_missing_file_and_a_directory_are_one_clear_error(tmp_path):
     for path in (tmp_path / "missing.tt", tmp_path):
         with pytest.raises(DamagedError) as failure:
             Image.of_file(path)
-        told(failure.value)
+        check_message(failure.value)

@@ -1,4 +1,4 @@
-"""Many files as one tree: added up in place, against folding the profiles of each with `+`, which is the rule."""
+"""Joining many files into one tree gives the same as adding their profiles with `+`, which is the rule."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ticktree.profile import Node, Profile
 from ticktree.profile import path as paths
 from ticktree.run.reading import layout
 from ticktree.run.reading.image import Image
-from ticktree.run.reading.joining import Joining
+from ticktree.run.reading.joining import Joiner
 
 names = st.sampled_from(["update", "sample", "a/b", ""])
 lengths = st.integers(0, 10**8)
@@ -56,7 +56,7 @@ def play(recorder, program) -> None:
 
 
 def image_of(program, number: int, *, is_open: bool = False) -> bytes:
-    """The file of one process, which ended or, its last section open, was killed."""
+    """Return the file of one process, which ended or was killed while its last section was open."""
     recorder = recorder_on(identity=(number, 1, "b"))
     if is_open:
         recorder.section("killed in it").__enter__()
@@ -69,25 +69,25 @@ def image_of(program, number: int, *, is_open: bool = False) -> bytes:
     return image
 
 
-def under(image: bytes, parent: int, node: int) -> bytes:
-    """The same file, of a child that the process `parent` started with `node` open."""
+def as_child(image: bytes, parent: int, node: int) -> bytes:
+    """Return the same file, of a child that the process `parent` started while `node` was open."""
     image = changed(image, place(layout.Header, "parent_pid"), parent)
     image = changed(image, place(layout.Header, "parent_start"), 1)
     return changed(image, place(layout.Header, "parent_node"), node, 4)
 
 
-def joined(images) -> Profile:
-    joining = Joining("run")
+def join_images(images) -> Profile:
+    joiner = Joiner("run")
     for image in images:
-        joining.add(Image(image))
-    profile = joining.profile()
-    assert joining.errors == []
+        joiner.add(Image(image))
+    profile = joiner.profile()
+    assert joiner.errors == []
     profile.check()
     return profile
 
 
-def hung_under(root: Node, path: str) -> Node:
-    """The tree of a child, where it belongs in its parent's."""
+def insert_at(root: Node, path: str) -> Node:
+    """Return the tree of a child, at its position in its parent's tree."""
     node = Node(
         name=root.name if not path else paths.name_of(path),
         children={
@@ -101,61 +101,64 @@ def hung_under(root: Node, path: str) -> Node:
 
 @settings(max_examples=40, deadline=None)
 @given(st.lists(st.tuples(programs, st.booleans()), min_size=1, max_size=4), st.randoms())
-def test_files_joined_are_what_adding_their_profiles_one_by_one_gives(processes, chance):
-    images = [image_of(program, 1 + at, is_open=is_open) for at, (program, is_open) in enumerate(processes)]
-    alone = reduce(add, (joined([image]) for image in images))
-    chance.shuffle(images)
-    together = joined(images)
-    # Of processes of one run only one set its length; profiles of several runs add their paths up.
-    assert set(together.critical.items()) <= set(alone.critical.items())
-    assert replace(together, critical=alone.critical) == alone
-    assert replace(together, critical=alone.critical).to_json() == alone.to_json()
+def test_joining_files_gives_the_sum_of_their_profiles(processes, rng):
+    images = [
+        image_of(program, 1 + index, is_open=is_open) for index, (program, is_open) in enumerate(processes)
+    ]
+    summed = reduce(add, (join_images([image]) for image in images))
+    rng.shuffle(images)
+    joined = join_images(images)
+    # Only one process determines the length of a run; profiles of several runs add their paths.
+    assert set(joined.critical.items()) <= set(summed.critical.items())
+    assert replace(joined, critical=summed.critical) == summed
+    assert replace(joined, critical=summed.critical).to_json() == summed.to_json()
 
 
 @settings(max_examples=40, deadline=None)
 @given(programs, programs, st.data())
-def test_a_childs_file_adds_what_its_profile_alone_holds_at_the_place_it_was_started(above, below, data):
-    parent, child = image_of(above, 1), image_of(below, 2)
-    whole = Joining("run")
-    whole.add(Image(parent))
-    known = whole._places[Image(parent).writer]
-    node = data.draw(st.sampled_from(sorted(known)))
-    images = [parent, under(child, 1, node)]
+def test_a_childs_file_adds_its_profile_to_the_node_where_it_was_started(parent_program, child_program, data):
+    parent, child = image_of(parent_program, 1), image_of(child_program, 2)
+    joiner = Joiner("run")
+    joiner.add(Image(parent))
+    branches = joiner._branches[Image(parent).writer]
+    node = data.draw(st.sampled_from(sorted(branches)))
+    images = [parent, as_child(child, 1, node)]
     data.draw(st.randoms()).shuffle(images)
-    assert joined(images).root == joined([parent]).root + hung_under(joined([child]).root, known[node].path)
+    child_tree = insert_at(join_images([child]).root, branches[node].path)
+    assert join_images(images).root == join_images([parent]).root + child_tree
 
 
 @settings(max_examples=30, deadline=None)
 @given(programs)
-def test_every_nanosecond_of_every_node_is_somebodys(program):
-    for _, _, node in joined([image_of(program, 1)]).root.walk():
+def test_every_nanosecond_of_every_node_belongs_to_a_writer(program):
+    for _, _, node in join_images([image_of(program, 1)]).root.walk():
         assert node.attributed
 
 
-def test_a_child_waits_for_its_parents_file_and_not_for_one_that_never_comes():
+def test_a_child_waits_for_its_parents_file_unless_there_is_none():
     images = [busy_image() for _ in range(3)]
     first, second, third = (
         changed(image, place(layout.Header, "pid"), 1 + at) for at, image in enumerate(images)
     )
     start = Image(first).header.process_start
-    second = changed(under(second, 1, 0), place(layout.Header, "parent_start"), start)
-    third = changed(under(third, 9, 0), place(layout.Header, "parent_start"), start)
-    joining = Joining("run")
+    second = changed(as_child(second, 1, 0), place(layout.Header, "parent_start"), start)
+    third = changed(as_child(third, 9, 0), place(layout.Header, "parent_start"), start)
+    joiner = Joiner("run")
     for image in (second, third):
-        joining.add(Image(image))
-    assert joining.files == 0
-    joining.add(Image(first))
-    assert joining.files == 2
-    assert joining.profile().root.at("main").count == 3 * profile_of(first).root.at("main").count
+        joiner.add(Image(image))
+    assert joiner.files == 0
+    joiner.add(Image(first))
+    assert joiner.files == 2
+    assert joiner.profile().root.at("main").count == 3 * profile_of(first).root.at("main").count
 
 
-def test_children_of_a_file_that_is_damaged_hang_under_the_root_and_do_not_wait():
+def test_children_of_a_damaged_file_are_children_of_the_root_and_do_not_wait():
     broken = changed(image_of([], 1), place(layout.Header, "nodes"), 2**31, 4)
-    child = under(image_of([("section", "job", [("wait", 5)])], 2), 1, 30)
+    child = as_child(image_of([("section", "job", [("wait", 5)])], 2), 1, 30)
     for images in ((broken, child), (child, broken)):
-        joining = Joining("run")
+        joiner = Joiner("run")
         for image in images:
-            joining.add(Image(image))
-        assert joining.files == 1
-        assert joining.profile().root.at("job").total_ns == 5
-        assert joining.profile().losses == {"memory_files_damaged": 1}
+            joiner.add(Image(image))
+        assert joiner.files == 1
+        assert joiner.profile().root.at("job").total_ns == 5
+        assert joiner.profile().losses == {"memory_files_damaged": 1}

@@ -1,4 +1,4 @@
-"""The records that the native module describes are those that C lays out, and all that a reader needs."""
+"""The native module describes the records as C lays them out, and completely."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ RECORDS, CONSTANTS, LOSSES, CLOCKS, CHECKSUM = memory_layout()
 
 
 @pytest.mark.parametrize("name", RECORDS)
-def test_a_reader_sees_every_field_where_c_puts_it(name):
+def test_the_reader_has_every_field_at_its_offset_in_c(name):
     size, fields = RECORDS[name]
     kind = layout._TYPES[name]
     assert ctypes.sizeof(kind) == size
@@ -26,7 +26,7 @@ def test_a_reader_sees_every_field_where_c_puts_it(name):
         assert (getattr(kind, field).offset, getattr(kind, field).size) == (offset, length), field
 
 
-def test_every_loss_has_a_name_of_its_own_and_room_in_the_header():
+def test_every_loss_has_a_unique_name_and_a_field_in_the_header():
     assert None not in LOSSES
     assert len(set(LOSSES)) == len(LOSSES)
     text = (CORE / "layout.h").read_text()
@@ -41,7 +41,7 @@ def test_every_loss_has_a_name_of_its_own_and_room_in_the_header():
     [
         ("uint64_t raised;", "uint64_t other, raised;"),  # a record grows
         ("uint64_t cpu_ns, cpu_wall;", "uint64_t cpu_wall, cpu_ns;"),  # two fields change places
-        ("F(raised)", "F(depth)"),  # a field is not told of any more
+        ("F(raised)", "F(depth)"),  # a field is no longer described
     ],
 )
 def test_another_layout_has_another_checksum(tmp_path, declared, instead):
@@ -57,7 +57,7 @@ def test_another_layout_has_another_checksum(tmp_path, declared, instead):
 
 
 def checksum(compiler: str, folder: Path, header: str) -> int:
-    """What a program prints that is compiled with a text as layout.h."""
+    """Return the checksum that a program prints with this text as layout.h."""
     (folder / "layout.h").write_text(header)
     program = '#include <stdio.h>\n#include "layout.h"\nint main(void) { printf("%u", tt_layout_sum()); }'
     (folder / "sum.c").write_text(program)

@@ -1,4 +1,4 @@
-"""Parts of a run that other machines handed over: read with it, each once, and gone when it is finished."""
+"""Parts of a run that other machines sent: read once with the run, and deleted when it is finished."""
 
 from __future__ import annotations
 
@@ -11,22 +11,16 @@ from ticktree.run.finishing import RunDirectory
 from ticktree.run.parts import FOLDER, keep_part, read_parts
 
 
-@pytest.fixture(autouse=True)
-def places(tmp_path, monkeypatch):
-    (tmp_path / "shm").mkdir()
-    (tmp_path / "tmp").mkdir()
-    monkeypatch.setenv("TICKTREE_MEMORY_DIR", str(tmp_path / "shm"))
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "tmp"))
-
-
 @pytest.fixture
-def run(tmp_path):
+def run(memory_base, tmp_path, monkeypatch):
+    (tmp_path / "tmp").mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "tmp"))
     run = RunDirectory.create("train", tmp_path / "runs")
     yield run
     run.finish()
 
 
-def nobody_is_asked():
+def fail_if_called():
     raise AssertionError("on the same machine the clock is the same")
 
 
@@ -42,7 +36,7 @@ def part(count, run="part-of-a-node"):
     )
 
 
-def test_what_was_handed_over_last_is_all_that_counts(run):
+def test_only_the_last_profile_of_each_part_counts(run):
     keep_part(run, "a", part(2).to_json().encode())
     keep_part(run, "a", part(5).to_json().encode())
     keep_part(run, "b", part(10, run="of-another-node").to_json().encode())
@@ -53,7 +47,7 @@ def test_what_was_handed_over_last_is_all_that_counts(run):
     assert len(profile.writers) == 2, "processes of the same number on two machines are two"
 
 
-def test_a_finished_run_has_it_in_its_profile_and_takes_no_more(run):
+def test_finishing_includes_the_parts_and_later_parts_are_ignored(run):
     keep_part(run, "a", part(2).to_json().encode())
     assert run.finish().root.children["step"].count == 2
     assert not (run.path / FOLDER).exists()
@@ -64,49 +58,49 @@ def test_a_finished_run_has_it_in_its_profile_and_takes_no_more(run):
 def test_a_part_that_cannot_be_read_is_a_loss(run):
     keep_part(run, "a", part(2).to_json().encode())
     keep_part(run, "b", b'{"schema": ')
-    found = read_parts(run)
-    assert found.root.children["step"].count == 2
-    assert found.losses == {"parts_damaged": 1}
+    profile = read_parts(run)
+    assert profile.root.children["step"].count == 2
+    assert profile.losses == {"parts_damaged": 1}
 
 
-def test_a_run_is_reached_only_where_its_memory_is(run, tmp_path, monkeypatch):
-    word = run_reference(run, "1-1-1:0", {})
-    assert local_run(word).path == run.path
-    assert local_run({**word, "id": "another"}) is None
-    assert local_run({**word, "run": str(tmp_path / "nowhere")}) is None
+def test_a_run_is_opened_only_on_the_machine_with_its_memory(run, tmp_path, monkeypatch):
+    reference = run_reference(run, "1-1-1:0", {})
+    assert local_run(reference).path == run.path
+    assert local_run({**reference, "id": "another"}) is None
+    assert local_run({**reference, "run": str(tmp_path / "nowhere")}) is None
     (tmp_path / "other").mkdir()
     monkeypatch.setenv("TICKTREE_MEMORY_DIR", str(tmp_path / "other"))
-    assert local_run(word) is None
+    assert local_run(reference) is None
 
 
-def test_all_workers_of_a_node_find_the_same_part_and_those_of_another_node_another(run):
-    word = run_reference(run, "1-1-1:0", {})
-    assert find_part(word, "a" * 56) is None
-    first = join_part(word, "a" * 56, nobody_is_asked)
-    assert join_part(word, "a" * 56, nobody_is_asked).id == first.id
-    assert find_part(word, "a" * 56).id == first.id
-    other = join_part(word, "b" * 56, nobody_is_asked)
+def test_workers_of_a_node_share_a_part_and_each_node_has_its_own(run):
+    reference = run_reference(run, "1-1-1:0", {})
+    assert find_part(reference, "a" * 56) is None
+    first = join_part(reference, "a" * 56, fail_if_called)
+    assert join_part(reference, "a" * 56, fail_if_called).id == first.id
+    assert find_part(reference, "a" * 56).id == first.id
+    other = join_part(reference, "b" * 56, fail_if_called)
     assert other.id != first.id
     assert first.manifest.began_ns == run.manifest.began_ns
     for node, part in (("a", first), ("b", other)):
-        end_part(word, node * 56, part)
+        end_part(reference, node * 56, part)
         assert part.is_finished()
-        assert find_part(word, node * 56) is None
+        assert find_part(reference, node * 56) is None
 
 
-def test_on_another_machine_the_run_began_as_long_ago_as_its_own_machine_says(run, monkeypatch):
-    word = {**run_reference(run, "1-1-1:0", {}), "boot": "of another machine"}
+def test_a_part_on_another_machine_began_when_the_runs_machine_reports_that_it_did(run, monkeypatch):
+    reference = {**run_reference(run, "1-1-1:0", {}), "boot": "of another machine"}
     monkeypatch.setattr("time.clock_gettime_ns", lambda _: 5_000_000_000)
-    part = join_part(word, "c" * 56, lambda: 2_000_000_000)
+    part = join_part(reference, "c" * 56, lambda: 2_000_000_000)
     assert part.manifest.began_ns == 3_000_000_000
-    end_part(word, "c" * 56, part)
+    end_part(reference, "c" * 56, part)
 
 
-def test_a_directory_that_others_can_enter_is_not_used(run, tmp_path):
+def test_a_directory_that_other_users_can_enter_is_not_used(run, tmp_path):
     import os
 
     from ticktree.errors import TicktreeError
 
     (tmp_path / "tmp" / f"ticktree-cluster-{os.geteuid()}").mkdir(mode=0o755)
     with pytest.raises(TicktreeError, match="only this user"):
-        join_part(run_reference(run, "1-1-1:0", {}), "d" * 56, nobody_is_asked)
+        join_part(run_reference(run, "1-1-1:0", {}), "d" * 56, fail_if_called)

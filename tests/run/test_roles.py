@@ -1,4 +1,4 @@
-"""A name without what tells it from its like."""
+"""The role of a worker: its name without its number."""
 
 from __future__ import annotations
 
@@ -40,17 +40,17 @@ from ticktree.run.reading.accounts import role_of
         ("3 actors", "3 actors"),
     ],
 )
-def test_what_a_name_stands_for(name, role):
+def test_the_role_that_a_name_implies(name, role):
     assert role_of(name) == role
 
 
 @given(st.text())
-def test_any_name_stands_for_something_that_it_begins_with_or_holds(name):
+def test_a_role_is_a_part_of_its_name(name):
     role = role_of(name)
     assert role in name
     assert bool(role) == bool(name)
 
 
 @given(st.text("abc<>() -_"), st.integers(0, 10**6))
-def test_those_that_differ_in_a_number_have_one_role(name, number):
+def test_names_that_differ_in_a_number_have_one_role(name, number):
     assert role_of(f"x{name}-{number}") == role_of(f"x{name}-{number + 1}")

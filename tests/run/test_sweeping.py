@@ -1,4 +1,4 @@
-"""tmpfs is given back: what no living process owns is swept by whoever comes next, and nothing else."""
+"""Memory that no live process owns is removed by the next command or ending program, and no other memory is."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 from ticktree.files.owner import Owner, boot_id, since_boot_s, start_of
 from ticktree.run.abandoned import finish_abandoned
 from ticktree.run.finishing import RunDirectory
-from ticktree.run.folded import Folded
+from ticktree.run.folded import FoldedRecords
 from ticktree.run.memory import create_memory, mark_homeless
 from ticktree.run.naming import FOLDED
 
@@ -20,36 +20,33 @@ LONG_AGO = 25 * 3600
 
 
 @pytest.fixture
-def root(tmp_path, monkeypatch):
-    base = tmp_path / "shm"
-    base.mkdir()
-    monkeypatch.setenv("TICKTREE_MEMORY_DIR", str(base))
-    return base / f"ticktree-{os.geteuid()}"
+def root(memory_base):
+    return memory_base / f"ticktree-{os.geteuid()}"
 
 
-def dead(owner):
+def dead_owner(owner):
     return owner._replace(started=1)
 
 
-def made_by(owner, directory):
-    """The memory directory as if another process had made it."""
+def set_creator(owner, directory):
+    """Change the memory directory as if another process had created it."""
     (mark,) = directory.glob("owner-*")
     mark.rename(directory / f"owner-{owner.pid}-{owner.started}-{owner.namespace}-{owner.boot_id}")
 
 
 def age(path, seconds):
-    then = time.time() - seconds
-    os.utime(path, (then, then))
+    time_s = time.time() - seconds
+    os.utime(path, (time_s, time_s))
 
 
-def test_a_directory_whose_maker_was_killed_at_once_is_swept(root):
+def test_a_directory_whose_creator_was_killed_immediately_is_removed(root):
     directory = create_memory("half-made")
-    made_by(dead(Owner.current()), directory)
+    set_creator(dead_owner(Owner.current()), directory)
     finish_abandoned()
     assert list(root.iterdir()) == []
 
 
-def test_a_directory_that_is_just_being_made_is_left(root):
+def test_a_directory_that_is_being_created_stays(root):
     marked = create_memory("marked")
     empty = root / "empty"
     empty.mkdir(mode=0o700)
@@ -61,17 +58,17 @@ def test_a_directory_that_is_just_being_made_is_left(root):
 
 
 @pytest.mark.parametrize("namespace", [0, 1])
-def test_a_directory_of_another_pid_namespace_is_left(root, namespace):
-    """A container that shares the tmpfs: its processes cannot be seen from here."""
+def test_a_directory_of_another_pid_namespace_stays(root, namespace):
+    """A container that shares the tmpfs: its processes are not visible to this one."""
     directory = create_memory("theirs")
-    made_by(dead(Owner.current())._replace(namespace=namespace), directory)
+    set_creator(dead_owner(Owner.current())._replace(namespace=namespace), directory)
     finish_abandoned()
     assert directory.exists()
 
 
-def test_a_run_of_another_pid_namespace_is_left(root, tmp_path):
+def test_a_run_of_another_pid_namespace_stays(root, tmp_path):
     run = RunDirectory.create("x", tmp_path / "runs")
-    run.manifest = run.manifest._replace(owner=dead(run.manifest.owner)._replace(namespace=1))
+    run.manifest = run.manifest._replace(owner=dead_owner(run.manifest.owner)._replace(namespace=1))
     run._write_manifest()
     (run.memory_dir / "5-1.tt").write_bytes(b"")
     finish_abandoned()
@@ -79,29 +76,29 @@ def test_a_run_of_another_pid_namespace_is_left(root, tmp_path):
 
 
 @pytest.fixture
-def a_day_passes(monkeypatch):
-    def pass_a_day():
+def pass_a_day(monkeypatch):
+    def advance():
         monkeypatch.setattr("ticktree.run.abandoned.since_boot_s", lambda: since_boot_s() + LONG_AGO)
 
-    return pass_a_day
+    return advance
 
 
-def test_records_that_no_run_is_known_of_are_kept_for_a_day(root, a_day_passes):
-    """The tmpfs was full when run.json was to be copied there; the run's own still leads to them."""
+def test_records_without_a_run_are_kept_for_a_day(root, pass_a_day):
+    """The tmpfs was too full for a copy of run.json; the run.json in the run's directory still leads to them."""
     directory = create_memory("nameless")
-    made_by(dead(Owner.current()), directory)
+    set_creator(dead_owner(Owner.current()), directory)
     (directory / "5-1.tt").write_bytes(b"recorded")
     finish_abandoned()
     assert (directory / "5-1.tt").exists()
-    a_day_passes()
+    pass_a_day()
     finish_abandoned()
     assert list(root.iterdir()) == []
 
 
-def test_a_wall_clock_that_jumps_is_no_day_that_passes(root):
-    """One command with the clock two days ahead must not delete what is on a disk that is away for a moment."""
+def test_a_jump_of_the_wall_clock_does_not_count_as_a_day(root):
+    """A command with the clock two days ahead must not delete the memory of a run whose disk is not mounted."""
     directory = create_memory("nameless")
-    made_by(dead(Owner.current()), directory)
+    set_creator(dead_owner(Owner.current()), directory)
     (directory / "5-1.tt").write_bytes(b"recorded")
     finish_abandoned()
     for path in (directory, *directory.iterdir()):
@@ -110,26 +107,26 @@ def test_a_wall_clock_that_jumps_is_no_day_that_passes(root):
     assert (directory / "5-1.tt").exists()
 
 
-def test_after_a_restart_of_the_machine_the_day_begins_again(root, a_day_passes, monkeypatch):
-    """Memory among temporary files survives it; for how long the machine was off nobody knows."""
+def test_the_day_begins_again_after_a_restart_of_the_machine(root, pass_a_day, monkeypatch):
+    """Memory in the temporary directory survives a restart; how long the machine was off is unknown."""
     directory = create_memory("nameless")
-    made_by(dead(Owner.current()), directory)
+    set_creator(dead_owner(Owner.current()), directory)
     (directory / "5-1.tt").write_bytes(b"recorded")
     finish_abandoned()
     monkeypatch.setattr("ticktree.run.abandoned.boot_id", lambda: "another-boot")
-    a_day_passes()
+    pass_a_day()
     finish_abandoned()
     assert (directory / "5-1.tt").exists()
     assert len(list(directory.glob("homeless-*"))) == 1
 
 
-def test_records_of_a_living_process_are_never_swept(root, a_day_passes):
+def test_records_of_a_live_process_are_never_removed(root, pass_a_day):
     directory = create_memory("nameless")
-    made_by(dead(Owner.current()), directory)
+    set_creator(dead_owner(Owner.current()), directory)
     child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
     (directory / f"{child.pid}-{start_of(child.pid)}.tt").write_bytes(b"recorded")
     mark_homeless(directory, int(since_boot_s()), boot_id())
-    a_day_passes()
+    pass_a_day()
     finish_abandoned()
     assert directory.exists()
     child.communicate(b"\n")
@@ -137,40 +134,40 @@ def test_records_of_a_living_process_are_never_swept(root, a_day_passes):
     assert not directory.exists()
 
 
-def test_what_a_killed_finisher_left_is_swept_on_both_sides(root, tmp_path):
+def test_the_remains_of_a_killed_finishing_process_are_removed_from_memory_and_disk(root, tmp_path):
     run = RunDirectory.create("x", tmp_path / "runs")
     run.finish()
-    run.write(FOLDED, Folded().to_text().encode())
+    run.write(FOLDED, FoldedRecords().to_text().encode())
     (run.path / ".profile.json.999999999.tmp").write_bytes(b"half")
-    aside = root / (run.id + ".finished")
-    aside.mkdir(mode=0o700)
+    removed_dir = root / (run.id + ".finished")
+    removed_dir.mkdir(mode=0o700)
     for name in ("run.json", "folding.lock", "owner-5-1-0-", ".run.json.77.tmp", "5-1.tt"):
-        (aside / name).write_bytes((run.path / "run.json").read_bytes())
+        (removed_dir / name).write_bytes((run.path / "run.json").read_bytes())
     finish_abandoned()
     assert list(root.iterdir()) == []
     assert {file.name for file in run.path.iterdir()} == {"run.json", "profile.json"}
 
 
-def test_files_that_are_not_ours_are_left_with_all_that_is_around_them(root):
+def test_files_of_other_programs_and_their_directories_stay(root):
     directory = create_memory("x")
-    made_by(dead(Owner.current()), directory)
+    set_creator(dead_owner(Owner.current()), directory)
     (directory / "thesis.tex").write_text("important")
     (root / "notes").write_text("important")
     finish_abandoned()
-    left = [path.name for path in root.rglob("*") if path.is_file()]
-    assert sorted(left) == ["notes", "thesis.tex"]
+    names = [path.name for path in root.rglob("*") if path.is_file()]
+    assert sorted(names) == ["notes", "thesis.tex"]
 
 
 def test_sweeping_stops_when_its_time_is_up(root, tmp_path):
     for number in range(3):
         run = RunDirectory.create(str(number), tmp_path / "runs")
-        run.manifest = run.manifest._replace(owner=dead(run.manifest.owner))
+        run.manifest = run.manifest._replace(owner=dead_owner(run.manifest.owner))
         run._write_manifest()
     assert finish_abandoned(within_s=-1) == []
     assert len(finish_abandoned()) == 3
 
 
-def test_a_program_that_ends_sweeps_what_a_killed_one_left(run_python, tmp_path):
+def test_a_program_that_ends_finishes_the_run_of_a_killed_program(run_python, tmp_path):
     killed = """
         import os, signal, ticktree
         ticktree.enable()
@@ -186,33 +183,33 @@ def test_a_program_that_ends_sweeps_what_a_killed_one_left(run_python, tmp_path)
     assert second.is_finished()
 
 
-KILLED_WHILE_IT_CREATES_A_RUN = """
+KILLED_PROGRAM = """
 import os, signal, sys
 from pathlib import Path
 from ticktree.run.finishing import RunDirectory
-left = int(sys.argv[2])
+steps = int(sys.argv[2])
 def count(event, arguments):
-    global left
+    global steps
     if event in ("open", "os.mkdir", "os.rename", "os.remove", "os.rmdir", "os.listdir", "os.scandir"):
-        left -= 1
-        if left < 0:
+        steps -= 1
+        if steps < 0:
             os.kill(os.getpid(), signal.SIGKILL)
 sys.addaudithook(count)
 RunDirectory.create("x", Path(sys.argv[1]))
-left = sys.maxsize
+steps = sys.maxsize
 """
 
 
 @pytest.mark.slow
-def test_one_killed_at_any_step_of_creating_a_run_leaves_no_memory_and_no_damaged_run(root, tmp_path):
-    command = [sys.executable, "-c", KILLED_WHILE_IT_CREATES_A_RUN]
+def test_killing_a_process_at_any_step_of_creating_a_run_leaves_no_memory_and_no_damaged_run(root, tmp_path):
+    command = [sys.executable, "-c", KILLED_PROGRAM]
     steps, created = 0, False
     while not created:
         out = tmp_path / f"runs-{steps}"
         created = subprocess.run([*command, str(out), str(steps)], check=False).returncode == 0
         before = [run.profile() for run in RunDirectory.list(out)]
         finish_abandoned()
-        # An empty directory may be left, which does not say whose it is: it goes after an hour.
+        # An empty directory without an owner's mark may remain: it is removed after an hour.
         assert list(root.glob("*/*")) == []
         for run, profile in zip(RunDirectory.list(out), before, strict=True):
             assert run.is_finished()

@@ -1,8 +1,7 @@
-"""The timeline of a run: live, dead, folded, finished, damaged; nothing twice, nothing torn, losses counted."""
+"""The timeline of a run: live, dead, folded, finished, damaged; no call twice, none torn, losses counted."""
 
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
 import sys
@@ -21,16 +20,9 @@ from ticktree.run.reading import layout
 from ticktree.run.reading.image import DamagedError, Image
 from ticktree.run.reading.reader import read_images
 from ticktree.run.reading.records import events_in, events_of_file
-from ticktree.run.timeline import columns_of, read_columns, timeline_of_image
+from ticktree.run.timeline import pack_columns, read_columns, timeline_of_image
 
-STARTED = 1  # the machine's first clock tick: whoever has these numbers now is another
-
-
-@pytest.fixture
-def run(tmp_path, monkeypatch):
-    (tmp_path / "shm").mkdir()
-    monkeypatch.setenv("TICKTREE_MEMORY_DIR", str(tmp_path / "shm"))
-    return RunDirectory.create("x", tmp_path / "runs")
+STARTED = 1  # the machine's first clock tick: a process that has these pids now is another one
 
 
 def image_of(pid=900001, calls=3, events=100):
@@ -61,11 +53,11 @@ def rows(timeline):
     ]
 
 
-def expected(pid, calls=3):
+def expected_rows(pid, calls=3):
     return [row for at in range(calls) for row in ((pid, "a", 5 * at, 5), (pid, "a/b", 5 * at + 2, 3))]
 
 
-def test_a_run_without_one_has_none(run):
+def test_a_run_without_timeline_has_none(run):
     put(run, 900001, events=0)
     assert run.timeline() is None
     run.finish()
@@ -73,81 +65,81 @@ def test_a_run_without_one_has_none(run):
     assert not (run.path / "timeline").exists()
 
 
-def test_it_is_the_same_before_and_after_a_fold_and_when_the_run_is_finished(run):
+def test_a_timeline_is_the_same_before_and_after_a_fold_and_when_the_run_is_finished(run):
     put(run, 900001, 900002)
     before = run.timeline()
     assert list(before.problems()) == []
-    assert sorted(rows(before)) == sorted(expected(900001) + expected(900002))
+    assert sorted(rows(before)) == sorted(expected_rows(900001) + expected_rows(900002))
     assert fold_finished(run) == 2
     assert run.memory_files() == []
     assert sorted(rows(run.timeline())) == sorted(rows(before))
     put(run, 900003)
     run.finish()
     after = RunDirectory.open(run.path).timeline()
-    assert sorted(rows(after)) == sorted(rows(before) + expected(900003))
+    assert sorted(rows(after)) == sorted(rows(before) + expected_rows(900003))
     assert {lane.process_name for lane in after.lanes} == {"robot"}
     assert after.clocks == {"virtual"}
 
 
-def test_a_fold_that_was_killed_before_it_counted_leaves_nothing_twice(run):
+def test_no_call_is_read_twice_after_a_killed_fold(run):
     put(run, 900001)
     timelines.keep_timeline(run)
-    assert rows(run.timeline()) == expected(900001)
+    assert rows(run.timeline()) == expected_rows(900001)
     run.finish()
-    assert rows(run.timeline()) == expected(900001)
+    assert rows(run.timeline()) == expected_rows(900001)
 
 
-def test_what_a_process_kept_of_private_memory_is_there(run):
+def test_the_timeline_of_saved_private_memory_is_read(run):
     run.write(f"900001-{STARTED}.tt", image_of())
     run.finish()
-    assert rows(run.timeline()) == expected(900001)
+    assert rows(run.timeline()) == expected_rows(900001)
 
 
-def test_files_on_disk_are_bounded_and_what_does_not_fit_is_counted(run, monkeypatch):
-    monkeypatch.setattr(timelines, "MOST_BYTES", 100)
+def test_the_size_of_files_on_disk_is_limited_and_lost_calls_are_counted(run, monkeypatch):
+    monkeypatch.setattr(timelines, "MAX_BYTES", 100)
     put(run, 900001, events=4)
-    assert kept_and_all(run.profile()) == (4, 6)
+    assert kept_and_total(run.profile()) == (4, 6)
     run.finish()
     timeline = run.timeline()
     assert (len(timeline), timeline.overwritten) == (0, 6)
-    assert kept_and_all(run.profile()) == (0, 6)
+    assert kept_and_total(run.profile()) == (0, 6)
 
 
-def kept_and_all(profile):
+def kept_and_total(profile):
     return profile.timeline_calls - profile.losses.get(BEFORE_THE_TIMELINE, 0), profile.timeline_calls
 
 
-def test_the_profile_knows_how_many_calls_a_timeline_kept_folded_or_not(run):
+def test_the_profile_counts_the_calls_of_a_timeline_folded_or_not(run):
     put(run, 900001, 900002, events=4)
     timeline = run.timeline()
     assert (len(timeline), timeline.overwritten) == (8, 4)
-    assert kept_and_all(run.profile()) == (8, 12)
+    assert kept_and_total(run.profile()) == (8, 12)
     assert fold_finished(run) == 2
-    assert kept_and_all(run.profile()) == (8, 12)
+    assert kept_and_total(run.profile()) == (8, 12)
     put(run, 900003, events=100)
-    assert kept_and_all(run.finish()) == (14, 18)
-    assert kept_and_all(RunDirectory.open(run.path).profile()) == (14, 18)
+    assert kept_and_total(run.finish()) == (14, 18)
+    assert kept_and_total(RunDirectory.open(run.path).profile()) == (14, 18)
     assert run.profile().losses == {BEFORE_THE_TIMELINE: 4}
 
 
-def test_what_a_fold_has_no_room_for_is_a_loss_once(run, monkeypatch):
-    monkeypatch.setattr(timelines, "MOST_BYTES", 100)
+def test_calls_without_space_count_as_a_loss_once(run, monkeypatch):
+    monkeypatch.setattr(timelines, "MAX_BYTES", 100)
     put(run, 900001, events=4)
     fold_finished(run)
     run.finish()
-    assert kept_and_all(run.profile()) == (0, 6)
+    assert kept_and_total(run.profile()) == (0, 6)
 
 
-def test_a_ring_whose_numbers_cannot_be_costs_no_profile():
+def test_a_ring_with_impossible_numbers_does_not_affect_the_profile():
     image = image_of()
     for field, value in (("done", 1 << 60), ("done", 0), ("forgotten", 7)):
-        at = ring_at(image) + getattr(layout.Ring, field).offset
+        at = ring_offset(image) + getattr(layout.Ring, field).offset
         profile = read_images([Image(changed(image, at, value))], "run", [])
         assert (profile.timeline_calls, profile.losses) == (0, {})
         assert profile.root.at("a").count == 3
 
 
-def test_a_child_is_placed_where_its_parent_was(run):
+def test_a_childs_calls_are_below_the_node_where_it_was_started(run):
     parent = image_of(900001)
     image = changed(image_of(900002), place(layout.Header, "parent_pid"), 900001)
     image = changed(image, place(layout.Header, "parent_start"), STARTED)
@@ -159,7 +151,7 @@ def test_a_child_is_placed_where_its_parent_was(run):
     assert paths == {"a/b/a", "a/b/a/b"}
 
 
-def ring_at(image):
+def ring_offset(image):
     return Image(image).header.ring * layout.LINE
 
 
@@ -167,9 +159,9 @@ def ring_at(image):
     ("field", "value"),
     [("capacity", 0), ("capacity", 1 << 40), ("done", 7), ("begun", 5), ("begun", 1 << 60), ("forgotten", 7)],
 )
-def test_a_ring_that_cannot_be_is_refused(field, value):
+def test_a_ring_with_impossible_numbers_is_refused(field, value):
     image = image_of()
-    at = ring_at(image) + getattr(layout.Ring, field).offset
+    at = ring_offset(image) + getattr(layout.Ring, field).offset
     damaged = changed(image, at, value)
     with pytest.raises(DamagedError, match="timeline"):
         events_in(damaged)
@@ -177,7 +169,7 @@ def test_a_ring_that_cannot_be_is_refused(field, value):
 
 def test_any_byte_of_the_events_may_be_flipped():
     image = image_of()
-    begin = ring_at(image)
+    begin = ring_offset(image)
     for at in range(begin, begin + 64 + 6 * 24):
         for value in (0xFF, 0x80):
             try:
@@ -190,20 +182,20 @@ def test_any_byte_of_the_events_may_be_flipped():
 
 def test_an_event_of_no_node_is_counted_as_lost():
     image = image_of()
-    at = ring_at(image) + 64 + layout.Event.node.offset
+    at = ring_offset(image) + 64 + layout.Event.node.offset
     timeline = timeline_of_image(changed(image, at, 0xFFFFFF, 4))
     assert (len(timeline), timeline.overwritten) == (5, 1)
 
 
-def test_events_that_may_be_torn_are_not_shown():
-    """As a writer leaves it that was killed in the middle of its 7th event, in a ring of 4."""
+def test_events_that_may_be_torn_are_left_out():
+    """A writer was killed in the middle of its 7th event, in a ring of 4."""
     image = image_of(calls=3, events=4)
-    whole = events_in(image)
-    assert (len(whole.rows), whole.overwritten) == (4, 2)
-    caught = changed(image, ring_at(image), 7)
-    rest = events_in(caught)
-    assert rest.rows.tolist() == whole.rows.tolist()[1:]
-    assert rest.overwritten == 3
+    events = events_in(image)
+    assert (len(events.rows), events.overwritten) == (4, 2)
+    torn = changed(image, ring_offset(image), 7)
+    remaining = events_in(torn)
+    assert remaining.rows.tolist() == events.rows.tolist()[1:]
+    assert remaining.overwritten == 3
 
 
 WRITER = """
@@ -220,18 +212,18 @@ while True:
 """
 
 
-def test_a_reader_of_a_live_file_never_sees_a_torn_event(tmp_path):
-    """Every call takes 1 and begins when the one before ended: an event that is half of another would not."""
+def test_a_reader_of_a_live_file_gets_no_torn_event(tmp_path):
+    """Every call takes 1 ns and begins when the previous one ended: a mixture of two events would not."""
     path = tmp_path / "live.tt"
     writer = subprocess.Popen([sys.executable, "-c", WRITER, str(path)], stdout=subprocess.PIPE)
     try:
         writer.stdout.readline()
-        seen = 0
-        while seen < 200:
+        reads = 0
+        while reads < 200:
             rows = events_of_file(path).rows
             assert np.all(rows["end"] - rows["start"] == 1)
             assert np.all(np.diff(rows["start"].astype(np.int64)) == 1)
-            seen += 1
+            reads += 1
     finally:
         writer.kill()
         writer.wait()
@@ -253,15 +245,12 @@ while True:
 """
 
 
-def test_what_a_killed_process_had_left_is_read_back(tmp_path, monkeypatch):
-    (tmp_path / "shm").mkdir()
-    environment = {**os.environ, "TICKTREE_MEMORY_DIR": str(tmp_path / "shm")}
-    process = subprocess.Popen(
-        [sys.executable, "-c", KILLED], cwd=tmp_path, env=environment, stdout=subprocess.PIPE
-    )
-    said = int(process.stdout.readline())
+@pytest.mark.usefixtures("memory_base")
+def test_the_timeline_of_a_killed_process_is_read(tmp_path):
+    process = subprocess.Popen([sys.executable, "-c", KILLED], cwd=tmp_path, stdout=subprocess.PIPE)
+    reported = int(process.stdout.readline())
     process.send_signal(signal.SIGKILL)
-    said = int([str(said), *process.stdout.read().split()][-1])
+    reported = int([str(reported), *process.stdout.read().split()][-1])
     process.wait()
     process.stdout.close()
     (run,) = RunDirectory.list(tmp_path / "ticktree-runs")
@@ -270,7 +259,7 @@ def test_what_a_killed_process_had_left_is_read_back(tmp_path, monkeypatch):
     calls = len(timeline) + timeline.overwritten
     profile = run.finish()
     counted = profile.root.at("outer").count + profile.root.at("outer/inner").count
-    assert calls >= 2 * said
+    assert calls >= 2 * reported
     assert calls in (counted, counted - 1)  # it was killed between the two
     assert rows(run.timeline()) == rows(timeline)
 
@@ -293,28 +282,34 @@ def two_calls():
     )
 
 
-def test_columns_are_read_as_they_were_written_and_the_same_bytes_each_time(tmp_path):
+def test_columns_are_read_back_unchanged_and_written_reproducibly(tmp_path):
     path, other = tmp_path / "a.npz", tmp_path / "b.npz"
-    path.write_bytes(columns_of(two_calls(), 1 << 20)[0])
+    path.write_bytes(pack_columns(two_calls(), 1 << 20)[0])
     time.sleep(0.01)
-    other.write_bytes(columns_of(two_calls(), 1 << 20)[0])
+    other.write_bytes(pack_columns(two_calls(), 1 << 20)[0])
     assert path.read_bytes() == other.read_bytes()
-    back, two = read_columns(path), two_calls()
-    assert rows(back) == rows(two)
-    assert (back.lanes, back.spots, back.overwritten, back.clocks, back.began_wall_ns) == (
-        two.lanes,
-        two.spots,
-        two.overwritten,
-        two.clocks,
-        two.began_wall_ns,
+    restored, original = read_columns(path), two_calls()
+    assert rows(restored) == rows(original)
+    assert (
+        restored.lanes,
+        restored.spots,
+        restored.overwritten,
+        restored.clocks,
+        restored.began_wall_ns,
+    ) == (
+        original.lanes,
+        original.spots,
+        original.overwritten,
+        original.clocks,
+        original.began_wall_ns,
     )
     with np.load(path) as archive:
         assert archive["start_ns"].tolist() == [1, (1 << 40) - 1]
 
 
-def test_damaged_columns_are_said_to_be_so(tmp_path):
+def test_damaged_columns_are_refused(tmp_path):
     path = tmp_path / "a.npz"
-    path.write_bytes(columns_of(two_calls(), 1 << 20)[0])
+    path.write_bytes(pack_columns(two_calls(), 1 << 20)[0])
     data = path.read_bytes()
     for cut in (0, 10, len(data) // 2, len(data) - 1):
         path.write_bytes(data[:cut])
@@ -322,27 +317,29 @@ def test_damaged_columns_are_said_to_be_so(tmp_path):
             read_columns(path)
 
 
-def test_columns_that_say_what_cannot_be_are_refused(tmp_path):
+def test_columns_with_impossible_values_are_refused(tmp_path):
     path = tmp_path / "a.npz"
-    for column, value, why in (("spot", [0, 1], "not there"), ("lane", [9, 0], "not there")):
-        wrong = replace(two_calls(), **{column: np.array(value, np.int64)})
-        path.write_bytes(columns_of(wrong, 1 << 20)[0])
-        with pytest.raises(DamagedError, match=why):
+    for column, value, reason in (("spot", [0, 1], "not there"), ("lane", [9, 0], "not there")):
+        damaged = replace(two_calls(), **{column: np.array(value, np.int64)})
+        path.write_bytes(pack_columns(damaged, 1 << 20)[0])
+        with pytest.raises(DamagedError, match=reason):
             read_columns(path)
 
 
-def test_the_timelines_of_several_processes_are_one_in_order_of_time():
-    one = two_calls()
-    other = replace(
-        one, lanes=(LANE._replace(pid=2, process="2-1"),), spots=(CalledNode("b"), CalledNode("a", tick=True))
+def test_timelines_of_several_processes_are_joined_in_order_of_time():
+    first = two_calls()
+    second = replace(
+        first,
+        lanes=(LANE._replace(pid=2, process="2-1"),),
+        spots=(CalledNode("b"), CalledNode("a", tick=True)),
     )
-    both = together([one, other])
-    assert list(both.problems()) == []
-    assert rows(both) == [
+    joined = together([first, second])
+    assert list(joined.problems()) == []
+    assert rows(joined) == [
         (1, "a", 1, 5),
         (2, "b", 1, 5),
         (1, "a", 1 << 40, 1 << 41),
         (2, "b", 1 << 40, 1 << 41),
     ]
-    assert both.overwritten == 6
-    assert both.spots == (CalledNode("a", tick=True), CalledNode("b"))
+    assert joined.overwritten == 6
+    assert joined.spots == (CalledNode("a", tick=True), CalledNode("b"))

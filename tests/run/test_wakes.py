@@ -1,4 +1,4 @@
-"""Who let whom go on, and the critical path, in the profile of a run."""
+"""Wake edges and the critical path in the profile of a run."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ticktree.run.reading.reader import read_images
 
 @pytest.fixture
 def image():
-    """A main thread that waited for another, which it had started."""
+    """Return the image of a main thread that waited for another thread, which it had started."""
     recorder = recorder_on(identity=(7, 70, "b"))
 
     def work():
@@ -40,23 +40,23 @@ def image():
 
 def ids_of(profile):
     main = next(writer.id for writer in profile.writers.values() if writer.is_main)
-    other = next(writer.id for writer in profile.writers.values() if not writer.is_main)
-    return main, other
+    helper = next(writer.id for writer in profile.writers.values() if not writer.is_main)
+    return main, helper
 
 
-def the_edge(image):
+def only_edge(image):
     ((ref, edge),) = Image(image).edges()
     return ref, edge
 
 
-def test_who_waited_knows_who_let_it_go_on_and_what_was_open_there(image):
+def test_a_wait_names_its_waker_and_the_node_that_was_open_there(image):
     profile = profile_of(image)
     main, other = ids_of(profile)
     wait = profile.root.at("train/wait")
     assert wait.wakers == {Waker("batch", main, other, "train/wait/collect"): Wakes(1, 105, 5)}
 
 
-def test_the_critical_path_adds_up_to_the_runs_length_and_goes_through_who_was_waited_for(image):
+def test_the_critical_path_sums_to_the_runs_length_and_includes_the_waker(image):
     profile = profile_of(image)
     main, other = ids_of(profile)
     assert sum(profile.critical.values()) == profile.root.total_ns == 165
@@ -65,15 +65,15 @@ def test_the_critical_path_adds_up_to_the_runs_length_and_goes_through_who_was_w
 
 
 def as_process(image, pid, signalled_by):
-    """The image of another process, that waited for a node of a third."""
-    ref, _ = the_edge(image)
+    """Return the image of another process, which waited for a node of a third process."""
+    ref, _ = only_edge(image)
     image = changed(image, place(layout.Header, "pid"), pid)
     return changed(image, place(layout.Edge, "pid", ref), signalled_by, 4)
 
 
-def test_processes_wake_each_other_in_whichever_order_their_files_are_read(image):
-    one, two = as_process(image, 1, 2), as_process(image, 2, 1)
-    for images in ((one, two), (two, one)):
+def test_wake_edges_between_processes_do_not_depend_on_the_order_of_their_files(image):
+    first, second = as_process(image, 1, 2), as_process(image, 2, 1)
+    for images in ((first, second), (second, first)):
         profile = read_images(map(Image, images), "run", [])
         profile.check()
         wakers = profile.root.at("train/wait").wakers
@@ -84,30 +84,30 @@ def test_processes_wake_each_other_in_whichever_order_their_files_are_read(image
         assert {waker.path for waker in wakers} == {"train/wait/collect"}
 
 
-def test_a_waker_of_which_there_is_no_file_is_a_loss(image):
+def test_a_waker_without_a_file_is_a_loss(image):
     profile = profile_of(as_process(image, 1, 9))
     assert profile.root.at("train/wait").wakers == {}
     assert profile.losses == {"wakes_by_unknown_processes": 1}
 
 
-def test_time_on_the_critical_path_in_unknown_processes_is_its_ends_own(image):
+def test_time_in_unknown_processes_on_the_critical_path_counts_for_the_thread_at_its_end(image):
     profile = profile_of(changed(image, place(layout.Header, "pid"), 8))
     assert sum(profile.critical.values()) == 165
     assert {writer for writer, _ in profile.critical} == {ids_of(profile)[0]}
 
 
-def test_the_critical_path_of_a_child_is_not_the_runs(image):
+def test_a_child_process_has_no_critical_path(image):
     child = changed(image, place(layout.Header, "parent_pid"), 3)
     assert profile_of(child).critical == {}
 
 
-def test_of_repeats_the_longest_set_the_length(image):
+def test_of_repeated_processes_only_the_longest_determines_the_critical_path(image):
     profile = read_images([Image(image), Image(changed(image, place(layout.Header, "pid"), 8))], "run", [])
     assert sum(profile.critical.values()) == 165
 
 
-def test_an_edge_of_a_node_that_is_not_there_is_left_out(image):
-    ref, _ = the_edge(image)
+def test_an_edge_of_a_missing_node_is_left_out(image):
+    ref, _ = only_edge(image)
     assert (
         profile_of(changed(image, place(layout.Edge, "node", ref), 5, 4)).root.at("train/wait").wakers == {}
     )

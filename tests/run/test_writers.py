@@ -1,4 +1,4 @@
-"""Who wrote what: threads and processes as writers, and their parts of nodes."""
+"""Threads and processes as writers, and their shares of nodes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def in_thread(work, name):
 
 
 def two_threads():
-    """A main thread that starts another inside a section: the image, and their writers' ids."""
+    """Return the image of a main thread that starts another inside a section, and their writers' ids."""
     recorder = recorder_on(identity=(7, 70, "b"))
 
     def work():
@@ -37,7 +37,7 @@ def two_threads():
     return image, main, other
 
 
-def test_every_thread_is_a_writer_with_its_name_and_where_it_was_started():
+def test_every_thread_is_a_writer_with_its_name_and_parent_node():
     image, main, other = two_threads()
     writers = profile_of(image).writers
     assert set(writers) == {main, other}
@@ -48,13 +48,13 @@ def test_every_thread_is_a_writer_with_its_name_and_where_it_was_started():
     assert {writer.run for writer in writers.values()} == {"run"}
 
 
-def test_what_a_thread_does_is_its_name_without_the_number_unless_the_program_says_it():
+def test_a_threads_role_is_its_name_without_the_number_unless_the_program_declares_one():
     image, main, other = two_threads()
     assert profile_of(image).writers[other].role == "decoder"
     tree = next(ref for ref, _ in Image(image).trees() if other.endswith(f"/{ref}"))
     train = next(node.name for _, node in Image(image).nodes() if node.name)
-    said = changed(image, place(layout.Tree, "role", tree), train, 4)
-    assert profile_of(said).writers[other].role == "train"
+    declared = changed(image, place(layout.Tree, "role", tree), train, 4)
+    assert profile_of(declared).writers[other].role == "train"
     process = changed(image, place(layout.Header, "role"), train, 4)
     assert profile_of(process).writers[main].role == "train"
     assert profile_of(process).writers[other].role == "decoder"
@@ -67,7 +67,7 @@ def test_what_a_thread_does_is_its_name_without_the_number_unless_the_program_sa
     assert profile_of(named).writers[main].role == "train"
 
 
-def test_each_node_knows_what_of_it_is_whose():
+def test_a_node_has_the_share_of_each_writer():
     image, main, other = two_threads()
     root = profile_of(image).root
     assert root.by_writer == {main: Share(0, 16, 0)}
@@ -78,7 +78,7 @@ def test_each_node_knows_what_of_it_is_whose():
     assert not root.at("train/plan").parallel
 
 
-def test_equal_workers_are_one_node_and_as_many_parts():
+def test_equal_workers_are_one_node_with_one_share_per_worker():
     images = []
     for pid in (1, 2, 3):
         recorder = recorder_on(identity=(pid, 1, "b"))
@@ -103,7 +103,7 @@ def test_a_process_that_recorded_nothing_is_a_writer_too():
     assert writer.started_ns is not None
 
 
-def test_a_childs_own_root_is_nobodys():
+def test_the_root_of_a_child_process_has_no_writer():
     image, _, other = two_threads()
     child = changed(image, place(layout.Header, "parent_pid"), 3)
     profile = profile_of(child)
@@ -112,7 +112,7 @@ def test_a_childs_own_root_is_nobodys():
     assert profile.root.at("train/decode").by_writer == {other: Share(1, 4, 4)}
 
 
-def test_a_file_that_is_damaged_leaves_no_writer():
+def test_a_damaged_file_has_no_writer():
     image, *_ = two_threads()
     errors = []
     profile = read_images([Image(changed(image, place(layout.Header, "nodes"), 2**31, 4))], "run", errors)
@@ -120,7 +120,7 @@ def test_a_file_that_is_damaged_leaves_no_writer():
     assert profile.writers == {}
 
 
-def test_parts_add_up_to_the_nanosecond_on_a_real_clock_with_threads_inside_threads():
+def test_shares_sum_to_the_nanosecond_on_a_real_clock_with_nested_threads():
     recorder = Recorder()
     recorder.open(None)
     recorder.enable()
@@ -142,6 +142,6 @@ def test_parts_add_up_to_the_nanosecond_on_a_real_clock_with_threads_inside_thre
     assert len(profile.writers) > 4
     for path, _, node in profile.root.walk():
         assert node.attributed, path
-    # A thread's nodes cover nothing of the node they hang under, not even what rounding leaves.
+    # A thread's nodes cover no time of their parent node, not even a rounding difference.
     (main,) = profile.root.by_writer
     assert profile.writers[main].is_main

@@ -1,4 +1,4 @@
-"""Notebooks: what a cell shows of its recording, executed by a kernel as Jupyter does, and what it leaves as it is."""
+"""Notebooks: the report of a cell, executed by a kernel as in Jupyter, and what the extension does not change."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from support.hostile_profiles import hostile
 from ticktree.outputs.notebook import html, text
 from ticktree.profile import Profile
 
-AT_MOST_BYTES = 40_000
+MAX_BYTES = 40_000
 LOOP = """
 import ticktree
-seen = 0
+total = 0
 for tick in ticktree.loop("train", range(20)):
     with ticktree.section("sample"):
-        seen += min(1, sum(range(5000)))
+        total += min(1, sum(range(5000)))
     with ticktree.section("update"):
-        seen += min(1, sum(range(5000)))
+        total += min(1, sum(range(5000)))
 """
 
 
-def executed(*cells, stops=True):
-    """The outputs of each cell, as a kernel of its own answers them."""
+def execute(*cells, stops=True):
+    """Return the outputs of each cell, executed by a new kernel."""
     nbclient = pytest.importorskip("nbclient", reason="no notebook was executed: there is no nbclient")
     nbformat = pytest.importorskip("nbformat")
     pytest.importorskip("ipykernel")
@@ -39,20 +39,24 @@ def executed(*cells, stops=True):
 
 
 def reports(outputs):
-    return [each.data for each in outputs if each.output_type == "display_data" and "text/html" in each.data]
-
-
-def without_reports(outputs):
-    """What the cell itself put out, as a cell without the magic would have."""
     return [
-        {key: value for key, value in each.items() if key not in ("execution_count", "metadata")}
-        for each in outputs
-        if each.output_type != "display_data"
+        output.data
+        for output in outputs
+        if output.output_type == "display_data" and "text/html" in output.data
     ]
 
 
-class Checked(HTMLParser):
-    """Every element that is opened is closed, and none can do anything."""
+def without_reports(outputs):
+    """Return the output of the cell itself, as of a cell without the magic."""
+    return [
+        {key: value for key, value in output.items() if key not in ("execution_count", "metadata")}
+        for output in outputs
+        if output.output_type != "display_data"
+    ]
+
+
+class HTMLChecker(HTMLParser):
+    """Check that every opened element is closed, and that no element is active."""
 
     VOID = ("br",)
 
@@ -75,14 +79,16 @@ class Checked(HTMLParser):
         self.words.append(data)
 
 
-@pytest.mark.parametrize("make", [training, control, robot, straggling_trainer, crowded_trainer, hostile])
-def test_a_profile_shows_the_first_screen_in_a_notebook_small_and_escaped(make):
-    profile = make()
-    shown = profile._repr_html_()
-    assert shown == html(profile)
-    assert len(shown.encode()) < AT_MOST_BYTES
-    parser = Checked()
-    parser.feed(shown)
+@pytest.mark.parametrize(
+    "make_profile", [training, control, robot, straggling_trainer, crowded_trainer, hostile]
+)
+def test_a_profile_in_a_notebook_is_small_escaped_html(make_profile):
+    profile = make_profile()
+    page = profile._repr_html_()
+    assert page == html(profile)
+    assert len(page.encode()) < MAX_BYTES
+    parser = HTMLChecker()
+    parser.feed(page)
     assert parser.open == []
     assert parser.tags <= {
         *("div", "style", "p", "b", "i", "span", "ol", "li", "br"),
@@ -90,23 +96,23 @@ def test_a_profile_shows_the_first_screen_in_a_notebook_small_and_escaped(make):
     }
 
 
-def test_a_profile_shows_what_the_terminal_does():
-    shown, printed = html(control()), text(control())
-    words = Checked()
-    words.feed(shown)
-    joined = " ".join(" ".join(words.words).split())
+def test_a_profile_in_a_notebook_has_the_words_of_the_terminal():
+    page, printed = html(control()), text(control())
+    checker = HTMLChecker()
+    checker.feed(page)
+    page_text = " ".join(" ".join(checker.words).split())
     for word in ("Recommendations", "misses", "loops", "headroom"):
-        assert word in joined
+        assert word in page_text
         assert word in printed
 
 
-def test_an_empty_profile_says_what_to_do_in_a_notebook():
-    for shown in (html(Profile.empty()), text(Profile.empty())):
-        assert "%%ticktree" in shown
-        assert "ticktree.enable()" in shown
+def test_an_empty_profile_in_a_notebook_explains_how_to_record():
+    for output in (html(Profile.empty()), text(Profile.empty())):
+        assert "%%ticktree" in output
+        assert "ticktree.enable()" in output
 
 
-def test_a_profile_shows_no_dataclass_in_a_terminal_of_ipython():
+def test_a_profile_in_ipythons_terminal_is_not_printed_as_a_dataclass():
     class Printer:
         def text(self, words):
             self.words = words
@@ -119,11 +125,11 @@ def test_a_profile_shows_no_dataclass_in_a_terminal_of_ipython():
 
 @pytest.mark.slow
 def test_a_notebook_shows_a_snapshot_and_a_cell_as_a_report():
-    plain, loaded, cell, after, snapshot = executed(
-        LOOP + "seen",
+    plain, loaded, cell, after, snapshot = execute(
+        LOOP + "total",
         "%load_ext ticktree",
-        f"%%ticktree\n{LOOP}\nprint('hello')\nseen",
-        "_, Out[3], seen, ticktree.__version__ > ''",
+        f"%%ticktree\n{LOOP}\nprint('hello')\ntotal",
+        "_, Out[3], total, ticktree.__version__ > ''",
         "ticktree.snapshot()",
     )
     assert reports(plain) == []
@@ -134,8 +140,8 @@ def test_a_notebook_shows_a_snapshot_and_a_cell_as_a_report():
     for word in ("train", "sample", "update"):
         assert word in report["text/html"]
         assert word in report["text/plain"]
-    # The cell's own output and result are there, before the report, and later cells have them.
-    assert [each.output_type for each in cell] == ["stream", "execute_result", "display_data"]
+    # The cell's own output and result precede the report, and later cells can use them.
+    assert [output.output_type for output in cell] == ["stream", "execute_result", "display_data"]
     assert cell[0].text == "hello\n"
     assert cell[1].data["text/plain"] == plain[-1].data["text/plain"] == "40"
     assert after[-1].data["text/plain"] == "(40, 40, 40, True)"
@@ -145,34 +151,35 @@ def test_a_notebook_shows_a_snapshot_and_a_cell_as_a_report():
 
 
 @pytest.mark.slow
-def test_a_cell_that_fails_shows_its_traceback_and_what_was_recorded():
-    failing = LOOP + "raise ValueError(seen)"
-    unsound = LOOP + "this is no Python"
-    _, without, cell, unsound_without, unsound_cell, nothing = executed(
+def test_a_cell_that_fails_shows_its_traceback_and_its_report():
+    failing = LOOP + "raise ValueError(total)"
+    invalid = LOOP + "this is no Python"
+    _, plain_cell, cell, invalid_without, invalid_cell, empty_cell = execute(
         "%load_ext ticktree",
         failing,
         f"%%ticktree\n{failing}",
-        unsound,
-        f"%%ticktree\n{unsound}",
+        invalid,
+        f"%%ticktree\n{invalid}",
         "%%ticktree\n1 + 1",
         stops=False,
     )
     (report,) = reports(cell)
     assert "sample" in report["text/html"]
-    for with_magic, without_magic in ((cell, without), (unsound_cell, unsound_without)):
-        (error,) = [each for each in with_magic if each.output_type == "error"]
-        (usual,) = [each for each in without_magic if each.output_type == "error"]
-        assert (error.ename, error.evalue.partition("(")[0]) == (usual.ename, usual.evalue.partition("(")[0])
-        assert len(error.traceback) == len(usual.traceback)
+    for with_magic, without_magic in ((cell, plain_cell), (invalid_cell, invalid_without)):
+        (error,) = [output for output in with_magic if output.output_type == "error"]
+        (plain_error,) = [output for output in without_magic if output.output_type == "error"]
+        assert error.ename == plain_error.ename
+        assert error.evalue.partition("(")[0] == plain_error.evalue.partition("(")[0]
+        assert len(error.traceback) == len(plain_error.traceback)
         assert "ticktree/" not in "".join(error.traceback)
-    assert reports(unsound_cell) == []
-    assert reports(nothing) == []
-    assert any("nothing was recorded in this cell" in each.get("text", "") for each in nothing)
+    assert reports(invalid_cell) == []
+    assert reports(empty_cell) == []
+    assert any("nothing was recorded in this cell" in output.get("text", "") for output in empty_cell)
 
 
 @pytest.mark.slow
 def test_a_cell_may_await_begin_with_an_import_of_the_future_and_use_other_magics():
-    _, awaited, future, other, second = executed(
+    _, awaited, future, other, second = execute(
         "%load_ext ticktree",
         '%%ticktree\nimport asyncio, ticktree\nwith ticktree.section("nap"):\n    await asyncio.sleep(0)\n7',
         f"\n%%ticktree\nfrom __future__ import annotations\n{LOOP}",
@@ -189,9 +196,9 @@ def test_a_cell_may_await_begin_with_an_import_of_the_future_and_use_other_magic
 
 
 @pytest.mark.slow
-def test_a_cell_of_a_run_shows_the_cell_and_the_run_keeps_all(tmp_path):
+def test_a_cell_during_a_run_shows_only_the_cell_and_the_run_keeps_everything(tmp_path):
     before = f"import os, ticktree\nos.chdir({str(tmp_path)!r})\nticktree.enable(quiet=True)\n"
-    *_, cell, count = executed(
+    *_, cell, count = execute(
         f'{before}with ticktree.section("before"):\n    pass',
         "%load_ext ticktree",
         f"%%ticktree\n{LOOP}",
@@ -202,8 +209,8 @@ def test_a_cell_of_a_run_shows_the_cell_and_the_run_keeps_all(tmp_path):
     assert count[-1].data["text/plain"] == "(1, 20)"
 
 
-def test_an_extension_that_is_unloaded_leaves_nothing_behind():
-    *_, cell, left = executed(
+def test_unloading_the_extension_removes_its_callbacks():
+    *_, cell, remaining = execute(
         "%load_ext ticktree",
         "%load_ext ticktree",
         "%reload_ext ticktree\n%unload_ext ticktree",
@@ -215,7 +222,7 @@ def test_an_extension_that_is_unloaded_leaves_nothing_behind():
         stops=False,
     )
     assert reports(cell) == []
-    assert left[-1].data["text/plain"] == "(0, 0, None)"
+    assert remaining[-1].data["text/plain"] == "(0, 0, None)"
 
 
 def test_importing_ticktree_and_its_extension_imports_no_ipython():

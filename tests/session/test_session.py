@@ -1,4 +1,4 @@
-"""The public functions, and the run they leave on disk: real programs in processes of their own."""
+"""The public functions and the run on disk, in real programs in separate processes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import ticktree
 from ticktree.profile.machine import programs_own, threads
 from ticktree.run.finishing import RunDirectory
 
-ONE = """
+PROGRAM = """
 ticktree.enable()
 with ticktree.section("x"):
     pass
@@ -21,13 +21,13 @@ def counts(profile):
     return {path: node.count for path, _, node in profile.root.walk() if path}
 
 
-def test_enabling_makes_a_run_that_is_saved_when_the_program_ends(run_session, tmp_path):
-    profile, done = run_session(ONE)
+def test_enabling_creates_a_run_that_is_saved_when_the_program_ends(run_session, tmp_path):
+    profile, result = run_session(PROGRAM)
     (run,) = (tmp_path / "ticktree-runs").glob("*-program")
     assert counts(profile) == {"x": 1}
     assert profile.metadata["clock"] <= {"tsc", "cntvct", "monotonic"}
-    assert done.stdout == ""
-    assert done.stderr.startswith("ticktree: the run is saved, see it with: ticktree report ")
+    assert result.stdout == ""
+    assert result.stderr.startswith("ticktree: the run is saved, see it with: ticktree report ")
     assert {file.name for file in run.iterdir()} == {"run.json", "profile.json"}
     assert RunDirectory.open(run).is_finished()
     assert list((tmp_path / "memory").glob("*/*")) == []
@@ -35,7 +35,7 @@ def test_enabling_makes_a_run_that_is_saved_when_the_program_ends(run_session, t
     assert json.loads((run / "profile.json").read_text())["schema"] == "ticktree-profile/1"
 
 
-def test_a_saved_run_says_what_a_section_costs_and_where_it_shows(run_session):
+def test_a_saved_run_contains_the_cost_of_a_section_and_of_each_node(run_session):
     profile, _ = run_session(
         """
         ticktree.enable()
@@ -52,7 +52,7 @@ def test_a_saved_run_says_what_a_section_costs_and_where_it_shows(run_session):
     assert 0 <= inner.recorder_ns <= inner.self_ns
 
 
-def test_a_run_says_with_how_many_threads_a_library_worked_at_its_end(run_session):
+def test_a_run_contains_the_number_of_torchs_threads_at_its_end(run_session):
     profile, _ = run_session(
         """
         import os, sys, types
@@ -61,7 +61,7 @@ def test_a_run_says_with_how_many_threads_a_library_worked_at_its_end(run_sessio
         with ticktree.section("x"):
             threads = 3
         child = os.fork()
-        threads = 5 if child == 0 else 2  # a worker's are not the program's
+        threads = 5 if child == 0 else 2  # a worker's threads are not the program's
         if child == 0:
             with ticktree.section("y"):
                 sys.exit()
@@ -73,12 +73,12 @@ def test_a_run_says_with_how_many_threads_a_library_worked_at_its_end(run_sessio
     assert programs_own(profile.gauges) == {}
 
 
-def test_a_program_that_never_enables_leaves_nothing(run_python, tmp_path):
+def test_a_program_that_never_enables_creates_no_run(run_python, tmp_path):
     run_python("import ticktree\nwith ticktree.section('x'): pass\nticktree.summary()")
     assert not (tmp_path / "ticktree-runs").exists()
 
 
-def test_switching_on_and_off_is_one_run(run_session, tmp_path):
+def test_enabling_and_disabling_repeatedly_is_one_run(run_session, tmp_path):
     profile, _ = run_session(
         """
         for _ in range(3):
@@ -95,7 +95,7 @@ def test_switching_on_and_off_is_one_run(run_session, tmp_path):
     assert len(list((tmp_path / "ticktree-runs").glob("2*"))) == 1
 
 
-def test_reset_before_the_loop_leaves_the_loop_alone(run_session):
+def test_after_a_reset_only_later_sections_count(run_session):
     profile, _ = run_session(
         """
         ticktree.enable()
@@ -108,7 +108,7 @@ def test_reset_before_the_loop_leaves_the_loop_alone(run_session):
 
 
 def test_a_snapshot_is_a_profile_of_this_moment(run_session):
-    profile, done = run_session(
+    profile, result = run_session(
         """
         ticktree.enable()
         with ticktree.section("x"):
@@ -120,50 +120,43 @@ def test_a_snapshot_is_a_profile_of_this_moment(run_session):
         print(inside.to_json())
         """
     )
-    assert ticktree.Profile.from_json(done.stdout).root.at("x").count == 0
+    assert ticktree.Profile.from_json(result.stdout).root.at("x").count == 0
     assert counts(profile) == {"x": 1}
 
 
 def test_the_summary_goes_to_standard_error(run_session):
-    _, done = run_session(ONE + "ticktree.summary()")
-    assert done.stdout == ""
-    assert "x" in done.stderr
-    assert "\x1b" not in done.stderr
+    _, result = run_session(PROGRAM + "ticktree.summary()")
+    assert result.stdout == ""
+    assert "x" in result.stderr
+    assert "\x1b" not in result.stderr
 
 
-def test_where_no_run_can_be_made_the_program_goes_on_and_is_told_once(run_python, tmp_path):
-    (tmp_path / "ticktree-runs").write_text("in the way")
-    done = run_python(
+@pytest.mark.parametrize("obstacle", ["a file", "no tmpfs"])
+def test_if_no_run_can_be_created_the_program_continues_and_one_line_is_printed(
+    run_python, tmp_path, obstacle
+):
+    variables = {}
+    if obstacle == "a file":
+        (tmp_path / "ticktree-runs").write_text("in the way")
+    else:
+        variables["TICKTREE_MEMORY_DIR"] = str(tmp_path / "missing" / "deeper")
+    result = run_python(
         """
         import ticktree
         ticktree.enable()
         with ticktree.section("x"): pass
         ticktree.enable()
-        print(ticktree.snapshot().root.at("x").count)
-        """
-    )
-    assert done.stdout == "1\n"
-    assert done.stderr.count("ticktree:") == 1
-    assert "Traceback" not in done.stderr
-
-
-def test_where_there_is_no_tmpfs_the_program_goes_on_and_is_told_once(run_python, tmp_path):
-    done = run_python(
-        """
-        import ticktree
-        ticktree.enable()
-        with ticktree.section("x"): pass
         print(ticktree.snapshot().root.at("x").count)
         """,
-        TICKTREE_MEMORY_DIR=str(tmp_path / "missing" / "deeper"),
+        **variables,
     )
-    assert done.stdout == "1\n"
-    assert done.stderr.count("ticktree:") == 1
-    assert "Traceback" not in done.stderr
+    assert result.stdout == "1\n"
+    assert result.stderr.count("ticktree:") == 1
+    assert "Traceback" not in result.stderr
 
 
-def test_a_run_that_is_deleted_under_the_program_does_not_stop_it(run_python):
-    done = run_python(
+def test_a_program_whose_run_is_deleted_continues(run_python):
+    result = run_python(
         """
         import shutil, ticktree
         ticktree.enable()
@@ -173,24 +166,22 @@ def test_a_run_that_is_deleted_under_the_program_does_not_stop_it(run_python):
         print(ticktree.snapshot().root.at("x").count)
         """
     )
-    assert done.stdout == "2\n"
-    assert "Traceback" not in done.stderr
+    assert result.stdout == "2\n"
+    assert "Traceback" not in result.stderr
 
 
-def test_a_program_that_changes_directory_is_saved_where_it_began(run_session, tmp_path):
-    profile, _ = run_session(ONE + "import os; os.mkdir('elsewhere'); os.chdir('elsewhere')")
+def test_a_program_that_changes_directory_is_saved_in_its_first_directory(run_session, tmp_path):
+    profile, _ = run_session(PROGRAM + "import os; os.mkdir('elsewhere'); os.chdir('elsewhere')")
     assert counts(profile) == {"x": 1}
     assert not (tmp_path / "parts" / "ticktree-runs").exists()
 
 
-def test_arming_records_into_the_run_it_is_given_and_leaves_finishing_to_others(
-    run_python, tmp_path, monkeypatch
-):
+def test_arming_records_into_the_given_run_and_does_not_finish_it(run_python, tmp_path, monkeypatch):
     memory = tmp_path / "memory"
     memory.mkdir()
     monkeypatch.setenv("TICKTREE_MEMORY_DIR", str(memory))
     run = RunDirectory.create("given", tmp_path / "runs", argv=["program"], supervised=True)
-    done = run_python(
+    result = run_python(
         """
         from ticktree import session
         session.arm()
@@ -200,7 +191,7 @@ def test_arming_records_into_the_run_it_is_given_and_leaves_finishing_to_others(
         """,
         TICKTREE_RUN=str(run.path),
     )
-    assert done.stderr == ""
+    assert result.stderr == ""
     assert not (tmp_path / "ticktree-runs").exists()
     assert not run.is_finished()
     assert counts(run.profile()) == {"x": 1}
@@ -211,7 +202,7 @@ def test_arming_records_into_the_run_it_is_given_and_leaves_finishing_to_others(
 @pytest.mark.parametrize("given", ["", "/nonexistent/run", "relative", None])
 def test_arming_never_raises_and_never_stops_the_program(run_python, given):
     variables = {} if given is None else {"TICKTREE_RUN": given}
-    done = run_python(
+    result = run_python(
         """
         from ticktree import session
         session.arm()
@@ -219,13 +210,13 @@ def test_arming_never_raises_and_never_stops_the_program(run_python, given):
         """,
         **variables,
     )
-    assert done.stdout == "program\n"
-    assert "Traceback" not in done.stderr
-    assert done.stderr.count("\n") <= 1
+    assert result.stdout == "program\n"
+    assert "Traceback" not in result.stderr
+    assert result.stderr.count("\n") <= 1
 
 
-def test_the_pth_file_arms_only_under_the_variable_and_imports_nothing_otherwise(run_python):
-    done = run_python(
+def test_the_pth_file_arms_only_with_the_variable_and_imports_nothing_otherwise(run_python):
+    result = run_python(
         """
         import sys
         from pathlib import Path
@@ -238,10 +229,10 @@ def test_the_pth_file_arms_only_under_the_variable_and_imports_nothing_otherwise
         assert not [name for name in sys.modules if name.startswith("ticktree")]
         """
     )
-    assert (done.stdout, done.stderr) == ("", "")
+    assert (result.stdout, result.stderr) == ("", "")
 
 
-def test_two_programs_at_once_are_two_runs(run_python, tmp_path):
+def test_concurrent_programs_have_separate_runs(run_python, tmp_path):
     run_python(
         """
         import subprocess, sys
@@ -276,7 +267,7 @@ def test_the_run_of_a_killed_process_is_read_while_unfinished_and_can_be_finishe
     assert counts(live) == counts(run.profile()) == {"loop": 7}
 
 
-def test_the_public_names_are_there():
+def test_the_public_names_exist():
     for name in ticktree.__all__:
         assert getattr(ticktree, name) is not None
     with pytest.raises(AttributeError, match="nothing"):
@@ -284,7 +275,7 @@ def test_the_public_names_are_there():
     assert ticktree.__version__.count(".") == 2
 
 
-def test_a_recorder_apart_does_not_touch_the_programs_own():
+def test_a_separate_recorder_does_not_affect_the_programs_own():
     recorder = ticktree.Recorder(virtual_clock=True)
     with recorder.section("mine"):
         recorder.advance(5)
@@ -293,7 +284,7 @@ def test_a_recorder_apart_does_not_touch_the_programs_own():
     recorder.disable()
 
 
-def test_a_recorders_summary_is_printed_too(capsys):
+def test_a_recorder_prints_its_summary(capsys):
     recorder = ticktree.Recorder(virtual_clock=True)
     with recorder.section("mine"):
         recorder.advance(5)
@@ -304,13 +295,13 @@ def test_a_recorders_summary_is_printed_too(capsys):
     assert "mine" in captured.err
 
 
-def test_switching_on_and_off_many_times_leaves_nothing_behind(run_python):
+def test_disabling_undoes_every_change_to_the_process(run_python):
     run_python(
         """
         import multiprocessing.spawn, os, subprocess, sys, threading
         import ticktree
 
-        def seen():
+        def callables():
             owners = (os, subprocess, threading.Thread, multiprocessing.spawn)
             names = [(owner, name) for owner in owners for name in vars(owner) if callable(getattr(owner, name))]
             return {(str(owner), name): getattr(owner, name) for owner, name in names}
@@ -324,7 +315,7 @@ def test_switching_on_and_off_many_times_leaves_nothing_behind(run_python):
             with open("/proc/self/statm") as file:
                 return int(file.read().split()[1]) * os.sysconf("SC_PAGESIZE")
 
-        bare, supported, path = seen(), set(os.supports_fd), list(sys.meta_path)
+        bare, supported, path = callables(), set(os.supports_fd), list(sys.meta_path)
         ticktree.enable()
         toggle(1000)
         before = resident() if os.path.exists("/proc/self/statm") else 0
@@ -333,7 +324,7 @@ def test_switching_on_and_off_many_times_leaves_nothing_behind(run_python):
             assert resident() < before + (2 << 20), resident() - before
         ticktree.disable()
         assert set(os.supports_fd) == supported
-        assert seen() == bare
+        assert callables() == bare
         assert sys.meta_path == path
         assert not any(name.startswith("TICKTREE_RUN") for name in os.environ)
         """

@@ -10,7 +10,7 @@ from ticktree.session import step_timer as module
 
 
 class Clock:
-    """Time that moves by what the test says."""
+    """A clock that the test advances."""
 
     def __init__(self):
         self.ns = 0
@@ -45,7 +45,7 @@ def step(timer, clock, *durations_ms):
     timer.stop()
 
 
-def test_means_are_of_the_steps_after_the_first_ones(clock):
+def test_means_exclude_the_first_steps(clock):
     timer = ticktree.StepTimer("step", ["controller", "env"], after=2)
     for ms in (100, 100, 1, 3):
         step(timer, clock, ms, 10)
@@ -68,7 +68,7 @@ def test_before_any_step_there_are_no_means(clock):
     assert str(timer) == "step: no step yet"
 
 
-def test_a_part_that_some_steps_lack_has_the_mean_of_those_that_had_it(clock):
+def test_the_mean_of_a_part_is_over_the_steps_that_had_it(clock):
     timer = ticktree.StepTimer("step")
     step(timer, clock, 2)
     step(timer, clock, 4, 10)
@@ -76,7 +76,7 @@ def test_a_part_that_some_steps_lack_has_the_mean_of_those_that_had_it(clock):
     assert timer.mean == pytest.approx(0.008)
 
 
-def test_a_step_that_raises_or_is_begun_anew_has_no_place_in_the_means(clock):
+def test_a_step_that_raises_or_is_begun_again_is_not_part_of_the_means(clock):
     timer = ticktree.StepTimer("step")
     with pytest.raises(KeyError), timer:
         clock.work(100)
@@ -91,7 +91,7 @@ def test_a_step_that_raises_or_is_begun_anew_has_no_place_in_the_means(clock):
     assert timer.steps == 1
 
 
-def test_where_ticktree_records_the_step_and_its_parts_are_sections(recording):
+def test_the_step_and_its_parts_are_sections_while_ticktree_records(recording):
     timer = ticktree.StepTimer("step", ["act", "observe"])
     for _ in range(3):
         with timer:

@@ -1,10 +1,10 @@
-"""The layout of `history.sqlite`, and how rows and remembered runs become one another.
+"""The layout of `history.sqlite`: statements, and conversion between rows and runs.
 
-    runs        a run a row: its id, its directory's name, when it began, its commit, and all facts as a JSON object
-    paths       the paths of sections, each once
-    measures    a section in a run: its steady calls
+    runs        one row per run: its id, its directory's name, its start, its commit, and all facts as a JSON object
+    paths       one row per path of a section
+    measures    one row per section and run: its steady calls
 
-History of the format, which the database keeps as its `user_version`:
+History of the format, which the database stores as its `user_version`:
 
 1   The first.
 """
@@ -20,11 +20,11 @@ from ticktree.profile.metadata import Value
 from ticktree.profile.remembered import Measure, Remembered
 
 FORMAT = 1
-# What tells the file from every other SQLite database: "tick".
+# Distinguishes the file from other SQLite databases: "tick".
 APPLICATION = 0x7469636B
 
-# The numbers of runs and paths are of this file alone.
-MAKE = (
+# The numbers of runs and paths are valid only in this file.
+CREATE = (
     """
     CREATE TABLE runs (
         run INTEGER PRIMARY KEY,
@@ -75,13 +75,13 @@ SELECT_MEASURES = """
 """
 
 
-def text(value: str) -> bytes:
-    """Return a text as its bytes: names may hold what UTF-8 has none for, and are still to be found again."""
-    return value.encode("utf-8", "surrogatepass")
+def encode(text: str) -> bytes:
+    """Return the bytes of a text: a name may contain what UTF-8 cannot represent, and queries must still match it."""
+    return text.encode("utf-8", "surrogatepass")
 
 
-def from_text(value: bytes) -> str:
-    """Return the text whose bytes these are; not every writer was ours."""
+def decode(value: bytes) -> str:
+    """Return the text with these bytes; another program may have written them."""
     try:
         return value.decode("utf-8", "surrogatepass")
     except UnicodeDecodeError:
@@ -89,56 +89,57 @@ def from_text(value: bytes) -> str:
 
 
 def is_schema(rows: Iterable[tuple[Any, ...]]) -> bool:
-    """Tell whether rows of `SELECT_SCHEMA` are the tables that `MAKE` makes, and hold nothing that runs by itself.
+    """Return whether rows of `SELECT_SCHEMA` are the tables that `CREATE` creates, and no code.
 
     A view, a trigger or a computed column in their place is a program of the file's author.
     """
-    made = {statement.split()[2]: statement.split() for statement in MAKE if statement.split()[0] == "CREATE"}
-    found = {}
+    expected = {words[2]: words for words in map(str.split, CREATE) if words[0] == "CREATE"}
+    tables = {}
     for kind, name, sql in rows:
         if kind != "table" or not isinstance(sql, str):
             return False
-        if not str(name).startswith("sqlite_"):  # what ANALYZE has made
-            found[name] = sql.split()
-    return found == made
+        if not str(name).startswith("sqlite_"):  # ANALYZE creates these
+            tables[name] = sql.split()
+    return tables == expected
 
 
-def row_of(run: Remembered) -> tuple[Any, ...]:
-    """Return what `INSERT_RUN` takes."""
-    commit = text(run.commit) if run.commit else None
+def run_row(run: Remembered) -> tuple[Any, ...]:
+    """Return the parameters of `INSERT_RUN`."""
+    commit = encode(run.commit) if run.commit else None
     facts = json.dumps(dict(run.facts), sort_keys=True, separators=(",", ":"))
     is_dirty = int(run.is_dirty) if commit else None
-    return (text(run.id), text(run.folder), run.started_ns, commit, is_dirty, text(facts))
+    return (encode(run.id), encode(run.folder), run.started_ns, commit, is_dirty, encode(facts))
 
 
-def measures_of(number: int, run: Remembered) -> Iterator[tuple[Any, ...]]:
-    """Yield what `INSERT_MEASURE` takes, of each section of the run that has this number."""
-    for path, one in run.measures.items():
-        kept = (one.p50_ns, one.p90_ns, one.p99_ns, one.max_ns, one.share, int(one.is_loop))
-        yield (number, one.calls, one.sum_ns, *kept, text(path))
+def measure_rows(number: int, run: Remembered) -> Iterator[tuple[Any, ...]]:
+    """Yield the parameters of `INSERT_MEASURE` for each section of the run with this number."""
+    for path, measure in run.measures.items():
+        durations = (measure.p50_ns, measure.p90_ns, measure.p99_ns, measure.max_ns)
+        row = (number, measure.calls, measure.sum_ns, *durations, measure.share, int(measure.is_loop))
+        yield (*row, encode(path))
 
 
-def runs_of(rows: Iterable[tuple[Any, ...]], measures: Iterable[tuple[Any, ...]]) -> list[Remembered]:
-    """Return the runs that rows of `SELECT_RUNS` and `SELECT_MEASURES` tell of.
+def read_runs(rows: Iterable[tuple[Any, ...]], measures: Iterable[tuple[Any, ...]]) -> list[Remembered]:
+    """Return the runs in rows of `SELECT_RUNS` and `SELECT_MEASURES`.
 
     Raises:
-        ValueError: They hold what no version of ours has written; likewise TypeError and KeyError.
+        ValueError: No version of ticktree can have written the rows; likewise TypeError and KeyError.
     """
-    found: dict[int, dict[str, Measure]] = {}
+    measures_by_run: dict[int, dict[str, Measure]] = {}
     runs = []
-    for number, run_id, folder, started_ns, facts in rows:
-        if not all(isinstance(text, str) for text in (run_id, folder, facts)):
+    for number, run_id, folder, started_ns, facts_json in rows:
+        if not all(isinstance(text, str) for text in (run_id, folder, facts_json)):
             raise ValueError("a run's id, directory or facts are no text")
-        known = json_in(facts)
-        is_facts = isinstance(known, dict) and all(isinstance(fact, Value) for fact in known.values())
+        facts = json_in(facts_json)
+        is_facts = isinstance(facts, dict) and all(isinstance(fact, Value) for fact in facts.values())
         if not is_facts or not isinstance(started_ns, int):
             raise ValueError(f"run {run_id!r:.60} is nothing that could have been written")
-        runs.append(Remembered(run_id, folder, started_ns, known, found.setdefault(number, {})))
+        runs.append(Remembered(run_id, folder, started_ns, facts, measures_by_run.setdefault(number, {})))
     for number, path, calls, sum_ns, p50_ns, p90_ns, p99_ns, max_ns, share, is_loop in measures:
         if not (isinstance(calls, int) and isinstance(sum_ns, int) and calls > 0):
             raise ValueError(f"section {path!r:.60} has no calls")
-        kept = (p50_ns, p90_ns, p99_ns, max_ns)
-        if not isinstance(path, str) or not all(isinstance(one, int | None) for one in kept):
+        durations = (p50_ns, p90_ns, p99_ns, max_ns)
+        if not isinstance(path, str) or not all(isinstance(ns, int | None) for ns in durations):
             raise ValueError(f"section {path!r:.60} is nothing that could have been written")
-        found[number][path] = Measure(calls, sum_ns, *kept, float(share), bool(is_loop))
+        measures_by_run[number][path] = Measure(calls, sum_ns, *durations, float(share), bool(is_loop))
     return runs

@@ -1,11 +1,11 @@
-"""The store: the database that remembers the runs of a directory; many may write to it, and be killed.
+"""The store: the database of a directory's runs; many processes may write to it, and be killed.
 
     ticktree-runs/history.sqlite
 
 Several programs may end at the same moment, and any of them may be killed while it writes: a run is written in one
-transaction, for which SQLite locks the file, and the next process that opens it undoes what a killed writer
-had begun. The journal is the old one, which is deleted at each commit: the newer needs memory that processes
-share, and a directory of runs may lie on a disk of another machine.
+transaction, for which SQLite locks the file, and the next process that opens it rolls back the transaction of a
+killed writer. The journal is a rollback journal, deleted at each commit: a write-ahead log needs memory that processes
+share, and a directory of runs may be on a disk of another machine.
 """
 
 from __future__ import annotations
@@ -28,51 +28,49 @@ if TYPE_CHECKING:
 
 HISTORY_NAME = "history.sqlite"
 
-# Of SQLite's own counting: a read of a million calls takes some ten thousand for each row. A file whose pages lead in
-# circles holds rows without end.
-_STEPS, _STEPS_PER_BYTE, _STEPS_AT_ONCE = 1_000_000, 8, 1000
-_DOING = {"rw": "read", "rwc": "written"}
+# Steps of SQLite's virtual machine: reading a million calls takes some ten thousand per row. A file whose pages lead
+# in circles contains rows without end.
+_STEPS, _STEPS_PER_BYTE, _STEPS_PER_CHECK = 1_000_000, 8, 1000
+_VERBS = {"rw": "read", "rwc": "written"}
 
 
 class StoreError(TicktreeError):
-    """What is remembered cannot be read or written; one line that names the file and says why."""
+    """The history cannot be read or written; one line that names the file and the reason."""
 
 
 class Store:
-    """The runs remembered in one file, which is made when the first is."""
+    """The runs stored in one file, which is created with the first run."""
 
     def __init__(self, path: Path, patience_s: float = 30.0) -> None:
         self.path = path
         self.patience_s = patience_s
 
     def add(self, runs: Iterable[Remembered]) -> int:
-        """Remember runs: all of them, or where anything goes wrong none; one that is remembered stays as it is.
+        """Store all of `runs`, or none after an error; a run that is already stored stays as it is.
 
         Returns:
-            How many were not yet remembered.
+            The number of runs that were not stored before.
 
         Raises:
-            StoreError: They cannot be written; what was remembered before still is.
+            StoreError: They cannot be written; the file is as before.
         """
-        every = list(runs)
+        runs = list(runs)
         try:
             require_own(self.path)
         except TicktreeError as error:
             raise StoreError(str(error)) from None
-        with self._opened("rwc") as connection:
-            connection.execute(
-                "BEGIN IMMEDIATE"
-            )  # what is not committed when the connection is closed is undone
-            if not self._is_made(connection):
-                for statement in layout.MAKE:
+        with self._connect("rwc") as connection:
+            connection.execute("BEGIN IMMEDIATE")  # closing the connection before COMMIT rolls back
+            if not self._has_tables(connection):
+                for statement in layout.CREATE:
                     connection.execute(statement)
-            connection.set_progress_handler(None, 0)  # what is written is ours, however much
-            added = sum([_add(connection, run) for run in every])
+            connection.set_progress_handler(None, 0)  # our own rows are never too many
+            count = sum([_add(connection, run) for run in runs])
             connection.execute("COMMIT")
-        return added
+        return count
 
     def ids(self) -> set[str]:
-        """The ids of all that are remembered.
+        """Return the ids of all stored runs.
 
         Raises:
             StoreError: They cannot be read.
@@ -80,65 +78,58 @@ class Store:
         return {run_id for (run_id,) in self._read(layout.SELECT_IDS)[0]}
 
     def runs(self) -> Sequence[Remembered]:
-        """All that are remembered, oldest first.
+        """Return all stored runs, oldest first.
 
         Raises:
-            StoreError: They cannot be read, or are nothing that could have been written.
+            StoreError: They cannot be read, or no version of ticktree can have written them.
         """
         rows, measures = self._read(layout.SELECT_RUNS, layout.SELECT_MEASURES)
         try:
-            return layout.runs_of(rows, measures)
+            return layout.read_runs(rows, measures)
         except (ValueError, TypeError, KeyError, OverflowError) as error:
-            raise self._damaged(error) from None
+            raise self._damage_error(error) from None
 
     def _read(self, *queries: str) -> list[list[tuple[Any, ...]]]:
-        """The rows of each query, as they were at one moment."""
+        """Return the rows of each query, all from the same moment."""
         if not self._size():
             return [[] for _ in queries]
-        with self._opened("rw") as connection:
+        with self._connect("rw") as connection:
             connection.execute("PRAGMA query_only = 1")
             connection.execute("BEGIN")
-            if not self._is_made(connection):
+            if not self._has_tables(connection):
                 return [[] for _ in queries]
             return [connection.execute(query).fetchall() for query in queries]
 
     @contextmanager
-    def _opened(self, mode: str) -> Iterator[Connection]:
-        """A connection, on which nothing is begun, and clear errors for whatever goes wrong with it."""
+    def _connect(self, mode: str) -> Iterator[Connection]:
+        """Open a connection without a transaction; raise every error of SQLite as a StoreError."""
         try:
-            import sqlite3  # only where it is used: few programs are that long, and some Pythons lack it
+            import sqlite3  # here, because few processes need it, and some Pythons lack it
         except ImportError:
             raise StoreError("runs cannot be remembered: this Python was built without sqlite3") from None
+        uri = f"file:{quote(str(self.path.absolute()))}?mode={mode}"
         try:
-            with closing(
-                sqlite3.connect(
-                    f"file:{quote(str(self.path.absolute()))}?mode={mode}",
-                    uri=True,
-                    timeout=self.patience_s,
-                    isolation_level=None,
-                )
-            ) as connection:
-                connection.text_factory = layout.from_text
-                steps = _STEPS + _STEPS_PER_BYTE * self._size()
-                left = iter(range(steps // _STEPS_AT_ONCE))
-                connection.set_progress_handler(lambda: next(left, None) is None, _STEPS_AT_ONCE)
+            connection = sqlite3.connect(uri, uri=True, timeout=self.patience_s, isolation_level=None)
+            with closing(connection):
+                connection.text_factory = layout.decode
+                checks = iter(range((_STEPS + _STEPS_PER_BYTE * self._size()) // _STEPS_PER_CHECK))
+                connection.set_progress_handler(lambda: next(checks, None) is None, _STEPS_PER_CHECK)
                 yield connection
         except OverflowError:
-            raise StoreError(
-                f"{self.path}: a run holds a number that is too large to be remembered"
-            ) from None
-        except MemoryError:  # a value that a damaged page gives a length of gigabytes
-            raise self._damaged("it does not fit into this machine's memory") from None
+            message = f"{self.path}: a run holds a number that is too large to be remembered"
+            raise StoreError(message) from None
+        except MemoryError:  # a damaged page contains a length of gigabytes
+            raise self._damage_error("it does not fit into this machine's memory") from None
         except sqlite3.OperationalError as error:
             if "interrupted" in str(error):
-                raise self._damaged("it holds more than its size allows") from None
+                raise self._damage_error("it holds more than its size allows") from None
             reason = "another process is writing to it" if "locked" in str(error) else str(error)
-            raise StoreError(f"{self.path} cannot be {_DOING[mode]}: {reason}") from None
+            raise StoreError(f"{self.path} cannot be {_VERBS[mode]}: {reason}") from None
         except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
-            raise self._damaged(error) from None
+            raise self._damage_error(error) from None
 
-    def _is_made(self, connection: Connection) -> bool:
-        """Whether the tables are there; they are not in a file whose maker was killed, or is still at it."""
+    def _has_tables(self, connection: Connection) -> bool:
+        """Return whether the tables exist; their creator may have been killed, or not have finished."""
         ((tables,),) = connection.execute("SELECT count(*) FROM sqlite_master")
         ((application,),) = connection.execute("PRAGMA application_id")
         ((version,),) = connection.execute("PRAGMA user_version")
@@ -151,11 +142,11 @@ class Store:
                 f"{self.path} was written by a newer ticktree: its format is {version}, known here is {layout.FORMAT}"
             )
         if not layout.is_schema(connection.execute(layout.SELECT_SCHEMA)):
-            raise self._damaged("its tables are not those that ticktree makes")
+            raise self._damage_error("its tables are not those that ticktree makes")
         return True
 
     def _size(self) -> int:
-        """How many bytes the file has; 0 where there is none."""
+        """Return the file's size in bytes; 0 if there is none."""
         try:
             with opened(self.path, MOST_OF_DATA) as file:
                 return os.fstat(file.fileno()).st_size
@@ -164,17 +155,17 @@ class Store:
         except FileError as error:
             raise StoreError(str(error)) from None
 
-    def _damaged(self, error: Exception | str) -> StoreError:
+    def _damage_error(self, error: Exception | str) -> StoreError:
         return StoreError(
             f"{self.path} is damaged: {error}; move it away, and `ticktree history` reads the runs next to it again"
         )
 
 
 def _add(connection: Connection, run: Remembered) -> bool:
-    """Write a run, unless it is there."""
-    cursor = connection.execute(layout.INSERT_RUN, layout.row_of(run))
+    """Write a run and return True, unless it is stored already."""
+    cursor = connection.execute(layout.INSERT_RUN, layout.run_row(run))
     if not cursor.rowcount or cursor.lastrowid is None:
         return False
-    connection.executemany(layout.INSERT_PATH, [(layout.text(path),) for path in run.measures])
-    connection.executemany(layout.INSERT_MEASURE, layout.measures_of(cursor.lastrowid, run))
+    connection.executemany(layout.INSERT_PATH, [(layout.encode(path),) for path in run.measures])
+    connection.executemany(layout.INSERT_MEASURE, layout.measure_rows(cursor.lastrowid, run))
     return True

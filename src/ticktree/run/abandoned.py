@@ -1,8 +1,8 @@
 """Finish abandoned runs: those whose processes all died before one of them could finish the run.
 
-They are found by their memory, not by their directories: wherever a run is kept, its records occupy
+They are found by their memory, not by their directories: wherever a run's directory is, its records occupy
 this machine's memory until they are saved. Memory that a living process may still own stays, and so does
-memory of another user, or of processes that are not visible from here (containers that share a tmpfs).
+memory of another user, or of processes that this process cannot see (containers that share a tmpfs).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ticktree.run.manifest import MANIFEST_NAME
 from ticktree.run.memory import (
     all_memory,
     homeless_since,
-    is_aside,
+    is_being_removed,
     mark_homeless,
     memory_files,
     owner_of,
@@ -27,24 +27,24 @@ from ticktree.run.memory import (
 )
 
 # The directory of a run may have been moved, or be on a disk that is not mounted at the moment.
-_KEPT_WITHOUT_RUN_S = 24 * 3600.0
-# Making a memory directory takes a millisecond; an empty one may still be in the making.
-_MADE_WITHIN_S = 3600.0
+_HOMELESS_LIMIT_S = 24 * 3600.0
+# Creating a memory directory takes a millisecond; an empty directory may have been created just now.
+_CREATION_LIMIT_S = 3600.0
 
 
 def finish_abandoned(within_s: float = 3600.0) -> list[RunDirectory]:
-    """Finish every run of this user on this machine that no process writes to any more, and sweep the rest.
+    """Finish every run of this user on this machine that no process writes to any more, and remove unused memory.
 
     Args:
-        within_s: Begin no further run after this many seconds: an ending program must not be delayed.
+        within_s: Do not begin another run after this many seconds: an ending program must not be delayed.
 
     Returns:
         The runs that were finished now. A run that cannot be finished stays as it is; reading it reports why.
     """
-    until = time.monotonic() + within_s
+    deadline_s = time.monotonic() + within_s
     finished = []
     for memory in all_memory():
-        if time.monotonic() > until:
+        if time.monotonic() > deadline_s:
             break
         try:
             run = _finish(memory)
@@ -56,11 +56,11 @@ def finish_abandoned(within_s: float = 3600.0) -> list[RunDirectory]:
 
 
 def _finish(memory: Path) -> RunDirectory | None:
-    if is_aside(memory):
-        _remove_the_rest(memory)
+    if is_being_removed(memory):
+        _remove_remains(memory)
         return None
     if not (memory / MANIFEST_NAME).exists():
-        _sweep_nameless(memory)
+        _sweep_without_manifest(memory)
         return None
     manifest = read_manifest(memory)
     path = Path(manifest.directory)
@@ -76,7 +76,7 @@ def _finish(memory: Path) -> RunDirectory | None:
     return run
 
 
-def _remove_the_rest(memory: Path) -> None:
+def _remove_remains(memory: Path) -> None:
     """Remove the remains of a run whose finishing process was killed."""
     try:
         manifest = read_manifest(memory)
@@ -87,22 +87,22 @@ def _remove_the_rest(memory: Path) -> None:
         remove_memory(memory)
 
 
-def _sweep_nameless(memory: Path) -> None:
-    """Remove memory that does not name its run: its maker was killed immediately, or found no room."""
+def _sweep_without_manifest(memory: Path) -> None:
+    """Remove memory without a manifest: its creator was killed immediately, or there was no space."""
     owner = owner_of(memory)
     if owner is None:
-        # It contains at most files of others; rmdir removes it only if it is empty.
-        if time.time() - memory.stat().st_mtime > _MADE_WITHIN_S:
+        # It contains at most files of other programs; rmdir removes it only if it is empty.
+        if time.time() - memory.stat().st_mtime > _CREATION_LIMIT_S:
             memory.rmdir()
     elif _has_no_writer(memory, owner):
-        if memory_files(memory):  # its run's own run.json may still lead here
+        if memory_files(memory):  # the run.json in its run's directory may still lead here
             _sweep_homeless(memory)
         else:
             remove_memory(memory)
 
 
 def _sweep_without_run(memory: Path, path: Path) -> None:
-    if path.is_dir() and not memory_files(memory) and remove_unmade(path):  # its maker was killed meanwhile
+    if path.is_dir() and not memory_files(memory) and remove_unmade(path):  # its creator was killed meanwhile
         remove_memory(memory)
     else:
         _sweep_homeless(memory)
@@ -122,5 +122,5 @@ def _sweep_homeless(memory: Path) -> None:
     since = homeless_since(memory)
     if since is None or since[1] != boot:
         mark_homeless(memory, int(now_s), boot)
-    elif now_s - since[0] > _KEPT_WITHOUT_RUN_S:
+    elif now_s - since[0] > _HOMELESS_LIMIT_S:
         remove_memory(memory)

@@ -60,27 +60,24 @@ class RunFiles:
         argv: Sequence[str] | None = None,
         supervised: bool = False,
     ) -> Self:
-        """Make the directories of a new run, owned by this process.
+        """Create the directories of a new run, owned by this process.
 
         Args:
             name: The run's name; characters that cause trouble in file names are replaced.
-            out: The directory of runs; made if it is missing.
+            out: The directory of runs; created if it is missing.
             argv: The program's command line; by default this process's own.
             supervised: Whether this process supervises the program instead of being it.
 
         Raises:
-            TicktreeError: One of the directories cannot be made.
+            TicktreeError: One of the directories cannot be created.
         """
+        path = None
         try:
             path = make_unique(Path(out).absolute(), f"{time.strftime('%Y%m%d-%H%M%S')}-{clean_name(name)}")
-        except OSError as error:
-            raise TicktreeError(f"cannot keep a run in {out}: {_reason(error)}") from None
-        except NotOwnError as error:
-            raise NotOwnError(f"cannot keep a run in {out}: {error}") from None
-        try:
             return cls._begin(name, path, tuple(sys.argv if argv is None else argv), supervised)
         except (OSError, TicktreeError) as error:
-            remove_unmade(path)
+            if path is not None:
+                remove_unmade(path)
             kind = NotOwnError if isinstance(error, NotOwnError) else TicktreeError
             raise kind(f"cannot keep a run in {out}: {_reason(error)}") from None
 
@@ -105,10 +102,11 @@ class RunFiles:
         try:
             # The memory first: a process that finds a run must find that the memory belongs to it.
             run._copy_manifest()
-            with own_directory(path) as at:
-                if names_in(at):
+            with own_directory(path) as dir_fd:
+                if names_in(dir_fd):
                     raise NotOwnError(f"{path} is not the directory that was made a moment ago")
-                write_atomically(Path(MANIFEST_NAME), manifest.to_json().encode(), follow=False, dir_fd=at)
+                data = manifest.to_json().encode()
+                write_atomically(Path(MANIFEST_NAME), data, follow=False, dir_fd=dir_fd)
         except BaseException:
             remove_memory(memory)
             raise
@@ -223,12 +221,12 @@ class RunFiles:
         self._write_manifest()
 
     def put_back(self) -> bool:
-        """Make the directory again if the program has deleted it, and return whether it had.
+        """Create the directory again if the program has deleted it, and return whether it had.
 
         The records and the run's facts are still in memory.
 
         Raises:
-            OSError: The directory cannot be made.
+            OSError: The directory cannot be created.
         """
         if (self.path / MANIFEST_NAME).exists():
             return False
@@ -249,40 +247,40 @@ class RunFiles:
     def write(self, name: str, data: bytes, *, folder: str = "", durable: bool = False) -> None:
         """Write a file in the run's directory, or a folder there, atomically: readers find the old or the new one.
 
-        A missing folder is made. A durable file survives a crash of the machine. For errors see `opened`.
+        A missing folder is created. A durable file survives a crash of the machine. For errors see `open_directory`.
         """
-        with self.opened(folder, make=True) as at:
-            write_atomically(Path(name), data, durable=durable, follow=False, dir_fd=at)
+        with self.open_directory(folder, make=True) as dir_fd:
+            write_atomically(Path(name), data, durable=durable, follow=False, dir_fd=dir_fd)
 
     def remove(self, names: Iterable[str], folder: str = "") -> None:
-        """Delete files of the run's directory, or of a folder there; ignore missing ones; for errors see `opened`."""
-        with self.opened(folder) as at:
+        """Delete files of the run's directory, or a folder there, if they exist; for errors see `open_directory`."""
+        with self.open_directory(folder) as dir_fd:
             for name in names:
-                unlink_at(name, at)
+                unlink_at(name, dir_fd)
 
     @contextmanager
-    def opened(self, folder: str = "", *, make: bool = False) -> Iterator[int]:
+    def open_directory(self, folder: str = "", *, make: bool = False) -> Iterator[int]:
         """Open the run's directory, or a folder in it, for calls that take a `dir_fd`; a rename does not affect it.
 
         Raises:
             OSError: There is no such directory.
             TicktreeError: The run's directory was replaced by another run's or another user's.
         """
-        with own_directory(self.path) as at:
-            if not self._is_in(at):
+        with own_directory(self.path) as dir_fd:
+            if not self._is_in(dir_fd):
                 raise NotOwnError(f"{self.path} is another run's by now; nothing is changed there")
             if folder:
-                with own_folder(at, folder, self.path, make=make) as inner:
-                    yield inner
+                with own_folder(dir_fd, folder, self.path, make=make) as folder_fd:
+                    yield folder_fd
             else:
-                yield at
+                yield dir_fd
 
-    def _is_in(self, at: int) -> bool:
+    def _is_in(self, dir_fd: int) -> bool:
         """Return whether a directory is this run's, or a new empty one in its place."""
         try:
-            return read_manifest(Path(), dir_fd=at).id == self.id
+            return read_manifest(Path(), dir_fd=dir_fd).id == self.id
         except MissingFileError:
-            return not any(name for name in os.listdir(at) if not name.startswith(f".{MANIFEST_NAME}"))
+            return not any(name for name in os.listdir(dir_fd) if not name.startswith(f".{MANIFEST_NAME}"))
         except FileError:
             return False
 
@@ -310,10 +308,10 @@ def read_manifest(folder: Path, dir_fd: int | None = None) -> Manifest:
 
 def no_run_in(out: Path, name: str | None = None) -> str:
     """Return the message for a user who looks for runs where there are none."""
-    called = "" if name is None else f" called {name}"
-    # The first run makes the default directory; another one was probably mistyped.
+    suffix = "" if name is None else f" called {name}"
+    # The first run creates the default directory; another directory was probably mistyped.
     hint = "" if Path(out) == DEFAULT_OUT or Path(out).is_dir() else ", which is no directory"
-    return f"no run{called} in {out} yet{hint}; `ticktree run SCRIPT` makes one"
+    return f"no run{suffix} in {out} yet{hint}; `ticktree run SCRIPT` makes one"
 
 
 def remove_unmade(path: Path) -> bool:
@@ -321,19 +319,19 @@ def remove_unmade(path: Path) -> bool:
 
     A directory that contains anything but the temporary files of killed processes stays as it is.
     """
-    with suppress(OSError, TicktreeError), own_directory(path) as at:
-        if all(name.startswith(f".{MANIFEST_NAME}.") for name in names_in(at)):
-            for name in names_in(at):
-                unlink_at(name, at)
-    with suppress(OSError, TicktreeError), any_directory(path.parent) as at:
-        os.rmdir(path.name, dir_fd=at)
+    with suppress(OSError, TicktreeError), own_directory(path) as dir_fd:
+        if all(name.startswith(f".{MANIFEST_NAME}.") for name in names_in(dir_fd)):
+            for name in names_in(dir_fd):
+                unlink_at(name, dir_fd)
+    with suppress(OSError, TicktreeError), any_directory(path.parent) as dir_fd:
+        os.rmdir(path.name, dir_fd=dir_fd)
     return not path.exists()
 
 
-def unlink_at(name: str, at: int) -> None:
+def unlink_at(name: str, dir_fd: int) -> None:
     """Delete a file of an opened directory, if it exists."""
     with suppress(FileNotFoundError):
-        os.unlink(name, dir_fd=at)
+        os.unlink(name, dir_fd=dir_fd)
 
 
 def _reason(error: Exception) -> str:

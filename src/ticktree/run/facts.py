@@ -90,14 +90,14 @@ def _installed() -> dict[str, str]:
 
     importlib.metadata opens a file of each package: 75 ms for these, which is a third of a short run's cost.
     """
-    found: dict[str, str] = {}
+    versions: dict[str, str] = {}
     for folder in sys.path:
         with suppress(OSError):
             for entry in Path(folder).iterdir():
                 match = _DISTRIBUTION.fullmatch(entry.name)
                 if match is not None:  # the first folder in the path is the one that is imported
-                    found.setdefault(re.sub(r"[-_.]+", "-", match["name"]).lower(), match["version"])
-    return found
+                    versions.setdefault(re.sub(r"[-_.]+", "-", match["name"]).lower(), match["version"])
+    return versions
 
 
 def _version(folder: Path) -> Iterator[tuple[str, Value]]:

@@ -17,7 +17,7 @@ from ticktree.files.trust import names_in
 from ticktree.run.directory import PROFILE, RunFiles, unlink_at
 from ticktree.run.memory import remove_memory, require_memory, writer_of
 from ticktree.run.naming import FOLDED
-from ticktree.run.parts import forget_parts
+from ticktree.run.parts import delete_parts
 from ticktree.run.room import require_room
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from ticktree.profile.timeline import Timeline
 
 # Folded records, images of private memory, and temporary files of killed writers.
-_PASSING = r"folded\.json|without-room|not-instrumented|\d+-\d+(-\d+)?\.tt|\..+\.(?P<writer>\d+)\.tmp"
+_TEMPORARY_NAME = r"folded\.json|without-room|not-instrumented|\d+-\d+(-\d+)?\.tt|\..+\.(?P<writer>\d+)\.tmp"
 
 
 class RunDirectory(RunFiles):
@@ -37,8 +37,8 @@ class RunDirectory(RunFiles):
         Raises:
             TicktreeError: No records are left, or they cannot be read.
         """
-        live = self._read_memory()
-        return self._read_saved() if live is None else live
+        profile = self._read_memory()
+        return self._read_saved() if profile is None else profile
 
     def fold(self) -> None:
         """Save the profile so far: memory does not survive a stop of the machine.
@@ -47,9 +47,9 @@ class RunDirectory(RunFiles):
             TicktreeError: The records cannot be read.
             OSError: The profile cannot be written.
         """
-        live = self._read_memory()
-        if live is not None:
-            self._save(_annotated(live, {"unfinished": True}))
+        profile = self._read_memory()
+        if profile is not None:
+            self._save(_annotate(profile, {"unfinished": True}))
 
     def finish(self, left: int | None = None) -> Profile:
         """Save the whole run's profile, free its memory, and return the profile.
@@ -57,7 +57,7 @@ class RunDirectory(RunFiles):
         A run that is already finished stays as it is.
 
         Args:
-            left: pid of a process that continues and has stopped recording.
+            left: pid of a process that continues but no longer records.
 
         Raises:
             TicktreeError: The records cannot be read.
@@ -65,27 +65,27 @@ class RunDirectory(RunFiles):
         """
         if not self.is_finished():
             require_memory(self.memory_dir)  # it is deleted below
-        whole = self._read_memory()
-        if whole is None:
+        profile = self._read_memory()
+        if profile is None:
             return self._read_saved()
         from ticktree.run.timeline import keep_timeline
 
-        losses = {"processes_outlived_run": self._outliving(left), **keep_timeline(self)}
-        whole = _annotated(whole, {}, losses)
-        self._save(whole)
+        losses = {"processes_outlived_run": self._count_outliving(left), **keep_timeline(self)}
+        profile = _annotate(profile, {}, losses)
+        self._save(profile)
         remove_memory(self.memory_dir)
         self.tidy()
-        return whole
+        return profile
 
     def tidy(self) -> None:
         """Delete files from a finished run's directory that its profile includes, and those of killed writers."""
-        with self.opened() as at:
-            for name in names_in(at):
-                match = re.fullmatch(_PASSING, name)
+        with self.open_directory() as dir_fd:
+            for name in names_in(dir_fd):
+                match = re.fullmatch(_TEMPORARY_NAME, name)
                 # Two processes may finish a run at the same time, and the other may still be writing.
                 if match and (match["writer"] is None or start_of(int(match["writer"])) is None):
-                    unlink_at(name, at)
-        forget_parts(self)
+                    unlink_at(name, dir_fd)
+        delete_parts(self)
 
     def timeline(self) -> Timeline | None:
         """Return the individual calls that are kept; None if the run recorded no timeline.
@@ -93,9 +93,11 @@ class RunDirectory(RunFiles):
         Raises:
             TicktreeError: The timeline cannot be read.
         """
-        from ticktree.run.timeline import read_timeline
+        from ticktree.profile.timeline import together
+        from ticktree.run.timeline import timeline_parts
 
-        return read_timeline(self)
+        parts = list(timeline_parts(self))
+        return together(parts) if parts else None
 
     def _read_memory(self) -> Profile | None:
         """Return the profile in the memory files; None if the run is finished, even at this moment."""
@@ -105,8 +107,8 @@ class RunDirectory(RunFiles):
         from ticktree.run.reading.reader import read_run
 
         profile = read_run(self)
-        # Memory is moved aside before its first file is deleted: if it is still there, no file was missing.
-        return None if self.is_finished() else _annotated(profile, self.manifest.metadata)
+        # Memory is renamed before its first file is deleted: if it still exists, no file was missing.
+        return None if self.is_finished() else _annotate(profile, self.manifest.metadata)
 
     def _read_saved(self) -> Profile:
         from ticktree.run.merging import read_saved
@@ -117,18 +119,18 @@ class RunDirectory(RunFiles):
         if not (self.path / FOLDED).is_file():
             raise TicktreeError(f"nothing is left of {self.path}: never saved, and gone from memory")
         # The machine was stopped before the first save.
-        return _annotated(read_run(self), {**self.manifest.metadata, "unfinished": True})
+        return _annotate(read_run(self), {**self.manifest.metadata, "unfinished": True})
 
     def _save(self, profile: Profile) -> None:
         self.write(PROFILE, profile.to_json().encode(), durable=True)
 
-    def _outliving(self, left: int | None) -> int:
+    def _count_outliving(self, left: int | None) -> int:
         """Return how many recorded processes continue; their further records will be lost."""
         writers = {writer_of(file) for file in self.memory_files()}
         return sum(pid not in (os.getpid(), left) and start_of(pid) == started for pid, started in writers)
 
 
-def _annotated(
+def _annotate(
     profile: Profile,
     facts: Mapping[str, str | int | float | bool],
     losses: Mapping[str, int] = MappingProxyType({}),

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,8 +23,8 @@ from ticktree.files.guarded import MissingFileError, content_of, json_in, opened
 from ticktree.profile import Profile
 from ticktree.run.memory import ProcessKey
 from ticktree.run.naming import FOLDED
-from ticktree.run.reading.image import DamagedError, Image, UnbegunError
-from ticktree.run.reading.joining import Longest, Loose, WakesTally
+from ticktree.run.reading.image import DamagedError, Image, NoRecordsError
+from ticktree.run.reading.joining import LongestPath, UnresolvedWaits, WakesTally
 from ticktree.run.reading.signals import Edge, NodeAddress
 from ticktree.run.reading.tree import NodeLocation, NodeLocations
 
@@ -39,58 +39,58 @@ Version = tuple[int, int, int]
 
 
 @dataclass(frozen=True)
-class Folded:
+class FoldedRecords:
     """The folded part of a run.
 
     Attributes:
         profile: The profile of all its processes, without wake edges, which only the whole run can place.
-        places: The location of each node, by process and reference.
+        locations: The location of each node, by process and reference.
         longest: The longest critical path so far.
         version: Version of the file it was read from; None if there is none.
     """
 
     profile: Profile = field(default_factory=Profile)
     files: Mapping[str, ProcessKey] = field(default_factory=dict)
-    places: Mapping[ProcessKey, Mapping[int, NodeLocation]] = field(default_factory=dict)
-    loose: tuple[Loose, ...] = ()
-    longest: Longest = field(default_factory=Longest)
+    locations: Mapping[ProcessKey, Mapping[int, NodeLocation]] = field(default_factory=dict)
+    unresolved: tuple[UnresolvedWaits, ...] = ()
+    longest: LongestPath = field(default_factory=LongestPath)
     version: Version | None = None
 
-    def with_more(
-        self, profile: Profile, wakes: WakesTally, files: Mapping[str, ProcessKey], places: NodeLocations
-    ) -> Folded:
+    def merge(
+        self, profile: Profile, wakes: WakesTally, files: Mapping[str, ProcessKey], locations: NodeLocations
+    ) -> FoldedRecords:
         """Return this with the profile, wake edges, critical path and locations of nodes of more files."""
-        more = {writer: places[writer] for writer in files.values()}
+        new_locations = {writer: locations[writer] for writer in files.values()}
         return replace(
             self,
             profile=self.profile + profile,
             files={**self.files, **files},
-            places={**self.places, **more},
-            loose=(*self.loose, *wakes.loose),
-            longest=self.longest.or_longer(wakes.longest),
+            locations={**self.locations, **new_locations},
+            unresolved=(*self.unresolved, *wakes.unresolved),
+            longest=self.longest.longer_of(wakes.longest),
         )
 
     def to_text(self) -> str:
         """Return the text of `folded.json`; workers of one kind have the same layout of nodes, written once."""
-        at_path: dict[str, int] = {}
-        at_layout: dict[tuple[int, ...], int] = {}
+        path_numbers: dict[str, int] = {}
+        layout_numbers: dict[tuple[int, ...], int] = {}
         files = []
         for name, process in self.files.items():
             layout = tuple(
                 number
-                for ref, spot in self.places[process].items()
-                for number in (ref, at_path.setdefault(spot.path, len(at_path)), spot.tree)
+                for ref, location in self.locations[process].items()
+                for number in (ref, path_numbers.setdefault(location.path, len(path_numbers)), location.tree)
             )
-            files.append([name, *process, at_layout.setdefault(layout, len(at_layout))])
+            files.append([name, *process, layout_numbers.setdefault(layout, len(layout_numbers))])
         fields = {
             "format": FORMAT,
             "files": files,
-            "paths": list(at_path),
-            "layouts": [list(layout) for layout in at_layout],
-            "loose": [[path, writer, *_flat(edge)] for path, writer, edge in self.loose],
+            "paths": list(path_numbers),
+            "layouts": [list(layout) for layout in layout_numbers],
+            "loose": [[path, writer, *_flatten_edge(edge)] for path, writer, edge in self.unresolved],
             "longest": [
                 self.longest.writer,
-                [[*place.process, place.node, ns] for place, ns in self.longest.shares.items()],
+                [[*address.process, address.node, ns] for address, ns in self.longest.shares.items()],
             ],
             # As a string: trees may be deeper than json can write.
             "profile": self.profile.to_json(),
@@ -98,7 +98,7 @@ class Folded:
         return json.dumps(fields, separators=(",", ":")) + "\n"
 
     @classmethod
-    def from_text(cls, text: str, version: Version | None = None) -> Folded:
+    def from_text(cls, text: str, version: Version | None = None) -> FoldedRecords:
         """Return the folded part in a text that `to_text` wrote."""
         with understood(FOLDED):
             fields: dict[str, Any] = json_in(text)
@@ -107,24 +107,22 @@ class Folded:
             paths = [str(path) for path in fields["paths"]]
             layouts = [
                 {
-                    int(ref): NodeLocation(paths[at], int(tree))
-                    for ref, at, tree in zip(layout[0::3], layout[1::3], layout[2::3], strict=True)
+                    int(ref): NodeLocation(paths[number], int(tree))
+                    for ref, number, tree in zip(layout[0::3], layout[1::3], layout[2::3], strict=True)
                 }
                 for layout in fields["layouts"]
             ]
-            files = {str(name): _process(numbers) for name, *numbers, _ in fields["files"]}
-            places = {_process(numbers): layouts[at] for _, *numbers, at in fields["files"]}
-            loose = tuple(Loose(str(path), str(by), _edge(flat)) for path, by, *flat in fields["loose"])
-            main, shares = fields["longest"]
-            longest = Longest(
-                str(main),
-                {NodeAddress(_process(numbers), int(node)): int(ns) for *numbers, node, ns in shares},
-            )
-            return cls(Profile.from_json(fields["profile"]), files, places, loose, longest, version)
+            files = {str(name): _key(numbers) for name, *numbers, _ in fields["files"]}
+            locations = {_key(numbers): layouts[number] for _, *numbers, number in fields["files"]}
+            unresolved = tuple(_parse_waits(*row) for row in fields["loose"])
+            main, rows = fields["longest"]
+            shares = {NodeAddress(_key(numbers), int(node)): int(ns) for *numbers, node, ns in rows}
+            longest = LongestPath(str(main), shares)
+            return cls(Profile.from_json(fields["profile"]), files, locations, unresolved, longest, version)
 
 
-def read_folded(folder: Path, known: Folded | None = None) -> Folded:
-    """Return the folded part of the run in `folder`: empty if there is no file, `known` if that has not changed.
+def read_folded(folder: Path, previous: FoldedRecords | None = None) -> FoldedRecords:
+    """Return the folded part of the run in `folder`: empty if there is no file, `previous` if that has not changed.
 
     Raises:
         FileError: The file cannot be read, or is not valid.
@@ -134,33 +132,33 @@ def read_folded(folder: Path, known: Folded | None = None) -> Folded:
         with opened(path, _MOST_BYTES, follow=False) as file:
             status = os.fstat(file.fileno())
             version = (status.st_ino, status.st_mtime_ns, status.st_size)
-            if known is not None and known.version == version:
-                return known
+            if previous is not None and previous.version == version:
+                return previous
             text = content_of(file)
     except MissingFileError:
-        return known if known is not None and known.version is None else Folded()
-    return Folded.from_text(text.decode(errors="replace"), version)
+        return previous if previous is not None and previous.version is None else FoldedRecords()
+    return FoldedRecords.from_text(text.decode(errors="replace"), version)
 
 
-def _flat(edge: Edge) -> list[str | int]:
-    by, times = edge.by, (edge.waits, edge.waited_ns, edge.handover_ns)
-    return [edge.node, edge.channel, *by.process, by.node, *times]
+def _flatten_edge(edge: Edge) -> list[str | int]:
+    waker, times = edge.waker, (edge.waits, edge.waited_ns, edge.handover_ns)
+    return [edge.node, edge.channel, *waker.process, waker.node, *times]
 
 
-def _edge(flat: list[Any]) -> Edge:
-    node, channel, *numbers = flat
-    by = NodeAddress(_process(numbers[:3]), int(numbers[3]))
+def _parse_waits(path: Any, writer: Any, node: Any, channel: Any, *numbers: Any) -> UnresolvedWaits:
+    waker = NodeAddress(_key(numbers[:3]), int(numbers[3]))
     waits, waited_ns, handover_ns = map(int, numbers[4:])
-    return Edge(int(node), str(channel), by, waits, waited_ns, handover_ns)
+    edge = Edge(int(node), str(channel), waker, waits, waited_ns, handover_ns)
+    return UnresolvedWaits(str(path), str(writer), edge)
 
 
-def _process(numbers: list[Any]) -> ProcessKey:
+def _key(numbers: Sequence[Any]) -> ProcessKey:
     pid, start, incarnation = numbers
     return ProcessKey(int(pid), int(start), int(incarnation))
 
 
 @dataclass
-class Gathered:
+class RunRecords:
     """The records of a run, each in exactly one of these parts.
 
     Attributes:
@@ -171,42 +169,42 @@ class Gathered:
 
     images: dict[Path, Image] = field(default_factory=dict)
     errors: dict[Path, DamagedError] = field(default_factory=dict)
-    folded: Folded = field(default_factory=Folded)
-    unbegun: list[Path] = field(default_factory=list)
+    folded: FoldedRecords = field(default_factory=FoldedRecords)
+    empty_paths: list[Path] = field(default_factory=list)
 
 
-def gather(run: RunFiles, read: Callable[[Path], Image] = Image.of_file) -> Gathered:
+def read_records(run: RunFiles, read: Callable[[Path], Image] = Image.of_file) -> RunRecords:
     """Read a run's files while its processes write to them, and others may fold them.
 
     A file is deleted only after `folded.json` names it. So the result is complete if `folded.json` is the same before
     and after; if it is not, the files that it names by now are left out of the images.
     """
-    gathered = Gathered()
+    records = RunRecords()
 
-    def look() -> Folded:
+    def reread() -> FoldedRecords:
         try:
-            return read_folded(run.path, gathered.folded)
+            return read_folded(run.path, records.folded)
         except DamagedError as error:
-            gathered.errors[run.path / FOLDED] = error
-            return gathered.folded
+            records.errors[run.path / FOLDED] = error
+            return records.folded
 
-    gathered.folded = look()
+    records.folded = reread()
     for path in run.memory_files():
-        if path.name in gathered.folded.files:
+        if path.name in records.folded.files:
             continue
         try:
-            gathered.images[path] = read(path)
+            records.images[path] = read(path)
         except MissingFileError:
             continue  # it was folded meanwhile, or the run was finished
-        except UnbegunError:
-            gathered.unbegun.append(path)
+        except NoRecordsError:
+            records.empty_paths.append(path)
         except DamagedError as error:
-            gathered.errors[path] = error
-    while (now := look()) is not gathered.folded:
-        gathered.folded = now
+            records.errors[path] = error
+    while (folded := reread()) is not records.folded:
+        records.folded = folded
     # The records of ended processes are the same there.
-    names = gathered.folded.files
-    gathered.images = {path: image for path, image in gathered.images.items() if path.name not in names}
-    gathered.errors = {path: error for path, error in gathered.errors.items() if path.name not in names}
-    gathered.unbegun = [path for path in gathered.unbegun if path.name not in names]
-    return gathered
+    names = records.folded.files
+    records.images = {path: image for path, image in records.images.items() if path.name not in names}
+    records.errors = {path: error for path, error in records.errors.items() if path.name not in names}
+    records.empty_paths = [path for path in records.empty_paths if path.name not in names]
+    return records

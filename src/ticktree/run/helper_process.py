@@ -1,9 +1,9 @@
-"""Processes that ticktree starts next to the program, and the one among them that folds.
+"""Processes that ticktree starts next to the program, and one of them: the folding process.
 
-Programs may end their children by `os._exit` or a signal, which skips Python's exit handlers. Under `ticktree run` the
-supervisor folds, and a process that ends normally folds for the others. Otherwise memory files accumulate: then a
-process that begins to record starts this one. It is not a child of the program, so that the program neither waits for
-it nor notices its end, and it has none of the program's files open.
+Programs may end their children by `os._exit` or a signal, which skips Python's exit handlers. Under `ticktree run`
+the supervisor folds, and a process that ends normally folds the other files. Otherwise memory files accumulate: then a
+process that begins to record starts this process. It is not a child of the program, so that the program neither waits
+for it nor notices its end, and it has none of the program's files open.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from ticktree.run.memory import LOCK_NAME, open_lock
 if TYPE_CHECKING:
     from ticktree.run.directory import RunFiles
 
-# How much lower than the program's our priorities are (`os.nice`). The supervisor finishes the run as soon as the
+# How much lower than the program's priority ours are (`os.nice`). The supervisor finishes the run as soon as the
 # program has ended.
 SUPERVISOR = 5
 # For processes that only read a run: no user waits for a single read.
 ONLOOKER = 10
 # The interval at which a supervisor looks for finished files.
-_EVERY_S = 2.0
+_INTERVAL_S = 2.0
 # The shell ends immediately, and init adopts the process that it started.
-_ORPHAN = '"$@" &'
+_ORPHAN_COMMAND = '"$@" &'
 
 
 def environment() -> dict[str, str]:
@@ -40,27 +40,28 @@ def environment() -> dict[str, str]:
     The helper uses no device and one thread, and is not recorded.
     """
     paths = os.environ.get("PYTHONPATH", "").split(os.pathsep)
-    whole = {"PYTHONPATH": os.pathsep.join(str(Path(path).absolute()) for path in paths if path)}
-    alone = {OFF_VARIABLE: "1", "CUDA_VISIBLE_DEVICES": "", "OMP_NUM_THREADS": "1"}
-    return {**os.environ, **(whole if any(paths) else {}), **alone}
+    variables = {**os.environ, OFF_VARIABLE: "1", "CUDA_VISIBLE_DEVICES": "", "OMP_NUM_THREADS": "1"}
+    if any(paths):
+        variables["PYTHONPATH"] = os.pathsep.join(str(Path(path).absolute()) for path in paths if path)
+    return variables
 
 
-def fold_aside(run: RunFiles) -> None:
+def start_folding(run: RunFiles) -> None:
     """Start a folding process, unless the run has a supervisor or one was started a moment ago.
 
     If it cannot be started, the files stay until another process folds them.
     """
     with suppress(Exception):
-        if not run.is_supervised() and _is_time(run.memory_dir):
-            _start(run.path)
+        if not run.is_supervised() and _is_due(run.memory_dir):
+            _spawn_orphan(run.path)
 
 
-def _is_time(memory: Path) -> bool:
+def _is_due(memory_dir: Path) -> bool:
     """Return whether no folding process was started a moment ago, by the lock's modification time."""
     with suppress(FileNotFoundError):
-        if abs(time.time() - (memory / LOCK_NAME).stat().st_mtime) < _EVERY_S:
+        if abs(time.time() - (memory_dir / LOCK_NAME).stat().st_mtime) < _INTERVAL_S:
             return False
-    fd = open_lock(memory)
+    fd = open_lock(memory_dir)
     try:
         os.utime(fd)
     finally:
@@ -68,34 +69,33 @@ def _is_time(memory: Path) -> bool:
     return True
 
 
-def _start(run: Path) -> None:
+def _spawn_orphan(run: Path) -> None:
     # Not `os.posix_spawn` or `subprocess`: ticktree records their calls, and their children join the run.
     from posix import posix_spawn
 
-    words = ["sh", "-c", _ORPHAN, "sh", sys.executable, "-P", "-m", __name__, os.fspath(run)]
-    null = [(os.POSIX_SPAWN_OPEN, fd, os.devnull, os.O_RDWR, 0) for fd in range(3)]
-    ours = [(os.POSIX_SPAWN_CLOSE, int(fd)) for fd in os.listdir("/proc/self/fd") if int(fd) > 2]  # noqa: PTH208
+    command = ["sh", "-c", _ORPHAN_COMMAND, "sh", sys.executable, "-P", "-m", __name__, os.fspath(run)]
+    open_null = [(os.POSIX_SPAWN_OPEN, fd, os.devnull, os.O_RDWR, 0) for fd in range(3)]
+    open_fds = filter(lambda fd: fd > 2, map(int, os.listdir("/proc/self/fd")))  # noqa: PTH208
+    actions = [*open_null, *((os.POSIX_SPAWN_CLOSE, fd) for fd in open_fds)]
     with _child_signal_blocked():
-        shell = posix_spawn(
-            "/bin/sh", words, environment(), file_actions=[*null, *ours], setsigmask=(), setpgroup=0
-        )
-        os.waitpid(shell, 0)
+        pid = posix_spawn("/bin/sh", command, environment(), file_actions=actions, setsigmask=(), setpgroup=0)
+        os.waitpid(pid, 0)
 
 
 @contextmanager
 def _child_signal_blocked() -> Iterator[None]:
     """Keep the SIGCHLD of a child from the program's handler."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGCHLD])
+    previous = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGCHLD])
     try:
         yield
     finally:
-        if signal.SIGCHLD not in before and signal.SIGCHLD in signal.sigpending():
+        if signal.SIGCHLD not in previous and signal.SIGCHLD in signal.sigpending():
             signal.sigwait([signal.SIGCHLD])
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        signal.pthread_sigmask(signal.SIG_SETMASK, previous)
 
 
 def main(path: str) -> None:
-    """Run as that process."""
+    """Run as the folding process."""
     from ticktree.run.directory import RunFiles
     from ticktree.run.folding import fold_if_many
 

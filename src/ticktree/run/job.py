@@ -27,10 +27,10 @@ if TYPE_CHECKING:
 
 JOB = "job"
 _EXPECTED = "expected"
-_ENDING = ".json.gz"
+_SUFFIX = ".json.gz"
 _SO_FAR = ".so-far"
 _INDEX = "so-far.json"
-_LONGEST = 160
+_MAX_NAME = 160
 _DIGITS = 16
 
 
@@ -59,7 +59,7 @@ def expect(run: RunFiles, count: int) -> None:
 def gathered(run: Path) -> Sequence[Path]:
     """Return the latest profile of each other run in a run's directory."""
     latest: dict[str, Path] = {}
-    for path in sorted((run / JOB).glob(f"*{_ENDING}")):
+    for path in sorted((run / JOB).glob(f"*{_SUFFIX}")):
         run_id = str(copied_run(path))
         if run_id not in latest or not is_in_part(path):
             latest[run_id] = path
@@ -69,13 +69,13 @@ def gathered(run: Path) -> Sequence[Path]:
 def keep(run: RunFiles, run_id: str, profile: bytes) -> None:
     """Keep the whole profile of another run, as gzipped JSON."""
     name = _file_name(run_id)
-    run.write(f"{name}{_ENDING}", profile, folder=JOB)
-    run.remove([f"{name}{_SO_FAR}{_ENDING}"], folder=JOB)
+    run.write(f"{name}{_SUFFIX}", profile, folder=JOB)
+    run.remove([f"{name}{_SO_FAR}{_SUFFIX}"], folder=JOB)
 
 
 def keep_so_far(run: RunFiles, run_id: str, profile: bytes) -> None:
     """Keep the profile so far of another run, as gzipped JSON, in place of the previous one."""
-    run.write(f"{_file_name(run_id)}{_SO_FAR}{_ENDING}", profile, folder=JOB)
+    run.write(f"{_file_name(run_id)}{_SO_FAR}{_SUFFIX}", profile, folder=JOB)
 
 
 def note_so_far(run: RunFiles, runs: Mapping[str, SoFar]) -> None:
@@ -87,8 +87,8 @@ def note_so_far(run: RunFiles, runs: Mapping[str, SoFar]) -> None:
 
 def copied_run(path: Path) -> str | None:
     """Return the id of the run that a gathered file is a copy of; None for other files."""
-    is_copy = path.parent.name == JOB and path.name.endswith(_ENDING)
-    return path.name.removesuffix(_ENDING).removesuffix(_SO_FAR) if is_copy else None
+    is_copy = path.parent.name == JOB and path.name.endswith(_SUFFIX)
+    return path.name.removesuffix(_SUFFIX).removesuffix(_SO_FAR) if is_copy else None
 
 
 def missing(run: Path) -> int:
@@ -100,29 +100,29 @@ def missing(run: Path) -> int:
 
 def is_in_part(path: Path) -> bool:
     """Return whether a file is a gathered copy of a run's profile before its end."""
-    return path.parent.name == JOB and path.name.endswith(f"{_SO_FAR}{_ENDING}")
+    return path.parent.name == JOB and path.name.endswith(f"{_SO_FAR}{_SUFFIX}")
 
 
 def how_far(run: Path) -> Iterator[str]:
     """Yield how far the ranks of each other run were gathered, if gathering during the job was enabled."""
-    whole = {copied_run(path) for path in gathered(run) if not is_in_part(path)}
-    for run_id, so_far in sorted(_read(run).items(), key=lambda item: item[1].ranks):
-        yield _words(so_far, is_whole=run_id in whole)
+    complete = {copied_run(path) for path in gathered(run) if not is_in_part(path)}
+    for run_id, so_far in sorted(_read_index(run).items(), key=lambda item: item[1].ranks):
+        yield _describe(so_far, is_complete=run_id in complete)
 
 
 def how_far_of(copy: Path) -> str:
     """Return how far a gathered copy of a run's profile before its end goes."""
-    so_far = _read(copy.parent.parent).get(str(copied_run(copy)))
-    return copy.name if so_far is None else _words(so_far, is_whole=False)
+    so_far = _read_index(copy.parent.parent).get(str(copied_run(copy)))
+    return copy.name if so_far is None else _describe(so_far, is_complete=False)
 
 
-def _words(so_far: SoFar, *, is_whole: bool) -> str:
+def _describe(so_far: SoFar, *, is_complete: bool) -> str:
     numbers = ", ".join(map(str, so_far.ranks))
     ranks = f"rank{'s' if len(so_far.ranks) > 1 else ''} {numbers} on {so_far.host}"
-    return f"{ranks} {'at its end' if is_whole else _until(so_far)}"
+    return f"{ranks} {'at its end' if is_complete else _describe_time(so_far)}"
 
 
-def _until(so_far: SoFar) -> str:
+def _describe_time(so_far: SoFar) -> str:
     if so_far.ticks:
         time_of_day = time.strftime("%H:%M:%S", time.localtime(so_far.at_ns / 1e9))
         return f"up to tick {so_far.ticks:,}, at {time_of_day}"
@@ -131,15 +131,15 @@ def _until(so_far: SoFar) -> str:
     return "never"
 
 
-def _read(run: Path) -> dict[str, SoFar]:
+def _read_index(run: Path) -> dict[str, SoFar]:
     path = run / JOB / _INDEX
     with suppress(FileError), understood(path):
         index = json_in(read_bytes(path, MOST_OF_FACTS))
-        return {_file_name(run_id): _so_far(**fields) for run_id, fields in index.items()}
+        return {_file_name(run_id): _parse_entry(**fields) for run_id, fields in index.items()}
     return {}
 
 
-def _so_far(host: str, ranks: list[int], **amounts: int) -> SoFar:
+def _parse_entry(host: str, ranks: list[int], **amounts: int) -> SoFar:
     """Return a run's entry of the index.
 
     Raises:
@@ -153,7 +153,7 @@ def _so_far(host: str, ranks: list[int], **amounts: int) -> SoFar:
 
 def _file_name(run_id: str) -> str:
     """Return a valid file name for an id, which comes from another machine."""
-    name = clean_name(run_id, longest=None)
-    if len(name) <= _LONGEST:
+    name = clean_name(run_id, max_length=None)
+    if len(name) <= _MAX_NAME:
         return name
-    return f"{name[:_LONGEST]}-{hashlib.sha256(name.encode()).hexdigest()[:_DIGITS]}"
+    return f"{name[:_MAX_NAME]}-{hashlib.sha256(name.encode()).hexdigest()[:_DIGITS]}"

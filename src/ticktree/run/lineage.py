@@ -20,29 +20,29 @@ _MOST_ANCESTORS = 64
 def parent_of_process(run: RunFiles) -> str | None:
     """Return the parent node of a process whose parent did not name it; None for the run's first process."""
     owner = run.manifest.owner
-    before = _latest_program(run, os.getpid())
-    if before:  # this process ran another program before (exec)
-        return f"{before}:0"
+    previous = _latest_incarnation(run, os.getpid())
+    if previous:  # this process ran another program before (exec)
+        return f"{previous}:0"
     pid = os.getppid()
-    if run.manifest.supervised and _is(owner, pid):
+    if run.manifest.supervised and _is_owner(owner, pid):
         return None
     for _ in range(_MOST_ANCESTORS):
-        ancestor = _latest_program(run, pid)
+        ancestor = _latest_incarnation(run, pid)
         if ancestor:
             return f"{ancestor}:0"
-        if pid <= 1 or _is(owner, pid):
+        if pid <= 1 or _is_owner(owner, pid):
             break
         pid = parent_of(pid)
     return f"{owner.pid}-{owner.started}-1:0"
 
 
-def _is(owner: Owner, pid: int) -> bool:
+def _is_owner(owner: Owner, pid: int) -> bool:
     return pid == owner.pid and start_of(pid) == owner.started
 
 
-def _latest_program(run: RunFiles, pid: int) -> str | None:
+def _latest_incarnation(run: RunFiles, pid: int) -> str | None:
     """Return PID-START-INCARNATION of a process's current program, if it is recorded."""
     start = start_of(pid) or 0
-    programs = (ProcessKey(pid, start, at) for at in range(1, _MOST_ANCESTORS))
+    programs = (ProcessKey(pid, start, incarnation) for incarnation in range(1, _MOST_ANCESTORS))
     recorded = [*takewhile(lambda program: (run.memory_dir / f"{program}.tt").exists(), programs)]
     return f"{pid}-{start}-{len(recorded)}" if recorded else None

@@ -5,6 +5,14 @@ Processes note each library that could not be instrumented as expected:
     ticktree-runs/RUN/not-instrumented     one line of JSON per process and module of a library
 
 In the profile each module counts once, however many processes import it, and is named in the metadata.
+
+Processes without a memory file lose their records unless they save them when they end:
+
+    ticktree-runs/RUN/without-room     one line per process: the name that its memory file would have
+
+It is on disk, because there is no memory, and is written when such a process begins to record, because it may end in
+any way. A process that ends normally saves its file under that name in the run's directory, and no longer counts as
+lost.
 """
 
 from __future__ import annotations
@@ -27,7 +35,7 @@ _NOT_INSTRUMENTED = "modules_not_instrumented"
 # Begins the metadata's key for a library; its values are sentences.
 _FACT = "not_instrumented."
 # The most lines to read: a run imports a few dozen libraries.
-_MOST = 1000
+_MAX_LINES = 1000
 
 
 def note_instrument_loss(run: RunFiles, library: str, sentence: str) -> None:
@@ -37,21 +45,21 @@ def note_instrument_loss(run: RunFiles, library: str, sentence: str) -> None:
         OSError: The file cannot be written.
         TicktreeError: The run's directory was replaced.
     """
-    _note(run, NOT_INSTRUMENTED, json.dumps([library, sentence]))
+    _append_note(run, NOT_INSTRUMENTED, json.dumps([library, sentence]))
 
 
-def _note(run: RunFiles, name: str, text: str) -> None:
-    """Append a line to a file of the run, unless it is there: a thousand workers import the same library."""
+def _append_note(run: RunFiles, name: str, text: str) -> None:
+    """Append a line to a file of the run, unless it contains the line: a thousand workers import the same library."""
     line = f"{text}\n".encode()
     flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
-    with run.opened() as at:
-        fd = os.open(name, flags, 0o666, dir_fd=at)
+    with run.open_directory() as dir_fd:
+        fd = os.open(name, flags, 0o666, dir_fd=dir_fd)
         with os.fdopen(fd, "r+b", buffering=0) as file:
             if line not in file.read(MOST_OF_FACTS).splitlines(keepends=True):
                 file.write(line)
 
 
-def _noted(run: RunFiles, name: str) -> list[str]:
+def _read_notes(run: RunFiles, name: str) -> list[str]:
     try:
         content = read_bytes(run.path / name, MOST_OF_FACTS, follow=False)
     except FileError:
@@ -64,7 +72,7 @@ def read_instrument_losses(run: RunFiles) -> Profile:
     from ticktree.profile import Profile
 
     facts: dict[str, set[str]] = {}
-    for line in dict.fromkeys(_noted(run, NOT_INSTRUMENTED)[:_MOST]):
+    for line in dict.fromkeys(_read_notes(run, NOT_INSTRUMENTED)[:_MAX_LINES]):
         try:
             library, sentence = json.loads(line)
         except ValueError:
@@ -78,29 +86,22 @@ def read_instrument_losses(run: RunFiles) -> Profile:
 
 def instrument_losses(profile: Profile) -> Sequence[str]:
     """Return one sentence per module that is not instrumented, sorted by library."""
-    return [sentence for sentences in _by_library(profile) for sentence in sentences]
+    return [sentence for sentences in _sentences_by_library(profile) for sentence in sentences]
 
 
 def summarize_instrument_losses(profile: Profile) -> Sequence[str]:
     """Return the lines to print when the program ends, one per library."""
     return [
-        f"{first}; {len(others)} more: ticktree doctor" if others else first
-        for first, *others in _by_library(profile)
+        f"{first}; {len(rest)} more: ticktree doctor" if rest else first
+        for first, *rest in _sentences_by_library(profile)
     ]
 
 
-def _by_library(profile: Profile) -> Iterator[list[str]]:
+def _sentences_by_library(profile: Profile) -> Iterator[list[str]]:
     for key, sentences in sorted(profile.metadata.items()):
         if key.startswith(_FACT):
             yield sorted(map(str, sentences))
 
-
-# Processes that found no room for a memory file: unless they save their records at their end, these are lost.
-#
-#     ticktree-runs/RUN/without-room     one line per process: the name that its memory file would have
-#
-# On disk, because there is no memory; written when such a process begins to record, because it may end in any way. A
-# process that ends normally saves its file under that name in the run's directory, and no longer counts as lost.
 
 LOSS = "processes_without_room"
 
@@ -109,21 +110,21 @@ def note_without_room(run: RunFiles, name: str) -> None:
     """Note that a process of a run has no memory file, by the name that it would have.
 
     Raises:
-        OSError: The disk has no room either.
+        OSError: The disk has no space either.
         TicktreeError: The run's directory was replaced.
     """
-    _note(run, WITHOUT_ROOM, name)
+    _append_note(run, WITHOUT_ROOM, name)
 
 
-def count_without_room(run: RunFiles, known: Container[str]) -> int:
-    """Return how many processes found no room, and whose file is not among the known ones: existing or folded."""
-    return sum(name not in known for name in set(_noted(run, WITHOUT_ROOM)))
+def count_without_room(run: RunFiles, names: Container[str]) -> int:
+    """Return the number of processes without a memory file whose saved file is not in `names`."""
+    return sum(name not in names for name in set(_read_notes(run, WITHOUT_ROOM)))
 
 
 def say_without_room(run: RunFiles, profile: Profile) -> str | None:
-    """Return the message, once per run, about processes that found no room; None if there are none."""
+    """Return the message, once per run, about processes without a memory file; None if there are none."""
     count = profile.losses.get(LOSS, 0)
     if not count:
         return None
-    who = "1 process" if count == 1 else f"{count:,} processes"
-    return f"{who} found no room in {run.memory_dir.parent.parent} and {'is' if count == 1 else 'are'} not recorded"
+    processes, verb = ("1 process", "is") if count == 1 else (f"{count:,} processes", "are")
+    return f"{processes} found no room in {run.memory_dir.parent.parent} and {verb} not recorded"

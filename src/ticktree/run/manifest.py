@@ -62,16 +62,16 @@ class Manifest(NamedTuple):
         except ValueError as error:
             raise TicktreeError(str(error)) from None
         if not isinstance(data, dict) or data.get("format") != FORMAT:
-            known = data.get("format") if isinstance(data, dict) else None
-            raise TicktreeError(f"format {known!r} is not {FORMAT}")
-        manifest = cls(**{name: _field(data, name, kind) for name, kind in _KINDS.items()})
-        owner = Owner(**{name: _field(data["owner"], name, kind) for name, kind in _OWNER_KINDS.items()})
-        ended = _field(data, "program_ended_ns", int) if "program_ended_ns" in data else 0
+            file_format = data.get("format") if isinstance(data, dict) else None
+            raise TicktreeError(f"format {file_format!r} is not {FORMAT}")
+        manifest = cls(**{name: _read_field(data, name, kind) for name, kind in _KINDS.items()})
+        owner = Owner(**{name: _read_field(data["owner"], name, kind) for name, kind in _OWNER_KINDS.items()})
+        program_ended_ns = _read_field(data, "program_ended_ns", int) if "program_ended_ns" in data else 0
         return manifest._replace(
-            argv=_strings(data["argv"]),
+            argv=_require_strings(data["argv"]),
             owner=owner,
-            metadata=_scalars(data["metadata"]),
-            program_ended_ns=ended,
+            metadata=_require_scalars(data["metadata"]),
+            program_ended_ns=program_ended_ns,
         )
 
 
@@ -88,36 +88,36 @@ _KINDS: dict[str, type] = {
     "metadata": dict,
 }
 _PATHS = frozenset({"cwd", "directory", "memory"})
-_MOST = 1 << 63
+_INT_LIMIT = 1 << 63
 _OWNER_KINDS: dict[str, type] = {"pid": int, "started": int, "boot_id": str, "namespace": int}
 
 
-def _field(data: dict[str, Any], name: str, kind: type) -> Any:
+def _read_field(data: dict[str, Any], name: str, kind: type) -> Any:
     value = data.get(name)
     # isinstance takes a bool for an int, and no field may be either.
     if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
         raise TicktreeError(f"{name!r} is missing or not of type {kind.__name__}")
-    if kind is int and not -_MOST <= data[name] < _MOST:
+    if kind is int and not -_INT_LIMIT <= data[name] < _INT_LIMIT:
         raise TicktreeError(f"{name!r} is larger than it can be")
-    if name in _PATHS and not _is_path(data[name]):
+    if name in _PATHS and not _is_valid_path(data[name]):
         raise TicktreeError(f"{name!r} is no path")
     return value
 
 
-def _is_path(value: str) -> bool:
+def _is_valid_path(value: str) -> bool:
     try:
         return b"\0" not in os.fsencode(value)
     except UnicodeEncodeError:
         return False
 
 
-def _strings(values: list[Any]) -> tuple[str, ...]:
+def _require_strings(values: list[Any]) -> tuple[str, ...]:
     if not all(isinstance(value, str) for value in values):
         raise TicktreeError("'argv' holds something that is not a string")
     return tuple(values)
 
 
-def _scalars(values: dict[str, Any]) -> dict[str, str | int | float | bool]:
+def _require_scalars(values: dict[str, Any]) -> dict[str, str | int | float | bool]:
     if not all(isinstance(value, (str, int, float, bool)) for value in values.values()):
         raise TicktreeError("'metadata' holds something that is neither a string nor a number")
     return values

@@ -2,7 +2,7 @@
 
     /dev/shm/ticktree-UID/RUN-ID/
         run.json                 the facts of the run (manifest.py), for processes that find only this directory
-        owner-...                the process that made it, in case run.json finds no room (owner.py)
+        owner-...                the process that created it, in case there is no space for run.json (owner.py)
         homeless-...             the time since which the run's own directory is missing (abandoned.py)
         folding.lock             held by the process that folds finished files (folding.py)
         rank-NUMBER.json         the job of a process (fleet/store.py)
@@ -15,7 +15,7 @@
 Not on a disk, because the kernel write-protects dirty pages of disk files when it writes them back, and the
 next store to such a page stalls the measured program. tmpfs is memory: files here must be removed.
 
-If another user has made `ticktree-UID` first, the name is `ticktree-UID-` and eight random digits instead.
+If another user has created `ticktree-UID` first, the name is `ticktree-UID-` and eight random digits instead.
 """
 
 from __future__ import annotations
@@ -39,20 +39,20 @@ _FILE_NAME = r"(\d+)-(\d+)(?:-\d+)?\.tt"
 _OWNER_NAME = r"owner-(\d+)-(\d+)-(\d+)-([0-9a-f-]*)"
 # Seconds since the machine's boot, and the boot's id.
 _HOMELESS_NAME = r"homeless-(\d+)-([0-9a-f-]*)"
-# Signals between processes; with a number: a table whose process died while it made the table.
+# Signals between processes; with a number: a table whose process died while it created the table.
 _CHANNELS = r"channels\.ttc(\.\d+)?|experiments\.ttx"
 # Stacks from a process that samples itself.
 _RING = r"\d+-\d+-\d+\.ring"
-_OURS = (
+_OTHER_FILES = (
     rf"{_HOMELESS_NAME}|{LOCK_NAME}|{_CHANNELS}|owner-[0-9a-f-]+|{re.escape(MACHINE)}|{re.escape(SAMPLES)}|{RANK}"
     rf"|{_RING}|\.({re.escape(MANIFEST_NAME)}|{re.escape(MACHINE)}|{re.escape(SAMPLES)}|{RANK})\.\d+\.tmp"
 )
-_FINISHED = ".finished"
+_REMOVED_SUFFIX = ".finished"
 _SHARED = Path("/dev/shm")
 
 
 def create_memory(run_id: str) -> Path:
-    """Make the memory directory of a new run, in the first of `memory_bases` that allows it."""
+    """Create the memory directory of a new run, in the first of `memory_bases` that allows it."""
     failures: list[TicktreeError] = []
     for base in memory_bases():
         try:
@@ -66,17 +66,17 @@ def create_memory(run_id: str) -> Path:
 
 
 def _private_root(base: Path) -> Path:
-    """Return this user's directory in a base, and make it if necessary.
+    """Return this user's directory in a base; create it if necessary.
 
-    Another user may have made one in our name, to stop us: then ours has an unpredictable name.
+    Another user may have created a directory in our name, to stop us: then ours has an unpredictable name.
     """
     root = usual_root(base)
     with suppress(FileExistsError):
         root.mkdir(mode=0o700)
     if is_private(root):
         return root
-    for other in _roots(base):
-        return other
+    for existing in _roots(base):
+        return existing
     root = root.with_name(f"{root.name}-{os.urandom(4).hex()}")
     root.mkdir(mode=0o700)
     return root
@@ -86,15 +86,15 @@ def _make(root: Path, run_id: str) -> Path:
     directory = root / run_id
     directory.mkdir(mode=0o700)
     try:
-        _mark(directory, Owner.current())
-    except OSError:  # there was room only for a directory
+        _mark_owner(directory, Owner.current())
+    except OSError:  # there was space only for a directory
         directory.rmdir()
         raise
     return directory
 
 
 def usual_root(base: Path) -> Path:
-    """Return this user's directory in a base, unless another user has made one of that name."""
+    """Return this user's directory in a base, unless another user has created one with that name."""
     return base / f"ticktree-{os.geteuid()}"
 
 
@@ -140,7 +140,7 @@ def is_private(root: Path) -> bool:
 def memory_files(directory: Path) -> list[Path]:
     """Return the memory files in a run's memory directory, in the order of their names."""
     try:
-        return sorted(path for path in directory.iterdir() if re.fullmatch(_FILE_NAME, path.name))
+        return sorted(path for path, _ in _find_files(directory, _FILE_NAME))
     except FileNotFoundError:
         return []
 
@@ -154,7 +154,7 @@ def size_of(file: Path) -> int:
 
 
 def open_lock(directory: Path) -> int:
-    """Open the file that a folding process locks, and make it if necessary; the caller closes the descriptor."""
+    """Open the file that a folding process locks; create it if necessary. The caller closes the descriptor."""
     return os.open(directory / LOCK_NAME, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
 
 
@@ -172,14 +172,14 @@ class ProcessKey(NamedTuple):
 
     def __str__(self) -> str:
         """Return the name of the memory file without its suffix, which is also the process's id in profiles."""
-        again = f"-{self.incarnation}" if self.incarnation > 1 else ""
-        return f"{self.pid}-{self.start}{again}"
+        suffix = f"-{self.incarnation}" if self.incarnation > 1 else ""
+        return f"{self.pid}-{self.start}{suffix}"
 
 
 def process_of(file: Path) -> ProcessKey:
     """Return the process that writes a memory file, by the file's name."""
-    pid, start, *again = map(int, file.stem.split("-"))
-    return ProcessKey(pid, start, *again or (1,))
+    pid, start, *incarnation = map(int, file.stem.split("-"))
+    return ProcessKey(pid, start, *incarnation or (1,))
 
 
 def writer_of(file: Path) -> tuple[int, int]:
@@ -191,83 +191,85 @@ def writer_of(file: Path) -> tuple[int, int]:
 
 
 def owner_of(directory: Path) -> Owner | None:
-    """Return the process that made a memory directory, by the mark in it; None without a mark."""
-    for path in directory.iterdir():
-        match = re.fullmatch(_OWNER_NAME, path.name)
-        if match:
-            return Owner(int(match[1]), int(match[2]), match[4], int(match[3]))
+    """Return the process that created a memory directory, by the mark in it; None without a mark."""
+    for _, match in _find_files(directory, _OWNER_NAME):
+        return Owner(int(match[1]), int(match[2]), match[4], int(match[3]))
     return None
 
 
 def remove_memory(directory: Path) -> None:
     """Free a run's memory.
 
-    It is first moved aside, atomically: a reader of its files can detect afterwards that some may have been
-    missing. Only known files are deleted: a damaged `run.json` must not make us delete others.
+    It is first renamed, atomically: a reader of its files can detect afterwards that some may have been missing. Only
+    known files are deleted: a damaged `run.json` must not make us delete other files.
     """
-    aside = directory
-    if not is_aside(directory):
+    if not is_being_removed(directory):
         try:
-            aside = directory.rename(directory.with_name(directory.name + _FINISHED))
+            directory = directory.rename(directory.with_name(directory.name + _REMOVED_SUFFIX))
         except FileNotFoundError:  # another process finished the run at the same time
             return
     with suppress(FileNotFoundError):
-        ours = [path for path in aside.iterdir() if re.fullmatch(rf"{_FILE_NAME}|{_OURS}", path.name)]
+        paths = [path for path, _ in _find_files(directory, rf"{_FILE_NAME}|{_OTHER_FILES}")]
         # run.json last: it identifies the run until the end.
-        for path in [*ours, aside / MANIFEST_NAME]:
+        for path in [*paths, directory / MANIFEST_NAME]:
             path.unlink(missing_ok=True)
     with suppress(OSError):
-        aside.rmdir()
+        directory.rmdir()
 
 
 def all_memory() -> Iterator[Path]:
-    """Yield every memory directory of this user on this machine, including partly removed ones (`is_aside`)."""
-    for base in {*memory_bases(), _SHARED, _temporary()}:
+    """Yield every memory directory of this user on this machine, and partly removed ones (`is_being_removed`)."""
+    for base in {*memory_bases(), _SHARED, _temporary_directory()}:
         for root in _roots(base):
             with suppress(OSError):
                 yield from sorted(path for path in root.iterdir() if path.is_dir() and not path.is_symlink())
 
 
-def is_aside(directory: Path) -> bool:
+def is_being_removed(directory: Path) -> bool:
     """Return whether a memory directory belongs to a finished run and was being removed."""
-    return directory.name.endswith(_FINISHED)
+    return directory.name.endswith(_REMOVED_SUFFIX)
 
 
 def memory_bases() -> Iterator[Path]:
-    """Yield where to make memory directories: TICKTREE_MEMORY_DIR, else /dev/shm, else the temporary directory."""
-    named = os.environ.get("TICKTREE_MEMORY_DIR")
-    if named:
-        yield Path(named).absolute()
+    """Yield the bases of memory directories: TICKTREE_MEMORY_DIR, else /dev/shm, else the temporary directory."""
+    requested = os.environ.get("TICKTREE_MEMORY_DIR")
+    if requested:
+        yield Path(requested).absolute()
         return
     if os.access(_SHARED, os.W_OK | os.X_OK):
         yield _SHARED
-    yield _temporary()
+    yield _temporary_directory()
 
 
 def homeless_since(directory: Path) -> tuple[int, str] | None:
     """Return when a directory was marked as without its run: seconds since a boot, and its id; None if not marked."""
-    for path in directory.iterdir():
-        match = re.fullmatch(_HOMELESS_NAME, path.name)
-        if match:
-            return int(match[1]), match[2]
+    for _, match in _find_files(directory, _HOMELESS_NAME):
+        return int(match[1]), match[2]
     return None
 
 
 def mark_homeless(directory: Path, since_boot_s: int, boot: str) -> None:
-    """Mark a directory as without its run by a file name, for which even a full tmpfs has room."""
-    for path in directory.iterdir():
-        if re.fullmatch(_HOMELESS_NAME, path.name):
-            path.unlink(missing_ok=True)
+    """Mark a directory as without its run by a file name, for which even a full tmpfs has space."""
+    for path, _ in [*_find_files(directory, _HOMELESS_NAME)]:
+        path.unlink(missing_ok=True)
     (directory / f"homeless-{since_boot_s}-{boot}").touch()
 
 
-def _temporary() -> Path:
+def _find_files(directory: Path, pattern: str) -> Iterator[tuple[Path, re.Match[str]]]:
+    """Yield the files in a directory whose whole names match a pattern, with the match."""
+    for path in directory.iterdir():
+        match = re.fullmatch(pattern, path.name)
+        if match:
+            yield path, match
+
+
+def _temporary_directory() -> Path:
     import tempfile  # slow to import, and rarely needed
 
     return Path(tempfile.gettempdir())
 
 
-def _mark(directory: Path, owner: Owner) -> None:
-    """Record the maker of a directory in a file name, for which even a full tmpfs has room."""
+def _mark_owner(directory: Path, owner: Owner) -> None:
+    """Record the creator of a directory in a file name, for which even a full tmpfs has space."""
     name = f"owner-{owner.pid}-{owner.started}-{owner.namespace}-{owner.boot_id}"
     os.close(os.open(directory / name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))

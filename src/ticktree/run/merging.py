@@ -39,7 +39,7 @@ class Job:
 
 # Separates a process's id from the tag of its run: processes of two machines may have the same pid and start, as in
 # containers that are started together.
-_AT = "@"
+_SEPARATOR = "@"
 _TAG_DIGITS = 16
 
 
@@ -49,7 +49,7 @@ class Part:
 
     Attributes:
         runs: the first source of each run, by the run's tag.
-        again: pairs of a source with a repeated run, and the run's first source.
+        again: pairs of a source that repeats a run, and the run's first source.
         programs: number of sources per program; sources with an unknown program are not counted.
         failed: sources that could not be read, each with the reason.
     """
@@ -64,7 +64,7 @@ class Part:
     def __reduce__(self) -> tuple[Any, ...]:
         # The profile as JSON: trees may be deeper than pickle's recursion limit.
         fields = (self.sources, dict(self.runs), self.again, dict(self.programs), self.failed)
-        return _unpickled, (self.profile.to_json(), *fields)
+        return _unpickle, (self.profile.to_json(), *fields)
 
 
 def part_of(source: Path, job: Job, read: Callable[[Path], Profile]) -> Part:
@@ -75,44 +75,44 @@ def part_of(source: Path, job: Job, read: Callable[[Path], Profile]) -> Part:
         return Part(failed=frozenset({(str(source), str(error))}))
     program = program_of(profile)
     return Part(
-        profile=_as_part(profile, job),
+        profile=_assign_to_job(profile, job),
         sources=1,
-        runs=dict.fromkeys(_tags(profile), str(source)),
+        runs=dict.fromkeys(_run_tags(profile), str(source)),
         programs={program: 1} if program else {},
     )
 
 
 def joined(parts: Iterable[Part]) -> Part:
     """Return the merged part of `parts`; an empty part if there are none."""
-    every = list(parts)
+    parts = list(parts)
     runs: dict[str, str] = {}
-    again: set[tuple[str, str]] = set()
-    for part in every:
+    repeats: set[tuple[str, str]] = set()
+    for part in parts:
         for tag in part.runs.keys() & runs.keys():
             first, second = sorted((part.runs[tag], runs[tag]))
-            again.add((second, first))
+            repeats.add((second, first))
         # The alphabetically first, so that the order of the parts does not matter.
         runs.update((tag, min(source, runs.get(tag, source))) for tag, source in part.runs.items())
     return Part(
-        profile=Profile().merge(*(part.profile for part in every)),
-        sources=sum(part.sources for part in every),
+        profile=Profile().merge(*(part.profile for part in parts)),
+        sources=sum(part.sources for part in parts),
         runs=runs,
-        again=frozenset(again.union(*(part.again for part in every))),
-        programs=sums_of(part.programs for part in every),
-        failed=frozenset().union(*(part.failed for part in every)),
+        again=frozenset(repeats.union(*(part.again for part in parts))),
+        programs=sums_of(part.programs for part in parts),
+        failed=frozenset().union(*(part.failed for part in parts)),
     )
 
 
-def _unpickled(profile: str, *fields: Any) -> Part:
+def _unpickle(profile: str, *fields: Any) -> Part:
     return Part(Profile.from_json(profile), *fields)
 
 
-def _as_part(profile: Profile, job: Job) -> Profile:
+def _assign_to_job(profile: Profile, job: Job) -> Profile:
     if not job.keeps_writers:
         return renamed(profile, None, {}, job.id)
     hosts = profile.metadata.get("host", frozenset())
     host = str(next(iter(hosts))) if len(hosts) == 1 else ""
-    new_ids = {key: _tagged(writer) for key, writer in profile.writers.items()}
+    new_ids = {key: _tag_writer(writer) for key, writer in profile.writers.items()}
     writers = {
         new_ids[key]: replace(writer, id=new_ids[key], run=job.id, host=writer.host or host)
         for key, writer in profile.writers.items()
@@ -120,17 +120,18 @@ def _as_part(profile: Profile, job: Job) -> Profile:
     return renamed(profile, new_ids.__getitem__, writers, job.id)
 
 
-def _tagged(writer: Writer) -> str:
+def _tag_writer(writer: Writer) -> str:
     """Return the id of a writer with the tag of its run, which merged writers already have."""
     process, slash, tree = writer.id.partition("/")
-    return writer.id if _AT in process else f"{process}{_AT}{_tag(writer.run)}{slash}{tree}"
+    return writer.id if _SEPARATOR in process else f"{process}{_SEPARATOR}{_tag(writer.run)}{slash}{tree}"
 
 
-def _tags(profile: Profile) -> set[str]:
+def _run_tags(profile: Profile) -> set[str]:
     """Return the tags of a profile's runs, as far as they are known."""
     if not profile.writers:
         return {_tag(run) for _, _, node in profile.root.walk() for run in node.per_run}
-    return {_tagged(writer).partition("/")[0].partition(_AT)[2] for writer in profile.writers.values()}
+    ids = map(_tag_writer, profile.writers.values())
+    return {writer_id.partition("/")[0].partition(_SEPARATOR)[2] for writer_id in ids}
 
 
 def _tag(run: str) -> str:
@@ -143,11 +144,11 @@ def program_of(profile: Profile) -> str:
     Arguments and directories may differ between machines although the program is the same.
     """
     commands = profile.metadata.get("command", frozenset())
-    names = {_program(str(command)) for command in commands}
+    names = {_program_name(str(command)) for command in commands}
     return names.pop() if len(names) == 1 else ""
 
 
-def _program(command: str) -> str:
+def _program_name(command: str) -> str:
     try:
         words = shlex.split(command)
     except ValueError:  # not written by ticktree

@@ -11,7 +11,7 @@ from ticktree.files.trust import any_directory
 
 # The records of ended processes, until the run is finished (folded.py).
 FOLDED = "folded.json"
-# Processes that found no room for a memory file (losses.py).
+# Processes without a memory file (losses.py).
 WITHOUT_ROOM = "without-room"
 # Libraries that could not be instrumented as expected (losses.py).
 NOT_INSTRUMENTED = "not-instrumented"
@@ -23,35 +23,35 @@ SAMPLES = "samples.json"
 RANK = r"rank-\d+\.json"
 
 
-def clean_name(name: str, longest: int | None = 64) -> str:
-    """Return `name` with troublesome characters replaced for file names; never empty or longer than `longest`."""
-    return re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-.")[:longest] or "run"
+def clean_name(name: str, max_length: int | None = 64) -> str:
+    """Return `name` with troublesome characters replaced for file names; never empty or longer than `max_length`."""
+    return re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-.")[:max_length] or "run"
 
 
 def make_unique(out: Path, name: str) -> Path:
-    """Make and return a new directory in `out`, called `name` or, if that is taken, `name`-2 and so on.
+    """Create and return a new directory in `out`, called `name` or, if that is taken, `name`-2 and so on.
 
     Raises:
-        OSError: It cannot be made.
+        OSError: It cannot be created.
         NotOwnError: `out` is another user's link, or below one.
     """
     is_new = not out.exists()
-    with any_directory(out, make=True) as at:
+    with any_directory(out, make=True) as dir_fd:
         if is_new:
             # Runs do not belong under version control, and would make the tree of every later run look changed.
             with suppress(FileExistsError):
                 flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-                with os.fdopen(os.open(".gitignore", flags, 0o666, dir_fd=at), "wb") as file:
+                with os.fdopen(os.open(".gitignore", flags, 0o666, dir_fd=dir_fd), "wb") as file:
                     file.write(b"*\n")
         number = 1
         while True:
-            unique = name if number == 1 else f"{name}-{number}"
+            directory_name = name if number == 1 else f"{name}-{number}"
             try:
-                os.mkdir(unique, dir_fd=at)
+                os.mkdir(directory_name, dir_fd=dir_fd)
             except FileExistsError:
                 number += 1
             else:
-                return out / unique
+                return out / directory_name
 
 
 def as_typed(path: Path) -> str:

@@ -33,20 +33,20 @@ from ticktree.run.memory import ProcessKey
 from ticktree.run.naming import MACHINE, SAMPLES
 
 _FORMATS = {MACHINE: "ticktree-machine/1", SAMPLES: "ticktree-samples/1"}
-_MOST_BYTES = {MACHINE: 1 << 20, SAMPLES: 1 << 28}
+_MAX_BYTES = {MACHINE: 1 << 20, SAMPLES: 1 << 28}
 _COUNTS = ("late", "looks", "cpu_ns")
 
-Kept = TypeVar("Kept")
+Content = TypeVar("Content")
 
 
-def _keep(path: Path, fields: Object) -> None:
+def _write(path: Path, fields: Object) -> None:
     text = json.dumps({"format": _FORMATS[path.name], **fields})
     write_atomically(path, f"{text}\n".encode(), follow=False)
 
 
-def _kept(path: Path, read: Callable[[Fields], Kept], default: Kept) -> Kept:
+def _read(path: Path, read: Callable[[Fields], Content], default: Content) -> Content:
     try:
-        data = read_bytes(path, _MOST_BYTES[path.name], follow=False)
+        data = read_bytes(path, _MAX_BYTES[path.name], follow=False)
     except MissingFileError:
         return default
     with understood(path):
@@ -57,24 +57,24 @@ def _kept(path: Path, read: Callable[[Fields], Kept], default: Kept) -> Kept:
 
 
 def keep_gauges(folder: Path, gauges: Mapping[str, Gauge]) -> None:
-    """Keep the machine's gauges in a run's memory directory, in place of the previous ones.
+    """Write the machine's gauges to a run's memory directory, in place of the previous ones.
 
     Raises:
-        OSError: There is no room, or the run has been finished.
+        OSError: There is no space, or the run has been finished.
     """
-    _keep(folder / MACHINE, {"gauges": GAUGES.write(gauges, {})})
+    _write(folder / MACHINE, {"gauges": GAUGES.write(gauges, {})})
 
 
 def kept_gauges(folder: Path) -> dict[str, Gauge]:
-    """Return the gauges kept in `folder`, by name; empty if there are none.
+    """Return the gauges in `folder`, by name; empty if there are none.
 
     Raises:
         FileError: The file is not valid.
     """
-    return _kept(folder / MACHINE, _gauges, {})
+    return _read(folder / MACHINE, _parse_gauges, {})
 
 
-def _gauges(fields: Fields) -> dict[str, Gauge]:
+def _parse_gauges(fields: Fields) -> dict[str, Gauge]:
     gauges: dict[str, Gauge] = GAUGES.read(fields, "gauges")
     for name, gauge in gauges.items():
         if not is_of_machine(name):
@@ -119,11 +119,11 @@ class Sampled:
     is_requested: bool = False
 
 
-def keep_samples(folder: Path, sampled: Sampled) -> None:
-    """Keep these samples in place of the previous ones.
+def keep_samples(folder: Path, samples: Sampled) -> None:
+    """Write these samples in place of the previous ones.
 
     Raises:
-        OSError: There is no room, or the run has been finished.
+        OSError: There is no space, or the run has been finished.
     """
     lines: dict[CodeLine, int] = {}
     processes: dict[ProcessKey, int] = {}
@@ -137,37 +137,37 @@ def keep_samples(folder: Path, sampled: Sampled) -> None:
             weight.ns,
             [lines.setdefault(line, len(lines)) for line in sample.lines],
         ]
-        for sample, weight in sampled.stacks.items()
+        for sample, weight in samples.stacks.items()
     ]
     fields = {
-        "asked": sampled.is_requested,
-        "dropped": dict(sampled.dropped),
-        **{name: getattr(sampled, name) for name in _COUNTS},
+        "asked": samples.is_requested,
+        "dropped": dict(samples.dropped),
+        **{name: getattr(samples, name) for name in _COUNTS},
         "processes": list(processes),
         "lines": list(lines),
         "rows": rows,
     }
-    _keep(folder / SAMPLES, fields)
+    _write(folder / SAMPLES, fields)
 
 
 def kept_samples(folder: Path) -> Sampled:
-    """Return the samples kept in `folder`; empty if there are none.
+    """Return the samples in `folder`; empty if there are none.
 
     Raises:
         FileError: The file is not valid.
     """
-    return _kept(folder / SAMPLES, _sampled, Sampled())
+    return _read(folder / SAMPLES, _parse_samples, Sampled())
 
 
-def _sampled(fields: Fields) -> Sampled:
+def _parse_samples(fields: Fields) -> Sampled:
     processes = [ProcessKey(*numbers) for numbers in fields.rows("processes", 3)]
     lines = [CodeLine(str(function), str(file), int(line)) for function, file, line in fields.list("lines")]
-    stacks = dict(_sample(row, processes, lines) for row in fields.list("rows"))
+    stacks = dict(_parse_row(row, processes, lines) for row in fields.list("rows"))
     numbers = {name: fields.whole(name) for name in _COUNTS}
     return Sampled(stacks, fields.counts("dropped"), is_requested=fields.flag("asked"), **numbers)
 
 
-def _sample(row: Any, processes: list[ProcessKey], lines: list[CodeLine]) -> tuple[ThreadSample, Weight]:
+def _parse_row(row: Any, processes: list[ProcessKey], lines: list[CodeLine]) -> tuple[ThreadSample, Weight]:
     process, node, thread, state, count, ns, numbers = row
     if not all(type(number) is int and number >= 0 for number in (process, node, state, count, ns, *numbers)):
         raise ValueError("a number that cannot be")

@@ -41,14 +41,15 @@ def read_parts(run: RunFiles) -> Profile:
     from ticktree.run.merging import Job, joined, part_of, read_saved
 
     part = joined(part_of(path, Job(run.id), read_saved) for path in paths)
-    lost = {"parts_damaged": len(part.failed)} if part.failed else {}
-    return part.profile.merge(Profile(losses=lost))
+    losses = {"parts_damaged": len(part.failed)} if part.failed else {}
+    return part.profile.merge(Profile(losses=losses))
 
 
-def forget_parts(run: RunFiles) -> None:
+def delete_parts(run: RunFiles) -> None:
     """Delete the parts."""
-    with suppress(OSError), run.opened() as at:  # another process may finish the run at the same time
-        with run.opened(FOLDER) as folder:
-            for name in names_in(folder):
-                os.unlink(name, dir_fd=folder)
-        os.rmdir(FOLDER, dir_fd=at)
+    # Another process may finish the run at the same time.
+    with suppress(OSError), run.open_directory() as run_fd:
+        with run.open_directory(FOLDER) as folder_fd:
+            for name in names_in(folder_fd):
+                os.unlink(name, dir_fd=folder_fd)
+        os.rmdir(FOLDER, dir_fd=run_fd)

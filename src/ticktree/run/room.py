@@ -11,21 +11,22 @@ import sys
 
 from ticktree.errors import TicktreeError
 
-# Measured with numpy 2.3, one thread: 84 MB of addresses. Each further thread takes 40: a stack, and a buffer.
-_ALONE = 64 << 20
-_PER_THREAD = 40 << 20
+# Measured with numpy 2.3, one thread: 84 MB of addresses. Each additional thread takes 40: a stack, and a buffer.
+_ONE_THREAD_BYTES = 64 << 20
+_THREAD_BYTES = 40 << 20
 
 
 def require_room() -> None:
     """Raise if this process cannot allocate the memory that importing numpy takes."""
     if "numpy" in sys.modules:
         return
-    needed = _ALONE + _PER_THREAD * len(os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else [0])
+    threads = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1
+    size = _ONE_THREAD_BYTES + _THREAD_BYTES * threads
     try:
         import mmap
 
-        mmap.mmap(-1, needed, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS).close()
+        mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS).close()
     except (ImportError, OSError, MemoryError, ValueError):
         raise TicktreeError(
-            f"this process has no {needed >> 20} MB of memory left to read it with; `ticktree report` will save it"
+            f"this process has no {size >> 20} MB of memory left to read it with; `ticktree report` will save it"
         ) from None

@@ -30,8 +30,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ticktree.files.guarded import MOST_OF_DATA, FileError, json_in, opened, understood
-from ticktree.profile.timeline import BEFORE_THE_TIMELINE, CalledNode, Lane, Timeline, in_order, together
-from ticktree.run.folded import gather
+from ticktree.profile.timeline import BEFORE_THE_TIMELINE, CalledNode, Lane, Timeline, in_order
+from ticktree.run.folded import read_records
 from ticktree.run.reading import layout
 from ticktree.run.reading.accounts import Clock
 from ticktree.run.reading.image import DamagedError, Image
@@ -45,21 +45,21 @@ if TYPE_CHECKING:
 FORMAT = "ticktree-timeline/1"
 _COLUMNS = ("start_ns", "duration_ns", "spot", "lane")
 # The largest column: eight bytes for each of more events than a ring can hold.
-_MOST_BYTES = 1 << 26
+_MAX_COLUMN_BYTES = 1 << 26
 # The level of zlib: the next ones save a tenth, for twice the time or more.
 _LEVEL = 1
 
 
-def columns_of(timeline: Timeline, room: int) -> tuple[bytes, bool]:
-    """Return the file of a timeline; if it is larger than `room`, one that contains only the number of its calls."""
-    data = _packed(timeline)
-    if len(data) <= room:
+def pack_columns(timeline: Timeline, max_bytes: int) -> tuple[bytes, bool]:
+    """Return the file of a timeline; if it is larger than `max_bytes`, a file with only the number of its calls."""
+    data = _pack(timeline)
+    if len(data) <= max_bytes:
         return data, True
-    none = np.empty(0, np.int64)
-    lost = timeline.overwritten + len(timeline)
-    return _packed(
-        replace(timeline, start_ns=none, duration_ns=none, spot=none, lane=none, overwritten=lost)
-    ), False
+    empty, calls = np.empty(0, np.int64), timeline.overwritten + len(timeline)
+    count_only = replace(
+        timeline, start_ns=empty, duration_ns=empty, spot=empty, lane=empty, overwritten=calls
+    )
+    return _pack(count_only), False
 
 
 def read_columns(path: Path) -> Timeline:
@@ -69,14 +69,14 @@ def read_columns(path: Path) -> Timeline:
         FileError: The file is not valid, or cannot be read.
     """
     with opened(path, MOST_OF_DATA) as file, understood(path):
-        timeline = _unpacked(_arrays(file))
+        timeline = _unpack(_arrays(file))
         problem = next(timeline.problems(), None)
     if problem is not None:
         raise FileError(path, f"it is damaged: {problem}")
     return timeline
 
 
-def _packed(timeline: Timeline) -> bytes:
+def _pack(timeline: Timeline) -> bytes:
     about = {
         "format": FORMAT,
         "spots": [list(spot) for spot in timeline.spots],
@@ -109,7 +109,7 @@ def _arrays(file: Any) -> Mapping[str, NDArray[Any]]:
     arrays = {}
     with zipfile.ZipFile(file) as archive:
         for name in ("about", *_COLUMNS):
-            if archive.getinfo(f"{name}.npy").file_size > _MOST_BYTES:
+            if archive.getinfo(f"{name}.npy").file_size > _MAX_COLUMN_BYTES:
                 raise ValueError(f"{name} is larger than any that we write")
             with archive.open(f"{name}.npy") as member:
                 array = arrays[name] = np.lib.format.read_array(member, allow_pickle=False)
@@ -118,39 +118,33 @@ def _arrays(file: Any) -> Mapping[str, NDArray[Any]]:
     return arrays
 
 
-def _unpacked(arrays: Mapping[str, NDArray[Any]]) -> Timeline:
+def _unpack(arrays: Mapping[str, NDArray[Any]]) -> Timeline:
     about: dict[str, Any] = json_in(arrays["about"].tobytes())
     if about["format"] != FORMAT:
         raise ValueError(f"its format is not {FORMAT}")
     start, duration, spot, lane = (arrays[name].astype(np.int64) for name in _COLUMNS)
-    wall = about["began_wall_ns"]
+    began_wall_ns = about["began_wall_ns"]
     return Timeline(
-        tuple(_typed(Lane, values) for values in about["lanes"]),
-        tuple(_typed(CalledNode, values) for values in about["spots"]),
+        tuple(_convert(Lane, values) for values in about["lanes"]),
+        tuple(_convert(CalledNode, values) for values in about["spots"]),
         np.cumsum(start),
         duration,
         spot,
         lane,
         overwritten=int(about["overwritten"]),
         clocks=frozenset(map(str, about["clocks"])),
-        began_wall_ns=None if wall is None else int(wall),
+        began_wall_ns=None if began_wall_ns is None else int(began_wall_ns),
     )
 
 
-def _typed(kind: type[Any], values: list[Any]) -> Any:
+def _convert(kind: type[Any], values: list[Any]) -> Any:
     """Return a named tuple whose values have the types of its fields."""
     return kind(*(make(value) for make, value in zip(get_type_hints(kind).values(), values, strict=True)))
 
 
 TIMELINE = "timeline"
-# The most that the files of one run may take; for further processes only the number of calls is kept.
-MOST_BYTES = 1 << 30
-
-
-def read_timeline(run: RunFiles) -> Timeline | None:
-    """Return a run's timeline so far; None if none was recorded."""
-    parts = list(timeline_parts(run))
-    return together(parts) if parts else None
+# The most bytes that the files of one run may take; of further processes only the number of calls is kept.
+MAX_BYTES = 1 << 30
 
 
 def timeline_parts(run: RunFiles) -> Iterator[Timeline]:
@@ -161,36 +155,36 @@ def timeline_parts(run: RunFiles) -> Iterator[Timeline]:
     """
     live = {} if run.is_finished() else _in_memory(run)
     yield from live.values()
-    yield from (read_columns(path) for path in _kept(run) if path.stem not in live)
+    yield from (read_columns(path) for path in _saved_files(run) if path.stem not in live)
 
 
 def keep_timeline(run: RunFiles, only: set[Path] | None = None) -> dict[str, int]:
     """Write the timelines of memory files that are about to be deleted to disk, of `only` these or of all.
 
     Returns:
-        The calls for which there was no room, as a profile's losses.
+        The calls for which there was no space, as a profile's losses.
 
     Raises:
         OSError: They cannot be written.
     """
-    names, lost = None if only is None else {path.stem for path in only}, 0
+    names, lost_calls = None if only is None else {path.stem for path in only}, 0
     for name, part in _in_memory(run, names).items():
-        room = MOST_BYTES - sum(path.stat().st_size for path in _kept(run) if path.stem != name)
-        data, fits = columns_of(part, room)
+        free_bytes = MAX_BYTES - sum(path.stat().st_size for path in _saved_files(run) if path.stem != name)
+        data, is_complete = pack_columns(part, free_bytes)
         run.write(f"{name}.npz", data, folder=TIMELINE, durable=True)
-        if not fits:
-            lost += len(part)
-    return {BEFORE_THE_TIMELINE: lost} if lost else {}
+        if not is_complete:
+            lost_calls += len(part)
+    return {BEFORE_THE_TIMELINE: lost_calls} if lost_calls else {}
 
 
 def timeline_of_image(data: bytes) -> Timeline | None:
     """Return the timeline in the bytes of one memory file; None if it has none."""
-    image, events, places = Image(data), events_in(data), NodeLocations()
-    places.add(image)
-    return None if events is None else _timeline(image, events, places)
+    image, events, locations = Image(data), events_in(data), NodeLocations()
+    locations.add(image)
+    return None if events is None else _timeline(image, events, locations)
 
 
-def _kept(run: RunFiles) -> list[Path]:
+def _saved_files(run: RunFiles) -> list[Path]:
     return sorted((run.path / TIMELINE).glob("*.npz"))
 
 
@@ -200,59 +194,57 @@ def _in_memory(run: RunFiles, names: set[str] | None = None) -> dict[str, Timeli
     for path in run.memory_files():
         if names is None or path.stem in names:
             with suppress(DamagedError):
-                recorded = events_of_file(path)
-                if recorded is not None:
-                    events[path] = recorded
+                if (ring := events_of_file(path)) is not None:
+                    events[path] = ring
     if not events:
         return {}
     # Images are read after events, so that they contain the nodes and lanes of the events.
-    gathered = gather(run)
-    places = NodeLocations(gathered.folded.places)
+    records = read_records(run)
+    locations = NodeLocations(records.folded.locations)
     timelines = {}
-    for path, image in parents_first(gathered.images):
+    for path, image in parents_first(records.images):
         with suppress(DamagedError):
-            places.add(image)
+            locations.add(image)
             if path in events:
-                timelines[path.stem] = _timeline(image, events[path], places)
+                timelines[path.stem] = _timeline(image, events[path], locations)
     return timelines
 
 
-def _timeline(image: Image, events: Events, places: NodeLocations) -> Timeline:
+def _timeline(image: Image, events: Events, locations: NodeLocations) -> Timeline:
     clock = Clock(image.header)
-    lanes, at_lane = _lanes(image)
-    spots, at_spot = _spots(image, places)
+    lane_records, node_records = dict(image.lanes()), dict(image.nodes())
+    nodes = _called_nodes(image, node_records, locations)
     rows = events.rows
     # Calls of a damaged file may refer to missing records. They count as lost.
-    lane, spot = _looked_up(rows["lane"], at_lane), _looked_up(rows["node"], at_spot)
-    good = (lane >= 0) & (spot >= 0) & (rows["start"] <= rows["end"])
-    start = clock.moments_ns(rows["start"][good])
+    lane, spot = _look_up(rows["lane"], [0, *lane_records]), _look_up(rows["node"], [*node_records])
+    is_valid = (lane >= 0) & (spot >= 0) & (rows["start"] <= rows["end"])
+    start = clock.moments_ns(rows["start"][is_valid])
     # A call in a damaged file may end 2^63 ticks after it began, which overflows: the result is clipped at 0.
-    duration = np.maximum(clock.moments_ns(rows["end"][good]) - start, 0)
-    spot, lane = spot[good], lane[good]
-    order = in_order(start, spot, spots)
+    duration = np.maximum(clock.moments_ns(rows["end"][is_valid]) - start, 0)
+    spot, lane = spot[is_valid], lane[is_valid]
+    order = in_order(start, spot, nodes)
     return Timeline(
-        lanes,
-        spots,
+        _lanes(image, lane_records),
+        nodes,
         start[order],
         duration[order],
         spot[order],
         lane[order],
-        overwritten=events.overwritten + int(len(good) - np.count_nonzero(good)),
+        overwritten=events.overwritten + int(len(is_valid) - np.count_nonzero(is_valid)),
         clocks=frozenset({layout.CLOCKS[image.header.clock_kind]}),
         began_wall_ns=_began_wall_ns(image.header),
     )
 
 
-def _looked_up(refs: np.ndarray[tuple[int], np.dtype[np.uint32]], table: dict[int, int]) -> np.ndarray:
-    """Return the index of each reference in a table; -1 if it has none."""
-    known = np.array(sorted(table), np.int64)
-    places = np.array([table[ref] for ref in known.tolist()], np.int64)
-    at = np.searchsorted(known, refs)
-    at[at == len(known)] = 0
-    return np.where(known[at] == refs, places[at], -1) if len(known) else np.full(len(refs), -1)
+def _look_up(refs: NDArray[np.uint32], known_refs: list[int]) -> NDArray[np.int64]:
+    """Return the index of each reference in `known_refs`, which are in ascending order; -1 if it is not there."""
+    if not known_refs:
+        return np.full(len(refs), -1)
+    indices = np.minimum(np.searchsorted(known_refs, refs), len(known_refs) - 1)
+    return np.where(np.array(known_refs)[indices] == refs, indices, -1)
 
 
-def _lanes(image: Image) -> tuple[tuple[Lane, ...], dict[int, int]]:
+def _lanes(image: Image, records: Mapping[int, layout.Record]) -> tuple[Lane, ...]:
     header = image.header
     process = (
         str(image.writer),
@@ -260,23 +252,21 @@ def _lanes(image: Image) -> tuple[tuple[Lane, ...], dict[int, int]]:
         image.text(header.process_name) if header.process_name else "",
         image.text(header.role) if header.role else "",
     )
-    lanes, at = [Lane(*process, 0, "", 0)], {0: 0}
-    for ref, record in image.lanes():
-        at[ref] = len(lanes)
+    lanes = [Lane(*process, 0, "", 0)]
+    for record in records.values():
         name = record.thread_name.decode("utf-8", "replace")
         lanes.append(Lane(*process, int(record.thread_id), name, int(record.number)))
-    return tuple(lanes), at
+    return tuple(lanes)
 
 
-def _spots(image: Image, places: NodeLocations) -> tuple[tuple[CalledNode, ...], dict[int, int]]:
-    spots: list[CalledNode] = []
-    at: dict[int, int] = {}
-    for ref, node in image.nodes():
-        at[ref] = len(spots)
-        flags = node.flags
-        kinds = (bool(flags & flag) for flag in (NodeFlag.WAIT, NodeFlag.LOOP, NodeFlag.NS))
-        spots.append(CalledNode(places.path(image.writer, ref), *kinds))
-    return tuple(spots), at
+def _called_nodes(
+    image: Image, records: Mapping[int, layout.Record], locations: NodeLocations
+) -> tuple[CalledNode, ...]:
+    flags = (NodeFlag.WAIT, NodeFlag.LOOP, NodeFlag.NS)
+    return tuple(
+        CalledNode(locations.path(image.writer, ref), *(bool(node.flags & flag) for flag in flags))
+        for ref, node in records.items()
+    )
 
 
 def _began_wall_ns(header: layout.Record) -> int | None:

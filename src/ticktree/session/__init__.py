@@ -9,7 +9,6 @@ from __future__ import annotations
 from types import ModuleType
 
 from ticktree.recorder.imports import when_imported
-from ticktree.session.apart import Recorder
 from ticktree.session.arming import arm
 from ticktree.session.functions import (
     disable,
@@ -22,6 +21,7 @@ from ticktree.session.functions import (
     timed,
     uninstrument,
 )
+from ticktree.session.separate_recorder import Recorder
 from ticktree.session.session import Session, current
 from ticktree.session.step_timer import StepTimer
 
@@ -49,5 +49,5 @@ def _hide_from_compiler(_: ModuleType) -> None:
     leave_no_trace()
 
 
-# A program keeps its sections when it is not recorded, and they must not break the graphs of torch.compile.
+# A program contains its sections even if it is not recorded, and they must not break the graphs of torch.compile.
 when_imported("torch._dynamo", _hide_from_compiler)

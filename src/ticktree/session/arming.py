@@ -1,4 +1,4 @@
-"""Recording on request from outside: from the interpreter's start under `ticktree run`, or in a running program."""
+"""Recording that a command requests: from the interpreter's start by `ticktree run`, or in a running program."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from ticktree.recorder import (
 from ticktree.recorder.focus import begin_focus_from_environment
 from ticktree.recorder.imports import await_nothing
 from ticktree.session.session import current
-from ticktree.session.showing import say
+from ticktree.session.showing import print_line
 
 # The most of a core that the sampling thread may take.
-_MOST_SHARE = 0.01
+_MAX_SHARE = 0.01
 
 
 def arm() -> None:
@@ -39,11 +39,11 @@ def arm() -> None:
     try:
         from ticktree.run.finishing import RunDirectory
 
-        # The variable is for this process only: it passes another value to its children.
+        # The variable is for this process only: children get another value.
         parent = os.environ.pop(PARENT_VARIABLE, None)
         run = RunDirectory.join(Path(os.environ[RUN_VARIABLE]))
         if run.is_finished():
-            # Finished before this process or its parent began: it records into a new run, if at all.
+            # It finished before this process or its parent began: the process records into a new run, if at all.
             del os.environ[RUN_VARIABLE]
         else:
             if os.environ.get(MEMORY_VARIABLE):
@@ -52,14 +52,14 @@ def arm() -> None:
                 begin_experiments(current.recorder, run.memory_dir / LEDGER_NAME)
             current.enable(run, parent)
             if not OFF_FOR_GOOD:
-                _record_by_itself()
+                _apply_environment()
                 if os.environ.get(SAMPLE_VARIABLE):
-                    _sample_by_itself(run.memory_dir, float(os.environ[SAMPLE_VARIABLE]))
+                    _start_sampling(run.memory_dir, float(os.environ[SAMPLE_VARIABLE]))
     except Exception as error:
-        say(f"cannot record: {reason(error)}")
+        print_line(f"cannot record: {reason(error)}")
 
 
-def _record_by_itself() -> None:
+def _apply_environment() -> None:
     from ticktree.instruments import install_from_environment
     from ticktree.instruments.remedies import apply_from_environment
 
@@ -68,10 +68,10 @@ def _record_by_itself() -> None:
     try:
         begin_focus_from_environment(current.recorder)
     except TicktreeError as error:  # everything else is recorded
-        say(str(error))
+        print_line(str(error))
 
 
-def _sample_by_itself(folder: Path, hz: float) -> None:
+def _start_sampling(folder: Path, hz: float) -> None:
     """Sample this process, and those forked from it, each on its own thread."""
     from ticktree.files.owner import Owner
     from ticktree.supervisor.sampler._remote import sample_self
@@ -79,12 +79,12 @@ def _sample_by_itself(folder: Path, hz: float) -> None:
     def begin() -> None:
         owner = Owner.current()
         name = f"{owner.pid}-{owner.started}"
-        programs = 1 + len(list(folder.glob(f"{name}-*.ring")))  # that the process has run, this one included
-        memory = folder / (f"{name}.tt" if programs == 1 else f"{name}-{programs}.tt")
-        ring = os.fsencode(folder / f"{name}-{programs}.ring")
+        incarnation = 1 + len([*folder.glob(f"{name}-*.ring")])  # a file per program of the process
+        memory = folder / (f"{name}.tt" if incarnation == 1 else f"{name}-{incarnation}.tt")
+        ring = os.fsencode(folder / f"{name}-{incarnation}.ring")
         seed = int.from_bytes(os.urandom(8), "little")
-        with suppress(OSError):  # the run is over, or there is no room
-            sample_self(ring, os.fsencode(memory), 1 / hz, _MOST_SHARE, seed)
+        with suppress(OSError):  # the run is over, or there is no space
+            sample_self(ring, os.fsencode(memory), 1 / hz, _MAX_SHARE, seed)
 
     begin()
     os.register_at_fork(after_in_child=begin)
@@ -108,7 +108,7 @@ def attach(run: str, libraries: str, is_new: bool) -> None:
     current.attach(RunDirectory.join(Path(run)))
     _attached[:] = is_new, os.environ.get(INSTRUMENT_VARIABLE)
     os.environ[INSTRUMENT_VARIABLE] = libraries
-    _record_by_itself()
+    _apply_environment()
 
 
 def detach() -> None:

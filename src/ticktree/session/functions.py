@@ -67,10 +67,10 @@ def focus(*names: str, depth: int = DEPTH, c_functions: bool = False, warmup: in
     end_focus()
     if not names or native.OFF_FOR_GOOD:
         return
-    checked = checked_names(names)
+    functions = checked_names(names)
     current.enable()
-    begin_focus(current.recorder, checked, depth, c_functions, warmup)
-    os.environ.update(focus_environment(checked, depth, c_functions, warmup))
+    begin_focus(current.recorder, functions, depth, c_functions, warmup)
+    os.environ.update(focus_environment(functions, depth, c_functions, warmup))
 
 
 @overload
@@ -139,7 +139,7 @@ def instrument(*names: str) -> None:
     """
     from ticktree.instruments import install
 
-    install(*_words(names))
+    install(*_split_names(names))
 
 
 def uninstrument(*names: str) -> None:
@@ -153,7 +153,7 @@ def uninstrument(*names: str) -> None:
     """
     from ticktree.instruments import uninstall
 
-    uninstall(*_words(names))
+    uninstall(*_split_names(names))
 
 
 def instrumented() -> tuple[str, ...]:
@@ -163,5 +163,5 @@ def instrumented() -> tuple[str, ...]:
     return installed()
 
 
-def _words(names: Iterable[str]) -> list[str]:
-    return [word.strip() for name in names for word in name.split(",")]
+def _split_names(names: Iterable[str]) -> list[str]:
+    return [name.strip() for names in names for name in names.split(",")]

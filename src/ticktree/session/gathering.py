@@ -1,6 +1,6 @@
 """Gather the profiles of a job's other machines through the job's own store when its ranks end.
 
-In each run, the rank with the lowest number puts the run's profile into the store; rank 0 waits a while and keeps
+In each run, the rank with the lowest number puts the run's profile into the store; rank 0 waits a while and saves
 the profiles that arrive next to its own run, for `ticktree merge`. It uses the store and not a collective because
 a collective needs every rank, in the same order: a rank that has died or taken another path would delay the end of
 all others by half an hour. Here only rank 0 waits, for some seconds, and a profile that is late is on its own
@@ -30,7 +30,7 @@ _LOOK_EVERY_S = 0.05
 
 
 def gather(run: RunDirectory, store: Any, rank: int, runs: Sequence[str]) -> None:
-    """Put this run's profile into the job's store, or on rank 0 keep the others' profiles.
+    """Put this run's profile into the job's store, or on rank 0 save the profiles of the other runs.
 
     Args:
         run: This rank's run.
@@ -45,25 +45,25 @@ def gather(run: RunDirectory, store: Any, rank: int, runs: Sequence[str]) -> Non
     ids = [name.rpartition("/")[2] for name in runs]
     transport = StoreTransport(lambda: connected(*address_of(store)))
     if rank == 0:
-        others = set(ids) - {ids[0]}
-        expect(run, len(others))
-        _keep(run, transport, others, within_s)
+        other_ids = set(ids) - {ids[0]}
+        expect(run, len(other_ids))
+        _collect(run, transport, other_ids, within_s)
     elif ids[rank] != ids[0] and ids.index(ids[rank]) == rank:
         ranks = tuple(number for number, run_id in enumerate(ids) if run_id == ids[rank])
         part = PublishedPart(ids[rank], platform.node(), ranks)
         transport.publish(part.holding(run.profile(), is_last=True), 1)
 
 
-def _keep(run: RunDirectory, transport: Transport, others: Iterable[str], within_s: float) -> None:
+def _collect(run: RunDirectory, transport: Transport, other_ids: Iterable[str], within_s: float) -> None:
     deadline = time.monotonic() + within_s
-    missing = set(others)
-    while missing and time.monotonic() < deadline:
+    missing_ids = set(other_ids)
+    while missing_ids and time.monotonic() < deadline:
         for part in transport.collect(only_last=True):
-            if part.name in missing:
-                missing.remove(part.name)
+            if part.name in missing_ids:
+                missing_ids.remove(part.name)
                 if part.packed is not None:  # a transport may refuse what is too large
                     keep(run, part.name, part.packed)
-        if missing:
+        if missing_ids:
             time.sleep(_LOOK_EVERY_S)
 
 

@@ -9,22 +9,22 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from ticktree.errors import TicktreeError, reason
 from ticktree.recorder import TIMELINE_VARIABLE
-from ticktree.session.showing import say
+from ticktree.session.showing import print_line
 
 if TYPE_CHECKING:
     from ticktree.run.finishing import RunDirectory
 
 # A run claims at most a quarter of the tmpfs: its other users, data loaders above all, need it too.
-_CLAIM = 4
-# Each process that begins looks at every file: with more files, that takes longer than folding them.
-_CROWD = 256
+_CLAIM_DIVISOR = 4
+# A process that begins reads the size of every file: with more files, that takes longer than folding them.
+_MANY_FILES = 256
 
-# Who writes: pid, start, boot id, and the number of the program among those that the process has run.
+# The writer: pid, start, boot id, and the number of the program among those that the process has run.
 Identity: TypeAlias = tuple[int, int, str, int]
 
 
-def file_in(run: RunDirectory) -> tuple[Path, int, Identity]:
-    """Return this process's memory file, how much it may claim there, and the process's identity."""
+def claim_file(run: RunDirectory) -> tuple[Path, int, Identity]:
+    """Return this process's memory file, how many bytes it may claim there, and the process's identity."""
     from ticktree.files.owner import Owner
     from ticktree.run.memory import ProcessKey, size_of
 
@@ -32,11 +32,11 @@ def file_in(run: RunDirectory) -> tuple[Path, int, Identity]:
     space = os.statvfs(run.memory_dir)
     files = run.memory_files()
     claimed = sum(map(size_of, files))
-    share = (space.f_bavail * space.f_frsize + claimed) // _CLAIM
-    if len(files) >= _CROWD or 2 * claimed > share:
-        from ticktree.run.helper_process import fold_aside
+    share = (space.f_bavail * space.f_frsize + claimed) // _CLAIM_DIVISOR
+    if len(files) >= _MANY_FILES or 2 * claimed > share:
+        from ticktree.run.helper_process import start_folding
 
-        fold_aside(run)
+        start_folding(run)
     limit = max(0, share - claimed)
     for incarnation in count(1):
         path = run.memory_dir / f"{ProcessKey(owner.pid, owner.started, incarnation)}.tt"
@@ -45,37 +45,37 @@ def file_in(run: RunDirectory) -> tuple[Path, int, Identity]:
     return path, limit, (owner.pid, owner.started, owner.boot_id, incarnation)
 
 
-def file_of_child(run: RunDirectory) -> tuple[Path | None, int, Identity]:
-    """Return the same for a process forked from this one; no file if the run is over."""
+def claim_child_file(run: RunDirectory) -> tuple[Path | None, int, Identity]:
+    """Return the result of `claim_file` for a process forked from this one; no file if the run is over."""
     try:
-        return file_in(run)
+        return claim_file(run)
     except FileNotFoundError:  # the run is over: the child outlived it, and its records are lost
-        return no_file()
+        return private_file()
     except (OSError, MemoryError):
-        be_without_room(run)
-        return no_file()
+        note_missing_file(run)
+        return private_file()
 
 
-def be_without_room(run: RunDirectory, file: Path | None = None) -> None:
-    """Note that this process has no memory file (at a path that may be known), and may end without its records."""
+def note_missing_file(run: RunDirectory, file: Path | None = None) -> None:
+    """Note that this process has no memory file, which would be `file`, and may end without saving its records."""
     from ticktree.run.losses import note_without_room
 
     try:
         note_without_room(run, f"{os.getpid()}-0.tt" if file is None else file.name)
     except Exception as error:  # the program continues
-        say(f"process {os.getpid()} is not recorded: {reason(error)}")
+        print_line(f"process {os.getpid()} is not recorded: {reason(error)}")
 
 
-def no_file() -> tuple[None, int, Identity]:
-    """Return the result of `file_in` for a process that records in private memory, only for itself."""
+def private_file() -> tuple[None, int, Identity]:
+    """Return the result of `claim_file` for a process that records in private memory, only for itself."""
     return None, 0, (os.getpid(), 0, "", 1)
 
 
-# 24 bytes each: 12 MB per process, of memory that other processes need as well.
+# 24 bytes per event: 12 MB per process, of memory that other processes need as well.
 DEFAULT_EVENTS = 500_000
 
 
-def events_of(timeline: bool | int) -> int:
+def event_count(timeline: bool | int) -> int:
     """Return the number of events that `timeline=` requests; True requests the default."""
     if timeline is True:
         return DEFAULT_EVENTS
@@ -84,9 +84,9 @@ def events_of(timeline: bool | int) -> int:
     return int(timeline)
 
 
-def events_of_environment() -> int:
-    """Return the number in TICKTREE_TIMELINE; 1 or any word requests the default, 0 or nothing none."""
-    word = os.environ.get(TIMELINE_VARIABLE, "").strip()
-    if word.isascii() and word.isdigit():
-        return DEFAULT_EVENTS if int(word) == 1 else int(word)
-    return DEFAULT_EVENTS if word else 0
+def event_count_of_environment() -> int:
+    """Return the number in TICKTREE_TIMELINE; 1 or any word requests the default, 0 or an empty value none."""
+    value = os.environ.get(TIMELINE_VARIABLE, "").strip()
+    if value.isascii() and value.isdigit():
+        return DEFAULT_EVENTS if int(value) == 1 else int(value)
+    return DEFAULT_EVENTS if value else 0

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from ticktree.errors import TicktreeError, reason
 from ticktree.session.functions import instrument
 from ticktree.session.session import current
-from ticktree.session.showing import say
+from ticktree.session.showing import print_line
 
 if TYPE_CHECKING:
     from ticktree.profile import Profile
@@ -46,7 +46,7 @@ def _extension(shell: Any) -> Extension | None:
 class Extension:
     """The callbacks that are registered with IPython."""
 
-    # Keeps a terminal from using it to check whether a cell is complete: a magic is, once an empty line follows.
+    # Prevents a terminal from calling it to check whether a cell is complete: a magic is, once an empty line follows.
     has_side_effects = True
 
     def __init__(self, shell: Any) -> None:
@@ -54,7 +54,7 @@ class Extension:
         self._depth = 0  # a cell may run other cells
         self._is_recording = False
         self._was_recording = False
-        self._before: Profile | None = None
+        self._base: Profile | None = None
 
     def load(self) -> None:
         """Register the callbacks."""
@@ -71,12 +71,12 @@ class Extension:
         self._shell.magics_manager.magics["cell"].pop(MAGIC.removeprefix("%%"), None)
 
     def __call__(self, lines: list[str]) -> list[str]:
-        """Return a cell's lines for IPython to compile: without the magic in the first."""
+        """Return a cell's lines for IPython to compile, without the first line if it is the magic."""
         if self._depth or not _is_marked("".join(lines)):
             return lines
-        return lines[next(at for at, line in enumerate(lines) if line.strip()) + 1 :]
+        return lines[next(index for index, line in enumerate(lines) if line.strip()) + 1 :]
 
-    def misplaced(self, line: str, cell: str) -> None:  # noqa: ARG002 - what IPython gives a magic
+    def misplaced(self, line: str, cell: str) -> None:  # noqa: ARG002 - IPython passes both to a magic
         """Record this cell and show its report below it. It is the cell's first line, without anything behind it."""
         raise TicktreeError(f"{MAGIC} must be the cell's first line, and nothing may follow it there")
 
@@ -86,8 +86,8 @@ class Extension:
         if self._depth == 1 and _is_marked(info.raw_cell):
             try:
                 self._begin()
-            except Exception as error:  # whatever it is, the cell runs
-                say(f"cannot record this cell: {reason(error)}")
+            except Exception as error:  # the cell runs in any case
+                print_line(f"cannot record this cell: {reason(error)}")
 
     def end(self, result: Any) -> None:
         """Show the cell's report if it was recorded."""
@@ -97,13 +97,13 @@ class Extension:
         if self._depth == 0 and self._is_recording:
             try:
                 self._end(result)
-            except Exception as error:  # whatever it is, the cell did nothing wrong
-                say(f"cannot show this cell: {reason(error)}")
+            except Exception as error:  # not the cell's fault
+                print_line(f"cannot show this cell: {reason(error)}")
 
     def _begin(self) -> None:
         self._was_recording = current.recorder.recording
         # A run that is being recorded continues; the cell's profile is the difference.
-        self._before = current.snapshot() if current.run else None
+        self._base = current.snapshot() if current.run else None
         self._is_recording = True
         if current.run:
             current.resume()
@@ -112,16 +112,16 @@ class Extension:
 
     def _end(self, result: Any) -> None:
         self._is_recording = False
-        profile, before, self._before = current.snapshot(), self._before, None
+        profile, base, self._base = current.snapshot(), self._base, None
         if not self._was_recording:
             current.disable()
-        if before is not None:
-            profile = _since(before, profile)
+        if base is not None:
+            profile = _subtract(base, profile)
         from ticktree.profile.machine import is_empty
 
         if is_empty(profile):
             if result.error_before_exec is None:
-                say(NOTHING)
+                print_line(NOTHING)
             return
         name = f"In [{result.execution_count}]" if result.execution_count else "cell"
         named = replace(profile, metadata={**profile.metadata, "name": frozenset({name})})
@@ -133,10 +133,10 @@ def _is_marked(cell: str) -> bool:
     return next((line.strip() for line in cell.splitlines() if line.strip()), "") == MAGIC
 
 
-def _since(before: Profile, profile: Profile) -> Profile:
+def _subtract(base: Profile, profile: Profile) -> Profile:
     from ticktree.live.difference import NotLaterError, difference
 
     try:
-        return difference(before, profile)
+        return difference(base, profile)
     except NotLaterError:  # the cell reset the recording: the profile is the cell's
         return profile

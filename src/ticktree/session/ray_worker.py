@@ -13,8 +13,11 @@ if TYPE_CHECKING:
     from ticktree.run.finishing import RunDirectory
 
 
-def begin(word: Mapping[str, Any]) -> bool:
+def begin(reference: Mapping[str, Any]) -> bool:
     """Set up recording in a starting worker: its calls are recorded from the first one on.
+
+    Args:
+        reference: The result of `run_reference`.
 
     Returns:
         Whether the worker removes the data that calls carry. Never raises.
@@ -24,7 +27,7 @@ def begin(word: Mapping[str, Any]) -> bool:
     try:
         from ticktree.instruments.ray.executing import WorkerCalls
 
-        worker = _Worker(word)
+        worker = _Worker(reference)
         WorkerCalls(current.recorder, worker.is_ready).wrap()
     except Exception:
         return False
@@ -34,8 +37,8 @@ def begin(word: Mapping[str, Any]) -> bool:
 class _Worker:
     """This process, from its first call until the job's end."""
 
-    def __init__(self, word: Mapping[str, Any]) -> None:
-        self._word = word
+    def __init__(self, reference: Mapping[str, Any]) -> None:
+        self._reference = reference
         self._run: RunDirectory | None = None
         self._has_begun = False
 
@@ -60,11 +63,11 @@ class _Worker:
         from ticktree.instruments import install_from_environment
         from ticktree.instruments.ray.executing import TASKS
 
-        os.environ.update(self._word["environment"])
-        run = local_run(self._word)
-        parent = str(self._word["parent"])
+        os.environ.update(self._reference["environment"])
+        run = local_run(self._reference)
+        parent = str(self._reference["parent"])
         if run is None:
-            run, parent = self._part()
+            run, parent = self._join_part()
             # A timeline would stay on this machine.
             os.environ.pop(TIMELINE_VARIABLE, None)
         current.armed = True
@@ -76,10 +79,10 @@ class _Worker:
         current.recorder.name_process(name or kind or TASKS)
         current.recorder.role(kind or TASKS)
         install_from_environment()
-        self._take_to_calls()
+        self._carry_call_data()
         self._run = run
 
-    def _part(self) -> tuple[RunDirectory, str]:
+    def _join_part(self) -> tuple[RunDirectory, str]:
         """Return this node's part of the run, and the parent of its processes: the part's root."""
         import ray
 
@@ -87,12 +90,12 @@ class _Worker:
         from ticktree.fleet.ray_transport import elapsed_by_gatherer
 
         node = ray.get_runtime_context().get_node_id()
-        part = join_part(self._word, node, lambda: elapsed_by_gatherer(self._word))
+        part = join_part(self._reference, node, lambda: elapsed_by_gatherer(self._reference))
         owner = part.manifest.owner
         return part, f"{owner.pid}-{owner.started}-1:0"
 
     @staticmethod
-    def _take_to_calls() -> None:
+    def _carry_call_data() -> None:
         from ticktree.instruments import installed
         from ticktree.instruments.ray.submitting import carry
 

@@ -8,6 +8,7 @@ import sys
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,21 +18,21 @@ from ticktree.recorder import OFF_FOR_GOOD, RUN_VARIABLE, TIMELINE_VARIABLE
 from ticktree.recorder.focus import end_focus
 from ticktree.recorder.imports import when_imported
 from ticktree.session.memory_file import (
-    be_without_room,
-    events_of,
-    events_of_environment,
-    file_in,
-    file_of_child,
-    no_file,
+    claim_child_file,
+    claim_file,
+    event_count,
+    event_count_of_environment,
+    note_missing_file,
+    private_file,
 )
-from ticktree.session.showing import new_id, profile_of, say
+from ticktree.session.showing import new_id, print_line, profile_of
 
 if TYPE_CHECKING:
     from ticktree.profile import Profile
     from ticktree.run.finishing import RunDirectory
 
 # How long a program may take at its end to finish runs that other processes left behind.
-_SWEEP_WITHIN_S = 0.25
+_SWEEP_LIMIT_S = 0.25
 
 _NO_PARENT = ""  # instead of a parent, for the first process of a run
 
@@ -48,16 +49,16 @@ class Session:
         self.armed = False
         self._id = new_id("session")
         self._pid = 0
-        self._finishes = False
+        self._is_owner = False
         self._unsaved = False
         self._is_first = False
-        self._quiet = False
-        self._announced: list[str] = []
-        self._timeline = 0
+        self._is_quiet = False
+        self._own_variables: list[str] = []
+        self._event_count = 0
         self._is_open = False
-        self._is_unable = False
+        self._has_failed = False
         self._lock = threading.Lock()
-        self._waiting: list[Callable[[], None]] = []
+        self._import_hooks: list[Callable[[], None]] = []
 
     def enable(
         self,
@@ -77,18 +78,18 @@ class Session:
         Raises:
             TicktreeError: `timeline` is below 0.
         """
-        events = events_of(timeline)
+        events = event_count(timeline)
         with self._lock:
-            self._quiet = self._quiet or quiet
+            self._is_quiet = self._is_quiet or quiet
             try:
                 self._start(run, parent, events)
             except Exception as error:  # no memory or descriptors: the program continues
-                if not self._is_unable:
-                    say(f"cannot record: {reason(error)}")
-                self._is_unable = True
+                if not self._has_failed:
+                    print_line(f"cannot record: {reason(error)}")
+                self._has_failed = True
 
     def attach(self, run: RunDirectory) -> None:
-        """Start recording at once in a running program that was not started for it.
+        """Start recording immediately in a running program that was not started for it.
 
         Raises:
             TicktreeError: The program records already, or recording is turned off.
@@ -109,16 +110,18 @@ class Session:
         end_focus()
         self.disable()
         atexit.unregister(self._finish)
-        while self._waiting:
-            self._waiting.pop()()
+        while self._import_hooks:
+            self._import_hooks.pop()()
         if self.run is not None and self.recorder.is_private:
-            self.run.write(file_in(self.run)[0].name, self.recorder.image())
+            self.run.write(claim_file(self.run)[0].name, self.recorder.image())
         self.recorder.leave()
         self.run, self._pid = None, 0
-        self._is_open = self._is_first = self._unsaved = self._is_unable = False
+        self._is_open = self._is_first = self._unsaved = self._has_failed = False
 
     def _start(self, run: RunDirectory | None, parent: str | None, timeline: int) -> None:
-        self._request_timeline(timeline)
+        self._event_count = self._event_count or timeline or event_count_of_environment()
+        if timeline and self._is_open and not OFF_FOR_GOOD:
+            self.recorder.open(timeline=timeline)
         if OFF_FOR_GOOD or (self.recorder.recording and self._pid):
             return
         if not self._pid:
@@ -127,11 +130,6 @@ class Session:
             self.recorder.enable()
         native.install(self.recorder)
         self._lead_children()
-
-    def _request_timeline(self, events: int) -> None:
-        self._timeline = self._timeline or events or events_of_environment()
-        if events and self._is_open and not OFF_FOR_GOOD:
-            self.recorder.open(timeline=events)
 
     def enable_unsaved(self) -> None:
         """Start recording in private memory, without a run, unless recording was started before.
@@ -142,7 +140,8 @@ class Session:
         with self._lock:
             if not (OFF_FOR_GOOD or self._pid or self._unsaved):
                 self._unsaved = True
-                self.recorder.child_file = no_file  # a forked child begins with an empty record, as in a run
+                # A forked child begins with an empty record, as in a run.
+                self.recorder.child_file = private_file
                 self.recorder.enable()
                 native.install(self.recorder)
 
@@ -168,23 +167,23 @@ class Session:
         self.recorder.disable()
         native.uninstall(self.recorder)
         native.leave_children()
-        while self._announced:
-            os.environ.pop(self._announced.pop(), None)
+        while self._own_variables:
+            os.environ.pop(self._own_variables.pop(), None)
 
     def _lead_children(self) -> None:
-        """Have processes that are started from now on record into the same run."""
+        """Make processes that are started from now on record into the same run."""
         if self.run is None:
             return
         native.lead_children(self.recorder, str(self.run.path))
-        # For those whose start ticktree does not intercept: through a shell, or by other libraries.
+        # For processes whose start ticktree does not intercept: through a shell, or by other libraries.
         self._announce(RUN_VARIABLE, str(self.run.path))
-        if self._timeline:
-            self._announce(TIMELINE_VARIABLE, str(self._timeline))
+        if self._event_count:
+            self._announce(TIMELINE_VARIABLE, str(self._event_count))
 
     def _announce(self, variable: str, value: str) -> None:
         if variable not in os.environ:
             os.environ[variable] = value
-            self._announced.append(variable)
+            self._own_variables.append(variable)
 
     def snapshot(self) -> Profile:
         """Return the profile of everything this process has recorded so far."""
@@ -194,36 +193,35 @@ class Session:
         self._pid = os.getpid()
         atexit.register(self._finish)
         # Workers of multiprocessing end by os._exit: for them this is the end of the program.
-        self._waiting += [
-            when_imported("multiprocessing.util", self._await_end),
-            when_imported("ticktree.instruments.losses", self._await_instrument_losses),
-            when_imported("ticktree.instruments.torch.peers", self._await_job),
+        self._import_hooks += [
+            when_imported("multiprocessing.util", self._hook_multiprocessing),
+            when_imported("ticktree.instruments.losses", self._hook_instrument_losses),
+            when_imported("ticktree.instruments.torch.peers", self._hook_torch_job),
         ]
         try:
             from ticktree.files.owner import Owner
             from ticktree.supervisor.program import name_of_command
 
             self.recorder.name_process(name_of_command(sys.orig_argv))
-            self._quiet = self._quiet or run is not None  # the process that began the run prints where it is
+            # The process that created the run prints its path.
+            self._is_quiet = self._is_quiet or run is not None
             self.run = run or _new_run()
             # The owner may be a program that this process ran before (exec): then we finish the run.
             manifest = self.run.manifest
-            self._finishes = not manifest.supervised and manifest.owner == Owner.current()
-            if run is not None and parent != _NO_PARENT and self._is_child(run, parent):
+            self._is_owner = not manifest.supervised and manifest.owner == Owner.current()
+            if run is not None and parent != _NO_PARENT and self._set_parent(run, parent):
                 self._begin_later(run)
                 return
             self._is_first = True
             self._open(self.run)
         except Exception as error:
-            self.run = None
-            self.recorder.open(timeline=self._timeline)
-            self._is_open = True
-            say(f"{reason(error)}; recording in private memory, nothing will be saved")
+            self._open_private()
+            print_line(f"{reason(error)}; recording in private memory, nothing will be saved")
         with suppress(MemoryError):  # then the cost of sections is not subtracted
             self.recorder.set_costs(*native.calibrate())
 
-    def _is_child(self, run: RunDirectory, parent: str | None) -> bool:
-        """Return whether other processes of the run began before this one; if so, set this process's parent."""
+    def _set_parent(self, run: RunDirectory, parent: str | None) -> bool:
+        """Return whether other processes of the run began before this one; if so, set its parent process."""
         from ticktree.run.lineage import parent_of_process
 
         with suppress(ValueError):  # the environment may contain anything
@@ -237,52 +235,54 @@ class Session:
 
     def _begin_later(self, run: RunDirectory) -> None:
         """Open the memory file with the first record: many processes, such as fork servers, record nothing."""
-        # Now, so that it does not delay the first section, and processes forked from this one skip it.
+        # Now, so that it does not delay the first section, and so that forked processes skip it.
         costs = native.calibrate()
 
-        def opening() -> None:
+        def open_file() -> None:
             try:
                 self._open(run)
             except (OSError, TicktreeError, MemoryError) as error:
                 if not isinstance(error, (FileNotFoundError, TicktreeError)):
-                    be_without_room(run)
-                self.run = None  # it is over: what this process records from now on is lost
-                self.recorder.open(timeline=self._timeline)
-                self._is_open = True
+                    note_missing_file(run)
+                self._open_private()  # the run is over: what this process records from now on is lost
             self.recorder.set_costs(*costs)
 
-        self.recorder.begin_later(opening)
+        self.recorder.begin_later(open_file)
+
+    def _open_private(self) -> None:
+        """Record in private memory, without a run."""
+        self.run = None
+        self.recorder.open(timeline=self._event_count)
+        self._is_open = True
 
     def _open(self, run: RunDirectory) -> None:
-        path, limit, identity = file_in(run)
-        began_ns = run.manifest.began_ns
-
-        def open_at(path: Path | None) -> None:
-            self.recorder.open(
-                path, file_limit=limit, run_began_ns=began_ns, identity=identity, timeline=self._timeline
-            )
-
+        path, limit, identity = claim_file(run)
+        open_at = partial(
+            self.recorder.open,
+            file_limit=limit,
+            run_began_ns=run.manifest.began_ns,
+            identity=identity,
+            timeline=self._event_count,
+        )
         try:
             open_at(path)
-        except OSError:  # no room even for a file name
+        except OSError:  # no space even for a file name
             open_at(None)
         self._is_open = True
-        self.recorder.child_file = lambda: file_of_child(run)
-        self.recorder.without_room = lambda file: be_without_room(run, file)
+        self.recorder.child_file = lambda: claim_child_file(run)
+        self.recorder.without_room = lambda file: note_missing_file(run, file)
         if self.recorder.is_private and not self._unsaved:
-            be_without_room(run, path)
+            note_missing_file(run, path)
             if self._is_first:  # the run counts the others
-                say(
-                    f"no room in {run.memory_dir}; recording in private memory, "
-                    "saved only if the program ends normally"
-                )
+                message = "recording in private memory, saved only if the program ends normally"
+                print_line(f"no room in {run.memory_dir}; {message}")
 
-    def _await_end(self, util: Any) -> None:
+    def _hook_multiprocessing(self, util: Any) -> None:
         util.register_after_fork(
             self, lambda session: util.Finalize(None, session._finish, exitpriority=-100)
         )
 
-    def _await_instrument_losses(self, losses: Any) -> None:
+    def _hook_instrument_losses(self, losses: Any) -> None:
         print_loss = losses.report
 
         def note(loss: Any) -> None:
@@ -295,7 +295,7 @@ class Session:
 
         losses.report = note
 
-    def _await_job(self, peers: Any) -> None:
+    def _hook_torch_job(self, peers: Any) -> None:
         def join(store: Any, rank: int, ranks: int) -> None:
             if self.run is not None and os.environ.get(native.GATHER_VARIABLE):
                 from ticktree.fleet.store import address_of, note_rank
@@ -316,7 +316,7 @@ class Session:
         try:
             self._end()
         except Exception as error:  # the program is over and did nothing wrong
-            say(f"what was recorded is not saved: {reason(error)}")
+            print_line(f"what was recorded is not saved: {reason(error)}")
 
     def _end(self) -> None:
         native.settle()
@@ -334,23 +334,23 @@ class Session:
         try:
             image = self.recorder.image() if self.recorder.is_private else b""
             if image:
-                self.run.write(file_in(self.run)[0].name, image)
-            if self._finishes:
+                self.run.write(claim_file(self.run)[0].name, image)
+            if self._is_owner:
                 from ticktree.run.abandoned import finish_abandoned
                 from ticktree.run.facts import describe_program
                 from ticktree.run.naming import as_typed
 
                 self.run.describe(describe_program())
                 profile = self.run.finish()
-                lost = say_without_room(self.run, profile)
-                for line in filter(None, (lost, *summarize_instrument_losses(profile))):
-                    say(line)
-                if not self._quiet:
-                    say(f"the run is saved, see it with: ticktree report {as_typed(self.run.path)}")
-                finish_abandoned(_SWEEP_WITHIN_S)
+                message = say_without_room(self.run, profile)
+                for line in filter(None, (message, *summarize_instrument_losses(profile))):
+                    print_line(line)
+                if not self._is_quiet:
+                    print_line(f"the run is saved, see it with: ticktree report {as_typed(self.run.path)}")
+                finish_abandoned(_SWEEP_LIMIT_S)
         except Exception as error:  # as in `_finish`
-            say(f"the run in {self.run.path} is not saved: {reason(error)}")
-        if not self._finishes:
+            print_line(f"the run in {self.run.path} is not saved: {reason(error)}")
+        if not self._is_owner:
             self._fold()
 
     def _fold(self) -> None:
@@ -372,7 +372,7 @@ def _new_run() -> RunDirectory:
     run = RunDirectory.create(script)
     warning = other_root(run.memory_dir)
     if warning:
-        say(warning)
+        print_line(warning)
     return run
 
 

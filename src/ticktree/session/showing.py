@@ -67,8 +67,8 @@ def _text(profile: Profile) -> str:
 DRAWN_BY.update({"html": _html, "text": _text})
 
 
-def say(text: str) -> None:
-    """Print one line that the program's author must know; do nothing without a standard error."""
-    if sys.stderr is not None:  # else it would go to standard output
+def print_line(text: str) -> None:
+    """Print one line that the program's author must see; do nothing without a standard error."""
+    if sys.stderr is not None:  # `print` would use standard output instead
         with suppress(OSError, ValueError):
             print(f"ticktree: {one_line(text)}", file=sys.stderr)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Iterable
 from itertools import pairwise
 from typing import Self
@@ -11,14 +12,14 @@ from ticktree.session.session import current
 
 
 class StepTimer:
-    """Times the parts of a step, and keeps the mean of each over all steps but the first ones.
+    """Times the parts of a step, and keeps the mean of each part over all steps except the first ones.
 
     It replaces a list of time stamps and the differences between them. While ticktree records, the step is a section
     and its parts are sections in it, with percentiles and everything else; the means are available in any case.
 
     Args:
-        parts: Names of its parts, in order; those without one are numbered from 1.
-        after: How many first steps the means leave out.
+        parts: Names of its parts, in order; parts without a name are numbered from 1.
+        after: The number of first steps that the means leave out.
     """
 
     def __init__(self, name: str, parts: Iterable[str] = (), *, after: int = 0) -> None:
@@ -26,12 +27,12 @@ class StepTimer:
         self._parts = list(parts)
         self._after = after
         self._steps = 0
-        self._sums: list[int] = []
-        self._counts: list[int] = []
+        self._sums: Counter[int] = Counter()  # nanoseconds by part
+        self._counts: Counter[int] = Counter()
         self._stamps: list[int] = []
 
     def start(self) -> None:
-        """Begin a step. One that is still open is discarded, and not part of the means."""
+        """Begin a step; discard a step that is still open."""
         if self._stamps:
             self._leave()
         self._section.__enter__()
@@ -53,7 +54,9 @@ class StepTimer:
         self._leave()
         self._steps += 1
         if self._steps > self._after:
-            self._add([late - early for early, late in pairwise(stamps)])
+            for index, (begin, end) in enumerate(pairwise(stamps)):
+                self._sums[index] += end - begin
+                self._counts[index] += 1
 
     def __enter__(self) -> Self:
         self.start()
@@ -73,14 +76,13 @@ class StepTimer:
     @property
     def means(self) -> dict[str, float]:
         """The mean of each part in seconds, over the steps that had it; empty before the first such step."""
-        pairs = zip(self._sums, self._counts, strict=True)
-        return {self._name(at): total / count / 1e9 for at, (total, count) in enumerate(pairs)}
+        return {self._name(index): self._sums[index] / count / 1e9 for index, count in self._counts.items()}
 
     @property
     def mean(self) -> float | None:
         """The mean of the whole step in seconds; None before there is one."""
         steps = self._steps - self._after
-        return sum(self._sums) / steps / 1e9 if steps > 0 else None
+        return self._sums.total() / steps / 1e9 if steps > 0 else None
 
     def __str__(self) -> str:
         if self.mean is None:
@@ -88,17 +90,9 @@ class StepTimer:
         parts = ", ".join(f"{name} {1e3 * seconds:.3f}" for name, seconds in self.means.items())
         return f"{self._section.name} {1e3 * self.mean:.3f} ms: {parts}"
 
-    def _name(self, at: int) -> str:
-        return self._parts[at] if at < len(self._parts) else str(at + 1)
+    def _name(self, index: int) -> str:
+        return self._parts[index] if index < len(self._parts) else str(index + 1)
 
     def _leave(self) -> None:
         self._stamps = []
         self._section.__exit__(None, None, None)
-
-    def _add(self, durations: list[int]) -> None:
-        missing = len(durations) - len(self._sums)
-        self._sums += [0] * missing
-        self._counts += [0] * missing
-        for at, duration in enumerate(durations):
-            self._sums[at] += duration
-            self._counts[at] += 1

@@ -17,8 +17,8 @@ from ticktree.run.reading.image import Image
 from ticktree.run.reading.layout import NodeFlag
 
 # Two anchors closer than this are less accurate than the scale measured when the recorder was made.
-_FAR_ENOUGH_NS = 10_000_000
-_FAR_NS = 1 << 61
+_MIN_ANCHOR_DISTANCE_NS = 10_000_000
+_MOMENT_LIMIT_NS = 1 << 61
 
 
 class Clock:
@@ -29,10 +29,10 @@ class Clock:
         self._ns: int = header.ns_per_tick
         self._ticks: int = 1 << 32
         elapsed_ns, elapsed = last.monotonic_ns - first.monotonic_ns, last.ticks - first.ticks
-        if header.clock_kind and elapsed_ns > _FAR_ENOUGH_NS and elapsed > 0:
-            near = (elapsed_ns << 32) // elapsed
+        if header.clock_kind and elapsed_ns > _MIN_ANCHOR_DISTANCE_NS and elapsed > 0:
+            ns_per_tick = (elapsed_ns << 32) // elapsed
             # The process may have been between two writes: clocks do not drift by a thousandth.
-            if abs(near - header.ns_per_tick) * 1000 < header.ns_per_tick:
+            if abs(ns_per_tick - header.ns_per_tick) * 1000 < header.ns_per_tick:
                 self._ns, self._ticks = elapsed_ns, elapsed
         self._first_ticks: int = first.ticks
         self._began_before_ns: int = max(0, first.monotonic_ns - header.run_began_ns)
@@ -48,17 +48,16 @@ class Clock:
     def moments_ns(self, ticks: NDArray[np.uint64]) -> NDArray[np.int64]:
         """Return moments in nanoseconds since the run began, in the same order as their ticks."""
         # Modulo 2^64, so that earlier ones are negative.
-        since = (ticks - np.uint64(self._first_ticks)).view(np.int64)
+        ticks_since_first = (ticks - np.uint64(self._first_ticks)).view(np.int64)
         if self._ns == self._ticks:
-            ns = since
+            ns = ticks_since_first
         else:
             # Exact to a nanosecond within a hundred days; rounding keeps the order.
-            exact = since.astype(np.longdouble) * self._ns / self._ticks
-            ns = np.rint(np.clip(exact, -_FAR_NS, _FAR_NS)).astype(np.int64)
+            ns_exact = ticks_since_first.astype(np.longdouble) * self._ns / self._ticks
+            ns = np.rint(np.clip(ns_exact, -_MOMENT_LIMIT_NS, _MOMENT_LIMIT_NS)).astype(np.int64)
         # A damaged file may contain any moments: they become far away, and stay in order.
-        moments: NDArray[np.int64] = np.maximum(
-            np.clip(ns, -_FAR_NS, _FAR_NS) + min(self._began_before_ns, _FAR_NS), 0
-        )
+        ns = np.clip(ns, -_MOMENT_LIMIT_NS, _MOMENT_LIMIT_NS) + min(self._began_before_ns, _MOMENT_LIMIT_NS)
+        moments: NDArray[np.int64] = np.maximum(ns, 0)
         return moments
 
 
@@ -68,9 +67,9 @@ def writer_id(image: Image, tree: int) -> str:
 
 
 def main_tree(trees: Mapping[int, layout.Record]) -> int:
-    """Return the tree of the main thread, given all in the order they were made; 0 if there is none.
+    """Return the tree of the main thread among all trees in the order of their creation; 0 if there is none.
 
-    Threads with an unknown start share the run's root; the first of them is the one that began to record.
+    Threads with an unknown start share the run's root; the first of them is the thread that began to record.
     """
     return next((ref for ref, tree in trees.items() if not tree.spawn_node), 0)
 
@@ -115,10 +114,10 @@ def writers_of(image: Image, clock: Clock, run_id: str, parents: Mapping[int, st
 
 
 # "actor-3", "env_worker_12", "actor 3", "actor[3]", "Worker<AsyncVectorEnv>-3", "SpawnPoolWorker-1:2": the number at
-# the end, with its separator. Only one number: the last one of "ThreadPoolExecutor-0_3" is the thread's, the one
+# the end, with its separator. Only one number: the last number of "ThreadPoolExecutor-0_3" is the thread's, the number
 # before it the executor's.
 _NUMBER = re.compile(r"[\s_\-.:#]*[\[(]?#?\d+(?::\d+)*[\])]?")
-_GLUED = re.compile(r"[^\W\d_]{3,}\d+")  # "actor3" is one of several; "td3" is an algorithm
+_NAME_WITH_NUMBER = re.compile(r"[^\W\d_]{3,}\d+")  # "actor3" is one of several actors; "td3" is an algorithm
 # "Thread-7 (collect)": the threading module's own name for a thread without one, and its function.
 _THREAD = re.compile(r"Thread-\d+ \((?P<target>.+)\)")
 
@@ -128,12 +127,12 @@ def role_of(name: str) -> str:
     thread = _THREAD.fullmatch(name)
     if thread is not None:
         return thread["target"]
-    end = re.search(rf"{_NUMBER.pattern}$", name)
-    if end is None or not end.start():
+    number = re.search(rf"{_NUMBER.pattern}$", name)
+    if number is None or not number.start():
         return name
-    if end[0].isdigit() and not re.search(rf"(?:^|[^\w]|_){_GLUED.pattern}$", name):
+    if number[0].isdigit() and not re.search(rf"(?:^|[^\w]|_){_NAME_WITH_NUMBER.pattern}$", name):
         return name
-    return name[: end.start()]
+    return name[: number.start()]
 
 
 @dataclass
@@ -145,7 +144,7 @@ class Accounts:
         ages: The durations so far of a node's open calls.
     """
 
-    own: dict[int, int] = field(default_factory=lambda: defaultdict(int))
+    self_ticks: dict[int, int] = field(default_factory=lambda: defaultdict(int))
     concurrent: dict[int, int] = field(default_factory=lambda: defaultdict(int))
     ages: dict[int, list[int]] = field(default_factory=lambda: defaultdict(list))
 
@@ -162,11 +161,11 @@ def leave_virtually(image: Image) -> Accounts:
     # Children are younger than their parents: the youngest first.
     for frame in sorted(frames.values(), key=lambda frame: -frame.serial):
         if frame.node:
-            _leave(frame, frames.get(frame.parent), now, accounts)
+            _leave_frame(frame, frames.get(frame.parent), now, accounts)
     return accounts
 
 
-def _leave(frame: layout.Record, parent: layout.Record | None, now: int, accounts: Accounts) -> None:
+def _leave_frame(frame: layout.Record, parent: layout.Record | None, now: int, accounts: Accounts) -> None:
     duration = now - frame.start
     if frame.active:
         covered = now - frame.cover_start
@@ -178,7 +177,7 @@ def _leave(frame: layout.Record, parent: layout.Record | None, now: int, account
         if not parent.active:
             covering = now - parent.cover_start
             parent.covered += covering
-    accounts.own[frame.node] += duration - frame.covered
+    accounts.self_ticks[frame.node] += duration - frame.covered
     accounts.concurrent[frame.node] += duration - covering
     accounts.ages[frame.node].append(duration)
 
@@ -199,12 +198,15 @@ class Tally(NamedTuple):
     concurrent: int = 0
     open: int = 0
 
-    def since(self, before: Tally) -> Tally:
-        """Return the increase since `before`; everything if the recorder was reset in between."""
-        if self.calls < before.calls or self.own < before.own:
+    def since(self, previous: Tally) -> Tally:
+        """Return the increase since `previous`; everything if the recorder was reset in between."""
+        if self.calls < previous.calls or self.own < previous.own:
             return self
         return Tally(
-            self.calls - before.calls, self.own - before.own, self.concurrent - before.concurrent, self.open
+            self.calls - previous.calls,
+            self.own - previous.own,
+            self.concurrent - previous.concurrent,
+            self.open,
         )
 
 
@@ -248,7 +250,7 @@ class Tallies:
             self.places[ref] = NodePosition(name, node.parent, node.tree, is_root, bool(node.flags & _IN_NS))
             self.at[ref] = Tally(
                 node.stats.count + node.warmup.count,
-                node.own + accounts.own.get(ref, 0),
+                node.own + accounts.self_ticks.get(ref, 0),
                 node.concurrent + accounts.concurrent.get(ref, 0),
                 len(accounts.ages.get(ref, ())),
             )

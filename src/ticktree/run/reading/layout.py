@@ -81,23 +81,21 @@ def offset_of(kind: type[Record], field: str) -> int:
 
 
 def _flags(name: str, prefix: str) -> Any:
-    values = {
-        key: value for key, value in _CONSTANTS.items() if key.startswith(prefix) and key != "HEADER_BYTES"
-    }
-    return IntFlag(name, {key.removeprefix(prefix): value for key, value in values.items()})
+    keys = (key for key in _CONSTANTS if key.startswith(prefix) and key != "HEADER_BYTES")
+    return IntFlag(name, {key.removeprefix(prefix): _CONSTANTS[key] for key in keys})
 
 
 NodeFlag = _flags("NodeFlag", "NODE_")
 HeaderFlag = _flags("HeaderFlag", "HEADER_")
 
-_IN_GRAPH, _GRAPH = int(NodeFlag.IN_GRAPH), "calls were captured into a graph, which runs as a whole"
+_IN_GRAPH, _GRAPH_REASON = int(NodeFlag.IN_GRAPH), "calls were captured into a graph, which runs as a whole"
 # Why requested device time is missing: the reason of the first of these flags that a node has.
-_LACKS = (
+_MISSING_REASONS = (
     (int(NodeFlag.ONLY_HOST), "work on the CPU is done when the call returns: the host's time is its time"),
     (int(NodeFlag.NO_LIBRARY), "nothing that uses such a device was imported"),
     (int(NodeFlag.NO_DEVICE), "there is no such device here"),
     (int(NodeFlag.NO_DEVICE_CLOCK), "it has no clock that can be read without waiting for the device"),
-    (_IN_GRAPH, _GRAPH),
+    (_IN_GRAPH, _GRAPH_REASON),
 )
 _ON_DEVICE, _REMOTE = int(NodeFlag.ON_DEVICE), int(NodeFlag.REMOTE)
 _DEVICE, _DEVICE_KNOWN = int(NodeFlag.DEVICE), int(NodeFlag.DEVICE_KNOWN)
@@ -108,13 +106,13 @@ def clock_of(flags: int) -> Clock:
     return DEVICE if flags & _ON_DEVICE else REMOTE if flags & _REMOTE else HOST
 
 
-def device_lack_of(flags: int) -> str | None:
+def missing_device_reason(flags: int) -> str | None:
     """Return why a node's device time is missing, by its flags; None if it is known, or was not requested."""
     if not flags & _DEVICE:
         return None
     if flags & _DEVICE_KNOWN:  # it is known for most calls, and earlier reasons no longer apply
-        return _GRAPH if flags & _IN_GRAPH else None
-    for flag, reason in _LACKS:
+        return _GRAPH_REASON if flags & _IN_GRAPH else None
+    for flag, reason in _MISSING_REASONS:
         if flags & flag:
             return reason
     return "no device clock was in use"
@@ -123,14 +121,14 @@ def device_lack_of(flags: int) -> str | None:
 # A copy takes a fraction of a microsecond, but the system may preempt a writer in the middle of a write.
 _TRIES = 1000
 _PAUSE_S = 0.002
-_PATIENCE = 50
-# How much a process may add to its file during a copy before everything must be copied again.
-_ROOM = 1 << 16
+_MAX_RETRIES = 50
+# How many bytes a process may add to its file during a copy before everything must be copied again.
+_GROWTH_BYTES = 1 << 16
 
 _OCTAVES_AT, _WINDOWS_AT = offset_of(Node, "octaves"), offset_of(Node, "windows")
 
-_Part = tuple[int, int]
-_Parts = list[_Part]
+_Range = tuple[int, int]
+_Ranges = list[_Range]
 
 
 @dataclass
@@ -138,46 +136,44 @@ class Copy:
     """A memory file's bytes at about one moment.
 
     Attributes:
-        is_whole: Whether the copy includes all records; if not, copy again.
-        unsettled: References of records that every copy interrupted in a write, or that may refer to records younger
+        is_complete: Whether the copy includes all records; if not, copy again.
+        torn_refs: References of records that every copy interrupted in a write, or that may refer to records younger
             than the copy: they may contain only part of a call.
     """
 
     data: bytearray
-    is_whole: bool = True
-    unsettled: set[int] = field(default_factory=set)
+    is_complete: bool = True
+    torn_refs: set[int] = field(default_factory=set)
 
 
-def copy_of(memory: mmap.mmap) -> Copy:
+def copy_file(memory: mmap.mmap) -> Copy:
     """Copy a memory file; repeat each record with a sequence number until no write interrupted its copy."""
     # The header first: records that it refers to were complete before, in whatever order the processor reads.
     head = bytearray(ctypes.sizeof(Header))
     copy_settled(memory, head, offset_of(Header, "anchor_sequence"), [(0, len(head))], _TRIES)
-    used = Header.from_buffer_copy(head).used_bytes
-    with memoryview(memory) as whole, whole[: used + _ROOM] as part:
-        copy = Copy(_without_events(part))
+    used_bytes = Header.from_buffer_copy(head).used_bytes
+    with memoryview(memory) as view, view[: used_bytes + _GROWTH_BYTES] as used:
+        copy = Copy(_without_events(used))
     copy.data[: len(head)] = head
     header = Header.from_buffer_copy(copy.data)
     if header.magic != MAGIC:
         return copy
     # Before the nodes, whose marks may then be later, never earlier.
-    _settle_paths(memory, copy.data, _chain(copy.data, header.trees, Tree))
-    loops = _chain(copy.data, header.loops, Loop)
-    _settle_nodes(memory, copy, _chain(copy.data, header.nodes, Node))
+    _settle_paths(memory, copy.data, _chain_refs(copy.data, header, Tree))
+    loops = _chain_refs(copy.data, header, Loop)
+    _settle_nodes(memory, copy, _chain_refs(copy.data, header, Node))
     _settle_all(memory, copy, loops, Loop)
-    _settle_all(memory, copy, _chain(copy.data, header.gauges, Gauge), Gauge)
-    _settle_all(memory, copy, _chain(copy.data, header.edges, Edge), Edge)
-    prints = _chain(copy.data, header.footprints, Footprint)
-    _settle_all(memory, copy, prints, Footprint)
+    for kind in (Gauge, Edge, Footprint):
+        _settle_all(memory, copy, _chain_refs(copy.data, header, kind), kind)
     now = Header.from_buffer_copy(memory)
     if now.nodes != header.nodes:
         # A worst tick's breakdown may name a node that is not in the copied chain.
-        copy.unsettled.update(loops)
-    copy.is_whole = now.used_bytes <= len(copy.data)
+        copy.torn_refs.update(loops)
+    copy.is_complete = now.used_bytes <= len(copy.data)
     # Otherwise the header is not valid, and must be reported as such.
     if header.used_bytes <= now.used_bytes <= len(copy.data):
-        at = offset_of(Header, "used_bytes")
-        copy.data[at : at + 8] = now.used_bytes.to_bytes(8, "little")
+        offset = offset_of(Header, "used_bytes")
+        copy.data[offset : offset + 8] = now.used_bytes.to_bytes(8, "little")
     return copy
 
 
@@ -194,14 +190,15 @@ def _without_events(memory: memoryview) -> bytearray:
     return data
 
 
-def _chain(data: bytearray, newest: int, kind: type[Record]) -> list[int]:
-    """Return the references of a chain's records, as far as they are within the copy."""
+def _chain_refs(data: bytearray, header: Record, kind: type[Record]) -> list[int]:
+    """Return the references of a kind's records, newest first, as far as they are within the copy."""
     refs = []
-    ref, size, next_at = newest, ctypes.sizeof(kind), offset_of(kind, "next")
+    ref = getattr(header, f"{kind.__name__}s")  # the newest
+    size, next_at = ctypes.sizeof(kind), offset_of(kind, "next")
     while ref and ref * LINE + size <= len(data):
         refs.append(ref)
-        at = ref * LINE + next_at
-        following = int.from_bytes(data[at : at + 4], "little")
+        offset = ref * LINE + next_at
+        following = int.from_bytes(data[offset : offset + 4], "little")
         if following >= ref:
             break
         ref = following
@@ -212,28 +209,28 @@ def _settle_paths(memory: mmap.mmap, data: bytearray, trees: list[int]) -> None:
     """Copy the critical path of each thread."""
     size = ctypes.sizeof(Path)
     for ref in trees:
-        at = Tree.from_buffer_copy(data, ref * LINE).path * LINE
-        if at and at + size <= len(data):
-            copy_settled(memory, data, at, [(at, at + size)], _TRIES)
+        offset = Tree.from_buffer_copy(data, ref * LINE).path * LINE
+        if offset and offset + size <= len(data):
+            copy_settled(memory, data, offset, [(offset, offset + size)], _TRIES)
 
 
 def _settle_nodes(memory: mmap.mmap, copy: Copy, refs: list[int]) -> None:
     """Copy nodes with their histograms: first all at once, which succeeds for nearly all, then one by one."""
     size = ctypes.sizeof(Node)
-    for ref, parts in zip(refs, _octaves_of(copy.data, refs), strict=True):
-        at = ref * LINE
-        parts.insert(0, (at, at + size))
-        before = copy.data[at + _OCTAVES_AT : at + _WINDOWS_AT]
-        settled = copy_settled(memory, copy.data, at, parts, _TRIES)
-        after = copy.data[at + _OCTAVES_AT : at + _WINDOWS_AT]
+    for ref, ranges in zip(refs, _octave_ranges(copy.data, refs), strict=True):
+        offset = ref * LINE
+        ranges.insert(0, (offset, offset + size))
+        octaves = copy.data[offset + _OCTAVES_AT : offset + _WINDOWS_AT]
+        settled = copy_settled(memory, copy.data, offset, ranges, _TRIES)
+        new_octaves = copy.data[offset + _OCTAVES_AT : offset + _WINDOWS_AT]
         # Otherwise its writer was preempted in the middle of a write, or has added an octave since.
-        if not (settled and before == after) and not _settle(memory, copy.data, at, Node):
-            copy.unsettled.add(ref)
+        if not (settled and octaves == new_octaves) and not _settle(memory, copy.data, offset, Node):
+            copy.torn_refs.add(ref)
 
 
-def _octaves_of(data: bytearray, refs: Sequence[int]) -> list[_Parts]:
+def _octave_ranges(data: bytearray, refs: Sequence[int]) -> list[_Ranges]:
     """Return the byte ranges of the octaves of nodes, one list per node."""
-    ranges: list[_Parts] = [[] for _ in refs]
+    ranges: list[_Ranges] = [[] for _ in refs]
     if not refs:
         return ranges
     begins = np.array(refs, np.int64) * LINE + _OCTAVES_AT
@@ -248,48 +245,49 @@ def _octaves_of(data: bytearray, refs: Sequence[int]) -> list[_Parts]:
 
 
 def _settle_all(memory: mmap.mmap, copy: Copy, refs: list[int], kind: type[Record]) -> None:
-    copy.unsettled.update(ref for ref in refs if not _settle(memory, copy.data, ref * LINE, kind))
+    copy.torn_refs.update(ref for ref in refs if not _settle(memory, copy.data, ref * LINE, kind))
 
 
-def _settle(memory: mmap.mmap, data: bytearray, at: int, kind: type[Record]) -> bool:
+def _settle(memory: mmap.mmap, data: bytearray, offset: int, kind: type[Record]) -> bool:
     """Copy one record with its histogram; return False if writes interrupted every copy."""
-    parts = [(at, at + ctypes.sizeof(kind))]
-    for _ in range(_PATIENCE):
-        settled = copy_settled(memory, data, at, parts, _TRIES)
-        known, parts = parts, _parts(data, at, kind)
-        if settled and parts == known:  # otherwise the writer has added an octave since
+    ranges = [(offset, offset + ctypes.sizeof(kind))]
+    for _ in range(_MAX_RETRIES):
+        settled = copy_settled(memory, data, offset, ranges, _TRIES)
+        previous, ranges = ranges, _ranges_of(data, offset, kind)
+        if settled and ranges == previous:  # otherwise the writer has added an octave since
             return True
         if not settled:
             time.sleep(_PAUSE_S)
     return False
 
 
-def _parts(data: bytearray, at: int, kind: type[Record]) -> _Parts:
+def _ranges_of(data: bytearray, offset: int, kind: type[Record]) -> _Ranges:
     """Return the byte ranges of a record, its octaves and its tables."""
-    record = kind.from_buffer_copy(data, at)
-    ranges: list[_Part] = []
+    record = kind.from_buffer_copy(data, offset)
+    ranges: list[_Range] = []
     refs: set[int] = set()
     if isinstance(record, Node):
         refs = {*record.octaves, *record.warmup_octaves}
     elif isinstance(record, Gauge):
         refs = {octave.counts for octave in record.octaves}
     elif isinstance(record, Loop):
-        ranges = list(_sums_parts(data, record.sums))
+        ranges = list(_sums_ranges(data, record.sums))
     offsets = (ref * LINE for ref in refs - {0})
     ranges += [(octave, octave + OCTAVE_BYTES) for octave in offsets]
-    return [(at, at + ctypes.sizeof(kind)), *sorted(part for part in ranges if part[1] <= len(data))]
+    ranges = sorted((begin, end) for begin, end in ranges if end <= len(data))
+    return [(offset, offset + ctypes.sizeof(kind)), *ranges]
 
 
-def _sums_parts(data: bytearray, ref: int) -> Iterator[_Part]:
+def _sums_ranges(data: bytearray, ref: int) -> Iterator[_Range]:
     """Yield the byte ranges of a loop's sums, with their octaves and tables."""
-    at, size = ref * LINE, ctypes.sizeof(LoopSums)
-    if not ref or at + size > len(data):
+    offset, size = ref * LINE, ctypes.sizeof(LoopSums)
+    if not ref or offset + size > len(data):
         return
-    sums = LoopSums.from_buffer_copy(data, at)
-    yield at, at + size
+    sums = LoopSums.from_buffer_copy(data, offset)
+    yield offset, offset + size
     for octave in {*sums.late_octaves, *sums.jitter_octaves} - {0}:
         yield octave * LINE, octave * LINE + OCTAVE_BYTES
-    at, size, before = sums.missed_rows * LINE, ctypes.sizeof(MissedRows), 0
-    while before < at and at + size <= len(data):
-        yield at, at + size
-        before, at = at, MissedRows.from_buffer_copy(data, at).next * LINE
+    offset, size, previous = sums.missed_rows * LINE, ctypes.sizeof(MissedRows), 0
+    while previous < offset and offset + size <= len(data):
+        yield offset, offset + size
+        previous, offset = offset, MissedRows.from_buffer_copy(data, offset).next * LINE

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from ticktree.profile import MAX_DEPTH, CallSite, Cpu, Memory, Open, Stats, Work
-from ticktree.profile import Clock as WhoseClock
+from ticktree.profile import Clock as NodeClock
 from ticktree.profile.histogram import Histogram
 from ticktree.profile.stats import BASE_WIDTH_NS, Windows
 from ticktree.run.reading.accounts import Accounts, Clock
 from ticktree.run.reading.image import Image
-from ticktree.run.reading.layout import NodeFlag, Record, clock_of, device_lack_of
+from ticktree.run.reading.layout import NodeFlag, Record, clock_of, missing_device_reason
 from ticktree.run.reading.table import Footprint, NodeRow, Pairs, footprints_of, node_table
 
 # As plain numbers: combining members of an enumeration takes longer than the rest of a node's record.
@@ -38,10 +38,10 @@ class PhaseCalls(NamedTuple):
     sum_ns: int
     min_ns: int | None
     max_ns: int | None
-    filed: int
+    histogram_count: int
 
-    def joined(self, other: PhaseCalls) -> PhaseCalls:
-        """Return the calls of both phases as of one."""
+    def merge(self, other: PhaseCalls) -> PhaseCalls:
+        """Return the calls of both phases as one phase."""
         if self.min_ns is None or self.max_ns is None or other.min_ns is None or other.max_ns is None:
             return other if self.min_ns is None else self
         return PhaseCalls(
@@ -49,15 +49,15 @@ class PhaseCalls(NamedTuple):
             self.sum_ns + other.sum_ns,
             min(self.min_ns, other.min_ns),
             max(self.max_ns, other.max_ns),
-            self.filed + other.filed,
+            self.histogram_count + other.histogram_count,
         )
 
-    def may_be(self) -> bool:
+    def is_valid(self) -> bool:
         """Return whether the numbers are valid by the rules of `Stats.problems`."""
         if self.min_ns is None or self.max_ns is None:
             return self.completed == 0
         return (
-            self.filed == self.completed
+            self.histogram_count == self.completed
             and 0 <= self.min_ns <= self.max_ns
             and self.completed * (self.min_ns - 1) <= self.sum_ns <= self.completed * (self.max_ns + 1)
         )
@@ -72,14 +72,14 @@ class NodePart:
     """One node's record, with the fields of `Node`; parts of one path merge to one.
 
     Attributes:
-        above: Index of its parent part; -1 for the root of a tree with an unknown start.
+        parent: Index of its parent part; -1 for the root of a tree with an unknown start.
         depth: Number of nodes above it in this file.
         is_root: Whether it is a tree's root, which represents the node in which its thread was started.
         name: Name of the section; "" for a root.
         self_ns, concurrent_ns, recorder_ns, open, call_sites: As in `Node`.
         steady_calls, warm_calls: Completed calls after and during warm-up.
-        is_joined: Whether the calls set aside as warm-up count as steady ones because the loop has no others.
-        is_in_steady: Whether it is in a loop that has a warm-up and is past it.
+        has_merged_phases: Whether the calls set aside as warm-up count as steady ones because the loop has no others.
+        is_in_steady_phase: Whether it is in a loop that has a warm-up and is past it.
         window_counts, window_totals: Its windows.
         windows_known: Whether all its calls are in them.
         footprint: The memory that its calls needed, if fully known.
@@ -87,7 +87,7 @@ class NodePart:
     """
 
     row: NodeRow
-    above: int
+    parent: int
     tree: int
     depth: int
     is_root: bool
@@ -98,9 +98,9 @@ class NodePart:
     open: Open | None
     call_sites: dict[CallSite, int]
     steady_calls: PhaseCalls
-    warm_calls: PhaseCalls
-    is_joined: bool
-    is_in_steady: bool
+    warmup_calls: PhaseCalls
+    has_merged_phases: bool
+    is_in_steady_phase: bool
     window_counts: Pairs
     window_totals: Pairs
     windows_known: bool
@@ -110,7 +110,7 @@ class NodePart:
     @property
     def count(self) -> int:
         """Completed calls, warm-up included."""
-        return self.steady_calls.completed + self.warm_calls.completed
+        return self.steady_calls.completed + self.warmup_calls.completed
 
     @property
     def is_phased(self) -> bool:
@@ -118,7 +118,7 @@ class NodePart:
         return bool(self.row.flags & _PHASED)
 
     @property
-    def clock(self) -> WhoseClock:
+    def clock(self) -> NodeClock:
         """The clock that measured its time."""
         return clock_of(self.row.flags)
 
@@ -130,7 +130,7 @@ class NodePart:
     @property
     def warmup(self) -> Stats | None:
         """Completed calls during warm-up."""
-        return Stats(*self.warm_calls[:4]) if self.is_phased else None
+        return Stats(*self.warmup_calls[:4]) if self.is_phased else None
 
     @property
     def windows(self) -> Windows:
@@ -179,13 +179,13 @@ class NodePart:
     @property
     def device(self) -> str | None:
         """Why requested device time is missing."""
-        return device_lack_of(self.row.flags)
+        return missing_device_reason(self.row.flags)
 
-    def may_be(self) -> bool:
+    def is_valid(self) -> bool:
         """Return whether the fields are valid by the rules of `Node.problems` that the reader does not ensure."""
-        if not (self.steady_calls.may_be() and self.warm_calls.may_be()) or self.depth > MAX_DEPTH:
+        if not (self.steady_calls.is_valid() and self.warmup_calls.is_valid()) or self.depth > MAX_DEPTH:
             return False
-        if self.warm_calls.completed and not self.is_phased:  # calls that no phase would count
+        if self.warmup_calls.completed and not self.is_phased:  # calls that no phase would count
             return False
         if not self.window_counts:
             return not self.window_totals
@@ -205,7 +205,7 @@ class PartsReader:
     Attributes:
         parts: One per node, parents before their children.
         index: Index of each node's part, by the node's reference.
-        torn: Number of nodes copied during a write whose counts are taken from their histograms.
+        torn_nodes: Number of nodes copied during a write whose counts are taken from their histograms.
     """
 
     def __init__(self, image: Image, clock: Clock, accounts: Accounts) -> None:
@@ -215,28 +215,28 @@ class PartsReader:
         self._table = table = node_table(image)
         self.histograms = table.histograms
         self._names: dict[int, str] = {}
-        self.torn = 0
-        self.index = {ref: place for place, ref in enumerate(table.refs)}
+        self.torn_nodes = 0
+        self.index = {ref: index for index, ref in enumerate(table.refs)}
         self._footprints = footprints_of(image)
         self.parts: list[NodePart] = []
         self._warming_up = {loop.node for _, loop in image.loops() if is_warming_up(loop)}
         calls_below = self._calls_below()
-        for place, ref in enumerate(table.refs):
-            self.parts.append(self._part(place, calls_below.get(ref, 0)))
-        self._total()
+        for index, ref in enumerate(table.refs):
+            self.parts.append(self._part(index, calls_below.get(ref, 0)))
+        self._compute_totals()
 
     def is_torn(self, ref: int, sequence: int) -> bool:
         """Return whether the record at `ref` may contain only part of a call."""
-        return bool(sequence & 1) or ref in self._image.unsettled
+        return bool(sequence & 1) or ref in self._image.torn_refs
 
-    def stats(self, place: int) -> Stats:
-        """Return the completed calls of the node at `place` after its warm-up."""
-        calls = self.parts[place].steady_calls
+    def stats(self, index: int) -> Stats:
+        """Return the completed calls of the node at `index` after its warm-up."""
+        calls = self.parts[index].steady_calls
         if not calls.completed:
             return Stats()
-        histogram = Histogram(self.histograms.buckets(2 * place))
-        if self.parts[place].is_joined:
-            histogram += Histogram(self.histograms.buckets(2 * place + 1))
+        histogram = Histogram(self.histograms.buckets(2 * index))
+        if self.parts[index].has_merged_phases:
+            histogram += Histogram(self.histograms.buckets(2 * index + 1))
         return Stats(calls.completed, calls.sum_ns, calls.min_ns, calls.max_ns, histogram)
 
     def _calls_below(self) -> dict[int, int]:
@@ -247,27 +247,27 @@ class PartsReader:
                 calls[row.parent] = calls.get(row.parent, 0) + row.stats_count + row.warmup_count
         return calls
 
-    def _part(self, place: int, calls_below: int) -> NodePart:
-        row, ref = self._table.rows[place], self._table.refs[place]
+    def _part(self, index: int, calls_below: int) -> NodePart:
+        row, ref = self._table.rows[index], self._table.refs[index]
         is_root = bool(row.flags & _ROOT)
-        above = self._above(place, row, is_root=is_root)
-        torn = self.is_torn(ref, row.sequence)
-        steady, warm = self._phases(place, row, torn=torn)
-        is_joined, is_in_steady = self._is_joined(ref, row, above, is_root=is_root)
-        if is_joined:
-            row, steady, warm = row._replace(flags=row.flags & ~_PHASED), steady.joined(warm), _NO_CALLS
+        parent = self._parent_index(index, row, is_root=is_root)
+        is_torn = self.is_torn(ref, row.sequence)
+        steady, warm = self._phases(index, row, is_torn=is_torn)
+        has_merged_phases, is_in_steady_phase = self._phase_flags(ref, row, parent, is_root=is_root)
+        if has_merged_phases:
+            row, steady, warm = row._replace(flags=row.flags & ~_PHASED), steady.merge(warm), _NO_CALLS
         count = steady.completed + warm.completed
-        own = row.own + self._accounts.own[ref] if ref in self._accounts.own else row.own
-        self_ns = max(0, self._ns(row, own))
-        counts, totals = self._windows(place, row)
+        self_time = row.own + self._accounts.self_ticks[ref] if ref in self._accounts.self_ticks else row.own
+        self_ns = max(0, self._ns(row, self_time))
+        counts, totals = self._windows(index, row)
         windows_known = sum([calls for _, calls in counts]) == count
-        if torn and not windows_known:
+        if is_torn and not windows_known:
             row, counts, totals = row._replace(window_shift=0), [], []
         return NodePart(
             row=row,
-            above=above,
-            tree=row.tree if is_root else self.parts[above].tree,
-            depth=self.parts[above].depth + (not is_root) if above >= 0 else 0,
+            parent=parent,
+            tree=row.tree if is_root else self.parts[parent].tree,
+            depth=self.parts[parent].depth + (not is_root) if parent >= 0 else 0,
             is_root=is_root,
             name="" if is_root else self._text(row.name),
             self_ns=self_ns,
@@ -276,77 +276,71 @@ class PartsReader:
             open=self._open(ref),
             call_sites=self._call_sites(row, count),
             steady_calls=steady,
-            warm_calls=warm,
-            is_joined=is_joined,
-            is_in_steady=is_in_steady,
+            warmup_calls=warm,
+            has_merged_phases=has_merged_phases,
+            is_in_steady_phase=is_in_steady_phase,
             window_counts=counts,
             window_totals=totals,
             windows_known=windows_known,
             footprint=self._footprints.get(ref, _NO_FOOTPRINT),
         )
 
-    def _above(self, place: int, row: NodeRow, *, is_root: bool) -> int:
+    def _parent_index(self, index: int, row: NodeRow, *, is_root: bool) -> int:
         if is_root and not row.parent:
             return -1
-        above = self.index.get(row.parent, place)
-        if above >= place:  # a node is allocated after its parent
-            raise self._image.damaged("a node has no parent")
-        return above
+        parent = self.index.get(row.parent, index)
+        if parent >= index:  # a node is allocated after its parent
+            raise self._image.damage_error("a node has no parent")
+        return parent
 
-    def _is_joined(self, ref: int, row: NodeRow, above: int, *, is_root: bool) -> tuple[bool, bool]:
-        """Return whether a node's phases are joined, and whether it is in the steady phase of a loop of this tree."""
+    def _phase_flags(self, ref: int, row: NodeRow, parent: int, *, is_root: bool) -> tuple[bool, bool]:
+        """Return whether a node's phases are merged, and whether it is in the steady phase of a loop of this tree."""
         if is_root:
             return False, False
-        around = self.parts[above]
+        outer = self.parts[parent]
         if not row.flags & _LOOP:
-            return around.is_joined, around.is_in_steady
-        is_joined = ref in self._warming_up and not around.is_in_steady
-        return is_joined, around.is_in_steady or (bool(row.flags & _PHASED) and not is_joined)
+            return outer.has_merged_phases, outer.is_in_steady_phase
+        is_merged = ref in self._warming_up and not outer.is_in_steady_phase
+        return is_merged, outer.is_in_steady_phase or (bool(row.flags & _PHASED) and not is_merged)
 
     def _ns(self, row: NodeRow, amount: int) -> int:
         return amount if row.flags & _NS or not amount else self._clock.ns(amount)
 
-    def _phases(self, place: int, row: NodeRow, *, torn: bool) -> tuple[PhaseCalls, PhaseCalls]:
-        filed = self._table.histograms.filed
-        steady = (row.stats_count, row.stats_sum, row.stats_minimum, row.stats_maximum, filed[2 * place])
-        warm = (
-            row.warmup_count,
-            row.warmup_sum,
-            row.warmup_minimum,
-            row.warmup_maximum,
-            filed[2 * place + 1],
+    def _phases(self, index: int, row: NodeRow, *, is_torn: bool) -> tuple[PhaseCalls, PhaseCalls]:
+        read = self._repair if is_torn else self._calls
+        steady_count, warm_count = self._table.histograms.counts[2 * index : 2 * index + 2]
+        return (
+            read(row, row.stats_count, row.stats_sum, row.stats_minimum, row.stats_maximum, steady_count),
+            read(row, row.warmup_count, row.warmup_sum, row.warmup_minimum, row.warmup_maximum, warm_count),
         )
-        if torn:
-            return self._mended(row, *steady), self._mended(row, *warm)
-        return self._calls(row, *steady), self._calls(row, *warm) if row.warmup_count else _NO_CALLS
 
     def _calls(
-        self, row: NodeRow, count: int, total: int, minimum: int, maximum: int, filed: int
+        self, row: NodeRow, count: int, total: int, minimum: int, maximum: int, histogram_count: int
     ) -> PhaseCalls:
         if not count or minimum == _NEVER:
             return _NO_CALLS
         if row.flags & _NS:
-            return PhaseCalls(count, total, minimum, maximum, filed)
+            return PhaseCalls(count, total, minimum, maximum, histogram_count)
         ns = self._clock.ns
-        return PhaseCalls(count, ns(total), ns(minimum), ns(maximum), filed)
+        return PhaseCalls(count, ns(total), ns(minimum), ns(maximum), histogram_count)
 
-    def _mended(
-        self, row: NodeRow, count: int, total: int, minimum: int, maximum: int, filed: int
+    def _repair(
+        self, row: NodeRow, count: int, total: int, minimum: int, maximum: int, histogram_count: int
     ) -> PhaseCalls:
         """Return a phase of a node copied during a write, corrected by its histogram."""
-        if filed != count and row.sequence & 1:
-            self.torn += 1
-        calls = self._calls(row, filed, total, minimum, maximum, filed)
+        if histogram_count != count and row.sequence & 1:
+            self.torn_nodes += 1
+        calls = self._calls(row, histogram_count, total, minimum, maximum, histogram_count)
         if calls.min_ns is None or calls.max_ns is None:
             return calls
         high = max(calls.min_ns, calls.max_ns)
-        sum_ns = min(max(calls.sum_ns, filed * calls.min_ns), filed * high)
+        sum_ns = min(max(calls.sum_ns, histogram_count * calls.min_ns), histogram_count * high)
         return calls._replace(sum_ns=sum_ns, max_ns=high)
 
-    def _windows(self, place: int, row: NodeRow) -> tuple[Pairs, Pairs]:
+    def _windows(self, index: int, row: NodeRow) -> tuple[Pairs, Pairs]:
         if row.window_shift > WIDEST_SHIFT:
-            raise self._image.damaged("its windows are wider than any run")
-        counts, totals = self._table.window_counts[place], self._table.window_totals[place]
+            raise self._image.damage_error("its windows are wider than any run")
+        counts, totals = self._table.window_counts[index], self._table.window_totals[index]
         if row.flags & _NS:
             return counts, totals
         ns = self._clock.ns
@@ -364,8 +358,7 @@ class PartsReader:
             return {}
         site = CallSite(self._text(row.site_file), row.site_line, self._text(row.site_function))
         # The record keeps the first site, and whether there were others: an empty site represents them.
-        others = {_OTHER_SITES: 1} if row.flags & _MANY_SITES else {}
-        return {site: count, **others}
+        return {site: count, _OTHER_SITES: 1} if row.flags & _MANY_SITES else {site: count}
 
     def _open(self, ref: int) -> Open | None:
         ages = self._accounts.ages.get(ref)
@@ -376,25 +369,25 @@ class PartsReader:
             self._names[ref] = self._image.text(ref)
         return self._names[ref]
 
-    def _total(self) -> None:
+    def _compute_totals(self) -> None:
         """Compute totals from the leaves up, and their concurrent parts.
 
-        A total that is wholly concurrent in ticks is so in nanoseconds, too, although self times are rounded one by
-        one: otherwise a thread's nodes would give their parents a few nanoseconds that belong to no worker.
+        A total that is entirely concurrent in ticks is so in nanoseconds, too, although each self time is rounded:
+        otherwise a thread's nodes would give their parents a few nanoseconds that belong to no worker.
         """
         concurrent = self._accounts.concurrent
-        raw = [part.row.own + self._accounts.own.get(ref, 0) for ref, part in self._each()]
+        refs = self._table.refs
+        totals = [
+            part.row.own + self._accounts.self_ticks.get(ref, 0)
+            for ref, part in zip(refs, self.parts, strict=True)
+        ]
         for part in self.parts:
             part.total_ns = part.self_ns
-        for place in range(len(self.parts) - 1, -1, -1):
-            part = self.parts[place]
+        for index in range(len(self.parts) - 1, -1, -1):
+            part = self.parts[index]
             if part.is_root:
                 continue
-            ref = self._table.refs[place]
-            overlap = part.row.concurrent + concurrent.get(ref, 0)
-            part.concurrent_ns = part.total_ns if raw[place] == overlap else self._ns(part.row, overlap)
-            raw[part.above] += raw[place] - overlap
-            self.parts[part.above].total_ns += part.total_ns - part.concurrent_ns
-
-    def _each(self) -> zip[tuple[int, NodePart]]:
-        return zip(self._table.refs, self.parts, strict=True)
+            overlap = part.row.concurrent + concurrent.get(refs[index], 0)
+            part.concurrent_ns = part.total_ns if totals[index] == overlap else self._ns(part.row, overlap)
+            totals[part.parent] += totals[index] - overlap
+            self.parts[part.parent].total_ns += part.total_ns - part.concurrent_ns

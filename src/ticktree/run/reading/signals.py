@@ -24,18 +24,18 @@ class NodeAddress(NamedTuple):
 
 
 class Edge(NamedTuple):
-    """Waits of one node that signals of another one ended, through one channel.
+    """Waits of one node that signals of another node ended, through one channel.
 
     Attributes:
         node: The reference of the node that waited, in this file.
         channel: The signalled name.
-        by: The node that was open when it was signalled.
-        handover_ns: The part of it from the signal until the end of the wait.
+        waker: The node that was open when it was signalled.
+        handover_ns: The part of `waited_ns` from the signal until the end of the wait.
     """
 
     node: int
     channel: str
-    by: NodeAddress
+    waker: NodeAddress
     waits: int
     waited_ns: int
     handover_ns: int
@@ -50,7 +50,7 @@ def _edge(image: Image, record: layout.Record) -> Edge:
     return Edge(
         node=record.node,
         channel=image.text(record.channel),
-        by=place(record, record.by_node),
+        waker=node_address(record, record.by_node),
         waits=record.count,
         waited_ns=record.waited_ns,
         # A record copied during a write may have a longer hand-over than wait.
@@ -58,7 +58,7 @@ def _edge(image: Image, record: layout.Record) -> Edge:
     )
 
 
-def place(record: layout.Record, node: int) -> NodeAddress:
+def node_address(record: layout.Record, node: int) -> NodeAddress:
     """Return the node that a record names, with its process."""
     return NodeAddress(ProcessKey(record.pid, record.start, record.incarnation or 1), node)
 
@@ -80,37 +80,37 @@ def critical_path(image: Image) -> Mapping[NodeAddress, int]:
     path = image.record(main.path, layout.Path)
     if not (path.signals or path.unblocks):
         return {}
-    writing = trees.get(path.tree)
-    if writing is None or path.count > layout.SHARES:
-        raise image.damaged("a critical path leads out of it")
+    tree = trees.get(path.tree)
+    if tree is None or path.count > layout.SHARES:
+        raise image.damage_error("a critical path leads out of it")
     shares: dict[NodeAddress, int] = defaultdict(int)
     for share in path.shares[: path.count]:
-        shares[place(share, share.node) if share.node else ELSEWHERE] += share.ns
-    root = NodeAddress(image.writer, writing.root)
-    _level(shares, root, path.mark_ns)
-    for at, ns in _since(image, path, root).items():
-        shares[at] += ns
-    return {at: ns for at, ns in shares.items() if ns}
+        shares[node_address(share, share.node) if share.node else ELSEWHERE] += share.ns
+    root = NodeAddress(image.writer, tree.root)
+    _match_total(shares, root, path.mark_ns)
+    for address, ns in _recent_shares(image, path, root).items():
+        shares[address] += ns
+    return {address: ns for address, ns in shares.items() if ns}
 
 
-def _since(image: Image, path: layout.Record, root: NodeAddress) -> dict[NodeAddress, int]:
+def _recent_shares(image: Image, path: layout.Record, root: NodeAddress) -> dict[NodeAddress, int]:
     """Return the shares since the last update of the path: each node's growth, and the rest for the root."""
     frames = [frame for frame in image.open_frames().values() if frame.node]
     clock, last = Clock(image.header), image.header.last
     now = max([last.ticks, path.mark_ticks, *(frame.start for frame in frames)])
     ended_ns = last.monotonic_ns + clock.ns(now - last.ticks) - image.header.run_began_ns
-    passed_ns = max(0, ended_ns - path.mark_ns)
-    growths = {ref: ticks for ref, ticks in _growths(image, path.tree, frames, now).items() if ticks > 0}
+    elapsed_ns = max(0, ended_ns - path.mark_ns)
+    growths = {ref: ticks for ref, ticks in _self_growths(image, path.tree, frames, now).items() if ticks > 0}
     ticks = max(now - path.mark_ticks, sum(growths.values()))
     shares = defaultdict(
-        int, {NodeAddress(image.writer, ref): growth * passed_ns // ticks for ref, growth in growths.items()}
+        int, {NodeAddress(image.writer, ref): growth * elapsed_ns // ticks for ref, growth in growths.items()}
     )
-    _level(shares, root, passed_ns)
+    _match_total(shares, root, elapsed_ns)
     return shares
 
 
-def _growths(image: Image, tree: int, frames: list[layout.Record], now: int) -> dict[int, int]:
-    """Return each node's self time in clock ticks since it was marked, open calls included."""
+def _self_growths(image: Image, tree: int, frames: list[layout.Record], now: int) -> dict[int, int]:
+    """Return each node's self time in clock ticks since it was marked, including open calls."""
     nodes = {
         ref: node
         for ref, node in image.nodes()
@@ -124,14 +124,14 @@ def _growths(image: Image, tree: int, frames: list[layout.Record], now: int) -> 
     return growths
 
 
-def _level(shares: dict[NodeAddress, int], root: NodeAddress, total_ns: int) -> None:
+def _match_total(shares: dict[NodeAddress, int], root: NodeAddress, total_ns: int) -> None:
     """Make shares sum to a total by adding the difference to the root.
 
     They already do, unless the process was stopped or copied during an update.
     """
-    known_ns = sum(shares.values())
-    if known_ns > total_ns:
-        for at in shares:
-            shares[at] = shares[at] * total_ns // known_ns
-        known_ns = sum(shares.values())
-    shares[root] = shares.get(root, 0) + total_ns - known_ns
+    sum_ns = sum(shares.values())
+    if sum_ns > total_ns:
+        for address in shares:
+            shares[address] = shares[address] * total_ns // sum_ns
+        sum_ns = sum(shares.values())
+    shares[root] = shares.get(root, 0) + total_ns - sum_ns

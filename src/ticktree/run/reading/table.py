@@ -1,4 +1,4 @@
-"""Read all nodes of a memory file at once: one by one, they would take most of the time of a large run."""
+"""Read all nodes of a memory file at once: one by one, they would take most of the time for a large run."""
 
 from __future__ import annotations
 
@@ -55,24 +55,19 @@ def node_table(image: Image) -> NodeTable:
 def _sparse(table: NDArray[np.uint64]) -> list[Pairs]:
     """Return the pairs of column and value that are not 0, one list per row."""
     rows, columns = np.nonzero(table)
-    return _split(rows, len(table), columns, table[rows, columns])
-
-
-def _split(owners: NDArray[Any], count: int, keys: NDArray[Any], values: NDArray[Any]) -> list[Pairs]:
-    """Return pairs of key and value, sorted by owner, as one list per owner of `count`."""
-    pairs = list(zip(keys.tolist(), values.tolist(), strict=True))
-    ends = np.searchsorted(owners, np.arange(count + 1)).tolist()
+    pairs = list(zip(columns.tolist(), table[rows, columns].tolist(), strict=True))
+    ends = np.searchsorted(rows, np.arange(len(table) + 1)).tolist()
     return [pairs[begin:end] for begin, end in pairwise(ends)]
 
 
 def _columns(kind: type[layout.Record], prefix: str = "", begin: int = 0) -> Iterator[tuple[str, Any, int]]:
     """Yield name, type and offset of each field, with the fields of statistics flattened."""
-    for name, of in kind._fields_:  # type: ignore[misc]  # none is a bit field
+    for name, field_type in kind._fields_:  # type: ignore[misc]  # none is a bit field
         offset = begin + layout.offset_of(kind, name)
-        if of is layout.Stats:
-            yield from _columns(of, f"{name}_", offset)
+        if field_type is layout.Stats:
+            yield from _columns(field_type, f"{name}_", offset)
         elif not name.startswith("_"):
-            yield prefix + name, np.dtype(of), offset
+            yield prefix + name, np.dtype(field_type), offset
 
 
 def _node_type() -> np.dtype[np.void]:
@@ -83,7 +78,7 @@ def _node_type() -> np.dtype[np.void]:
 
 _NODE = _node_type()
 _ROW: Any = NamedTuple(  # type: ignore[misc]  # its fields are the native module's
-    "_ROW", [(name, Any) for name, of, _ in _columns(layout.Node) if not of.shape]
+    "_ROW", [(name, Any) for name, field_type, _ in _columns(layout.Node) if not field_type.shape]
 )
 
 
@@ -101,31 +96,31 @@ class Histograms:
         octaves: The references of each node's octaves, those of the warm-up last.
 
     Attributes:
-        filed: Number of calls per histogram; that of the warm-up of the node at `place` is at `2 * place + 1`.
+        counts: Number of calls per histogram: at `2 * index` of a node, at `2 * index + 1` of its warm-up.
     """
 
     def __init__(self, image: Image, octaves: NDArray[np.uint32]) -> None:
         nodes, columns = np.nonzero(octaves)
         self._counts: Counts = image.records(octaves[nodes, columns], _OCTAVE)["counts"]
         if self._counts.size and self._counts.max() > _MOST_CALLS:
-            raise image.damaged("a histogram holds more calls than there can be")
+            raise image.damage_error("a histogram holds more calls than there can be")
         owners = 2 * nodes + (columns >= layout.OCTAVES)
         self._owners = owners
         self._octaves = columns % layout.OCTAVES
         sums = np.zeros(2 * len(octaves), np.uint64)
         np.add.at(sums, owners, self._counts.sum(axis=1, dtype=np.uint64))
-        self.filed: list[int] = sums.tolist()
+        self.counts: list[int] = sums.tolist()
 
-    def buckets(self, place: int) -> dict[int, int]:
+    def buckets(self, index: int) -> dict[int, int]:
         """Return one histogram's buckets, as in a profile."""
-        rows = np.flatnonzero(self._owners == place)
+        rows = np.flatnonzero(self._owners == index)
         return _buckets(self._octaves[rows], self._counts[rows])
 
     def add_to(self, sums: HistogramSums, slots: NDArray[np.int64]) -> None:
         """Add each histogram to the sum in its slot, which several may share; skip those with slot -1."""
         targets = slots[self._owners]
-        wanted = targets >= 0
-        sums.add(targets[wanted], self._octaves[wanted], self._counts[wanted])
+        has_slot = targets >= 0
+        sums.add(targets[has_slot], self._octaves[has_slot], self._counts[has_slot])
 
 
 class HistogramSums:
@@ -140,9 +135,9 @@ class HistogramSums:
         """Add octaves of histograms to the sums in some slots."""
         if not len(slots):
             return
-        places = slots * layout.OCTAVES + octaves
-        self._make(places)
-        rows = self._row_of[places]
+        indices = slots * layout.OCTAVES + octaves
+        self._allocate(indices)
+        rows = self._row_of[indices]
         if np.bincount(rows).max() == 1:
             self._counts[rows] += counts
         else:  # threads that write to the same node
@@ -154,22 +149,22 @@ class HistogramSums:
         octaves = np.flatnonzero(rows >= 0)
         return _buckets(octaves, self._counts[rows[octaves]])
 
-    def _make(self, places: NDArray[np.int64]) -> None:
-        """Make room for octaves that have none yet."""
-        beyond = int(places.max()) + 1 - len(self._row_of)
-        if beyond > 0:
-            more = np.full(max(beyond, len(self._row_of)), -1, np.int32)
-            self._row_of = np.concatenate([self._row_of, more])
-        missing = places[self._row_of[places] < 0]
-        if not len(missing):
+    def _allocate(self, indices: NDArray[np.int64]) -> None:
+        """Allocate rows for octaves that have none yet."""
+        growth = int(indices.max()) + 1 - len(self._row_of)
+        if growth > 0:
+            new_rows = np.full(max(growth, len(self._row_of)), -1, np.int32)
+            self._row_of = np.concatenate([self._row_of, new_rows])
+        unallocated = indices[self._row_of[indices] < 0]
+        if not len(unallocated):
             return
-        new = np.unique(missing)
+        new = np.unique(unallocated)
         self._row_of[new] = np.arange(self._rows, self._rows + len(new))
         self._rows += len(new)
         if self._rows > len(self._counts):
-            room = max(self._rows, 2 * len(self._counts))
-            more_counts = np.zeros((room - len(self._counts), layout.SUB_BUCKETS), np.uint64)
-            self._counts = np.concatenate([self._counts, more_counts])
+            size = max(self._rows, 2 * len(self._counts))
+            new_counts = np.zeros((size - len(self._counts), layout.SUB_BUCKETS), np.uint64)
+            self._counts = np.concatenate([self._counts, new_counts])
 
 
 def _buckets(octaves: NDArray[np.int64], counts: Counts) -> dict[int, int]:
@@ -192,12 +187,12 @@ def footprints_of(image: Image) -> Mapping[int, Footprint]:
     for _, record in image.footprints():
         if not record.samples:
             continue
-        so_far = footprints.get(record.node, Footprint())
+        footprint = footprints.get(record.node, Footprint())
         if record.device:
             memory = _memory(record, frozenset({image.text(record.device)}))
-            footprints[record.node] = so_far._replace(device=_both(so_far.device, memory))
+            footprints[record.node] = footprint._replace(device=_add_device(footprint.device, memory))
         else:
-            footprints[record.node] = so_far._replace(resident=_memory(record, frozenset()))
+            footprints[record.node] = footprint._replace(resident=_memory(record, frozenset()))
     return footprints
 
 
@@ -213,7 +208,7 @@ def _memory(record: layout.Record, devices: frozenset[str]) -> Memory:
     )
 
 
-def _both(first: Memory | None, second: Memory) -> Memory:
+def _add_device(first: Memory | None, second: Memory) -> Memory:
     """Return the memory that the same calls needed on several devices; the number of calls stays the same."""
     if first is None:
         return second
