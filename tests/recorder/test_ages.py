@@ -1,4 +1,4 @@
-"""How old what a tick acts on is: origins, on the virtual clock, against arithmetic by hand."""
+"""The age of the data that a tick acts on: origins, on the virtual clock, against a direct calculation."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_the_sleep_of_a_paced_loop_is_not_part_of_the_age(recorder):
     assert node(recorder, "loop/sleep").total_ns == 5 * 6 * MS
 
 
-def test_the_age_ends_where_the_program_says_that_it_has_acted(recorder):
+def test_the_age_ends_when_the_program_declares_that_it_has_acted(recorder):
     def body(tick):
         tick.origin(seconds(recorder))
         recorder.advance(4 * MS)
@@ -67,7 +67,7 @@ def test_the_age_ends_where_the_program_says_that_it_has_acted(recorder):
     assert ages(recorder) == (2, 4 * MS, 4 * MS)
 
 
-def test_ages_are_the_loops_wherever_in_the_tick_they_are_told(recorder):
+def test_ages_belong_to_the_loop_wherever_in_the_tick_they_are_declared(recorder):
     def body(tick):
         recorder.stage("observe")
         tick.origin(seconds(recorder))
@@ -214,11 +214,11 @@ def test_time_of_day_is_refused_and_the_monotonic_clocks_are_taken_on_a_real_clo
         if tick == len(clocks):
             break
         tick.origin(clocks[tick]())
-    count, least, most = ages(recorder)
+    count, minimum, maximum = ages(recorder)
     assert losses(recorder) == {"bad_values": 1}
     recorder.disable()
     assert count == 2
-    assert 0 <= least <= most < 60_000 * MS
+    assert 0 <= minimum <= maximum < 60_000 * MS
 
 
 def test_without_recording_an_origin_is_nothing():
@@ -264,21 +264,21 @@ def test_a_tick_is_copied_and_sent_to_other_processes_as_the_number_it_is(record
         assert (copied, type(copied)) == (1, int)
 
 
-def test_a_tick_that_was_kept_counts_for_the_tick_that_is_open(recorder):
+def test_an_earlier_tick_object_counts_for_the_open_tick(recorder):
     loop = recorder.loop("loop")
-    kept = next(loop)
+    last_tick = next(loop)
     next(loop)
-    kept.origin(seconds(recorder))
+    last_tick.origin(seconds(recorder))
     recorder.advance(MS)
     next(loop)
     assert ages(recorder) == (1, MS, MS)
     loop.close()
-    kept.origin(seconds(recorder))
-    kept.acted()
+    last_tick.origin(seconds(recorder))
+    last_tick.acted()
     assert ages(recorder)[0] == 1
 
 
-def test_an_origin_told_by_another_thread_is_recorded_by_the_loops_own(recorder):
+def test_the_loops_thread_records_an_origin_that_another_thread_declares(recorder):
     loop = recorder.loop("loop")
     tick = next(loop)
 

@@ -1,4 +1,4 @@
-"""Loops in coroutines: `async for` paces without blocking, and keeps the same account as `for`."""
+"""Loops in coroutines: `async for` paces without blocking, and records the same as `for`."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from support.recorder.queries import counts
 MS = 1_000_000
 
 
-async def play(recorder, durations, **asked):
+async def play(recorder, durations, **options):
     starts = []
-    async for index in recorder.loop("loop", range(len(durations)), **asked):
+    async for index in recorder.loop("loop", range(len(durations)), **options):
         starts.append(recorder.ticks)
         recorder.stage("act")
         recorder.advance(durations[index])
     return starts
 
 
-def play_plain(recorder, durations, **asked):
+def play_plain(recorder, durations, **options):
     starts = []
-    for index in recorder.loop("loop", range(len(durations)), **asked):
+    for index in recorder.loop("loop", range(len(durations)), **options):
         starts.append(recorder.ticks)
         recorder.stage("act")
         recorder.advance(durations[index])
@@ -40,7 +40,7 @@ def account(loop):
 
 
 @pytest.mark.parametrize(
-    "asked",
+    "options",
     [
         {"hz": 100, "pace": True},
         {"hz": 30, "pace": "catch up"},
@@ -50,24 +50,24 @@ def account(loop):
     ],
     ids=str,
 )
-def test_ticks_budgets_and_lateness_are_those_of_a_plain_loop(asked):
+def test_ticks_budgets_and_lateness_are_those_of_a_plain_loop(options):
     durations = [4 * MS, 12 * MS, 1 * MS, 31 * MS, 9 * MS, 2 * MS, 40 * MS, 3 * MS]
     profiles, starts = [], []
-    for plays in (play_plain, lambda *given, **named: asyncio.run(play(*given, **named))):
+    for plays in (play_plain, lambda *args, **kwargs: asyncio.run(play(*args, **kwargs))):
         recorder = ticktree.Recorder(virtual_clock=True)
-        starts.append(plays(recorder, durations, **asked))
+        starts.append(plays(recorder, durations, **options))
         profiles.append(recorder.snapshot())
         recorder.disable()
     plain, waited = profiles
     assert starts[0] == starts[1]
     assert account(waited.loops["loop"]) == account(plain.loops["loop"])
-    assert (waited.loops["loop"].missed > 0) == ("hz" in asked)
+    assert (waited.loops["loop"].missed > 0) == ("hz" in options)
     assert {path: node.stats for path, _, node in waited.root.walk()} == {
         path: node.stats for path, _, node in plain.root.walk()
     }
 
 
-def test_an_endless_loop_gives_its_ticks_and_a_break_leaves_the_last_one_incomplete(recorder):
+def test_an_endless_loop_yields_its_ticks_and_a_break_leaves_the_last_one_incomplete(recorder):
     async def control():
         async for tick in recorder.loop("control", hz=100, pace=True):
             recorder.advance(MS)

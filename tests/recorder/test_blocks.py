@@ -1,4 +1,4 @@
-"""Blocks: sections whose `with` gives something else than the section, entered in the program's own frames."""
+"""Blocks: sections whose `with` gives another object, entered in the program's own frames."""
 
 from __future__ import annotations
 
@@ -10,35 +10,35 @@ from support.recorder.queries import counts, losses, node, times
 from ticktree.recorder import Block, Entered, make_block
 
 
-class Place(Entered):
+class Entry(Entered):
     __slots__ = ()
 
 
 class Named(Block):
-    """A type that somebody derived."""
+    """A derived type."""
 
 
-def block(recorder, name="block", gives=Place, holder="holder"):
+def block(recorder, name="block", gives=Entry, holder="holder"):
     return make_block(recorder.section(name), Named, gives, holder)
 
 
-def test_a_block_is_entered_and_left_as_its_section_and_gives_its_place(recorder):
-    made = block(recorder)
-    with made as first:
+def test_a_block_enters_and_leaves_its_section_and_gives_its_node(recorder):
+    block_object = block(recorder)
+    with block_object as first:
         recorder.advance(1)
-        with recorder.section("inner"), made as second:
+        with recorder.section("inner"), block_object as second:
             recorder.advance(2)
     assert times(recorder) == {"block": 3, "block/inner": 2, "block/inner/block": 2}
-    assert (type(first), first.holder, isinstance(made, Named)) == (Place, "holder", True)
+    assert (type(first), first.holder, isinstance(block_object, Named)) == (Entry, "holder", True)
     assert 0 != first.node != second.node != 0
     assert losses(recorder) == {}
 
 
 def test_the_same_place_is_the_same_node(recorder):
-    made = block(recorder)
-    with made as first:
+    block_object = block(recorder)
+    with block_object as first:
         pass
-    with made as second:
+    with block_object as second:
         pass
     assert first.node == second.node
 
@@ -50,10 +50,10 @@ def test_a_block_is_seen_at_the_line_that_enters_it(recorder):
 
 
 def test_a_block_in_a_sleeping_generator_has_nobody_elses_sections_below_it(recorder):
-    made = block(recorder)
+    block_object = block(recorder)
 
     def generator():
-        with made:
+        with block_object:
             yield
 
     for _ in generator():
@@ -65,12 +65,12 @@ def test_a_block_in_a_sleeping_generator_has_nobody_elses_sections_below_it(reco
 
 def test_an_exit_stack_takes_blocks_and_an_exception_passes_through_them(recorder):
     with pytest.raises(KeyError), ExitStack() as stack:
-        assert isinstance(stack.enter_context(block(recorder)), Place)
+        assert isinstance(stack.enter_context(block(recorder)), Entry)
         raise KeyError
     assert counts(recorder) == {"block": 1}
 
 
-def test_nothing_is_entered_where_its_place_cannot_be_made(recorder):
+def test_nothing_is_entered_if_the_blocks_value_cannot_be_created(recorder):
     class Broken(Entered):
         def __init__(self):
             raise LookupError
@@ -82,10 +82,10 @@ def test_nothing_is_entered_where_its_place_cannot_be_made(recorder):
     assert losses(recorder) == {}
 
 
-def test_while_nothing_is_recorded_a_place_is_nowhere(recorder):
-    made = block(recorder)
+def test_a_place_has_no_node_while_nothing_is_recorded(recorder):
+    block_object = block(recorder)
     recorder.disable()
-    with made as place:
+    with block_object as entry:
         pass
-    assert place.node == 0
+    assert entry.node == 0
     recorder.enable()

@@ -1,4 +1,4 @@
-"""Durations that devices and other programs measured, booked below a node remembered earlier."""
+"""Durations that devices and other programs measured, booked below a place."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def in_thread(function, *args):
     thread.join()
 
 
-def test_a_booked_call_stands_below_its_place_and_covers_nothing(recorder):
+def test_a_booked_call_is_below_its_place_and_covers_nothing(recorder):
     with recorder.section("forward"):
         recorder.advance(40)
         place = recorder.place()
@@ -32,7 +32,7 @@ def test_a_booked_call_stands_below_its_place_and_covers_nothing(recorder):
     assert times(recorder)["forward"] == node(recorder, "forward").self_ns == 40
 
 
-def test_a_place_stays_good_when_its_call_has_ended_and_others_are_open(recorder):
+def test_a_place_stays_valid_after_its_call_has_ended_and_others_are_open(recorder):
     for _ in range(3):
         with recorder.section("forward"):
             place = recorder.place()
@@ -69,7 +69,7 @@ def test_a_name_that_ends_like_a_mark_is_no_other_clocks(recorder):
     assert times(recorder) == {"work@device@host": 3, "work@device": 20}
 
 
-def test_a_remote_tree_covers_what_it_says_it_covers(recorder):
+def test_a_remote_tree_covers_as_much_as_it_declares(recorder):
     with recorder.section("request"):
         recorder.advance(100)
         place = recorder.place()
@@ -93,7 +93,7 @@ def test_no_more_is_covered_than_there_is(recorder):
     assert node(recorder, "too much covered@remote").concurrent_ns == 5
 
 
-def test_what_another_thread_books_is_of_a_tree_of_its_own_at_the_same_place(recorder):
+def test_another_threads_bookings_go_to_a_tree_of_its_own_at_the_same_place(recorder):
     with recorder.section("forward"):
         recorder.advance(40)
         place = recorder.place()
@@ -103,11 +103,11 @@ def test_what_another_thread_books_is_of_a_tree_of_its_own_at_the_same_place(rec
     booked = node(recorder, "forward/cuda:0@device")
     assert (booked.count, booked.total_ns, booked.concurrent_ns) == (4, 1200, 1200)
     assert times(recorder)["forward"] == 40
-    own, *others = [share.count for _, share in sorted(booked.by_writer.items())]
-    assert (own, sum(others)) == (1, 3)  # a thread that has ended may give its tree to the next
+    main_count, *other_counts = [share.count for _, share in sorted(booked.by_writer.items())]
+    assert (main_count, sum(other_counts)) == (1, 3)  # a thread that has ended may give its tree to the next
 
 
-def test_another_thread_goes_on_where_it_was(recorder):
+def test_another_thread_continues_where_it_was(recorder):
     with recorder.section("forward"):
         place = recorder.place()
 
@@ -132,7 +132,7 @@ def test_nothing_is_booked_where_nothing_is_recorded(recorder):
     assert counts(recorder) == {}
 
 
-def test_after_a_reset_a_place_is_still_there(recorder):
+def test_a_place_stays_valid_after_a_reset(recorder):
     with recorder.section("forward"):
         place = recorder.place()
     recorder.reset()
@@ -202,16 +202,16 @@ class Program:
     def advance(self, ns):
         self.recorder.advance(ns)
 
-    def book(self, what):
-        name, ns, elsewhere = what
+    def book(self, value):
+        name, ns, elsewhere = value
         if self.clock and self.places:
             self.booked.append(ns)
             call = (self.places[ns % len(self.places)], (name, name), ns, self.clock)
             in_thread(self.recorder.book, *call) if elsewhere else self.recorder.book(*call)
 
     def play(self, program):
-        for act, what in program:
-            getattr(self, act)(what)
+        for act, value in program:
+            getattr(self, act)(value)
         return self.recorder.snapshot()
 
 
@@ -222,7 +222,7 @@ def test_whatever_is_booked_the_accounts_of_sections_stay_exact(program, clock):
     profile, alone = booking.play(program), Program().play(program)
     profile.check()
     expected = {path: node.total_ns for path, _, node in alone.root.walk()}
-    found = {path: node for path, _, node in profile.root.walk()}
-    assert {path: found.pop(path).total_ns for path in expected} == expected
-    assert sum(each.self_ns for each in found.values()) == sum(booking.booked)
-    assert sum(each.count for each in found.values()) == len(booking.booked)
+    nodes = {path: node for path, _, node in profile.root.walk()}
+    assert {path: nodes.pop(path).total_ns for path in expected} == expected
+    assert sum(booked_node.self_ns for booked_node in nodes.values()) == sum(booking.booked)
+    assert sum(booked_node.count for booked_node in nodes.values()) == len(booking.booked)

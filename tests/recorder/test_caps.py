@@ -22,7 +22,7 @@ def capped(**caps):
     return recorder
 
 
-def profile_of(recorder):
+def private_profile(recorder):
     errors = []
     profile = read_images([Image(recorder.image())], "test", errors)
     assert errors == []
@@ -36,7 +36,7 @@ def test_past_the_node_cap_time_stays_in_the_parent():
         for name in "abcdef":
             with recorder.section(name):
                 recorder.advance(10)
-    profile = profile_of(recorder)
+    profile = private_profile(recorder)
     assert set(profile.root.at("outer").children) == {"a", "b"}
     assert profile.root.at("outer").self_ns == 40
     assert profile.losses == {"calls_over_node_cap": 4}
@@ -51,7 +51,7 @@ def test_sections_inside_a_lost_one_are_lost_with_it_and_all_are_left_in_order()
                 recorder.advance(5)
             recorder.stage("lost too")
             recorder.record_duration("lost as well", 1e-9)
-    profile = profile_of(recorder)
+    profile = private_profile(recorder)
     assert profile.root.at("outer").count == 3
     assert profile.root.at("outer").self_ns == 15
     assert set(profile.root.children) == {"outer"}
@@ -72,7 +72,7 @@ def test_mutual_recursion_into_thousands_of_paths_stays_within_the_cap():
     down(8)
     image = Image(recorder.image())
     assert image.header.node_count == 100
-    profile = profile_of(recorder)
+    profile = private_profile(recorder)
     assert profile.root.total_ns == 2**10 - 2
     counted = sum(node.count for _, _, node in profile.root.walk())
     assert counted + profile.losses["calls_over_node_cap"] == 2**10 - 2
@@ -92,10 +92,10 @@ def test_past_the_depth_cap_time_stays_in_the_deepest_node(recorder):
         down(999)
     finally:
         sys.setrecursionlimit(limit)
-    found = counts(recorder)
-    assert len(found) == 256
+    paths = counts(recorder)
+    assert len(paths) == 256
     assert losses(recorder) == {"calls_over_node_cap": 1000 - 256}
-    assert node(recorder, max(found, key=len)).self_ns == 1000 - 255
+    assert node(recorder, max(paths, key=len)).self_ns == 1000 - 255
     assert recorder.snapshot().root.total_ns == 1000
 
 
@@ -106,9 +106,9 @@ def test_past_the_frame_cap_calls_are_counted_and_all_that_is_open_is_left(recor
     recorder.advance(1)
     for _ in range(70_000):
         section.__exit__(None, None, None)
-    lost = losses(recorder)
-    assert lost["calls_nested_too_deep"] >= 70_000 - 65_536
-    assert "unmatched_leaves" not in lost
+    lost_counts = losses(recorder)
+    assert lost_counts["calls_nested_too_deep"] >= 70_000 - 65_536
+    assert "unmatched_leaves" not in lost_counts
     assert recorder.snapshot().root.open.count == 1
     with recorder.section("after"):
         recorder.advance(2)
@@ -122,7 +122,7 @@ def test_a_loop_past_the_node_cap_iterates_all_the_same():
         assert list(recorder.loop("lost", range(3), hz=10, warmup=1)) == [0, 1, 2]
         recorder.tick("lost too")
         recorder.advance(1)
-    profile = profile_of(recorder)
+    profile = private_profile(recorder)
     assert profile.loops == {}
     assert profile.root.at("outer").self_ns == 1
     recorder.disable()
@@ -138,7 +138,7 @@ def test_a_loop_past_a_cap_takes_no_memory_per_tick(caps):
             recorder.advance(1)
         assert Image(recorder.image()).header.used_bytes == used
         assert sum(bool(frame.serial) for _, frame in Image(recorder.image()).frames()) == 2
-    profile = profile_of(recorder)
+    profile = private_profile(recorder)
     assert profile.root.at("outer").self_ns == 3000
     assert profile.loops == {}
     recorder.disable()
@@ -154,7 +154,7 @@ def test_after_a_loop_past_the_cap_at_top_level_known_sections_are_recorded():
     for _ in range(100):
         with recorder.section("known"):
             recorder.advance(1)
-    profile = profile_of(recorder)
+    profile = private_profile(recorder)
     assert profile.root.at("known").count == 101
     assert profile.loops["episode 0"].ticks == 2
     assert profile.losses == {"calls_over_node_cap": 6}  # a loop's last tick, for which nothing came, is one
@@ -181,7 +181,7 @@ def test_a_stage_past_a_cap_leaves_its_loop_as_it_is(caps):
         recorder.advance(2)
         recorder.stage("lost")
         recorder.advance(1)
-    profile = profile_of(recorder)
+    profile = private_profile(recorder)
     assert profile.loops["control"].ticks == 100
     assert profile.root.at("control").self_ns == 303
     assert sum(profile.losses.values()) == 101
@@ -197,7 +197,7 @@ def test_ticks_past_the_cap_end_at_the_next_boundary():
             recorder.stage("lost too")
             recorder.advance(1)
         assert sum(bool(frame.serial) for _, frame in Image(recorder.image()).frames()) == 4
-    assert profile_of(recorder).root.at("outer").self_ns == 50
+    assert private_profile(recorder).root.at("outer").self_ns == 50
     recorder.disable()
 
 
@@ -213,7 +213,7 @@ def test_a_context_entered_in_a_lost_section_is_in_what_is_around_it():
         with recorder.section("lost"):
             recorder.advance(1)
             contextvars.copy_context().run(inside)
-    profile = profile_of(recorder)
+    profile = private_profile(recorder)
     outer = profile.root.at("outer")
     assert (outer.self_ns, outer.total_ns) == (1, 7)
     assert profile.root.at("outer/inner").count == 2
@@ -221,7 +221,7 @@ def test_a_context_entered_in_a_lost_section_is_in_what_is_around_it():
     recorder.disable()
 
 
-def test_a_thread_started_in_a_lost_section_hangs_where_its_time_stays():
+def test_a_thread_started_in_a_lost_section_is_a_child_of_the_node_that_keeps_its_time():
     recorder = capped(name_cap=2)
 
     def work():
@@ -235,13 +235,13 @@ def test_a_thread_started_in_a_lost_section_hangs_where_its_time_stays():
             thread = threading.Thread(target=work)
             thread.start()
             thread.join()
-    profile = profile_of(recorder)
+    profile = private_profile(recorder)
     assert profile.root.at("outer/inner").count == 2
     assert set(profile.root.children) == {"outer"}
     recorder.disable()
 
 
-def test_what_a_call_under_watch_had_in_lost_sections_stays_in_it():
+def test_a_watched_call_keeps_the_time_of_lost_sections_in_it():
     recorder = capped(node_cap=2)
     with recorder.section("request"):
         watch = Watch(recorder)
@@ -263,7 +263,7 @@ def test_past_the_frame_cap_ticks_and_stages_swallow_no_leave():
                 recorder.advance(1)
     with recorder.section("after"):
         recorder.advance(1)
-    profile = profile_of(recorder)
+    profile = private_profile(recorder)
     assert profile.root.at("outer/inner").count == profile.root.at("outer").count == 1
     assert profile.root.at("outer/inner").self_ns == 20
     assert profile.root.at("after").count == 1
@@ -275,5 +275,5 @@ def test_a_duration_past_the_name_cap_is_counted_as_one():
     recorder = capped(name_cap=1)
     with recorder.section("known"):
         recorder.record_duration("lost", 1e-9)
-    assert profile_of(recorder).losses == {"calls_over_name_cap": 1}
+    assert private_profile(recorder).losses == {"calls_over_name_cap": 1}
     recorder.disable()

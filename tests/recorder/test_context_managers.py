@@ -1,4 +1,4 @@
-"""`@contextmanager` makes a generator a block: it sleeps while the block runs, and yet the block is inside."""
+"""`@contextmanager` makes a generator a block: it sleeps while the block runs, but the block is in its sections."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from contextvars import copy_context
 from support.recorder.queries import counts, losses, node, times
 
 
-def test_a_section_in_context_run_hangs_under_the_section_around_it(recorder):
+def test_a_section_in_context_run_is_a_child_of_the_section_around_it(recorder):
     def inside():
         with recorder.section("inner"):
             recorder.advance(3)
@@ -22,7 +22,7 @@ def test_a_section_in_context_run_hangs_under_the_section_around_it(recorder):
     assert not node(recorder, "outer").parallel
 
 
-def test_context_run_inside_context_run_hangs_under_the_inner_one(recorder):
+def test_context_run_inside_context_run_is_a_child_of_the_inner_one(recorder):
     def down(levels):
         recorder.record_duration("seen", 0)
         with recorder.section("level"):
@@ -36,7 +36,7 @@ def test_context_run_inside_context_run_hangs_under_the_inner_one(recorder):
     assert counts(recorder)["level/level/level/seen"] == 1
 
 
-def test_the_same_context_entered_again_hangs_where_it_is_entered(recorder):
+def test_the_same_context_entered_again_is_a_child_of_where_it_is_entered(recorder):
     def inside():
         with recorder.section("inner"):
             recorder.advance(1)
@@ -48,7 +48,7 @@ def test_the_same_context_entered_again_hangs_where_it_is_entered(recorder):
     assert counts(recorder) == {"a": 2, "a/inner": 2, "b": 1, "b/inner": 1}
 
 
-def test_a_coroutine_driven_by_hand_hangs_where_it_is_driven(recorder):
+def test_a_coroutine_driven_by_hand_is_a_child_of_its_driver(recorder):
     async def asleep(name):
         with recorder.section(name):
             recorder.advance(1)
@@ -65,7 +65,7 @@ def test_a_coroutine_driven_by_hand_hangs_where_it_is_driven(recorder):
     assert counts(recorder) == {"outer": 1, "outer/first": 1, "outer/second": 1}
 
 
-def test_a_sleeping_coroutine_is_not_what_a_context_run_after_it_hangs_under(recorder):
+def test_a_sleeping_coroutine_is_not_the_parent_of_a_later_context_run(recorder):
     async def asleep():
         with recorder.section("asleep"):
             await Pause()
@@ -86,7 +86,7 @@ def test_a_sleeping_coroutine_is_not_what_a_context_run_after_it_hangs_under(rec
     context.run(coroutine.close)
 
 
-def test_a_context_is_let_go_when_its_last_section_is_left(recorder):
+def test_a_context_is_released_when_its_last_section_is_left(recorder):
     class Mark:
         pass
 

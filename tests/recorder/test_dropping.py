@@ -1,4 +1,4 @@
-"""A recorder that nobody holds is gone at once, with its memory; what was made with it does nothing any more."""
+"""A recorder without references is freed at once, with its memory; its sections and loops then do nothing."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ def test_a_recorder_is_gone_when_nobody_holds_it_without_the_garbage_collector()
     try:
         recorder = ticktree.Recorder()
         use(recorder)
-        gone = weakref.ref(recorder)
+        reference = weakref.ref(recorder)
         del recorder
-        assert gone() is None
+        assert reference() is None
     finally:
         gc.enable()
 
@@ -51,10 +51,10 @@ def test_a_recorder_in_a_cycle_is_gone_with_the_cycle():
     recorder = ticktree.Recorder()
     use(recorder)
     recorder.itself = [recorder]
-    gone = weakref.ref(recorder)
+    reference = weakref.ref(recorder)
     del recorder
     gc.collect()
-    assert gone() is None
+    assert reference() is None
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
@@ -89,7 +89,7 @@ def test_a_section_a_stage_and_a_function_that_outlive_their_recorder_do_nothing
     assert section.results(5) == 5
 
 
-def test_a_running_loop_that_outlives_its_recorder_goes_on_unrecorded():
+def test_a_running_loop_that_outlives_its_recorder_continues_unrecorded():
     recorder = ticktree.Recorder()
     endless, items = recorder.loop("endless", hz=1000.0, pace=True), recorder.loop("items", range(5))
     boundary = recorder.tick("tick")
@@ -123,10 +123,10 @@ def test_a_thread_may_be_inside_a_section_of_a_recorder_that_is_dropped():
     thread = threading.Thread(target=work, args=(recorder.section("section"),))
     thread.start()
     inside.wait()
-    gone = weakref.ref(recorder)
+    reference = weakref.ref(recorder)
     recorder.disable()  # a started thread carries where it was started, and with it the recorder
     del thread._ticktree_origins, recorder
-    assert gone() is None
+    assert reference() is None
     go.set()
     thread.join()
     assert not failed

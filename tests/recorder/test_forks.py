@@ -1,4 +1,4 @@
-"""A forked child has a file of its own; the parent's is never written by it, and nothing is counted twice."""
+"""A forked child has a file of its own; it never writes the parent's, and nothing is counted twice."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def counts(profile):
     return {path: node.count for path, _, node in profile.root.walk() if path}
 
 
-def test_a_childs_calls_hang_under_the_section_that_forked_it(run_session):
+def test_a_childs_calls_are_children_of_the_section_that_forked_it(run_session):
     profile, _ = run_session(
         WORK
         + """
@@ -109,7 +109,7 @@ wait(pid)
     assert dict(profile.losses) == {"unmatched_leaves": 1}
 
 
-def test_children_of_children_hang_below_each_other(run_session):
+def test_children_of_children_are_below_each_other(run_session):
     profile, _ = run_session(
         WORK
         + """
@@ -131,7 +131,7 @@ with ticktree.section("first"):
 
 
 def test_a_child_that_records_nothing_leaves_no_file(run_session, tmp_path):
-    profile, done = run_session(
+    profile, result = run_session(
         WORK
         + """
 from ticktree.session import current
@@ -145,7 +145,7 @@ print(len(current.run.memory_files()))
 """
     )
     assert counts(profile) == {"parent": 1}
-    assert done.stdout.strip() == "1"
+    assert result.stdout.strip() == "1"
 
 
 def test_many_children_at_once_are_all_counted(run_session):
@@ -199,7 +199,7 @@ other.join()
     assert profile.losses == {}
 
 
-def test_a_fork_in_a_thread_hangs_under_that_threads_section(run_session):
+def test_a_fork_in_a_thread_is_a_child_of_that_threads_section(run_session):
     profile, _ = run_session(
         WORK
         + """
@@ -257,10 +257,10 @@ wait(pid)
 loop.close()
 """
     )
-    found = {path.rsplit("/", 1)[-1]: 0 for path in counts(profile)}
+    node_counts = {path.rsplit("/", 1)[-1]: 0 for path in counts(profile)}
     for path, count in counts(profile).items():
-        found[path.rsplit("/", 1)[-1]] += count
-    assert found == {"loop": 1, "record": 2, "timed": 3, "inner": 1, "stage": 0, "tick": 1, "work": 1}
+        node_counts[path.rsplit("/", 1)[-1]] += count
+    assert node_counts == {"loop": 1, "record": 2, "timed": 3, "inner": 1, "stage": 0, "tick": 1, "work": 1}
     assert (profile.gauges["gauge"].count, profile.gauges["gauge"].max) == (2, 5)
 
 
@@ -283,8 +283,8 @@ wait(pid)
     assert counts(profile) == {"parent": 1, "child": 2}
 
 
-def test_a_snapshot_in_a_child_tells_of_the_child(run_session):
-    _, done = run_session(
+def test_a_snapshot_in_a_child_is_of_the_child(run_session):
+    _, result = run_session(
         WORK
         + """
 ticktree.enable()
@@ -299,7 +299,7 @@ if not pid:
 wait(pid)
 """
     )
-    assert done.stdout.strip() == "[('child', 2)]"
+    assert result.stdout.strip() == "[('child', 2)]"
 
 
 def test_multiprocessing_by_fork_is_recorded(run_session):
@@ -323,7 +323,7 @@ if __name__ == "__main__":
 
 @pytest.mark.skipif(sys.platform != "linux", reason="a file of another process is looked at through /proc")
 def test_the_parents_file_is_untouched_by_a_child(run_session):
-    _, done = run_session(
+    _, result = run_session(
         WORK
         + """
 from ticktree.session import current
@@ -344,10 +344,10 @@ wait(pid)
 print(path.read_bytes() == before, len(current.run.memory_files()))
 """
     )
-    assert done.stdout.split() == ["True", "2"]
+    assert result.stdout.split() == ["True", "2"]
 
 
-def test_a_private_recorder_goes_on_in_a_child_with_a_copy(run_python):
+def test_a_private_recorder_continues_in_a_child_with_a_copy(run_python):
     run_python(
         """
         import os, ticktree
@@ -387,9 +387,11 @@ if not pid:
     os._exit(0)
 """
     )
-    found = {path: count for path, count in counts(profile).items() if path.endswith("sensor to action")}
+    node_counts = {
+        path: count for path, count in counts(profile).items() if path.endswith("sensor to action")
+    }
     # The parent's ticks 0 to 3, and the child's tick 3.
-    assert found == {"control/sensor to action": 4, "control/control/sensor to action": 1}
+    assert node_counts == {"control/sensor to action": 4, "control/control/sensor to action": 1}
 
 
 def test_a_child_that_gets_no_file_never_writes_its_parents(tmp_path):

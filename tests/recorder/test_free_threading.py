@@ -1,4 +1,4 @@
-"""Free-threaded Pythons: the GIL is enabled, which `ticktree run` and `doctor` say in one line."""
+"""Free-threaded Pythons: the GIL is enabled, and `ticktree run` and `doctor` print one line about it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Command = Callable[..., subprocess.CompletedProcess[str]]
 
 
 @pytest.fixture
-def ticktree_of(tmp_path: Path) -> Command:
+def run_free_threaded(tmp_path: Path) -> Command:
     """Runs ticktree's command with options of the interpreter."""
     (tmp_path / "program.py").write_text(PROGRAM)
 
@@ -48,44 +48,48 @@ def counts(folder: Path) -> dict[str, int]:
     return {name: node.count for name, node in ticktree.load(run).root.children.items()}
 
 
-def test_the_doctor_names_the_python(ticktree_of: Command) -> None:
-    said = ticktree_of(["-m", "ticktree"], "doctor", "-v").stdout
-    assert "\npython      CPython 3." in said
+def test_the_doctor_names_the_python(run_free_threaded: Command) -> None:
+    output = run_free_threaded(["-m", "ticktree"], "doctor", "-v").stdout
+    assert "\npython      CPython 3." in output
 
 
 @pytest.mark.skipif(IS_FREE_THREADED, reason="it is one")
 @pytest.mark.parametrize(("enabled", "remark"), [(True, ENABLED), (False, KEPT_OFF)])
 def test_the_doctor_has_a_sentence_on_a_free_threaded_python(
-    ticktree_of: Command, enabled: bool, remark: str
+    run_free_threaded: Command, enabled: bool, remark: str
 ) -> None:
-    said = " ".join(ticktree_of(as_if(enabled), "doctor").stdout.split())
-    assert f" python {remark[0].upper()}{remark[1:]}. " in said
+    output = " ".join(run_free_threaded(as_if(enabled), "doctor").stdout.split())
+    assert f" python {remark[0].upper()}{remark[1:]}. " in output
 
 
 @pytest.mark.skipif(IS_FREE_THREADED, reason="it is one")
-def test_a_run_of_a_free_threaded_python_says_one_line_before_the_program(ticktree_of: Command) -> None:
-    plain = ticktree_of(["-m", "ticktree"], "run", "--quiet", "program.py")
+def test_a_run_of_a_free_threaded_python_prints_one_line_before_the_program(
+    run_free_threaded: Command,
+) -> None:
+    plain = run_free_threaded(["-m", "ticktree"], "run", "--quiet", "program.py")
     assert (plain.stdout, plain.stderr) == ("True\n" if sys.version_info >= (3, 13) else "False\n", "")
-    loud = ticktree_of(as_if(True), "run", "program.py")
+    loud = run_free_threaded(as_if(True), "run", "program.py")
     assert loud.stdout == plain.stdout
     assert [line for line in loud.stderr.splitlines() if "GIL" in line] == [f"ticktree: {ENABLED}"]
-    assert ticktree_of(as_if(True), "run", "--quiet", "program.py").stderr == ""
+    assert run_free_threaded(as_if(True), "run", "--quiet", "program.py").stderr == ""
 
 
 @pytest.mark.skipif(not IS_FREE_THREADED, reason="this Python is not free-threaded")
-def test_a_free_threaded_python_records_with_its_gil_enabled(ticktree_of: Command, tmp_path: Path) -> None:
-    done = ticktree_of(["-m", "ticktree"], "run", "program.py")
-    assert (done.returncode, done.stdout) == (0, "True\n")
-    assert [line for line in done.stderr.splitlines() if "GIL" in line] == [f"ticktree: {ENABLED}"]
+def test_a_free_threaded_python_records_with_its_gil_enabled(
+    run_free_threaded: Command, tmp_path: Path
+) -> None:
+    result = run_free_threaded(["-m", "ticktree"], "run", "program.py")
+    assert (result.returncode, result.stdout) == (0, "True\n")
+    assert [line for line in result.stderr.splitlines() if "GIL" in line] == [f"ticktree: {ENABLED}"]
     assert counts(tmp_path) == {"part": 1}
 
 
 @pytest.mark.skipif(not IS_FREE_THREADED, reason="this Python is not free-threaded")
 def test_without_the_gil_the_program_runs_and_nothing_is_recorded(
-    ticktree_of: Command, tmp_path: Path
+    run_free_threaded: Command, tmp_path: Path
 ) -> None:
-    done = ticktree_of(["-X", "gil=0", "-m", "ticktree"], "run", "program.py")
-    assert (done.returncode, done.stdout) == (0, "False\n")
-    assert done.stderr.splitlines()[0] == f"ticktree: {KEPT_OFF}"
-    assert f"Nothing was recorded: {KEPT_OFF.partition(': ')[2]}." in done.stderr
+    result = run_free_threaded(["-X", "gil=0", "-m", "ticktree"], "run", "program.py")
+    assert (result.returncode, result.stdout) == (0, "False\n")
+    assert result.stderr.splitlines()[0] == f"ticktree: {KEPT_OFF}"
+    assert f"Nothing was recorded: {KEPT_OFF.partition(': ')[2]}." in result.stderr
     assert counts(tmp_path) == {}

@@ -1,4 +1,4 @@
-"""Where tmpfs gives no more room the program goes on; what could not be recorded is counted."""
+"""Without room on tmpfs the program continues; what could not be recorded is counted."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_a_file_that_may_not_grow_keeps_what_it_has_and_counts_the_rest(tmp_path
     recorder.disable()
 
 
-def test_known_sections_are_recorded_as_ever_once_the_file_is_full(tmp_path):
+def test_existing_sections_are_still_recorded_once_the_file_is_full(tmp_path):
     path = tmp_path / "memory.tt"
     recorder = recorder_in(path, LIMIT)
     with recorder.section("known"):
@@ -58,8 +58,8 @@ def test_known_sections_are_recorded_as_ever_once_the_file_is_full(tmp_path):
     for _ in range(5):
         with recorder.section("known"):
             recorder.advance(10)
-    known = read_file(path).root.at("known")
-    assert (known.count, known.total_ns) == (6, 60)
+    known_node = read_file(path).root.at("known")
+    assert (known_node.count, known_node.total_ns) == (6, 60)
     recorder.disable()
 
 

@@ -15,7 +15,7 @@ def items(recorder, name="items", count=3):
             yield item
 
 
-def test_the_consumers_sections_do_not_hang_under_the_suspended_generators(recorder):
+def test_the_consumers_sections_are_no_children_of_the_suspended_generators(recorder):
     with recorder.section("consumer"):
         for _ in items(recorder):
             with recorder.section("use"):
@@ -26,7 +26,7 @@ def test_the_consumers_sections_do_not_hang_under_the_suspended_generators(recor
     assert losses(recorder) == {}
 
 
-def test_a_generators_sections_hang_under_its_own_when_it_runs_on(recorder):
+def test_a_generators_sections_are_children_of_its_own_when_it_continues(recorder):
     def generator():
         with recorder.section("outer"):
             yield
@@ -111,7 +111,7 @@ def test_yield_from_delegates_without_losing_the_outer_section(recorder):
     assert counts(recorder)["consumer/use"] == 4
 
 
-def test_a_section_entered_elsewhere_stays_in_its_place_beside_a_sleeping_generator(recorder):
+def test_a_section_entered_elsewhere_keeps_its_parent_next_to_a_sleeping_generator(recorder):
     """Its Python call has returned, and the next call may well be at the same address."""
     section = recorder.section("connection")
 
@@ -156,7 +156,7 @@ async def async_items(recorder, count=3):
             yield item
 
 
-def test_an_async_generator_is_told_from_its_consumer(recorder):
+def test_an_async_generator_is_distinguished_from_its_consumer(recorder):
     async def main():
         with recorder.section("consumer"):
             async for _ in async_items(recorder):
@@ -275,7 +275,7 @@ def test_a_section_that_a_sleeping_generators_helper_entered_sleeps_too(recorder
     assert losses(recorder) == {}
 
 
-def test_a_loop_in_a_sleeping_generator_goes_on_over_its_consumers_sections(recorder):
+def test_a_loop_in_a_sleeping_generator_continues_across_its_consumers_sections(recorder):
     def load():
         for item in recorder.loop("load", range(6)):
             recorder.advance(1)

@@ -1,4 +1,4 @@
-"""Memory is bounded by the number of distinct places, not by the number of calls."""
+"""Memory is bounded by the number of distinct nodes, not by the number of calls."""
 
 from __future__ import annotations
 
@@ -68,11 +68,11 @@ def generators(recorder):
             yield
             yield
 
-    kept = [generator() for _ in range(3)]
-    for each in kept:
-        next(each)
+    sleepers = [generator() for _ in range(3)]
+    for suspended in sleepers:
+        next(suspended)
     with recorder.section("x"):
-        next(kept[0])
+        next(sleepers[0])
 
 
 def contexts(recorder):
@@ -149,10 +149,10 @@ def test_a_recorder_that_nobody_holds_is_gone_whatever_it_did(act):
     recorder = ticktree.Recorder(virtual_clock=True)
     act(recorder)
     recorder.disable()
-    gone = weakref.ref(recorder)
+    reference = weakref.ref(recorder)
     del recorder
     gc.collect()
-    assert gone() is None
+    assert reference() is None
 
 
 @pytest.mark.slow

@@ -1,4 +1,4 @@
-"""What is wrapped while something records, and put back when nothing does."""
+"""Functions are wrapped while anything records, and restored afterwards."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def test_hooks_are_there_while_something_records_and_gone_after():
     callbacks = len(gc.callbacks)
     first = ticktree.Recorder(virtual_clock=True)
     during = wrapped()
-    assert all(one is not other for one, other in zip(bare, during, strict=True))
+    assert all(bare_hook is not hook for bare_hook, hook in zip(bare, during, strict=True))
     second = ticktree.Recorder(virtual_clock=True)
     assert wrapped() == during
     first.disable()
@@ -44,14 +44,14 @@ def test_enabling_and_disabling_many_times_wraps_once():
     assert wrapped() == bare
 
 
-def test_what_others_wrap_meanwhile_is_left_alone(monkeypatch):
+def test_wrappers_added_meanwhile_by_others_stay(monkeypatch):
     recorder = ticktree.Recorder(virtual_clock=True)
-    ours = threading.Thread.start
+    wrapper = threading.Thread.start
     calls = []
 
     def theirs(thread, *args, **kwargs):
         calls.append(thread)
-        return ours(thread, *args, **kwargs)
+        return wrapper(thread, *args, **kwargs)
 
     monkeypatch.setattr(threading.Thread, "start", theirs)
     recorder.disable()
@@ -83,10 +83,10 @@ def test_a_recorder_that_is_dropped_without_being_disabled_records_no_more():
 
 def test_the_hooks_stay_while_another_recorder_needs_them():
     bare = wrapped()
-    dropped, kept = ticktree.Recorder(virtual_clock=True), ticktree.Recorder(virtual_clock=True)
+    dropped, remaining = ticktree.Recorder(virtual_clock=True), ticktree.Recorder(virtual_clock=True)
     del dropped
     assert wrapped() != bare
-    kept.disable()
+    remaining.disable()
     assert wrapped() == bare
 
 
@@ -200,26 +200,28 @@ def test_no_thread_of_ours_is_ever_started():
     recorder.disable()
 
 
-def test_an_import_goes_on_where_what_waits_for_it_fails(tmp_path, monkeypatch):
+def test_an_import_continues_if_a_callback_fails(tmp_path, monkeypatch):
     """Another version of a library, in which nothing is where it was."""
     (tmp_path / "unlike_before.py").write_text("here = 1\n")
     monkeypatch.syspath_prepend(tmp_path)
-    asked = []
+    requests = []
 
     def fails(module):
-        asked.append(module)
+        requests.append(module)
         module.gone()
 
     imports.when_imported("unlike_before", fails)
     import unlike_before
 
-    imports.when_imported("unlike_before", fails)  # and it is asked again of a module that is there already
+    imports.when_imported(
+        "unlike_before", fails
+    )  # and it is called again for a module that is already imported
     assert unlike_before.here == 1
-    assert asked == [unlike_before, unlike_before]
+    assert requests == [unlike_before, unlike_before]
     del sys.modules["unlike_before"]
 
 
-def test_an_executor_of_interpreters_gets_what_it_was_given(recorder):
+def test_an_executor_of_interpreters_gets_the_unwrapped_function(recorder):
     interpreters = pytest.importorskip("concurrent.futures.interpreter")
     with recorder.section("main"), interpreters.InterpreterPoolExecutor(1) as executor:
         assert executor.submit(abs, -3).result() == 3

@@ -1,4 +1,4 @@
-"""Waiting for a module: it is imported as it would be, and whoever waits is called before it or after."""
+"""Callbacks for an import: the module is imported as usual, and they run before or after it."""
 
 from __future__ import annotations
 
@@ -27,82 +27,82 @@ def module(tmp_path, monkeypatch):
     yield write
     sys.modules.pop(NAME, None)
     # Ours may have been there for what another test awaited, and goes when nothing is awaited any more.
-    assert [each for each in finders if each in sys.meta_path] == sys.meta_path
+    assert [item for item in finders if item in sys.meta_path] == sys.meta_path
 
 
 def test_a_module_that_is_only_looked_for_is_awaited_still(module):
     """Many a program asks whether it can be found, and imports it later."""
-    seen = []
-    forget = when_imported(NAME, seen.append)
+    modules = []
+    forget = when_imported(NAME, modules.append)
     assert importlib.util.find_spec(NAME).origin.endswith(f"{NAME}.py")
-    assert not seen
-    found = importlib.import_module(NAME)
-    assert seen == [found]
+    assert not modules
+    loaded = importlib.import_module(NAME)
+    assert modules == [loaded]
     forget()
 
 
 def test_a_module_whose_import_fails_is_awaited_still(module):
     module("1 / 0\n")
-    seen = []
-    forget = when_imported(NAME, seen.append)
+    modules = []
+    forget = when_imported(NAME, modules.append)
     with pytest.raises(ZeroDivisionError):
         importlib.import_module(NAME)
-    assert not seen
+    assert not modules
     module("here = 'once more'\n")
     importlib.import_module(NAME)
-    assert [found.here for found in seen] == ["once more"]
+    assert [loaded.here for loaded in modules] == ["once more"]
     forget()
 
 
-def test_what_is_called_before_an_import_may_wait_for_the_module_itself(module):
-    said = []
+def test_a_callback_before_an_import_may_await_the_module_itself(module):
+    events = []
 
     def begins():
-        said.append(("begins", NAME in sys.modules))
-        when_imported(NAME, lambda found: said.append(("is there", found.here)))
+        events.append(("begins", NAME in sys.modules))
+        when_imported(NAME, lambda loaded: events.append(("is there", loaded.here)))
 
     before_import(NAME, begins)
     importlib.import_module(NAME)
-    assert said == [("begins", False), ("is there", 1)]
-    before_import(NAME, lambda: said.append("is there already"))
-    assert said[2:] == ["is there already"]
-    when_imported("ticktree.no_such_module", said.append)()  # leaves nobody who waits
+    assert events == [("begins", False), ("is there", 1)]
+    before_import(NAME, lambda: events.append("is there already"))
+    assert events[2:] == ["is there already"]
+    when_imported("ticktree.no_such_module", events.append)()  # leaves no pending callback
 
 
-def test_who_has_taken_it_back_is_not_called(module):
-    seen = []
-    forget = [when_imported(NAME, seen.append), before_import(NAME, lambda: seen.append("begins"))]
-    for each in forget:
-        each()
-        each()
+def test_a_cancelled_callback_is_not_called(module):
+    modules = []
+    forget = [when_imported(NAME, modules.append), before_import(NAME, lambda: modules.append("begins"))]
+    for item in forget:
+        item()
+        item()
     importlib.import_module(NAME)
-    assert not seen
+    assert not modules
 
 
 def test_a_module_sees_its_own_loader_and_keeps_it(module):
     module("loader, its = __loader__, __spec__.loader\n")
     plain = type(importlib.util.find_spec(NAME).loader)
-    forget = when_imported(NAME, lambda found: None)
-    found = importlib.import_module(NAME)
-    assert {type(each) for each in (found.loader, found.its, found.__loader__, found.__spec__.loader)} == {
-        plain
-    }
+    forget = when_imported(NAME, lambda loaded: None)
+    loaded = importlib.import_module(NAME)
+    assert {
+        type(item) for item in (loaded.loader, loaded.its, loaded.__loader__, loaded.__spec__.loader)
+    } == {plain}
     forget()
 
 
 def test_a_package_without_code_of_its_own_is_imported_as_it_is(module, tmp_path):
     (tmp_path / "only_a_folder").mkdir()
     importlib.invalidate_caches()
-    said = []
+    events = []
     forget = [
-        before_import("only_a_folder", lambda: said.append("begins")),
-        when_imported("only_a_folder", said.append),
+        before_import("only_a_folder", lambda: events.append("begins")),
+        when_imported("only_a_folder", events.append),
     ]
-    found = importlib.import_module("only_a_folder")
-    assert found.__path__
-    assert said == ["begins"]  # that it is there, nobody says of it
-    for each in forget:
-        each()
+    loaded = importlib.import_module("only_a_folder")
+    assert loaded.__path__
+    assert events == ["begins"]  # it has no event after the import
+    for item in forget:
+        item()
     del sys.modules["only_a_folder"]
 
 
@@ -125,8 +125,8 @@ for await_it in (when_imported, before_import):
     subprocess.run([sys.executable, "-c", program], check=True)
 
 
-def test_a_finder_of_the_old_kind_is_asked_as_it_was(tmp_path):
-    """Where the interpreter still does so, and without a word of ours to it."""
+def test_a_finder_of_the_old_kind_is_still_used(tmp_path):
+    """Where the interpreter still does so, and unchanged."""
     program = """
 import sys, warnings
 warnings.simplefilter("ignore")
@@ -150,9 +150,9 @@ else:
     print("found")
 import wave
 """
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     expected = "found\n" if sys.version_info < (3, 12) else "none\nwave\n"
-    assert (done.stdout, done.stderr) == (expected, "")
+    assert (result.stdout, result.stderr) == (expected, "")
 
 
 def test_taking_it_back_while_python_ends_raises_nothing(monkeypatch):

@@ -1,4 +1,4 @@
-"""Lazy imports (PEP 810): what the program does not use is not loaded for ticktree, and what it does is recorded."""
+"""Lazy imports (PEP 810): ticktree does not load what the program does not use, and records what it does use."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import ticktree
 
 pytestmark = pytest.mark.skipif(sys.version_info < (3, 15), reason="lazy imports are new in 3.15")
 
-# Waits in queues are recorded as the module is imported. `unused` is awaited too, and `sqlite3` is of nobody.
+# Waits in queues are recorded as the module is imported. `unused` is awaited too, and nothing awaits `sqlite3`.
 PROGRAM = """
 import sys
 lazy import queue
@@ -44,8 +44,10 @@ def test_a_lazy_module_is_recorded_once_it_is_really_imported(tmp_path: Path, mo
     (tmp_path / "program.py").write_text(PROGRAM)
     command = [sys.executable, "-m", "ticktree", "run", "--quiet", "program.py"]
     environment = {**os.environ, "PYTHON_LAZY_IMPORTS": mode}
-    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=environment, check=False)
-    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    result = subprocess.run(
+        command, capture_output=True, text=True, cwd=tmp_path, env=environment, check=False
+    )
+    assert (result.returncode, result.stdout, result.stderr) == (0, "", "")
     (run,) = (tmp_path / "ticktree-runs").glob("*-*")
     profile = ticktree.load(run)
     profile.check()
@@ -57,11 +59,11 @@ def test_lazy_imports_of_a_library_stay_lazy_when_the_library_is_recorded(tmp_pa
     (tmp_path / "requests.py").write_text("lazy import sqlite3\nclass Session:\n    def request(self): ...\n")
     program = "import sys, requests\nassert 'sqlite3' not in sys.modules\nrequests.Session().request()"
     (tmp_path / "program.py").write_text(program)
-    done = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-m", "ticktree", "run", "--quiet", "program.py"],
         capture_output=True,
         text=True,
         cwd=tmp_path,
         check=False,
     )
-    assert (done.returncode, done.stderr) == (0, "")
+    assert (result.returncode, result.stderr) == (0, "")

@@ -1,4 +1,4 @@
-"""Budgets, misses, lateness, jitter and the worst ticks, against arithmetic by hand."""
+"""Budgets, misses, lateness, jitter and the worst ticks, against a direct calculation."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MS = 1_000_000
 
 
 def play(durations, *, hz=None, warmup=0, waits=None):
-    """A loop whose ticks take so long, of which so much is waited; its record."""
+    """Returns the record of a loop with these tick durations and waits."""
     recorder = ticktree.Recorder(virtual_clock=True)
     for index in recorder.loop("loop", range(len(durations)), hz=hz, warmup=warmup):
         waited = waits[index] if waits else 0
@@ -69,7 +69,7 @@ def test_work_inside_a_wait_is_waited_for():
     recorder.disable()
 
 
-def test_waits_of_an_inner_loops_tick_are_waited_for_by_the_outer_one_too():
+def test_waits_in_an_inner_loops_tick_count_for_the_outer_loop_too():
     recorder = ticktree.Recorder(virtual_clock=True)
     for _ in recorder.loop("outer", range(1), hz=100):
         for _ in recorder.loop("inner", range(2)):
@@ -140,13 +140,13 @@ def test_any_sequence_of_ticks_gives_the_figures_of_the_definition(ticks, warmup
     assert (loop.ticks, loop.warmup_ticks) == (len(ticks), warm)
     assert loop.busy_ns == sum(ticks)
     assert loop.first_ticks.durations_ns == tuple(ticks)
-    assert loop.missed == sum(each > 0 for each in late)
-    assert loop.longest_miss_run == longest_run([each > 0 for each in late])
-    assert loop.lateness.sum_ns == sum(each for each in late if each > 0)
+    assert loop.missed == sum(item > 0 for item in late)
+    assert loop.longest_miss_run == longest_run([item > 0 for item in late])
+    assert loop.lateness.sum_ns == sum(item for item in late if item > 0)
     assert loop.lateness.max_ns == max([0, *late])
     steps = [abs(after - before) for before, after in pairwise(steady)]
     assert loop.jitter == (Jitter(len(steps), sum(steps), Histogram.of(steps)) if steps else None)
-    assert loop.lateness.histogram == Histogram.of(each for each in late if each > 0)
+    assert loop.lateness.histogram == Histogram.of(item for item in late if item > 0)
     missed = sum(tick for tick in steady if tick > 10 * MS)
     assert (loop.waited_ns, loop.missed_ns) == (0, missed)
     assert sum(loop.missed_breakdown.values()) == 0  # the section "wait" of no time
@@ -158,11 +158,11 @@ def test_any_sequence_of_ticks_gives_the_figures_of_the_definition(ticks, warmup
 
 @settings(deadline=None, max_examples=40)
 @given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9), st.integers(0, 9)), min_size=1, max_size=30))
-def test_the_breakdown_of_a_worst_tick_adds_up_what_ran_in_it(ticks):
+def test_the_breakdown_of_a_worst_tick_sums_the_sections_in_it(ticks):
     recorder = ticktree.Recorder(virtual_clock=True)
     for index in recorder.loop("outer", range(len(ticks))):
-        own, section, inner = ticks[index]
-        recorder.advance(own)
+        self_ns, section, inner = ticks[index]
+        recorder.advance(self_ns)
         for _ in range(2):
             with recorder.section("section"), recorder.section("part"):
                 recorder.advance(section)
@@ -172,8 +172,8 @@ def test_the_breakdown_of_a_worst_tick_adds_up_what_ran_in_it(ticks):
     profile = recorder.snapshot()
     recorder.disable()
     for worst in profile.loops["outer"].worst:
-        own, section, inner = ticks[worst.tick]
-        assert worst.duration_ns == own + 2 * section + 3 * inner
+        self_ns, section, inner = ticks[worst.tick]
+        assert worst.duration_ns == self_ns + 2 * section + 3 * inner
         # A nested loop is one row: what is inside it is broken down in its own worst ticks.
         expected = {"outer/section": 2 * section, "outer/section/part": 2 * section}
         expected |= {"outer/inner": 3 * inner} if inner else {}
@@ -183,7 +183,7 @@ def test_the_breakdown_of_a_worst_tick_adds_up_what_ran_in_it(ticks):
         assert worst.breakdown == {"outer/inner/deep": 3}
 
 
-def test_a_worst_tick_says_when_it_began_and_why():
+def test_a_worst_tick_has_its_start_and_its_causes():
     recorder = ticktree.Recorder(virtual_clock=True)
     recorder.advance(5 * MS)
     for tick in recorder.loop("loop", range(3)):
@@ -207,8 +207,8 @@ def test_a_breakdown_keeps_the_largest_rows_where_there_are_many(rows):
             with recorder.section(f"section {row}"):
                 recorder.advance(row + 1)
     (worst,) = recorder.snapshot().loops["loop"].worst
-    kept = sorted(worst.breakdown.values())
-    assert kept == list(range(max(1, rows - 29), rows + 1))
+    sums = sorted(worst.breakdown.values())
+    assert sums == list(range(max(1, rows - 29), rows + 1))
     recorder.disable()
 
 
@@ -217,10 +217,10 @@ def test_a_breakdown_keeps_the_largest_rows_where_there_are_many(rows):
     st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9), st.integers(0, 5)), min_size=1, max_size=30),
     st.integers(0, 6),
 )
-def test_missed_ticks_are_broken_down_by_what_ran_in_them(ticks, warmup):
+def test_missed_ticks_are_broken_down_by_section(ticks, warmup):
     recorder = ticktree.Recorder(virtual_clock=True)
-    for own, section, waited in recorder.loop("loop", ticks, hz=1e8, warmup=warmup):  # 10 ns
-        recorder.advance(own)
+    for self_ns, section, waited in recorder.loop("loop", ticks, hz=1e8, warmup=warmup):  # 10 ns
+        recorder.advance(self_ns)
         with recorder.section("section"), recorder.section("part"):
             recorder.advance(section)
         with recorder.section("wait", wait=True):
@@ -242,12 +242,12 @@ def test_missed_ticks_are_broken_down_by_what_ran_in_them(ticks, warmup):
 def test_missed_ticks_of_any_number_of_sections_are_broken_down_whole(sections):
     recorder = ticktree.Recorder(virtual_clock=True)
     for tick in recorder.loop("loop", range(6), hz=1e8, warmup=0):
-        for each in range(sections):
-            if tick % 2 or each % 3:
-                with recorder.section(f"section {each}"):
-                    recorder.advance(each)
+        for item in range(sections):
+            if tick % 2 or item % 3:
+                with recorder.section(f"section {item}"):
+                    recorder.advance(item)
     loop = recorder.snapshot().loops["loop"]
-    expected = {f"loop/section {each}": each * (6 if each % 3 else 3) for each in range(1, sections)}
+    expected = {f"loop/section {item}": item * (6 if item % 3 else 3) for item in range(1, sections)}
     assert loop.missed == 6
     assert loop.missed_breakdown == expected
     recorder.disable()
@@ -283,7 +283,7 @@ def test_collections_are_added_up_over_ticks_too_short_for_other_causes():
     recorder.disable()
 
 
-def test_what_is_forgotten_is_forgotten_in_all_of_its_sums():
+def test_a_reset_clears_all_sums():
     recorder = ticktree.Recorder(virtual_clock=True)
     for tick in recorder.loop("loop", range(6), hz=100, warmup=0):
         with recorder.section("step"):
@@ -291,7 +291,7 @@ def test_what_is_forgotten_is_forgotten_in_all_of_its_sums():
         if tick == 3:
             recorder.reset()
     loop = recorder.snapshot().loops["loop"]
-    assert (loop.ticks, loop.missed, loop.missed_ns) == (3, 2, 30 * MS)  # one that began anew
+    assert (loop.ticks, loop.missed, loop.missed_ns) == (3, 2, 30 * MS)  # one that began again
     assert loop.missed_breakdown == {"loop/step": 30 * MS}
     assert loop.lateness.histogram == Histogram.of([5 * MS] * 2)
     recorder.disable()

@@ -1,4 +1,4 @@
-"""What a tick waited: the time in which any of the waits begun in it was open, against arithmetic by hand."""
+"""The wait time of a tick: the time in which any wait begun in it was open, against a direct calculation."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ HZ = 1e9 / BUDGET
 class Tick:
     """A tick, and the waits begun in it as [begun, ended or None]."""
 
-    begun: int
+    start: int
     waits: list[list] = field(default_factory=list)
 
-    def late(self, ended: int) -> int:
+    def late(self, end_ns: int) -> int:
         """How far over its budget it worked; 0 or less where it was not."""
         waited = set()
         for begin, end in self.waits:
-            waited.update(range(begin, min(ended, ended if end is None else end)))
-        return ended - self.begun - len(waited) - BUDGET
+            waited.update(range(begin, min(end_ns, end_ns if end is None else end)))
+        return end_ns - self.start - len(waited) - BUDGET
 
 
 class Model:
@@ -47,10 +47,10 @@ class Model:
         self.end(depth, completed=True)
         self.open.append(Tick(self.now))
 
-    def wait(self, which: int) -> None:
-        self.waits[which] = [self.now, None]
+    def wait(self, index: int) -> None:
+        self.waits[index] = [self.now, None]
         for tick in self.open:
-            tick.waits.append(self.waits[which])
+            tick.waits.append(self.waits[index])
 
 
 steps = st.one_of(
@@ -70,33 +70,33 @@ def waiting(recorder):
 
 
 def play(program, recorder, model):
-    opened = {}
+    open_waits = {}
     recorder.tick("outer", HZ, warmup=0)
     model.begin(0)
-    for what, value in program:
-        if what == "advance":
+    for action, value in program:
+        if action == "advance":
             recorder.advance(value)
             model.now += value
-        elif what == "wait" and value not in opened:
-            opened[value] = waiting(recorder)
-            next(opened[value])
+        elif action == "wait" and value not in open_waits:
+            open_waits[value] = waiting(recorder)
+            next(open_waits[value])
             model.wait(value)
-        elif what == "done" and value in opened:
-            opened.pop(value).close()
+        elif action == "done" and value in open_waits:
+            open_waits.pop(value).close()
             model.waits.pop(value)[1] = model.now
-        elif what == "nested":
+        elif action == "nested":
             model.wait(99)
             with recorder.section("wait", wait=True), recorder.section("wait", wait=True):
                 recorder.advance(value)
             model.now += value
             model.waits.pop(99)[1] = model.now
-        elif what == "inner":
+        elif action == "inner":
             recorder.tick("inner", HZ, warmup=0)
             model.begin(1)
-        elif what == "outer":
+        elif action == "outer":
             recorder.tick("outer", HZ, warmup=0)
             model.begin(0)
-    return opened
+    return open_waits
 
 
 @settings(deadline=None, max_examples=300)
@@ -104,15 +104,15 @@ def play(program, recorder, model):
 def test_any_order_of_waits_and_ticks_gives_the_misses_of_the_definition(program):
     recorder, model = ticktree.Recorder(virtual_clock=True), Model()
     with recorder.section("main"):
-        held = play(program, recorder, model)
-    for generator in held.values():
+        open_loop = play(program, recorder, model)
+    for generator in open_loop.values():
         generator.close()
     profile = recorder.snapshot()
     profile.check()
     recorder.disable()
     for path, name in (("main/outer", "outer"), ("main/outer/inner", "inner")):
         if path in profile.loops:
-            late = [each for each in model.late[name] if each > 0]
+            late = [ns for ns in model.late[name] if ns > 0]
             loop = profile.loops[path]
             assert (loop.ticks, loop.missed) == (len(model.late[name]), len(late)), path
             assert (loop.lateness.sum_ns, loop.lateness.max_ns) == (sum(late), max(late, default=0)), path
@@ -120,14 +120,14 @@ def test_any_order_of_waits_and_ticks_gives_the_misses_of_the_definition(program
 
 def test_a_wait_that_outlives_its_tick_is_waited_for_as_long_as_the_tick_lasts():
     recorder = ticktree.Recorder(virtual_clock=True)
-    kept = []
+    sections = []
     for _ in recorder.loop("loop", range(2), hz=HZ, warmup=0):
         recorder.advance(5)
-        kept.append(waiting(recorder))
-        next(kept[-1])
+        sections.append(waiting(recorder))
+        next(sections[-1])
         recorder.advance(100)
     assert recorder.snapshot().loops["loop"].missed == 0
-    for generator in kept:
+    for generator in sections:
         generator.close()
     recorder.disable()
 
@@ -137,11 +137,11 @@ def test_a_wait_that_outlives_an_inner_tick_ends_for_the_outer_one_too():
     with recorder.section("main"):
         recorder.tick("outer", HZ, warmup=0)
         recorder.tick("inner", warmup=0)
-        kept = waiting(recorder)
-        next(kept)
+        sections = waiting(recorder)
+        next(sections)
         recorder.advance(3)
         recorder.tick("inner", warmup=0)
-        kept.close()
+        sections.close()
         recorder.advance(100)
         recorder.tick("outer", HZ, warmup=0)
     loop = recorder.snapshot().loops["main/outer"]

@@ -14,16 +14,16 @@ def loop(recorder, path="loop"):
 
 
 def test_a_loop_without_an_iterable_counts_from_zero_and_never_ends(recorder):
-    seen = []
+    numbers = []
     for tick in recorder.loop("loop"):
-        seen.append(tick)
+        numbers.append(tick)
         if tick == 4:
             break
-    assert seen == [0, 1, 2, 3, 4]
+    assert numbers == [0, 1, 2, 3, 4]
 
 
 @pytest.mark.parametrize("iterable", [range(3), [0, 1, 2], (0, 1, 2), {0: 1, 1: 2, 2: 3}, iter([0, 1, 2])])
-def test_a_loop_gives_what_its_iterable_gives(recorder, iterable):
+def test_a_loop_yields_the_items_of_its_iterable(recorder, iterable):
     assert list(recorder.loop("loop", iterable)) == [0, 1, 2]
     assert loop(recorder).ticks == 3
     assert losses(recorder) == {}
@@ -36,10 +36,10 @@ def test_every_trip_is_a_tick_and_sections_inside_nest_under_the_loop(recorder):
         recorder.advance(1)
     assert counts(recorder) == {"loop": 5, "loop/step": 5}
     assert times(recorder) == {"loop": 20, "loop/step": 15}
-    told = loop(recorder)
-    assert (told.ticks, told.incomplete, told.busy_ns) == (5, 0, 20)
-    assert told.hz == frozenset()
-    assert (told.lateness, told.budget_ns) == (None, None)
+    loop_node = loop(recorder)
+    assert (loop_node.ticks, loop_node.incomplete, loop_node.busy_ns) == (5, 0, 20)
+    assert loop_node.hz == frozenset()
+    assert (loop_node.lateness, loop_node.budget_ns) == (None, None)
 
 
 def test_an_exhausted_iterable_begins_no_tick_that_counts(recorder):
@@ -51,10 +51,10 @@ def test_an_exhausted_iterable_begins_no_tick_that_counts(recorder):
 
     for _ in recorder.loop("loop", items()):
         recorder.advance(1)
-    told = loop(recorder)
-    assert (told.ticks, told.incomplete, told.busy_ns) == (3, 0, 33)
+    loop_node = loop(recorder)
+    assert (loop_node.ticks, loop_node.incomplete, loop_node.busy_ns) == (3, 0, 33)
     assert counts(recorder) == {"loop": 3, "loop/next": 3}
-    assert times(recorder) == {"loop": 40, "loop/next": 37}  # looking for a fourth took time all the same
+    assert times(recorder) == {"loop": 40, "loop/next": 37}  # looking for a fourth took time too
     assert losses(recorder) == {}
 
 
@@ -85,8 +85,8 @@ def test_a_tick_cut_short_by_break_is_incomplete(recorder):
             if tick == 2:
                 break
         recorder.advance(100)
-    told = loop(recorder, "outer/loop")
-    assert (told.ticks, told.incomplete, told.busy_ns) == (2, 1, 10)
+    loop_node = loop(recorder, "outer/loop")
+    assert (loop_node.ticks, loop_node.incomplete, loop_node.busy_ns) == (2, 1, 10)
     assert node(recorder, "outer/loop").total_ns == 15
     assert node(recorder, "outer/loop").stats.max_ns == 5
     assert losses(recorder) == {}
@@ -101,8 +101,8 @@ def test_a_tick_cut_short_by_an_exception_is_incomplete(recorder):
 
     with pytest.raises(ValueError), recorder.section("outer"):
         fail()
-    told = loop(recorder, "outer/loop")
-    assert (told.ticks, told.incomplete) == (0, 1)
+    loop_node = loop(recorder, "outer/loop")
+    assert (loop_node.ticks, loop_node.incomplete) == (0, 1)
     assert counts(recorder) == {"outer": 1, "outer/loop": 0, "outer/loop/step": 1}
 
 
@@ -119,34 +119,34 @@ def test_a_tick_cut_short_by_return_is_incomplete(recorder):
 
 def test_a_loop_that_is_held_is_ended_by_the_section_around_it(recorder):
     with recorder.section("outer"):
-        held = recorder.loop("loop", range(10))
-        next(held)
+        iterator = recorder.loop("loop", range(10))
+        next(iterator)
         recorder.advance(5)
     recorder.advance(50)
-    told = loop(recorder, "outer/loop")
-    assert (told.ticks, told.incomplete) == (0, 1)
+    loop_node = loop(recorder, "outer/loop")
+    assert (loop_node.ticks, loop_node.incomplete) == (0, 1)
     assert node(recorder, "outer/loop").total_ns == 5
-    assert next(held) == 1  # and may go on elsewhere
-    held.close()
+    assert next(iterator) == 1  # and may continue elsewhere
+    iterator.close()
     assert loop(recorder).incomplete == 1
     assert losses(recorder) == {}
 
 
 def test_closing_a_loop_ends_its_tick_as_incomplete(recorder):
-    held = recorder.loop("loop")
-    next(held)
-    next(held)
-    held.close()
-    held.close()
+    iterator = recorder.loop("loop")
+    next(iterator)
+    next(iterator)
+    iterator.close()
+    iterator.close()
     assert (loop(recorder).ticks, loop(recorder).incomplete) == (1, 1)
     assert node(recorder, "loop").open is None
 
 
 def test_a_loop_caught_in_a_reference_cycle_ends_when_it_is_collected(recorder):
     def abandon():
-        held = recorder.loop("loop")
-        next(held)
-        cycle = [held]
+        iterator = recorder.loop("loop")
+        next(iterator)
+        cycle = [iterator]
         cycle.append(cycle)
 
     abandon()
@@ -180,7 +180,7 @@ def test_nested_loops_are_counted_each_for_itself(recorder):
     assert losses(recorder) == {}
 
 
-def test_a_loop_run_again_at_the_same_place_is_the_same_loop(recorder):
+def test_a_loop_run_again_at_the_same_position_is_the_same_loop(recorder):
     for _ in range(3):
         with recorder.section("episode"):
             for _ in recorder.loop("step", range(2)):
@@ -188,7 +188,7 @@ def test_a_loop_run_again_at_the_same_place_is_the_same_loop(recorder):
     assert loop(recorder, "episode/step").ticks == 6
 
 
-def test_a_loop_may_begin_in_one_function_and_go_on_in_another(recorder):
+def test_a_loop_may_begin_in_one_function_and_continue_in_another(recorder):
     ticks = recorder.loop("loop")
 
     def step():
@@ -239,9 +239,9 @@ def test_boundaries_of_somebody_elses_loop_make_ticks(recorder):
             recorder.tick("env", hz=100)
             with recorder.section("step"):
                 recorder.advance(1_000_000)
-    told = loop(recorder, "main/env")
-    assert (told.ticks, told.incomplete) == (4, 1)  # the last was ended by the section around it
-    assert told.budget_ns == 10_000_000
+    loop_node = loop(recorder, "main/env")
+    assert (loop_node.ticks, loop_node.incomplete) == (4, 1)  # the last was ended by the section around it
+    assert loop_node.budget_ns == 10_000_000
     assert counts(recorder) == {"main": 1, "main/env": 4, "main/env/step": 5}
     assert losses(recorder) == {}
 

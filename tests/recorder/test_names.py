@@ -16,7 +16,7 @@ def names(recorder):
 
 
 @pytest.mark.parametrize(
-    ("given", "told"),
+    ("raw_name", "text"),
     [
         ("", "(empty)"),
         ("a/b", "a/b"),
@@ -32,10 +32,10 @@ def names(recorder):
         ("root", "root"),
     ],
 )
-def test_a_name_is_told_as_it_was_given(recorder, given, told):
-    with recorder.section(given):
+def test_a_name_is_shown_as_the_program_wrote_it(recorder, raw_name, text):
+    with recorder.section(raw_name):
         pass
-    assert names(recorder) == [told]
+    assert names(recorder) == [text]
     assert losses(recorder) == {}
 
 
@@ -50,9 +50,9 @@ def test_a_name_of_a_kind_of_text_is_a_name_like_any(recorder):
         recorder.record_duration(name, 0)
         recorder.timed(name)(lambda: None)()
         recorder.section(name, wait=True)
-    found = counts(recorder)
-    assert set(found) - {"sample"} <= {str(Kind.SAMPLE)}
-    assert sum(found.values()) == 9
+    node_paths = counts(recorder)
+    assert set(node_paths) - {"sample"} <= {str(Kind.SAMPLE)}
+    assert sum(node_paths.values()) == 9
 
 
 @pytest.mark.parametrize("length", [254, 255, 256, 10_000])
@@ -67,8 +67,8 @@ def test_a_long_name_is_cut_and_counted(recorder, length):
 def test_a_long_name_is_never_cut_inside_a_letter(recorder, letter):
     with recorder.section("x" + letter * 200):
         pass
-    (told,) = names(recorder)
-    assert told == "x" + letter * (254 // len(letter.encode()))
+    (text,) = names(recorder)
+    assert text == "x" + letter * (254 // len(letter.encode()))
 
 
 def test_names_that_are_the_same_once_cut_are_one_node(recorder):
@@ -78,7 +78,7 @@ def test_names_that_are_the_same_once_cut_are_one_node(recorder):
     assert list(counts(recorder).values()) == [2]
 
 
-def test_names_in_all_other_places_may_be_anything_too(recorder):
+def test_all_other_names_may_be_anything_too(recorder):
     name = "\ud800/" + "x" * 300
     for _ in recorder.loop(name, range(2)):
         recorder.stage(name)
@@ -128,6 +128,6 @@ def test_gauges_and_records_past_the_cap_of_names_are_counted(recorder):
         recorder.gauge(f"gauge {number}", number)
         recorder.record_duration(f"record {number}", 1e-9)
     profile = recorder.snapshot()
-    told = len(profile.gauges) + len(profile.root.children)
-    assert told + sum(profile.losses.values()) == 10_000
+    text = len(profile.gauges) + len(profile.root.children)
+    assert text + sum(profile.losses.values()) == 10_000
     profile.check()

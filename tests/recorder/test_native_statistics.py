@@ -1,4 +1,4 @@
-"""Counts, extremes, histograms and windows that the native side adds up, against the values themselves."""
+"""Counts, extremes, histograms and windows of the native side, against the values themselves."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ import ticktree
 from ticktree.profile import Histogram, Stats
 from ticktree.profile.histogram import THRESHOLDS, bucket_of
 
-MOST = 2**48 - 1  # ns: longer ones are counted in the last bucket
+LONGEST_NS = 2**48 - 1  # ns: longer ones are counted in the last bucket
 durations = st.one_of(
     st.integers(0, 300),
-    st.integers(0, MOST),
+    st.integers(0, LONGEST_NS),
     st.builds(lambda octave, at: (1 << octave) + at, st.integers(0, 47), st.integers(-2, 2)).filter(
-        lambda d: 0 <= d <= MOST
+        lambda d: 0 <= d <= LONGEST_NS
     ),
 )
 
@@ -38,21 +38,21 @@ def test_statistics_are_those_of_the_durations(lengths):
 
 
 def test_every_bucket_boundary_is_exact():
-    """A histogram in which the first value of each bucket, and the one before it, stand alone."""
+    """A histogram in which the first value of each bucket, and the one before it, are alone."""
     edges = set()
     for octave in range(48):
         for threshold in THRESHOLDS:
             first = -(-threshold >> (63 - octave)) if octave < 63 else threshold
             first = (threshold + (1 << (63 - octave)) - 1) >> (63 - octave)
             edges |= {first - 1, first, first + 1}
-    lengths = sorted(edge for edge in edges if 0 <= edge <= MOST)
-    told = recorded(lengths).steady.histogram
-    assert told == Histogram.of(lengths)
+    lengths = sorted(edge for edge in edges if 0 <= edge <= LONGEST_NS)
+    result = recorded(lengths).steady.histogram
+    assert result == Histogram.of(lengths)
 
 
 def test_percentiles_are_within_the_promised_error():
     lengths = [7 * 1.003**exponent for exponent in range(3000)]
-    lengths = [round(length) for length in lengths if length < MOST]
+    lengths = [round(length) for length in lengths if length < LONGEST_NS]
     stats = recorded(lengths).steady
     for q in (0.01, 0.1, 0.25, 0.5, 0.75, 0.9, 0.99, 0.999):
         exact = sorted(lengths)[max(0, -(-int(q * 1000) * len(lengths) // 1000) - 1)]
@@ -61,9 +61,9 @@ def test_percentiles_are_within_the_promised_error():
 
 def test_calls_longer_than_the_histogram_reaches_are_counted_in_its_last_bucket():
     lengths = [2**48, 2**50, 2**55]
-    told = recorded(lengths)
-    assert told.steady.histogram.buckets == {bucket_of(MOST): 3}
-    assert (told.steady.min_ns, told.steady.max_ns, told.total_ns) == (2**48, 2**55, sum(lengths))
+    result = recorded(lengths)
+    assert result.steady.histogram.buckets == {bucket_of(LONGEST_NS): 3}
+    assert (result.steady.min_ns, result.steady.max_ns, result.total_ns) == (2**48, 2**55, sum(lengths))
 
 
 def windows_by_hand(lengths, gaps, width):

@@ -1,4 +1,4 @@
-"""Off for good: what the variable may say."""
+"""Off for the whole process: the values of the variable."""
 
 from __future__ import annotations
 
@@ -6,4 +6,4 @@ from ticktree.recorder import says_off
 
 
 def test_anything_but_nothing_and_0_turns_ticktree_off():
-    assert [says_off(word) for word in ("", "0", "1", "no", " ")] == [False, False, True, True, True]
+    assert [says_off(value) for value in ("", "0", "1", "no", " ")] == [False, False, True, True, True]

@@ -1,4 +1,4 @@
-"""Calls that an exception ends are counted; ends of iterators and generators are no such calls."""
+"""Calls that an exception ends are counted; ends of iterators and generators do not count."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from ticktree.session import Recorder
 
 @pytest.fixture
 def recorder():
-    made = Recorder(virtual_clock=True)
-    yield made
-    made.disable()
+    new_recorder = Recorder(virtual_clock=True)
+    yield new_recorder
+    new_recorder.disable()
 
 
 def raised(recorder: Recorder) -> dict[str, tuple[int, int]]:
@@ -105,7 +105,7 @@ def test_those_of_the_warm_up_count_and_reset_forgets_them(recorder):
     assert raised(recorder) == {"step": (1, 0)}
 
 
-def test_they_are_in_the_file_add_up_and_are_said_in_the_report(recorder, tmp_path):
+def test_raised_calls_are_in_the_file_merge_and_appear_in_the_report(recorder, tmp_path):
     from ticktree.outputs import OUTPUTS, ViewOptions
 
     for number in range(4):

@@ -39,7 +39,7 @@ kinds = {
 }
 
 # What chance found once; a fresh machine's chance may not.
-found = {
+nodes = {
     "a context's copy run in a task whose section was left": Program(
         (
             Section("a", (Task((InContext((Section("a", (Advance(1),)),)),)),)),
@@ -70,7 +70,7 @@ def test_random_programs_give_the_accounts_of_the_reference(kind):
     holds()
 
 
-@pytest.mark.parametrize("program", found.values(), ids=found)
+@pytest.mark.parametrize("program", nodes.values(), ids=nodes)
 def test_programs_that_once_differed_give_the_accounts_of_the_reference(program):
     Player(program).play()
 

@@ -45,7 +45,7 @@ class Section:
 class Spawn:
     """How several bodies are run as tasks: all awaited together, one of them cancelled, or left to themselves."""
 
-    how: str
+    start_kind: str
     bodies: tuple
 
 
@@ -102,7 +102,7 @@ class Waiting(ThreadPoolExecutor):
 
 
 class Performance:
-    """One run of one program, told to both recorders."""
+    """One run of one program, on both recorders."""
 
     def __init__(self):
         self.recorder = ticktree.Recorder(virtual_clock=True)
@@ -146,7 +146,7 @@ class Performance:
             elif isinstance(step, Sleep):
                 await asyncio.sleep(step.ns / 1e9)
             elif isinstance(step, Spawn):
-                await getattr(self, step.how)(self.tasks(step.bodies, strand))
+                await getattr(self, step.start_kind)(self.tasks(step.bodies, strand))
             elif isinstance(step, Thread):
                 inner = Strand(self.reference, path=strand.place()[1], thread=-1)
                 await asyncio.to_thread(self.plain, step.body, inner)

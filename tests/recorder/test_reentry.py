@@ -28,9 +28,9 @@ class Finalised:
 
 def test_a_finaliser_may_enter_sections(recorder):
     with recorder.section("outer"):
-        held = Finalised(recorder)
+        finalised = Finalised(recorder)
         with recorder.section("inner"):
-            del held
+            del finalised
     assert counts(recorder) == {"outer": 1, "outer/inner": 1, "outer/inner/finaliser": 1}
     assert losses(recorder) == {}
 
@@ -44,12 +44,12 @@ def test_a_finaliser_run_by_the_garbage_collector_may_enter_sections(recorder):
             with recorder.section("inner"):
                 gc.collect(0)
     gc.collect()
-    found = counts(recorder)
-    assert sum(count for path, count in found.items() if path.endswith("finaliser")) == 200
+    node_counts = counts(recorder)
+    assert sum(count for path, count in node_counts.items() if path.endswith("finaliser")) == 200
     assert losses(recorder) == {}
 
 
-def test_a_finaliser_run_as_a_context_is_let_go_may_enter_sections(recorder):
+def test_a_finaliser_run_as_a_context_is_released_may_enter_sections(recorder):
     """The last leave in a context drops it, and with it what its variables hold."""
     variable = contextvars.ContextVar("variable")
 
@@ -69,13 +69,13 @@ def test_a_finaliser_run_as_a_context_is_let_go_may_enter_sections(recorder):
             run(leave, None, None, None)
             del run
             copy_context().run(inside)
-    found = counts(recorder)
-    assert found["outer"] == found["outer/last"] == found["outer/inside"] == 50
-    assert sum(count for path, count in found.items() if path.endswith("finaliser")) == 100
+    node_counts = counts(recorder)
+    assert node_counts["outer"] == node_counts["outer/last"] == node_counts["outer/inside"] == 50
+    assert sum(count for path, count in node_counts.items() if path.endswith("finaliser")) == 100
     assert losses(recorder) == {}
 
 
-def test_a_finaliser_run_as_a_dead_threads_context_is_let_go_may_enter_sections(recorder):
+def test_a_finaliser_run_as_a_dead_threads_context_is_released_may_enter_sections(recorder):
     variable = contextvars.ContextVar("variable")
 
     def work():
@@ -92,7 +92,7 @@ def test_a_finaliser_run_as_a_dead_threads_context_is_let_go_may_enter_sections(
     recorder.snapshot().check()
 
 
-def test_what_is_no_name_may_enter_sections_while_it_is_refused(recorder):
+def test_an_invalid_name_may_enter_sections_while_it_is_refused(recorder):
     class Name:
         def __repr__(self):
             with recorder.section("text"):
@@ -142,9 +142,9 @@ def test_signal_handlers_may_enter_sections_at_any_moment(recorder):
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
-    found = counts(recorder)
-    assert found["outer"] == found["outer/work"] == calls
-    assert sum(count for path, count in found.items() if path.endswith("signal")) == fired
+    node_counts = counts(recorder)
+    assert node_counts["outer"] == node_counts["outer/work"] == calls
+    assert sum(count for path, count in node_counts.items() if path.endswith("signal")) == fired
     assert losses(recorder) == {}
 
 
@@ -236,13 +236,13 @@ def test_a_finaliser_run_while_a_call_site_is_noted_leaves_the_call_open(recorde
         copy_context().run(first, f"named {number}")
     gc.collect()
     profile = recorder.snapshot()
-    found = counts(recorder)
-    assert sum(count for path, count in found.items() if path.endswith("finaliser")) == 20
+    node_counts = counts(recorder)
+    assert sum(count for path, count in node_counts.items() if path.endswith("finaliser")) == 20
     named = {
-        path: each for path, _, each in profile.root.walk() if path.rpartition("/")[2].startswith("named")
+        path: item for path, _, item in profile.root.walk() if path.rpartition("/")[2].startswith("named")
     }
     if kind != "timed":
         assert len(named) >= 20
-    assert all(each.open is None for path, each in named.items())
+    assert all(item.open is None for path, item in named.items())
     assert losses(recorder) == {}
-    assert [path for path, _, each in profile.root.walk() if each.open] == [""]
+    assert [path for path, _, item in profile.root.walk() if item.open] == [""]

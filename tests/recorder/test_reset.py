@@ -1,4 +1,4 @@
-"""A reset leaves what is open and what is entered afterwards; what never had a call is never to be seen."""
+"""A reset keeps what is open and what is entered afterwards; sections without any call are not shown."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_a_section_that_is_not_entered_again_is_gone(recorder):
     profile.check()
 
 
-def test_what_is_open_stays_though_it_has_no_call_yet(recorder):
+def test_an_open_section_stays_without_completed_calls(recorder):
     with recorder.section("outer"):
         recorder.tick("loop")
         with recorder.section("open"):
@@ -40,7 +40,7 @@ def test_what_is_open_stays_though_it_has_no_call_yet(recorder):
             assert recorder.snapshot().loops.keys() == {"outer/loop"}
 
 
-def test_what_has_a_child_with_calls_stays_though_it_has_none_itself(recorder):
+def test_a_section_without_calls_stays_if_a_child_has_calls(recorder):
     outer = recorder.section("outer")
     with outer:
         with recorder.section("child"):
@@ -114,11 +114,11 @@ def test_no_output_shows_what_was_recorded_before_a_reset(run_session, tmp_path)
     for view in ("terminal", "text", "markdown", "json", "html"):
         shown = printed("report", run, "--format", view)
         assert "kept" in shown
-        assert not {word for word in ("forgotten", "old loop", "old gauge") if word in shown}, view
+        assert not {text for text in ("forgotten", "old loop", "old gauge") if text in shown}, view
     for target in ("csv", "prometheus", "mlagents", "collapsed"):
         shown = printed("export", run, "--to", target)
         assert "kept" in shown
-        assert not {word for word in ("forgotten", "old loop", "old gauge") if word in shown}, target
+        assert not {text for text in ("forgotten", "old loop", "old gauge") if text in shown}, target
 
 
 def printed(*arguments: str) -> str:

@@ -10,7 +10,7 @@ import ticktree
 from support.recorder.queries import counts, losses, node, times
 
 
-def test_sections_nest_and_their_own_time_is_what_is_left(recorder):
+def test_sections_nest_and_their_self_time_is_the_rest(recorder):
     for _ in range(3):
         with recorder.section("update"):
             recorder.advance(5)
@@ -23,14 +23,14 @@ def test_sections_nest_and_their_own_time_is_what_is_left(recorder):
     assert not update.parallel
 
 
-def test_the_same_name_in_two_places_is_two_nodes(recorder):
+def test_the_same_name_below_two_parents_is_two_nodes(recorder):
     for outer in ("train", "evaluate"):
         with recorder.section(outer), recorder.section("step"):
             recorder.advance(1)
     assert counts(recorder) == {"train": 1, "train/step": 1, "evaluate": 1, "evaluate/step": 1}
 
 
-def test_a_section_is_one_object_however_often_it_is_asked_for(recorder):
+def test_a_section_is_one_object_however_often_it_is_requested(recorder):
     assert recorder.section("x") is recorder.section("x")
     assert recorder.section("x", wait=True) is recorder.section("x", wait=True)
     assert recorder.section("x").name == "x"

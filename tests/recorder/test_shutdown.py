@@ -10,7 +10,7 @@ def counts(profile):
 
 
 def test_sections_in_exit_handlers_are_recorded_or_ignored_but_never_raise(run_session):
-    profile, done = run_session(
+    profile, result = run_session(
         """
         import atexit
         def say(name):
@@ -23,14 +23,14 @@ def test_sections_in_exit_handlers_are_recorded_or_ignored_but_never_raise(run_s
             pass
         """
     )
-    assert done.stderr == ""
-    assert done.stdout.split("\n")[:2] == ["registered after", "registered before"]
+    assert result.stderr == ""
+    assert result.stdout.split("\n")[:2] == ["registered after", "registered before"]
     assert counts(profile)["main"] == 1
     assert counts(profile)["registered after"] == 1
 
 
 def test_sections_in_the_last_finalisers_never_raise(run_session):
-    _, done = run_session(
+    _, result = run_session(
         """
         import weakref
         class Last:
@@ -55,12 +55,12 @@ def test_sections_in_the_last_finalisers_never_raise(run_session):
         builtins.kept = Last()
         """
     )
-    assert done.stderr == ""
-    assert done.stdout.count("deleted") >= 2
+    assert result.stderr == ""
+    assert result.stdout.count("deleted") >= 2
 
 
 def test_daemon_threads_inside_sections_do_not_crash_the_exit(run_session):
-    profile, done = run_session(
+    profile, result = run_session(
         """
         import threading, time
         ticktree.enable(quiet=True)
@@ -78,13 +78,13 @@ def test_daemon_threads_inside_sections_do_not_crash_the_exit(run_session):
             time.sleep(0.05)
         """
     )
-    assert done.stderr == ""
+    assert result.stderr == ""
     assert counts(profile)["main"] == 1
     assert counts(profile)["outer/inner"] > 0
 
 
 def test_daemon_threads_asleep_inside_sections_do_not_crash_the_exit(run_session):
-    profile, done = run_session(
+    profile, result = run_session(
         """
         import threading, time
         ticktree.enable(quiet=True)
@@ -97,12 +97,12 @@ def test_daemon_threads_asleep_inside_sections_do_not_crash_the_exit(run_session
         ready.wait()
         """
     )
-    assert done.stderr == ""
+    assert result.stderr == ""
     assert counts(profile) == {"asleep": 0}
 
 
 def test_generators_and_tasks_left_suspended_do_not_crash_the_exit(run_session):
-    profile, done = run_session(
+    profile, result = run_session(
         """
         import asyncio, sys
         ticktree.enable(quiet=True)
@@ -120,12 +120,12 @@ def test_generators_and_tasks_left_suspended_do_not_crash_the_exit(run_session):
         task._log_destroy_pending = False
         """
     )
-    assert "Traceback" not in done.stderr
+    assert "Traceback" not in result.stderr
     assert set(counts(profile)) == {"generator", "task"}
 
 
 def test_an_exception_that_ends_the_program_is_the_programs_own(run_session):
-    profile, done = run_session(
+    profile, result = run_session(
         """
         ticktree.enable(quiet=True)
         with ticktree.section("outer"):
@@ -133,9 +133,9 @@ def test_an_exception_that_ends_the_program_is_the_programs_own(run_session):
         """,
         status=3,
     )
-    assert done.stderr == ""
+    assert result.stderr == ""
     assert counts(profile) == {"outer": 1}
-    profile, done = run_session(
+    profile, result = run_session(
         """
         ticktree.enable(quiet=True)
         with ticktree.section("outer"):
@@ -143,11 +143,11 @@ def test_an_exception_that_ends_the_program_is_the_programs_own(run_session):
         """,
         status=1,
     )
-    assert done.stderr.rstrip().endswith("KeyError: 'mine'")
-    assert "ticktree" not in done.stderr.split("KeyError")[0].replace("ticktree.section", "")
+    assert result.stderr.rstrip().endswith("KeyError: 'mine'")
+    assert "ticktree" not in result.stderr.split("KeyError")[0].replace("ticktree.section", "")
 
 
-def test_what_was_recorded_survives_an_exit_without_ceremony(run_session):
+def test_the_record_survives_os_exit(run_session):
     profile, _ = run_session(
         """
         import os
@@ -163,7 +163,7 @@ def test_what_was_recorded_survives_an_exit_without_ceremony(run_session):
     assert counts(profile) == {"done": 5, "open": 0}
 
 
-def test_what_was_recorded_survives_a_kill(run_session):
+def test_the_record_survives_a_kill(run_session):
     profile, _ = run_session(
         """
         import os, signal
@@ -179,8 +179,8 @@ def test_what_was_recorded_survives_a_kill(run_session):
     assert counts(profile) == {"loop": 50, "loop/step": 50, "open": 0}
 
 
-def test_killed_at_any_moment_what_was_recorded_is_read_back(run_session, tmp_path):
-    """Its own count of calls tells how many there must be, but for the one it was killed in."""
+def test_the_record_of_a_program_killed_at_any_moment_can_be_read(run_session, tmp_path):
+    """Its own count of calls is the expected count, except for the call it was killed in."""
     for attempt in range(12):
         profile, _ = run_session(
             f"""
@@ -208,7 +208,7 @@ def test_killed_at_any_moment_what_was_recorded_is_read_back(run_session, tmp_pa
 
 
 def test_importing_starts_nothing(run_python):
-    done = run_python(
+    result = run_python(
         """
         import sys, threading
         before = threading.active_count()
@@ -223,4 +223,4 @@ def test_importing_starts_nothing(run_python):
         assert list(ticktree.snapshot().root.walk())[1:] == []
         """
     )
-    assert (done.stdout, done.stderr) == ("", "")
+    assert (result.stdout, result.stderr) == ("", "")

@@ -1,4 +1,4 @@
-"""Which Pythons ticktree supports: said alike everywhere, and with any other the build stops with one line."""
+"""The supported Pythons: the same in all files, and with any other version the build stops with one line."""
 
 from __future__ import annotations
 
@@ -43,9 +43,9 @@ def test_the_header_stops_a_compiler_in_one_line(tmp_path: Path, version: str) -
     flags = re.findall(r"-W\S+(?=\")", (ROOT / "setup.py").read_text())
     core = ROOT / "src" / "ticktree" / "recorder"
     command = ["gcc", "-fsyntax-only", *flags, f"-I{sysconfig.get_path('include')}", f"-I{core}", str(source)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 1
-    errors = [line for line in done.stderr.splitlines() if "error:" in line]
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert result.returncode == 1
+    errors = [line for line in result.stderr.splitlines() if "error:" in line]
     assert len(errors) == 1
     assert f'#error "{ONLY}: use one, or a ticktree that supports this Python"' in errors[0]
 
@@ -57,16 +57,18 @@ def test_the_build_of_a_newer_python_stops_before_the_compiler() -> None:
         "exec(compile(open('setup.py').read(), 'setup.py', 'exec'))"
     )
     pytest.importorskip("Cython")
-    done = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, cwd=ROOT, check=False
     )
-    assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr == f"{ONLY}: use one, or a ticktree that supports this Python\n"
+    assert (result.returncode, result.stdout) == (1, "")
+    assert result.stderr == f"{ONLY}: use one, or a ticktree that supports this Python\n"
 
 
 @pytest.mark.parametrize(("ci", "status"), [("", 0), ("true", 1)])
 def test_a_python_that_cannot_be_had_is_named_and_fails_in_ci(ci: str, status: int) -> None:
     environment = {**os.environ, "VERSIONS": "3.99", "CI": ci}
     command = ["bash", str(ROOT / "scripts" / "test-versions.sh")]
-    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
-    assert (done.returncode, done.stdout) == (status, "not here, so not tested: Python 3.99\n"), done.stderr
+    result = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+    assert (result.returncode, result.stdout) == (status, "not here, so not tested: Python 3.99\n"), (
+        result.stderr
+    )

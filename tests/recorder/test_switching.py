@@ -40,7 +40,7 @@ def test_nothing_is_recorded_while_disabled(recorder):
     assert (profile.gauges, profile.loops, profile.losses) == ({}, {}, {})
 
 
-def test_enabling_again_goes_on_where_it_was(recorder):
+def test_enabling_again_continues_the_record(recorder):
     for _ in range(3):
         with recorder.section("x"):
             recorder.advance(2)
@@ -114,16 +114,16 @@ def test_sections_in_tasks_are_left_by_disabling_too(recorder):
     assert node(recorder, "main/task").open is None
 
 
-def test_disabling_inside_a_loop_ends_its_tick_and_the_loop_goes_on(recorder):
-    seen = []
+def test_disabling_inside_a_loop_ends_its_tick_and_the_loop_continues(recorder):
+    recorders = []
     for tick in recorder.loop("loop", range(4)):
-        seen.append(tick)
+        recorders.append(tick)
         recorder.advance(1)
         if tick == 1:
             recorder.disable()
         if tick == 2:
             recorder.enable()
-    assert seen == [0, 1, 2, 3]
+    assert recorders == [0, 1, 2, 3]
     loop = recorder.snapshot().loops["loop"]
     assert (loop.ticks, loop.incomplete) == (2, 1)
 
@@ -161,9 +161,9 @@ def test_reset_forgets_everything(recorder):
     with recorder.section("loop"), recorder.section("x"):
         pass
     recorder.record_duration("r", 1.0)
-    for _, _, each in recorder.snapshot().root.walk():
-        assert (each.work, each.cpu, each.memory, each.warmup) == (None, None, None, None)
-        assert sum(each.windows.counts.values()) == each.count < 2
+    for _, _, item in recorder.snapshot().root.walk():
+        assert (item.work, item.cpu, item.memory, item.warmup) == (None, None, None, None)
+        assert sum(item.windows.counts.values()) == item.count < 2
     loop = recorder.snapshot().loops["loop"]
     assert (loop.ticks, loop.missed, loop.incomplete, loop.worst, loop.first_ticks) == (1, 0, 0, (), None)
 

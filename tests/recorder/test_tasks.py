@@ -1,4 +1,4 @@
-"""asyncio and uvloop: a task's sections hang under the section that made the task."""
+"""asyncio and uvloop: a task's sections are children of the section that created the task."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ async def work(recorder, name, turns=3):
 
 
 @both
-def test_gathered_tasks_hang_side_by_side_under_the_section_that_gathers_them(recorder, kind):
+def test_gathered_tasks_are_children_of_the_section_that_gathers_them(recorder, kind):
     async def main():
         with recorder.section("gather"):
             await asyncio.gather(*(work(recorder, name) for name in "abc"))
@@ -54,7 +54,7 @@ def test_two_awaiting_tasks_together_cover_what_their_parent_waited(recorder, ki
 
 
 @both
-def test_a_task_groups_tasks_hang_under_the_section_that_holds_the_group(recorder, kind):
+def test_a_task_groups_tasks_are_children_of_the_section_that_holds_the_group(recorder, kind):
     async def main():
         with recorder.section("group"):
             async with asyncio.TaskGroup() as group:
@@ -129,7 +129,7 @@ def test_a_task_may_outlive_the_section_that_made_it(recorder, kind):
 
 
 @both
-def test_a_task_that_begins_after_its_section_was_left_still_hangs_there(recorder, kind):
+def test_a_task_that_begins_after_its_section_was_left_is_still_its_child(recorder, kind):
     async def main():
         with recorder.section("maker"):
             task = asyncio.create_task(work(recorder, "task", 1))
@@ -143,7 +143,7 @@ def test_a_task_that_begins_after_its_section_was_left_still_hangs_there(recorde
 
 @both
 def test_a_context_run_in_a_task_whose_section_was_left_covers_nobody_either(recorder, kind):
-    """With nothing open in the task, what it runs synchronously is where the task is: beside the run, not in it."""
+    """With nothing open in the task, what it runs synchronously has the task's parent: next to the run, not in it."""
 
     def inside():
         with recorder.section("inner"):
@@ -164,7 +164,7 @@ def test_a_context_run_in_a_task_whose_section_was_left_covers_nobody_either(rec
 
 
 @both
-def test_a_task_made_by_a_task_hangs_under_that_one(recorder, kind):
+def test_a_task_created_by_a_task_is_a_child_of_that_one(recorder, kind):
     async def parent():
         with recorder.section("parent"):
             await asyncio.create_task(work(recorder, "child", 1))
@@ -178,7 +178,7 @@ def test_a_task_made_by_a_task_hangs_under_that_one(recorder, kind):
 
 
 @both
-def test_a_task_given_a_context_hangs_where_it_was_made(recorder, kind):
+def test_a_task_with_an_explicit_context_is_a_child_of_its_creator(recorder, kind):
     async def main():
         context = contextvars.copy_context()
         with recorder.section("maker"):
@@ -206,7 +206,7 @@ def test_tasks_that_share_one_context_never_corrupt_the_tree(recorder):
 
 
 @both
-def test_to_thread_hangs_under_the_section_that_awaits_it(recorder, kind):
+def test_to_thread_is_a_child_of_the_section_that_awaits_it(recorder, kind):
     def blocking():
         with recorder.section("blocking"):
             recorder.advance(6)
@@ -223,7 +223,7 @@ def test_to_thread_hangs_under_the_section_that_awaits_it(recorder, kind):
 
 
 @both
-def test_a_callback_hangs_under_what_its_task_has_open(recorder, kind):
+def test_a_callback_is_a_child_of_its_tasks_open_section(recorder, kind):
     def callback(done):
         with recorder.section("callback"):
             recorder.advance(1)
@@ -240,7 +240,7 @@ def test_a_callback_hangs_under_what_its_task_has_open(recorder, kind):
 
 
 @both
-def test_a_section_around_the_loop_is_what_its_tasks_hang_under(recorder, kind):
+def test_tasks_are_children_of_the_section_around_their_event_loop(recorder, kind):
     async def main():
         await asyncio.gather(work(recorder, "a", 1), work(recorder, "b", 1))
 
@@ -253,7 +253,7 @@ def test_a_section_around_the_loop_is_what_its_tasks_hang_under(recorder, kind):
 
 
 @both
-def test_a_loop_in_a_thread_hangs_under_the_section_that_started_the_thread(recorder, kind):
+def test_a_loop_in_a_thread_is_a_child_of_the_section_that_started_the_thread(recorder, kind):
     async def main():
         with recorder.section("main"):
             await asyncio.gather(work(recorder, "a", 1), work(recorder, "b", 1))
@@ -284,7 +284,7 @@ def test_thousands_of_tasks_one_after_another_leave_nothing_behind(recorder, kin
 
 
 @pytest.mark.skipif(sys.version_info < (3, 12), reason="eager tasks are new in 3.12")
-def test_an_eager_task_hangs_under_the_section_that_made_it(recorder):
+def test_an_eager_task_is_a_child_of_the_section_that_created_it(recorder):
     async def main():
         asyncio.get_running_loop().set_task_factory(asyncio.eager_task_factory)
         with recorder.section("main"):

@@ -18,7 +18,7 @@ def in_thread(work, *args):
     thread.join()
 
 
-def test_a_thread_hangs_under_the_section_it_was_started_in(recorder):
+def test_a_thread_is_a_child_of_the_section_that_started_it(recorder):
     def work():
         with recorder.section("work"):
             recorder.advance(5)
@@ -48,7 +48,7 @@ def test_a_thread_may_outlive_the_section_it_was_started_in(recorder):
     assert counts(recorder) == {"main": 1, "main/work": 1}
 
 
-def test_a_thread_started_by_a_thread_hangs_under_that_one(recorder):
+def test_a_thread_started_by_a_thread_is_a_child_of_that_one(recorder):
     def outer():
         with recorder.section("outer"):
             in_thread(inner)
@@ -62,15 +62,15 @@ def test_a_thread_started_by_a_thread_hangs_under_that_one(recorder):
     assert counts(recorder) == {"main": 1, "main/outer": 1, "main/outer/inner": 1}
 
 
-def test_threads_at_work_at_once_are_told_apart(recorder):
-    both = threading.Barrier(2)
+def test_concurrent_threads_are_distinguished(recorder):
+    barrier = threading.Barrier(2)
 
     def work(name):
         with recorder.section(name):
-            both.wait()
+            barrier.wait()
             with recorder.section("part"):
-                both.wait()
-            both.wait()
+                barrier.wait()
+            barrier.wait()
 
     threads = [threading.Thread(target=work, args=(name,)) for name in "ab"]
     for thread in threads:
@@ -113,7 +113,7 @@ def test_thousands_of_threads_that_come_and_go_use_a_bounded_number_of_trees(rec
     made = 3000 // at_once * at_once
     assert counts(recorder) == {"main": 1, "main/work": made, "main/work/measured": made}
     image = Image(recorder.image())
-    # A thread's end is noticed a little after it: some may still be told alive when the next one begins.
+    # A thread's end is noticed a little later: some may still count as alive when the next one begins.
     assert len(image.trees()) <= 8 * at_once
     assert len(image.nodes()) <= 3 * len(image.trees()) + 1
     assert sum(tree.adoptions for _, tree in image.trees()) + len(image.trees()) == made + 1
@@ -147,7 +147,7 @@ def test_a_thread_with_a_name_of_any_kind_is_recorded(recorder):
     assert counts(recorder) == {"work": 4}
 
 
-def test_a_thread_that_no_hook_saw_hangs_under_the_root(recorder):
+def test_a_thread_without_a_hook_is_a_child_of_the_root(recorder):
     import _thread
 
     done = threading.Event()
@@ -177,14 +177,14 @@ def test_work_submitted_to_an_executor_hangs_where_it_was_submitted(recorder):
 
 
 def test_each_task_counts_for_the_thread_that_did_it(recorder):
-    both = threading.Barrier(2)
+    barrier = threading.Barrier(2)
     done = Counter()
 
     def work(name):
-        both.wait()  # so that each round's two tasks are on two threads, in whatever order
+        barrier.wait()  # so that each round's two tasks are on two threads, in whatever order
         with recorder.section(name):
             done[name, threading.current_thread().name] += 1
-        both.wait()
+        barrier.wait()
 
     with ThreadPoolExecutor(2) as executor, recorder.section("main"):
         for _ in range(50):
@@ -235,9 +235,9 @@ def test_an_executor_with_an_initialiser_that_has_a_section_open_does_not_mix(re
 
 def test_a_thread_is_started_as_ever_while_nothing_records(recorder):
     recorder.disable()
-    seen = []
-    in_thread(seen.append, 1)
-    assert seen == [1]
+    names = []
+    in_thread(names.append, 1)
+    assert names == [1]
 
 
 def test_the_last_stage_of_a_thread_ends_when_the_thread_ends(recorder):

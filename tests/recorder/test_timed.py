@@ -206,9 +206,9 @@ def test_a_method_is_bound_to_its_object(recorder):
     assert bound.__doc__ == "Acts."
     assert inspect.ismethod(bound)
     assert str(inspect.signature(bound)) == "(observation, scale=1)"
-    found = {path.rsplit(".", 1)[-1]: count for path, count in counts(recorder).items()}
+    node_counts = {path.rsplit(".", 1)[-1]: count for path, count in counts(recorder).items()}
     expected = {"act": 4, "static": 2, "class": 2, "inner static": 1, "inner class": 1, "property": 1}
-    assert found == expected
+    assert node_counts == expected
 
 
 def test_an_overridden_method_may_call_its_parents(recorder):

@@ -22,7 +22,7 @@ def test_a_timed_generator_is_timed_only_while_it_runs(recorder):
             with recorder.section("use"):
                 recorder.advance(100)
     assert times(recorder) == {"train": 306, "train/load": 6, "train/use": 300}
-    assert counts(recorder)["train/load"] == 4  # a call a resumption, the last of which found the end
+    assert counts(recorder)["train/load"] == 4  # one call per resumption, the last of which found the end
     assert losses(recorder) == {}
 
 
@@ -192,13 +192,13 @@ def test_a_timed_async_generator_is_timed_only_while_it_runs(recorder):
             yield item
 
     async def main():
-        found = []
+        values = []
         with recorder.section("train"):
             async for item in load():
-                found.append(item)
+                values.append(item)
                 with recorder.section("use"):
                     recorder.advance(100)
-        return found
+        return values
 
     assert asyncio.run(main()) == [0, 1, 2]
     assert times(recorder) == {"train": 306, "train/load": 6, "train/use": 300}

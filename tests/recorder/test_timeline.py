@@ -1,4 +1,4 @@
-"""The timeline of a recorder: which calls are in it, when they began and ended, and what was overwritten."""
+"""The timeline of a recorder: its calls, their start and end, and what was overwritten."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def calls(recorder, lane=None):
     ]
 
 
-def names_of_lanes(recorder):
+def lane_names(recorder):
     timeline = recorder.timeline()
     return {lane.name for at, lane in enumerate(timeline.lanes) if len(timeline.of_lane(at))}
 
@@ -192,12 +192,12 @@ def test_tasks_that_interleave_are_in_lanes_of_their_own_and_these_are_used_agai
     loop.run_until_complete(main())
     loop.close()
     assert calls(recorder, "MainThread, task 1") + calls(recorder, "MainThread, task 2") != []
-    for lane in names_of_lanes(recorder):
+    for lane in lane_names(recorder):
         ends = [(start, start + duration) for _, start, duration in calls(recorder, lane)]
         assert all(one[1] <= other[0] for one, other in itertools.pairwise(ends)), lane
     durations = sorted(duration for path, _, duration in calls(recorder) if path == "task")
     assert durations == [5, 5, 10, 20]
-    assert names_of_lanes(recorder) <= {"MainThread", "MainThread, task 1", "MainThread, task 2"}
+    assert lane_names(recorder) <= {"MainThread", "MainThread, task 1", "MainThread, task 2"}
 
 
 def test_many_threads_share_what_lanes_there_are():

@@ -112,9 +112,9 @@ def test_a_gauge_keeps_last_least_greatest_and_count(recorder):
 def test_a_gauge_keeps_its_readings_by_window_of_the_run():
     recorder = ticktree.Recorder(virtual_clock=True)
     taken = []
-    for at in range(300):
-        recorder.gauge("queue", at % 7)
-        taken.append((at * BASE_WIDTH_NS, float(at % 7)))
+    for i in range(300):
+        recorder.gauge("queue", i % 7)
+        taken.append((i * BASE_WIDTH_NS, float(i % 7)))
         recorder.advance(BASE_WIDTH_NS)
     gauge = recorder.snapshot().gauges["queue"]
     assert gauge.windows == GaugeWindows.of(taken)
@@ -162,17 +162,17 @@ def test_a_gauges_histogram_is_that_of_its_values(values):
         values[-1],
     )
     assert gauge.zeros == values.count(0)
-    lost = profile.losses.get("gauge_values_unfiled", 0)
-    assert gauge.filed + lost == len(values)
+    lost_count = profile.losses.get("gauge_values_unfiled", 0)
+    assert gauge.filed + lost_count == len(values)
     positive, negative = [v for v in values if v > 0], [-v for v in values if v < 0]
     octaves = {math.frexp(v)[1] for v in positive} | {-math.frexp(v)[1] - 5000 for v in negative}
     if len(octaves) <= 28:
-        assert lost == 0
+        assert lost_count == 0
         assert gauge.positive == Histogram.of(positive)
         assert gauge.negative == Histogram.of(negative)
-    for told, given_values in ((gauge.positive, positive), (gauge.negative, negative)):
-        whole = Histogram.of(given_values).buckets
-        assert all(whole[bucket] == count for bucket, count in told.buckets.items())
+    for buckets, given_values in ((gauge.positive, positive), (gauge.negative, negative)):
+        expected = Histogram.of(given_values).buckets
+        assert all(expected[bucket] == count for bucket, count in buckets.buckets.items())
 
 
 def test_gauge_values_too_far_from_all_others_are_counted_but_not_filed(recorder):

@@ -1,4 +1,4 @@
-"""When warm-up ends, what was counted so far is set aside: the steady phase is exact, the whole run stays whole."""
+"""When warm-up ends, the counts so far are set aside: the steady phase is exact, and the whole run stays complete."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ def test_the_steady_phase_has_extremes_and_percentiles_of_its_own(recorder):
     assert (loop.ticks, loop.warmup_ticks, loop.stats.count) == (10, 3, 7)
     assert (loop.stats.min_ns, loop.stats.max_ns) == (13, 19)
     for path in ("loop", "loop/step"):
-        told = node(recorder, path)
-        assert told.steady == Stats.of(10 + tick for tick in range(3, 10))
-        assert told.warmup == Stats.of([1000] * 3)
-        assert (told.count, told.stats.max_ns, told.total_ns) == (10, 1000, 3112)
+        loop_node = node(recorder, path)
+        assert loop_node.steady == Stats.of(10 + tick for tick in range(3, 10))
+        assert loop_node.warmup == Stats.of([1000] * 3)
+        assert (loop_node.count, loop_node.stats.max_ns, loop_node.total_ns) == (10, 1000, 3112)
 
 
 def test_the_worst_ticks_and_misses_are_those_of_the_steady_phase(recorder):
@@ -97,19 +97,19 @@ def test_the_warm_up_of_an_inner_loop_ends_by_itself(recorder):
 
 def test_calls_open_when_warm_up_ends_are_counted_where_they_end(recorder):
     section = recorder.section("across")
-    generator = held(recorder, section)
+    generator = hold_sections(recorder, section)
     for tick in recorder.loop("loop", range(4), warmup=2):
         recorder.advance(10)
         if tick == 1:
             next(generator)
         if tick == 3:
             next(generator, None)
-    told = node(recorder, "loop/across")
-    assert told.steady == Stats.of([20])
-    assert told.warmup is None or told.warmup.count == 0
+    loop_node = node(recorder, "loop/across")
+    assert loop_node.steady == Stats.of([20])
+    assert loop_node.warmup is None or loop_node.warmup.count == 0
 
 
-def held(recorder, section):
+def hold_sections(recorder, section):
     with section:
         yield
 

@@ -1,4 +1,4 @@
-"""The end of warm-up, found from a loop's own first ticks: against the rule written down in Python, and by cases."""
+"""The end of warm-up, detected from a loop's own first ticks: against the rule in Python, and by cases."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MS = 1_000_000
 
 
 def record(durations, *, hz=None, waited=None, warmup=None):
-    """The profile of a loop whose ticks take so long, of which so much is waited."""
+    """Returns the profile of a loop with these tick durations and waits."""
     recorder = ticktree.Recorder(virtual_clock=True)
     for tick, duration in recorder.loop("loop", list(enumerate(durations)), hz=hz, warmup=warmup):
         wait = waited[tick] if waited else 0
@@ -33,7 +33,7 @@ def record(durations, *, hz=None, waited=None, warmup=None):
     return profile
 
 
-def found(durations, **options):
+def warmup_ticks(durations, **options):
     """How many ticks were set aside."""
     return record(durations, **options).loops["loop"].warmup_ticks
 
@@ -48,7 +48,7 @@ def scattered(count, mean=10 * MS, part=0.05, seed=1):
 
 
 def clearly_set_aside(durations, waited=None):
-    """What the rule says; no example where rounding decides."""
+    """The rule's result, without examples where rounding decides."""
     try:
         return set_aside(durations, waited)
     except CloseCallError:
@@ -63,22 +63,22 @@ slow = st.tuples(st.integers(0, 210), st.sampled_from([0, 1000, 5000, 10**6]))
 @settings(deadline=None, max_examples=200)
 @given(warm_ups, steps, slow, st.sampled_from([0, 1000, 10**6]))
 def test_it_ends_where_the_rule_says(first, rest, longer, base):
-    count, by = longer
-    ticks = [base + tick + by * (at < count) for at, tick in enumerate(first + rest)]
-    assert found(ticks) == clearly_set_aside(ticks)
+    count, extra = longer
+    ticks = [base + tick + extra * (index < count) for index, tick in enumerate(first + rest)]
+    assert warmup_ticks(ticks) == clearly_set_aside(ticks)
 
 
 @settings(deadline=None, max_examples=100)
 @given(st.lists(st.tuples(st.integers(0, 1000), st.integers(0, 3000)), min_size=1, max_size=70))
 def test_of_a_loop_that_waits_its_work_is_looked_at_as_well(ticks):
     durations, waited = [work + wait for work, wait in ticks], [wait for _, wait in ticks]
-    assert found(durations, waited=waited) == clearly_set_aside(durations, waited)
+    assert warmup_ticks(durations, waited=waited) == clearly_set_aside(durations, waited)
 
 
 @given(st.lists(st.integers(2**50, 2**53), min_size=64, max_size=64))
 @settings(deadline=None, max_examples=30)
 def test_ticks_of_months_overflow_nothing(ticks):
-    assert found(ticks) in (0, *LOOKS)
+    assert warmup_ticks(ticks) in (0, *LOOKS)
 
 
 # -- the cases -------------------------------------------------------------------------------------------------------
@@ -89,12 +89,12 @@ class Case:
     """Ticks, and between how many of them are to be set aside."""
 
     ticks: list
-    least: int
-    most: int
+    minimum: int
+    maximum: int
 
 
 def multiplied(ticks, factors):
-    return [round(tick * factors.get(at, 1)) for at, tick in enumerate(ticks)]
+    return [round(tick * factors.get(index, 1)) for index, tick in enumerate(ticks)]
 
 
 CASES = {
@@ -106,10 +106,10 @@ CASES = {
         multiplied(scattered(100), {0: 300, **dict.fromkeys(range(1, 20), 3)}), 20, 25
     ),
     "caches that fill over tens of ticks": Case(
-        [round(tick * (1 + 0.5 * 0.9**at)) for at, tick in enumerate(scattered(100))], 8, 40
+        [round(tick * (1 + 0.5 * 0.9**index)) for index, tick in enumerate(scattered(100))], 8, 40
     ),
     "sinking to a third over tens of ticks": Case(
-        [round(tick * (1 + 2 * 0.9**at)) for at, tick in enumerate(scattered(200))], 20, 50
+        [round(tick * (1 + 2 * 0.9**index)) for index, tick in enumerate(scattered(200))], 20, 50
     ),
     "short ticks before there is anything to learn from": Case(
         multiplied(scattered(64), dict.fromkeys(range(10), 0.1)), 18, 20
@@ -129,7 +129,7 @@ CASES = {
     "twice as slow from tick 100 on": Case(
         multiplied(scattered(300), dict.fromkeys(range(100, 300), 2)), 0, 0
     ),
-    "drift of less than anybody looks for": Case([1000 - at // 4 for at in range(300)], 0, 0),
+    "drift of less than anybody looks for": Case([1000 - index // 4 for index in range(300)], 0, 0),
     "three ticks are too few to tell": Case([3000 * MS, 10 * MS, 10 * MS], 0, 0),
 }
 
@@ -138,13 +138,14 @@ CASES = {
 @pytest.mark.parametrize("count", [5, 6, 7, 8, 10, 13, 20, 30, 50, 64, 77, 100, 128, 150, 200])
 def test_its_length_is_right_within_a_quarter(count, times):
     ticks = multiplied(scattered(400, part=0.005, seed=count), dict.fromkeys(range(count), times))
-    assert count <= found(ticks) <= 1.25 * count
+    assert count <= warmup_ticks(ticks) <= 1.25 * count
 
 
 @pytest.mark.parametrize("count", [8, 13, 20, 30, 50, 100, 200])
 def test_so_it_nearly_always_is_amid_scatter(count):
     lengths = [
-        found(multiplied(scattered(400, seed=seed), dict.fromkeys(range(count), 2))) for seed in range(20)
+        warmup_ticks(multiplied(scattered(400, seed=seed), dict.fromkeys(range(count), 2)))
+        for seed in range(20)
     ]
     assert sum(count <= length <= 1.25 * count for length in lengths) >= 19
 
@@ -153,23 +154,23 @@ def test_what_comes_and_goes_is_at_most_taken_for_one_once():
     """A loop that skips its update at every n-th tick begins as a warm-up of n - 1 ticks would."""
     for every in (4, 5, 6, 7, 10, 20, 50):
         ticks = multiplied(scattered(300, part=0.02), dict.fromkeys(range(every - 1, 300, every), 0.3))
-        assert found(ticks) <= 8
+        assert warmup_ticks(ticks) <= 8
 
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 def test_what_is_set_aside_in_each_case(case):
-    assert case.least <= found(case.ticks) <= case.most
+    assert case.minimum <= warmup_ticks(case.ticks) <= case.maximum
 
 
 def test_a_loop_that_keeps_pace_warms_up_in_its_work():
     work = multiplied(scattered(40), dict.fromkeys(range(3), 2.2))
-    waited = [33 * MS - each for each in work]
-    assert found([33 * MS] * 40) == 0
-    assert 4 <= found([33 * MS] * 40, waited=waited, hz=30) <= 8
+    waited = [33 * MS - item for item in work]
+    assert warmup_ticks([33 * MS] * 40) == 0
+    assert 4 <= warmup_ticks([33 * MS] * 40, waited=waited, hz=30) <= 8
 
 
 def test_scatter_alone_is_hardly_ever_taken_for_warm_up():
-    alarms = sum(found(scattered(300, seed=seed)) > 0 for seed in range(100))
+    alarms = sum(warmup_ticks(scattered(300, seed=seed)) > 0 for seed in range(100))
     assert alarms <= 2  # MSER alone: 85 to 88
 
 
@@ -182,10 +183,10 @@ def test_the_steady_phase_is_exact_and_the_whole_run_stays_whole():
     loop = profile.loops["loop"]
     assert (loop.ticks, loop.warmup_ticks) == (20, 4)
     for path in ("loop", "loop/work"):
-        told = profile.root.at(path)
-        assert told.steady == Stats.of(ticks[4:])
-        assert told.warmup == Stats.of(ticks[:4])
-        assert told.total_ns == sum(ticks)
+        loop_node = profile.root.at(path)
+        assert loop_node.steady == Stats.of(ticks[4:])
+        assert loop_node.warmup == Stats.of(ticks[:4])
+        assert loop_node.total_ns == sum(ticks)
     assert loop.first_ticks.durations_ns == tuple(ticks)
 
 
@@ -220,9 +221,9 @@ def test_the_warm_up_of_somebody_elses_loop_may_be_said(recorder):
 
 def test_what_is_said_by_hand_holds():
     ticks = [500 * MS, *([10 * MS] * 20)]
-    assert found(ticks) == 4
-    assert found(ticks, warmup=0) == 0
-    assert found(ticks, warmup=1) == 1
+    assert warmup_ticks(ticks) == 4
+    assert warmup_ticks(ticks, warmup=0) == 0
+    assert warmup_ticks(ticks, warmup=1) == 1
 
 
 def test_loops_inside_begin_their_steady_phase_with_the_loop_around_them(recorder):

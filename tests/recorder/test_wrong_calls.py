@@ -17,9 +17,9 @@ class Unprintable:
         raise ValueError
 
 
-def told(call, *given, **asked):
+def error_of(call, *args, **options):
     with pytest.raises((TypeError, ValueError)) as caught:
-        call(*given, **asked)
+        call(*args, **options)
     message = str(caught.value)
     assert "\n" not in message
     return type(caught.value), message
@@ -48,17 +48,17 @@ def test_a_name_is_a_str(any_recorder, name):
         (lambda name: any_recorder.gauge(name, 1), "a gauge's"),
         (lambda name: any_recorder.record_duration(name, 1), "a duration's"),
     ]
-    for call, whose in calls:
-        kind, message = told(call, name)
+    for call, owner in calls:
+        kind, message = error_of(call, name)
         assert kind is TypeError
-        assert message.startswith(f"{whose} name must be a str, not ")
+        assert message.startswith(f"{owner} name must be a str, not ")
 
 
 def test_a_loop_of_an_iterable_alone_tells_the_right_call(any_recorder):
-    kind, message = told(any_recorder.loop, range(1000))
+    kind, message = error_of(any_recorder.loop, range(1000))
     assert kind is TypeError
     assert message == 'a loop\'s name must be a str, not range(0, 1000): write loop("train", range(0, 1000))'
-    assert "..." in told(any_recorder.loop, list(range(1000)))[1]
+    assert "..." in error_of(any_recorder.loop, list(range(1000)))[1]
 
 
 @pytest.mark.parametrize(
@@ -68,24 +68,24 @@ def test_a_loop_of_an_iterable_alone_tells_the_right_call(any_recorder):
 )
 def test_a_rate_is_a_positive_number(any_recorder, hz, kind):
     for call in (any_recorder.loop, any_recorder.tick):
-        found, message = told(call, "loop", hz=hz)
-        assert found is kind
+        error, message = error_of(call, "loop", hz=hz)
+        assert error is kind
         assert message.startswith("hz must be a ")
 
 
 @pytest.mark.parametrize(("warmup", "kind"), [(-1, ValueError), (1.5, TypeError), ("3", TypeError)])
 def test_a_warmup_is_a_number_of_ticks(any_recorder, warmup, kind):
     for call in (any_recorder.loop, any_recorder.tick):
-        found, message = told(call, "loop", warmup=warmup)
-        assert found is kind
+        error, message = error_of(call, "loop", warmup=warmup)
+        assert error is kind
         assert message.startswith("warmup must be ")
         assert message.endswith(f"not {warmup!r}")
 
 
 @pytest.mark.parametrize("device", ["tpu", "", "cuda:first", "gpu", 3])
 def test_a_device_is_one_that_can_be_measured(any_recorder, device):
-    for call in (any_recorder.section, lambda name, **asked: any_recorder.timed(name, **asked)(len)):
-        kind, message = told(call, "forward", device=device)
+    for call in (any_recorder.section, lambda name, **options: any_recorder.timed(name, **options)(len)):
+        kind, message = error_of(call, "forward", device=device)
         assert kind is ValueError
         assert message.startswith("device must be 'cuda', 'mps', 'cpu', 'jax' or 'auto'")
 
@@ -101,7 +101,7 @@ def test_a_value_is_a_number(any_recorder, value):
         lambda: any_recorder.tick("loop").origin(value),
     ]
     for call in calls:
-        kind, message = told(call)
+        kind, message = error_of(call)
         assert kind is TypeError
         assert "number" in message
 
@@ -111,15 +111,15 @@ def test_a_class_is_not_decorated(any_recorder):
         pass
 
     for decorate in (any_recorder.timed, any_recorder.timed("model"), any_recorder.section("model")):
-        kind, message = told(decorate, Model)
+        kind, message = error_of(decorate, Model)
         assert kind is TypeError
         assert "Model is a class: decorate its methods, such as " in message
         assert message.endswith("Model.__init__")
 
 
 def test_timed_takes_one_name_and_it_is_a_str(any_recorder):
-    assert told(any_recorder.timed, name=3) == (TypeError, "timed(name=...) must be a str, not 3")
-    assert told(any_recorder.timed, "a", name="b") == (TypeError, "timed() got two names: 'a' and 'b'")
+    assert error_of(any_recorder.timed, name=3) == (TypeError, "timed(name=...) must be a str, not 3")
+    assert error_of(any_recorder.timed, "a", name="b") == (TypeError, "timed() got two names: 'a' and 'b'")
 
 
 def test_kinds_of_str_and_of_number_are_taken(recorder):
@@ -151,11 +151,11 @@ for call in wrong:
 
 
 def test_wrong_calls_are_refused_where_ticktree_is_off_for_good():
-    done = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-c", PROGRAM],
         env={**os.environ, "TICKTREE_OFF": "1"},
         capture_output=True,
         text=True,
         check=True,
     )
-    assert done.stdout.split() == ["refused"] * 7
+    assert result.stdout.split() == ["refused"] * 7

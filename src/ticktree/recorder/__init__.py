@@ -1,8 +1,8 @@
-"""The recorder: writes what a program does into a memory file, in place, and knows nothing of what becomes of it."""
+"""The recorder: writes what a program does into a memory file, in place. It does not depend on the file's readers."""
 
 from __future__ import annotations
 
-from ticktree.recorder import gil  # the first that loads the native module
+from ticktree.recorder import gil  # first: it loads the native module
 from ticktree.recorder._native import (
     LEDGER_NAME,
     MOST_BLOCKS,
@@ -60,7 +60,7 @@ from ticktree.recorder.hooks import install, uninstall
 from ticktree.recorder.later import SYNC_VARIABLE, poll, settle
 from ticktree.recorder.timed import timed
 
-OWN = Recorder()  # the program's own: what the public functions record with
+OWN = Recorder()  # the program's own, for the public functions
 
 __all__ = [
     "EXPERIMENTS_VARIABLE",

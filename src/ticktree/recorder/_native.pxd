@@ -1,4 +1,4 @@
-# What the Cython side uses of core/: see the headers for what each means.
+# The declarations that the Cython side uses; the headers document them.
 from cpython.object cimport PyObject, PyTypeObject
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
@@ -17,18 +17,18 @@ cdef extern from "Python.h":
     PyObject* PyErr_GetHandledException()
 
 cdef extern from "native/traceback.h":
-    PyObject* tt_own_folder
-    PyObject* tt_own_globals
-    void tt_keep_entries_inside(PyTypeObject*, PyTypeObject*)
+    PyObject* tt_package_folder
+    PyObject* tt_module_globals
+    void tt_clean_tracebacks(PyTypeObject*, PyTypeObject*)
     void tt_drop_own_entries(PyObject*)
 
-# First of all: the rest follows from what it includes.
+# First: it includes what the others need.
 cdef extern from "native/host.h":
     pass
 
 cdef extern from "native/builtins.h" nogil:
     ctypedef uint32_t tt_ref
-    ctypedef PyObject** tt_args  # PyObject* const*, which Cython cannot say
+    ctypedef PyObject** tt_args  # PyObject* const*, which Cython cannot express
     enum: TT_OPEN, TT_VOID, TT_COMPLETE
     enum: TT_NODE_WAIT, TT_NODE_NS, TT_NODE_DEVICE, TT_NODE_TIMED, TT_NODE_ON_DEVICE, TT_NODE_REMOTE
     enum: TT_NODE_DEVICE_KNOWN, TT_NODE_NO_LIBRARY, TT_NODE_NO_DEVICE, TT_NODE_NO_DEVICE_CLOCK, TT_NODE_ONLY_HOST
@@ -99,17 +99,17 @@ cdef extern from "native/builtins.h" nogil:
         uint64_t serial
         tt_ref node
         uint32_t generation
-        uint64_t made
+        uint64_t captured_at
         tt_snapshot* path
-    ctypedef struct tt_reparented:
+    ctypedef struct tt_saved_parent:
         tt_thread* thread
     ctypedef struct tt_gauge
     ctypedef struct tt_recorder:
         bint recording
         bint forked
-        bint fork_noted
-        tt_ref fork_node, role_of_new
-        uint32_t always
+        bint is_fork_noted
+        tt_ref fork_node, new_role
+        uint32_t default_flags
         uint64_t event_capacity
         uint32_t generation, name_cap, frame_cap, depth_cap
         int clock
@@ -137,6 +137,8 @@ cdef extern from "native/builtins.h" nogil:
 
     tt_recorder* tt_recorders
     uint64_t tt_now(tt_recorder*)
+    int CLOCK_MONOTONIC
+    uint64_t tt_now_ns(tt_recorder*, int)
     const void* tt_at(tt_recorder*, tt_ref)
     tt_node* tt_node_at(tt_recorder*, tt_ref)
     int tt_clock_choose()
@@ -156,8 +158,8 @@ cdef extern from "native/builtins.h" nogil:
     uint64_t tt_hash(uint64_t, const void*, size_t)
     uint64_t tt_hash_end(uint64_t)
     bint tt_ignores_waits(tt_recorder*)
-    bint tt_thread_tells(tt_recorder*)
-    int tt_silent
+    bint tt_thread_has_sections(tt_recorder*)
+    int tt_is_silent
     void tt_leave_memory(tt_recorder*)
     void tt_threads_reap(tt_recorder*)
     void tt_recorder_end(tt_recorder*)
@@ -166,7 +168,7 @@ cdef extern from "native/builtins.h" nogil:
     void tt_section_unlink(tt_section*)
     void tt_anchor_renew(tt_recorder*)
     void tt_timeline_begin(tt_recorder*)
-    const uint64_t TT_EVENTS_MOST
+    const uint64_t TT_EVENTS_MAX
 
 # These may run Python code (contexts, frames, finalisers): the GIL stays held.
 cdef extern from "native/builtins.h":
@@ -210,8 +212,8 @@ cdef extern from "native/builtins.h":
     tt_wait tt_wait_enter(tt_section*, bint, tt_channels*, uint64_t)
     bint tt_is_in_tick(tt_recorder*)
     void tt_wait_leave(tt_section*, tt_wait, tt_channels*, uint64_t, uint32_t)
-    tt_reparented tt_submitted_begin(tt_recorder*, const tt_origin*)
-    void tt_submitted_end(tt_recorder*, const tt_reparented*)
+    tt_saved_parent tt_submitted_begin(tt_recorder*, const tt_origin*)
+    bint tt_thread_restore(tt_recorder*, const tt_saved_parent*)
     int tt_register_thread_key()
     void tt_keep_high(bint)
     void tt_devices_changed(bint)
@@ -226,12 +228,12 @@ cdef extern from "experiments/blocks.h":
         tt_plan plan
         uint64_t spent_ns[16]
     ctypedef struct tt_target:
-        uint64_t calls, asleep, spent_ns, lasted_ns
+        uint64_t calls, sleeping_calls, spent_ns, lasted_ns
         uint32_t length
         char path[1]
     ctypedef struct tt_ledger:
         uint32_t is_on, target_count, plan_count, rest_ticks, settle_ticks, block_ticks, block_count
-        uint64_t block_most_ns, watched_ns
+        uint64_t block_most_ns, watch_until_ns
         tt_target* targets
         tt_plan* plans
         tt_block* blocks
@@ -257,7 +259,7 @@ cdef extern from "native/pace.h" nogil:
     ctypedef struct tt_pace:
         double hz
         tt_pace_kind kind
-        int64_t early
+        int64_t early_ns
     tt_pace tt_pace_of(double, tt_pace_kind)
     uint64_t tt_pace_claim(tt_pace*, uint64_t)
     void tt_pace_learn(tt_pace*, int64_t)
@@ -339,19 +341,19 @@ cdef extern from "remote_parent/watch.h":
         uint64_t sum
     bint tt_watch_begin(tt_recorder*, tt_watch*, tt_thread*, tt_frame*)
     tt_frame* tt_watch_open(tt_recorder*, tt_watch*)
-    tt_frame* tt_watch_above(tt_recorder*, tt_frame*)
+    tt_frame* tt_watch_parent(tt_recorder*, tt_frame*)
     void tt_watch_free(tt_recorder*, tt_watch*)
     ctypedef struct tt_calling:
         tt_frame* frame
-    tt_frame* tt_frame_here(tt_recorder*, tt_thread**)
+    tt_frame* tt_innermost_frame(tt_recorder*, tt_thread**)
     void tt_calling_begin(tt_recorder*, tt_calling*)
     tt_frame* tt_calling_open(tt_recorder*, tt_calling*)
-    uint64_t tt_own_so_far(tt_recorder*, tt_frame*)
-    tt_ref tt_graft_book(tt_section*, tt_frame*, tt_ref, uint64_t, uint64_t, uint64_t)
-    uint64_t tt_since(tt_recorder*, uint64_t)
+    uint64_t tt_self_ticks(tt_recorder*, tt_frame*)
+    void tt_graft_book(tt_section*, tt_frame*, tt_ref, uint64_t, uint64_t, uint64_t)
+    uint64_t tt_ticks_since(tt_recorder*, uint64_t)
     tt_ref tt_parent_of(tt_recorder*, tt_ref)
     tt_ref tt_node_find(tt_section*, tt_ref)
-    tt_ref tt_node_known(tt_section*, tt_ref)
+    tt_ref tt_node_get(tt_section*, tt_ref)
 
 cdef extern from "device_time/place.h":
     ctypedef struct tt_spot:
@@ -363,19 +365,19 @@ cdef extern from "device_time/place.h":
     uint64_t tt_call_open_here(tt_section*, tt_spot*)
     bint tt_call_is_open(tt_recorder*, uint64_t)
 
-cdef extern from "remote_parent/abroad.h":
-    ctypedef struct tt_place:
+cdef extern from "remote_parent/remote_work.h":
+    ctypedef struct tt_channel_slot:
         uint64_t at_ns
-    tt_reparented tt_abroad_begin(tt_recorder*, tt_section**, size_t)
-    void tt_abroad_end(tt_recorder*, const tt_reparented*)
-    void tt_abroad_follow(tt_recorder*, tt_channels*, uint64_t)
-    void tt_abroad_origin(tt_recorder*, tt_section**, size_t, tt_origin*)
-    tt_place* tt_place_find(tt_channels*, uint64_t)
+    tt_saved_parent tt_remote_work_begin(tt_recorder*, tt_section**, size_t)
+    void tt_remote_work_end(tt_recorder*, const tt_saved_parent*)
+    void tt_remote_work_follow(tt_recorder*, tt_channels*, uint64_t)
+    void tt_remote_work_origin(tt_recorder*, tt_section**, size_t, tt_origin*)
+    tt_channel_slot* tt_slot_find(tt_channels*, uint64_t)
 
-cdef extern from "core/core.h" nogil:
+cdef extern from "core/description.h" nogil:
     bint tt_copy_once(const uint8_t*, uint8_t*, Py_ssize_t, const Py_ssize_t*, const Py_ssize_t*, Py_ssize_t)
 
-# These run Python code too: what a code object or a call site is, is known there.
+# These may run Python code too: they look up code objects and call sites.
 cdef extern from "focus/focus_events.h":
     ctypedef struct tt_code_info:
         uint32_t state

@@ -355,7 +355,7 @@ class Block:
 
 _B = TypeVar("_B", bound=Block)
 
-def make_block(section: Section, kind: type[_B], gives: type[Entered], holder: object) -> _B: ...
+def make_block(section: Section, kind: type[_B], entry_type: type[Entered], holder: object) -> _B: ...
 
 class SubmittedCall:
     @property

@@ -1,13 +1,13 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, binding=True
-"""The native recorder: the Python face of core/, where the hot path and the accounts are.
+"""The native recorder: the Python interface of core/, which has the hot path and the accounting.
 
-One module in several files, each with one noun: arguments.pxi (what programs pass), section.pxi, recorder.pxi (a memory file
-and what writes it), signals.pxi (wake edges), experiments.pxi (sections made faster or slower), ages.pxi (of what loops act
-on), loop.pxi, timed.pxi, choice.pxi (sections of libraries' functions), outermost.pxi (those functions), unmarked.pxi (ticks
-of programs that mark nothing), origin.pxi (places carried to other tasks and threads), place.pxi (durations
-booked later), remote.pxi (the far side of calls), abroad.pxi (work for other processes' sections), attended.pxi (sections
-with attendants), devices.pxi (whose memory others read), process.pxi (places carried to other processes, and a child's own
-memory), copying.pxi (for readers), focus.pxi (a program's own call tree), callbacks.pxi (what the C side asks of Python).
+One module in several files: arguments.pxi (checks of what programs pass), section.pxi, recorder.pxi (a memory file and
+its writer), signals.pxi (wake edges), experiments.pxi (sections made faster or slower), ages.pxi (of the data that loops
+act on), loop.pxi, timed.pxi, choice.pxi (sections of libraries' functions), outermost.pxi (those functions), unmarked.pxi
+(ticks of programs without marks), origin.pxi (parents in other tasks and threads), place.pxi (durations booked later),
+remote.pxi (calls to and from other programs), remote_work.pxi (work for other processes' sections), attended.pxi
+(sections with attendants), devices.pxi (memory that others read), process.pxi (parents in other processes, and a child's
+own memory), copying.pxi (for readers), focus.pxi (a program's own call tree), callbacks.pxi (what C calls in Python).
 """
 
 cimport cython
@@ -41,7 +41,7 @@ include "wrapping/unmarked.pxi"
 include "native/origin.pxi"
 include "device_time/place.pxi"
 include "remote_parent/remote.pxi"
-include "remote_parent/abroad.pxi"
+include "remote_parent/remote_work.pxi"
 include "device_time/attended.pxi"
 include "memory_sampling/devices.pxi"
 include "native/process.pxi"

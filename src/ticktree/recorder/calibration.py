@@ -1,4 +1,4 @@
-"""What a section costs here: what it records of itself, and what it adds unseen to its parent."""
+"""The cost of a section here: the part that it records itself, and the part that lands in its parent."""
 
 from __future__ import annotations
 
@@ -9,28 +9,28 @@ _BATCHES = 9
 
 
 def calibrate() -> tuple[float, float]:
-    """Times empty sections in an own recorder; takes about a millisecond.
+    """Times empty sections in a recorder of its own; takes about a millisecond.
 
     Returns:
-        Ticks of the recorder's clock, inner and outer: an empty section's own recorded time, and the rest of
-        what a `with` statement of it takes. The least of several batches: whatever disturbed a batch made it slower.
+        Ticks of the recorder's clock, inner and outer: an empty section's own recorded time, and the rest of the
+        `with` statement's. The minimum of several batches, because a disturbance only makes a batch slower.
     """
     recorder = Recorder()
     recorder.enable()
     section = recorder.section
-    bare = full = inner = float("inf")
+    empty_loop = section_loop = inner = float("inf")
     for _ in range(_BATCHES):
         recorder.reset()
-        begun = recorder.ticks
+        start = recorder.ticks
         for _ in range(_CALLS):
             pass
-        bare = min(bare, recorder.ticks - begun)
-        begun = recorder.ticks
+        empty_loop = min(empty_loop, recorder.ticks - start)
+        start = recorder.ticks
         for _ in range(_CALLS):
             with section("calibration"):
                 pass
-        full = min(full, recorder.ticks - begun)
+        section_loop = min(section_loop, recorder.ticks - start)
         calls, ticks = recorder.calls_of(section("calibration"))
         inner = min(inner, ticks / calls)
     recorder.disable()
-    return inner, max(0.0, (full - bare) / _CALLS - inner)
+    return inner, max(0.0, (section_loop - empty_loop) / _CALLS - inner)

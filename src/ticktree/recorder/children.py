@@ -1,12 +1,11 @@
-"""Telling the processes started here where they belong: into this run, under the node that is open now.
+"""Connecting child processes to this run: they become children of the node that is open now.
 
-A forked child knows its parent. Any other child learns it from its environment, however it is started, and
-through multiprocessing's own preparation data to the children of a fork server, which another process forked.
-Installed while the program's own recorder writes to a run. Each wrapper adds its variables and passes all
-else through: arguments, results and exceptions are the program's own.
+A forked child knows its parent. Any other child learns it from its environment, however it is started; the children of
+a fork server, which another process forked, learn it from multiprocessing's preparation data. The wrappers are there
+while the program's own recorder writes to a run; they leave all else in arguments, results and exceptions unchanged.
 
-subprocess, asyncio, multiprocessing and loky all end in one function, `_posixsubprocess.fork_exec`. It takes the
-environment as it will be, so that a child gets exactly the one it would have got, and our two entries.
+subprocess, asyncio, multiprocessing and loky all call one function, `_posixsubprocess.fork_exec`. It takes the final
+environment, so a child gets exactly the one it would have, plus two entries.
 """
 
 from __future__ import annotations
@@ -29,15 +28,15 @@ from ticktree.recorder.wrapping import wrap
 RUN_VARIABLE = "TICKTREE_RUN"
 PARENT_VARIABLE = "TICKTREE_PARENT"
 INSTRUMENT_VARIABLE = "TICKTREE_INSTRUMENT"  # libraries to instrument: instruments/ reads it
-MEMORY_VARIABLE = "TICKTREE_MEASURE_MEMORY"  # set: memory is sampled of every section
-TIMELINE_VARIABLE = "TICKTREE_TIMELINE"  # of how many calls the timeline of a process keeps start and end
-GATHER_VARIABLE = "TICKTREE_GATHER_EVERY"  # set: ranks of a job say where its store is: session/ reads it
+MEMORY_VARIABLE = "TICKTREE_MEASURE_MEMORY"  # set: the memory of every section is sampled
+TIMELINE_VARIABLE = "TICKTREE_TIMELINE"  # how many calls the timeline of a process keeps
+GATHER_VARIABLE = "TICKTREE_GATHER_EVERY"  # set: ranks of a job report where its store is: session/ reads it
 EXPERIMENTS_VARIABLE = "TICKTREE_EXPERIMENTS"  # set: sections are made faster and slower
 TRACE_VARIABLE = "TICKTREE_TRACE"  # the trace that calls to other programs belong to: remote/ reads it
 SAMPLE_VARIABLE = "TICKTREE_SAMPLE"  # how many times per second each process samples itself
 # Functions whose calls are recorded: recorder/focus reads them.
 FOCUS_VARIABLES = ("TICKTREE_FOCUS", "TICKTREE_FOCUS_DEPTH", "TICKTREE_FOCUS_C", "TICKTREE_FOCUS_WARMUP")
-# What is recorded, and how, in every process of a run.
+# The recording options of every process of a run.
 _OPTIONS = (
     INSTRUMENT_VARIABLE,
     MEMORY_VARIABLE,
@@ -51,18 +50,18 @@ _OPTIONS = (
 )
 _RUN = os.fsencode(f"{RUN_VARIABLE}=")
 _PARENT = os.fsencode(f"{PARENT_VARIABLE}=")
-_ORIGINAL = "_ticktree_original"  # on a wrapper: what it is around
-_PREPARED = "ticktree_parent"  # in multiprocessing's preparation data, which ignore what they do not know
+_ORIGINAL = "_ticktree_original"  # on a wrapper: the wrapped function
+_PREPARATION_KEY = "ticktree_parent"  # in multiprocessing's preparation data, which ignores unknown keys
 
-# Where `fork_exec` takes what `subprocess` calls `preexec_fn`.
-_PREPARE = 21
+# The index of `subprocess`'s `preexec_fn` in the arguments of `fork_exec`.
+_PREEXEC = 21
 
-# It keeps track of shared memory for multiprocessing, and of nothing that anybody would measure.
-_HELPER = b"resource_tracker import main"
+# This process tracks shared memory for multiprocessing: nothing that a user would measure.
+_HELPER_COMMAND = b"resource_tracker import main"
 
 
-class _Here:
-    """What this process records with, and into which run; nothing while `recorder` is None."""
+class _Current:
+    """The recorder and the run of this process; nothing while `recorder` is None."""
 
     recorder: Recorder | None = None
     run: bytes = b""
@@ -73,19 +72,14 @@ _undo: list[Callable[[], None]] = []
 
 
 def lead_children(recorder: Recorder, run: str) -> None:
-    """From now on processes started here record into `run`, as children of the node that is open then."""
-    if _Here.recorder is not None:
+    """Makes processes started from now on record into `run`, as children of the node that is open then."""
+    if _Current.recorder is not None:
         return
-    _Here.recorder, _Here.run = recorder, os.fsencode(run)
-    if not _Here.forks_watched and hasattr(os, "register_at_fork"):  # it cannot be taken back
-        _Here.forks_watched = True
+    _Current.recorder, _Current.run = recorder, os.fsencode(run)
+    if not _Current.forks_watched and hasattr(os, "register_at_fork"):  # this cannot be undone
+        _Current.forks_watched = True
         os.register_at_fork(before=_before_fork, after_in_parent=_after_fork)
-    for name, hook in (
-        ("execv", _execv),
-        ("execve", _execve),
-        ("posix_spawn", _posix_spawn),
-        ("posix_spawnp", _posix_spawn),
-    ):
+    for name, hook in _IN_OS.items():
         if hasattr(os, name):
             _wrap(os, name, hook)
     for module, wrap_in in _IN_MODULES.items():
@@ -93,8 +87,8 @@ def lead_children(recorder: Recorder, run: str) -> None:
 
 
 def leave_children() -> None:
-    """Processes started from now on are none of ours."""
-    _Here.recorder = None
+    """Stops connecting child processes."""
+    _Current.recorder = None
     while _undo:
         _undo.pop()()
 
@@ -102,7 +96,7 @@ def leave_children() -> None:
 def _wrap(owner: Any, name: str, hook: Callable[..., Any]) -> None:
     original = getattr(owner, name)
     if hasattr(original, _ORIGINAL):
-        return  # taken from another module, where it is wrapped
+        return  # imported from another module, where it is wrapped
     _undo.append(wrap(owner, name, hook))
     wrapper = getattr(owner, name)
     setattr(wrapper, _ORIGINAL, original)
@@ -124,62 +118,59 @@ _IN_MODULES: dict[str, Callable[[ModuleType], None]] = {
 }
 
 
-# -- what is added ---------------------------------------------------------------------------------------------
+# -- the entries -----------------------------------------------------------------------------------------------
 
 
-def _place() -> bytes | None:
-    """The parent node of a child started here; None where it is not known, or not ours."""
+def _address() -> bytes | None:
+    """Return the address of a child's parent node; None if it is unknown, or nothing is recorded."""
     try:
-        place = _Here.recorder.address() if _Here.recorder is not None else None
-    except Exception:  # whatever it is, the program's child is to be started
+        address = _Current.recorder.address() if _Current.recorder is not None else None
+    except Exception:  # whatever it is, the program's child must start
         return None
-    return os.fsencode(place) if place else None
+    return os.fsencode(address) if address else None
 
 
-def _led(entries: Sequence[bytes], place: bytes) -> list[bytes] | None:
-    """An environment that leads a child to its place; None where it leads into another run already."""
+def _child_entries(entries: Sequence[bytes], address: bytes) -> list[bytes] | None:
+    """Return a child's environment with its parent's address; None if it belongs to another run already."""
     runs = [entry[len(_RUN) :] for entry in entries if entry.startswith(_RUN)]
-    if any(run != _Here.run for run in runs):
+    if any(run != _Current.run for run in runs):
         return None
-    led = [entry for entry in entries if not entry.startswith(_PARENT)]
-    added = [] if runs else [_RUN + _Here.run, *_options(entries)]
-    return [*led, *added, _PARENT + place]
+    child = [entry for entry in entries if not entry.startswith(_PARENT)]
+    run_entries = [] if runs else [_RUN + _Current.run, *_options(entries)]
+    return [*child, *run_entries, _PARENT + address]
 
 
 def recording_options() -> dict[str, str]:
-    """What is recorded here, and how, as environment variables."""
+    """Return the recording options of this process, as environment variables."""
     return {name: value for name in _OPTIONS if (value := os.environ.get(name))}
 
 
 def _options(entries: Sequence[bytes]) -> list[bytes]:
-    """The options of this process that a child's own environment lacks."""
-    found = []
-    for variable, value in recording_options().items():
-        name = os.fsencode(f"{variable}=")
-        if not any(entry.startswith(name) for entry in entries):
-            found.append(name + os.fsencode(value))
-    return found
+    """Return the options of this process that a child's own environment lacks."""
+    names = {entry.partition(b"=")[0] for entry in entries if b"=" in entry}
+    options = {os.fsencode(name): os.fsencode(value) for name, value in recording_options().items()}
+    return [name + b"=" + value for name, value in options.items() if name not in names]
 
 
-def _led_mapping(mapping: Any, place: bytes) -> Any:
-    """The same for an environment given as a mapping; as it is where it is no proper one."""
+def _child_mapping(mapping: Any, address: bytes) -> Any:
+    """The same for an environment given as a mapping; an invalid one stays unchanged."""
     try:
-        added = {key: mapping[key] for key in mapping}
-        known = {os.fsencode(key): key for key in added}
+        child = {key: mapping[key] for key in mapping}
+        keys = {os.fsencode(key): key for key in child}
         run = os.fsencode(RUN_VARIABLE)
-        entries = [name + b"=" + (os.fsencode(added[known[run]]) if name == run else b"") for name in known]
-    except Exception:  # it is the program's mistake, and the system's to point out
+        entries = [name + b"=" + (os.fsencode(child[keys[run]]) if name == run else b"") for name in keys]
+    except Exception:  # the program's mistake, which the system call will report
         return mapping
-    led = _led(entries, place)
-    if led is None:
+    changed = _child_entries(entries, address)
+    if changed is None:
         return mapping
-    for name, value in (entry.split(b"=", 1) for entry in led if entry not in entries):
-        added[known.get(name, name)] = value
-    return added
+    for name, value in (entry.split(b"=", 1) for entry in changed if entry not in entries):
+        child[keys.get(name, name)] = value
+    return child
 
 
 def _as_mapping(entries: Sequence[bytes] | None) -> dict[bytes, bytes] | None:
-    """The same environment as a mapping; None where it has entries that a mapping cannot have."""
+    """Return the environment as a mapping; None if it has entries that a mapping cannot have."""
     mapping = dict(entry.split(b"=", 1) for entry in entries or () if b"=" in entry[1:])
     return mapping if entries is not None and len(mapping) == len(entries) else None
 
@@ -188,83 +179,85 @@ def _as_mapping(entries: Sequence[bytes] | None) -> dict[bytes, bytes] | None:
 
 
 def _fork_exec(fork_exec: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """The environment is the sixth argument: a list of entries, or None for the one there is."""
+    """Adds the entries to the environment, the sixth argument: a list, or None for the current environment."""
     if len(args) > 5 and (args[5] is None or isinstance(args[5], (list, tuple))):
-        place = _place()
-        if place is not None:
+        address = _address()
+        if address is not None:
             entries = environment() if args[5] is None else args[5]
-            led = _alone(entries) if _is_helper(args[0]) else _led(entries, place)
-            prepare = args[_PREPARE] if args[5] is None and len(args) > _PREPARE else None
-            if led is not None and prepare is not None:  # which may change the environment
-                args = (*args[:_PREPARE], partial(_prepared, prepare, place), *args[_PREPARE + 1 :])
-            elif led is not None:
-                args = (*args[:5], led, *args[6:])
+            child = _without_run(entries) if _is_helper(args[0]) else _child_entries(entries, address)
+            preexec = args[_PREEXEC] if args[5] is None and len(args) > _PREEXEC else None
+            if child is not None and preexec is not None:  # which may change the environment
+                preexec = partial(_prepare_and_export, preexec, address)
+                args = (*args[:_PREEXEC], preexec, *args[_PREEXEC + 1 :])
+            elif child is not None:
+                args = (*args[:5], child, *args[6:])
     return fork_exec(*args, **kwargs)
 
 
-def _prepared(prepare: Callable[[], Any], place: bytes) -> None:
-    """In the child, before it becomes its program: what the caller has it do there, and then our entries."""
+def _prepare_and_export(prepare: Callable[[], Any], address: bytes) -> None:
+    """In the child, before it runs its program: calls the caller's function, and then adds the entries."""
     prepare()
-    with suppress(Exception):  # whatever it is, the program's child is to be started
+    with suppress(Exception):  # whatever it is, the program's child must start
         entries = environment()
-        for entry in set(_led(entries, place) or ()).difference(entries):
+        for entry in set(_child_entries(entries, address) or ()).difference(entries):
             os.putenv(*entry.split(b"=", 1))
 
 
 def _is_helper(command: Any) -> bool:
-    return isinstance(command, (list, tuple)) and any(
-        isinstance(word, (str, bytes)) and _HELPER in os.fsencode(word) for word in command
+    texts = (
+        [word for word in command if isinstance(word, (str, bytes))]
+        if isinstance(command, (list, tuple))
+        else []
     )
+    return any(_HELPER_COMMAND in os.fsencode(text) for text in texts)
 
 
-def _alone(entries: Sequence[bytes]) -> list[bytes]:
+def _without_run(entries: Sequence[bytes]) -> list[bytes]:
     return [entry for entry in entries if not entry.startswith((_RUN, _PARENT))]
 
 
 def _execv(execv: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """The program that replaces this one inherits this one's environment: it is handed over with ours added to it."""
-    place = _place()
-    led = _led(environment(), place) if place is not None else None
-    mapping = _as_mapping(led)
-    # What execve would take otherwise, or refuse in other words, goes the way it came.
-    usual = (
-        len(args) == 2
-        and not isinstance(args[0], int)
-        and isinstance(args[1], (list, tuple))
-        and all(args[1][:1])
-    )
-    if mapping is None or not usual or not args[1]:
-        return _last_words(execv, *args, **kwargs)
+    """Passes the environment, which the new program would inherit, explicitly with the added entries."""
+    address = _address()
+    child = _child_entries(environment(), address) if address is not None else None
+    mapping = _as_mapping(child)
+    # Arguments that execve would accept, or refuse, differently go to execv unchanged.
+    is_usual = len(args) == 2 and not isinstance(args[0], int) and isinstance(args[1], (list, tuple))
+    if mapping is None or not is_usual or not any(args[1][:1]):
+        return _execute(execv, *args, **kwargs)
     execve = getattr(os.execve, _ORIGINAL, os.execve)
     with suppress(OSError):
-        return _last_words(execve, *args, mapping)
-    return execv(*args)  # which cannot either, and says so in its own words
+        return _execute(execve, *args, mapping)
+    return execv(*args)  # which fails too, with its own error
 
 
 def _execve(execve: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    place = _place()
-    if place is not None and len(args) == 3:
-        args = (*args[:2], _led_mapping(args[2], place))
-    elif place is not None and "env" in kwargs:
-        kwargs["env"] = _led_mapping(kwargs["env"], place)
-    return _last_words(execve, *args, **kwargs)
+    address = _address()
+    if address is not None and len(args) == 3:
+        args = (*args[:2], _child_mapping(args[2], address))
+    elif address is not None and "env" in kwargs:
+        kwargs["env"] = _child_mapping(kwargs["env"], address)
+    return _execute(execve, *args, **kwargs)
 
 
-def _last_words(execute: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    if _Here.recorder is not None:
-        _Here.recorder.note_time()  # what is open was open until now
+def _execute(execute: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    if _Current.recorder is not None:
+        _Current.recorder.note_time()  # the open sections end here
     return execute(*args, **kwargs)
 
 
 def _posix_spawn(spawn: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    place = _place()
-    if place is not None and len(args) == 3:
+    address = _address()
+    if address is not None and len(args) == 3:
         if isinstance(args[2], Mapping):
-            args = (*args[:2], _led_mapping(args[2], place))
-        elif args[2] is None and sys.version_info >= (3, 13):  # there it means the environment there is
-            mapping = _as_mapping(_led(environment(), place))
+            args = (*args[:2], _child_mapping(args[2], address))
+        elif args[2] is None and sys.version_info >= (3, 13):  # there it means the current environment
+            mapping = _as_mapping(_child_entries(environment(), address))
             args = (*args[:2], mapping)
     return spawn(*args, **kwargs)
+
+
+_IN_OS = {"execv": _execv, "execve": _execve, "posix_spawn": _posix_spawn, "posix_spawnp": _posix_spawn}
 
 
 # -- multiprocessing and forks ----------------------------------------------------------------------------------
@@ -272,86 +265,86 @@ def _posix_spawn(spawn: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
 
 def _get_preparation_data(get: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     data = get(*args, **kwargs)
-    place = _place()
-    if place is not None and isinstance(data, dict):
-        data[_PREPARED] = os.fsdecode(place)
+    address = _address()
+    if address is not None and isinstance(data, dict):
+        data[_PREPARATION_KEY] = os.fsdecode(address)
     return data
 
 
 def _prepare(prepare: Callable[..., Any], data: Any, *args: Any, **kwargs: Any) -> Any:
-    """In the child, before any of the program's own code: a fork server's child is not the server's."""
-    place = data.pop(_PREPARED, None) if isinstance(data, dict) else None
-    if _Here.recorder is not None and isinstance(place, str):
-        with suppress(ValueError):  # another version's word
-            _Here.recorder.child_of(place)
+    """In the child, before the program's own code: sets the parent, which is not the fork server."""
+    address = data.pop(_PREPARATION_KEY, None) if isinstance(data, dict) else None
+    if _Current.recorder is not None and isinstance(address, str):
+        with suppress(ValueError):  # another version's format
+            _Current.recorder.child_of(address)
     return prepare(data, *args, **kwargs)
 
 
 def _bootstrap(bootstrap: Callable[..., Any], process: Any, *args: Any, **kwargs: Any) -> Any:
-    """In the child, however it was started: now it is known what it is for."""
-    if _Here.recorder is not None:
-        with suppress(Exception):  # whatever a subclass makes of its attributes
-            _Here.recorder.name_process(name_of(process))
+    """In the child, however it was started: names it, as its function is now known."""
+    if _Current.recorder is not None:
+        with suppress(Exception):  # a subclass's attributes may do anything
+            _Current.recorder.name_process(name_of(process))
     return bootstrap(process, *args, **kwargs)
 
 
 def _before_fork() -> None:
-    if _Here.recorder is not None:
+    if _Current.recorder is not None:
         note_fork()
 
 
 def _after_fork() -> None:
-    if _Here.recorder is not None:
+    if _Current.recorder is not None:
         forget_fork()
 
 
-# What a process of multiprocessing's is called.
+# Names of multiprocessing's processes.
 #
-# The names that it gives by default ("SpawnProcess-1:2") tell how a process was started. Its function tells
-# what it was started for; the number is kept.
+# Its default names ("SpawnProcess-1:2") tell how a process was started; the process's function tells why. The number
+# stays.
 
 # Process-3, ForkProcess-3, SpawnProcess-1:2, ForkServerProcess-1, LokyProcess-4, ForkPoolWorker-3, ...
 _DEFAULT = r"(?:Fork|Spawn|ForkServer|Loky|LokyInitMain)?(?:Process|PoolWorker)-(\d+(?::\d+)*)"
 
-# Functions of libraries, which call what they were given by the program.
-_KNOWN = {
+# Functions of libraries that run the program's functions.
+_WORKER_NAMES = {
     "multiprocessing.pool.worker": "pool worker",
     "concurrent.futures.process._process_worker": "executor worker",
     "loky.process_executor._process_worker": "loky worker",
     "torch.utils.data._utils.worker._worker_loop": "data loader worker",
 }
-_CALLERS = {"torch.multiprocessing.spawn._wrap"}  # the function itself is their first argument
+_WRAPPERS = {"torch.multiprocessing.spawn._wrap"}  # the function itself is their first argument
 
 
 def name_of(process: Any) -> str:
-    """The name of a process, with its function's in place of multiprocessing's default."""
+    """Return the name of a process, with its function's name instead of multiprocessing's default."""
     name = str(process.name)
     match = re.fullmatch(_DEFAULT, name)
     target = getattr(process, "_target", None)
     if match is None or target is None:
         return name
-    if _full_name(target) in _CALLERS and process._args:
+    if _full_name(target) in _WRAPPERS and process._args:
         target = process._args[0]
-    what = _what(target)
-    return f"{what}-{match[1]}" if what else name
+    function_name = _function_name(target)
+    return f"{function_name}-{match[1]}" if function_name else name
 
 
-def _what(target: Any) -> str:
-    """What a function is called; empty where that says nothing."""
-    full = _full_name(target)
-    for known, what in _KNOWN.items():
-        if full == known or full.endswith(f".{known}"):
-            return what
-    qualname = str(getattr(_bare(target), "__qualname__", "") or type(target).__name__)
+def _function_name(target: Any) -> str:
+    """Return a short name of a function; empty for a lambda."""
+    full_name = _full_name(target)
+    for library_function, name in _WORKER_NAMES.items():
+        if full_name == library_function or full_name.endswith(f".{library_function}"):
+            return name
+    qualname = str(getattr(_unwrap_partials(target), "__qualname__", "") or type(target).__name__)
     return qualname.rsplit("<locals>.", 1)[-1].replace("<lambda>", "")
 
 
 def _full_name(target: Any) -> str:
-    bare = _bare(target)
-    return f"{getattr(bare, '__module__', '')}.{getattr(bare, '__qualname__', '')}"
+    function = _unwrap_partials(target)
+    return f"{getattr(function, '__module__', '')}.{getattr(function, '__qualname__', '')}"
 
 
-def _bare(target: Any) -> Any:
+def _unwrap_partials(target: Any) -> Any:
     while isinstance(target, functools.partial):
         target = target.func
     return target

@@ -1,6 +1,6 @@
-"""Off for good: by a variable of the environment, read once, as ticktree is imported, or without the GIL.
+"""Whether ticktree is off for the whole process: by an environment variable, read at import, or without the GIL.
 
-ticktree needs the GIL, which a free-threaded interpreter enables as the native module loads.
+ticktree needs the GIL, which a free-threaded interpreter enables when the native module loads.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ WHY_NOTHING = "PYTHON_GIL=0 or -X gil=0 keeps the GIL off, which ticktree needs"
 
 if FREE_THREADED:
     with warnings.catch_warnings():
-        # The interpreter says it in two lines on the program's standard error; `ticktree run` says it in one.
+        # The interpreter prints two lines about it on the program's standard error; `ticktree run` prints one.
         warnings.simplefilter("ignore", RuntimeWarning)
         import ticktree.recorder._native  # noqa: F401
 
 
 def is_kept_off() -> bool:
-    """Tell whether the interpreter is forced to run without the GIL whatever it loads, as by PYTHON_GIL=0."""
+    """Return whether the interpreter must run without the GIL whatever it loads, as with PYTHON_GIL=0."""
     return FREE_THREADED and not sys._is_gil_enabled()  # type: ignore[attr-defined, unused-ignore]
 
 
 def remark() -> str | None:
-    """Return what users of a free-threaded interpreter must know, in a line; None for all others."""
+    """Return one line that users of a free-threaded interpreter must know; None for all others."""
     if not FREE_THREADED:
         return None
     if is_kept_off():
@@ -34,9 +34,9 @@ def remark() -> str | None:
     return "this Python is free-threaded: ticktree needs the GIL, which is enabled"
 
 
-def says_off(word: str) -> bool:
-    """Tell whether a value of the variable turns ticktree off."""
-    return word not in ("", "0")
+def says_off(value: str) -> bool:
+    """Return whether a value of the variable turns ticktree off."""
+    return value not in ("", "0")
 
 
 OFF_FOR_GOOD = says_off(os.environ.get(OFF_VARIABLE, "")) or is_kept_off()

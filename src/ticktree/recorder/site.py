@@ -1,4 +1,4 @@
-"""Call sites: where in a program a section is, as (file, line, function)."""
+"""Call sites: the position of a section in a program, as (file, line, function)."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from typing import Any, TypeAlias
 
 Site: TypeAlias = tuple[str, int, str]
 
-# Of what is nowhere in the program, or everywhere: its row says no place.
+# For what has no position in the program, or many: its row shows no call site.
 NO_SITE: Site = ("", 0, "")
 
 
 def site_of(function: Any) -> Site:
-    """Return where a function is defined, or what it wraps; `NO_SITE` of one in C."""
+    """Return where a function, or the one it wraps, is defined; `NO_SITE` for one in C."""
     while hasattr(function, "__wrapped__"):
         function = function.__wrapped__
     code = getattr(function, "__code__", None)

@@ -25,16 +25,16 @@ def timed(recorder: Recorder, target: Any = None, /, *, name: str | None = None,
     """Makes a function a section: `@timed`, or `@timed("name", memory=True)`.
 
     Plain functions and methods are timed from call to return, coroutines from entry to exit with what they
-    await, generators only while they run: each resumption is one call. Name, signature and docstring are kept.
+    await, generators only while they run: each resumption is one call. Name, signature and docstring stay.
 
     Args:
-        recorder: What records.
+        recorder: The recorder.
         target: The function, or a name for it instead of its qualified name.
-        name: The same name, where it is not the first argument.
-        options: What `timed_section` takes: wait, memory, cpu, device.
+        name: The same name, if it is not the first argument.
+        options: Those of `timed_section`: wait, memory, cpu, device.
 
     Raises:
-        TypeError: If what is decorated is not a function, or the name is not a str.
+        TypeError: If the decorated object is not a function, or the name is not a str.
         ValueError: If there is no such device.
     """
     if isinstance(target, str):
@@ -53,7 +53,7 @@ def decorated(recorder: Recorder, function: Any, name: str | None, **options: An
     if isinstance(function, (staticmethod, classmethod)):
         return type(function)(decorated(recorder, function.__func__, name, **options))
     if isinstance(function, type):
-        # What would be called in its place is not a type: isinstance and subclassing would end.
+        # The wrapper would not be a type: isinstance and subclassing would fail.
         raise TypeError(
             f"{function.__qualname__} is a class: decorate its methods, such as {function.__qualname__}.__init__"
         )
@@ -61,15 +61,15 @@ def decorated(recorder: Recorder, function: Any, name: str | None, **options: An
         raise TypeError(f"a function can be decorated, not {function!r}")
     name = name or str(getattr(function, "__qualname__", None) or repr(function))
     section = recorder.timed_section(name, site_of(function), **options)
-    if OFF_FOR_GOOD:  # checked here, not at each call: off costs nothing at all
+    if OFF_FOR_GOOD:  # checked here, not at each call, so that off costs nothing
         return function
     mark_by_hand(recorder)
     return in_section(function, section)
 
 
 def in_section(function: Callable[..., Any], section: Section) -> Any:
-    """Return a function of the same kind that runs in a section, as `timed` says."""
-    import inspect  # here, because it costs a program under `ticktree run` that decorates nothing 9 ms
+    """Return a function of the same kind that runs in a section; see `timed`."""
+    import inspect  # here, because it would cost programs under `ticktree run` without decorators 9 ms
 
     if inspect.iscoroutinefunction(function):
         return _timed_coroutine(function, section)
@@ -109,7 +109,7 @@ def _timed_coroutine(function: Callable[..., Any], section: Timer) -> Callable[.
 
 
 def timed_generator(function: Callable[..., Any], section: Timer) -> Callable[..., Any]:
-    """A generator function in a section while it runs: each resumption is one call."""
+    """Return a generator function that is in a section while it runs: each resumption is one call."""
 
     @functools.wraps(function)
     def wrapper(*args: Any, **kwargs: Any) -> Generator[Any, Any, Any]:

@@ -24,15 +24,15 @@ typedef struct {
     uint64_t tick_serial;
     tt_call call; /* of @timed */
     int is_called;
-    PyObject *below; /* the thread's own context, while a task runs */
+    PyObject *base_context; /* the thread's own context, while a task runs */
     task *running;
 } program;
 
-/* Any but the loop's, whose calls are ticks alone. */
+/* Any section but the loop's, whose calls are only ticks. */
 static tt_section *any_section(program *p)
 {
-    unsigned at = draw(SECTIONS - 1);
-    return &p->w.sections[at < 6 ? at : at + 1];
+    unsigned index = draw(SECTIONS - 1);
+    return &p->w.sections[index < 6 ? index : index + 1];
 }
 
 /* -- steps ---------------------------------------------------------------------------------------------------------- */
@@ -68,8 +68,8 @@ static void resume_or_suspend(program *p)
 
 static int runs_generator(const program *p)
 {
-    for (unsigned at = 0; at < GENERATORS; at++)
-        if (p->generators[at].running) return 1;
+    for (unsigned i = 0; i < GENERATORS; i++)
+        if (p->generators[i].running) return 1;
     return 0;
 }
 
@@ -78,34 +78,34 @@ static void switch_task(program *p)
 {
     if (runs_generator(p)) return;
     if (p->running) {
-        p->running->context->beneath = NULL;
+        p->running->context->previous = NULL;
         return_python(&p->running->frame);
-        virtual_state.context = p->below;
+        virtual_state.context = p->base_context;
         p->running = NULL;
         return;
     }
-    task *t = &p->tasks[draw(TASKS)];
-    if (!t->context) {
+    task *next_task = &p->tasks[draw(TASKS)];
+    if (!next_task->context) {
         PyObject *handle = virtual_object();
-        t->context = virtual_object();
-        t->context->is_task = 1;
-        tt_origin_capture(p->w.recorder, &t->origin);
-        handle->held = &t->origin;
-        t->context->origin = handle;
+        next_task->context = virtual_object();
+        next_task->context->is_task = 1;
+        tt_origin_capture(p->w.recorder, &next_task->origin);
+        handle->handle_origin = &next_task->origin;
+        next_task->context->origin = handle;
     }
-    p->below = virtual_state.context;
-    t->context->beneath = p->below;
-    virtual_state.context = t->context;
-    t->frame = (tt_pyframe){virtual_state.frame, 1, 0};
-    virtual_state.frame = &t->frame;
-    p->running = t;
+    p->base_context = virtual_state.context;
+    next_task->context->previous = p->base_context;
+    virtual_state.context = next_task->context;
+    next_task->frame = (tt_pyframe){virtual_state.frame, 1, 0};
+    virtual_state.frame = &next_task->frame;
+    p->running = next_task;
 }
 
 static void end_task(program *p)
 {
     task *t = &p->tasks[draw(TASKS)];
     if (!t->context || t == p->running) return;
-    Py_CLEAR(t->context); /* it lives on for as long as it has sections open */
+    Py_CLEAR(t->context); /* it lives as long as it has open sections */
 }
 
 static void call(program *p)
@@ -174,15 +174,15 @@ static void step(program *p)
 
 static void finish(program *p)
 {
-    for (unsigned at = 0; at < GENERATORS; at++) p->generators[at].running = 0;
+    for (unsigned i = 0; i < GENERATORS; i++) p->generators[i].running = 0;
     if (p->running) {
-        virtual_state.context = p->below;
-        p->running->context->beneath = NULL;
+        virtual_state.context = p->base_context;
+        p->running->context->previous = NULL;
     }
     virtual_state.frame = &p->w.main_frame;
     for (tt_thread *thread = p->w.recorder->threads; thread; thread = thread->next)
         while (thread->base.top) tt_pop(p->w.recorder, &thread->base, thread->base.top, p->w.recorder->virtual_now, TT_OPEN);
-    look(&p->w);
+    note_open_calls(&p->w);
     for (tt_thread *thread = p->w.recorder->threads; thread; thread = thread->next)
         while (thread->stacks) {
             tt_stack *stack = thread->stacks;
@@ -192,15 +192,15 @@ static void finish(program *p)
             tt_stack_release(stack);
         }
     check_memory(&p->w);
-    for (unsigned at = 0; at < TASKS; at++) Py_CLEAR(p->tasks[at].context);
+    for (unsigned i = 0; i < TASKS; i++) Py_CLEAR(p->tasks[i].context);
 }
 
-/* Handles hold origins, which are in the program: contexts that still live must go before it does. */
+/* Handles hold origins, which are in the program: live contexts must be released before it. */
 static void run_program(const caps *limits)
 {
     program *p = calloc(1, sizeof *p);
     world_open(&p->w, limits);
-    for (unsigned at = 0; at < STEPS; at++) {
+    for (unsigned i = 0; i < STEPS; i++) {
         step(p);
         advance(&p->w, draw(3) ? draw(50) : draw(2) ? 0 : draw(30000000));
     }

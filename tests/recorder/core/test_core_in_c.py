@@ -1,4 +1,4 @@
-"""The core without Python: a C program on the virtual clock, under the sanitizers (`core/` beside this file)."""
+"""The core without Python: a C program on the virtual clock, under the sanitizers (the C files in this folder)."""
 
 from __future__ import annotations
 
@@ -39,6 +39,6 @@ def test_the_core_passes_its_tests_in_c_under_sanitizers(
         [CORE / "build.sh", program, sanitizers], capture_output=True, text=True, check=False
     )
     assert built.returncode == 0, built.stderr
-    done = subprocess.run([program, str(programs)], capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout == "core: all tests passed\n"
+    result = subprocess.run([program, str(programs)], capture_output=True, text=True, check=False)
+    assert (result.returncode, result.stderr) == (0, "")
+    assert result.stdout == "core: all tests passed\n"

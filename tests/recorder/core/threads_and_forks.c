@@ -1,4 +1,4 @@
-/* Threads that take turns under a lock, as under the GIL, and end without it; and forks. */
+/* Threads that alternate under a lock, as under the GIL, and end without it; and forks. */
 #include "harness.h"
 
 #include <pthread.h>
@@ -33,28 +33,28 @@ static void turn(world *w, unsigned number)
     advance(w, number % 7);
 }
 
-/* What the interpreter does as a thread's state is cleared. */
+/* Does what the interpreter does when it clears a thread's state. */
 static void end_state(void)
 {
-    if (virtual_state.over) virtual_state.over(virtual_state.mark);
+    if (virtual_state.on_clear) virtual_state.on_clear(virtual_state.mark);
 }
 
-static void *work(void *given)
+static void *work(void *argument)
 {
-    worker *me = given;
-    unsigned number = me->seed;
+    worker *worker_data = argument;
+    unsigned number = worker_data->seed;
     tt_pyframe frame = {NULL, 1, 0};
     virtual_state.frame = &frame;
-    for (unsigned at = 0; at < TURNS; at++) {
+    for (unsigned i = 0; i < TURNS; i++) {
         number = number * 1103515245u + 12345u;
         pthread_mutex_lock(&gil);
-        spawn_of_next = me->origin.node;
-        turn(me->w, number >> 8);
+        spawn_of_next = worker_data->origin.node;
+        turn(worker_data->w, number >> 8);
         pthread_mutex_unlock(&gil);
     }
     pthread_mutex_lock(&gil);
     end_state();
-    look(me->w);
+    note_open_calls(worker_data->w);
     Py_CLEAR(virtual_state.context);
     pthread_mutex_unlock(&gil);
     return NULL;
@@ -62,10 +62,10 @@ static void *work(void *given)
 
 static void start_all(world *w, pthread_t *threads, worker *workers)
 {
-    for (unsigned at = 0; at < THREADS; at++) {
-        workers[at] = (worker){.w = w, .seed = at + 1};
-        tt_origin_capture(w->recorder, &workers[at].origin);
-        pthread_create(&threads[at], NULL, work, &workers[at]);
+    for (unsigned i = 0; i < THREADS; i++) {
+        workers[i] = (worker){.w = w, .seed = i + 1};
+        tt_origin_capture(w->recorder, &workers[i].origin);
+        pthread_create(&threads[i], NULL, work, &workers[i]);
     }
 }
 
@@ -81,7 +81,7 @@ void test_threads(void)
         tt_enter(&w.sections[5]);
         start_all(&w, threads, workers);
         pthread_mutex_unlock(&gil);
-        for (unsigned at = 0; at < THREADS; at++) pthread_join(threads[at], NULL);
+        for (unsigned i = 0; i < THREADS; i++) pthread_join(threads[i], NULL);
         spawn_of_next = 0;
         tt_leave(&w.sections[5]);
         tt_threads_reap(w.recorder);
@@ -93,28 +93,28 @@ void test_threads(void)
         adoptions += tree->adoptions;
         ref = tree->next;
     }
-    /* Trees of threads that have ended are written again: there are as many as threads at once, and the run's. */
+    /* Trees of ended threads are reused: there are as many as simultaneous threads, and the run's. */
     CHECK(trees <= 1 + THREADS && trees - 1 + adoptions == ROUNDS * THREADS);
     world_close(&w);
 }
 
-/* A thread that ends with a section open in a context of its own: its stacks are reaped, and let go of that. */
-static void *end_in_a_task(void *given)
+/* A thread that ends with an open section in a context of its own: its stacks and the context are released. */
+static void *end_in_a_task(void *argument)
 {
-    world *w = given;
-    PyObject *own = tt_context_force(&virtual_state), *task = virtual_object();
+    world *w = argument;
+    PyObject *base_context = tt_context_force(&virtual_state), *task = virtual_object();
     tt_pyframe frame = {NULL, 1, 0};
     virtual_state.frame = &frame;
     tt_enter(&w->sections[0]);
     task->is_task = 1;
-    task->beneath = own;
+    task->previous = base_context;
     virtual_state.context = task;
     tt_enter(&w->sections[1]);
     advance(w, 6);
-    virtual_state.context = own;
+    virtual_state.context = base_context;
     Py_XDECREF(task);
     end_state();
-    look(w);
+    note_open_calls(w);
     Py_CLEAR(virtual_state.context);
     return NULL;
 }
@@ -135,21 +135,21 @@ static void test_ends(void)
 
 /* -- an executor's worker ---------------------------------------------------------------------------------------------- */
 
-static void *run_submitted(void *given)
+static void *run_submitted(void *argument)
 {
-    worker *me = given;
+    worker *worker_data = argument;
     tt_pyframe frame = {NULL, 1, 0};
     virtual_state.frame = &frame;
     spawn_of_next = 0;
-    tt_reparented before = tt_submitted_begin(me->w->recorder, &me->origin);
-    CHECK(before.thread && before.thread->base.parent.afar == me->origin.frame);
-    tt_enter(&me->w->sections[1]);
-    advance(me->w, 5);
-    tt_leave(&me->w->sections[1]);
-    tt_submitted_end(me->w->recorder, &before);
-    CHECK(before.thread->slot == before.slot && !before.thread->base.parent.afar);
+    tt_saved_parent before = tt_submitted_begin(worker_data->w->recorder, &worker_data->origin);
+    CHECK(before.thread && before.thread->base.parent.submitter == worker_data->origin.frame);
+    tt_enter(&worker_data->w->sections[1]);
+    advance(worker_data->w, 5);
+    tt_leave(&worker_data->w->sections[1]);
+    tt_thread_restore(worker_data->w->recorder, &before);
+    CHECK(before.thread->slot == before.slot && !before.thread->base.parent.submitter);
     end_state();
-    look(me->w);
+    note_open_calls(worker_data->w);
     Py_CLEAR(virtual_state.context);
     return NULL;
 }
@@ -160,17 +160,17 @@ static void test_submitted_calls(void)
     pthread_t thread;
     world_open(&w, &WIDE);
     tt_enter(&w.sections[0]);
-    for (unsigned at = 0; at < 3; at++) {
-        worker me = {.w = &w};
-        tt_origin_capture(w.recorder, &me.origin);
-        pthread_create(&thread, NULL, run_submitted, &me);
+    for (unsigned i = 0; i < 3; i++) {
+        worker worker_data = {.w = &w};
+        tt_origin_capture(w.recorder, &worker_data.origin);
+        pthread_create(&thread, NULL, run_submitted, &worker_data);
         pthread_join(thread, NULL);
     }
     tt_leave(&w.sections[0]);
     tt_threads_reap(w.recorder);
     check_memory(&w);
     const tt_node *a = node_of(&w, &w.sections[0], 0);
-    CHECK(a->stats.sum == 15 && a->own == 15); /* another thread's work covers nothing here */
+    CHECK(a->stats.sum == 15 && a->own == 15); /* another thread's work does not cover this one */
     unsigned trees = 0;
     for (tt_ref ref = w.recorder->header->trees; ref; ref = ((tt_tree *)tt_at(w.recorder, ref))->next) trees++;
     CHECK(trees == 3); /* the run's, the workers' own, and that of the submitted calls, adopted twice */
@@ -186,7 +186,7 @@ static void forget(world *w)
     if (w->times) memset(w->times, 0, w->times_room * sizeof *w->times);
 }
 
-/* The child leaves what the parent had open, and records in a memory of its own. */
+/* The child leaves the parent's open sections, and records in a memory of its own. */
 static void child_of(world *w, uint64_t parent_used)
 {
     CHECK(w->recorder->forked && w->recorder->fork_node);
@@ -210,9 +210,9 @@ void test_forks(void)
     world w;
     int status = -1;
     world_open(&w, &WIDE);
-    for (unsigned at = 0; at < 2; at++) tt_enter(&w.sections[at]);
-    for (unsigned at = 2; at < SECTIONS; at++) tt_enter(&w.sections[at]);
-    for (unsigned at = SECTIONS; at-- > 2;) tt_leave(&w.sections[at]);
+    for (unsigned i = 0; i < 2; i++) tt_enter(&w.sections[i]);
+    for (unsigned i = 2; i < SECTIONS; i++) tt_enter(&w.sections[i]);
+    for (unsigned i = SECTIONS; i-- > 2;) tt_leave(&w.sections[i]);
     tt_note_fork(w.recorder);
     tt_before_fork();
     pid_t child = fork();
@@ -220,7 +220,7 @@ void test_forks(void)
         uint64_t used = w.recorder->header->used_bytes;
         tt_after_fork();
         child_of(&w, used);
-        exit(0); /* with whatever the leak checker has to say */
+        exit(0); /* runs the leak checker */
     }
     CHECK(waitpid(child, &status, 0) == child && !status);
     tt_leave(&w.sections[1]);

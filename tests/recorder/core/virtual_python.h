@@ -1,7 +1,7 @@
-/* In place of core/pyframe.h: as much of an interpreter as the core sees, for a program without Python.
+/* Replaces core/pyframe.h: the parts of an interpreter that the core uses, for a program without Python.
  *
- * A thread has a state, a context and a chain of Python frames, which the test moves by hand. Contexts are counted
- * references, as Python's are: what the core holds for too long or lets go too soon, the sanitizers tell.
+ * A thread has a state, a context and a chain of Python frames, which the test changes. Contexts are counted references,
+ * like Python's: the sanitizers detect what the core holds for too long or releases too early.
  */
 #ifndef TICKTREE_VIRTUAL_PYTHON_H
 #define TICKTREE_VIRTUAL_PYTHON_H
@@ -12,9 +12,9 @@
 typedef struct PyObject PyObject;
 struct PyObject { /* a context, or an origin's handle */
     long references;
-    PyObject *beneath; /* the context that was current where this one was entered */
-    PyObject *origin;  /* what the one context variable is in it */
-    void *held;        /* of an origin's handle: the origin */
+    PyObject *previous; /* the context that was current where this one was entered */
+    PyObject *origin;  /* the value of the one context variable in it */
+    void *handle_origin;        /* of an origin's handle: the origin */
     int is_task;
 };
 
@@ -30,16 +30,16 @@ typedef struct {
     PyObject *context;
     tt_pyframe *frame;
     void *mark;
-    void (*over)(void *);
+    void (*on_clear)(void *);
 } PyThreadState;
 
 extern __thread PyThreadState virtual_state;
 
 static inline PyObject *virtual_object(void)
 {
-    PyObject *made = calloc(1, sizeof *made);
-    made->references = 1;
-    return made;
+    PyObject *object = calloc(1, sizeof *object);
+    object->references = 1;
+    return object;
 }
 
 static inline void Py_XINCREF(PyObject *object)
@@ -66,7 +66,7 @@ static inline void Py_XDECREF(PyObject *object)
 
 static inline PyThreadState *tt_thread_state(void) { return &virtual_state; }
 static inline PyObject *tt_context_now(PyThreadState *state) { return state->context; }
-static inline PyObject *tt_context_beneath(PyObject *context) { return context->beneath; }
+static inline PyObject *tt_context_previous(PyObject *context) { return context->previous; }
 static inline int tt_context_is_base(PyObject *context) { return !context->is_task; }
 
 static inline PyObject *tt_context_force(PyThreadState *state)
@@ -91,10 +91,10 @@ static inline int tt_pyframe_may_sleep(tt_pyframe *frame) { return frame && fram
 static inline uint64_t tt_pyframe_site(tt_pyframe *frame) { return frame ? frame->instruction : 1; }
 static inline int tt_holds_gil(void) { return 1; }
 
-static inline void tt_state_watch(PyThreadState *state, void *mark, void (*over)(void *))
+static inline void tt_state_watch(PyThreadState *state, void *mark, void (*on_clear)(void *))
 {
     state->mark = mark;
-    state->over = over;
+    state->on_clear = on_clear;
 }
 
 #endif

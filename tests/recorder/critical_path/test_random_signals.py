@@ -1,4 +1,4 @@
-"""Random programs of threads that signal each other: the recorder's critical path is the one found backwards."""
+"""Random programs of threads that signal each other: the recorder's critical path equals the one traced backwards."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ticktree.run.reading.signals import critical_path, edges_of
 
 CHANNELS = ("red", "green", "blue")
 NAMES = ("a", "b", "c")
-MOST_THREADS = 5
+MAX_THREADS = 5
 
 actions = st.one_of(
     st.tuples(st.just("enter"), st.sampled_from(NAMES), st.booleans()),
@@ -28,11 +28,11 @@ actions = st.one_of(
     st.tuples(st.just("woken_by"), st.sampled_from(CHANNELS)),
     st.tuples(st.just("start")),
 )
-programs = st.lists(st.tuples(st.integers(0, MOST_THREADS - 1), actions), max_size=80)
+programs = st.lists(st.tuples(st.integers(0, MAX_THREADS - 1), actions), max_size=80)
 
 
 class Performance:
-    """Plays a program with real threads, and tells the reference what happens."""
+    """Plays a program with real threads, and on the reference."""
 
     def __init__(self) -> None:
         self.recorder = ticktree.Recorder(virtual_clock=True)
@@ -42,9 +42,9 @@ class Performance:
 
     def play(self, program: list[tuple[int, tuple[Any, ...]]]) -> None:
         try:
-            for who, (action, *details) in program:
-                at = who % len(self.puppets)
-                getattr(self, action)(at, self._name(at), *details)
+            for number, (action, *details) in program:
+                index = number % len(self.puppets)
+                getattr(self, action)(index, self._name(index), *details)
             self.compare()
         finally:
             for puppet in self.puppets[1:]:
@@ -53,8 +53,8 @@ class Performance:
 
     def compare(self) -> None:
         image = Image(self.recorder.image())
-        places = places_of(image)
-        critical = {places[at.node]: ns for at, ns in critical_path(image).items()}
+        places = node_places(image)
+        critical = {places[place.node]: ns for place, ns in critical_path(image).items()}
         if self.reference.threads["main"].touched:
             assert critical == self.reference.critical_path()
             assert sum(critical.values()) == self.recorder.ticks
@@ -70,35 +70,35 @@ class Performance:
         }
         assert edges == self.reference.edges
 
-    def enter(self, at: int, thread: str, name: str, wait: bool) -> None:
+    def enter(self, index: int, thread: str, name: str, wait: bool) -> None:
         section = self.recorder.section(f"wait {name}" if wait else name, wait=wait)
-        self.puppets[at].do(section.__enter__)
-        self.open[at].append(section)
+        self.puppets[index].do(section.__enter__)
+        self.open[index].append(section)
         self.reference.enter(thread, section.name, wait=wait)
 
-    def leave(self, at: int, thread: str) -> None:
-        if self.open[at]:
-            section = self.open[at].pop()
-            self.puppets[at].do(lambda: section.__exit__(None, None, None))
+    def leave(self, index: int, thread: str) -> None:
+        if self.open[index]:
+            section = self.open[index].pop()
+            self.puppets[index].do(lambda: section.__exit__(None, None, None))
             self.reference.leave(thread)
 
-    def advance(self, at: int, thread: str, ns: int) -> None:
+    def advance(self, index: int, thread: str, ns: int) -> None:
         self.recorder.advance(ns)
         self.reference.now += ns
 
-    def signal(self, at: int, thread: str, channel: str) -> None:
-        self.puppets[at].do(lambda: self.recorder.wakes(channel))
+    def signal(self, index: int, thread: str, channel: str) -> None:
+        self.puppets[index].do(lambda: self.recorder.wakes(channel))
         self.reference.wakes(thread, channel)
 
-    def woken_by(self, at: int, thread: str, channel: str) -> None:
-        self.puppets[at].do(lambda: self.recorder.woken_by(channel))
+    def woken_by(self, index: int, thread: str, channel: str) -> None:
+        self.puppets[index].do(lambda: self.recorder.woken_by(channel))
         self.reference.woken_by(thread, channel)
 
-    def start(self, at: int, thread: str) -> None:
-        if len(self.puppets) == MOST_THREADS:
+    def start(self, index: int, thread: str) -> None:
+        if len(self.puppets) == MAX_THREADS:
             return
         name = self._name(len(self.puppets))
-        starter = self.puppets[at]
+        starter = self.puppets[index]
         self.puppets.append(Puppet(name, starter if isinstance(starter, Puppet) else None))
         self.open.append([])
         self.reference.start(name, thread)
@@ -106,11 +106,11 @@ class Performance:
         self.enter(len(self.puppets) - 1, name, "begin", False)
         self.leave(len(self.puppets) - 1, name)
 
-    def _name(self, at: int) -> str:
-        return f"thread {at}" if at else "main"
+    def _name(self, index: int) -> str:
+        return f"thread {index}" if index else "main"
 
 
-def places_of(image: Image) -> dict[int, Place]:
+def node_places(image: Image) -> dict[int, Place]:
     """Which thread, and which path in it, each node is."""
     trees = {ref: tree.thread_name.decode() for ref, tree in image.trees()}
     places: dict[int, Place] = {}

@@ -1,4 +1,4 @@
-"""signal and woken_by: who let whom go on, and for how long it had waited."""
+"""wakes and woken_by: which thread woke which, and after what wait."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def recorder():
 
 
 @pytest.fixture
-def other():
+def waker():
     puppet = Puppet("other")
     yield puppet
     puppet.end()
@@ -65,18 +65,18 @@ def losses(recorder):
     return dict(recorder.snapshot().losses)
 
 
-def test_a_wait_that_a_signal_ended_is_filed_under_who_signalled(recorder, other):
+def test_a_wait_that_a_signal_ended_is_recorded_with_its_signaller(recorder, waker):
     with recorder.section("wait", wait=True):
         recorder.advance(100)
-        other.do(signal_in(recorder, "work", "batch"))
+        waker.do(signal_in(recorder, "work", "batch"))
         recorder.advance(7)
         recorder.woken_by("batch")
         recorder.advance(1000)
     assert edges(recorder) == [("wait", "batch", "work", 1, 107, 7)]
 
 
-def test_a_signal_from_before_the_wait_is_counted_without_time(recorder, other):
-    other.do(signal_in(recorder, "work", "batch"))
+def test_a_signal_from_before_the_wait_is_counted_without_time(recorder, waker):
+    waker.do(signal_in(recorder, "work", "batch"))
     recorder.advance(5)
     with recorder.section("wait", wait=True):
         recorder.advance(10)
@@ -84,52 +84,52 @@ def test_a_signal_from_before_the_wait_is_counted_without_time(recorder, other):
     assert edges(recorder) == [("wait", "batch", "work", 1, 0, 0)]
 
 
-def test_of_several_signals_the_last_counts(recorder, other):
+def test_of_several_signals_the_last_counts(recorder, waker):
     with recorder.section("wait", wait=True):
         for _ in range(3):
             recorder.advance(10)
-            other.do(signal_in(recorder, "work", "batch"))
+            waker.do(signal_in(recorder, "work", "batch"))
         recorder.advance(4)
         recorder.woken_by("batch")
     assert edges(recorder) == [("wait", "batch", "work", 1, 34, 4)]
 
 
-def test_the_innermost_open_wait_is_what_waited_also_from_a_section_inside_it(recorder, other):
+def test_the_innermost_open_wait_is_what_waited_also_from_a_section_inside_it(recorder, waker):
     with recorder.section("outer", wait=True), recorder.section("inner", wait=True), recorder.section("x"):
         recorder.advance(3)
-        other.do(signal_in(recorder, "work", "batch"))
+        waker.do(signal_in(recorder, "work", "batch"))
         recorder.woken_by("batch")
     assert edges(recorder) == [("inner", "batch", "work", 1, 3, 0)]
 
 
-def test_where_no_wait_is_open_it_is_the_innermost_section(recorder, other):
+def test_where_no_wait_is_open_it_is_the_innermost_section(recorder, waker):
     with recorder.section("outer"), recorder.section("inner"):
         recorder.advance(3)
-        other.do(signal_in(recorder, "work", "batch"))
+        waker.do(signal_in(recorder, "work", "batch"))
         recorder.woken_by("batch")
     assert edges(recorder) == [("inner", "batch", "work", 1, 3, 0)]
 
 
-def test_one_wait_for_several_counts_the_time_of_each_once(recorder, other):
+def test_one_wait_for_several_counts_the_time_of_each_once(recorder, waker):
     with recorder.section("wait", wait=True):
         recorder.advance(10)
-        other.do(signal_in(recorder, "work", "one"))
+        waker.do(signal_in(recorder, "work", "one"))
         recorder.advance(1)
         recorder.woken_by("one")
         recorder.advance(20)
-        other.do(signal_in(recorder, "work", "two"))
+        waker.do(signal_in(recorder, "work", "two"))
         recorder.advance(2)
         recorder.woken_by("two")
         recorder.woken_by("one")
     assert sorted(edges(recorder)) == [("wait", "one", "work", 2, 11, 1), ("wait", "two", "work", 1, 22, 2)]
 
 
-def test_keys_tell_signals_of_one_name_apart(recorder, other):
+def test_keys_distinguish_signals_of_one_name(recorder, waker):
     with recorder.section("wait", wait=True):
         recorder.advance(1)
-        other.do(signal_in(recorder, "first", "batch", 1))
+        waker.do(signal_in(recorder, "first", "batch", 1))
         recorder.advance(1)
-        other.do(signal_in(recorder, "second", "batch", 2))
+        waker.do(signal_in(recorder, "second", "batch", 2))
         recorder.woken_by("batch", 1)
     assert edges(recorder) == [("wait", "batch", "first", 1, 2, 1)]
 
@@ -238,8 +238,8 @@ def test_a_signal_whose_place_was_taken_is_a_loss_when_it_is_asked_for(recorder)
     assert losses(recorder)["signals_without_place"] > 50
 
 
-def test_reset_forgets_who_unblocked_whom_and_the_path(recorder, other):
-    test_a_wait_that_a_signal_ended_is_filed_under_who_signalled(recorder, other)
+def test_reset_clears_the_edges_and_the_path(recorder, waker):
+    test_a_wait_that_a_signal_ended_is_recorded_with_its_signaller(recorder, waker)
     recorder.reset()
     assert edges(recorder) == []
     assert critical(recorder) == {}
@@ -249,15 +249,15 @@ def test_reset_forgets_who_unblocked_whom_and_the_path(recorder, other):
     assert critical(recorder) == {"": recorder.ticks - 10, "after": 10}
 
 
-def test_the_path_goes_through_who_was_waited_for(recorder, other):
+def test_the_path_goes_through_the_thread_that_was_waited_for(recorder, waker):
     section = recorder.section("work")
     with recorder.section("mine"):
         recorder.advance(50)
         recorder.wakes("go")
         with recorder.section("wait", wait=True):
-            other.do(section.__enter__)
+            waker.do(section.__enter__)
             recorder.advance(100)
-            other.do(lambda: recorder.wakes("done"))
+            waker.do(lambda: recorder.wakes("done"))
             recorder.advance(7)
             recorder.woken_by("done")
         recorder.advance(5)
@@ -317,12 +317,12 @@ def test_a_submitted_call_that_was_waited_for_continues_the_path_of_who_gave_it(
         executor.submit(lambda: None).result(60)
         with recorder.section("before"):
             recorder.advance(30)
-            given = executor.submit(submitted)
+            future = executor.submit(submitted)
             started.wait(60)
         with recorder.section("wait", wait=True):
             recorder.advance(100)
             go.set()
-            given.result(60)
+            future.result(60)
             recorder.woken_by("submitted done")
     assert critical(recorder) == {"before": 30, "submitted": 100}
 

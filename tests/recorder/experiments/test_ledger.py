@@ -1,4 +1,4 @@
-"""The ledger of experiments, on a virtual clock: what is owed, what a block holds, and when nothing is done."""
+"""The ledger of experiments, on a virtual clock: the debt, the content of a block, and when nothing happens."""
 
 from __future__ import annotations
 
@@ -88,18 +88,18 @@ def test_another_thread_pauses_where_its_section_ends(recorder, ledger):
     def other() -> None:
         with recorder.section("meets the ledger"):
             pass
-        begun.set()
+        started.set()
         go.wait()
         before = recorder.ticks
         with recorder.section("other"):
             pass
         paused.append(recorder.ticks - before)
 
-    begun, go = threading.Event(), threading.Event()
+    started, go = threading.Event(), threading.Event()
     thread = threading.Thread(target=other)
     thread.start()
-    begun.wait()
-    run(recorder, 7)  # two begin the block: five calls of 4 ms, of each of which half is owed
+    started.wait()
+    run(recorder, 7)  # two begin the block: five calls of 4 ms, half of each as debt
     go.set()
     thread.join()
     assert paused == [5 * 2 * MS]
@@ -130,7 +130,7 @@ def test_a_program_that_nobody_watches_any_more_is_left_alone(recorder, ledger):
     assert recorder.ticks - before == 20 * 10 * MS
     ledger.watch(10**12)
     run(recorder, 30)
-    assert recorder.ticks - before > 50 * 10 * MS  # as long as somebody does
+    assert recorder.ticks - before > 50 * 10 * MS  # as long as there is a watcher
     assert ledger.blocks()
 
 

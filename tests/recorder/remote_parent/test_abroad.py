@@ -1,4 +1,4 @@
-"""Work for sections of other processes hangs under the names that lead to these."""
+"""Work for sections of other processes is below nodes of the same names."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def work(recorder, ns=10, name="work"):
     return "done"
 
 
-def at(profile, *names):
+def node_at(profile, *names):
     node = profile.root
     for name in names:
         node = node.children[name]
@@ -64,10 +64,10 @@ def test_what_is_called_under_names_hangs_there_and_the_names_have_no_calls_of_t
     work(recorder)
     profile = recorder.snapshot()
     profile.check()
-    assert at(profile, "train", "update", "work").count == 2
-    assert at(profile, "train", "update", "work").total_ns == 40
-    assert [at(profile, "train").count, at(profile, "train").self_ns] == [0, 0]
-    assert at(profile, "work").count == 1, "afterwards it hangs where it did"
+    assert node_at(profile, "train", "update", "work").count == 2
+    assert node_at(profile, "train", "update", "work").total_ns == 40
+    assert [node_at(profile, "train").count, node_at(profile, "train").self_ns] == [0, 0]
+    assert node_at(profile, "work").count == 1, "afterwards it hangs where it did"
 
 
 def test_what_a_call_raises_is_raised_and_the_place_is_left(recorder):
@@ -78,14 +78,16 @@ def test_what_a_call_raises_is_raised_and_the_place_is_left(recorder):
     with pytest.raises(KeyError, match="mine"):
         call_under(recorder, ("far",), fail, (), {})
     work(recorder)
-    assert at(recorder.snapshot(), "far", "work").count == at(recorder.snapshot(), "work").count == 1
+    assert (
+        node_at(recorder.snapshot(), "far", "work").count == node_at(recorder.snapshot(), "work").count == 1
+    )
 
 
 def test_inside_an_open_section_it_stays_there(recorder):
     with recorder.section("here"):
         call_under(recorder, ("far",), work, (recorder,), {})
     profile = recorder.snapshot()
-    assert at(profile, "here", "work").count == 1
+    assert node_at(profile, "here", "work").count == 1
     assert "far" not in profile.root.children
 
 
@@ -97,7 +99,7 @@ def test_a_recorder_that_records_nothing_calls_all_the_same(recorder):
 def test_names_past_the_most_that_are_taken_are_left_out(recorder):
     names = tuple(f"level {number}" for number in range(100))
     call_under(recorder, names, work, (recorder,), {})
-    assert at(recorder.snapshot(), *names[:64], "work").count == 1
+    assert node_at(recorder.snapshot(), *names[:64], "work").count == 1
 
 
 def test_tasks_side_by_side_hang_each_under_its_own_names(recorder):
@@ -115,8 +117,8 @@ def test_tasks_side_by_side_hang_each_under_its_own_names(recorder):
     asyncio.run(main())
     profile = recorder.snapshot()
     profile.check()
-    assert at(profile, "far", "a", "step").count == 2
-    assert at(profile, "far", "b", "step").count == 1
+    assert node_at(profile, "far", "a", "step").count == 2
+    assert node_at(profile, "far", "b", "step").count == 1
 
 
 def test_of_several_keys_the_one_signalled_last_is_told(recorder):
@@ -150,7 +152,7 @@ def test_the_critical_path_of_work_goes_on_from_who_called_for_it(recorder):
         waits.call(done.wait, (10,), lambda _: latest_of(results, [b"result"]))
     thread.join()
     profile = recorder.snapshot()
-    assert at(profile, "train", "work").total_ns == 60
+    assert node_at(profile, "train", "work").total_ns == 60
     names = {writer.id: writer.thread_name for writer in profile.writers.values()}
     path = {(names[place.writer], place.path): ns for place, ns in profile.critical.items() if ns}
     assert path == {("MainThread", "train"): 40, ("worker", "train/work"): 60}

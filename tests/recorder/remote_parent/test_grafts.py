@@ -1,4 +1,4 @@
-"""Grafts: what another program says of a call is put under it, and the accounts add up whatever it says."""
+"""Grafts: another program's report goes below the call, and the accounting is exact whatever it reports."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ def test_a_server_that_makes_up_names_does_not_take_the_programs_nodes():
 
 
 def test_grafts_are_in_the_report_of_the_request_that_they_were_made_in():
-    """A server that asks another server says so."""
+    """A server reports its calls to another server."""
     recorder = Recorder(virtual_clock=True)
     with recorder.section("request"):
         watch = Watch(recorder)
@@ -188,4 +188,4 @@ def test_what_another_program_says_is_no_mark_of_this_ones():
             recorder.advance(10)
             calling.graft("server", 5)
             calling.rest("network")
-        assert tick_unmarked(step)  # only where nothing was marked by hand
+        assert tick_unmarked(step)  # only without marks of the program

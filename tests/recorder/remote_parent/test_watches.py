@@ -1,4 +1,4 @@
-"""Watches: of many requests that are served at a time, what each one's own sections took."""
+"""Watches: the time of each request's sections, among many simultaneous requests."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def recorder_of_tests():
     return Recorder(virtual_clock=True)
 
 
-def rows_of(watch):
+def watch_rows(watch):
     return {(row.depth, row.name): (row.total_ns, row.concurrent_ns) for row in report_of("", watch).rows}
 
 
@@ -50,7 +50,7 @@ def test_what_is_open_counts_until_now():
             with recorder.section("encode"):
                 recorder.advance(7)
                 assert watch.total_ns == 12
-                assert rows_of(watch) == {(1, "render"): (12, 0), (2, "encode"): (7, 0)}
+                assert watch_rows(watch) == {(1, "render"): (12, 0), (2, "encode"): (7, 0)}
 
 
 def test_stages_count_once_they_are_over_and_those_that_are_not_until_now():
@@ -62,7 +62,7 @@ def test_stages_count_once_they_are_over_and_those_that_are_not_until_now():
         recorder.advance(3)
         recorder.stage("render")
         recorder.advance(4)
-        assert rows_of(watch) == {(1, "simulate"): (3, 0), (1, "render"): (4, 0)}
+        assert watch_rows(watch) == {(1, "simulate"): (3, 0), (1, "render"): (4, 0)}
 
 
 def test_requests_that_take_turns_on_a_thread_each_have_their_own_rows():
@@ -71,7 +71,7 @@ def test_requests_that_take_turns_on_a_thread_each_have_their_own_rows():
         recorder = recorder_of_tests()
         chance = random.Random(seed)
 
-        async def work(own, depth, recorder=recorder, chance=chance):
+        async def work(own_rows, depth, recorder=recorder, chance=chance):
             for _ in range(chance.randrange(1, 4)):
                 name = chance.choice("abc")
                 began = recorder.ticks
@@ -80,48 +80,48 @@ def test_requests_that_take_turns_on_a_thread_each_have_their_own_rows():
                     if chance.random() < 0.5:
                         await asyncio.sleep(0)
                     if depth < 3 and chance.random() < 0.5:
-                        await work(own.setdefault(name, [0, {}])[1], depth + 1)
+                        await work(own_rows.setdefault(name, [0, {}])[1], depth + 1)
                     recorder.advance(chance.randrange(100))
-                own.setdefault(name, [0, {}])[0] += recorder.ticks - began
+                own_rows.setdefault(name, [0, {}])[0] += recorder.ticks - began
 
         async def request(recorder=recorder, work=work):
-            own = {}
+            own_rows = {}
             began = recorder.ticks
             with recorder.section("request"):
                 watch = Watch(recorder)
                 watch.begin()
-                await work(own, 1)
+                await work(own_rows, 1)
             assert watch.total_ns == recorder.ticks - began
-            return own, report_of("", watch).rows
+            return own_rows, report_of("", watch).rows
 
         async def serve(request=request):
             return await asyncio.gather(*(request() for _ in range(8)))
 
-        def flat(own, depth=1):
+        def flat(own_rows, depth=1):
             return {
                 (depth, name, total, tuple(sorted(flat(below, depth + 1))))
-                for name, (total, below) in own.items()
+                for name, (total, below) in own_rows.items()
             }
 
-        for own, rows in asyncio.run(serve()):
-            assert nested(rows) == flat(own)
+        for own_rows, rows in asyncio.run(serve()):
+            assert nested(rows) == flat(own_rows)
         recorder.snapshot().check()
 
 
 def nested(rows):
     """Rows as a set of (depth, name, total, what is below)."""
-    found, stack = set(), []
+    result, stack = set(), []
 
     def close(depth):
         while stack and stack[-1][0] >= depth:
-            at, name, total, below = stack.pop()
-            (stack[-1][3] if stack else found).add((at, name, total, tuple(sorted(below))))
+            row_depth, name, total, below = stack.pop()
+            (stack[-1][3] if stack else result).add((row_depth, name, total, tuple(sorted(below))))
 
     for row in rows:
         close(row.depth)
         stack.append((row.depth, row.name, row.total_ns, set()))
     close(1)
-    return found
+    return result
 
 
 def test_what_a_task_of_the_request_does_is_the_requests():
@@ -142,7 +142,7 @@ def test_what_a_task_of_the_request_does_is_the_requests():
 
     watch = asyncio.run(serve())
     assert watch.total_ns == 60
-    total_ns, concurrent_ns = rows_of(watch)[1, "part"]
+    total_ns, concurrent_ns = watch_rows(watch)[1, "part"]
     assert total_ns - concurrent_ns == 60  # together they cover the request, and no more
 
 
@@ -183,14 +183,14 @@ def test_what_an_executor_does_for_the_request_is_the_requests():
             recorder.advance(40)
 
     with ThreadPoolExecutor(1) as pool:
-        pool.submit(encode).result()  # for nobody
+        pool.submit(encode).result()  # for no request
         with recorder.section("request"):
             watch = Watch(recorder)
             watch.begin()
             with recorder.section("render"):
                 pool.submit(encode).result()
         pool.submit(encode).result()
-    assert rows_of(watch) == {(1, "render"): (40, 0), (2, "encode"): (40, 40)}
+    assert watch_rows(watch) == {(1, "render"): (40, 0), (2, "encode"): (40, 40)}
 
 
 def test_what_another_thread_does_in_the_requests_context_is_the_requests():
@@ -207,8 +207,8 @@ def test_what_another_thread_does_in_the_requests_context_is_the_requests():
         recorder.watch_var.set(watch)
         context = contextvars.copy_context()
         on_a_thread(lambda: context.run(handler))
-        on_a_thread(handler)  # in no context of ours
-    assert rows_of(watch) == {(1, "handler"): (40, 40)}
+        on_a_thread(handler)  # in no context of the request
+    assert watch_rows(watch) == {(1, "handler"): (40, 40)}
     recorder.watch_var.set(None)
 
 
@@ -222,8 +222,8 @@ def test_a_request_inside_another_counts_in_both():
             inner.begin()
             with recorder.section("work"):
                 recorder.advance(3)
-    assert rows_of(inner) == {(1, "work"): (3, 0)}
-    assert rows_of(outer) == {(1, "inner"): (3, 0), (2, "work"): (3, 0)}
+    assert watch_rows(inner) == {(1, "work"): (3, 0)}
+    assert watch_rows(outer) == {(1, "inner"): (3, 0), (2, "work"): (3, 0)}
 
 
 def test_several_stretches_of_one_request_add_up():
@@ -236,7 +236,7 @@ def test_several_stretches_of_one_request_add_up():
                 recorder.advance(ns)
         recorder.advance(100)
     assert watch.total_ns == 6
-    assert rows_of(watch) == {(1, "next"): (6, 0)}
+    assert watch_rows(watch) == {(1, "next"): (6, 0)}
 
 
 def test_a_watch_that_is_gone_is_written_by_nobody():
@@ -269,7 +269,7 @@ def test_a_request_has_as_many_rows_as_it_has_nodes():
     with recorder.section("request"):
         watch = Watch(recorder)
         watch.begin()
-        for at in range(500):
-            with recorder.section(f"part {at}"):
-                recorder.advance(at + 1)
-    assert rows_of(watch) == {(1, f"part {at}"): (at + 1, 0) for at in range(500)}
+        for number in range(500):
+            with recorder.section(f"part {number}"):
+                recorder.advance(number + 1)
+    assert watch_rows(watch) == {(1, f"part {number}"): (number + 1, 0) for number in range(500)}

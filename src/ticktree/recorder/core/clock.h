@@ -1,4 +1,4 @@
-/* Ticks now, nanoseconds later: the cheapest monotonic counter there is, and the anchors that convert it. */
+/* The cheapest monotonic counter of the machine, and the anchors that convert its ticks to nanoseconds later. */
 #ifndef TICKTREE_CLOCK_H
 #define TICKTREE_CLOCK_H
 
@@ -18,7 +18,7 @@ static inline uint64_t tt_clock_ns(clockid_t id)
     return (uint64_t)now.tv_sec * 1000000000ULL + (uint64_t)now.tv_nsec;
 }
 
-/* The kernel's own verdict: it stops using the TSC as a clock source once it sees it drift between cores. */
+/* Whether the kernel trusts the TSC: it stops using it as a clock source once it drifts between cores. */
 static int tt_kernel_trusts_tsc(void)
 {
 #if defined(__linux__)
@@ -48,6 +48,16 @@ static enum tt_clock_kind tt_clock_choose(void)
 #endif
 }
 
+/* One turn of a busy wait. */
+static inline void tt_pause(void)
+{
+#if defined(__x86_64__)
+    _mm_pause();
+#elif defined(__aarch64__)
+    __asm__ __volatile__("yield");
+#endif
+}
+
 static inline uint64_t tt_clock_ticks(enum tt_clock_kind kind)
 {
 #if defined(__x86_64__)
@@ -62,17 +72,17 @@ static inline uint64_t tt_clock_ticks(enum tt_clock_kind kind)
     return tt_clock_ns(CLOCK_MONOTONIC);
 }
 
-/* Of several tries the one read in the shortest time: an interrupt between two reads would bend the scale. */
+/* Takes the attempt with the shortest reading time: an interrupt between two reads would distort the scale. */
 static tt_anchor tt_anchor_read(enum tt_clock_kind kind)
 {
     tt_anchor best = {0, 0, 0};
-    uint64_t narrowest = UINT64_MAX;
+    uint64_t min_ticks = UINT64_MAX;
     for (int attempt = 0; attempt < 5; attempt++) {
         uint64_t before = tt_clock_ticks(kind);
         uint64_t monotonic = tt_clock_ns(CLOCK_MONOTONIC);
         uint64_t after = tt_clock_ticks(kind);
-        if (after - before < narrowest) {
-            narrowest = after - before;
+        if (after - before < min_ticks) {
+            min_ticks = after - before;
             best.ticks = before + (after - before) / 2;
             best.monotonic_ns = monotonic;
         }
@@ -81,8 +91,8 @@ static tt_anchor tt_anchor_read(enum tt_clock_kind kind)
     return best;
 }
 
-/* Nanoseconds per tick, scaled by 2^32, over about two milliseconds: within some 50 parts in a million, which
- * is plenty for histogram buckets; readers take the anchors, which are farther apart. */
+/* Nanoseconds per tick, scaled by 2^32, measured over about two milliseconds: accurate to some 50 parts in a million,
+ * which is enough for histogram buckets; readers use the anchors, which are farther apart. */
 static uint64_t tt_clock_scale(enum tt_clock_kind kind)
 {
     if (kind == TT_CLOCK_MONOTONIC || kind == TT_CLOCK_VIRTUAL) return 1ULL << 32;

@@ -1,9 +1,9 @@
-/* What entering and leaving a section rarely needs: the cold side of hot.h. */
+/* The parts of entering and leaving a section that run rarely: the cold side of hot.h. */
 #include "hot.h"
 
-tt_stack_cache tt_cached;
+tt_stack_cache tt_cache;
 
-/* -- nodes: a section at its place in the tree, found by (parent, name), made on first entry ---------------------- */
+/* -- nodes: a section at its position in the tree, found by (parent, name), created on first entry ----------------- */
 
 tt_node *tt_node_new(tt_recorder *recorder, tt_ref name)
 {
@@ -18,41 +18,33 @@ tt_node *tt_node_new(tt_recorder *recorder, tt_ref name)
 
 void tt_node_link(tt_recorder *recorder, tt_node *node)
 {
-    node->next = recorder->header->nodes;
-    tt_link(recorder, &recorder->header->nodes, node);
+    TT_PREPEND(recorder, &recorder->header->nodes, node);
     recorder->header->node_count++;
 }
 
-/* A node's loop is the innermost loop at or above its parent. */
-static tt_ref tt_loop_around(tt_recorder *recorder, tt_ref parent)
-{
-    tt_node *node = tt_node_at(recorder, parent);
-    return node->flags & TT_NODE_LOOP ? parent : node->loop;
-}
-
-/* Past the cap, or without memory, 0: the call then has no node and its time stays in the parent. */
+/* 0: past the cap, or without memory. The call then has no node and its time stays in the parent. */
 static tt_ref tt_node_make(tt_recorder *recorder, tt_ref parent, uint32_t name_id)
 {
-    tt_node *above = tt_node_at(recorder, parent);
-    if (recorder->header->node_count >= recorder->header->node_cap || above->depth >= recorder->depth_cap) return 0;
-    if (!tt_map_reserve(&recorder->nodes)) return 0;
+    tt_node *parent_node = tt_node_at(recorder, parent);
+    if (recorder->header->node_count >= recorder->header->node_cap) return 0;
+    if (parent_node->depth >= recorder->depth_cap || !tt_map_reserve(&recorder->nodes)) return 0;
     tt_ref name = tt_name_ref(recorder, name_id);
     tt_node *node = name ? tt_node_new(recorder, name) : NULL;
     if (!node) return 0;
     tt_ref ref = tt_ref_of(recorder, node);
-    node->depth = above->depth + 1;
+    node->depth = parent_node->depth + 1;
     node->parent = parent;
-    node->tree = above->tree;
-    node->loop = tt_loop_around(recorder, parent);
-    node->sibling = above->first_child;
+    node->tree = parent_node->tree;
+    node->loop = parent_node->flags & TT_NODE_LOOP ? parent : parent_node->loop; /* the innermost loop around it */
+    node->sibling = parent_node->first_child;
     tt_node_link(recorder, node);
-    above->first_child = ref;
+    parent_node->first_child = ref;
     tt_map_add(&recorder->nodes, (uint64_t)parent << 32 | name_id, ref);
     return ref;
 }
 
 /* The node of a section below `parent`, if there is one. */
-tt_ref tt_node_known(const tt_section *section, tt_ref parent)
+tt_ref tt_node_get(const tt_section *section, tt_ref parent)
 {
     if (section->name_id == TT_NAMELESS) return 0;
     return (tt_ref)tt_map_get(&section->recorder->nodes, (uint64_t)parent << 32 | section->name_id);
@@ -62,18 +54,18 @@ tt_ref tt_node_find_slowly(tt_section *section, tt_ref parent)
 {
     tt_recorder *recorder = section->recorder;
     if (section->name_id == TT_NAMELESS) return 0;
-    tt_ref node = tt_node_known(section, parent);
+    tt_ref node = tt_node_get(section, parent);
     if (!node) node = tt_node_make(recorder, parent, section->name_id);
     if (!node) return 0;
     tt_node *record = tt_node_at(recorder, node);
     record->flags |= section->node_flags;
-    section->is_unnoted = !record->site;
+    section->needs_site = !record->site;
     section->cached_parent = parent;
     section->cached_node = node;
     return node;
 }
 
-/* Counts a call that there is no node for. */
+/* Counts a call without a node. */
 void tt_lose_call(tt_recorder *recorder, const tt_section *section)
 {
     enum tt_loss loss = recorder->memory_full ? TT_LOSS_MEMORY : TT_LOSS_NODES;
@@ -82,23 +74,16 @@ void tt_lose_call(tt_recorder *recorder, const tt_section *section)
 
 /* -- windows ------------------------------------------------------------------------------------------------------ */
 
-/* Pairs of windows become one: their counts and totals add exactly. */
+/* Merges pairs of windows: counts and totals add exactly. */
 void tt_windows_coarsen(tt_node *node, uint32_t shift)
 {
     for (; node->window_shift < shift; node->window_shift++) {
-        for (unsigned at = 0; at < TT_WINDOWS / 2; at++) {
-            tt_window even = node->windows[2 * at], odd = node->windows[2 * at + 1];
-            node->windows[at] = (tt_window){even.count + odd.count, even.sum + odd.sum};
+        for (unsigned i = 0; i < TT_WINDOWS / 2; i++) {
+            tt_window even = node->windows[2 * i], odd = node->windows[2 * i + 1];
+            node->windows[i] = (tt_window){even.count + odd.count, even.sum + odd.sum};
         }
         memset(&node->windows[TT_WINDOWS / 2], 0, TT_WINDOWS / 2 * sizeof(tt_window));
     }
-}
-
-static inline uint64_t tt_ns_since_began(const tt_recorder *recorder, uint64_t now)
-{
-    const tt_anchor *first = &recorder->header->first;
-    uint64_t before = first->monotonic_ns - recorder->header->run_began_ns;
-    return now > first->ticks ? before + tt_ticks_to_ns(recorder, now - first->ticks) : before;
 }
 
 void tt_anchor_renew(tt_recorder *recorder)
@@ -110,22 +95,24 @@ void tt_anchor_renew(tt_recorder *recorder)
     tt_write_end(&recorder->header->anchor_sequence);
 }
 
-/* Moves on to the window of `now`; its end is kept in ticks, so that a call costs one comparison. */
+/* Moves to the window of `now`. Its end is stored in ticks, so that a call costs one comparison. */
 void tt_window_advance(tt_recorder *recorder, uint64_t now)
 {
-    uint64_t ns = tt_ns_since_began(recorder, now);
+    const tt_anchor *first = &recorder->header->first;
+    uint64_t ns = first->monotonic_ns - recorder->header->run_began_ns; /* since the run began */
+    if (now > first->ticks) ns += tt_ticks_to_ns(recorder, now - first->ticks);
     while (ns / (TT_WINDOW_NS << recorder->window_shift) >= TT_WINDOWS) recorder->window_shift++;
     uint64_t width = TT_WINDOW_NS << recorder->window_shift;
     recorder->window_index = (uint32_t)(ns / width);
-    uint64_t left = (recorder->window_index + 1ULL) * width - ns;
-    uint64_t ticks = tt_ns_to_ticks(recorder, left);
+    uint64_t remaining_ns = (recorder->window_index + 1ULL) * width - ns;
+    uint64_t ticks = tt_ns_to_ticks(recorder, remaining_ns);
     recorder->window_end = now + (ticks ? ticks : 1);
     tt_anchor_renew(recorder);
 }
 
 /* -- closing a call ----------------------------------------------------------------------------------------------- */
 
-static void tt_leave_children_behind(tt_recorder *recorder, tt_frame *frame, uint64_t now)
+static void tt_detach_children(tt_recorder *recorder, tt_frame *frame, uint64_t now)
 {
     tt_node *latest = tt_node_at(recorder, frame->last_child);
     uint64_t covered = now - frame->cover_start;
@@ -135,19 +122,19 @@ static void tt_leave_children_behind(tt_recorder *recorder, tt_frame *frame, uin
     tt_write_end(&latest->sequence);
 }
 
-static tt_frame *tt_living(const tt_recorder *recorder, tt_ref ref, uint64_t serial)
+static tt_frame *tt_frame_if_open(const tt_recorder *recorder, tt_ref ref, uint64_t serial)
 {
-    tt_frame *frame = ref ? tt_at(recorder, ref) : NULL;
+    tt_frame *frame = tt_at_or_null(recorder, ref);
     return frame && frame->serial == serial ? frame : NULL;
 }
 
 static tt_frame *tt_tick_of(const tt_recorder *recorder, const tt_frame *frame)
 {
-    return tt_living(recorder, frame->tick, frame->epoch);
+    return tt_frame_if_open(recorder, frame->tick, frame->epoch);
 }
 
-/* A tick's waits are the time in which any was open, its inner loops' included: neither waits inside waits nor
- * several at a time count twice. */
+/* A tick's wait time is the time in which any wait was open, including those of inner loops: neither nested nor
+ * simultaneous waits count twice. */
 void tt_wait_begin(tt_recorder *recorder, tt_frame *frame)
 {
     if (frame->flags & TT_FRAME_WAITING) return;
@@ -160,33 +147,32 @@ void tt_wait_begin(tt_recorder *recorder, tt_frame *frame)
 
 static void tt_wait_end(tt_recorder *recorder, tt_frame *frame, uint64_t now)
 {
-    tt_frame *tick = tt_living(recorder, frame->wait_tick, frame->wait_serial);
+    tt_frame *tick = tt_frame_if_open(recorder, frame->wait_tick, frame->wait_serial);
     for (; tick; tick = tt_tick_of(recorder, tick))
         if (--tick->waits_open == 0) tick->waited += now - tick->wait_start;
 }
 
 /* Waits that outlive their tick (a task's, a sleeping generator's) continue in the ticks around it. */
-static void tt_waits_hand_over(tt_recorder *recorder, const tt_frame *ended)
+static void tt_waits_hand_over(tt_recorder *recorder, const tt_frame *tick)
 {
-    tt_ref ended_ref = tt_ref_of(recorder, ended);
-    for (tt_ref ref = recorder->header->frames; ref;) {
-        tt_frame *frame = tt_at(recorder, ref);
-        ref = frame->next;
-        if (!frame->serial || !(frame->flags & TT_FRAME_WAIT) || frame->wait_tick != ended_ref) continue;
-        if (frame->wait_serial != ended->serial) continue;
-        frame->wait_tick = ended->tick;
-        frame->wait_serial = ended->epoch;
+    tt_ref tick_ref = tt_ref_of(recorder, tick);
+    tt_frame *frame = tt_at_or_null(recorder, recorder->header->frames);
+    for (; frame; frame = tt_at_or_null(recorder, frame->next)) {
+        if (!frame->serial || !(frame->flags & TT_FRAME_WAIT) || frame->wait_tick != tick_ref) continue;
+        if (frame->wait_serial != tick->serial) continue;
+        frame->wait_tick = tick->tick;
+        frame->wait_serial = tick->epoch;
     }
 }
 
-/* Whether a tick that never came to be is its node's only call, or a call within that tick of its node:
- * then its time stays in what is around it. */
-static inline int tt_leaves_nothing(const tt_frame *frame, const tt_node *node)
+/* Whether a tick that did not happen, or a call within it, is the only call of its node: then its time stays in the
+ * parent. */
+static inline int tt_is_empty_call(const tt_frame *frame, const tt_node *node)
 {
     return !frame->covered && !node->stats.count && !node->warmup.count;
 }
 
-/* Books a frame and frees it; the caller has unlinked it from its stack. */
+/* Books a frame and frees it. The caller has unlinked it from its stack. */
 void tt_close(tt_recorder *recorder, tt_frame *frame, uint64_t now, enum tt_ending ending)
 {
     if (TT_UNLIKELY(!frame->node)) {
@@ -195,27 +181,28 @@ void tt_close(tt_recorder *recorder, tt_frame *frame, uint64_t now, enum tt_endi
     }
     tt_node *node = tt_node_at(recorder, frame->node);
     tt_book_prefetch(recorder, node);
-    if (TT_UNLIKELY(now < frame->start)) now = frame->start; /* counters of two cores may be a hair apart */
+    if (TT_UNLIKELY(now < frame->start)) now = frame->start; /* the counters of two cores may differ slightly */
     uint64_t duration = now - frame->start;
-    if (TT_UNLIKELY(frame->active)) tt_leave_children_behind(recorder, frame, now);
+    if (TT_UNLIKELY(frame->active)) tt_detach_children(recorder, frame, now);
     tt_frame *parent = tt_parent_frame(recorder, frame);
-    uint64_t stood_for = parent ? tt_uncover(parent, now) : 0;
+    uint64_t parent_covered = parent ? tt_uncover(parent, now) : 0;
     uint32_t flags = frame->flags;
-    if (TT_UNLIKELY(flags & TT_FRAME_WATCHED)) tt_the_host.watch_close(recorder, frame, duration, duration - stood_for);
-    if (TT_UNLIKELY(flags & TT_FRAME_EXPERIMENT)) tt_the_host.experiment_leave(recorder, frame, now, ending);
+    if (TT_UNLIKELY(flags & TT_FRAME_WATCHED))
+        tt_host_functions.watch_close(recorder, frame, duration, duration - parent_covered);
+    if (TT_UNLIKELY(flags & TT_FRAME_EXPERIMENT)) tt_host_functions.experiment_leave(recorder, frame, now, ending);
     const tt_sample *sample = NULL;
-    if (TT_UNLIKELY(flags & (TT_FRAME_CPU | TT_FRAME_MEMORY))) sample = tt_the_host.sample_leave(frame);
+    if (TT_UNLIKELY(flags & (TT_FRAME_CPU | TT_FRAME_MEMORY))) sample = tt_host_functions.sample_leave(frame);
     tt_write_begin(&node->sequence);
-    if (TT_UNLIKELY(ending == TT_VOID) && tt_leaves_nothing(frame, node)) {
-        if (parent) parent->covered -= stood_for;
+    if (TT_UNLIKELY(ending == TT_VOID) && tt_is_empty_call(frame, node)) {
+        if (parent) parent->covered -= parent_covered;
     } else {
-        tt_account(node, frame, duration, stood_for);
+        tt_account(node, frame, duration, parent_covered);
     }
     if (TT_LIKELY(ending == TT_COMPLETE)) {
         int counted = tt_book(recorder, node, duration, tt_ticks_to_ns(recorder, duration), now);
         if (TT_UNLIKELY(flags & TT_FRAME_RAISED)) node->raised += (uint64_t)counted;
     }
-    if (TT_UNLIKELY(sample != NULL)) tt_the_host.sample_book(recorder, frame, node, sample, duration);
+    if (TT_UNLIKELY(sample != NULL)) tt_host_functions.sample_book(recorder, frame, node, sample, duration);
     tt_write_end(&node->sequence);
     if (TT_UNLIKELY(recorder->ring != NULL) && ending == TT_COMPLETE)
         tt_event_put(recorder, frame->lane, frame->node, frame->start, now);
@@ -227,24 +214,24 @@ void tt_close(tt_recorder *recorder, tt_frame *frame, uint64_t now, enum tt_endi
     tt_frame_free(recorder, frame);
 }
 
-/* Takes a frame from anywhere in its stack, and closes it. */
+/* Unlinks a frame from anywhere in its stack, and closes it. */
 void tt_pop(tt_recorder *recorder, tt_stack *stack, tt_frame *frame, uint64_t now, enum tt_ending ending)
 {
-    if (stack->top == frame) stack->top = (tt_frame *)(uintptr_t)frame->below;
+    if (stack->top == frame) stack->top = tt_below(frame);
     else {
-        tt_frame *above = stack->top;
-        while ((tt_frame *)(uintptr_t)above->below != frame) above = (tt_frame *)(uintptr_t)above->below;
-        above->below = frame->below;
+        tt_frame *newer = stack->top;
+        while (tt_below(newer) != frame) newer = tt_below(newer);
+        newer->below = frame->below;
     }
     if (frame->flags & TT_FRAME_GENERATOR) stack->suspended--;
     tt_close(recorder, frame, now, ending);
 }
 
-/* -- generators: which of the open calls are asleep --------------------------------------------------------------- */
+/* -- generators: which open calls are asleep ---------------------------------------------------------------------- */
 
-#define TT_CHAIN_LIMIT 256     /* Python frames read to find which one is awake */
+#define TT_CHAIN_LIMIT 256 /* Python frames to search for one that is awake */
 
-/* How far out a Python frame is in the chain of running calls; -1: it is not running. */
+/* The distance of a Python frame from the innermost of the running calls; -1: it is not running. */
 int tt_chain_depth(uint64_t python_frame, tt_pyframe *pyframe)
 {
     for (int depth = 0; pyframe && depth < TT_CHAIN_LIMIT; depth++, pyframe = tt_pyframe_caller(pyframe))
@@ -257,27 +244,29 @@ int tt_asleep(const tt_frame *frame, tt_pyframe *now)
     return frame->flags & TT_FRAME_GENERATOR && tt_chain_depth(frame->python_frame, now) < 0;
 }
 
-/* Asleep itself, or inside a call of this stack that is: a stage that a sleeping generator's helper began. */
-static int tt_sleeps(const tt_recorder *recorder, const tt_stack *stack, const tt_frame *frame, tt_pyframe *now)
+/* Whether a frame is asleep, or inside a call of this stack that is: a stage that a sleeping generator's helper
+ * began. */
+static int tt_is_inside_sleeper(const tt_recorder *recorder, const tt_stack *stack, const tt_frame *frame,
+                                tt_pyframe *now)
 {
     for (; frame && frame != stack->parent.frame; frame = tt_parent_frame(recorder, frame))
         if (tt_asleep(frame, now)) return 1;
     return 0;
 }
 
-/* With generators about, the newest frame need not be the one around. Of frames entered in plain calls it is; of
- * those entered in generators, the one whose generator runs innermost; of these two, the one whose Python call is
- * the inner one. A section entered through a call that has returned (ExitStack) is in no chain, unless another call
- * has its address by now: either way it is taken only where it is the newer. */
+/* The open call around the running code, where generators are open: the newest frame need not be it. Among frames
+ * entered in plain calls it is the newest; among those entered in generators, the one whose generator runs innermost;
+ * of these two, the one with the inner Python call. A section entered through a call that has returned (ExitStack) is
+ * in no chain, unless another call has reused its address: either way it is chosen only if it is the newer one. */
 tt_frame *tt_frame_awake(const tt_recorder *recorder, const tt_stack *stack, tt_pyframe *now)
 {
     tt_frame *plain = NULL, *generator = NULL;
     int plain_depth = -1, generator_depth = TT_CHAIN_LIMIT;
-    /* Newest and innermost: nothing to compare. A plain call that has returned may have had the address of `now`. */
+    /* The newest and the innermost: nothing to compare. A plain call that has returned may have had `now`'s address. */
     if (stack->top && stack->top->flags & TT_FRAME_GENERATOR && tt_entered_in(stack->top, now)) return stack->top;
     for (tt_frame *frame = stack->top; frame; frame = tt_below(frame)) {
         if (!(frame->flags & TT_FRAME_GENERATOR)) {
-            if (plain || tt_sleeps(recorder, stack, frame, now)) continue;
+            if (plain || tt_is_inside_sleeper(recorder, stack, frame, now)) continue;
             plain = frame;
             plain_depth = tt_chain_depth(frame->python_frame, now);
         } else {
@@ -294,7 +283,7 @@ tt_frame *tt_frame_awake(const tt_recorder *recorder, const tt_stack *stack, tt_
 
 /* -- entering ---------------------------------------------------------------------------------------------------- */
 
-/* A call without a node: its time stays in the node around it. */
+/* A call without a node: its time stays in its parent's node. */
 void tt_lose_frame(tt_recorder *recorder, const tt_section *section, const tt_stack *stack, tt_frame *frame,
                    const tt_frame *parent)
 {
@@ -302,59 +291,60 @@ void tt_lose_frame(tt_recorder *recorder, const tt_section *section, const tt_st
     frame->home = parent ? tt_home_of(parent) : stack->parent.home;
 }
 
-/* A call at the bottom of its stack, made for work that a call of another thread gave away: if that is watched, so is
+/* A call at the bottom of its stack, for work that a call of another thread submitted: if that is watched, so is
  * this. */
-void tt_open_from_afar(const tt_stack *stack, tt_frame *frame)
+void tt_open_submitted(const tt_stack *stack, tt_frame *frame)
 {
     const tt_parent *parent = &stack->parent;
-    if (parent->afar->serial != parent->afar_serial || !(parent->afar->flags & TT_FRAME_WATCHED)) return;
-    frame->flags |= TT_FRAME_AFAR | TT_FRAME_WATCHED;
-    frame->afar = (uint64_t)(uintptr_t)parent->afar;
-    frame->afar_serial = parent->afar_serial;
+    if (parent->submitter->serial != parent->submitter_serial || !(parent->submitter->flags & TT_FRAME_WATCHED)) return;
+    frame->flags |= TT_FRAME_SUBMITTED | TT_FRAME_WATCHED;
+    frame->submitter = (uint64_t)(uintptr_t)parent->submitter;
+    frame->submitter_serial = parent->submitter_serial;
 }
 
-/* A call that there is no frame for: its leave is counted, too, and so is all that is entered until then. */
-void tt_too_deep(tt_stack *stack)
+/* A call without a frame: counts it until it is left, and all calls entered until then. */
+void tt_count_too_deep(tt_stack *stack)
 {
-    if (stack->too_deep++ == 0) stack->suspended++; /* sends leaves the slow way */
+    if (stack->too_deep++ == 0) stack->suspended++; /* makes exits take the slow way */
 }
 
-/* Only calls of @timed have a site: the others are entered by instruments. */
+/* Only calls of @timed have a site: instruments enter the others. */
 void tt_call_site(tt_section *section, const tt_frame *frame)
 {
-    section->is_unnoted = 0;
+    section->needs_site = 0;
     if (section->node_flags & TT_NODE_TIMED && frame && frame->node) tt_site_check(section, frame->node, NULL);
 }
 
 /* -- leaving ------------------------------------------------------------------------------------------------------ */
 
-/* Whether leaving `frame` ends `inner`: it does unless a section between them sleeps, and inner with it. */
-static int tt_ended_by(const tt_recorder *recorder, const tt_frame *inner, const tt_frame *frame, tt_pyframe *now)
+/* Whether leaving `frame` ends `inner`: it does unless a section between them is asleep, and `inner` with it. */
+static int tt_is_ended_by(const tt_recorder *recorder, const tt_frame *inner, const tt_frame *frame, tt_pyframe *now)
 {
     while (inner && inner != frame) {
-        int alone = (inner->flags & (TT_FRAME_SOFT | TT_FRAME_HELD)) == TT_FRAME_SOFT; /* nothing else ends it */
-        if (!alone && tt_asleep(inner, now)) return 0;
+        /* nothing else ends a soft frame, except a loop object's tick */
+        int is_stage_only = (inner->flags & (TT_FRAME_SOFT | TT_FRAME_LOOP_OBJECT)) == TT_FRAME_SOFT;
+        if (!is_stage_only && tt_asleep(inner, now)) return 0;
         inner = tt_parent_frame(recorder, inner);
     }
     return inner == frame;
 }
 
-/* Ends what is still open inside `frame`, which is about to end itself: stages normally, ticks as incomplete, sections
- * as unwound, unless what they are in never came to be; generators asleep inside it sleep on. */
+/* Ends what is still open inside `frame`, which ends next: stages normally, ticks as incomplete, sections as unwound,
+ * unless they are in a tick that did not happen. Generators asleep inside it stay asleep. */
 void tt_unwind_to(tt_recorder *recorder, tt_stack *stack, tt_frame *frame, tt_pyframe *pyframe, uint64_t now,
                   enum tt_ending ending)
 {
-    enum tt_ending part = ending == TT_VOID ? TT_VOID : TT_OPEN;
+    enum tt_ending call_ending = ending == TT_VOID ? TT_VOID : TT_OPEN;
     for (tt_frame *inner = stack->top, *next; inner && inner != frame; inner = next) {
         next = tt_below(inner);
-        if (!tt_ended_by(recorder, inner, frame, pyframe)) continue;
-        if (!(inner->flags & TT_FRAME_SOFT) && ending != TT_VOID) tt_lose(recorder, TT_LOSS_UNWOUND);
-        int stage = (inner->flags & (TT_FRAME_SOFT | TT_FRAME_TICK)) == TT_FRAME_SOFT;
-        tt_pop(recorder, stack, inner, now, stage ? TT_COMPLETE : inner->flags & TT_FRAME_SOFT ? TT_OPEN : part);
+        if (!tt_is_ended_by(recorder, inner, frame, pyframe)) continue;
+        int is_soft = inner->flags & TT_FRAME_SOFT, is_stage = is_soft && !(inner->flags & TT_FRAME_TICK);
+        if (!is_soft && ending != TT_VOID) tt_lose(recorder, TT_LOSS_UNWOUND);
+        tt_pop(recorder, stack, inner, now, is_stage ? TT_COMPLETE : is_soft ? TT_OPEN : call_ending);
     }
 }
 
-/* Ends a call, and what is open inside it. */
+/* Ends a call and what is open inside it. */
 void tt_end(tt_recorder *recorder, tt_stack *stack, tt_frame *frame, tt_pyframe *pyframe, uint64_t now,
             enum tt_ending ending)
 {
@@ -362,39 +352,45 @@ void tt_end(tt_recorder *recorder, tt_stack *stack, tt_frame *frame, tt_pyframe 
     tt_pop(recorder, stack, frame, now, ending);
 }
 
-/* The call of `section` that this leave ends: the newest one entered in the same Python call; failing that, the
- * newest that is awake. */
+/* The newest call of `section` in a stack that was entered in this Python call. */
+static tt_frame *tt_frame_in_call(const tt_stack *stack, const tt_section *section, tt_pyframe *pyframe)
+{
+    tt_frame *frame = stack->top;
+    while (frame && !(tt_is_call_of(frame, section) && tt_entered_in(frame, pyframe))) frame = tt_below(frame);
+    return frame;
+}
+
+/* The call of `section` that this exit ends: the newest one entered in the same Python call, or else the newest that is
+ * awake. */
 tt_frame *tt_frame_of(const tt_recorder *recorder, const tt_stack *stack, const tt_section *section,
                       tt_pyframe *pyframe)
 {
-    tt_frame *frame = stack->top;
-    while (frame && !(frame->section == (uint64_t)(uintptr_t)section && tt_entered_in(frame, pyframe)))
-        frame = tt_below(frame);
+    tt_frame *frame = tt_frame_in_call(stack, section, pyframe);
     if (frame) return frame;
     frame = stack->top;
-    while (frame && !(frame->section == (uint64_t)(uintptr_t)section && !tt_sleeps(recorder, stack, frame, pyframe)))
+    while (frame && !(tt_is_call_of(frame, section) && !tt_is_inside_sleeper(recorder, stack, frame, pyframe)))
         frame = tt_below(frame);
     return frame;
 }
 
-/* A generator finalised by another context leaves there what it entered here. */
-static tt_frame *tt_frame_elsewhere(tt_thread *thread, const tt_section *section, tt_pyframe *pyframe, tt_stack **where)
+/* A generator that another context finalises leaves there the sections it entered in this one. */
+static tt_frame *tt_frame_in_other_stack(tt_thread *thread, const tt_section *section, tt_pyframe *pyframe,
+                                         tt_stack **holder)
 {
-    for (tt_stack *stack = &thread->base; stack; stack = tt_stack_after(thread, stack))
-        for (tt_frame *frame = stack->top; frame; frame = tt_below(frame))
-            if (frame->section == (uint64_t)(uintptr_t)section && tt_entered_in(frame, pyframe)) {
-                *where = stack;
-                return frame;
-            }
-    return NULL;
+    tt_frame *frame = NULL;
+    for (tt_stack *stack = &thread->base; stack && !frame; stack = tt_stack_after(thread, stack)) {
+        frame = tt_frame_in_call(stack, section, pyframe);
+        if (frame) *holder = stack;
+    }
+    return frame;
 }
 
-/* Whether a section that is left here was entered in the process that this one was forked from. */
+/* Whether a section that this process leaves was entered in its parent, before the fork. */
 static int tt_is_inherited(tt_open_at_fork *open, const tt_section *section)
 {
-    for (uint32_t at = open->inherited; at-- > 0;)
-        if (open->sections[at] == (uint64_t)(uintptr_t)section) {
-            open->sections[at] = open->sections[--open->inherited];
+    for (uint32_t i = open->inherited; i-- > 0;)
+        if (open->sections[i] == (uint64_t)(uintptr_t)section) {
+            open->sections[i] = open->sections[--open->inherited];
             return 1;
         }
     return 0;
@@ -411,7 +407,7 @@ void tt_leave_slowly(tt_section *section, const tt_here *here, uint32_t raised)
     }
     tt_frame *frame = tt_frame_of(recorder, stack, section, here->pyframe);
     if (!frame) {
-        frame = tt_frame_elsewhere(stack->thread, section, here->pyframe, &holder);
+        frame = tt_frame_in_other_stack(stack->thread, section, here->pyframe, &holder);
         if (frame) tt_lose(recorder, TT_LOSS_FOREIGN);
         else if (!tt_is_inherited(&recorder->open_at_fork, section)) tt_lose(recorder, TT_LOSS_UNMATCHED);
     }
@@ -424,4 +420,4 @@ void tt_leave_slowly(tt_section *section, const tt_here *here, uint32_t raised)
     tt_stack_rest(stack);
 }
 
-void tt_call_end_elsewhere(tt_section *section, uint32_t raised) { tt_leave_by(section, raised); }
+void tt_call_end_slowly(tt_section *section, uint32_t raised) { tt_leave_by(section, raised); }

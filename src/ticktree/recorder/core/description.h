@@ -1,120 +1,79 @@
-/* What readers know of a memory file: the records of layout.h, field by field, and its constants. */
+/* A description of a memory file for its readers: the records of layout.h, field by field, and its constants. */
 #ifndef TICKTREE_DESCRIPTION_H
 #define TICKTREE_DESCRIPTION_H
 
+#include <string.h>
+#include <sys/types.h>
+
 #include "layout.h"
 
-/* All that a reader knows of the records: fields that are not here are private to the process. The native module exports
- * it (native/copying.pxi), and run/reading/layout.py makes its types of it. */
+/* One field that readers see; fields without a description are private to the process. The native module exports the
+ * descriptions (native/copying.pxi), and run/reading/layout.py builds its types from them. */
 typedef struct {
-    const char *record, *field, *kind; /* kind: of a number its letter and size, else the name of a record */
+    const char *record, *field, *kind; /* kind: a number's letter and size, or the name of a record */
     uint32_t record_bytes, offset, bytes; /* bytes: of all items of an array */
 } tt_field;
 
-/* The same for a field and for an array of such. */
+/* The kind of a field, or of the items of an array field. */
 #define TT_KIND(member)                                                                                            \
     _Generic((member), uint32_t: "u4", uint32_t *: "u4", uint64_t: "u8", uint64_t *: "u8", int64_t: "i8",           \
         int16_t: "i2", double: "f8", char *: "S1", tt_anchor: "anchor", tt_stats: "stats", tt_window *: "window",    \
         tt_share *: "share", tt_worst_row *: "worst_row", tt_worst_tick *: "worst_tick", tt_causes: "causes",        \
         tt_gauge_octave *: "gauge_octave", tt_gauge_window *: "gauge_window")
-#define TT_FIELD_OF(record, type, field)                                                                           \
-    {#record, #field, TT_KIND(((type *)0)->field), sizeof(type), offsetof(type, field), sizeof(((type *)0)->field)}
-#define TT_JOINED(record, field) TT_FIELD_OF(record, tt_##record, field)
-#define TT_NAMED(record, field) TT_JOINED(record, field)
-#define F(field) TT_NAMED(R, field)
+#define TT_FIELD(record, field)                                                                                    \
+    {#record, #field, TT_KIND(((tt_##record *)0)->field), sizeof(tt_##record), offsetof(tt_##record, field),        \
+     sizeof(((tt_##record *)0)->field)},
+
+/* TT_FIELD of each field of a record: the preprocessor expands TT_NEXT once per scan, and TT_SCAN scans 64 times. */
+#define TT_SCAN(...) TT_SCAN_16(TT_SCAN_16(TT_SCAN_16(TT_SCAN_16(__VA_ARGS__))))
+#define TT_SCAN_16(...) TT_SCAN_4(TT_SCAN_4(TT_SCAN_4(TT_SCAN_4(__VA_ARGS__))))
+#define TT_SCAN_4(...) TT_SCAN_1(TT_SCAN_1(TT_SCAN_1(TT_SCAN_1(__VA_ARGS__))))
+#define TT_SCAN_1(...) __VA_ARGS__
+#define TT_PARENTHESES ()
+#define TT_NEXT(record, field, ...) TT_FIELD(record, field) __VA_OPT__(TT_AGAIN TT_PARENTHESES (record, __VA_ARGS__))
+#define TT_AGAIN() TT_NEXT
+#define TT_RECORD(...) TT_SCAN(TT_NEXT(__VA_ARGS__))
+
 static const tt_field tt_fields[] = {
-#define R anchor
-    F(ticks), F(monotonic_ns), F(wall_ns),
-#undef R
-#define R header
-    F(magic), F(format), F(layout), F(header_bytes), F(clock_kind), F(flags), F(node_cap), F(used_bytes),
-    F(backed_bytes), F(pid), F(process_start), F(boot_id), F(parent_pid), F(parent_start), F(parent_node),
-    F(anchor_sequence), F(first), F(last), F(run_began_ns), F(ns_per_tick), F(inner_cost), F(outer_cost),
-    F(gc_ticks), F(gc_pauses), F(times_enabled), F(nodes), F(frames), F(trees), F(loops), F(gauges), F(node_count),
-    F(losses), F(incarnation), F(parent_incarnation), F(process_name), F(role), F(edges), F(edge_count),
-    F(footprints), F(footprint_count), F(ring), F(lanes), F(lane_count),
-#undef R
-#define R stats
-    F(count), F(sum), F(minimum), F(maximum),
-#undef R
-#define R window
-    F(count), F(sum),
-#undef R
-#define R node
-    F(sequence), F(flags), F(own), F(concurrent), F(stats), F(window_shift), F(tree), F(tick_epoch), F(tick_sum),
-    F(parent), F(name), F(first_child), F(sibling), F(next), F(loop), F(site_file), F(site_function), F(site_line),
-    F(cpu_samples), F(memory_samples), F(ticks), F(cpu_ns), F(cpu_wall), F(memory_change), F(memory_peak),
-    F(work_bytes), F(work_flops), F(work_items), F(raised), F(warmup), F(depth), F(marked_own), F(marked_count),
-    F(octaves), F(warmup_octaves), F(windows),
-#undef R
-#define R frame
-    F(serial), F(parent_serial), F(start), F(covered), F(cover_start), F(epoch), F(node), F(parent), F(last_child),
-    F(active), F(flags), F(next), F(tick), F(lane), F(waited), F(wait_start), F(waits_open), F(wait_tick),
-    F(wait_serial),
-#undef R
-#define R tree
-    F(root), F(next), F(spawn_node), F(alive), F(thread_id), F(adoptions), F(thread_name), F(role), F(path),
-#undef R
-#define R event
-    F(start), F(end), F(node), F(lane),
-#undef R
-#define R ring
-    F(begun), F(done), F(forgotten), F(capacity),
-#undef R
-#define R lane
-    F(next), F(number), F(thread_id), F(thread_name),
-#undef R
-#define R share
-    F(start), F(pid), F(incarnation), F(node), F(ns),
-#undef R
-#define R path
-    F(sequence), F(tree), F(mark_ticks), F(mark_ns), F(signals), F(unblocks), F(count), F(shares),
-#undef R
-#define R edge
-    F(sequence), F(node), F(next), F(channel), F(start), F(pid), F(incarnation), F(by_node), F(count), F(waited_ns),
-    F(handover_ns),
-#undef R
-#define R footprint
-    F(sequence), F(node), F(next), F(device), F(samples), F(change), F(peak), F(peak_bound), F(growth),
-    F(growth_bound),
-#undef R
-#define R worst_row
-    F(node), F(sum),
-#undef R
-#define R worst_tick
-    F(duration), F(tick), F(start), F(gc_ticks), F(voluntary_switches), F(involuntary_switches), F(minor_faults),
-    F(major_faults), F(causes_known), F(row_count), F(rows),
-#undef R
-#define R causes
-    F(ticks), F(gc_ticks), F(voluntary_switches), F(involuntary_switches), F(minor_faults), F(major_faults),
-#undef R
-#define R missed_rows
-    F(next), F(rows),
-#undef R
-#define R loop_sums
-    F(flags), F(missed_rows), F(ticks), F(waited), F(missed), F(missed_sum), F(causes), F(missed_causes),
-    F(late_octaves), F(jitter_octaves), F(bins), F(bins_waited),
-#undef R
-#define R loop
-    F(sequence), F(node), F(next), F(sums), F(hz), F(other_hz), F(budget_ticks), F(ticks), F(incomplete), F(busy),
-    F(warmup_ticks), F(warmup_target), F(missed), F(miss_run), F(longest_miss_run), F(late_sum), F(late_maximum),
-    F(jitter_count), F(jitter_sum), F(previous_plus_one), F(first_wall_ns), F(first_count), F(first),
-    F(boundary_gc_ticks), F(boundary_known), F(boundary_voluntary), F(boundary_involuntary), F(boundary_minor),
-    F(boundary_major), F(worst_count), F(worst),
-#undef R
-#define R gauge_octave
-    F(octave), F(sign), F(counts),
-#undef R
-#define R gauge_window
-    F(count), F(minimum), F(maximum),
-#undef R
-#define R gauge
-    F(sequence), F(name), F(next), F(octave_count), F(last), F(minimum), F(maximum), F(last_wall_ns), F(count),
-    F(zeros), F(window_shift), F(octaves), F(windows),
-#undef R
+    TT_RECORD(anchor, ticks, monotonic_ns, wall_ns)
+    TT_RECORD(header, magic, format, layout, header_bytes, clock_kind, flags, node_cap, used_bytes, backed_bytes, pid,
+        process_start, boot_id, parent_pid, parent_start, parent_node, anchor_sequence, first, last, run_began_ns,
+        ns_per_tick, inner_cost, outer_cost, gc_ticks, gc_pauses, times_enabled, nodes, frames, trees, loops, gauges,
+        node_count, losses, incarnation, parent_incarnation, process_name, role, edges, edge_count, footprints,
+        footprint_count, ring, lanes, lane_count)
+    TT_RECORD(stats, count, sum, minimum, maximum)
+    TT_RECORD(window, count, sum)
+    TT_RECORD(node, sequence, flags, own, concurrent, stats, window_shift, tree, tick_epoch, tick_sum, parent, name,
+        first_child, sibling, next, loop, site_file, site_function, site_line, cpu_samples, memory_samples, ticks,
+        cpu_ns, cpu_wall, memory_change, memory_peak, work_bytes, work_flops, work_items, raised, warmup, depth,
+        marked_own, marked_count, octaves, warmup_octaves, windows)
+    TT_RECORD(frame, serial, parent_serial, start, covered, cover_start, epoch, node, parent, last_child, active, flags,
+        next, tick, lane, waited, wait_start, waits_open, wait_tick, wait_serial)
+    TT_RECORD(tree, root, next, spawn_node, alive, thread_id, adoptions, thread_name, role, path)
+    TT_RECORD(event, start, end, node, lane)
+    TT_RECORD(ring, begun, done, forgotten, capacity)
+    TT_RECORD(lane, next, number, thread_id, thread_name)
+    TT_RECORD(share, start, pid, incarnation, node, ns)
+    TT_RECORD(path, sequence, tree, mark_ticks, mark_ns, signals, unblocks, count, shares)
+    TT_RECORD(edge, sequence, node, next, channel, start, pid, incarnation, by_node, count, waited_ns, handover_ns)
+    TT_RECORD(footprint, sequence, node, next, device, samples, change, peak, peak_bound, growth, growth_bound)
+    TT_RECORD(worst_row, node, sum)
+    TT_RECORD(worst_tick, duration, tick, start, gc_ticks, voluntary_switches, involuntary_switches, minor_faults,
+        major_faults, causes_known, row_count, rows)
+    TT_RECORD(causes, ticks, gc_ticks, voluntary_switches, involuntary_switches, minor_faults, major_faults)
+    TT_RECORD(missed_rows, next, rows)
+    TT_RECORD(loop_sums, flags, missed_rows, ticks, waited, missed, missed_sum, causes, missed_causes, late_octaves,
+        jitter_octaves, bins, bins_waited)
+    TT_RECORD(loop, sequence, node, next, sums, hz, other_hz, budget_ticks, ticks, incomplete, busy, warmup_ticks,
+        warmup_target, missed, miss_run, longest_miss_run, late_sum, late_maximum, jitter_count, jitter_sum,
+        previous_plus_one, first_wall_ns, first_count, first, boundary_gc_ticks, boundary_known, boundary_voluntary,
+        boundary_involuntary, boundary_minor, boundary_major, worst_count, worst)
+    TT_RECORD(gauge_octave, octave, sign, counts)
+    TT_RECORD(gauge_window, count, minimum, maximum)
+    TT_RECORD(gauge, sequence, name, next, octave_count, last, minimum, maximum, last_wall_ns, count, zeros,
+        window_shift, octaves, windows)
     {NULL, NULL, NULL, 0, 0, 0}
 };
-#undef F
 
 typedef struct {
     const char *name;
@@ -132,7 +91,7 @@ static const tt_constant tt_constants[] = {
 };
 #undef C
 
-/* A checksum (FNV-1a) of all of it: two builds whose records lie differently have different ones. */
+/* A checksum (FNV-1a) of the descriptions: builds with different record layouts have different checksums. */
 static inline uint32_t tt_layout_sum(void)
 {
     uint32_t sum = 2166136261u;
@@ -142,6 +101,17 @@ static inline uint32_t tt_layout_sum(void)
         for (unsigned size = 0; size < 3; size++) sum = (sum ^ sizes[size]) * 16777619u;
     }
     return sum;
+}
+
+/* Copies parts of a record once, for a reader; 1: its sequence number was even, and the same before and after. */
+static inline int tt_copy_once(const uint8_t *source, uint8_t *target, ssize_t sequence_at, const ssize_t *starts,
+                               const ssize_t *sizes, ssize_t count)
+{
+    const uint32_t *sequence = (const uint32_t *)(source + sequence_at);
+    uint32_t before = __atomic_load_n(sequence, __ATOMIC_ACQUIRE);
+    for (ssize_t part = 0; part < count; part++) memcpy(target + starts[part], source + starts[part], (size_t)sizes[part]);
+    __atomic_thread_fence(__ATOMIC_ACQUIRE);
+    return !(before & 1) && __atomic_load_n(sequence, __ATOMIC_RELAXED) == before;
 }
 
 #endif

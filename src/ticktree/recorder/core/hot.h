@@ -1,17 +1,17 @@
-/* Entering and leaving: the hot path, inlined by order where it is called. core.c is its cold side. */
+/* Entering and leaving a section: the hot path, always inlined. core.c is its cold side. */
 #ifndef TICKTREE_HOT_H
 #define TICKTREE_HOT_H
 
 #include "core.h"
 
-/* With more code elsewhere in a module the compiler would make calls of these. */
+/* In a large module the compiler would not inline these by itself. */
 #define TT_INLINE static inline __attribute__((always_inline))
 
 /* -- booking a completed call ------------------------------------------------------------------------------------ */
 
-/* Where a value falls: exponential buckets of base 2^(1/32), which are OpenTelemetry's at scale 5.
+/* Exponential buckets of base 2^(1/32): OpenTelemetry's at scale 5.
  *
- * Bucket i holds the values with floor(32 * log2(v)) == i. The octave is the place of the highest bit; within
+ * Bucket i holds the values with floor(32 * log2(v)) == i. The octave is the position of the highest bit; within
  * it, the value shifted to the left is compared with TT_THRESHOLD[k] = floor(2^(63 + k/32)). */
 
 static const uint64_t TT_THRESHOLD[TT_SUB_BUCKETS + 1] = {
@@ -23,11 +23,11 @@ static const uint64_t TT_THRESHOLD[TT_SUB_BUCKETS + 1] = {
     0xC5672A115506DADDULL, 0xC9B9BD866E2F27A2ULL, 0xCE248C151F8480E3ULL, 0xD2A81D91F12AE45AULL,
     0xD744FCCAD69D6AF4ULL, 0xDBFBB797DAF23755ULL, 0xE0CCDEEC2A94E111ULL, 0xE5B906E77C8348A8ULL,
     0xEAC0C6E7DD24392EULL, 0xEFE4B99BDCDAF5CBULL, 0xF5257D152486CC2CULL, 0xFA83B2DB722A033AULL,
-    UINT64_MAX, /* the next octave: never reached, for a value shifted left that far ends in zeros */
+    UINT64_MAX, /* the next octave: never reached, because a value shifted left that far ends in zeros */
 };
 
-/* The first guess from the six bits below the highest: a sixty-fourth of an octave is narrower than any
- * bucket, so that one comparison corrects it. */
+/* The first guess from the six bits below the highest: a sixty-fourth of an octave is narrower than any bucket, so one
+ * comparison corrects it. */
 static const uint8_t TT_GUESS[64] = {
     0, 0, 1, 2, 2, 3, 4, 4, 5, 6, 6, 7, 7, 8, 9, 9,
     10, 10, 11, 12, 12, 13, 13, 14, 14, 15, 15, 16, 16, 17, 17, 18,
@@ -63,7 +63,7 @@ static inline uint64_t *tt_octave_counts(tt_recorder *recorder, tt_ref *octave)
     return ((tt_octave *)tt_at(recorder, *octave))->counts;
 }
 
-/* A body of any size has pushed the node's lines out of the caches: fetched together, they cost one wait. */
+/* A section's body evicts the node's lines from the caches: fetched together, they cost one cache miss. */
 static inline void tt_book_prefetch(const tt_recorder *recorder, const tt_node *node)
 {
     __builtin_prefetch(node, 1);
@@ -72,8 +72,8 @@ static inline void tt_book_prefetch(const tt_recorder *recorder, const tt_node *
     __builtin_prefetch(&node->octaves[8]); /* 256 ns to 16 ms */
 }
 
-/* The caller holds the node's sequence odd. `duration` is in the node's own unit. A call that the histogram has no
- * memory for is not counted at all: every count of a node is of the same calls. 0: it is not counted. */
+/* The caller has made the node's sequence odd. `duration` is in the node's own unit. If the histogram has no memory for
+ * a call, nothing counts it, so that all counts of a node are of the same calls. 0: not counted. */
 static inline int tt_book(tt_recorder *recorder, tt_node *node, uint64_t duration, uint64_t ns, uint64_t now)
 {
     unsigned octave, sub;
@@ -122,12 +122,12 @@ static inline void tt_frame_free(tt_recorder *recorder, tt_frame *frame)
     recorder->free_frames = frame;
 }
 
-/* -- accounts: what a call adds to its node and takes from the call around it -------------------------------------
+/* -- accounting: what a call adds to its node and subtracts from its parent ----------------------------------------
  *
- * A frame counts its open children. While there is one, the frame's self time stands still; when the last one
- * leaves, the covered interval is deducted from it once and carried by that child, and what the other children
- * spent meanwhile is `concurrent`. A call that ends with children still open deducts the interval then, at the
- * expense of the child entered latest. So for every node, always:
+ * A frame counts its open children. While it has one, its self time stands still; when the last one leaves, the covered
+ * interval is subtracted from the frame once and credited to that child, and the time of the other children is
+ * `concurrent`. A call that ends with open children subtracts the interval then, charged to the child entered last. So
+ * for every node, always:
  *
  *     total == own + sum(child.total - child.concurrent)
  */
@@ -139,17 +139,17 @@ static inline tt_frame *tt_parent_frame(const tt_recorder *recorder, const tt_fr
     return TT_LIKELY(parent->serial == frame->parent_serial) ? parent : NULL;
 }
 
-/* The innermost frame at or around this one that has a node: of one without, the frame that its time stays in. */
-static inline tt_frame *tt_frame_recorded(const tt_recorder *recorder, tt_frame *frame)
+/* The innermost frame at or around this one that has a node, and so keeps this one's time. */
+static inline tt_frame *tt_frame_with_node(const tt_recorder *recorder, tt_frame *frame)
 {
     while (frame && !frame->node) frame = tt_parent_frame(recorder, frame);
     return frame;
 }
 
-/* The node that a frame's time is booked in, or stays in. */
+/* The node that keeps a frame's time. */
 static inline tt_ref tt_home_of(const tt_frame *frame) { return frame->node ? frame->node : frame->home; }
 
-/* What a leaving call covered of the frame around it; all else of its duration was concurrent. */
+/* How much of its parent a leaving call covered; the rest of its duration was concurrent. */
 static inline uint64_t tt_uncover(tt_frame *parent, uint64_t now)
 {
     if (--parent->active) return 0;
@@ -158,15 +158,15 @@ static inline uint64_t tt_uncover(tt_frame *parent, uint64_t now)
     return covered;
 }
 
-/* What a frame adds to its node, whether its call is complete or not. */
-static inline void tt_account(tt_node *node, const tt_frame *frame, uint64_t duration, uint64_t stood_for)
+/* Adds a frame's time to its node, whether its call is complete or not. */
+static inline void tt_account(tt_node *node, const tt_frame *frame, uint64_t duration, uint64_t parent_covered)
 {
     node->own += (int64_t)(duration - frame->covered);
-    node->concurrent += (int64_t)(duration - stood_for);
+    node->concurrent += (int64_t)(duration - parent_covered);
     if (frame->epoch) tt_book_in_tick(node, frame->epoch, duration);
 }
 
-/* The same of a call that is complete, inlined where sections are left: nearly all have nothing but their account. */
+/* Closes a complete call. Inlined where sections are left: nearly all calls only book their time. */
 TT_INLINE void tt_complete(tt_recorder *recorder, tt_frame *frame, uint64_t now)
 {
     if (TT_UNLIKELY(!frame->node || frame->active || frame->flags & TT_FRAME_RARE || recorder->ring)) {
@@ -177,22 +177,27 @@ TT_INLINE void tt_complete(tt_recorder *recorder, tt_frame *frame, uint64_t now)
     tt_book_prefetch(recorder, node);
     uint64_t duration = TT_LIKELY(now > frame->start) ? now - frame->start : 0;
     tt_frame *parent = tt_parent_frame(recorder, frame);
-    uint64_t stood_for = parent ? tt_uncover(parent, frame->start + duration) : 0;
+    uint64_t parent_covered = parent ? tt_uncover(parent, frame->start + duration) : 0;
     tt_write_begin(&node->sequence);
-    tt_account(node, frame, duration, stood_for);
+    tt_account(node, frame, duration, parent_covered);
     tt_book(recorder, node, duration, tt_ticks_to_ns(recorder, duration), frame->start + duration);
     tt_write_end(&node->sequence);
     tt_frame_free(recorder, frame);
 }
 
-/* -- where the running code is ------------------------------------------------------------------------------------ */
+/* -- the position of the running code ----------------------------------------------------------------------------- */
 
 static inline tt_frame *tt_below(const tt_frame *frame) { return (tt_frame *)(uintptr_t)frame->below; }
 
-/* What a frame keeps of its section: marked for soft ones, so that leaving a section never finds a stage of its name. */
+/* A frame's value of its section. Soft frames are marked, so that leaving a section never finds a stage of its name. */
 static inline uint64_t tt_section_mark(const tt_section *section, uint32_t flags)
 {
     return (uint64_t)(uintptr_t)section | (flags & TT_FRAME_SOFT);
+}
+
+static inline int tt_is_call_of(const tt_frame *frame, const tt_section *section)
+{
+    return frame->section == tt_section_mark(section, 0);
 }
 
 static inline int tt_entered_in(const tt_frame *frame, const tt_pyframe *pyframe)
@@ -207,9 +212,9 @@ static inline int tt_is_tick_of(const tt_frame *frame, const tt_section *section
 
 static inline tt_stack *tt_stack_now(tt_recorder *recorder, PyThreadState *state)
 {
-    if (TT_LIKELY(tt_cached.state == state && tt_cached.context == tt_context_now(state) &&
-                  tt_cached.recorder == recorder))
-        return tt_cached.stack;
+    if (TT_LIKELY(tt_cache.state == state && tt_cache.context == tt_context_now(state) &&
+                  tt_cache.recorder == recorder))
+        return tt_cache.stack;
     return tt_stack_search(recorder, state);
 }
 
@@ -218,19 +223,19 @@ static inline void tt_stack_rest(tt_stack *stack)
     if (TT_UNLIKELY(!stack->top && stack != &stack->thread->base)) tt_stack_release(stack);
 }
 
-/* All stacks of a thread, its own first. */
+/* The next of all stacks of a thread, its own first. */
 static inline tt_stack *tt_stack_after(tt_thread *thread, const tt_stack *stack)
 {
     return stack == &thread->base ? thread->stacks : stack->next;
 }
 
-/* The open call around what runs now; NULL: none of this stack. */
+/* The open call of this stack around the running code, or NULL. */
 static inline tt_frame *tt_frame_around(const tt_recorder *recorder, const tt_stack *stack, tt_pyframe *now)
 {
     return TT_LIKELY(!stack->suspended) ? stack->top : tt_frame_awake(recorder, stack, now);
 }
 
-/* Finds the running code's stack and Python frame. 0: nothing is recorded here. */
+/* Finds the running code's stack and Python frame. 0: nothing can be recorded here. */
 TT_INLINE int tt_arrive(tt_recorder *recorder, tt_here *here)
 {
     if (!recorder->recording) return 0;
@@ -246,25 +251,25 @@ static inline int tt_is_measured(const tt_section *section)
     return TT_UNLIKELY(section->frame_flags & (TT_FRAME_MEMORY | TT_FRAME_EXPERIMENT));
 }
 
-/* Before anything else where a call of `section` begins or ends; 1 is followed by `tt_done`. `now` NULL: the clock is not
- * read yet. */
-TT_INLINE int tt_ready(const tt_section *section, uint64_t *now)
+/* Comes first where a call of `section` begins or ends; after a 1, the caller must call `tt_done`. `now` NULL: do not
+ * read the clock yet. */
+TT_INLINE int tt_prepare(const tt_section *section, uint64_t *now)
 {
     if (!section->recorder->recording) return 0;
     if (now) *now = tt_now(section->recorder);
-    return !tt_is_measured(section) || tt_the_host.sample_prepare(section);
+    return !tt_is_measured(section) || tt_host_functions.sample_prepare(section);
 }
 
 static inline void tt_done(const tt_section *section)
 {
-    if (tt_is_measured(section)) tt_the_host.sample_done(section);
+    if (tt_is_measured(section)) tt_host_functions.sample_done(section);
 }
 
-/* Both. The clock is read first where a call ends, and last where one begins: a new process may just have been given its
- * file, which takes a millisecond. */
+/* `tt_prepare` and `tt_arrive`. The clock is read first where a call ends, and last where one begins: a new process may
+ * just have received its file, which takes a millisecond. */
 TT_INLINE int tt_begin(const tt_section *section, tt_here *here, int ends)
 {
-    if (!tt_ready(section, ends ? &here->now : NULL)) return 0;
+    if (!tt_prepare(section, ends ? &here->now : NULL)) return 0;
     if (TT_UNLIKELY(!tt_arrive(section->recorder, here))) {
         tt_done(section);
         return 0;
@@ -280,11 +285,11 @@ static inline tt_ref tt_node_find(tt_section *section, tt_ref parent)
     return TT_LIKELY(section->cached_parent == parent) ? section->cached_node : tt_node_find_slowly(section, parent);
 }
 
-/* `parent` NULL: the stack's own place. */
+/* The node of a section below `parent`; NULL: below the stack's own parent. */
 static inline tt_ref tt_node_under(const tt_stack *stack, tt_section *section, const tt_frame *parent)
 {
-    tt_ref above = parent ? parent->node : stack->parent.home;
-    return above ? tt_node_find(section, above) : 0;
+    tt_ref parent_node = parent ? parent->node : stack->parent.home;
+    return parent_node ? tt_node_find(section, parent_node) : 0;
 }
 
 static inline tt_frame *tt_bottom_parent(const tt_stack *stack)
@@ -293,8 +298,8 @@ static inline tt_frame *tt_bottom_parent(const tt_stack *stack)
     return parent->frame && parent->frame->serial == parent->serial ? parent->frame : NULL;
 }
 
-/* Links a frame to the one around it; from here on it is open. A frame with a node covers that one, from `now`; one
- * without is linked and left as any other, but it covers no call and is not booked. */
+/* Links a frame to its parent and so opens it. A frame with a node covers its parent from `now`; a frame without one is
+ * linked and left like any other, but it covers no call and is not booked. */
 static inline void tt_open(tt_recorder *recorder, tt_frame *frame, tt_frame *parent, uint64_t now)
 {
     frame->start = now;
@@ -316,9 +321,9 @@ static inline void tt_open(tt_recorder *recorder, tt_frame *frame, tt_frame *par
     __atomic_store_n(&frame->serial, ++recorder->serial, __ATOMIC_RELEASE);
 }
 
-/* Pushes a call of `section` under `parent` (NULL: the stack's own place), to be found again by `mark` and the Python
- * frame that it is entered in. What is set here and by `tt_open` is all that is read of any frame. `now` 0: the clock is
- * read last. NULL: there are too many frames. */
+/* Pushes a call of `section` below `parent` (NULL: the stack's own parent). `mark` and the Python frame it is entered
+ * in identify it later. Only what this and `tt_open` set is read of any frame. `now` 0: read the clock last. NULL:
+ * there are too many frames. */
 TT_INLINE tt_frame *tt_push_as(tt_recorder *recorder, tt_stack *stack, tt_frame *parent, tt_section *section,
                                uint64_t mark, const tt_pyframe *entered_in, uint32_t flags, uint64_t now)
 {
@@ -336,10 +341,12 @@ TT_INLINE tt_frame *tt_push_as(tt_recorder *recorder, tt_stack *stack, tt_frame 
     stack->top = frame;
     if (TT_UNLIKELY(flags & TT_FRAME_GENERATOR)) stack->suspended++;
     if (TT_UNLIKELY(!node)) tt_lose_frame(recorder, section, stack, frame, parent);
-    else if (TT_UNLIKELY(section->frame_flags) && tt_the_host.sample_enter(recorder, frame, section->frame_flags)) now = 0;
-    tt_frame *around = parent ? parent : tt_bottom_parent(stack);
-    tt_open(recorder, frame, around, now ? now : tt_now(recorder));
-    if (TT_UNLIKELY(!around) && stack->parent.afar) tt_open_from_afar(stack, frame);
+    else if (TT_UNLIKELY(section->frame_flags) &&
+             tt_host_functions.sample_enter(recorder, frame, section->frame_flags))
+        now = 0;
+    tt_frame *covered_parent = parent ? parent : tt_bottom_parent(stack);
+    tt_open(recorder, frame, covered_parent, now ? now : tt_now(recorder));
+    if (TT_UNLIKELY(!covered_parent) && stack->parent.submitter) tt_open_submitted(stack, frame);
     if (TT_UNLIKELY(section->node_flags & TT_NODE_WAIT) && node) tt_wait_begin(recorder, frame);
     return frame;
 }
@@ -357,19 +364,19 @@ static inline uint32_t tt_generator_flag(tt_pyframe *pyframe)
     return tt_pyframe_may_sleep(tt_pyframe_owner(pyframe)) ? TT_FRAME_GENERATOR : 0;
 }
 
-/* Pushes a call of `section` made here. NULL: there is no frame for it, nor for what is entered until it is left. */
-TT_INLINE tt_frame *tt_enter_here(tt_section *section, const tt_here *here, uint32_t flags)
+/* Pushes a call of `section` at this position. NULL: it has no frame, nor do calls inside it. */
+TT_INLINE tt_frame *tt_push_call(tt_section *section, const tt_here *here, uint32_t flags)
 {
     tt_recorder *recorder = section->recorder;
     tt_frame *frame = NULL;
     if (TT_UNLIKELY(here->stack->suspended) && here->stack->too_deep) tt_lose(recorder, TT_LOSS_FRAMES);
     else frame = tt_push(recorder, here, tt_frame_around(recorder, here->stack, here->pyframe), section, flags);
-    if (TT_UNLIKELY(!frame)) tt_too_deep(here->stack);
+    if (TT_UNLIKELY(!frame)) tt_count_too_deep(here->stack);
     return frame;
 }
 
-/* Notes where a section is entered: the first instruction to do so, and whether there is another. That of @timed is the
- * function's definition. Resolving it may run any code: it is the last thing that entering a section does. */
+/* Records the first instruction that enters a section, and whether there is a second. The site of @timed is the
+ * function's definition. Resolving it may run any code, so it is the last step of entering a section. */
 static inline void tt_site_check(tt_section *section, tt_ref ref, tt_pyframe *pyframe)
 {
     tt_node *node = tt_node_at(section->recorder, ref);
@@ -377,12 +384,12 @@ static inline void tt_site_check(tt_section *section, tt_ref ref, tt_pyframe *py
     if (TT_LIKELY(node->site == site)) return;
     if (!node->site) {
         node->site = site;
-        tt_the_host.note_site(section->recorder, node, section);
+        tt_host_functions.note_site(section->recorder, node, section);
     } else if (!(node->flags & TT_NODE_TIMED)) node->flags |= TT_NODE_MANY_SITES;
 }
 
-/* Ends `tt_begin` of a call that has just been pushed. */
-static inline void tt_pushed(tt_section *section, const tt_frame *frame, tt_pyframe *pyframe)
+/* Completes `tt_begin` after a push. */
+static inline void tt_enter_finish(tt_section *section, const tt_frame *frame, tt_pyframe *pyframe)
 {
     tt_done(section);
     if (TT_LIKELY(frame && frame->node)) tt_site_check(section, frame->node, pyframe);
@@ -392,7 +399,7 @@ TT_INLINE void tt_enter(tt_section *section)
 {
     tt_here here;
     if (!tt_begin(section, &here, 0)) return;
-    tt_pushed(section, tt_enter_here(section, &here, tt_generator_flag(here.pyframe)), here.pyframe);
+    tt_enter_finish(section, tt_push_call(section, &here, tt_generator_flag(here.pyframe)), here.pyframe);
 }
 
 /* -- leaving ------------------------------------------------------------------------------------------------------ */
@@ -405,14 +412,14 @@ TT_INLINE void tt_complete_top(tt_recorder *recorder, tt_stack *stack, tt_frame 
     tt_complete(recorder, frame, now);
 }
 
-/* `raised`: TT_FRAME_RAISED where an exception ends the call, else 0. */
+/* `raised`: TT_FRAME_RAISED if an exception ends the call, else 0. */
 TT_INLINE void tt_leave_by(tt_section *section, uint32_t raised)
 {
     tt_here here;
     if (!tt_begin(section, &here, 1)) return;
     tt_stack *stack = here.stack;
     tt_frame *frame = stack->top;
-    if (TT_UNLIKELY(!frame || frame->section != (uint64_t)(uintptr_t)section ||
+    if (TT_UNLIKELY(!frame || !tt_is_call_of(frame, section) ||
                     (stack->suspended && (stack->too_deep || !tt_entered_in(frame, here.pyframe))))) {
         tt_leave_slowly(section, &here, raised);
         return;
@@ -430,10 +437,10 @@ TT_INLINE tt_call tt_call_begin(tt_section *section)
 {
     tt_here here;
     if (!tt_begin(section, &here, 0)) return (tt_call){NULL, NULL, 0, 0};
-    tt_call call = {here.stack, tt_enter_here(section, &here, TT_FRAME_CALL), 0, section->recorder->generation};
+    tt_call call = {here.stack, tt_push_call(section, &here, TT_FRAME_CALL), 0, section->recorder->generation};
     if (TT_LIKELY(call.frame != NULL)) call.serial = call.frame->serial;
     tt_done(section);
-    if (TT_UNLIKELY(section->is_unnoted)) tt_call_site(section, call.frame);
+    if (TT_UNLIKELY(section->needs_site)) tt_call_site(section, call.frame);
     return call;
 }
 
@@ -442,10 +449,10 @@ TT_INLINE void tt_call_end(tt_section *section, const tt_call *call, uint32_t ra
 {
     tt_recorder *recorder = section->recorder;
     uint64_t now;
-    if (!tt_ready(section, &now)) return;
+    if (!tt_prepare(section, &now)) return;
     if (TT_UNLIKELY(!call->frame || recorder->forked || call->generation != recorder->generation ||
                     call->frame->serial != call->serial || call->stack->top != call->frame)) {
-        tt_call_end_elsewhere(section, raised);
+        tt_call_end_slowly(section, raised);
         return;
     }
     call->frame->flags |= raised;
@@ -454,20 +461,20 @@ TT_INLINE void tt_call_end(tt_section *section, const tt_call *call, uint32_t ra
     tt_stack_rest(call->stack);
 }
 
-/* From here on `section`: ends the stage that is open here with the same reading of the clock. */
+/* Begins the stage `section`, and ends the open one with the same clock reading. */
 TT_INLINE void tt_stage(tt_section *section)
 {
     tt_here here;
     if (!tt_begin(section, &here, 1)) return;
     tt_recorder *recorder = section->recorder;
-    tt_frame *around = tt_frame_around(recorder, here.stack, here.pyframe);
-    if (around && (around->flags & (TT_FRAME_SOFT | TT_FRAME_TICK)) == TT_FRAME_SOFT) {
-        if (TT_LIKELY(around == here.stack->top)) tt_complete_top(recorder, here.stack, around, here.now);
-        else tt_pop(recorder, here.stack, around, here.now, TT_COMPLETE);
-        around = tt_frame_around(recorder, here.stack, here.pyframe);
+    tt_frame *parent = tt_frame_around(recorder, here.stack, here.pyframe);
+    if (parent && (parent->flags & (TT_FRAME_SOFT | TT_FRAME_TICK)) == TT_FRAME_SOFT) {
+        if (TT_LIKELY(parent == here.stack->top)) tt_complete_top(recorder, here.stack, parent, here.now);
+        else tt_pop(recorder, here.stack, parent, here.now, TT_COMPLETE);
+        parent = tt_frame_around(recorder, here.stack, here.pyframe);
     }
-    tt_frame *frame = tt_push(recorder, &here, around, section, TT_FRAME_SOFT | tt_generator_flag(here.pyframe));
-    tt_pushed(section, frame, here.pyframe);
+    tt_frame *frame = tt_push(recorder, &here, parent, section, TT_FRAME_SOFT | tt_generator_flag(here.pyframe));
+    tt_enter_finish(section, frame, here.pyframe);
 }
 
 #endif

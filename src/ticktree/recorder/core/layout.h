@@ -1,17 +1,17 @@
-/* The byte layout of a memory file: what is drawn here is what every reader may rely on.
+/* The byte layout of a memory file, which every reader relies on.
  *
  * History of the format
  *   1  first layout
  *
- * A file is one arena of 64-byte lines. A `ref` is a line number (offset / 64), so that a record is named by
- * 32 bits and 0 names none (line 0 is the header's). Records of one kind are chained through `next`, newest
- * first, from the header; a record is filled in before it is linked, so that a reader that follows the chain in a
- * live file, or in that of a dead process, meets complete records only.
+ * A file is one arena of 64-byte lines. A `ref` is a line number (offset / 64): 32 bits name a record, and 0 means
+ * none, because line 0 is the header's. Records of one kind are chained through `next`, newest first, from the header.
+ * The writer fills in a record before it links it, so a reader that follows the chain in a live file, or in that of a
+ * dead process, finds complete records only.
  *
- *   header | name | node | histogram octave | frame | tree | loop | gauge | ...   in order of need
+ *   header | name | node | histogram octave | frame | tree | loop | gauge | ...   in the order they are needed
  *
- * Times are ticks of the file's clock (`clock_kind`), but for nodes with TT_NODE_NS, whose times are
- * nanoseconds. Readers convert with the anchors: pairs of ticks and CLOCK_MONOTONIC read together.
+ * Times are ticks of the file's clock (`clock_kind`), except in nodes with TT_NODE_NS, which count nanoseconds.
+ * Readers convert with the anchors: pairs of ticks and CLOCK_MONOTONIC read together.
  */
 #ifndef TICKTREE_LAYOUT_H
 #define TICKTREE_LAYOUT_H
@@ -24,17 +24,17 @@
 #define TT_LINE 64u
 
 #define TT_OCTAVES 48u     /* durations of 2^0 to 2^48 ns (3.2 days); longer ones are counted in the last */
-#define TT_SUB_BUCKETS 32u /* per octave: buckets 2.2% wide, their middle within 1.1% */
+#define TT_SUB_BUCKETS 32u /* per octave: each bucket is 2.2% wide, its middle within 1.1% */
 #define TT_WINDOWS 64u
-#define TT_WINDOW_NS 10000000ULL /* width before any doubling */
+#define TT_WINDOW_NS 10000000ULL /* the first width; widths double */
 #define TT_FIRST_TICKS 64u
 #define TT_BINS 64u
-#define TT_WARMUP_MOST 256u /* ticks among which the end of the warm-up is looked for */
+#define TT_WARMUP_MAX 256u /* first ticks that are searched for the end of the warm-up */
 #define TT_WORST_TICKS 8u
 #define TT_WORST_ROWS 30u
 #define TT_MISSED_ROWS 63u
 #define TT_GAUGE_OCTAVES 28u
-#define TT_NAME_LIMIT 255u /* bytes of UTF-8; longer names are cut, and counted */
+#define TT_NAME_LIMIT 255u /* bytes of UTF-8; longer names are cut and counted */
 #define TT_THREAD_NAME 47u
 
 #define TT_FOOTPRINT_CAP 4096u
@@ -46,44 +46,28 @@ typedef uint32_t tt_ref;
 enum tt_clock_kind { TT_CLOCK_VIRTUAL = 0, TT_CLOCK_TSC = 1, TT_CLOCK_CNTVCT = 2, TT_CLOCK_MONOTONIC = 3 };
 static const char *const tt_clock_names[] = {"virtual", "tsc", "cntvct", "monotonic", NULL};
 
-/* What could not be recorded, by cause; readers print each that is not 0. */
-enum tt_loss {
-    TT_LOSS_UNWOUND,       /* sections that were open when one around them was left */
-    TT_LOSS_UNMATCHED,     /* leaves that found no frame */
-    TT_LOSS_NODES,         /* calls past the node cap: their time stays in the parent */
-    TT_LOSS_FRAMES,        /* calls nested too deep to be given a frame */
-    TT_LOSS_NAMES_CUT,     /* names longer than TT_NAME_LIMIT */
-    TT_LOSS_NAMES,         /* calls of sections past the cap of distinct names */
-    TT_LOSS_MEMORY,        /* calls, loops or gauges for which no memory was to be had */
-    TT_LOSS_BAD_VALUES,    /* values of record(), gauge() and work() that are not finite or negative */
-    TT_LOSS_FOREIGN,       /* sections left in another context than they were entered in */
-    TT_LOSS_GAUGE_BUCKETS, /* gauge values outside the octaves a gauge has room for */
-    TT_LOSS_THREADS,       /* trees of threads that ended with sections open */
-    TT_LOSS_SIGNALS,       /* signals that found no place, or whose place was given to another before they were awaited */
-    TT_LOSS_EDGES,         /* waits whose end is filed under no signaller: past the cap, or without memory */
-    TT_LOSS_DEVICE,        /* calls whose time on a device was not known when recording ended, or had no event left */
-    TT_LOSS_CAPTURED,      /* calls whose work on a device was captured into a graph: not done then */
-    TT_LOSS_COUNT
-};
+/* What the recorder lost, by cause, and the readers' name of it; readers print every count that is not 0. */
+#define TT_LOSSES(X) \
+    X(UNWOUND, "unwound_sections")           /* sections still open when a section around them was left */ \
+    X(UNMATCHED, "unmatched_leaves")         /* exits without a matching frame */ \
+    X(NODES, "calls_over_node_cap")          /* calls past the node cap: their time stays in the parent */ \
+    X(FRAMES, "calls_nested_too_deep")       /* calls nested too deep for a frame */ \
+    X(NAMES_CUT, "names_cut")                /* names longer than TT_NAME_LIMIT */ \
+    X(NAMES, "calls_over_name_cap")          /* calls of sections past the cap of distinct names */ \
+    X(MEMORY, "records_without_memory")      /* calls, loops or gauges without memory */ \
+    X(BAD_VALUES, "bad_values")              /* values of record(), gauge() and work() that are not finite or negative */ \
+    X(FOREIGN, "foreign_leaves")             /* sections left in a different context than they were entered in */ \
+    X(GAUGE_BUCKETS, "gauge_values_unfiled") /* gauge values outside the octaves that a gauge can hold */ \
+    X(THREADS, "threads_ended_open")         /* trees of threads that ended with open sections */ \
+    X(SIGNALS, "signals_without_place")      /* signals without a slot, or whose slot was reused before the wait */ \
+    X(EDGES, "wakes_unfiled")                /* waits recorded without their signaller: past the cap, or without memory */ \
+    X(DEVICE, "device_times_not_known")      /* calls whose device time was unknown at the end, or without an event */ \
+    X(CAPTURED, "device_calls_captured")     /* calls whose device work was captured into a graph: it did not run then */
 
-/* What readers call each, after its count. */
-static const char *const tt_loss_names[TT_LOSS_COUNT + 1] = {
-    [TT_LOSS_UNWOUND] = "unwound_sections",
-    [TT_LOSS_UNMATCHED] = "unmatched_leaves",
-    [TT_LOSS_NODES] = "calls_over_node_cap",
-    [TT_LOSS_FRAMES] = "calls_nested_too_deep",
-    [TT_LOSS_NAMES_CUT] = "names_cut",
-    [TT_LOSS_NAMES] = "calls_over_name_cap",
-    [TT_LOSS_MEMORY] = "records_without_memory",
-    [TT_LOSS_BAD_VALUES] = "bad_values",
-    [TT_LOSS_FOREIGN] = "foreign_leaves",
-    [TT_LOSS_GAUGE_BUCKETS] = "gauge_values_unfiled",
-    [TT_LOSS_THREADS] = "threads_ended_open",
-    [TT_LOSS_SIGNALS] = "signals_without_place",
-    [TT_LOSS_EDGES] = "wakes_unfiled",
-    [TT_LOSS_DEVICE] = "device_times_not_known",
-    [TT_LOSS_CAPTURED] = "device_calls_captured",
-};
+#define TT_LOSS_ENUMERATOR(cause, name) TT_LOSS_##cause,
+#define TT_LOSS_NAME(cause, name) name,
+enum tt_loss { TT_LOSSES(TT_LOSS_ENUMERATOR) TT_LOSS_COUNT };
+static const char *const tt_loss_names[TT_LOSS_COUNT + 1] = {TT_LOSSES(TT_LOSS_NAME) NULL};
 
 typedef struct { /* ticks and clocks read together */
     uint64_t ticks;
@@ -94,63 +78,63 @@ typedef struct { /* ticks and clocks read together */
 enum tt_header_flag {
     TT_HEADER_PRIVATE = 1,
     TT_HEADER_RECORDING = 2,
-    TT_HEADER_WAITED = 4 /* sections waited for their device: the schedule is not the program's own */
+    TT_HEADER_WAITED = 4 /* sections waited for their device, which changed the program's schedule */
 };
 
 typedef struct {
     uint64_t magic;
     uint32_t format;
-    uint32_t layout; /* `tt_layout_sum` of the writer: another one means other records, whatever the format */
+    uint32_t layout; /* the writer's `tt_layout_sum`: a different sum means different records, whatever the format */
     uint32_t header_bytes;
     uint32_t clock_kind;
     uint32_t flags;
     uint32_t node_cap;
-    uint64_t used_bytes;   /* of the file; whatever lies beyond is zero */
+    uint64_t used_bytes;   /* of the file; all bytes after them are zero */
     uint64_t backed_bytes; /* reserved so far: writing there cannot fail */
     /* the writer: a pid alone may be reused */
     uint64_t pid;
-    uint64_t process_start; /* clock ticks after boot, as the kernel gives it */
+    uint64_t process_start; /* in clock ticks after boot, as the kernel reports it */
     char boot_id[40];
-    /* where this process was started from; 0 where nowhere known */
+    /* the node that started this process; 0: unknown */
     uint64_t parent_pid;
     uint64_t parent_start;
     tt_ref parent_node;
     uint32_t anchor_sequence; /* odd while `last` is being written */
     tt_anchor first, last;
     uint64_t run_began_ns;  /* CLOCK_MONOTONIC when the run began: where windows count from */
-    uint64_t ns_per_tick;   /* scaled by 2^32; measured at start, for histograms and short runs */
-    uint64_t inner_cost;    /* ticks an empty section records of itself, scaled by 2^8 */
-    uint64_t outer_cost;    /* ticks it adds unseen to its parent, scaled by 2^8 */
+    uint64_t ns_per_tick;   /* scaled by 2^32; measured at the start, for histograms and short runs */
+    uint64_t inner_cost;    /* ticks that an empty section records of its own cost, scaled by 2^8 */
+    uint64_t outer_cost;    /* ticks of its cost that land in its parent, scaled by 2^8 */
     uint64_t gc_ticks, gc_pauses;
     uint64_t times_enabled;
     tt_ref nodes, frames, trees, loops, gauges; /* newest of each */
     uint32_t node_count;
     uint64_t losses[16];
-    /* A process that runs another program (exec) keeps pid and start, and begins its next incarnation: 1, 2, ... */
+    /* A process that runs another program (exec) keeps its pid and start and begins its next incarnation: 1, 2, ... */
     uint32_t incarnation, parent_incarnation;
-    tt_ref process_name, role; /* texts; role: of the main thread, by the program's own word */
+    tt_ref process_name, role; /* texts; role: of the main thread, as the program declared it */
     tt_ref edges; /* newest */
     uint32_t edge_count;
     tt_ref footprints; /* newest */
     uint32_t footprint_count;
-    tt_ref ring;  /* of the timeline; 0: none was requested, or there was no room for it */
+    tt_ref ring;  /* of the timeline; 0: not requested, or no room */
     tt_ref lanes; /* newest */
     uint32_t lane_count;
 } tt_header;
 
 enum tt_node_flag {
-    TT_NODE_WAIT = 1,       /* time spent waiting, by the program's own word */
+    TT_NODE_WAIT = 1,       /* the program declared it a wait */
     TT_NODE_NS = 2,         /* record(): nanoseconds, never ticks */
     TT_NODE_ROOT = 4,       /* a tree's root: represents `parent` in another tree */
     TT_NODE_LOOP = 8,       /* its calls are ticks */
-    TT_NODE_PHASED = 16,    /* `warmup` was set aside */
+    TT_NODE_PHASED = 16,    /* `warmup` holds the warm-up's calls */
     TT_NODE_MANY_SITES = 32,
-    TT_NODE_DEVICE = 64,    /* a device's time was requested */
-    TT_NODE_TIMED = 128,    /* entered by @timed, whose cost is another */
-    TT_NODE_ON_DEVICE = 256,       /* booked: measured by a device's clock */
-    TT_NODE_REMOTE = 512,          /* booked: measured by another program's clock */
-    TT_NODE_DEVICE_KNOWN = 1024,   /* a device's time was requested, and is booked below */
-    /* why it is not, in some call or all: */
+    TT_NODE_DEVICE = 64,    /* the program requested its device time */
+    TT_NODE_TIMED = 128,    /* entered by @timed, which costs a different amount */
+    TT_NODE_ON_DEVICE = 256,       /* measured by a device's clock */
+    TT_NODE_REMOTE = 512,          /* measured by another program's clock */
+    TT_NODE_DEVICE_KNOWN = 1024,   /* the requested device time is in nodes below */
+    /* why it is not, for at least one call: */
     TT_NODE_NO_LIBRARY = 2048,
     TT_NODE_NO_DEVICE = 4096,
     TT_NODE_NO_DEVICE_CLOCK = 8192,
@@ -158,7 +142,7 @@ enum tt_node_flag {
     TT_NODE_IN_GRAPH = 32768
 };
 
-typedef struct { /* completed calls of one phase */
+typedef struct { /* of the completed calls of one phase */
     uint64_t count;
     uint64_t sum;
     uint64_t minimum; /* UINT64_MAX before the first */
@@ -171,7 +155,7 @@ typedef struct {
 } tt_window;
 
 typedef struct {
-    /* line 0: what every call writes */
+    /* line 0: every call writes it */
     uint32_t sequence; /* odd while the record is being written */
     uint32_t flags;
     int64_t own;
@@ -180,59 +164,59 @@ typedef struct {
     uint32_t window_shift; /* windows are TT_WINDOW_NS << window_shift wide */
     tt_ref tree;
     /* line 1 */
-    uint64_t tick_epoch; /* serial of the tick that tick_sum belongs to */
+    uint64_t tick_epoch; /* the serial of the tick that tick_sum belongs to */
     uint64_t tick_sum;
-    uint64_t site; /* private: the calling instruction, to notice a second call site */
+    uint64_t site; /* private: the calling instruction, to detect a second call site */
     tt_ref parent, name, first_child, sibling, next, loop;
     tt_ref site_file, site_function;
     uint32_t site_line;
     uint32_t cpu_samples;
     uint32_t memory_samples;
     tt_ref ticks; /* of a loop: its tick record */
-    /* from here to `warmup`: the sums of calls, all zeros after a reset */
+    /* from here to `warmup`: sums over calls, all zero after a reset */
     uint64_t cpu_ns, cpu_wall;
     int64_t memory_change;
     uint64_t memory_peak;
     uint64_t work_bytes, work_flops, work_items;
     uint64_t raised; /* completed calls that an exception ended */
     tt_stats warmup;
-    uint32_t depth; /* below its tree's root, whose depth is that of the node it was started under */
-    uint32_t path_hint;  /* private: where the path of its thread has its share */
-    int64_t marked_own;  /* self time, that of open calls included, when its thread's path was last brought up to date */
+    uint32_t depth; /* below its tree's root, which has the depth of the node that started its thread */
+    uint32_t path_hint;  /* private: the index of its share in its thread's path */
+    int64_t marked_own;  /* self time, including that of open calls, at the last update of its thread's path */
     uint64_t marked_count;
-    uint64_t running;    /* private: ticks of open calls plus one, while the path is being brought up to date; else 0 */
+    uint64_t running;    /* private: ticks of open calls plus one, during an update of the path; else 0 */
     uint64_t reserved[7];
     tt_ref octaves[TT_OCTAVES], warmup_octaves[TT_OCTAVES];
     tt_window windows[TT_WINDOWS];
 } tt_node;
 
 enum tt_frame_flag {
-    TT_FRAME_SOFT = 1,      /* a stage or a tick: ended by its successor or by the section around it */
-    TT_FRAME_TICK = 2,      /* one trip round a loop */
+    TT_FRAME_SOFT = 1,      /* a stage or a tick: its successor or the enclosing section ends it */
+    TT_FRAME_TICK = 2,      /* one iteration of a loop */
     TT_FRAME_GENERATOR = 4, /* entered in a generator's or coroutine's own frame, which may be suspended */
     TT_FRAME_WAITING = 16,  /* this or a frame around it waits */
     TT_FRAME_CPU = 32,      /* this call samples thread CPU time */
     TT_FRAME_MEMORY = 64,   /* this call samples resident memory */
-    TT_FRAME_HELD = 512,    /* a tick of a loop object, which ends it: asleep, it waits for that */
-    TT_FRAME_WAIT = 256,    /* an outermost wait of a tick: counted there */
-    TT_FRAME_WATCH = 1 << 16,   /* a request's: its own sections are summed up apart (remote_parent/watch.h) */
+    TT_FRAME_LOOP_OBJECT = 512, /* a tick that a loop object ends, even after its generator slept */
+    TT_FRAME_WAIT = 256,    /* an outermost wait of a tick, which counts it */
+    TT_FRAME_WATCH = 1 << 16,   /* a request: its sections are summed separately (remote_parent/watch.h) */
     TT_FRAME_WATCHED = 1 << 17, /* this or a frame around it is */
-    TT_FRAME_AFAR = 1 << 18,    /* works for a call of another thread, which is watched */
+    TT_FRAME_SUBMITTED = 1 << 18, /* works for a watched call of another thread */
     TT_FRAME_CALLING = 1 << 19, /* this or a frame around it waits for another program */
     TT_FRAME_RAISED = 1 << 20,  /* an exception ends it */
     TT_FRAME_EXPERIMENT = 1 << 21, /* of a run with experiments (experiments/) */
     TT_FRAME_INHERITED = TT_FRAME_WAITING | TT_FRAME_WATCHED | TT_FRAME_CALLING,
-    /* closing it takes more than its account */
+    /* closing it takes more than booking its time */
     TT_FRAME_RARE = TT_FRAME_CPU | TT_FRAME_MEMORY | TT_FRAME_WAIT | TT_FRAME_TICK | TT_FRAME_WATCHED |
                     TT_FRAME_RAISED | TT_FRAME_EXPERIMENT,
-    TT_FRAME_CALL = 128     /* a C call of @timed's: over when it returns, so it cannot sleep, whatever its caller may */
+    TT_FRAME_CALL = 128     /* a C call of @timed: it ends when it returns, so it cannot sleep, even if its caller can */
 };
 
 typedef struct { /* one open call; free when serial is 0 */
     uint64_t serial;
     uint64_t parent_serial;
     uint64_t start;
-    uint64_t covered;     /* ticks that children stood for */
+    uint64_t covered;     /* ticks that its children covered */
     uint64_t cover_start; /* when `active` last rose from 0 */
     uint64_t epoch;       /* serial of the innermost tick around it */
     tt_ref node, parent, last_child; /* parent: a frame on the same thread; last_child: a node */
@@ -240,71 +224,71 @@ typedef struct { /* one open call; free when serial is 0 */
     uint32_t flags;
     tt_ref next, tick; /* tick: the innermost tick's frame */
     tt_ref lane; /* in the timeline */
-    uint64_t waited;         /* of a tick: while it had a wait open */
+    uint64_t waited;         /* of a tick: how long it had a wait open */
     uint64_t wait_start;
     uint32_t waits_open;
-    tt_ref wait_tick; /* of a wait: the innermost tick that it still counts in */
+    tt_ref wait_tick; /* of a wait: the innermost tick that still counts it */
     uint64_t wait_serial;
     /* private to the process: pointers */
     uint64_t below, section, python_frame, cpu_start;
-    uint64_t measured; /* where its memory is measured: by what the process knows it; 0: it is not */
+    uint64_t measured; /* of a call whose memory is measured: the process's handle of that measurement; else 0 */
     uint64_t watch; /* of a watched call */
-    uint64_t afar, afar_serial; /* the call of another thread that it works for */
-    uint64_t focus;    /* of a call under focus: the roots it is under, and how many levels below are looked at */
-    tt_ref home; /* of a call without a node: the node that its time stays in */
+    uint64_t submitter, submitter_serial; /* the call of another thread that it works for */
+    uint64_t focus;    /* of a call under focus: its roots, and how many levels below it are recorded */
+    tt_ref home; /* of a call without a node: the node that keeps its time */
     uint32_t reserved1;
 } tt_frame;
 
-typedef struct { /* the nodes that one thread writes; adopted by another when it has ended */
+typedef struct { /* the nodes that one thread writes; another thread adopts them once it has ended */
     tt_ref root, next, spawn_node; /* spawn_node: where the thread was started; 0: unknown */
     uint32_t alive;
-    uint64_t thread_id; /* as the kernel numbers threads */
+    uint64_t thread_id; /* the kernel's */
     uint64_t adoptions;
     char thread_name[TT_THREAD_NAME + 1];
-    tt_ref role; /* a text: what the thread does, by the program's own word */
+    tt_ref role; /* a text: what the thread does, as the program declared it */
     tt_ref path; /* of the thread that writes it; 0: never needed */
-    uint64_t writer; /* private: the address of the thread's record, for sampling from outside; 0: it has none */
+    uint64_t writer; /* private: the address of the thread's record, for sampling from outside; 0: none */
     uint64_t reserved[4];
 } tt_tree;
 
 /* One completed call, in ticks. */
 typedef struct {
     uint64_t start, end;
-    tt_ref node, lane; /* lane 0: one of those past the cap of lanes */
+    tt_ref node, lane; /* lane 0: past the cap of lanes */
 } tt_event;
 
-/* The timeline: `capacity` events follow. Event number n, from 0, lies at n modulo capacity. Whole are those that are
- * older than `done` and not older than `begun` less capacity. */
+/* The timeline: `capacity` events follow. Event number n, from 0, lies at n modulo capacity. An event is complete if it
+ * is older than `done` and not older than `begun` less capacity. */
 typedef struct {
-    uint64_t begun, done; /* events that were begun to be written, and that are written */
+    uint64_t begun, done; /* events whose writing began, and ended */
     uint64_t forgotten;   /* events before the last reset: neither shown nor lost */
     uint64_t capacity;
     uint64_t reserved[4];
 } tt_ring;
 
-typedef struct { /* whose calls follow each other in the timeline: a thread's, or those of a context within it */
+typedef struct { /* one row of the timeline: the calls of a thread, or of a context within it */
     tt_ref next;
-    uint32_t number; /* 0: the thread's own; 1, 2, ...: of its contexts, so many of which were in use at once */
-    uint64_t thread_id; /* as the kernel numbers threads */
+    uint32_t number; /* 0: the thread's own; 1, 2, ...: of contexts that were in use at the same time */
+    uint64_t thread_id; /* the kernel's */
     char thread_name[TT_THREAD_NAME + 1];
 } tt_lane;
 
 #define TT_SHARES 96u
 #define TT_EDGE_CAP 1024u
 
-typedef struct { /* what one place of the run had of the time: a node of any of its processes */
+typedef struct { /* how much of the time one node of the run took, in any of its processes */
     uint64_t start; /* the process: its start, its pid, its incarnation */
     uint32_t pid, incarnation;
-    tt_ref node; /* in that process's file; 0: many places, each too small to be kept */
+    tt_ref node; /* in that process's file; 0: all nodes that are too small to keep */
     uint32_t reserved;
     uint64_t ns;
 } tt_share;
 
-/* How the time since the run began was spent along the chain of events that led to this thread's now: its critical
- * path so far. The shares always sum to `mark_ns`. The first is of the places that are not kept. */
+/* A thread's critical path so far: how the time since the run began was spent along the chain of events that led to the
+ * thread's present. The shares always sum to `mark_ns`. The first is of the nodes that are too small to keep. */
 typedef struct {
     uint32_t sequence;
-    tt_ref tree; /* whose nodes' marks are of the same moment: what they have grown since is to be added */
+    tt_ref tree; /* its nodes' marks are of the same moment: add what the nodes have grown since */
     uint64_t mark_ticks, mark_ns; /* the moment; mark_ns: since the run began, by CLOCK_MONOTONIC */
     uint64_t signals, unblocks;
     uint32_t count, reserved0;
@@ -312,26 +296,26 @@ typedef struct {
     tt_share shares[TT_SHARES];
 } tt_path;
 
-typedef struct { /* whose signals, by one channel, ended waits of one node: nanoseconds */
+typedef struct { /* one signaller that ended waits of one node, through one channel; in nanoseconds */
     uint32_t sequence;
     tt_ref node, next, channel; /* channel: a text */
     uint64_t start; /* the signaller: its process */
     uint32_t pid, incarnation;
     tt_ref by_node; /* and the node that was open there, in its file */
     uint32_t reserved;
-    uint64_t count, waited_ns, handover_ns; /* handover: of what was waited, from the signal on */
+    uint64_t count, waited_ns, handover_ns; /* handover: the part of the wait after the signal */
 } tt_edge;
 
-/* What the calls of one node that were sampled needed of one memory: the process's own, or a device's. A peak that could
- * not be read lies between what was read and a bound; where both are the same, it is exact. */
+/* How much of one memory, the process's or a device's, the sampled calls of one node needed. A peak that could not be
+ * read lies between the value and its bound; if the two are equal, it is exact. */
 typedef struct {
     uint32_t sequence;
     tt_ref node, next, device; /* device: a text; 0: resident memory */
     uint32_t samples;
-    uint32_t memory; /* private: its place among the memories of the process */
+    uint32_t memory; /* private: its index among the memories of the process */
     int64_t change;
     uint64_t peak, peak_bound;
-    uint64_t growth, growth_bound; /* of one call: its peak less what was there when it began */
+    uint64_t growth, growth_bound; /* of one call: its peak less the use when it began */
 } tt_footprint;
 
 typedef struct {
@@ -349,24 +333,24 @@ typedef struct {
     uint64_t reserved;
 } tt_worst_tick;
 
-typedef struct { /* what else happened in ticks, over those for which all of it is known */
+typedef struct { /* system events in ticks, over the ticks for which all of them are known */
     uint64_t ticks, gc_ticks, voluntary_switches, involuntary_switches, minor_faults, major_faults;
 } tt_causes;
 
-typedef struct { /* what nodes took in missed ticks, each in a row that its ref leads to, or in a table after this one */
+typedef struct { /* time of nodes in missed ticks; a node's ref leads to its row, in this table or a later one */
     tt_ref next;
     uint32_t reserved[3];
     tt_worst_row rows[TT_MISSED_ROWS];
 } tt_missed_rows;
 
 enum tt_sums_flag {
-    TT_SUMS_BY_HAND = 1, /* the program declared how long the warm-up lasts */
+    TT_SUMS_DECLARED = 1, /* the program declared how long the warm-up lasts */
     TT_SUMS_WARM = 2,    /* the declared ticks are over */
-    TT_SUMS_DUE = 4      /* all ticks so far are to be set aside once another begins */
+    TT_SUMS_DUE = 4      /* all ticks so far are warm-up: set aside once the next begins */
 };
 
-/* Sums of the steady ticks of a loop, in addition to its record; written under that one's sequence. `ticks`
- * and `missed` say of how many ticks: where they are others than the loop's, the sums are not of all of them. */
+/* Sums over the steady ticks of a loop, in addition to its record and written under its sequence. `ticks` and `missed`
+ * count the ticks summed: if they differ from the loop's, the sums do not cover all of its ticks. */
 typedef struct {
     uint32_t flags;
     tt_ref missed_rows; /* the first table */
@@ -374,7 +358,7 @@ typedef struct {
     uint64_t missed, missed_sum; /* missed_sum: the durations of missed ticks */
     tt_causes causes, missed_causes;
     tt_ref late_octaves[TT_OCTAVES], jitter_octaves[TT_OCTAVES]; /* histograms of lateness, of jitter */
-    uint64_t bins[TT_BINS], bins_waited[TT_BINS];                /* of the loop's first TT_WARMUP_MOST ticks */
+    uint64_t bins[TT_BINS], bins_waited[TT_BINS];                /* of the loop's first TT_WARMUP_MAX ticks */
     uint64_t reserved[7];
 } tt_loop_sums;
 
@@ -383,7 +367,7 @@ typedef struct {
     tt_ref node, next;
     tt_ref sums;
     double hz;       /* 0: none */
-    double other_hz; /* another target rate: then there is no budget */
+    double other_hz; /* a second target rate: then there is no budget */
     uint64_t budget_ticks;
     uint64_t ticks, incomplete, busy; /* the whole run */
     uint64_t warmup_ticks, warmup_target;
@@ -391,11 +375,11 @@ typedef struct {
     uint64_t missed, miss_run, longest_miss_run;
     uint64_t late_sum, late_maximum;
     uint64_t jitter_count, jitter_sum;
-    uint64_t previous_plus_one; /* the tick before, to compare with; 0: there is none */
+    uint64_t previous_plus_one; /* the previous tick's duration plus one; 0: there is no previous tick */
     uint64_t first_wall_ns;
     uint64_t first_count;
     uint64_t first[TT_FIRST_TICKS];
-    /* the last boundary, to tell what happened since */
+    /* the counts at the last boundary, to count what happened since */
     uint64_t boundary_gc_ticks;
     uint32_t boundary_known, boundary_voluntary, boundary_involuntary, boundary_minor, boundary_major;
     uint32_t worst_count;
@@ -408,7 +392,7 @@ typedef struct {
     tt_ref counts;
 } tt_gauge_octave;
 
-typedef struct { /* without readings all zeros */
+typedef struct { /* all zero without readings */
     uint64_t count;
     double minimum, maximum;
 } tt_gauge_window;
@@ -430,8 +414,8 @@ typedef struct { /* one octave of a histogram: the smallest unit that is allocat
 } tt_octave;
 
 _Static_assert(sizeof(tt_header) <= 1024, "the header fits its 1,024 bytes");
-_Static_assert(offsetof(tt_node, tick_epoch) == 64, "what every call writes is one cache line");
-_Static_assert(offsetof(tt_node, memory_samples) == 128, "what most calls write is two");
+_Static_assert(offsetof(tt_node, tick_epoch) == 64, "every call writes one cache line");
+_Static_assert(offsetof(tt_node, memory_samples) == 128, "most calls write two cache lines");
 _Static_assert(sizeof(tt_node) == 27 * TT_LINE, "a node is 27 lines");
 _Static_assert(sizeof(tt_frame) == 3 * TT_LINE, "a frame is three lines");
 _Static_assert(sizeof(tt_event) == 24, "an event is 24 bytes");

@@ -1,4 +1,4 @@
-/* A recorder's beginnings and ends: enabled, disabled, reset, forked, gone. */
+/* A recorder's lifecycle: enabled, disabled, reset, forked, freed. */
 #include "hot.h"
 #include "description.h"
 
@@ -8,7 +8,7 @@
 
 tt_recorder *tt_recorders;
 
-/* Lays out an empty file in the arena: called at first, and in a forked child. */
+/* Writes the header of an empty file into the arena: for a new recorder, and in a forked child. */
 void tt_header_write(tt_recorder *recorder, uint64_t scale, uint64_t run_began_ns, uint32_t node_cap)
 {
     tt_header *header = recorder->header = (tt_header *)recorder->arena.base;
@@ -30,23 +30,23 @@ void tt_header_write(tt_recorder *recorder, uint64_t scale, uint64_t run_began_n
     recorder->window_end = 0;
     recorder->ring = NULL;
     tt_timeline_begin(recorder);
-    __atomic_store_n(&header->magic, TT_MAGIC, __ATOMIC_RELEASE); /* last: a file without it is not one yet */
+    __atomic_store_n(&header->magic, TT_MAGIC, __ATOMIC_RELEASE); /* last: only then is it a memory file */
 }
 
-/* The tree of threads started nowhere known: its root is the run's own, whichever thread enables the recorder. */
-static tt_tree_slot *tt_tree_of_run(tt_recorder *recorder)
+/* The tree of threads with an unknown starter: its root is the run's root, whichever thread enables the recorder. */
+static tt_tree_slot *tt_run_tree(tt_recorder *recorder)
 {
     tt_tree_slot *slot = recorder->slots;
     while (slot && slot->spawn) slot = slot->next;
     return slot ? slot : tt_tree_make(recorder, 0);
 }
 
-/* Opens the root's frame on this thread: from now on the run's self time passes. */
+/* Opens the root's frame on this thread: the run's self time starts. */
 int tt_enable(tt_recorder *recorder)
 {
     if (recorder->recording) return 1;
     tt_thread *thread = tt_thread_here(recorder);
-    tt_tree_slot *slot = thread ? tt_tree_of_run(recorder) : NULL;
+    tt_tree_slot *slot = thread ? tt_run_tree(recorder) : NULL;
     tt_frame *frame = slot ? tt_frame_take(recorder) : NULL;
     if (!frame) return 0;
     tt_ref next = frame->next;
@@ -61,28 +61,26 @@ int tt_enable(tt_recorder *recorder)
     return 1;
 }
 
-static int tt_newer_first(const void *left, const void *right)
+static int tt_compare_newest_first(const void *left, const void *right)
 {
     uint64_t a = (*(tt_frame *const *)left)->serial, b = (*(tt_frame *const *)right)->serial;
     return a < b ? 1 : a > b ? -1 : 0;
 }
 
-/* Every open frame, children before parents; returns how many, and the array in `*frames` (to be freed). */
+/* All open frames, children before parents; returns how many, and the array in `*frames` (to be freed). */
 static uint32_t tt_open_frames(tt_recorder *recorder, tt_frame ***frames)
 {
     uint32_t count = 0;
     *frames = malloc((recorder->frame_count + 1) * sizeof **frames);
     if (!*frames) return 0;
-    for (tt_ref ref = recorder->header->frames; ref;) {
-        tt_frame *frame = tt_at(recorder, ref);
+    tt_frame *frame = tt_at_or_null(recorder, recorder->header->frames);
+    for (; frame; frame = tt_at_or_null(recorder, frame->next))
         if (frame->serial) (*frames)[count++] = frame;
-        ref = frame->next;
-    }
-    qsort(*frames, count, sizeof **frames, tt_newer_first);
+    qsort(*frames, count, sizeof **frames, tt_compare_newest_first);
     return count;
 }
 
-/* Forgets every stack's frames; contexts are dropped last, because that may run any code. */
+/* Removes all frames from all stacks; contexts are dropped last, because that may run any code. */
 static void tt_stacks_empty(tt_recorder *recorder)
 {
     tt_cache_clear();
@@ -107,7 +105,7 @@ void tt_disable(tt_recorder *recorder)
     uint64_t now = tt_now(recorder);
     tt_frame **frames;
     uint32_t count = tt_open_frames(recorder, &frames);
-    for (uint32_t at = 0; at < count; at++) tt_close(recorder, frames[at], now, TT_OPEN);
+    for (uint32_t i = 0; i < count; i++) tt_close(recorder, frames[i], now, TT_OPEN);
     free(frames);
     recorder->recording = 0;
     recorder->root_frame = NULL;
@@ -141,46 +139,44 @@ static void tt_gauge_reset(tt_recorder *recorder, tt_gauge *gauge)
     gauge->minimum = INFINITY;
     gauge->maximum = -INFINITY;
     memset(gauge->windows, 0, sizeof gauge->windows);
-    for (uint32_t at = 0; at < gauge->octave_count; at++)
-        memset(tt_at(recorder, gauge->octaves[at].counts), 0, sizeof(tt_octave));
+    for (uint32_t i = 0; i < gauge->octave_count; i++)
+        memset(tt_at(recorder, gauge->octaves[i].counts), 0, sizeof(tt_octave));
     tt_write_end(&gauge->sequence);
 }
 
-/* Everything recorded so far is forgotten; what is open starts again now. */
+/* Discards everything recorded so far; what is open starts again now. */
 void tt_reset(tt_recorder *recorder)
 {
     tt_threads_reap(recorder);
     uint64_t now = tt_now(recorder);
     tt_header *header = recorder->header;
-    for (tt_ref ref = header->nodes; ref; ref = tt_node_at(recorder, ref)->next)
-        tt_node_reset(recorder, tt_node_at(recorder, ref));
-    for (tt_ref ref = header->loops; ref; ref = ((tt_loop *)tt_at(recorder, ref))->next)
-        tt_loop_reset(recorder, tt_at(recorder, ref));
-    for (tt_ref ref = header->gauges; ref; ref = ((tt_gauge *)tt_at(recorder, ref))->next)
-        tt_gauge_reset(recorder, tt_at(recorder, ref));
-    for (tt_ref ref = header->frames; ref;) {
-        tt_frame *frame = tt_at(recorder, ref);
+    for (tt_node *node = tt_at_or_null(recorder, header->nodes); node; node = tt_at_or_null(recorder, node->next))
+        tt_node_reset(recorder, node);
+    for (tt_loop *loop = tt_at_or_null(recorder, header->loops); loop; loop = tt_at_or_null(recorder, loop->next))
+        tt_loop_reset(recorder, loop);
+    for (tt_gauge *gauge = tt_at_or_null(recorder, header->gauges); gauge; gauge = tt_at_or_null(recorder, gauge->next))
+        tt_gauge_reset(recorder, gauge);
+    for (tt_frame *frame = tt_at_or_null(recorder, header->frames); frame; frame = tt_at_or_null(recorder, frame->next)) {
         frame->start = frame->cover_start = frame->wait_start = now;
         frame->covered = frame->waited = 0;
-        frame->flags &= ~(uint32_t)TT_FRAME_CPU; /* its CPU time counts from before: another thread's clock cannot be read */
-        ref = frame->next;
+        frame->flags &= ~(uint32_t)TT_FRAME_CPU; /* it began before the reset, and another thread's clock cannot be read */
     }
     if (recorder->ring) __atomic_store_n(&recorder->ring->forgotten, recorder->ring->done, __ATOMIC_RELEASE);
-    tt_the_host.was_reset(recorder);
+    tt_host_functions.was_reset(recorder);
     memset(header->losses, 0, sizeof header->losses);
     header->gc_ticks = header->gc_pauses = 0;
     header->times_enabled = recorder->recording ? 1 : 0;
 }
 
-/* Notes what the running thread has open, and what it has inherited itself. */
-static void tt_note_open(tt_recorder *recorder, const tt_thread *thread)
+/* Records the sections that the running thread has open, and those it has inherited itself. */
+static void tt_note_open_sections(tt_recorder *recorder, const tt_thread *thread)
 {
     tt_open_at_fork *open = &recorder->open_at_fork;
     open->noted = open->inherited;
     const tt_stack *stack = thread ? &thread->base : NULL;
     for (; stack; stack = tt_stack_after((tt_thread *)thread, stack))
         for (const tt_frame *frame = stack->top; frame; frame = tt_below(frame)) {
-            if (frame->flags & TT_FRAME_SOFT) continue; /* no exit leaves these */
+            if (frame->flags & TT_FRAME_SOFT) continue; /* no `__exit__` leaves these */
             uint64_t *sections = tt_grown(open->sections, open->noted, &open->room, 16, sizeof *sections);
             if (!sections) return;
             open->sections = sections;
@@ -188,14 +184,14 @@ static void tt_note_open(tt_recorder *recorder, const tt_thread *thread)
         }
 }
 
-/* In the parent, before it forks: the child continues from here, and does not learn what we do meanwhile. */
+/* In the parent, before it forks: records the state from which the child continues. */
 void tt_before_fork(void)
 {
     if (!tt_holds_gil()) return; /* forked from outside of Python: other threads may write */
     for (tt_recorder *recorder = tt_recorders; recorder; recorder = recorder->next) {
         tt_thread *thread = recorder->recording && !recorder->forked ? tt_thread_known(recorder) : NULL;
-        tt_note_open(recorder, thread);
-        tt_the_host.before_fork(recorder, thread);
+        tt_note_open_sections(recorder, thread);
+        tt_host_functions.before_fork(recorder, thread);
     }
 }
 
@@ -208,14 +204,14 @@ static void tt_slots_free(tt_recorder *recorder)
     recorder->slots = NULL;
 }
 
-static void tt_forget_places(tt_recorder *recorder)
+static void tt_forget_nodes(tt_recorder *recorder)
 {
     for (tt_section *section = recorder->sections; section; section = section->next)
         section->cached_parent = section->cached_node = 0;
     tt_map_clear(&recorder->nodes);
     tt_map_clear(&recorder->edges);
     tt_map_clear(&recorder->footprints);
-    for (uint32_t at = 0; at < recorder->name_count; at++) recorder->names[at].ref = 0;
+    for (uint32_t i = 0; i < recorder->name_count; i++) recorder->names[i].ref = 0;
     tt_slots_free(recorder);
     recorder->free_frames = NULL;
     recorder->frame_count = 0;
@@ -223,8 +219,8 @@ static void tt_forget_places(tt_recorder *recorder)
     recorder->open_at_fork.inherited = recorder->open_at_fork.noted;
 }
 
-/* The node that was open on this thread when the process was forked, in the parent's file, as far as is known
- * without running any code: in the stack that the thread used last. */
+/* The node that was open on this thread at the fork, in the parent's file, as far as it is known without running any
+ * code: in the stack that the thread used last. */
 tt_ref tt_node_open_here(tt_recorder *recorder)
 {
     const tt_thread *thread = tt_thread_known(recorder);
@@ -237,30 +233,30 @@ tt_ref tt_node_open_here(tt_recorder *recorder)
 void tt_after_fork(void)
 {
     tt_cache_clear();
-    tt_the_host.after_fork();
+    tt_host_functions.after_fork();
     for (tt_recorder *recorder = tt_recorders; recorder; recorder = recorder->next) {
-        int noted = recorder->fork_noted && pthread_equal(recorder->fork_thread, pthread_self());
-        if (!recorder->forked && !noted) recorder->fork_node = tt_node_open_here(recorder);
-        recorder->fork_noted = 0;
+        int is_noted = recorder->is_fork_noted && pthread_equal(recorder->fork_thread, pthread_self());
+        if (!recorder->forked && !is_noted) recorder->fork_node = tt_node_open_here(recorder);
+        recorder->is_fork_noted = 0;
         recorder->forked = 1;
-        for (tt_thread *thread = recorder->threads; thread; thread = thread->next) /* the parent's others are not here */
+        for (tt_thread *thread = recorder->threads; thread; thread = thread->next) /* only this thread was forked */
             if (!thread->gone && !pthread_equal(thread->self, pthread_self())) {
                 thread->gone = TT_THREAD_ENDED;
-                thread->died = tt_now(recorder);
+                thread->ended_at = tt_now(recorder);
             }
         recorder->pid = (uint32_t)getpid();
     }
 }
 
-/* The recorder's memory is about to go, or to be another: what threads have open there is not closed. Letting their
- * contexts go may run any code, which must find every record of a thread whole. */
+/* The recorder's memory is about to be freed or replaced: what threads have open there is not closed. Releasing their
+ * contexts may run any code, which must find every thread's record consistent. */
 static void tt_forget_threads(tt_recorder *recorder)
 {
     tt_thread *threads = recorder->threads;
     tt_cache_clear();
     recorder->threads = NULL;
     recorder->root_frame = NULL;
-    for (tt_thread *thread = threads; thread; thread = thread->next) tt_thread_empty(thread);
+    for (tt_thread *thread = threads; thread; thread = thread->next) tt_thread_free_stacks(thread);
     for (tt_thread *thread = threads, *next; thread; thread = next) {
         next = thread->next;
         thread->recorder = NULL;
@@ -268,14 +264,14 @@ static void tt_forget_threads(tt_recorder *recorder)
     }
 }
 
-/* The parent's file is the parent's: from here on there is no memory, and nothing points into any. */
+/* Gives up the memory, which is the parent's: afterwards nothing points into it. */
 void tt_leave_memory(tt_recorder *recorder)
 {
-    recorder->recording = 0; /* first: threads that are forgotten let contexts go, which may run any code */
+    recorder->recording = 0; /* first: forgetting threads releases contexts, which may run any code */
     recorder->ring = NULL;
     recorder->header = NULL;
     tt_forget_threads(recorder);
-    tt_forget_places(recorder);
+    tt_forget_nodes(recorder);
 }
 
 void tt_section_link(tt_recorder *recorder, tt_section *section)
@@ -293,31 +289,26 @@ void tt_section_unlink(tt_section *section)
     if (section->next) section->next->link = section->link;
 }
 
-static void tt_recorder_unlink(tt_recorder *recorder)
-{
-    tt_recorder **link = &tt_recorders;
-    while (*link && *link != recorder) link = &(*link)->next;
-    if (*link) *link = recorder->next;
-}
-
 void tt_recorder_release(tt_recorder *recorder)
 {
     if (--recorder->users == 0) free(recorder);
 }
 
-/* The Python recorder is gone: gives back what was its own, and the record itself with the last section. */
+/* The Python recorder is gone: frees what it owned; the record itself is freed with the last section. */
 void tt_recorder_end(tt_recorder *recorder)
 {
-    tt_recorder_unlink(recorder);
+    tt_recorder **link = &tt_recorders;
+    while (*link && *link != recorder) link = &(*link)->next;
+    if (*link) *link = recorder->next;
     recorder->owner = recorder->by_name = NULL;
     if (recorder->recording && !recorder->forked) tt_disable(recorder);
     recorder->recording = recorder->forked = 0;
     tt_forget_threads(recorder);
-    tt_the_host.ends(recorder);
+    tt_host_functions.ends(recorder);
     tt_arena_close(&recorder->arena);
     recorder->header = NULL;
     tt_slots_free(recorder);
-    for (uint32_t at = 0; at < recorder->name_count; at++) free(recorder->names[at].bytes);
+    for (uint32_t i = 0; i < recorder->name_count; i++) free(recorder->names[i].bytes);
     free(recorder->names);
     tt_map_free(&recorder->nodes);
     tt_map_free(&recorder->edges);

@@ -1,13 +1,13 @@
-/* The memory that a recorder writes: one range of addresses, backed chunk by chunk; and records, taken from its end.
+/* The memory that a recorder writes: one range of addresses, backed chunk by chunk, and records taken from its end.
  *
- * On tmpfs and never on a disk: dirty pages of a disk file are write-protected while they are written back and
- * stall the next writer. Every chunk is reserved (posix_fallocate) and touched before it is needed: writing
- * to an unreserved page of a full tmpfs is a SIGBUS, and the first touch of 256 KiB costs some 200 µs. Where not even
- * the first chunk can be reserved, all is private memory, which only this process can read; where a later one cannot,
- * the file stays as large as it is, and what finds no place in it is counted. So a file is always whole.
+ * It is on tmpfs and never on a disk: dirty pages of a disk file are write-protected while they are written back, and
+ * stall the next writer. Every chunk is reserved (posix_fallocate) and touched before it is needed: writing to an
+ * unreserved page of a full tmpfs is a SIGBUS, and the first touch of 256 KiB costs some 200 µs. If even the first
+ * chunk cannot be reserved, the memory is private and only this process can read it; if a later one cannot, the file
+ * keeps its size, and records without room are counted. So a file is always complete.
  *
- * A run may be thousands of small processes: the first chunk is 32 KiB, and a chunk is a quarter of what there is
- * already, up to 256 KiB.
+ * A run may have thousands of small processes: the first chunk is 32 KiB, and each later chunk a quarter of the file,
+ * up to 256 KiB.
  */
 #include "core.h"
 
@@ -19,13 +19,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define TT_CHUNK_LEAST (32ull * 1024)
-#define TT_CHUNK_MOST (256ull * 1024)
-/* Kept free ahead of what is used: more than any record takes. */
-#define TT_AHEAD (12ull * 1024)
-/* What does not fit may be entered a million times per second: of so many requests for room where there was none, one is
- * passed on to the system. There may be room again by then. */
-#define TT_ASKS_SKIPPED 255u
+#define TT_CHUNK_MIN (32ull * 1024)
+#define TT_CHUNK_MAX (256ull * 1024)
+/* Backed but unused bytes at the end: more than any record takes. */
+#define TT_HEADROOM (12ull * 1024)
+/* A section without room may be entered a million times per second: after a refusal, so many requests do not ask the
+ * system. There may be room again afterwards. */
+#define TT_RETRIES_SKIPPED 255u
 #define TT_RESERVED_BYTES (64ull * 1024 * 1024)
 
 #ifndef MAP_NORESERVE
@@ -47,30 +47,30 @@ int tt_reserve_blocks(int fd, uint64_t offset, uint64_t bytes)
 void *tt_map_file(int fd, size_t bytes)
 {
     int flags = fd < 0 ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED;
-    void *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, flags, fd, 0);
-    return at == MAP_FAILED ? NULL : at;
+    void *address = mmap(NULL, bytes, PROT_READ | PROT_WRITE, flags, fd, 0);
+    return address == MAP_FAILED ? NULL : address;
 }
 
-/* Maps what another process has made: only a file that is ours, whole, and begins with these two words. */
+/* Maps a file of another process: only if this user owns it, it has this size, and it begins with these two words. */
 void *tt_join_file(const char *path, size_t bytes, uint64_t magic, uint64_t format)
 {
     int fd = open(path, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0) return NULL;
     struct stat status;
-    int good = !fstat(fd, &status) && S_ISREG(status.st_mode) && status.st_uid == geteuid() &&
+    int is_valid = !fstat(fd, &status) && S_ISREG(status.st_mode) && status.st_uid == geteuid() &&
                status.st_size == (off_t)bytes;
-    uint64_t *words = good ? tt_map_file(fd, bytes) : NULL;
+    uint64_t *header = is_valid ? tt_map_file(fd, bytes) : NULL;
     close(fd);
-    if (!words || (__atomic_load_n(words, __ATOMIC_ACQUIRE) == magic && words[1] == format)) return words;
-    munmap(words, bytes);
+    if (!header || (__atomic_load_n(header, __ATOMIC_ACQUIRE) == magic && header[1] == format)) return header;
+    munmap(header, bytes);
     return NULL;
 }
 
-/* Chunks are whole pages; where pages are larger than the least chunk, one page is. */
+/* The smallest chunk, in whole pages: one page if pages are larger than TT_CHUNK_MIN. */
 static uint64_t tt_chunk_unit(void)
 {
     uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
-    return page > TT_CHUNK_LEAST ? page : TT_CHUNK_LEAST;
+    return page > TT_CHUNK_MIN ? page : TT_CHUNK_MIN;
 }
 
 static int tt_arena_extend(tt_arena *arena, uint64_t bytes)
@@ -80,48 +80,52 @@ static int tt_arena_extend(tt_arena *arena, uint64_t bytes)
         if (tt_reserve_blocks(arena->fd, arena->backed, bytes)) return 0;
         flags = MAP_SHARED;
     }
-    void *at = mmap(arena->base + arena->backed, bytes, PROT_READ | PROT_WRITE, flags | MAP_FIXED | MAP_POPULATE,
+    void *address = mmap(arena->base + arena->backed, bytes, PROT_READ | PROT_WRITE, flags | MAP_FIXED | MAP_POPULATE,
                     arena->fd, arena->fd < 0 ? 0 : (off_t)arena->backed);
-    if (at == MAP_FAILED) return 0;
+    if (address == MAP_FAILED) return 0;
     arena->backed += bytes;
     return 1;
 }
 
-/* One more chunk; 0 where addresses, tmpfs or all memory are used up. */
-static int tt_arena_back(tt_arena *arena)
+static uint64_t tt_arena_limit(const tt_arena *arena)
 {
-    uint64_t unit = tt_chunk_unit();
-    uint64_t most = arena->fd >= 0 && arena->file_limit < TT_RESERVED_BYTES ? arena->file_limit : TT_RESERVED_BYTES;
-    if (arena->backed + unit > most) return 0;
-    if (arena->asks_to_skip) {
-        arena->asks_to_skip--;
+    return arena->fd >= 0 && arena->file_limit < TT_RESERVED_BYTES ? arena->file_limit : TT_RESERVED_BYTES;
+}
+
+/* Adds a chunk; 0: no addresses, no room on tmpfs, or no memory left. */
+static int tt_arena_grow(tt_arena *arena)
+{
+    uint64_t unit = tt_chunk_unit(), limit = tt_arena_limit(arena);
+    if (arena->backed + unit > limit) return 0;
+    if (arena->retries_to_skip) {
+        arena->retries_to_skip--;
         return 0;
     }
-    uint64_t left = (most - arena->backed) / unit * unit;
+    uint64_t available = (limit - arena->backed) / unit * unit;
     uint64_t bytes = arena->backed / 4 / unit * unit;
-    if (bytes > TT_CHUNK_MOST) bytes = TT_CHUNK_MOST / unit * unit;
-    if (bytes > left) bytes = left;
-    /* Where a large one finds no room a small one may. */
+    if (bytes > TT_CHUNK_MAX) bytes = TT_CHUNK_MAX / unit * unit;
+    if (bytes > available) bytes = available;
+    /* If a large chunk finds no room, a small one may. */
     if ((bytes > unit && tt_arena_extend(arena, bytes)) || tt_arena_extend(arena, unit)) return 1;
-    arena->asks_to_skip = TT_ASKS_SKIPPED;
+    arena->retries_to_skip = TT_RETRIES_SKIPPED;
     return 0;
 }
 
-/* The first chunk: on tmpfs if there is room, else private. */
+/* Adds the first chunk: on tmpfs if there is room, else private. */
 static int tt_arena_start(tt_arena *arena, const char *path)
 {
-    if (arena->fd >= 0 && !tt_arena_back(arena)) {
+    if (arena->fd >= 0 && !tt_arena_grow(arena)) {
         unlink(path);
         close(arena->fd);
         arena->fd = -1;
-        arena->asks_to_skip = 0;
+        arena->retries_to_skip = 0;
     }
-    return arena->backed || tt_arena_back(arena);
+    return arena->backed || tt_arena_grow(arena);
 }
 
-/* `path` NULL: private memory. The file must not exist yet, and no link is followed; -1 where it cannot be made, 0
- * where there is no memory. Where the arena already has its addresses (a child after fork), it keeps them: pointers
- * into it stay good. */
+/* `path` NULL: private memory. The file must not exist yet, and links are not followed; -1: it cannot be created, 0:
+ * there is no memory. An arena that already has its addresses (a child after fork) keeps them: pointers into it stay
+ * valid. */
 int tt_arena_open(tt_arena *arena, const char *path, uint64_t file_limit)
 {
     if (arena->fd >= 0) close(arena->fd);
@@ -129,11 +133,11 @@ int tt_arena_open(tt_arena *arena, const char *path, uint64_t file_limit)
     if (path && arena->fd < 0) return -1;
     arena->file_limit = file_limit;
     arena->backed = 0;
-    arena->asks_to_skip = 0;
-    void *at = mmap(arena->base, TT_RESERVED_BYTES, PROT_NONE,
+    arena->retries_to_skip = 0;
+    void *address = mmap(arena->base, TT_RESERVED_BYTES, PROT_NONE,
                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | (arena->base ? MAP_FIXED : 0), -1, 0);
-    if (at == MAP_FAILED) return 0;
-    arena->base = at;
+    if (address == MAP_FAILED) return 0;
+    arena->base = address;
     return tt_arena_start(arena, path);
 }
 
@@ -147,21 +151,21 @@ void tt_arena_close(tt_arena *arena)
 
 /* -- the hash table ---------------------------------------------------------------------------------------------- */
 
-/* In the manner of FNV-1a, eight bytes at a time (little-endian, as all machines are that this runs on). */
+/* Like FNV-1a, but eight bytes at a time (little-endian, like all supported machines). */
 uint64_t tt_hash(uint64_t hash, const void *bytes, size_t length)
 {
-    const uint8_t *at = bytes;
-    for (size_t part; length; length -= part, at += part) {
-        uint64_t word = 0;
-        part = length < sizeof word ? length : sizeof word;
-        memcpy(&word, at, part);
-        hash = (hash ^ word) * 0x9E3779B97F4A7C15ULL;
+    const uint8_t *next = bytes;
+    for (size_t size; length; length -= size, next += size) {
+        uint64_t chunk = 0;
+        size = length < sizeof chunk ? length : sizeof chunk;
+        memcpy(&chunk, next, size);
+        hash = (hash ^ chunk) * 0x9E3779B97F4A7C15ULL;
         hash ^= hash >> 29;
     }
     return hash;
 }
 
-/* Every bit of the hash to every bit of the key; never 0, which marks a place that was never used. */
+/* Mixes every bit of the hash into every bit of the key; never 0, which marks an unused slot. */
 uint64_t tt_hash_end(uint64_t hash)
 {
     hash = (hash ^ hash >> 33) * 0xFF51AFD7ED558CCDULL;
@@ -170,26 +174,26 @@ uint64_t tt_hash_end(uint64_t hash)
     return hash ? hash : 1;
 }
 
-/* An array with room for one more item, which may have moved; NULL where there is no memory: then it stays as it is. */
-void *tt_grown(void *items, uint32_t count, uint32_t *room, uint32_t least, size_t bytes)
+/* An array with room for one more item, possibly at a new address; NULL: no memory, and the array is unchanged. */
+void *tt_grown(void *items, uint32_t count, uint32_t *room, uint32_t min_room, size_t bytes)
 {
     if (count < *room) return items;
-    uint32_t more = *room ? 2 * *room : least;
-    void *grown = realloc(items, more * bytes);
-    if (grown) *room = more;
-    return grown;
+    uint32_t new_room = *room ? 2 * *room : min_room;
+    void *new_items = realloc(items, new_room * bytes);
+    if (new_items) *room = new_room;
+    return new_items;
 }
 
-/* Fibonacci hashing: Knuth, TAOCP 6.4. `step` entries after a key's own place. */
+/* Fibonacci hashing: Knuth, TAOCP 6.4. The entry `step` places after a key's first. */
 static tt_entry *tt_map_entry(const tt_map *map, uint64_t key, uint32_t step)
 {
     return &map->entries[((uint32_t)((key * 0x9E3779B97F4A7C15ULL) >> 32) + step) & (map->room - 1)];
 }
 
-uint64_t tt_map_next(const tt_map *map, uint64_t key, uint32_t *at)
+uint64_t tt_map_next(const tt_map *map, uint64_t key, uint32_t *step)
 {
     while (map->room) {
-        const tt_entry *entry = tt_map_entry(map, key, (*at)++);
+        const tt_entry *entry = tt_map_entry(map, key, (*step)++);
         if (!entry->value || entry->key == key) return entry->value;
     }
     return 0;
@@ -197,8 +201,8 @@ uint64_t tt_map_next(const tt_map *map, uint64_t key, uint32_t *at)
 
 uint64_t tt_map_get(const tt_map *map, uint64_t key)
 {
-    uint32_t at = 0;
-    return tt_map_next(map, key, &at);
+    uint32_t step = 0;
+    return tt_map_next(map, key, &step);
 }
 
 void tt_map_add(tt_map *map, uint64_t key, uint64_t value)
@@ -215,8 +219,8 @@ int tt_map_reserve(tt_map *map)
     tt_map grown = {.room = map->room ? 2 * map->room : 64};
     grown.entries = calloc(grown.room, sizeof *grown.entries);
     if (!grown.entries) return 0;
-    for (uint32_t at = 0; at < map->room; at++)
-        if (map->entries[at].value) tt_map_add(&grown, map->entries[at].key, map->entries[at].value);
+    for (uint32_t i = 0; i < map->room; i++)
+        if (map->entries[i].value) tt_map_add(&grown, map->entries[i].key, map->entries[i].value);
     free(map->entries);
     *map = grown;
     return 1;
@@ -236,14 +240,14 @@ void tt_map_free(tt_map *map)
 
 /* -- records ----------------------------------------------------------------------------------------------- */
 
-/* Zeroed lines, or NULL: the caller counts what it could not record. */
+/* Zeroed lines, or NULL: the caller then counts the loss. */
 void *tt_allocate(tt_recorder *recorder, uint64_t bytes)
 {
     tt_header *header = recorder->header;
     uint64_t from = header->used_bytes;
     uint64_t to = from + (bytes + TT_LINE - 1) / TT_LINE * TT_LINE;
-    /* The next chunk is made ready here, where a new record is being made anyway, not in a section's way. */
-    if (to + TT_AHEAD > recorder->arena.backed && tt_arena_back(&recorder->arena))
+    /* The next chunk is prepared here, where a new record costs time anyway, not while a section is entered. */
+    if (to + TT_HEADROOM > recorder->arena.backed && tt_arena_grow(&recorder->arena))
         header->backed_bytes = recorder->arena.backed;
     if (to > recorder->arena.backed) {
         recorder->memory_full = 1;
@@ -253,7 +257,7 @@ void *tt_allocate(tt_recorder *recorder, uint64_t bytes)
     return recorder->arena.base + from;
 }
 
-/* A name's record: its length in 32 bits, its bytes. 0 where there is no memory. */
+/* A name's record: its length in 32 bits, then its bytes. 0: no memory. */
 tt_ref tt_store_text(tt_recorder *recorder, const char *bytes, uint32_t length)
 {
     uint8_t *text = tt_allocate(recorder, sizeof(uint32_t) + length);
@@ -270,7 +274,7 @@ tt_ref tt_name_ref(tt_recorder *recorder, uint32_t name_id)
     return name->ref;
 }
 
-/* An identifier for a name of this recorder, or -1 where there are too many. */
+/* An identifier for a name of this recorder; -1: too many names. */
 int64_t tt_name_intern(tt_recorder *recorder, const char *bytes, uint32_t length)
 {
     if (recorder->name_count >= recorder->name_cap) return -1;
@@ -284,35 +288,35 @@ int64_t tt_name_intern(tt_recorder *recorder, const char *bytes, uint32_t length
     return recorder->name_count++;
 }
 
-/* One more frame. NULL, and counted, where there are too many. */
+/* Adds a frame. NULL: there are too many, which is counted. */
 tt_frame *tt_frame_make(tt_recorder *recorder)
 {
-    tt_frame *frame = recorder->frame_count < recorder->frame_cap ? tt_allocate(recorder, sizeof *frame) : NULL;
+    int has_room = recorder->frame_count < recorder->frame_cap;
+    tt_frame *frame = has_room ? tt_allocate(recorder, sizeof *frame) : NULL;
     if (!frame) {
-        tt_lose(recorder, recorder->frame_count < recorder->frame_cap ? TT_LOSS_MEMORY : TT_LOSS_FRAMES);
+        tt_lose(recorder, has_room ? TT_LOSS_MEMORY : TT_LOSS_FRAMES);
         return NULL;
     }
     recorder->frame_count++;
-    frame->next = recorder->header->frames;
-    tt_link(recorder, &recorder->header->frames, frame);
+    TT_PREPEND(recorder, &recorder->header->frames, frame);
     return frame;
 }
 
 /* -- the timeline ------------------------------------------------------------------------------------------ */
 
-#define TT_EVENTS_LEAST 1024u    /* a ring that finds no room for these is not worth its place */
-#define TT_LANE_CAP 1024u        /* what runs past it shares lane 0 */
+#define TT_EVENTS_MIN 1024u /* a smaller ring is not worth its room */
+#define TT_LANE_CAP 1024u   /* calls past it share lane 0 */
 
-/* One more chunk of exactly so many bytes, in one go: a ring is reserved and touched before anything is recorded. */
-static int tt_ring_back(tt_recorder *recorder, uint64_t bytes)
+/* Backs exactly so many bytes at once: a ring is reserved and touched before anything is recorded. */
+static int tt_ring_reserve(tt_recorder *recorder, uint64_t bytes)
 {
     tt_arena *arena = &recorder->arena;
-    uint64_t unit = tt_chunk_unit(), to = recorder->header->used_bytes + bytes + TT_AHEAD;
+    uint64_t unit = tt_chunk_unit(), to = recorder->header->used_bytes + bytes + TT_HEADROOM;
     if (to <= arena->backed) return 1;
-    uint64_t more = (to - arena->backed + unit - 1) / unit * unit;
-    uint64_t most = arena->fd >= 0 && arena->file_limit < TT_RESERVED_BYTES ? arena->file_limit : TT_RESERVED_BYTES;
-    /* Nodes and histograms need room as well: at most three quarters of it all are the ring's. */
-    if (arena->backed + more > most - most / 4 || !tt_arena_extend(arena, more)) return 0;
+    uint64_t missing = (to - arena->backed + unit - 1) / unit * unit;
+    uint64_t limit = tt_arena_limit(arena);
+    /* Nodes and histograms need room too: the ring takes at most three quarters. */
+    if (arena->backed + missing > limit - limit / 4 || !tt_arena_extend(arena, missing)) return 0;
     recorder->header->backed_bytes = arena->backed;
     return 1;
 }
@@ -320,38 +324,35 @@ static int tt_ring_back(tt_recorder *recorder, uint64_t bytes)
 static tt_ring *tt_ring_make(tt_recorder *recorder, uint64_t capacity)
 {
     uint64_t bytes = sizeof(tt_ring) + capacity * sizeof(tt_event);
-    tt_ring *ring = tt_ring_back(recorder, bytes) ? tt_allocate(recorder, bytes) : NULL;
+    tt_ring *ring = tt_ring_reserve(recorder, bytes) ? tt_allocate(recorder, bytes) : NULL;
     if (ring) ring->capacity = capacity;
     return ring;
 }
 
-/* The lane of a thread, or of one of the contexts that interleave in it; found again on return. */
+/* The lane of a thread, or of one of the contexts that interleave in it; the same one each time. */
 tt_ref tt_lane_of(tt_recorder *recorder, uint64_t thread_id, const char *thread_name, uint32_t number)
 {
     if (!recorder->ring) return 0;
-    for (tt_ref ref = recorder->header->lanes; ref;) {
-        tt_lane *lane = tt_at(recorder, ref);
-        if (lane->thread_id == thread_id && lane->number == number && !strcmp(lane->thread_name, thread_name)) return ref;
-        ref = lane->next;
-    }
-    if (recorder->header->lane_count >= TT_LANE_CAP) return 0;
-    tt_lane *lane = tt_allocate(recorder, sizeof *lane);
+    tt_lane *lane = tt_at_or_null(recorder, recorder->header->lanes);
+    for (; lane; lane = tt_at_or_null(recorder, lane->next))
+        if (lane->thread_id == thread_id && lane->number == number && !strcmp(lane->thread_name, thread_name))
+            return tt_ref_of(recorder, lane);
+    lane = recorder->header->lane_count < TT_LANE_CAP ? tt_allocate(recorder, sizeof *lane) : NULL;
     if (!lane) return 0;
     lane->thread_id = thread_id;
     lane->number = number;
     strncpy(lane->thread_name, thread_name, TT_THREAD_NAME);
-    lane->next = recorder->header->lanes;
-    tt_link(recorder, &recorder->header->lanes, lane);
+    TT_PREPEND(recorder, &recorder->header->lanes, lane);
     recorder->header->lane_count++;
     return tt_ref_of(recorder, lane);
 }
 
-/* Of a stack other than its thread's own. `known`: the lane it had when it was last in use. */
-tt_ref tt_lane_of_stack(tt_recorder *recorder, const tt_thread *thread, tt_ref known, uint32_t number)
+/* The lane of a stack other than its thread's own. `last_lane`: its lane when it was last in use. */
+tt_ref tt_lane_of_stack(tt_recorder *recorder, const tt_thread *thread, tt_ref last_lane, uint32_t number)
 {
-    if (known || !thread->base.lane) return known;
-    const tt_lane *own = tt_at(recorder, thread->base.lane);
-    return tt_lane_of(recorder, own->thread_id, own->thread_name, number);
+    if (last_lane || !thread->base.lane) return last_lane;
+    const tt_lane *thread_lane = tt_at(recorder, thread->base.lane);
+    return tt_lane_of(recorder, thread_lane->thread_id, thread_lane->thread_name, number);
 }
 
 static void tt_lanes_of_thread(tt_recorder *recorder, tt_thread *thread)
@@ -362,7 +363,7 @@ static void tt_lanes_of_thread(tt_recorder *recorder, tt_thread *thread)
         stack->lane = tt_lane_of_stack(recorder, thread, stack->lane, stack->number);
 }
 
-/* Gives a file its ring, once. Where there is no room for so many events, for as many as there is: half, a quarter, ... */
+/* Gives a file its ring, once. Without room for so many events it is smaller: half, a quarter, ... */
 void tt_timeline_begin(tt_recorder *recorder)
 {
     uint64_t capacity = recorder->event_capacity;
@@ -370,42 +371,40 @@ void tt_timeline_begin(tt_recorder *recorder)
     do {
         recorder->ring = tt_ring_make(recorder, capacity);
         capacity /= 2;
-    } while (!recorder->ring && capacity >= TT_EVENTS_LEAST);
+    } while (!recorder->ring && capacity >= TT_EVENTS_MIN);
     if (!recorder->ring) return;
-    recorder->event_at = 0;
+    recorder->event_index = 0;
     tt_link(recorder, &recorder->header->ring, recorder->ring);
     for (tt_thread *thread = recorder->threads; thread; thread = thread->next) tt_lanes_of_thread(recorder, thread);
 }
 
-static inline tt_event *tt_events_of(tt_ring *ring) { return (tt_event *)(ring + 1); }
-
-/* Out of line, to keep it out of the way of programs without a timeline. */
+/* Not inlined, so that programs without a timeline do not pay for it. */
 void tt_event_put(tt_recorder *recorder, tt_ref lane, tt_ref node, uint64_t start, uint64_t end)
 {
     tt_ring *ring = recorder->ring;
     __atomic_store_n(&ring->begun, ring->begun + 1, __ATOMIC_RELAXED);
     __atomic_thread_fence(__ATOMIC_RELEASE);
-    tt_events_of(ring)[recorder->event_at] = (tt_event){start, end, node, lane};
-    if (++recorder->event_at == ring->capacity) recorder->event_at = 0;
+    ((tt_event *)(ring + 1))[recorder->event_index] = (tt_event){start, end, node, lane};
+    if (++recorder->event_index == ring->capacity) recorder->event_index = 0;
     __atomic_store_n(&ring->done, ring->done + 1, __ATOMIC_RELEASE);
 }
 
 #define TT_MISSED_PROBES 8u
 
-/* The sum of a node in missed ticks. The refs of nodes are scattered over a table; what finds no place near its own is
- * in the next one, so that a tick costs the same however many nodes there are. NULL: no memory. */
+/* The sum of a node in missed ticks. Nodes are hashed into a table; a node without a free row near its own is in the
+ * next table, so a tick costs the same however many nodes there are. NULL: no memory. */
 uint64_t *tt_missed_sum(tt_recorder *recorder, tt_ref *table_ref, tt_ref node)
 {
-    unsigned begin = (node * 0x9E3779B1u >> 16) % TT_MISSED_ROWS;
+    unsigned start = (node * 0x9E3779B1u >> 16) % TT_MISSED_ROWS;
     for (;;) {
         if (!*table_ref) {
-            void *made = tt_allocate(recorder, sizeof(tt_missed_rows));
-            if (!made) return NULL;
-            tt_link(recorder, table_ref, made);
+            void *new_table = tt_allocate(recorder, sizeof(tt_missed_rows));
+            if (!new_table) return NULL;
+            tt_link(recorder, table_ref, new_table);
         }
         tt_missed_rows *table = tt_at(recorder, *table_ref);
         for (unsigned probe = 0; probe < TT_MISSED_PROBES; probe++) {
-            tt_worst_row *row = &table->rows[(begin + probe) % TT_MISSED_ROWS];
+            tt_worst_row *row = &table->rows[(start + probe) % TT_MISSED_ROWS];
             if (!row->node) row->node = node;
             if (row->node == node) return &row->sum;
         }

@@ -1,9 +1,10 @@
-/* CPython's internals: all that the recorder takes from the interpreter past its public API, for CPython 3.11 to 3.15.
+/* CPython's internals: everything the recorder uses of the interpreter beyond its public API, for CPython 3.11 to 3.15.
  *
  * The running context and the innermost Python frame are single loads. A Python frame's address identifies a running
- * call as long as that call lives; it tells a generator that sleeps inside a section from the code that runs meanwhile.
+ * call as long as that call lives; it distinguishes a generator asleep inside a section from the code that runs
+ * meanwhile.
  *
- * To support a new version: compile against its headers, run scripts/test-versions.sh, raise the limit below, and
+ * To support a new version: compile against its headers, run scripts/test-versions.sh, raise the limit below and
  * `NEWEST` in setup.py. Python code relies on more names: the arguments of `_posixsubprocess.fork_exec` and
  * `multiprocessing.spawn.prepare` (children.py), `threading._active` and `Thread._context` (native/callbacks.pxi), and
  * `threading._profile_hook` (focus/profiling.py).
@@ -69,21 +70,21 @@ typedef struct _PyInterpreterFrame tt_pyframe;
 #define tt_request_extra_index _PyEval_RequestCodeExtraIndex
 #endif
 
-/* Gives a new number of a subclass of int, whose memory is zeroed, its one digit. */
+/* Sets the one digit of a new instance of a subclass of int, whose memory is zeroed. */
 static inline void tt_set_digit(PyObject *number, digit value)
 {
 #if PY_VERSION_HEX >= 0x030C0000
     ((PyLongObject *)number)->long_value.lv_tag = 1u << 3; /* one digit; below it three bits for the sign */
     ((PyLongObject *)number)->long_value.ob_digit[0] = value;
 #else
-    ((PyLongObject *)number)->ob_digit[0] = value; /* tp_alloc noted how many there are */
+    ((PyLongObject *)number)->ob_digit[0] = value; /* tp_alloc has set the number of digits */
 #endif
 }
 
 #if PY_VERSION_HEX < 0x030C0000 /* for the profile function; later versions have sys.monitoring */
 #include <opcode.h>
 
-/* Whether the frame of a generator or coroutine begins: its first instruction runs, and it was not resumed. */
+/* Whether the frame of a generator or coroutine begins: it runs its first instruction, and was not resumed. */
 static inline int tt_pyframe_is_fresh(tt_pyframe *frame)
 {
     int opcode = _Py_OPCODE(*frame->prev_instr);
@@ -95,22 +96,22 @@ static inline int tt_pyframe_has_yielded(tt_pyframe *frame) { return _Py_OPCODE(
 static inline Py_tracefunc tt_profile_function(PyThreadState *state) { return state->c_profilefunc; }
 #endif
 
-/* -- the same in all ------------------------------------------------------------------------------------------- */
+/* -- the same in all versions ----------------------------------------------------------------------------------- */
 
-/* The running Python frame as an object, for its line: slow, and it may run any code. Borrowed, or NULL. */
+/* The running Python frame as an object, for its line: slow, and may run any code. Borrowed, or NULL. */
 static inline PyObject *tt_calling_frame(void) { return (PyObject *)PyEval_GetFrame(); }
 
-/* The context that runs, borrowed; NULL in a thread that did not need one yet. */
+/* The running context, borrowed; NULL in a thread that has not needed one yet. */
 static inline PyObject *tt_context_now(PyThreadState *state) { return state->context; }
 
-/* The context that was current where this one was entered; NULL below the thread's own. */
-static inline PyObject *tt_context_beneath(PyObject *context)
+/* The context that was current when this one was entered; NULL below the thread's own. */
+static inline PyObject *tt_context_previous(PyObject *context)
 {
     return (PyObject *)((PyContext *)context)->ctx_prev;
 }
 
-/* A context that can be entered is not inside a `Context.run`: it is the thread's own. Only then may a strong
- * reference be kept for good; a task's context must go when its task goes. */
+/* Whether a context is the thread's own: it can be entered, so it is not inside a `Context.run`. Only then may the
+ * recorder keep a strong reference forever; a task's context must be freed with its task. */
 static inline int tt_context_is_base(PyObject *context)
 {
     if (PyContext_Enter(context) == 0) {
@@ -121,8 +122,8 @@ static inline int tt_context_is_base(PyObject *context)
     return 0;
 }
 
-/* A thread's context is NULL until some library first needs one; a section that is open by then would lose its
- * stack. So it is made now. */
+/* Creates the running context if there is none: it is NULL until a library first needs it, and a section open at that
+ * moment would lose its stack. */
 static inline PyObject *tt_context_force(PyThreadState *state)
 {
     if (!tt_context_now(state)) {
@@ -133,7 +134,7 @@ static inline PyObject *tt_context_force(PyThreadState *state)
     return tt_context_now(state);
 }
 
-/* What a context variable is in a context. New reference, or NULL. */
+/* The value of a context variable in a context. New reference, or NULL. */
 static inline PyObject *tt_variable_in(PyObject *context, PyObject *variable)
 {
     PyObject *value = PyObject_CallMethod(context, "get", "O", variable);
@@ -141,7 +142,7 @@ static inline PyObject *tt_variable_in(PyObject *context, PyObject *variable)
     return value;
 }
 
-/* The same in the one that runs. */
+/* The same in the running context. */
 static inline PyObject *tt_variable_now(PyObject *variable)
 {
     PyObject *value = NULL;
@@ -152,31 +153,30 @@ static inline PyObject *tt_variable_now(PyObject *variable)
 /* Whether this thread may touch what the GIL guards. */
 static inline int tt_holds_gil(void) { return Py_IsInitialized() && PyGILState_Check(); }
 
-static inline void tt_state_over(PyObject *capsule)
+static inline void tt_run_on_clear(PyObject *capsule)
 {
-    void (*over)(void *) = (void (*)(void *))PyCapsule_GetContext(capsule);
-    over(PyCapsule_GetPointer(capsule, NULL));
+    void (*on_clear)(void *) = (void (*)(void *))PyCapsule_GetContext(capsule);
+    on_clear(PyCapsule_GetPointer(capsule, NULL));
 }
 
-/* Leaves a mark in the thread's Python state; `over(mark)` runs when the state is cleared: with the GIL, on the thread
- * itself, and before a thread that joins it continues. A finaliser may come here after that: then there is nothing to
- * leave it in. */
-static inline void tt_state_watch(PyThreadState *state, void *mark, void (*over)(void *))
+/* Has `on_clear(mark)` run when the thread's Python state is cleared: with the GIL, on the thread itself, and before a
+ * thread that joins it continues. A finaliser may call this after that: then there is no state left to watch. */
+static inline void tt_state_watch(PyThreadState *state, void *mark, void (*on_clear)(void *))
 {
-    static __thread uint64_t watched;
-    if (watched == PyThreadState_GetID(state)) return;
-    watched = PyThreadState_GetID(state);
-    PyObject *kept = PyThreadState_GetDict();
-    PyObject *capsule = kept ? PyCapsule_New(mark, NULL, tt_state_over) : NULL;
-    if (!capsule || PyCapsule_SetContext(capsule, (void *)over) || PyDict_SetItemString(kept, "ticktree", capsule))
+    static __thread uint64_t watched_id;
+    if (watched_id == PyThreadState_GetID(state)) return;
+    watched_id = PyThreadState_GetID(state);
+    PyObject *dict = PyThreadState_GetDict();
+    PyObject *capsule = dict ? PyCapsule_New(mark, NULL, tt_run_on_clear) : NULL;
+    if (!capsule || PyCapsule_SetContext(capsule, (void *)on_clear) || PyDict_SetItemString(dict, "ticktree", capsule))
         PyErr_Clear();
     Py_XDECREF(capsule);
 }
 
-/* What a weak reference refers to, borrowed; None once it is gone. */
+/* The object of a weak reference, borrowed; None once it is gone. */
 static inline PyObject *tt_referent(PyObject *reference) { return ((PyWeakReference *)reference)->wr_object; }
 
-/* The identity of a C function: methods are bound again for each call. NULL: it is not one. */
+/* The identity of a C function, because methods are bound again for each call. NULL: it is not a C function. */
 static inline const void *tt_c_function_key(PyObject *callable)
 {
     if (PyCFunction_Check(callable)) return ((PyCFunctionObject *)callable)->m_ml;
@@ -184,13 +184,13 @@ static inline const void *tt_c_function_key(PyObject *callable)
     return NULL;
 }
 
-/* Whether what an async generator yields is a value, and not what it awaits. */
+/* Whether an async generator yielded a value, rather than what it awaits. */
 static inline int tt_is_yielded_value(PyObject *value)
 {
     return !strcmp(Py_TYPE(value)->tp_name, "async_generator_wrapped_value");
 }
 
-/* At the bottom of a thread, where no Python code runs: NULL, or from 3.14 on a frame without code. */
+/* At the bottom of a thread, where no Python code runs: NULL, or, from 3.14 on, a frame without code. */
 static inline tt_pyframe *tt_pyframe_now(PyThreadState *state) { return TT_PYFRAME_OF_THREAD(state); }
 
 static inline tt_pyframe *tt_pyframe_caller(tt_pyframe *frame) { return frame->previous; }
@@ -206,8 +206,8 @@ static inline const void *tt_pyframe_code(const tt_pyframe *frame) { return TT_P
 /* The code of contextlib's `__enter__` and `__aenter__` for generators. */
 extern __attribute__((visibility("hidden"))) const void *tt_manager_codes[2];
 
-/* The caller, without frames that the interpreter makes for itself: below C code, at the bottom of a thread, and from
- * Python 3.13 on between `__init__` and a call of the class that was specialised. */
+/* The caller, skipping frames of the interpreter's own: below C code, at the bottom of a thread, and, from Python 3.13
+ * on, between `__init__` and a specialised call of its class. */
 static inline tt_pyframe *tt_pyframe_python_caller(tt_pyframe *frame)
 {
     do frame = tt_pyframe_caller(frame);
@@ -215,8 +215,8 @@ static inline tt_pyframe *tt_pyframe_python_caller(tt_pyframe *frame)
     return frame;
 }
 
-/* The call whose block a section covers: that of the running code, but for a generator that @contextmanager made a
- * context manager, the call that has the `with`. */
+/* The call whose block a section covers: that of the running code, or, for a generator under @contextmanager, the call
+ * with the `with` statement. */
 static inline tt_pyframe *tt_pyframe_owner(tt_pyframe *frame)
 {
     while (tt_pyframe_may_sleep(frame)) {
@@ -230,13 +230,13 @@ static inline tt_pyframe *tt_pyframe_owner(tt_pyframe *frame)
     return frame;
 }
 
-/* The instruction being executed: its own address for each call site. */
+/* The address of the running instruction, which differs for each call site. */
 static inline uint64_t tt_pyframe_site(tt_pyframe *frame)
 {
     return frame ? (uint64_t)(uintptr_t)TT_PYFRAME_INSTRUCTION(frame) : 1;
 }
 
-/* Byte offset of the instruction that a frame executes. */
+/* The byte offset of the instruction that a frame executes. */
 static inline int tt_pyframe_offset(tt_pyframe *frame)
 {
     return (int)((const char *)TT_PYFRAME_INSTRUCTION(frame) - (const char *)TT_PYFRAME_CODE_BEGIN(frame));

@@ -1,4 +1,4 @@
-/* Values that were measured elsewhere: durations (record), work, gauges. */
+/* Values measured by the program: durations (record), work, gauges. */
 #include "hot.h"
 
 #include <math.h>
@@ -11,41 +11,34 @@ static inline void tt_work_add(tt_node *node, const tt_amounts *amounts)
     node->work_items += amounts->items;
 }
 
-/* Assumed to have ended now. */
-static void tt_record_event(tt_recorder *recorder, const tt_stack *stack, tt_ref node, uint64_t ns, uint64_t now)
-{
-    uint64_t ticks = tt_ns_to_ticks(recorder, ns);
-    tt_event_put(recorder, stack->lane, node, now > ticks ? now - ticks : 0, now);
-}
-
-/* A duration measured elsewhere, in nanoseconds, and the work done in it: a call under `around` (NULL: the stack's own
- * place) that never covers it. Returns its node; 0: there is none. */
-tt_ref tt_record_under(tt_stack *stack, tt_frame *around, tt_section *section, uint64_t ns, const tt_amounts *amounts)
+/* Records a duration in nanoseconds and the work done in it: a call below `parent` (NULL: the stack's own parent) that
+ * does not cover it. Returns its node; 0: there is none. */
+tt_ref tt_record_under(tt_stack *stack, tt_frame *parent, tt_section *section, uint64_t ns, const tt_amounts *amounts)
 {
     tt_recorder *recorder = section->recorder;
-    tt_ref ref = tt_node_under(stack, section, around);
+    tt_ref ref = tt_node_under(stack, section, parent);
     tt_node *node = ref ? tt_node_at(recorder, ref) : NULL;
     if (node) {
         tt_write_begin(&node->sequence);
         node->own += (int64_t)ns;
         node->concurrent += (int64_t)ns;
         tt_work_add(node, amounts);
-        uint64_t now = tt_now(recorder);
+        uint64_t now = tt_now(recorder), ticks = tt_ns_to_ticks(recorder, ns); /* as if it had ended now */
         tt_book(recorder, node, ns, ns, now);
         tt_write_end(&node->sequence);
-        if (recorder->ring) tt_record_event(recorder, stack, ref, ns, now);
+        if (recorder->ring) tt_event_put(recorder, stack->lane, ref, now > ticks ? now - ticks : 0, now);
     } else tt_lose_call(recorder, section);
     return ref;
 }
 
-/* The same under the open section. */
+/* The same below the open section. */
 void tt_record(tt_section *section, uint64_t ns, const tt_amounts *amounts)
 {
     tt_recorder *recorder = section->recorder;
     tt_here here;
     if (!tt_arrive(recorder, &here)) return;
-    tt_frame *around = tt_frame_around(recorder, here.stack, here.pyframe);
-    tt_ref ref = tt_record_under(here.stack, around, section, ns, amounts);
+    tt_frame *parent = tt_frame_around(recorder, here.stack, here.pyframe);
+    tt_ref ref = tt_record_under(here.stack, parent, section, ns, amounts);
     if (ref) tt_site_check(section, ref, here.pyframe);
     tt_stack_rest(here.stack);
 }
@@ -66,31 +59,31 @@ void tt_work(tt_section *section, const tt_amounts *amounts)
     tt_stack_rest(here.stack);
 }
 
-/* The counts of a gauge's octave, made on first use. */
-static uint64_t *tt_gauge_counts(tt_recorder *recorder, tt_gauge *gauge, int octave, int sign)
+/* The counts of a gauge's octave, created on first use. */
+static uint64_t *tt_gauge_octave_counts(tt_recorder *recorder, tt_gauge *gauge, int octave, int sign)
 {
-    tt_gauge_octave *at = gauge->octaves, *end = at + gauge->octave_count;
-    while (at < end && (at->octave != octave || at->sign != sign)) at++;
-    if (at < end) return ((tt_octave *)tt_at(recorder, at->counts))->counts;
+    tt_gauge_octave *entry = gauge->octaves, *end = entry + gauge->octave_count;
+    while (entry < end && (entry->octave != octave || entry->sign != sign)) entry++;
+    if (entry < end) return ((tt_octave *)tt_at(recorder, entry->counts))->counts;
     void *counts = gauge->octave_count < TT_GAUGE_OCTAVES ? tt_allocate(recorder, sizeof(tt_octave)) : NULL;
     if (!counts) return NULL;
-    *at = (tt_gauge_octave){(int16_t)octave, (int16_t)sign, tt_ref_of(recorder, counts)};
+    *entry = (tt_gauge_octave){(int16_t)octave, (int16_t)sign, tt_ref_of(recorder, counts)};
     gauge->octave_count++;
     return counts;
 }
 
-/* The same buckets as durations have: frexp's mantissa, as 64 bits, is the value shifted left. */
-static void tt_gauge_bucket(tt_recorder *recorder, tt_gauge *gauge, double value)
+/* Counts a value in the same buckets as durations: frexp's mantissa, as 64 bits, is the value shifted left. */
+static void tt_gauge_count(tt_recorder *recorder, tt_gauge *gauge, double value)
 {
     int exponent;
     double mantissa = frexp(fabs(value), &exponent);
     unsigned sub = tt_sub_bucket((uint64_t)ldexp(mantissa, 64));
-    uint64_t *counts = tt_gauge_counts(recorder, gauge, exponent - 1, value < 0 ? -1 : 1);
+    uint64_t *counts = tt_gauge_octave_counts(recorder, gauge, exponent - 1, value < 0 ? -1 : 1);
     if (counts) counts[sub]++;
     else tt_lose(recorder, TT_LOSS_GAUGE_BUCKETS);
 }
 
-static tt_gauge_window tt_gauge_windows_joined(tt_gauge_window a, tt_gauge_window b)
+static tt_gauge_window tt_gauge_windows_merge(tt_gauge_window a, tt_gauge_window b)
 {
     if (!a.count || !b.count) return a.count ? a : b;
     return (tt_gauge_window){a.count + b.count, fmin(a.minimum, b.minimum), fmax(a.maximum, b.maximum)};
@@ -102,12 +95,12 @@ static void tt_gauge_window_put(tt_recorder *recorder, tt_gauge *gauge, double v
     if (now >= recorder->window_end) tt_window_advance(recorder, now);
     for (; gauge->window_shift < recorder->window_shift; gauge->window_shift++) {
         tt_gauge_window *windows = gauge->windows;
-        for (unsigned at = 0; at < TT_WINDOWS / 2; at++)
-            windows[at] = tt_gauge_windows_joined(windows[2 * at], windows[2 * at + 1]);
+        for (unsigned i = 0; i < TT_WINDOWS / 2; i++)
+            windows[i] = tt_gauge_windows_merge(windows[2 * i], windows[2 * i + 1]);
         memset(&windows[TT_WINDOWS / 2], 0, TT_WINDOWS / 2 * sizeof *windows);
     }
     tt_gauge_window *window = &gauge->windows[recorder->window_index];
-    *window = tt_gauge_windows_joined(*window, (tt_gauge_window){1, value, value});
+    *window = tt_gauge_windows_merge(*window, (tt_gauge_window){1, value, value});
 }
 
 tt_gauge *tt_gauge_make(tt_recorder *recorder, uint32_t name_id)
@@ -119,8 +112,7 @@ tt_gauge *tt_gauge_make(tt_recorder *recorder, uint32_t name_id)
     gauge->minimum = INFINITY;
     gauge->maximum = -INFINITY;
     gauge->window_shift = recorder->window_shift;
-    gauge->next = recorder->header->gauges;
-    tt_link(recorder, &recorder->header->gauges, gauge);
+    TT_PREPEND(recorder, &recorder->header->gauges, gauge);
     return gauge;
 }
 
@@ -128,12 +120,12 @@ void tt_gauge_set(tt_recorder *recorder, tt_gauge *gauge, double value)
 {
     tt_write_begin(&gauge->sequence);
     gauge->last = value;
-    gauge->last_wall_ns = recorder->clock == TT_CLOCK_VIRTUAL ? recorder->virtual_now : tt_clock_ns(CLOCK_REALTIME);
+    gauge->last_wall_ns = tt_now_ns(recorder, CLOCK_REALTIME);
     gauge->count++;
     if (value < gauge->minimum) gauge->minimum = value;
     if (value > gauge->maximum) gauge->maximum = value;
     if (value == 0) gauge->zeros++;
-    else tt_gauge_bucket(recorder, gauge, value);
+    else tt_gauge_count(recorder, gauge, value);
     tt_gauge_window_put(recorder, gauge, value);
     tt_write_end(&gauge->sequence);
 }

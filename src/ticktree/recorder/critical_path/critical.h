@@ -1,15 +1,15 @@
-/* Critical paths, found while the program runs.
+/* Critical paths, computed while the program runs.
  *
- * Every thread carries a bounded account of how the time since the run began was spent along the chain of events that
- * led to its now. While it works, its own sections are added; when it was blocked and another thread's signal woke
- * it, the account becomes the signaller's, as it was when it signalled, and what passed from there on. So at any
- * moment the account of a thread is the path that set how late it is: nothing but a shorter path makes it earlier.
- * This is Hollingsworth's method of piggybacking the path's profile on the messages (J. K. Hollingsworth, "Critical
- * path profiling of message passing and shared-memory programs", IEEE Transactions on Parallel and Distributed Systems
- * 9(10), 1998): no trace is kept, and memory does not grow with the run.
+ * Every thread carries a path: a bounded account of how the time since the run began was spent along the chain of
+ * events that led to the thread's present. While the thread works, its own sections are added; when another thread's
+ * signal wakes it from being blocked, its path becomes the signaller's at the signal, plus the time since. So the path
+ * of a thread always determines how late it is: only a shorter path makes it earlier. This is Hollingsworth's method of
+ * piggybacking the path's profile on the messages (J. K. Hollingsworth, "Critical path profiling of message passing and
+ * shared-memory programs", IEEE Transactions on Parallel and Distributed Systems 9(10), 1998): it keeps no trace, and
+ * its memory does not grow with the run.
  *
- * Sections do nothing for it. A node keeps a mark: its self time when the path was last brought up to date. That is done
- * where something is signalled, unblocked, started or ended, by looking at the nodes that have grown since.
+ * Sections do no work for it. A node has a mark: its self time at the last update of the path. Updates happen at
+ * signals, wake-ups, starts and ends, and read the nodes that have grown since.
  */
 #ifndef TICKTREE_CRITICAL_H
 #define TICKTREE_CRITICAL_H
@@ -18,14 +18,14 @@
 
 #include <stdlib.h>
 
-#define TT_FOLD (TT_SHARES / 4) /* places given up at a time: a new one gets time to grow before the next are */
+#define TT_FOLD (TT_SHARES / 4) /* shares merged at a time, so that new ones can grow before the next merge */
 
 typedef struct {
     uint64_t ticks;
-    uint64_t ns; /* since the run began; by CLOCK_MONOTONIC itself, which all processes read alike */
+    uint64_t ns; /* since the run began; by CLOCK_MONOTONIC itself, which all processes share */
 } tt_moment;
 
-/* What one node has grown since a path was last brought up to date. */
+/* The growth of one node since the last update of a path. */
 struct tt_growth {
     tt_ref node;
     uint64_t ticks;
@@ -47,15 +47,15 @@ static int tt_share_is(const tt_recorder *recorder, const tt_share *share, tt_re
            share->incarnation == header->incarnation;
 }
 
-/* Gives up the smallest places: their time is added to that of all such places. */
+/* Merges the smallest shares into the first. */
 static void tt_path_fold(tt_path *path)
 {
-    for (unsigned times = 0; times < TT_FOLD; times++) {
-        uint32_t least = 1;
-        for (uint32_t at = 2; at < path->count; at++)
-            if (path->shares[at].ns < path->shares[least].ns) least = at;
-        path->shares[0].ns += path->shares[least].ns;
-        path->shares[least] = path->shares[--path->count];
+    for (unsigned round = 0; round < TT_FOLD; round++) {
+        uint32_t smallest = 1;
+        for (uint32_t i = 2; i < path->count; i++)
+            if (path->shares[i].ns < path->shares[smallest].ns) smallest = i;
+        path->shares[0].ns += path->shares[smallest].ns;
+        path->shares[smallest] = path->shares[--path->count];
     }
 }
 
@@ -64,32 +64,32 @@ static void tt_path_add(tt_recorder *recorder, tt_path *path, tt_ref node_ref, u
 {
     if (!ns) return;
     tt_node *node = tt_node_at(recorder, node_ref);
-    uint32_t at = node->path_hint;
-    if (!at || at >= path->count || !tt_share_is(recorder, &path->shares[at], node_ref)) {
-        for (at = 1; at < path->count && !tt_share_is(recorder, &path->shares[at], node_ref);) at++;
-        if (at == TT_SHARES) {
+    uint32_t i = node->path_hint;
+    if (!i || i >= path->count || !tt_share_is(recorder, &path->shares[i], node_ref)) {
+        for (i = 1; i < path->count && !tt_share_is(recorder, &path->shares[i], node_ref);) i++;
+        if (i == TT_SHARES) {
             tt_path_fold(path);
-            at = path->count;
+            i = path->count;
         }
-        if (at == path->count) {
+        if (i == path->count) {
             const tt_header *header = recorder->header;
             path->shares[path->count++] = (tt_share){.start = header->process_start, .pid = (uint32_t)header->pid,
                                                      .incarnation = header->incarnation, .node = node_ref};
         }
-        node->path_hint = at;
+        node->path_hint = i;
     }
-    path->shares[at].ns += ns;
+    path->shares[i].ns += ns;
 }
 
 static void tt_growth_note(tt_recorder *recorder, uint32_t *count, tt_ref node, uint64_t ticks)
 {
     tt_growth *growths = tt_grown(recorder->growths, *count, &recorder->growth_room, 256, sizeof *growths);
-    if (!growths) return; /* it then counts as its root's: outside sections */
+    if (!growths) return; /* its time then counts as the root's: outside sections */
     recorder->growths = growths;
     recorder->growths[(*count)++] = (tt_growth){node, ticks};
 }
 
-/* Notes in its node how long an open call has been running by itself, and in those above that they are to be visited. */
+/* Adds the self time of an open call to its node's `running`, and marks the nodes above it for the visit. */
 static void tt_running_note(tt_recorder *recorder, const tt_frame *frame, tt_ref tree, uint64_t now)
 {
     tt_node *node = frame->node ? tt_node_at(recorder, frame->node) : NULL;
@@ -102,71 +102,65 @@ static void tt_running_note(tt_recorder *recorder, const tt_frame *frame, tt_ref
         node->running = 1;
 }
 
-static void tt_running_notes(tt_recorder *recorder, tt_thread *thread, tt_ref tree, uint64_t now)
-{
-    const tt_stack *stack = &thread->base;
-    for (; stack; stack = tt_stack_after(thread, stack))
-        for (tt_frame *frame = stack->top; frame; frame = tt_below(frame))
-            tt_running_note(recorder, frame, tree, now);
-}
-
-/* Marks a node; true where anything has happened in it since its last mark. */
+/* Marks a node; returns whether anything has happened in it since its last mark. */
 static int tt_node_mark(tt_recorder *recorder, tt_node *node, uint32_t *count)
 {
-    int64_t own = node->own + (node->running ? (int64_t)node->running - 1 : 0);
-    if (!node->running && own == node->marked_own && node->stats.count == node->marked_count) return 0;
-    if (own > node->marked_own && !(node->flags & TT_NODE_NS))
-        tt_growth_note(recorder, count, tt_ref_of(recorder, node), (uint64_t)(own - node->marked_own));
-    node->marked_own = own;
+    int64_t self_ticks = node->own + (node->running ? (int64_t)node->running - 1 : 0);
+    if (!node->running && self_ticks == node->marked_own && node->stats.count == node->marked_count) return 0;
+    if (self_ticks > node->marked_own && !(node->flags & TT_NODE_NS))
+        tt_growth_note(recorder, count, tt_ref_of(recorder, node), (uint64_t)(self_ticks - node->marked_own));
+    node->marked_own = self_ticks;
     node->marked_count = node->stats.count;
     node->running = 0;
     return 1;
 }
 
-/* Marks a thread's tree and notes what has grown; returns how many nodes have. Below a node in which nothing happened
- * nothing did, so that the cost is that of what is in use, not of the whole tree. */
+/* Marks a thread's tree and lists the nodes that have grown; returns how many. Skips the nodes below one in which
+ * nothing happened, so the cost depends on the nodes in use, not on the size of the tree. */
 static uint32_t tt_tree_mark(tt_recorder *recorder, tt_thread *thread, tt_ref tree, uint64_t now)
 {
     uint32_t count = 0;
-    tt_ref root = ((tt_tree *)tt_at(recorder, tree))->root, at = tt_node_at(recorder, root)->first_child;
-    tt_running_notes(recorder, thread, tree, now);
-    while (at) {
-        tt_node *node = tt_node_at(recorder, at);
+    tt_ref root = ((tt_tree *)tt_at(recorder, tree))->root, ref = tt_node_at(recorder, root)->first_child;
+    for (const tt_stack *stack = &thread->base; stack; stack = tt_stack_after(thread, stack))
+        for (tt_frame *frame = stack->top; frame; frame = tt_below(frame))
+            tt_running_note(recorder, frame, tree, now);
+    while (ref) {
+        tt_node *node = tt_node_at(recorder, ref);
         if (tt_node_mark(recorder, node, &count) && node->first_child) {
-            at = node->first_child;
+            ref = node->first_child;
             continue;
         }
         while (!node->sibling && node->parent != root) node = tt_node_at(recorder, node->parent);
-        at = node->sibling;
+        ref = node->sibling;
     }
     return count;
 }
 
-/* Shares out the time since the last mark: to each node what it has grown, the rest to the root, which is outside of
- * sections. Tasks that were open side by side on one thread have grown more than it has: they get it in proportion. */
-static void tt_path_share_out(tt_recorder *recorder, tt_path *path, uint32_t grown, tt_moment now)
+/* Distributes the time since the last mark: each node gets its growth, and the root, which is outside of sections, gets
+ * the rest. Concurrent tasks on one thread have grown more than the thread: they share its time in proportion. */
+static void tt_path_share_out(tt_recorder *recorder, tt_path *path, uint32_t growth_count, tt_moment now)
 {
-    uint64_t left = now.ns > path->mark_ns ? now.ns - path->mark_ns : 0, passed = left, sum = 0;
-    for (uint32_t at = 0; at < grown; at++) sum += recorder->growths[at].ticks;
+    uint64_t remaining = now.ns > path->mark_ns ? now.ns - path->mark_ns : 0, passed = remaining, sum = 0;
+    for (uint32_t i = 0; i < growth_count; i++) sum += recorder->growths[i].ticks;
     uint64_t ticks = now.ticks > path->mark_ticks ? now.ticks - path->mark_ticks : 0;
     if (sum > ticks) ticks = sum;
-    for (uint32_t at = 0; at < grown; at++) {
-        uint64_t ns = (uint64_t)((unsigned __int128)recorder->growths[at].ticks * passed / ticks);
-        tt_path_add(recorder, path, recorder->growths[at].node, ns);
-        left -= ns;
+    for (uint32_t i = 0; i < growth_count; i++) {
+        uint64_t ns = (uint64_t)((unsigned __int128)recorder->growths[i].ticks * passed / ticks);
+        tt_path_add(recorder, path, recorder->growths[i].node, ns);
+        remaining -= ns;
     }
-    tt_path_add(recorder, path, ((tt_tree *)tt_at(recorder, path->tree))->root, left);
+    tt_path_add(recorder, path, ((tt_tree *)tt_at(recorder, path->tree))->root, remaining);
 }
 
-/* Sets the moment that path and marks are of. Time never runs back, though two cores' clocks may be a hair apart. */
+/* Sets the moment of path and marks. Time never runs backwards, though the clocks of two cores may differ slightly. */
 static void tt_path_set(tt_path *path, tt_moment now)
 {
     path->mark_ticks = now.ticks;
     if (now.ns > path->mark_ns) path->mark_ns = now.ns;
 }
 
-/* The path of a thread, made at need; NULL where there is no memory. A new one knows nothing but the marks of its tree:
- * all that was before is its root's. */
+/* The path of a thread, created if needed; NULL: no memory. A new path has only the marks of its tree: all earlier time
+ * counts as its root's. */
 static tt_path *tt_path_of(tt_recorder *recorder, tt_thread *thread)
 {
     if (TT_LIKELY(thread->path != NULL)) return thread->path;
@@ -190,8 +184,8 @@ static tt_path *tt_path_update(tt_recorder *recorder, tt_thread *thread, tt_mome
     tt_path *path = tt_path_of(recorder, thread);
     if (!path) return NULL;
     tt_write_begin(&path->sequence);
-    uint32_t grown = tt_tree_mark(recorder, thread, path->tree, now.ticks);
-    tt_path_share_out(recorder, path, grown, now);
+    uint32_t growth_count = tt_tree_mark(recorder, thread, path->tree, now.ticks);
+    tt_path_share_out(recorder, path, growth_count, now);
     tt_path_set(path, now);
     tt_write_end(&path->sequence);
     return path;
@@ -204,8 +198,8 @@ static void tt_path_take(const tt_path *path, tt_snapshot *snapshot)
     memcpy(snapshot->shares, path->shares, path->count * sizeof *path->shares);
 }
 
-/* From now on the thread's path is another's, as it was then, and what passed since, at `node`. Marks are of `tree`: the
- * one that the thread writes from here on. `from` NULL: nothing is known of what was before, and all of it is `node`'s. */
+/* Replaces the thread's path by another one, `from`, plus the time since then at `node`. Marks are those of `tree`,
+ * which the thread writes next. `from` NULL: the past is unknown, and all of it counts as `node`'s. */
 static void tt_path_switch(tt_recorder *recorder, tt_thread *thread, const tt_snapshot *from, tt_ref tree, tt_ref node,
                            tt_moment now)
 {
@@ -216,72 +210,74 @@ static void tt_path_switch(tt_recorder *recorder, tt_thread *thread, const tt_sn
     tt_tree_mark(recorder, thread, tree, now.ticks);
     path->shares[0] = (tt_share){0};
     path->count = 1;
-    uint64_t known = 0;
+    uint64_t known_ns = 0;
     if (from && from->count && from->at_ns <= now.ns) {
         memcpy(path->shares, from->shares, from->count * sizeof *path->shares);
         path->count = from->count;
-        known = from->at_ns;
+        known_ns = from->at_ns;
     }
     path->mark_ns = 0;
     tt_path_set(path, now);
-    tt_path_add(recorder, path, node, now.ns - known);
+    tt_path_add(recorder, path, node, now.ns - known_ns);
     tt_write_end(&path->sequence);
 }
 
-/* A thread begins: with its starter's path, and new marks in a tree that another thread has left. */
+/* A thread begins: with its starter's path, and with new marks if it adopts a tree. */
 static void tt_path_begin(tt_recorder *recorder, tt_thread *thread, const tt_snapshot *from)
 {
     const tt_tree_slot *slot = thread->slot;
-    if (!from && !((tt_tree *)tt_at(recorder, slot->tree))->adoptions) return; /* made at need */
+    if (!from && !((tt_tree *)tt_at(recorder, slot->tree))->adoptions) return; /* created when needed */
     tt_path_switch(recorder, thread, from, slot->tree, slot->root, tt_moment_now(recorder));
 }
 
-/* The thread now writes another tree: its path continues in it. That of a submitted call continues from the thread that submitted
- * it, if that was after the thread last recorded: then it is the call that it was waiting for. */
-static void tt_path_move(tt_recorder *recorder, tt_thread *thread, const tt_tree_slot *to, const tt_snapshot *given)
+/* The thread now writes another tree: its path continues there. The path of a submitted call continues from the
+ * submitting thread, if the submission came after the thread's last record: then the thread was waiting for this
+ * call. */
+static void tt_path_move(tt_recorder *recorder, tt_thread *thread, const tt_tree_slot *to, const tt_snapshot *submitted)
 {
-    static tt_snapshot own; /* scratch; the GIL is held */
+    static tt_snapshot own_path; /* scratch; the GIL is held */
     tt_path *path = tt_path_of(recorder, thread);
     if (!path) return;
-    uint64_t heard_ns = path->mark_ns;
+    uint64_t last_mark_ns = path->mark_ns;
     tt_moment now = tt_moment_now(recorder);
     tt_path_update(recorder, thread, now);
-    tt_path_take(path, &own);
-    tt_path_switch(recorder, thread, given && given->at_ns > heard_ns ? given : &own, to->tree, to->root, now);
+    tt_path_take(path, &own_path);
+    int is_newer = submitted && submitted->at_ns > last_mark_ns;
+    tt_path_switch(recorder, thread, is_newer ? submitted : &own_path, to->tree, to->root, now);
 }
 
-/* The path that led to an origin: for threads and submitted calls, whose own path continues from it. */
+/* Captures the path that led to an origin, from which the path of a thread or submitted call continues. */
 static void tt_origin_capture_path(tt_recorder *recorder, tt_origin *origin)
 {
     if (!origin->thread) return;
     tt_path *path = tt_path_update(recorder, origin->thread, tt_moment_now(recorder));
-    /* Only as long as what it holds: a program may have a hundred thousand submitted calls waiting. */
+    /* No larger than its shares: a program may have a hundred thousand submitted calls waiting. */
     if (path) origin->path = malloc(offsetof(tt_snapshot, shares) + path->count * sizeof *path->shares);
     if (path && origin->path) tt_path_take(path, origin->path);
 }
 
-/* In the parent, before it forks: the child continues from here, and does not learn what we do meanwhile. */
+/* In the parent, before it forks: stores the path from which the child continues. */
 static void tt_path_before_fork(tt_recorder *recorder, tt_thread *thread)
 {
     tt_path *path = thread ? tt_path_update(recorder, thread, tt_moment_now(recorder)) : NULL;
-    if (!recorder->forked_from) recorder->forked_from = calloc(1, sizeof *recorder->forked_from);
-    if (!recorder->forked_from) return;
-    recorder->forked_from->count = 0;
-    if (path) tt_path_take(path, recorder->forked_from);
+    if (!recorder->fork_path) recorder->fork_path = calloc(1, sizeof *recorder->fork_path);
+    if (!recorder->fork_path) return;
+    recorder->fork_path->count = 0;
+    if (path) tt_path_take(path, recorder->fork_path);
 }
 
-/* In a forked child, once it has its own file: its path is that of the thread that forked. */
+/* In a forked child, once it has its own file: its path continues that of the thread that forked. */
 static void tt_path_of_fork(tt_recorder *recorder)
 {
-    tt_thread *thread = recorder->forked_from && recorder->forked_from->count ? tt_thread_here(recorder) : NULL;
-    if (thread) tt_path_begin(recorder, thread, recorder->forked_from);
+    tt_thread *thread = recorder->fork_path && recorder->fork_path->count ? tt_thread_here(recorder) : NULL;
+    if (thread) tt_path_begin(recorder, thread, recorder->fork_path);
 }
 
-/* Everything is forgotten: until now all time was spent outside of what is recorded. */
+/* Discards all paths: until now all time counts as spent outside of sections. */
 static void tt_paths_reset(tt_recorder *recorder)
 {
-    for (tt_ref ref = recorder->header->nodes; ref; ref = tt_node_at(recorder, ref)->next) {
-        tt_node *node = tt_node_at(recorder, ref);
+    tt_node *node = tt_at_or_null(recorder, recorder->header->nodes);
+    for (; node; node = tt_at_or_null(recorder, node->next)) {
         node->marked_own = 0;
         node->marked_count = node->running = 0;
     }

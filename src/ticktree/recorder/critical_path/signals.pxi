@@ -10,7 +10,7 @@ cdef uint64_t hash_tagged(uint64_t hash, char tag, const void* data, uint64_t le
 
 
 cdef bint hash_key(object key, uint64_t* hash, int depth) except -1:
-    """Adds a key to a hash; False for what is no key. Never Python's own hash(), which differs between processes."""
+    """Adds a key to a hash; False for an invalid key. Never Python's own hash(), which differs between processes."""
     cdef bytes data
     cdef int64_t number
     cdef int overflow = 0
@@ -52,19 +52,19 @@ cdef uint64_t channel_of(object name, object key) noexcept:
 
 
 cdef uint64_t checked_channel(object name, object key) except 0:
-    """The same of what a program passes.
+    """The same for a program's arguments.
 
     Raises:
         TypeError: If the name is not a str, or the key is invalid.
     """
-    at = channel_of(name_text(name, "a signal's"), key)
-    if not at:
-        raise TypeError(f"a key is None, an int, a str, bytes or a tuple of these, not {shown(key)}")
-    return at
+    channel = channel_of(name_text(name, "a signal's"), key)
+    if not channel:
+        raise TypeError(f"a key is None, an int, a str, bytes or a tuple of these, not {shorten(key)}")
+    return channel
 
 
 cdef tt_channels* channels_of(Recorder recorder, bint own) noexcept:
-    """Where signals are left: the run's table, or the process's own. Opened when first needed; NULL without memory."""
+    """The table of signals: the run's, or the process's own. Opened when first needed; NULL without memory."""
     cdef tt_recorder* core = recorder.core
     cdef bytes encoded = b""
     if own:
@@ -81,81 +81,86 @@ cdef tt_channels* channels_of(Recorder recorder, bint own) noexcept:
     return core.shared
 
 
+cdef bint owns_memory(Recorder recorder) noexcept:
+    """Whether there is memory, and it is not the parent's, as in a forked child."""
+    return recorder.core.header != NULL and not recorder.core.forked
+
+
 cdef bint ready(Recorder recorder) noexcept:
-    """Whether the memory may be written; a forked child is first given its own."""
+    """Whether the memory may be written; a forked child first gets its own."""
     if recorder.core.forked and not rearm(recorder.core):
         return False
     return recorder.core.recording
 
 
-cdef void leave_signal(Recorder recorder, uint64_t at, bint own) noexcept:
+cdef void leave_signal(Recorder recorder, uint64_t channel_key, bint own) noexcept:
     if not ready(recorder):
         return
-    if at:
-        tt_signal(recorder.core, channels_of(recorder, own), at)
+    if channel_key:
+        tt_signal(recorder.core, channels_of(recorder, own), channel_key)
     else:
         tt_lose(recorder.core, TT_LOSS_BAD_VALUES)
 
 
 cdef uint32_t channel_id(Recorder recorder, object name) noexcept:
-    """The name of a channel, as a section's."""
+    """The name_id of a channel, like a section's."""
     try:
-        known = recorder.channel_ids.get(name) if type(name) is str else None
-        if known is None:
+        name_id = recorder.channel_ids.get(name) if type(name) is str else None
+        if name_id is None:
             text = name_text(name)
-            known = name_id_of(recorder, text)
+            name_id = name_id_of(recorder, text)
             if len(recorder.channel_ids) < recorder.core.name_cap:
-                recorder.channel_ids[text] = known
-        return known
+                recorder.channel_ids[text] = name_id
+        return name_id
     except Exception:
         return TT_NAMELESS
 
 
 @cython.no_gc_clear
 cdef class Channel:
-    """What libraries signal by themselves: many things of one name, distinguished by key.
+    """Signals of a library: many events of one name, distinguished by key.
 
     Args:
-        recorder: Where it is recorded.
-        name: What readers call it.
+        recorder: The recorder.
+        name: Its name for readers.
         own: Whether only threads of this process can wait for it.
     """
 
     cdef readonly Recorder recorder
     cdef readonly str name
     cdef readonly bint own
-    cdef uint64_t begun
+    cdef uint64_t name_hash
     cdef uint32_t name_id
 
     def __cinit__(self, Recorder recorder, str name, *, bint own=False):
         self.recorder, self.name, self.own = recorder, name, own
-        self.begun = TT_HASH_BEGIN
-        hash_key(name, &self.begun, 0)
+        self.name_hash = TT_HASH_BEGIN
+        hash_key(name, &self.name_hash, 0)
         self.name_id = channel_id(recorder, name)
 
-    cdef uint64_t at(self, object key) noexcept:
-        cdef uint64_t hash = self.begun
+    cdef uint64_t key_hash(self, object key) noexcept:
+        cdef uint64_t hash = self.name_hash
         try:
             return tt_hash_end(hash) if hash_key(key, &hash, 0) else 0
         except Exception:
             return 0
 
     def wakes(self, key):
-        """Wakes what waits for this; not inside a wait that is recorded as a whole, and signals as one."""
+        """Signals what waits for this, except inside a recorded wait, which signals by itself."""
         if self.recorder.core.recording and not tt_ignores_waits(self.recorder.core):
-            leave_signal(self.recorder, self.at(key), self.own)
+            leave_signal(self.recorder, self.key_hash(key), self.own)
 
     def hash(self, key):
-        """Of this name and key, as it is in every process: 64 bits; 0 for an invalid key."""
-        return self.at(key)
+        """The hash of this name and key, the same in every process: 64 bits; 0 for an invalid key."""
+        return self.key_hash(key)
 
 
 @cython.no_gc_clear
 cdef class Wait:
-    """Calls of a library that may block, recorded from outside.
+    """Calls of a library that may block.
 
     Args:
-        channel: What wakes them.
+        channel: Wakes them.
         name: Of their row.
     """
 
@@ -167,50 +172,50 @@ cdef class Wait:
         self.section = channel.recorder.section(name, wait=True)
 
     def call(self, function, tuple args, key=None, came=None, *, bint raising=False):
-        """Calls what may block; an own row inside an open section and on the main thread, unless part of a wait.
+        """Calls a function that may block; it has a row inside an open section and on the main thread, unless in a wait.
 
         Args:
-            function: What blocks.
+            function: May block.
             args: Its arguments.
-            key: Of the channel; None where it is not known; a function where only the result tells.
-            came: Called with the result: whether that is what was waited for; by default, whatever it is.
-            raising: What was waited for may be an exception: then `came` is called with None.
+            key: Of the channel; None if unknown; a function that computes it from the result.
+            came: Called with the result: whether the awaited event came; by default, any result counts.
+            raising: Whether the event may be an exception: then `came` is called with None.
         """
         cdef tt_section* section = &self.section.core
         cdef tt_wait wait = tt_wait_enter(section, key is not None, NULL, 0)
-        cdef uint64_t at = 0
+        cdef uint64_t channel_key = 0
         if not wait.counts:
             return PyObject_Call(function, args, NULL)
         try:
             result = PyObject_Call(function, args, NULL)
             if key is not None and (came is None or came(result)):
-                at = self.channel.at(key(result) if callable(key) else key)
+                channel_key = self.channel.key_hash(key(result) if callable(key) else key)
         except BaseException:
-            self.leave(wait, self.at_of(key, came) if raising else 0)
+            self.leave(wait, self.key_of_exception(key, came) if raising else 0)
             raise
-        self.leave(wait, at)
+        self.leave(wait, channel_key)
         return result
 
-    cdef uint64_t at_of(self, key, came) noexcept:
-        """The channel of what came as an exception; 0 where it did not."""
+    cdef uint64_t key_of_exception(self, key, came) noexcept:
+        """The channel of an event that came as an exception; 0 if it did not come."""
         try:
-            return self.channel.at(key) if came(None) else 0
+            return self.channel.key_hash(key) if came(None) else 0
         except Exception:
             return 0
 
-    cdef void leave(self, tt_wait wait, uint64_t at) noexcept:
+    cdef void leave(self, tt_wait wait, uint64_t channel_key) noexcept:
         cdef tt_channels* channels = NULL
-        if at and ready(self.channel.recorder):
+        if channel_key and ready(self.channel.recorder):
             channels = channels_of(self.channel.recorder, self.channel.own)
-        tt_wait_leave(&self.section.core, wait, channels, at, self.channel.name_id)
+        tt_wait_leave(&self.section.core, wait, channels, channel_key, self.channel.name_id)
 
 
 def in_tick(Recorder recorder not None):
-    """Whether the running code is in a tick of a loop, and in no section of that tick."""
+    """Returns whether the running code is in a tick of a loop, and in no section of that tick."""
     return tt_is_in_tick(recorder.core)
 
 
 def silence():
-    """From here on nothing that the calling thread waits for or signals is recorded, but by its own `with` and calls."""
-    global tt_silent
-    tt_silent = 1
+    """Stops recording waits and signals of the calling thread, except those that it records itself."""
+    global tt_is_silent
+    tt_is_silent = 1

@@ -1,8 +1,8 @@
-/* The function objects that programs call most, written to bind nothing.
+/* The function objects that programs call most, which need no binding.
  *
- * Most of a `with` statement's cost is binding `__enter__` and `__exit__`. A built-in function object is no
- * descriptor: as an attribute of a type it is found and called as it is, with the `self` it was made with. So
- * every section is the only instance of its type, whose two attributes carry that instance.
+ * Most of a `with` statement's cost is binding `__enter__` and `__exit__`. A built-in function object is no descriptor:
+ * as an attribute of a type it is called as it is, with the `self` it was created with. So every section is the only
+ * instance of its type, whose two attributes hold that instance.
  */
 #ifndef TICKTREE_BUILTINS_H
 #define TICKTREE_BUILTINS_H
@@ -12,7 +12,7 @@
 
 #include "core/hot.h"
 
-/* How the Cython classes begin; checked when the module is imported. */
+/* The beginning of the Cython classes; checked when the module is imported. */
 typedef struct {
     PyObject_HEAD
     tt_section core;
@@ -25,12 +25,12 @@ typedef struct {
 
 typedef PyObject *const *tt_args;
 
-/* In callbacks.pxi: makes a section, or finds one by more than its name. New reference. */
+/* In callbacks.pxi: creates a section, or finds one by name and options. New reference. */
 static TT_NOINLINE PyObject *tt_section_make(PyObject *recorder, PyObject *name);
-static TT_NOINLINE PyObject *tt_section_ask(PyObject *recorder, tt_args args, Py_ssize_t count, PyObject *names);
+static TT_NOINLINE PyObject *tt_section_request(PyObject *recorder, tt_args args, Py_ssize_t count, PyObject *names);
 
-/* What a frame is marked with when an exception of this type ends its call: not where an iterator is exhausted or a
- * generator closed, which is how these end. */
+/* The flag of a frame whose call an exception of this type ends; 0 if an iterator is exhausted or a generator closed,
+ * which is their normal end. */
 static inline uint32_t tt_raised(const PyObject *type)
 {
     if (TT_LIKELY(!type || type == Py_None)) return 0;
@@ -38,7 +38,7 @@ static inline uint32_t tt_raised(const PyObject *type)
     return ends ? 0 : TT_FRAME_RAISED;
 }
 
-/* Takes any arguments: ExitStack calls what it finds on the type, with the section as an argument. */
+/* Takes any arguments: ExitStack calls the type's attribute with the section as an argument. */
 static PyObject *tt_py_enter(PyObject *self, PyObject *const *Py_UNUSED(args), Py_ssize_t Py_UNUSED(count))
 {
     tt_enter(&((tt_section_object *)self)->core);
@@ -46,13 +46,8 @@ static PyObject *tt_py_enter(PyObject *self, PyObject *const *Py_UNUSED(args), P
     return self;
 }
 
-/* In section.pxi: enters a block's section and makes what its `with` gives. New reference. */
-static TT_NOINLINE PyObject *tt_block_enter(PyObject *block);
-
-static PyObject *tt_py_block_enter(PyObject *self, PyObject *const *Py_UNUSED(args), Py_ssize_t Py_UNUSED(count))
-{
-    return tt_block_enter(self);
-}
+/* In section.pxi: enters a block's section and creates the value of its `with`. New reference. */
+static TT_NOINLINE PyObject *tt_block_enter(PyObject *block, tt_args args, Py_ssize_t count);
 
 static PyObject *tt_py_exit(PyObject *self, PyObject *const *args, Py_ssize_t count)
 {
@@ -60,8 +55,7 @@ static PyObject *tt_py_exit(PyObject *self, PyObject *const *args, Py_ssize_t co
     Py_RETURN_NONE;
 }
 
-static TT_NOINLINE PyObject *tt_section_look_up(tt_recorder *recorder, PyObject *name,
-                                                              tt_quick_name *quick)
+static TT_NOINLINE PyObject *tt_section_look_up(tt_recorder *recorder, PyObject *name, tt_quick_name *quick)
 {
     PyObject *section = PyDict_GetItemWithError(recorder->by_name, name);
     if (!section) PyErr_Clear();
@@ -70,7 +64,7 @@ static TT_NOINLINE PyObject *tt_section_look_up(tt_recorder *recorder, PyObject 
 }
 
 /* Borrowed, or NULL without an exception. */
-static inline PyObject *tt_section_known(PyObject *self, PyObject *name)
+static inline PyObject *tt_section_get(PyObject *self, PyObject *name)
 {
     tt_recorder *recorder = ((tt_recorder_object *)self)->core;
     tt_quick_name *quick = &recorder->quick_names[((uintptr_t)name >> 4) % TT_QUICK_NAMES];
@@ -80,26 +74,22 @@ static inline PyObject *tt_section_known(PyObject *self, PyObject *name)
 static PyObject *tt_py_section(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *names)
 {
     if (TT_LIKELY(count == 1 && !names)) {
-        PyObject *section = tt_section_known(self, args[0]);
+        PyObject *section = tt_section_get(self, args[0]);
         if (TT_LIKELY(section != NULL)) {
             Py_INCREF(section);
             return section;
         }
     }
-    return tt_section_ask(self, args, count, names);
+    return tt_section_request(self, args, count, names);
 }
 
 static PyObject *tt_py_stage(PyObject *self, PyObject *name)
 {
-    PyObject *section = tt_section_known(self, name);
-    if (TT_LIKELY(section != NULL)) {
-        tt_stage(&((tt_section_object *)section)->core);
-        Py_RETURN_NONE;
-    }
-    section = tt_section_make(self, name);
-    if (!section) return NULL;
+    PyObject *section = tt_section_get(self, name), *new_section = NULL;
+    if (TT_UNLIKELY(!section)) section = new_section = tt_section_make(self, name);
+    if (TT_UNLIKELY(!section)) return NULL;
     tt_stage(&((tt_section_object *)section)->core);
-    Py_DECREF(section);
+    Py_XDECREF(new_section);
     Py_RETURN_NONE;
 }
 
@@ -111,21 +101,20 @@ PyDoc_STRVAR(tt_stage_doc,
              "From here on `name`: ends the stage before it. Sections inside nest under it.");
 
 static PyMethodDef tt_enter_def = {"__enter__", (PyCFunction)(void (*)(void))tt_py_enter, METH_FASTCALL, NULL};
-static PyMethodDef tt_block_enter_def = {"__enter__", (PyCFunction)(void (*)(void))tt_py_block_enter, METH_FASTCALL,
-                                         NULL};
+static PyMethodDef tt_block_enter_def = {"__enter__", (PyCFunction)(void (*)(void))tt_block_enter, METH_FASTCALL, NULL};
 static PyMethodDef tt_exit_def = {"__exit__", (PyCFunction)(void (*)(void))tt_py_exit, METH_FASTCALL, NULL};
 static PyMethodDef tt_section_def = {"section", (PyCFunction)(void (*)(void))tt_py_section,
                                      METH_FASTCALL | METH_KEYWORDS, tt_section_doc};
 static PyMethodDef tt_stage_def = {"stage", (PyCFunction)(void (*)(void))tt_py_stage, METH_O, tt_stage_doc};
 
-/* Puts `section` and `stage` on the recorder's type: as attributes of each recorder they would hold it in a cycle
- * that nothing clears. 0 with an exception set. */
+/* Adds `section` and `stage` to the recorder's type: as attributes of a recorder they would hold it in a cycle that
+ * nothing clears. 0: failed, with an exception set. */
 static int tt_add_methods(PyTypeObject *type)
 {
     PyMethodDef *methods[] = {&tt_section_def, &tt_stage_def};
-    for (unsigned at = 0; at < 2; at++) {
-        PyObject *method = PyDescr_NewMethod(type, methods[at]);
-        int failed = !method || PyDict_SetItemString(type->tp_dict, methods[at]->ml_name, method);
+    for (unsigned i = 0; i < 2; i++) {
+        PyObject *method = PyDescr_NewMethod(type, methods[i]);
+        int failed = !method || PyDict_SetItemString(type->tp_dict, methods[i]->ml_name, method);
         Py_XDECREF(method);
         if (failed) return 0;
     }
@@ -133,15 +122,15 @@ static int tt_add_methods(PyTypeObject *type)
     return 1;
 }
 
-/* What stands for a function: called through the vectorcall protocol, without an own Python frame. */
+/* A wrapper of a function: called through the vectorcall protocol, without a Python frame of its own. */
 typedef struct {
     vectorcallfunc vectorcall;
-    vectorcallfunc call; /* the function's own, NULL where it has none */
+    vectorcallfunc call; /* the function's own; NULL: it has none */
     PyObject *function;
-    tt_section *section; /* NULL of a root of focus */
+    tt_section *section; /* NULL for a root of focus */
 } tt_timed;
 
-/* Where the Cython class keeps its tt_timed, measured once. */
+/* The offset of tt_timed in the Cython class, measured once. */
 static Py_ssize_t tt_timed_offset;
 
 static PyObject *tt_timed_call(PyObject *self, PyObject *const *args, size_t count, PyObject *names)
@@ -169,20 +158,21 @@ static void tt_timed_prepare(PyTypeObject *type, Py_ssize_t offset)
     tt_vectorcall_prepare(type, (size_t)offset + offsetof(tt_timed, vectorcall));
 }
 
-/* What loops yield: `kind(number)`, where `kind` is a subclass of int without attributes. Numbers of one digit are made
- * as int itself makes those of its subclasses, without the call: it took most of an empty tick's time. */
+/* The value that a loop yields: `kind(number)`, where `kind` is a subclass of int without attributes. Numbers of one
+ * digit are created like int creates those of its subclasses, but without the call, which took most of an empty tick's
+ * time. */
 static PyObject *tt_number_make(PyTypeObject *kind, uint64_t number)
 {
     if (number && number < (1ULL << PyLong_SHIFT)) {
-        PyObject *made = kind->tp_alloc(kind, 1);
-        if (made) tt_set_digit(made, (digit)number);
-        return made;
+        PyObject *number_object = kind->tp_alloc(kind, 1);
+        if (number_object) tt_set_digit(number_object, (digit)number);
+        return number_object;
     }
-    PyObject *plain = PyLong_FromUnsignedLongLong(number);
-    if (!plain) return NULL;
-    PyObject *made = PyObject_CallFunctionObjArgs((PyObject *)kind, plain, NULL);
-    Py_DECREF(plain);
-    return made;
+    PyObject *int_object = PyLong_FromUnsignedLongLong(number);
+    if (!int_object) return NULL;
+    PyObject *number_object = PyObject_CallFunctionObjArgs((PyObject *)kind, int_object, NULL);
+    Py_DECREF(int_object);
+    return number_object;
 }
 
 #endif

@@ -1,8 +1,8 @@
-# What the C side asks of Python, under the names by which native/host.h and native/builtins.h declare it: off the hot
-# path, and never raising into it.
+# Functions that C calls, with the names that native/host.h and native/builtins.h declare: off the hot path, and never
+# raising into it.
 
 cdef void describe_thread "tt_describe_thread"(tt_recorder* core, tt_thread_facts* facts) noexcept:
-    """What the threading module knows of this thread: its name, and where it was started."""
+    """Reads from the threading module this thread's name, and where it was started."""
     cdef Origin origin
     try:
         thread = threading._active.get(threading.get_ident())
@@ -11,10 +11,10 @@ cdef void describe_thread "tt_describe_thread"(tt_recorder* core, tt_thread_fact
             return
         text = thread.name.encode("utf-8", "backslashreplace")[:TT_THREAD_NAME]
         memcpy(facts.name, <const char*>text, len(text))
-        own = getattr(thread, "_context", None)
-        facts.own_context = NULL if own is None else <PyObject*>own
-        for given in getattr(thread, "_ticktree_origins", ()):
-            origin = <Origin?>given
+        thread_context = getattr(thread, "_context", None)
+        facts.own_context = NULL if thread_context is None else <PyObject*>thread_context
+        for value in getattr(thread, "_ticktree_origins", ()):
+            origin = <Origin?>value
             if origin.recorder.core == core and origin.core.generation == core.generation:
                 facts.spawn_node = origin.core.node
                 facts.path = origin.core.path
@@ -23,7 +23,7 @@ cdef void describe_thread "tt_describe_thread"(tt_recorder* core, tt_thread_fact
 
 
 cdef void note_site "tt_note_site"(tt_recorder* core, tt_node* node, tt_section* section) noexcept:
-    """Where a section is entered from: file, line and function, once per node."""
+    """Stores the call site of a section: file, line and function, once per node."""
     cdef PyObject* frame
     try:
         site = (<Section>section.object).site
@@ -39,7 +39,7 @@ cdef void note_site "tt_note_site"(tt_recorder* core, tt_node* node, tt_section*
 
 
 cdef keep_site(tt_recorder* core, tt_node* node, tuple site):
-    """Notes file, line and function; nothing where there is no file: then no place in the program is known."""
+    """Stores file, line and function; without a file the call site is unknown, and nothing is stored."""
     cdef Recorder recorder = <Recorder>core.owner
     if site[0]:
         node.site_file = store_text(core, recorder.texts, site[0])
@@ -48,7 +48,7 @@ cdef keep_site(tt_recorder* core, tt_node* node, tuple site):
 
 
 cdef bint is_instruments(object frame):
-    """Whether it is ticktree that enters a section there, for a library: no line of the program's."""
+    """Whether a frame is an instrument's, which enters a section for a library: it is no line of the program."""
     return str(frame.f_globals.get("__name__")).startswith("ticktree.instruments")
 
 
@@ -58,26 +58,27 @@ cdef PyObject* section_make "tt_section_make"(PyObject* recorder, PyObject* name
         Py_INCREF(section)
         return <PyObject*>section
     except BaseException as error:
-        return raised(error)
+        return set_error(error)
 
 
-cdef PyObject* section_ask "tt_section_ask"(PyObject* recorder, tt_args args, Py_ssize_t count, PyObject* names) noexcept:
-    """`section(...)` with more than a name, or with a name not met before."""
+cdef PyObject* section_request "tt_section_request"(PyObject* recorder, tt_args args, Py_ssize_t count,
+                                                    PyObject* names) noexcept:
+    """`section(...)` with options, or with a new name."""
     try:
         options = {}
         if names != NULL:
-            for at, key in enumerate(<tuple>names):
-                options[key] = <object>args[count + at]
-        section = (<Recorder>recorder)._section(*[<object>args[at] for at in range(count)], **options)
+            for i, key in enumerate(<tuple>names):
+                options[key] = <object>args[count + i]
+        section = (<Recorder>recorder)._section(*[<object>args[i] for i in range(count)], **options)
         Py_INCREF(section)
         return <PyObject*>section
     except TypeError as error:
-        return raised(TypeError(str(error).replace("_section()", "section()")))
+        return set_error(TypeError(str(error).replace("_section()", "section()")))
     except BaseException as error:
-        return raised(error)
+        return set_error(error)
 
 
-cdef PyObject* raised(object error) noexcept:
+cdef PyObject* set_error(object error) noexcept:
     PyErr_SetObject(type(error), error)
     return NULL
 
@@ -92,7 +93,7 @@ cdef tt_watch* watch_of_object "tt_watch_of_object"(PyObject* value) noexcept:
 
 cdef bint rearm "tt_rearm"(tt_recorder* core) noexcept:
     try:
-        return take_own_memory(<Recorder>core.owner)
+        return open_child_memory(<Recorder>core.owner)
     except Exception:
         core.forked = False
         core.recording = False
@@ -107,9 +108,9 @@ cdef void after_fork() noexcept nogil:
     tt_after_fork()
 
 
-def _note_manager(int at, kind, name):
+def _note_manager(int index, kind, name):
     code = getattr(getattr(kind, name, None), "__code__", None)
-    tt_manager_codes[at] = <const void*><PyObject*>code if code is not None else NULL
+    tt_manager_codes[index] = <const void*><PyObject*>code if code is not None else NULL
 
 
 def _install():
@@ -117,12 +118,12 @@ def _install():
     _note_manager(1, contextlib._AsyncGeneratorContextManager, "__aenter__")
     if tt_register_thread_key() != 0:
         raise ImportError("ticktree: no thread-specific data left in this process")
-    # Before any hook of Python's own: another library's may already enter a section.
+    # Before any Python hook: one of another library may already enter a section.
     pthread_atfork(before_fork, NULL, after_fork)
 
 
 def _check_layout():
-    """native/builtins.h declares how these classes begin; a compiler that lays them out otherwise must not run."""
+    """Refuses a compiler that lays these classes out differently from the beginnings in native/builtins.h."""
     cdef Recorder recorder = Recorder(virtual_clock=True)
     cdef Section section = recorder.section("check")
     if <void*>&section.core != <void*>&(<tt_section_object*><PyObject*>section).core:
@@ -131,13 +132,13 @@ def _check_layout():
         raise ImportError("ticktree: Recorder is not laid out as native/builtins.h says")
 
 
-# Tracebacks of the program, without what stands between its calls.
+# Tracebacks of the program, without ticktree's calls between the program's.
 
 
 def drop_own_frames():
-    """In an `except` clause: takes ticktree's calls out of the traceback of what is handled there.
+    """Removes ticktree's calls from the traceback of the exception that an `except` clause handles.
 
-    So what a wrapper then raises again, by a bare `raise`, has the program's own calls only.
+    If a wrapper then raises it again, by a bare `raise`, it shows only the program's own calls.
     """
     cdef PyObject* error = PyErr_GetHandledException()
     if error != NULL:
@@ -147,13 +148,13 @@ def drop_own_frames():
 
 
 def _prepare_tracebacks():
-    global tt_own_folder, tt_own_globals
+    global tt_package_folder, tt_module_globals
     folder = os.path.join(os.path.dirname(os.path.dirname(__file__)), "")
-    own = globals()
+    module_globals = globals()
     Py_INCREF(folder)
-    Py_INCREF(own)
-    tt_own_folder, tt_own_globals = <PyObject*>folder, <PyObject*>own
-    tt_keep_entries_inside(<PyTypeObject*>Loop, <PyTypeObject*>SubmittedCall)
+    Py_INCREF(module_globals)
+    tt_package_folder, tt_module_globals = <PyObject*>folder, <PyObject*>module_globals
+    tt_clean_tracebacks(<PyTypeObject*>Loop, <PyTypeObject*>SubmittedCall)
 
 
 _install()

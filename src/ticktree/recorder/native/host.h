@@ -1,4 +1,4 @@
-/* What the core asks of its host: which functions of the Cython side and of the optional parts answer. */
+/* The host of the core: the table of functions of the Cython side and of the optional parts that the core calls. */
 #ifndef TICKTREE_HOST_H
 #define TICKTREE_HOST_H
 
@@ -17,31 +17,31 @@ static TT_NOINLINE void tt_note_site(tt_recorder *recorder, tt_node *node, tt_se
 static tt_origin *tt_origin_of_object(PyObject *value);
 static tt_watch *tt_watch_of_object(PyObject *value);
 
-/* The call of another thread that a request's context is copied from. */
+/* The call of another thread whose context, a request's, was copied. */
 static tt_frame *tt_served_call(tt_recorder *recorder, PyObject *value, const tt_thread *thread)
 {
     tt_watch *watch = tt_watch_of_object(value);
     return watch && watch->thread != thread ? tt_watch_open(recorder, watch) : NULL;
 }
 
-/* Before and after all else where calls of some sections begin and end. */
+/* Called first where calls of measured sections begin and end; `tt_parts_finish` is called last. */
 static TT_NOINLINE int tt_parts_prepare(const tt_section *section)
 {
     tt_experiment_pay(section->recorder);
     return section->frame_flags & TT_FRAME_MEMORY ? tt_sample_prepare(section) : section->recorder->recording;
 }
 
-static void tt_parts_done(const tt_section *section)
+static void tt_parts_finish(const tt_section *section)
 {
     if (section->frame_flags & TT_FRAME_MEMORY) tt_sample_done();
-    tt_experiment_left(section->recorder);
+    tt_experiment_delay(section->recorder);
 }
 
-static int tt_parts_enter(tt_recorder *recorder, tt_frame *frame, uint32_t wanted)
+static int tt_parts_enter(tt_recorder *recorder, tt_frame *frame, uint32_t flags)
 {
-    uint32_t samples = wanted & (TT_FRAME_CPU | TT_FRAME_MEMORY);
+    uint32_t samples = flags & (TT_FRAME_CPU | TT_FRAME_MEMORY);
     int sampled = samples && tt_sample_enter(recorder, frame, samples);
-    return (wanted & TT_FRAME_EXPERIMENT && tt_experiment_enter(recorder, frame)) || sampled;
+    return (flags & TT_FRAME_EXPERIMENT && tt_experiment_enter(recorder, frame)) || sampled;
 }
 
 static void tt_parts_reset(tt_recorder *recorder)
@@ -59,13 +59,13 @@ static void tt_parts_end(tt_recorder *recorder)
     tt_experiment_end(recorder);
 }
 
-const tt_host tt_the_host = {
+const tt_host tt_host_functions = {
     .rearm = tt_rearm,
     .describe_thread = tt_describe_thread,
     .note_site = tt_note_site,
     .origin_of = tt_origin_of_object,
     .sample_prepare = tt_parts_prepare,
-    .sample_done = tt_parts_done,
+    .sample_done = tt_parts_finish,
     .sample_enter = tt_parts_enter,
     .sample_leave = tt_sample_leave,
     .sample_book = tt_sample_book,

@@ -1,9 +1,9 @@
-# Places in the tree, carried to other tasks and threads.
+# Origins: the open node, carried to other tasks and threads.
 
 
 @cython.no_gc_clear
 cdef class Origin:
-    """What was open, in one recorder, where a task or a thread was started."""
+    """The call that was open, in one recorder, when a task or a thread was started."""
 
     cdef tt_origin core
     cdef readonly Recorder recorder
@@ -14,42 +14,42 @@ cdef class Origin:
 
     @property
     def node(self):
-        """The reference of the node that was open, or of its tree's root; 0 where nothing is being recorded."""
+        """The reference of the node that was open, or of its tree's root; 0 if nothing was being recorded."""
         return self.core.node
 
     @property
     def age_ns(self):
-        """How long ago it was captured; None where nothing was being recorded."""
-        if not self.core.made:
+        """How long ago it was captured; None if nothing was being recorded."""
+        if not self.core.captured_at:
             return None
-        return tt_ticks_to_ns(self.recorder.core, tt_since(self.recorder.core, self.core.made))
+        return tt_ticks_to_ns(self.recorder.core, tt_ticks_since(self.recorder.core, self.core.captured_at))
 
     def __dealloc__(self):
         free(self.core.path)
 
 
 def origins(bint path=False):
-    """What is open here in every recorder that is recording: a list, empty where there is none.
+    """Returns an `Origin` of what is open here for every recorder that is recording.
 
     Args:
-        path: With the critical path that led here, for what continues from it on another thread.
+        path: Also capture the critical path that led here, for work that continues it on another thread.
     """
     cdef Origin origin
     cdef tt_recorder* core = tt_recorders
-    found = []
+    recorders = []
     while core != NULL:
         if core.recording or core.forked:
-            found.append(<Recorder>core.owner)
+            recorders.append(<Recorder>core.owner)
         core = core.next
-    given = [Origin(recorder) for recorder in found]
-    for origin in given if path else ():
+    captured = [Origin(recorder) for recorder in recorders]
+    for origin in captured if path else ():
         tt_origin_capture_path(origin.recorder.core, &origin.core)
-    return given
+    return captured
 
 
 @cython.no_gc_clear
 cdef class SubmittedCall:
-    """A function to be called on another thread: its sections are children of the section that submitted it."""
+    """A function for another thread: its sections are children of the section that submitted it."""
 
     cdef readonly object function
     cdef readonly list given
@@ -59,16 +59,16 @@ cdef class SubmittedCall:
         self.given = given
 
     def __call__(self, *args, **kwargs):
-        cdef tt_reparented before[4]
+        cdef tt_saved_parent before[4]
         cdef Origin origin
         cdef Py_ssize_t count = min(4, len(self.given))
-        cdef Py_ssize_t at
-        for at in range(count):
-            origin = <Origin>self.given[at]
-            before[at] = tt_submitted_begin(origin.recorder.core, &origin.core)
+        cdef Py_ssize_t i
+        for i in range(count):
+            origin = <Origin>self.given[i]
+            before[i] = tt_submitted_begin(origin.recorder.core, &origin.core)
         try:
             return self.function(*args, **kwargs)
         finally:
-            for at in range(count):
-                origin = <Origin>self.given[at]
-                tt_submitted_end(origin.recorder.core, &before[at])
+            for i in range(count):
+                origin = <Origin>self.given[i]
+                tt_thread_restore(origin.recorder.core, &before[i])

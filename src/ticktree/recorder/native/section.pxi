@@ -1,4 +1,4 @@
-# Sections: one object per name, each of its own type (native/builtins.h tells why).
+# Sections: one object per name, each of its own type (native/builtins.h explains why).
 
 
 @cython.no_gc_clear
@@ -9,23 +9,23 @@ cdef class Section:
     cdef readonly str name
     cdef readonly object site  # (file, line, function) of a decorated function; None where entered by `with`
     cdef object device  # the name of the device whose time is measured; None for none
-    # Both hold this section, and are held in lists: those the garbage collector can empty, as it cannot a section.
-    cdef list tick_kind  # [of a loop of this name that is over: to be used again by the next]
-    cdef list boundary  # [what `tick` gives]
+    # Both hold this section, and are in lists, which the garbage collector can clear, unlike a section.
+    cdef list tick_kind  # [of an ended loop of this name: the next one reuses it]
+    cdef list boundary  # [the result of `tick`]
 
     @property
     def recorder(self):
-        """The recorder that made it; None once that is gone: then the section does nothing."""
+        """The recorder that created it; None once that is gone: then the section does nothing."""
         cdef PyObject* owner = self.core.recorder.owner
-        return <object>owner if owner != NULL and refs_of(owner) else None  # 0: it is going
+        return <object>owner if owner != NULL and refs_of(owner) else None  # 0: it is being freed
 
     def work(self, *, bytes=0, flops=0, items=0):
         """Adds work done by the innermost open call of this section; readers turn it into rates.
 
         Args:
-            bytes: moved, in bytes.
-            flops: floating-point operations.
-            items: samples, frames, tokens: whatever the section handles several of.
+            bytes: Bytes moved.
+            flops: Floating-point operations.
+            items: Samples, frames, tokens or other items that the section handles.
 
         Negative and non-finite values are not recorded, and counted as losses.
 
@@ -33,25 +33,24 @@ cdef class Section:
             TypeError: If one of them is not a number.
         """
         cdef tt_amounts amounts
-        if not take_amounts(bytes, flops, items, &amounts):
+        if not read_amounts(bytes, flops, items, &amounts):
             if not self.core.recorder.forked:
                 tt_lose(self.core.recorder, TT_LOSS_BAD_VALUES)
             return
         tt_work(&self.core, &amounts)
 
     def results(self, value):
-        """Names what the section's work on a device will give, and returns it.
+        """Declares the result of the section's work on a device, and returns it.
 
-        Nothing is waited for, but in a run that asks for it (`--device-sync`), and of devices whose time can only be
-        had so: there it returns when `value` is there.
+        It waits for `value` only in a run with `--device-sync`, and on devices whose time cannot be measured otherwise.
 
         Args:
-            value: Whatever the device's library can wait for.
+            value: Anything that the device's library can wait for.
         """
         return value
 
     def __call__(self, function):
-        """Makes a function a section of this name, as `timed` does; with this section's options."""
+        """Makes a function a section of this name, as `timed` does, with this section's options."""
         from ticktree.recorder.timed import decorated, in_section
 
         if self.core.name_id == TT_NAMELESS:
@@ -78,10 +77,10 @@ cdef class Section:
         return _global_section, (self.name,)
 
 
-cdef bint take_amounts(object bytes, object flops, object items, tt_amounts* into) except -1:
-    """Takes work as a program says it; False where one of the three is no amount, a TypeError where it is no number."""
+cdef bint read_amounts(object bytes, object flops, object items, tt_amounts* amounts) except -1:
+    """Reads work that a program declares; False if one of the three is no amount, a TypeError if it is no number."""
     try:
-        into.bytes, into.flops, into.items = int(bytes), int(flops), int(items)
+        amounts.bytes, amounts.flops, amounts.items = int(bytes), int(flops), int(items)
     except Exception:  # whatever the amount's own conversion raises
         check_amounts(bytes, flops, items)
         return False
@@ -91,12 +90,12 @@ cdef bint take_amounts(object bytes, object flops, object items, tt_amounts* int
 
 
 cdef object check_amounts(object bytes, object flops, object items):
-    for what, amount in (("bytes", bytes), ("flops", flops), ("items", items)):
-        as_double(amount, what)
+    for label, amount in (("bytes", bytes), ("flops", flops), ("items", items)):
+        as_double(amount, label)
 
 
 def _global_section(name):
-    """What a pickled section becomes where it is unpickled: that process's section of the name."""
+    """Unpickles a section: as that process's section of the name."""
     import ticktree
 
     return ticktree.section(name)
@@ -104,7 +103,7 @@ def _global_section(name):
 
 cdef Section new_section(Recorder recorder, str name, uint32_t name_id, uint32_t node_flags, uint32_t frame_flags,
                          device=None):
-    """A section of its own type, whose `__enter__` and `__exit__` carry it as their self."""
+    """Creates a section of its own type, whose `__enter__` and `__exit__` hold it as their self."""
     cdef object kind = type("Section", (Section,), {"__slots__": (), "__module__": "ticktree"})
     cdef Section section = kind.__new__(kind)
     section_begin(section, recorder, name, name_id, node_flags, frame_flags, device)
@@ -122,7 +121,7 @@ cdef section_begin(Section section, Recorder recorder, str name, uint32_t name_i
     section.core.node_flags = node_flags
     section.core.frame_flags = frame_flags
     if not node_flags & TT_NODE_NS:
-        section.core.frame_flags |= recorder.core.always & (TT_FRAME_EXPERIMENT if node_flags & TT_NODE_WAIT else ~0)
+        section.core.frame_flags |= recorder.core.default_flags & (TT_FRAME_EXPERIMENT if node_flags & TT_NODE_WAIT else ~0)
     section.core.object = <PyObject*>section
     section.core.name = <PyObject*>name
     tt_section_link(recorder.core, &section.core)
@@ -144,48 +143,48 @@ cdef object name_id_of(Recorder recorder, str text, object kind=0):
     return name_id
 
 
-# Blocks: sections whose `with` gives something else than the section, and tells it where in the tree it is.
+# Blocks: sections whose `with` gives another object, which knows its position in the tree.
 
 
 cdef class Entered:
-    """What `with` on a block gives; a base class for blocks with more to tell."""
+    """The value of `with` on a block; a base class for blocks that offer more."""
 
-    cdef readonly object holder  # what the block was made with
-    cdef readonly uint32_t node  # the reference of the node that was entered; 0 where nothing is being recorded
+    cdef readonly object holder  # the block's
+    cdef readonly uint32_t node  # the reference of the node that was entered; 0 if nothing is being recorded
 
 
 cdef class Block:
-    """A section that is entered under another's name: as cheap, and with the same call site. Made by `make_block`."""
+    """Enters a section and gives another object: as cheap, and with the same call site. Created by `make_block`."""
 
     cdef readonly Section section
-    cdef object gives, holder
+    cdef object entry_type, holder
 
 
-def make_block(Section section, kind, gives, holder):
-    """A block of its own type, as sections are.
+def make_block(Section section, kind, entry_type, holder):
+    """Creates a block of its own type, like sections.
 
     Args:
-        section: What is entered and left.
-        kind: The type it derives from: Block, or one derived from that.
-        gives: What `with` gives: Entered, or a type derived from that.
-        holder: What that is to know.
+        section: The section that it enters and leaves.
+        kind: The base type: Block, or a type derived from it.
+        entry_type: The type of the `with` value: Entered, or a type derived from it.
+        holder: An object for that value.
     """
-    cdef object own = type(kind.__name__, (kind,), {"__slots__": (), "__module__": kind.__module__})
-    cdef Block block = own.__new__(own)
-    block.section, block.gives, block.holder = section, gives, holder
-    own.__enter__ = PyCFunction_New(&tt_block_enter_def, block)
-    own.__exit__ = type(section).__exit__
+    cdef object block_type = type(kind.__name__, (kind,), {"__slots__": (), "__module__": kind.__module__})
+    cdef Block block = block_type.__new__(block_type)
+    block.section, block.entry_type, block.holder = section, entry_type, holder
+    block_type.__enter__ = PyCFunction_New(&tt_block_enter_def, block)
+    block_type.__exit__ = type(section).__exit__
     return block
 
 
-cdef PyObject* block_enter "tt_block_enter"(PyObject* given) noexcept:
-    """Enters the block's section; NULL where what it gives cannot be made, and then nothing is entered."""
-    cdef Block block = <Block>given
+cdef PyObject* block_enter "tt_block_enter"(PyObject* self_object, tt_args args, Py_ssize_t count) noexcept:
+    """Enters the block's section; NULL, without entering it, if the value cannot be created."""
+    cdef Block block = <Block>self_object
     cdef Entered entered
     try:
-        entered = <Entered?>block.gives()
+        entered = <Entered?>block.entry_type()
     except BaseException as error:
-        return raised(error)
+        return set_error(error)
     entered.holder = block.holder
     cdef tt_recorder* core = block.section.core.recorder
     tt_enter(&block.section.core)

@@ -1,12 +1,12 @@
-# Plain functions under @timed; coroutines and generators are wrapped in Python (recorder/timed.py).
+# Plain functions under @timed; recorder/timed.py wraps coroutines and generators.
 
 
 @cython.no_gc_clear
 cdef class WrappedFunction:
-    """What stands for a function. Binds as a method, keeps name, signature and docstring."""
+    """A wrapper of a function. Binds as a method, keeps name, signature and docstring."""
 
-    cdef tt_timed core  # first: what a call needs is in one cache line
-    cdef readonly object _function  # what is called: `functools.wraps` around this sets `__wrapped__` to another
+    cdef tt_timed core  # first: a call reads one cache line
+    cdef readonly object _function  # the one to call: `functools.wraps` around this changes `__wrapped__`
     cdef public object __wrapped__
     cdef dict __dict__
     cdef object __weakref__
@@ -24,7 +24,7 @@ cdef class WrappedFunction:
         return PyVectorcall_Call(self, args, kwargs)
 
     def __getattr__(self, name):
-        return getattr(self._function, name)  # `__code__`, `__defaults__` and all else that a function has
+        return getattr(self._function, name)  # `__code__`, `__defaults__` and all other attributes of a function
 
     def __reduce__(self):
         return self.__qualname__
@@ -38,7 +38,7 @@ cdef class WrappedFunction:
 
 @cython.no_gc_clear
 cdef class TimedFunction(WrappedFunction):
-    """A function that is a section whenever it is called."""
+    """A function whose calls are a section."""
 
     cdef readonly Section section
 
@@ -53,8 +53,7 @@ cdef class TimedFunction(WrappedFunction):
 
 
 def _prepare_timed():
-    cdef TimedFunction one = TimedFunction.__new__(TimedFunction, len, new_section(Recorder(virtual_clock=True), "", TT_NAMELESS, 0, 0))
-    tt_timed_prepare(<PyTypeObject*>TimedFunction, <char*>&one.core - <char*><PyObject*>one)
-
-
+    section = new_section(Recorder(virtual_clock=True), "", TT_NAMELESS, 0, 0)
+    cdef TimedFunction sample = TimedFunction.__new__(TimedFunction, len, section)
+    tt_timed_prepare(<PyTypeObject*>TimedFunction, <char*>&sample.core - <char*><PyObject*>sample)
 

@@ -1,15 +1,15 @@
-# The far side of a call: what a request's own sections took here, for the client; what another program reports.
+# The other program of a call: a request's sections here, for its client, and what another program reports.
 
 cdef enum:
-    REMOTE_NODES = 1024  # another program chooses these names: of the nodes there may be, they get so many at most
+    REMOTE_NODES = 1024  # at most: another program chooses their names
 
 
 @cython.no_gc_clear
 cdef class Watch:
-    """What the sections of one request took: those below one call, and below others that are watched after it.
+    """The time of the sections of one request: those below one call, and below calls that are watched after it.
 
-    Requests that take turns on a thread each have their own sums. What is done on other threads counts where it is
-    handed to them by an executor, or in a copy of a context in which `watch_var` is this watch.
+    Requests that alternate on a thread have separate sums. Work on other threads counts if an executor runs it, or if it
+    runs in a copy of a context in which `watch_var` is this watch.
     """
 
     cdef tt_watch core
@@ -27,12 +27,12 @@ cdef class Watch:
             tt_watch_free(self.recorder.core, &self.core)
 
     def begin(self):
-        """Watches the innermost open call; False where nothing is recorded, or it is watched already."""
+        """Watches the innermost open call; False if nothing is recorded, or it is already watched."""
         cdef tt_recorder* core = self.recorder.core
         cdef tt_thread* thread = NULL
         if not ready(self.recorder):
             return False
-        cdef tt_frame* frame = tt_frame_here(core, &thread)
+        cdef tt_frame* frame = tt_innermost_frame(core, &thread)
         if not tt_watch_begin(core, &self.core, thread, frame):
             return False
         self.top = frame.node
@@ -40,79 +40,79 @@ cdef class Watch:
 
     @property
     def in_call(self):
-        """Whether the client is in this very stack: a client and its server in one process, without a network."""
+        """Whether the client is in this stack: client and server are in one process, without a network."""
         cdef tt_frame* frame = tt_watch_open(self.recorder.core, &self.core)
         return bool(frame != NULL and frame.flags & TT_FRAME_CALLING)
 
     @property
     def total_ns(self):
-        """The watched calls' durations; where one is open, until now."""
+        """The watched calls' durations; an open one counts until now."""
         cdef tt_frame* frame = tt_watch_open(self.recorder.core, &self.core)
         cdef uint64_t ticks = self.core.sum
         if frame != NULL:
-            ticks += tt_since(self.recorder.core, frame.start)
+            ticks += tt_ticks_since(self.recorder.core, frame.start)
         return tt_ticks_to_ns(self.recorder.core, ticks)
 
     @property
     def lost(self):
-        """Calls that are missing here, for want of memory."""
+        """Calls that are missing here, because there was no memory."""
         return self.core.lost
 
     def rows(self):
-        """What is below: (node, the node around it, name, ns, of which concurrent), one row per node.
+        """Returns one row per node below: (node, parent node, name, ns, of which concurrent).
 
-        Calls that are open are in it until now. Right below the watched call are those whose node around is no row's.
+        Open calls count until now. Rows directly below the watched call have a parent that is in no row.
         """
         cdef tt_recorder* core = self.recorder.core
-        cdef uint32_t at
-        cdef dict found = {}
+        cdef uint32_t i
+        cdef dict rows = {}
         if core.header == NULL or self.core.generation != core.generation or not self.top:
             return []
-        for at in range(self.core.count):
-            self._add(found, self.core.rows[at].node, self.core.rows[at].sum, self.core.rows[at].concurrent)
-        self._add_open(found)
-        return sorted(found.values())
+        for i in range(self.core.count):
+            self._add(rows, self.core.rows[i].node, self.core.rows[i].sum, self.core.rows[i].concurrent)
+        self._add_open(rows)
+        return sorted(rows.values())
 
-    cdef _add_open(self, dict found):
-        """The calls that are open on this stack, from the innermost out."""
+    cdef _add_open(self, dict rows):
+        """Adds the calls that are open on this stack, from the innermost out."""
         cdef tt_recorder* core = self.recorder.core
         cdef tt_frame* top = tt_watch_open(core, &self.core)
         cdef tt_thread* thread = NULL
-        cdef tt_frame* frame = tt_frame_here(core, &thread) if top != NULL else NULL
-        cdef tt_frame* above
+        cdef tt_frame* frame = tt_innermost_frame(core, &thread) if top != NULL else NULL
+        cdef tt_frame* parent
         cdef uint64_t passed, covered
         while frame != NULL and frame != top:
-            above = tt_watch_above(core, frame)
-            if above == NULL:
+            parent = tt_watch_parent(core, frame)
+            if parent == NULL:
                 return
-            passed = tt_since(core, frame.start)
-            covered = tt_since(core, above.cover_start) if above.active == 1 else 0
+            passed = tt_ticks_since(core, frame.start)
+            covered = tt_ticks_since(core, parent.cover_start) if parent.active == 1 else 0
             if frame.node:
-                self._add(found, frame.node, passed, passed - min(passed, covered))
-            frame = above
+                self._add(rows, frame.node, passed, passed - min(passed, covered))
+            frame = parent
 
-    cdef _add(self, dict found, tt_ref ref, uint64_t ticks, uint64_t concurrent):
+    cdef _add(self, dict rows, tt_ref ref, uint64_t ticks, uint64_t concurrent):
         cdef tt_recorder* core = self.recorder.core
-        cdef object known = self.recorder.watched
-        above = known.get(ref)
-        if above is None:
-            above = known[ref] = (tt_parent_of(core, ref), name_of_node(core, ref))
-        parent, name = above
-        if ref not in found:
+        cdef object names = self.recorder.node_names
+        entry = names.get(ref)
+        if entry is None:
+            entry = names[ref] = (tt_parent_of(core, ref), node_name(core, ref))
+        parent, name = entry
+        if ref not in rows:
             if not parent or name is None:
                 return
-            if parent != self.top and parent not in found:
-                self._add(found, parent, 0, 0)
-                if parent not in found:
+            if parent != self.top and parent not in rows:
+                self._add(rows, parent, 0, 0)
+                if parent not in rows:
                     return  # it is not below the watched call
-            found[ref] = (ref, parent, name, 0, 0)
-        _, _, _, ns, overlap = found[ref]
+            rows[ref] = (ref, parent, name, 0, 0)
+        _, _, _, ns, overlap = rows[ref]
         ns += tt_ticks_to_ns(core, ticks)
         overlap += tt_ticks_to_ns(core, concurrent)
-        found[ref] = (ref, parent, name, ns, overlap)
+        rows[ref] = (ref, parent, name, ns, overlap)
 
 
-cdef object name_of_node(tt_recorder* core, tt_ref ref):
+cdef object node_name(tt_recorder* core, tt_ref ref):
     cdef tt_node* node = tt_node_at(core, ref)
     cdef const char* text
     if not node.name:
@@ -123,7 +123,7 @@ cdef object name_of_node(tt_recorder* core, tt_ref ref):
 
 @cython.no_gc_clear
 cdef class Calling:
-    """The innermost open call, which waits for another program; what that program says of it is put below it."""
+    """The innermost open call, which waits for another program; that program's report goes below it."""
 
     cdef tt_calling core
     cdef readonly Recorder recorder
@@ -134,23 +134,23 @@ cdef class Calling:
             tt_calling_begin(recorder.core, &self.core)
 
     def graft(self, str name, total_ns, rows=(), *, bint concurrent=False):
-        """Puts a finished row of the other program's under the call.
+        """Adds a finished row of the other program below the call.
 
         Args:
-            name: What it is called here.
-            total_ns: How long it took, by the other's clock.
-            rows: What is below it: (depth, name, ns, of which concurrent), parents first; depth 1 is right below.
-            concurrent: Whether all of it is concurrent: it is not known what of the call it was.
+            name: Its name here.
+            total_ns: How long it took, by the other program's clock.
+            rows: The rows below it: (depth, name, ns, of which concurrent), parents first; depth 1 is directly below.
+            concurrent: Whether all of it is concurrent, because it is unknown which part of the call it was.
 
         Returns:
-            Whether the call has as much self time: else what is above that is concurrent.
+            Whether the call has as much self time; if not, the excess is concurrent.
         """
         cdef tt_recorder* core = self.recorder.core
         cdef tt_frame* frame = tt_calling_open(core, &self.core)
         if frame == NULL:
             return False
         cdef uint64_t total = tt_ns_to_ticks(core, total_ns)
-        cdef uint64_t free_ticks = tt_own_so_far(core, frame)
+        cdef uint64_t free_ticks = tt_self_ticks(core, frame)
         cdef uint64_t covered = 0 if concurrent else min(total, free_ticks)
         if not self._book(frame, name, total, total - covered, rows):
             return False
@@ -158,55 +158,55 @@ cdef class Calling:
         return total <= free_ticks
 
     def rest(self, str name):
-        """Puts what is left of the call's self time under it."""
+        """Adds the rest of the call's self time as a row below it."""
         cdef tt_frame* frame = tt_calling_open(self.recorder.core, &self.core)
         if frame == NULL:
             return
-        cdef uint64_t ticks = tt_own_so_far(self.recorder.core, frame)
+        cdef uint64_t ticks = tt_self_ticks(self.recorder.core, frame)
         if self._book(frame, name, ticks, 0, ()):
             frame.covered += ticks
 
     cdef bint _book(self, tt_frame* frame, str name, uint64_t total, uint64_t concurrent, object rows) except -1:
-        """Books the tree of a row; each row covers what is left of the one around it, at most."""
+        """Books the tree of a row; each row covers at most the remaining self time of its parent."""
         cdef uint64_t ticks, covers
         cdef Section section
-        cdef _Grafted top = self._placed(name, frame.node), above, row
+        cdef _GraftedRow top = self._make_row(name, frame.node), parent, row
         if top is None:
             return False
-        top.own = top.total = total
+        top.self_ticks = top.total = total
         top.concurrent = concurrent
         cdef list booked = [top]
-        cdef list around = [top]  # by depth: what a row of the next is in; None: in what has no place
-        for depth, below, ns, overlap in rows:
-            del around[max(1, depth):]
-            above = around[len(around) - 1]
-            row = self._placed(below, above.node) if above is not None else None
-            around.append(row)
+        cdef list row_stack = [top]  # by depth: the parent of a row of the next depth; None: it has no node
+        for depth, row_name, ns, overlap in rows:
+            del row_stack[max(1, depth):]
+            parent = row_stack[len(row_stack) - 1]
+            row = self._make_row(row_name, parent.node) if parent is not None else None
+            row_stack.append(row)
             if row is None:
                 continue  # its time stays in the row around it
-            row.own = row.total = tt_ns_to_ticks(self.recorder.core, ns)
+            row.self_ticks = row.total = tt_ns_to_ticks(self.recorder.core, ns)
             covers = tt_ns_to_ticks(self.recorder.core, ns - overlap) if overlap < ns else 0
-            covers = min(covers, above.own)
-            above.own -= covers
+            covers = min(covers, parent.self_ticks)
+            parent.self_ticks -= covers
             row.concurrent = row.total - covers
             booked.append(row)
         for row in booked:
             section = row.section
-            tt_graft_book(&section.core, frame, row.parent, row.own, row.concurrent, row.total)
+            tt_graft_book(&section.core, frame, row.parent, row.self_ticks, row.concurrent, row.total)
         return True
 
-    cdef _Grafted _placed(self, str name, tt_ref parent):
-        """A row below a node; None where there is no room for one."""
+    cdef _GraftedRow _make_row(self, str name, tt_ref parent):
+        """Creates a row below a node; None if there is no room for one."""
         cdef bint full = self.recorder.remote_nodes >= REMOTE_NODES
-        cdef Section section = self.recorder.far.get(name)
-        if section is None and not full:  # names are few too
-            section = self.recorder.far[name] = far_section(self.recorder, name, TT_NODE_REMOTE)
-        if section is None or (full and not tt_node_known(&section.core, parent)):
+        cdef Section section = self.recorder.remote_sections.get(name)
+        if section is None and not full:  # the names are limited too
+            section = self.recorder.remote_sections[name] = remote_section(self.recorder, name, TT_NODE_REMOTE)
+        if section is None or (full and not tt_node_get(&section.core, parent)):
             tt_lose(self.recorder.core, TT_LOSS_NODES)
             return None
-        if not tt_node_known(&section.core, parent):
+        if not tt_node_get(&section.core, parent):
             self.recorder.remote_nodes += 1
-        cdef _Grafted row = _Grafted()
+        cdef _GraftedRow row = _GraftedRow()
         row.section, row.parent, row.node = section, parent, tt_node_find(&section.core, parent)
         if not row.node:
             tt_lose(self.recorder.core, TT_LOSS_NODES)
@@ -214,9 +214,9 @@ cdef class Calling:
         return row
 
 
-cdef Section far_section(Recorder recorder, name, uint32_t node_flags):
+cdef Section remote_section(Recorder recorder, name, uint32_t node_flags):
     cdef bint by_hand = recorder.by_hand
-    recorder.by_hand = True  # not to be noticed: another program's names are no marks of this one's
+    recorder.by_hand = True  # another program's names do not count as marks of this one
     try:
         return recorder._ask(name, node_flags, 0)
     finally:
@@ -224,7 +224,7 @@ cdef Section far_section(Recorder recorder, name, uint32_t node_flags):
 
 
 @cython.final
-cdef class _Grafted:
+cdef class _GraftedRow:
     cdef Section section
     cdef tt_ref parent, node
-    cdef uint64_t own, total, concurrent
+    cdef uint64_t self_ticks, total, concurrent
