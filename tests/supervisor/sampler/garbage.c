@@ -32,7 +32,7 @@ __attribute__((visibility("default"))) int read_garbage(uint64_t seed, int round
     static PyThreadState state;
     int read = 0;
     for (int round = 0; round < rounds; round++) {
-        tt_known_chunks known = {.count = 0};
+        tt_frame_memory memory = {.count = 0};
         for (size_t at = 0; at + sizeof(tt_pyframe) < ROOM; at += 8 * (1 + random_number(&seed) % 16)) {
             tt_pyframe *frame = (tt_pyframe *)(room + at);
             frame->previous = (tt_pyframe *)(uintptr_t)any_address(&seed);
@@ -54,7 +54,7 @@ __attribute__((visibility("default"))) int read_garbage(uint64_t seed, int round
 #else
         state.current_frame = current;
 #endif
-        read += tt_read_stack(getpid(), (uint64_t)(uintptr_t)&state, &known, &stack) && stack.count;
+        read += tt_read_stack(getpid(), (uint64_t)(uintptr_t)&state, &memory, &stack) && stack.count;
     }
     return read;
 }
