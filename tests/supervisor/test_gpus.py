@@ -7,7 +7,7 @@ import types
 
 from test_watch import Scripted, at
 
-from ticktree.machine.gpus import Gpus
+from ticktree.machine.gpus import GpuReader
 from ticktree.profile import Profile
 from ticktree.profile.machine import gpus, is_of_machine, programs_own
 from ticktree.run.observed import kept_gauges
@@ -56,7 +56,7 @@ class Driver:
 
 
 def test_what_the_driver_says_becomes_readings_and_what_it_does_not_say_is_absent():
-    assert Gpus(Driver(2)).read() == {
+    assert GpuReader(Driver(2)).read() == {
         f"machine/gpu{at}/{what}": value
         for at in range(2)
         for what, value in (
@@ -72,7 +72,7 @@ def test_what_the_driver_says_becomes_readings_and_what_it_does_not_say_is_absen
 
 def test_heat_and_power_slow_a_gpu_down_idling_does_not():
     driver = Driver()
-    readings = Gpus(driver)
+    readings = GpuReader(driver)
     slowed = []
     for reasons in (0, 1, 4, 8, 64, 65, 2):
         driver.reasons = reasons
@@ -88,14 +88,14 @@ def test_without_a_driver_there_are_no_readings_and_it_is_asked_once():
             raise RuntimeError("driver not loaded")
 
     driver = NoDriver()
-    readings = Gpus(driver)
+    readings = GpuReader(driver)
     assert readings.read() == readings.read() == {}
     assert driver.inits == 1
 
 
 def test_a_watched_run_keeps_them_as_readings_of_the_machine(tmp_path):
     scripted = Scripted(at(0, 0), at(1, 1), at(2, 2), end=at(3, 3))
-    watch = Watch(tmp_path, "50-7-1", 0, scripted, Gpus(Driver()))
+    watch = Watch(tmp_path, "50-7-1", 0, scripted, GpuReader(Driver()))
     for _ in range(3):
         watch.sample()
     watch.end(0)

@@ -125,7 +125,7 @@ def test_a_host_far_ahead_of_its_device_is_given_more_events_between_calls(recor
 
 
 def test_without_an_event_left_a_call_is_counted_as_not_known(recorder, simulated, monkeypatch):
-    monkeypatch.setattr("ticktree.recorder.device_time.cuda.MOST", 64)
+    monkeypatch.setattr("ticktree.recorder.device_time.cuda.MAX_EVENTS", 64)
     for _ in range(40):
         with recorder.section("forward", device="cuda"):
             simulated.kernel(MS)

@@ -218,7 +218,7 @@ def test_nested_rows_are_measured_without_a_wait_inside(gpu, simulated_torch, mo
 
 
 def test_device_calls_without_a_time_fail_the_part(gpu, simulated_torch, monkeypatch) -> None:
-    monkeypatch.setattr(cuda_clock.Pool, "take", lambda _: None)
+    monkeypatch.setattr(cuda_clock.EventPool, "take", lambda _: None)
     part = replace(gpu.PARTS[0])
     assert [line.reason for line in part.measured(simulated_torch)] == [
         "failed: RuntimeError: alone: device time of 0 of 50 calls"

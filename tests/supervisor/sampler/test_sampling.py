@@ -173,7 +173,7 @@ def names_in(file: str, own: set[str]) -> set[str]:
 
 @pytest.mark.slow
 def test_no_name_is_wrong_where_code_comes_and_goes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sampling, "MOST_SHARE", 0.5)  # of a core, or it would take minutes
+    monkeypatch.setattr(sampling, "MAX_SHARE", 0.5)  # of a core, or it would take minutes
     (tmp_path / "program.py").write_text(BEFORE + CHURN)
     with subprocess.Popen(
         [sys.executable, "-W", "ignore", "program.py"], cwd=tmp_path, stdout=subprocess.PIPE, text=True
@@ -203,7 +203,7 @@ def test_no_name_is_wrong_where_code_comes_and_goes(tmp_path: Path, monkeypatch:
 
 def taken_by(sampler: sampling.Sampling) -> int:
     sampler.look()
-    sampled = sampler._sampled()
+    sampled = sampler._result()
     return sum(weight.count for weight in sampled.stacks.values())
 
 
