@@ -74,7 +74,7 @@ def jumping(place):
 
 
 @pytest.mark.parametrize("supervised", [True, False], ids=["supervised", "alone"])
-def test_durations_and_windows_stand_still_while_the_wall_clock_jumps(jumping, supervised):
+def test_durations_and_windows_do_not_change_when_the_wall_clock_jumps(jumping, supervised):
     program = PROGRAM if supervised else PROGRAM.replace("began =", "ticktree.enable(quiet=True)\nbegan =", 1)
     done = jumping.run(jumping.command(program, supervised=supervised))
     assert (done.returncode, done.stderr) == (0, "")
@@ -94,5 +94,5 @@ def test_durations_and_windows_stand_still_while_the_wall_clock_jumps(jumping, s
     assert jumping.left_in_memory() == []
 
 
-def test_the_programs_own_output_is_the_same_under_a_clock_that_jumps(jumping):
+def test_the_programs_output_is_the_same_when_the_wall_clock_jumps(jumping):
     jumping.both(PROGRAM.rpartition("print")[0] + "print('done')")

@@ -36,7 +36,7 @@ ENDS = {
 
 
 @pytest.mark.parametrize("name", ENDS)
-def test_what_had_been_left_before_a_crash_is_read_back(place, name):
+def test_calls_that_ended_before_a_crash_are_read_back(place, name):
     how, status = ENDS[name]
     done = place.both(f"{BEFORE}\ndef really_end():\n    {how}\nend()\n")
     assert done.returncode == status
@@ -47,7 +47,7 @@ def test_what_had_been_left_before_a_crash_is_read_back(place, name):
     assert place.left_in_memory() == []
 
 
-def test_what_was_open_at_a_crash_was_open_until_then(place):
+def test_a_section_open_at_a_crash_lasts_until_the_crash(place):
     """The program itself looked at the clock for the last time when it entered the section."""
     place.both(f"{BEFORE}\nwith ticktree.section('open'):\n    time.sleep(0.2)\n    os.abort()\n")
     profile = place.profile()
@@ -55,7 +55,7 @@ def test_what_was_open_at_a_crash_was_open_until_then(place):
     assert profile.root.total_ns >= profile.root.at("open").open.age_ns
 
 
-def test_a_crash_in_a_thread_and_in_a_child_is_theirs_alone(place):
+def test_a_crash_in_a_thread_or_child_does_not_affect_other_rows(place):
     place.both(
         BEFORE
         + """
@@ -83,7 +83,7 @@ with ticktree.section("parent"):
     assert place.profile().root.at("parent/child").open.count == 4
 
 
-def test_another_python_program_put_in_its_place_goes_on_in_the_run(place):
+def test_exec_of_another_python_program_continues_the_run(place):
     place.write(
         """
         import ticktree
@@ -101,7 +101,7 @@ def test_another_python_program_put_in_its_place_goes_on_in_the_run(place):
     assert place.left_in_memory() == []
 
 
-def test_a_program_that_is_no_python_put_in_its_place_ends_the_recording(place):
+def test_exec_of_a_program_without_python_ends_the_recording(place):
     done = place.both(
         BEFORE + "def really_end(): os.execv('/bin/sh', ['sh', '-c', 'echo shell; exit 9'])\nend()\n"
     )
@@ -112,7 +112,7 @@ def test_a_program_that_is_no_python_put_in_its_place_ends_the_recording(place):
 
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="addresses are limited on Linux only")
-def test_where_memory_runs_out_the_program_gets_its_own_errors_and_no_other(place):
+def test_without_memory_the_program_gets_only_its_own_errors(place):
     """As many sections as fit, in a process that may map little more than it has."""
     place.both(
         """
@@ -146,7 +146,7 @@ with ticktree.section("after"):
     assert found["step"] == 200_000
 
 
-def test_a_program_whose_every_allocation_may_fail_is_never_crashed_by_us(place):
+def test_failing_allocations_never_make_ticktree_crash_the_program(place):
     """MemoryError from the interpreter's own allocator, at each allocation in turn."""
     pytest.importorskip(
         "_testcapi", reason="this Python has no allocator that fails on purpose: NOT TESTED HERE"

@@ -96,17 +96,17 @@ def trials(place, number, monkeypatch):
 
 
 @pytest.mark.slow
-def test_killed_at_a_random_instant_all_that_was_left_is_read_back(place, monkeypatch):
+def test_after_a_kill_at_a_random_instant_all_ended_calls_are_read_back(place, monkeypatch):
     assert trials(place, 15, monkeypatch) > 5
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
-def test_killed_at_hundreds_of_random_instants_all_that_was_left_is_read_back(place, monkeypatch):
+def test_after_kills_at_hundreds_of_random_instants_all_ended_calls_are_read_back(place, monkeypatch):
     assert trials(place, part_of(220), monkeypatch) > part_of(100)
 
 
-def test_what_was_open_is_reported_as_open_with_its_age(place):
+def test_open_sections_are_reported_as_open_with_their_age(place):
     place.run(
         place.command(
             """

@@ -24,7 +24,7 @@ def by_process(profile):
     return {writer.process for writer in profile.writers.values()}
 
 
-def test_under_a_supervisor_files_of_the_ended_are_folded_while_the_program_runs(place):
+def test_a_supervisor_folds_files_of_ended_processes_while_the_program_runs(place):
     number = 3 * MANY_FILES
     done = place.run(
         place.command(
@@ -56,7 +56,7 @@ print(len(glob.glob("ticktree-runs/*/folded.json")))
 
 @pytest.mark.slow
 @pytest.mark.parametrize("how", ["fork", "forkserver"])
-def test_without_a_supervisor_who_ends_folds_those_who_ended_before(place, how):
+def test_without_a_supervisor_an_ending_process_folds_files_of_earlier_ones(place, how):
     number = 2 * MANY_FILES + 10
     done = place.run(
         place.command(
@@ -83,7 +83,7 @@ if __name__ == "__main__":
 
 
 @pytest.mark.slow
-def test_without_a_supervisor_those_who_end_without_a_word_are_folded_by_a_process_that_is_not_the_program_s(
+def test_without_a_supervisor_a_separate_process_folds_files_of_killed_processes(
     place,
 ):
     done = place.run(

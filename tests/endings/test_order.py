@@ -72,9 +72,7 @@ def gone(pid):
     raise AssertionError(f"{pid} is still alive")
 
 
-def test_the_supervisor_killed_first_takes_the_program_along_and_nothing_recorded(
-    place, started, monkeypatch
-):
+def test_killing_the_supervisor_kills_the_program_and_loses_no_records(place, started, monkeypatch):
     process, program, children = started
     process.kill()
     process.wait()
@@ -93,7 +91,7 @@ def test_the_supervisor_killed_first_takes_the_program_along_and_nothing_recorde
     assert place.left_in_memory() == []
 
 
-def test_the_program_killed_while_its_children_live_ends_the_run_and_says_who_went_on(place, started):
+def test_killing_the_program_ends_the_run_and_reports_children_that_continue(place, started):
     process, program, children = started
     os.kill(program, signal.SIGKILL)
     process.wait(timeout=500)
@@ -106,7 +104,7 @@ def test_the_program_killed_while_its_children_live_ends_the_run_and_says_who_we
         os.kill(child, 0)
 
 
-def test_children_killed_are_read_back_when_the_program_ends(place, started):
+def test_killed_children_are_read_back_when_the_program_ends(place, started):
     process, program, children = started
     for child in children:
         os.kill(child, signal.SIGKILL)
@@ -117,7 +115,7 @@ def test_children_killed_are_read_back_when_the_program_ends(place, started):
     assert place.left_in_memory() == []
 
 
-def test_all_killed_at_once_is_read_back_and_swept_by_whoever_comes_next(place, started, monkeypatch):
+def test_after_killing_all_at_once_the_next_command_reads_and_sweeps_the_run(place, started, monkeypatch):
     process, program, children = started
     for pid in [process.pid, program, *children]:
         os.kill(pid, signal.SIGSTOP)  # so that none sees the others die
@@ -134,7 +132,7 @@ def test_all_killed_at_once_is_read_back_and_swept_by_whoever_comes_next(place, 
     assert place.left_in_memory() == []
 
 
-def test_a_supervisor_killed_in_the_middle_of_saving_leaves_a_run_that_can_be_saved(place, monkeypatch):
+def test_a_supervisor_killed_while_saving_leaves_a_run_that_can_be_saved(place, monkeypatch):
     """Its own moment of saving is short: it is killed when its temporary file is there, or at the end."""
     process = subprocess.Popen(
         place.command("import ticktree\nfor n in range(300):\n    with ticktree.section(f's{n}'): pass\n"),

@@ -93,7 +93,7 @@ def run_in(place):
 
 @BOTH
 @pytest.mark.parametrize("by", ["link", "directory"])
-def test_a_run_that_is_swapped_for_another_directory_is_left_alone_and_that_is_said(
+def test_a_run_replaced_by_another_directory_is_not_touched_and_reported(
     theirs, precious, monkeypatch, supervised, by
 ):
     before = contents(precious)
@@ -124,7 +124,7 @@ def test_a_run_that_is_swapped_for_another_directory_is_left_alone_and_that_is_s
 
 
 @BOTH
-def test_a_run_that_is_swapped_for_another_of_ours_does_not_overwrite_it(theirs, monkeypatch, supervised):
+def test_a_run_replaced_by_another_run_of_ours_does_not_overwrite_it(theirs, monkeypatch, supervised):
     recorded_while(theirs, supervised, lambda: None)
     first = run_in(theirs)
     before = contents(first)
@@ -147,7 +147,7 @@ def test_a_run_that_is_swapped_for_another_of_ours_does_not_overwrite_it(theirs,
 
 @BOTH
 @pytest.mark.parametrize("has_a_file_like_a_runs", [True, False])
-def test_a_run_that_is_swapped_for_a_folder_of_ours_does_not_overwrite_it(
+def test_a_run_replaced_by_a_folder_of_ours_does_not_overwrite_it(
     theirs, precious, supervised, has_a_file_like_a_runs
 ):
     """Whoever owns the place may also move there what is ours and no run."""
@@ -167,7 +167,7 @@ def test_a_run_that_is_swapped_for_a_folder_of_ours_does_not_overwrite_it(
 
 
 @pytest.mark.parametrize("folder", ["parts", "timeline", "job"])
-def test_a_link_in_the_place_of_a_folder_of_the_run_is_not_followed(theirs, precious, folder):
+def test_a_link_that_replaces_a_folder_of_the_run_is_not_followed(theirs, precious, folder):
     """Whoever may write to the run itself, as a group may where the umask lets it."""
     before = contents(precious)
     said = recorded_while(theirs, False, lambda: (run_in(theirs) / folder).symlink_to(precious / folder))
@@ -176,7 +176,7 @@ def test_a_link_in_the_place_of_a_folder_of_the_run_is_not_followed(theirs, prec
 
 
 @BOTH
-def test_a_place_for_runs_that_is_another_users_link_is_refused_and_the_program_runs(
+def test_another_users_link_as_directory_for_runs_is_refused_and_the_program_runs(
     theirs, precious, supervised
 ):
     runs = theirs.path / "ticktree-runs"
@@ -189,7 +189,7 @@ def test_a_place_for_runs_that_is_another_users_link_is_refused_and_the_program_
     assert sorted(precious.rglob("*")) == before
 
 
-def test_the_file_that_git_reads_is_not_written_through_a_link(theirs, precious):
+def test_gitignore_is_not_written_through_a_link(theirs, precious):
     runs = theirs.path / "ticktree-runs"
     (runs).rmdir()
     script = f"""
@@ -209,7 +209,9 @@ RunDirectory.create("x", runs)
     assert (precious / "run.json").read_text() == "precious"
 
 
-def test_a_run_that_names_another_place_as_its_memory_does_not_delete_there(theirs, precious, monkeypatch):
+def test_a_run_that_names_another_directory_as_its_memory_deletes_nothing_there(
+    theirs, precious, monkeypatch
+):
     """What `run.json` says, anybody may have written."""
     monkeypatch.setenv("TICKTREE_MEMORY_DIR", str(theirs.memory))
     run = RunDirectory.create("x", theirs.path / "ticktree-runs")

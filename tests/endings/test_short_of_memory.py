@@ -33,7 +33,7 @@ def lines_of_ours(said, at_most):
 
 @pytest.mark.parametrize("supervised", [True, False], ids=["run", "enable"])
 @pytest.mark.parametrize("most", [32, 60, 90, 120, 160, 200, 400])
-def test_where_addresses_are_limited_the_program_ends_as_without_ticktree(
+def test_with_limited_address_space_the_program_ends_as_without_ticktree(
     place, monkeypatch, most, supervised
 ):
     limit = limited(resource.RLIMIT_AS, most * MEGABYTES)
@@ -49,7 +49,7 @@ def test_where_addresses_are_limited_the_program_ends_as_without_ticktree(
     assert place.left_in_memory() == []
 
 
-def test_where_memory_ends_before_the_program_does_a_later_command_saves_it(place, monkeypatch):
+def test_if_memory_runs_out_before_the_end_a_later_command_saves_the_run(place, monkeypatch):
     program = """
 import resource, sys, ticktree
 ticktree.enable()
@@ -82,7 +82,7 @@ def take_all():
 """
 
 
-def test_without_a_descriptor_left_enable_does_not_raise(place):
+def test_enable_does_not_raise_without_a_free_descriptor(place):
     program = (
         ALL_DESCRIPTORS
         + """
@@ -101,7 +101,7 @@ sys.exit(3)
     assert "Too many open files" in done.stderr
 
 
-def test_without_a_descriptor_left_at_the_end_a_later_command_saves_it(place, monkeypatch):
+def test_without_a_free_descriptor_at_the_end_a_later_command_saves_the_run(place, monkeypatch):
     program = (
         ALL_DESCRIPTORS
         + """
@@ -119,7 +119,7 @@ sys.exit(3)
     assert counts(place.profile()) == {"x": 1}
 
 
-def test_where_no_file_may_be_large_enough_the_later_report_says_that_there_was_no_room(place):
+def test_with_a_file_size_limit_the_report_says_that_there_was_no_room(place):
     done = place.run(place.command(PROGRAM.format(enable=False)), **limited(resource.RLIMIT_FSIZE, 2048))
     assert (done.returncode, done.stdout) == (3, "done\n")
     lines_of_ours(done.stderr, 4)
@@ -128,7 +128,7 @@ def test_where_no_file_may_be_large_enough_the_later_report_says_that_there_was_
     assert "no room for the memory file" in report.stderr + report.stdout
 
 
-def test_what_is_said_never_goes_to_standard_output(place):
+def test_messages_never_go_to_standard_output(place):
     """Python prints there what is printed on a standard error that is closed."""
     environment = {**place.environment, "TICKTREE_MEMORY_DIR": str(place.path / "missing")}
     command = place.command(PROGRAM.format(enable=True), supervised=False)
@@ -138,14 +138,14 @@ def test_what_is_said_never_goes_to_standard_output(place):
     assert done.stdout == "done\n"
 
 
-def test_what_is_said_of_a_path_cannot_move_the_cursor(place):
+def test_messages_with_a_path_cannot_move_the_cursor(place):
     environment = {**place.environment, "TICKTREE_MEMORY_DIR": str(place.path / "a\x1b[2Jb")}
     done = place.run(place.command(PROGRAM.format(enable=True), supervised=False), env=environment)
     assert done.stderr.startswith("ticktree: ")
     assert "\x1b" not in done.stderr
 
 
-def test_memory_that_is_deleted_while_the_program_runs_is_not_said_to_be_kept(place):
+def test_memory_deleted_while_the_program_runs_is_not_reported_as_saved(place):
     program = """
 import os, shutil, sys, ticktree
 with ticktree.section("x"): pass
@@ -160,7 +160,7 @@ sys.exit(3)
     assert "kept" not in done.stderr
 
 
-def test_after_the_last_year_that_python_knows_a_program_runs_and_no_command_prints_a_traceback(place):
+def test_after_pythons_last_year_programs_run_and_commands_print_no_traceback(place):
     place.write(
         "import time\n"
         "def clock(*_): raise OverflowError('timestamp too large to convert to C _PyTime_t')\n"

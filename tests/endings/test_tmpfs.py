@@ -53,7 +53,7 @@ def shm(size):
 FILL = "dd if=/dev/zero of=/dev/shm/full bs=4k count=1000000 2>/dev/null || true"
 
 
-def test_full_at_the_start_it_is_said_once_and_saved_at_the_end(place):
+def test_a_tmpfs_full_at_the_start_is_reported_once_and_the_run_saved_at_the_end(place):
     done = within(place, f"{shm('8m')}\n{FILL}", WORK + "work(0, 50)\nprint('done')\nsys.exit(3)")
     assert (done.returncode, done.stdout) == (3, "done\n")
     assert done.stderr.startswith(NO_ROOM)
@@ -62,7 +62,7 @@ def test_full_at_the_start_it_is_said_once_and_saved_at_the_end(place):
     assert all(found[f"section {number}"] == found[f"section {number}/inner"] == 1 for number in range(50))
 
 
-def test_full_at_the_start_of_a_program_of_its_own_it_is_said_once_and_saved_at_the_end(place):
+def test_without_a_supervisor_a_full_tmpfs_is_reported_once_and_the_run_saved(place):
     program = WORK + "ticktree.enable(quiet=True)\nwork(0, 50)\nprint('done')"
     done = within(place, f"{shm('8m')}\n{FILL}", program, supervised=False)
     assert (done.returncode, done.stdout) == (0, "done\n")
@@ -71,7 +71,7 @@ def test_full_at_the_start_of_a_program_of_its_own_it_is_said_once_and_saved_at_
     assert len(counts(place.profile())) == 100
 
 
-def test_filling_up_later_costs_what_is_new_and_it_is_counted(place):
+def test_a_tmpfs_that_fills_up_later_loses_new_records_and_counts_them(place):
     program = (
         WORK
         + """
@@ -103,7 +103,7 @@ print("done")
     assert "section 5399" in found, "where there is room again, what is new is recorded again"
 
 
-def test_samples_that_find_no_room_are_missed_in_one_line(place):
+def test_samples_that_do_not_fit_are_reported_in_one_line(place):
     program = """
 import time
 def spin(seconds):
@@ -124,7 +124,7 @@ print("done")
     assert done.stderr == "ticktree: samples of the program are missing: No space left on device\n"
 
 
-def test_in_a_container_of_64_megabytes_the_data_loaders_find_room(place):
+def test_data_loaders_have_enough_memory_in_a_container_of_64_megabytes(place):
     """A quarter of what is free, whatever the number of processes; each takes little."""
     program = (
         WORK
@@ -185,7 +185,7 @@ def data_of(page):
         pytest.param(True, True, id="run-spawned", marks=pytest.mark.slow),
     ],
 )
-def test_children_for_which_there_is_no_room_are_counted_and_that_is_said_once(place, supervised, spawn):
+def test_children_whose_files_do_not_fit_are_counted_and_reported_once(place, supervised, spawn):
     program = CHILDREN.format(enable=not supervised, spawn=spawn)
     done = within(place, shm("2m" if spawn else "3m"), program, supervised=supervised)
     assert (done.returncode, done.stdout) == (0, "done\n")
@@ -203,7 +203,7 @@ def test_children_for_which_there_is_no_room_are_counted_and_that_is_said_once(p
 
 @pytest.mark.parametrize("names", [2, 3, 4, 5])
 @pytest.mark.parametrize("supervised", [True, False], ids=["run", "enable"])
-def test_without_room_for_a_name_all_is_saved_at_the_end(place, supervised, names):
+def test_without_a_free_inode_everything_is_saved_at_the_end(place, supervised, names):
     """A tmpfs has a number of files that it takes, and may have none left though it has much room."""
     program = WORK + ("" if supervised else "ticktree.enable(quiet=True)\n") + "work(0, 50)\nprint('done')"
     prepare = (
@@ -226,7 +226,7 @@ test ! -e /dev/shm
 """
 
 
-def test_without_dev_shm_memory_lies_among_temporary_files(place):
+def test_without_dev_shm_memory_files_are_temporary_files(place):
     place.environment["TMPDIR"] = str(place.memory)
     done = within(
         place, NO_SHM, WORK + "work(0, 5)\nprint('done')\nprint(os.listdir('memory'), file=sys.stderr)"
@@ -237,7 +237,7 @@ def test_without_dev_shm_memory_lies_among_temporary_files(place):
     assert list(place.memory.glob("*/*")) == []
 
 
-def test_with_a_dev_shm_that_takes_nothing_memory_lies_among_temporary_files(place):
+def test_with_a_read_only_dev_shm_memory_files_are_temporary_files(place):
     place.environment["TMPDIR"] = str(place.memory)
     done = within(place, "mount -t tmpfs -o ro tmpfs /dev/shm", WORK + "work(0, 5)\nprint('done')")
     assert (done.returncode, done.stdout, done.stderr) == (0, "done\n", "")
@@ -247,7 +247,7 @@ def test_with_a_dev_shm_that_takes_nothing_memory_lies_among_temporary_files(pla
 READ_ONLY = "mount --bind {0} {0}\nmount -o remount,ro,bind {0}\ncd {0}"
 
 
-def test_in_a_read_only_directory_the_program_goes_on_and_is_told_once(place):
+def test_in_a_read_only_directory_the_program_continues_with_one_message(place):
     program = (
         WORK
         + "ticktree.enable(quiet=True)\nwork(0, 5)\nprint(ticktree.snapshot().root.at('section 3').count)\nsys.exit(4)"
@@ -266,7 +266,7 @@ def test_ticktree_run_in_a_read_only_directory_says_so_before_the_program_starts
     assert "cannot keep a run in ticktree-runs: Read-only file system" in done.stderr
 
 
-def test_a_run_may_be_kept_elsewhere(place, tmp_path):
+def test_a_run_may_be_saved_elsewhere(place, tmp_path):
     elsewhere = tmp_path / "memory" / "runs"
     program = place.write(WORK + "work(0, 5)\nprint('done')")
     command = [sys.executable, "-m", "ticktree", "run", "--quiet", "--out", elsewhere, program]

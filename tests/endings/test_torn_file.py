@@ -17,13 +17,13 @@ def torn_file(tmp_path_factory):
     return path
 
 
-def test_the_process_was_caught_between_the_two_halves_of_a_write(torn_file):
+def test_the_process_was_stopped_between_the_two_halves_of_a_write(torn_file):
     node = torn_node(Image.of_file(torn_file))
     assert node is not None
     assert node.sequence % 2
 
 
-def test_what_had_been_left_before_is_read_and_the_call_being_written_is_a_counted_loss(torn_file):
+def test_earlier_calls_are_read_and_the_torn_call_is_a_counted_loss(torn_file):
     image = Image.of_file(torn_file)
     node = torn_node(image)
     filed = sum(sum(image.octave(ref)) for ref in node.octaves if ref)
@@ -38,7 +38,7 @@ def test_what_had_been_left_before_is_read_and_the_call_being_written_is_a_count
 
 
 @pytest.mark.parametrize("path", ["booked", "left before"])
-def test_no_statistic_of_it_is_impossible(torn_file, path):
+def test_no_statistic_is_impossible(torn_file, path):
     stats = read_file(torn_file).root.at(path).stats
     assert 0 <= stats.min_ns <= stats.sum_ns / stats.count <= stats.max_ns
     assert stats.max_ns < 10**10

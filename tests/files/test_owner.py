@@ -13,7 +13,7 @@ def test_this_process_is_alive() -> None:
     assert Owner.current().is_alive()
 
 
-def test_a_process_that_has_ended_is_dead() -> None:
+def test_an_ended_process_is_not_alive() -> None:
     process = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
     owner = Owner.current().with_process(process.pid, start_of(process.pid))
     assert owner.is_alive()
@@ -21,7 +21,7 @@ def test_a_process_that_has_ended_is_dead() -> None:
     assert not owner.is_alive()
 
 
-def test_a_zombie_is_dead() -> None:
+def test_a_zombie_is_not_alive() -> None:
     pid = os.fork()
     if pid == 0:
         signal.pause()
@@ -34,16 +34,16 @@ def test_a_zombie_is_dead() -> None:
     os.waitpid(pid, 0)
 
 
-def test_a_process_that_got_the_pid_of_a_dead_one_is_not_taken_for_it() -> None:
+def test_a_process_with_the_pid_of_an_ended_one_is_another_process() -> None:
     me = Owner.current()
     assert not me._replace(started=me.started - 1).is_alive()
 
 
-def test_a_process_of_another_boot_is_dead() -> None:
+def test_a_process_of_another_boot_is_not_alive() -> None:
     assert not Owner.current()._replace(boot_id="another").is_alive()
 
 
-def test_a_process_in_a_namespace_that_cannot_be_seen_is_taken_for_alive() -> None:
+def test_a_process_in_an_invisible_namespace_counts_as_alive() -> None:
     me = Owner.current()
     assert me._replace(namespace=me.namespace + 1, pid=2**22 + 1).is_alive()
 
@@ -62,7 +62,7 @@ def test_names_with_spaces_and_parentheses_do_not_confuse_the_start_time(tmp_pat
         process.stdin.close()
 
 
-def test_start_times_differ_between_processes_started_one_after_the_other() -> None:
+def test_processes_started_one_after_another_have_different_start_times() -> None:
     first = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
     time.sleep(0.05)  # The kernel counts hundredths of a second.
     second = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)

@@ -106,19 +106,19 @@ def test_a_run_of_ours_is_joined(run):
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
 
 
-def test_a_run_of_ours_is_joined_by_way_of_a_link_of_ours(run, tmp_path):
+def test_a_run_of_ours_is_joined_through_a_link_of_ours(run, tmp_path):
     (tmp_path / "link").symlink_to(run.path.parent)
     assert armed(tmp_path / "link" / run.path.name) == ""
     assert len(run.memory_files()) == 1
 
 
-def test_a_run_that_is_over_is_not_joined_and_nothing_is_said(run):
+def test_a_finished_run_is_not_joined_and_no_message_printed(run):
     run.finish()
     assert armed(run.path) == ""
 
 
 @TWO_USERS
-def test_a_run_of_another_user_is_not_joined_and_that_is_said_once(run):
+def test_a_run_of_another_user_is_not_joined_and_reported_once(run):
     for path in (run.path, run.path / "run.json"):
         os.chown(path, NOBODY, NOBODY)
         said = armed(run.path)
@@ -138,7 +138,7 @@ def test_another_user_cannot_be_made_to_record_into_our_run(run, shared):
 
 
 @TWO_USERS
-def test_a_link_that_another_user_planted_is_not_followed(run, shared):
+def test_a_link_of_another_user_is_not_followed(run, shared):
     as_nobody(lambda: (shared / "link").symlink_to(run.path))
     said = armed(shared / "link")
     assert said.count("\n") == 1
@@ -149,7 +149,7 @@ def test_a_link_that_another_user_planted_is_not_followed(run, shared):
 
 
 @pytest.mark.parametrize("where", ["elsewhere", "ticktree-{uid}/elsewhere"])
-def test_a_run_whose_memory_is_not_a_place_of_ours_is_not_joined(run, tmp_path, where):
+def test_a_run_whose_memory_directory_is_not_ours_is_not_joined(run, tmp_path, where):
     """A run.json may name any directory as its memory."""
     place = tmp_path / "base" / where.format(uid=os.geteuid())
     place.mkdir(parents=True)
@@ -172,7 +172,7 @@ def test_a_run_that_every_user_can_change_is_joined_only_if_its_memory_knows_it(
 
 
 @TWO_USERS
-def test_a_memory_directory_of_another_user_is_refused_and_the_program_goes_on(shared, tmp_path):
+def test_a_memory_directory_of_another_user_is_refused_and_the_program_continues(shared, tmp_path):
     as_nobody(lambda: (shared / "theirs").mkdir(mode=0o777))
     said = python(
         "import ticktree; ticktree.enable(quiet=True); print('program')",
@@ -187,9 +187,7 @@ def test_a_memory_directory_of_another_user_is_refused_and_the_program_goes_on(s
 
 @TWO_USERS
 @pytest.mark.parametrize("what", ["directory", "link", "file"])
-def test_what_another_user_made_in_our_name_is_left_alone_and_another_name_is_found(
-    shared, monkeypatch, tmp_path, what
-):
+def test_a_directory_that_another_user_created_in_our_name_is_avoided(shared, monkeypatch, tmp_path, what):
     monkeypatch.setenv("TICKTREE_MEMORY_DIR", str(shared))
     squatted = shared / "ticktree-0"
     make = {
@@ -209,7 +207,7 @@ def test_what_another_user_made_in_our_name_is_left_alone_and_another_name_is_fo
 
 
 @TWO_USERS
-def test_another_user_who_makes_our_directory_first_stops_neither_run_nor_enable(
+def test_another_user_who_creates_our_directory_first_stops_neither_run_nor_enable(
     shared, tmp_path, monkeypatch
 ):
     as_nobody(lambda: (shared / "ticktree-0").mkdir(mode=0o777))
@@ -237,7 +235,7 @@ def test_another_user_who_makes_our_directory_first_stops_neither_run_nor_enable
 
 @pytest.mark.slow
 @TWO_USERS
-def test_two_users_share_a_machine_and_see_nothing_of_each_other(shared, tmp_path):
+def test_two_users_of_a_machine_do_not_see_each_others_runs(shared, tmp_path):
     """Both record into one tmpfs; neither reads, folds, finishes or sweeps what is the other's."""
     program = """
         import os, ticktree
@@ -264,7 +262,7 @@ def test_two_users_share_a_machine_and_see_nothing_of_each_other(shared, tmp_pat
 @pytest.mark.parametrize(
     ("mode", "why"), [(0o777, "can be changed by every user"), (None, "there is no such directory")]
 )
-def test_a_place_in_which_others_could_put_theirs_is_refused(tmp_path, mode, why):
+def test_a_directory_that_others_can_write_to_is_refused(tmp_path, mode, why):
     place = tmp_path / "place"
     if mode is not None:
         place.mkdir()
@@ -273,19 +271,19 @@ def test_a_place_in_which_others_could_put_theirs_is_refused(tmp_path, mode, why
         require_base(place)
 
 
-def test_the_systems_own_places_are_taken(tmp_path):
+def test_the_systems_directories_are_accepted(tmp_path):
     for place in (Path("/tmp"), tmp_path):
         require_base(place)
 
 
-def test_links_in_a_circle_are_one_clear_line(tmp_path):
+def test_circular_links_give_one_clear_line(tmp_path):
     (tmp_path / "a").symlink_to("b")
     (tmp_path / "b").symlink_to("a")
     with pytest.raises(TicktreeError, match="through too many links"):
         require_own(tmp_path / "a" / "x")
 
 
-def test_links_lead_where_the_system_says(tmp_path):
+def test_links_lead_to_the_same_file_as_the_systems(tmp_path):
     (tmp_path / "real" / "deep").mkdir(parents=True)
     (tmp_path / "link").symlink_to("real/deep")
     (tmp_path / "up").symlink_to("link/../..")
@@ -293,7 +291,7 @@ def test_links_lead_where_the_system_says(tmp_path):
     require_own(tmp_path / "missing" / "file")
 
 
-def test_nothing_is_written_through_a_link_in_the_way(tmp_path):
+def test_links_on_the_way_are_not_written_through(tmp_path):
     victim = tmp_path / "victim"
     victim.write_text("precious")
     (tmp_path / f".profile.json.{os.getpid()}.tmp").symlink_to(victim)
@@ -304,6 +302,6 @@ def test_nothing_is_written_through_a_link_in_the_way(tmp_path):
     assert not (tmp_path / "folded.json").is_symlink()
 
 
-def test_the_user_who_is_nobody_is_there():
+def test_the_user_nobody_exists():
     if os.geteuid() == 0:
         assert pwd.getpwuid(NOBODY).pw_uid == NOBODY

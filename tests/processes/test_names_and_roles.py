@@ -53,7 +53,7 @@ def names(told):
 
 
 @pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
-def test_a_process_is_called_by_its_name_or_else_by_its_function(said, method):
+def test_a_process_has_its_name_or_its_functions(said, method):
     told = said(
         f"""
 if __name__ == "__main__":
@@ -80,7 +80,7 @@ if __name__ == "__main__":
     }
 
 
-def test_workers_of_pools_are_called_what_they_are(said):
+def test_workers_of_pools_have_their_role(said):
     told = said(
         """
 from concurrent.futures import ProcessPoolExecutor
@@ -98,7 +98,7 @@ if __name__ == "__main__":
     assert names(told) == ["executor worker-2", "pool worker-1", "program"]
 
 
-def test_programs_are_called_by_their_script_or_module(said, tmp_path):
+def test_programs_have_the_name_of_their_script_or_module(said, tmp_path):
     folder = tmp_path / "trainer"
     folder.mkdir()
     code = "import ticktree\nwith ticktree.section('work'): pass\n"
@@ -117,7 +117,7 @@ if __name__ == "__main__":
     assert names(told) == ["a_module", "evaluate", "program", "python", "trainer"]
 
 
-def test_a_forked_process_is_called_like_its_parent_but_does_not_do_what_it_does(said):
+def test_a_forked_process_has_its_parents_name_but_not_its_role(said):
     told = said(
         """
 ticktree.role("learner")
@@ -133,7 +133,7 @@ said()
     assert sorted((name, role) for name, role, _ in told) == [("program", ""), ("program", "learner")]
 
 
-def test_a_role_said_on_a_thread_is_that_threads(said):
+def test_a_role_set_on_a_thread_is_that_threads(said):
     ((name, role, trees),) = said(
         """
 def thread(role):
@@ -154,7 +154,7 @@ said()
     assert sorted(trees) == [("MainThread", ""), ("t0", "actor"), ("t1", ""), ("t2", "critic")]
 
 
-def test_threads_that_come_and_go_share_the_tree_of_their_role(said):
+def test_short_lived_threads_share_the_tree_of_their_role(said):
     ((_, _, trees),) = said(
         """
 def thread(role):
@@ -173,7 +173,7 @@ said()
     assert len(trees) < 40 / 4
 
 
-def test_an_executors_thread_that_says_its_role_keeps_it_for_all_its_work(said):
+def test_an_executors_thread_keeps_its_role_for_all_its_work(said):
     ((_, _, trees),) = said(
         """
 from concurrent.futures import ThreadPoolExecutor
@@ -188,7 +188,7 @@ said()
     assert sum(role == "actor" for _, role in trees) >= 3
 
 
-def test_a_role_changed_between_sections_keeps_what_was_recorded_before_apart(run_session, calls):
+def test_a_role_changed_between_sections_begins_another_tree(run_session, calls):
     profile, done = run_session(
         """
         import threading
@@ -214,7 +214,7 @@ def test_a_role_changed_between_sections_keeps_what_was_recorded_before_apart(ru
     assert done.stdout == "['', '', 'never mind']\n"
 
 
-def test_roles_of_any_kind_are_taken(run_python):
+def test_roles_with_any_characters_are_accepted(run_python):
     run_python(
         """
         import ticktree, threading

@@ -9,7 +9,7 @@ import pytest
 from ticktree.recorder._native import place_numbers
 
 
-def test_a_fork_hangs_under_the_section_of_the_task_that_makes_it(run_session, calls):
+def test_a_fork_is_a_child_of_the_section_of_the_task_that_forks(run_session, calls):
     """Not under that of the task that entered a section last."""
     profile, _ = run_session(
         """
@@ -58,7 +58,7 @@ def test_a_fork_hangs_under_the_section_of_the_task_that_makes_it(run_session, c
     }
 
 
-def test_a_fork_in_a_thread_that_recorded_nothing_hangs_where_the_thread_was_started(run_session, calls):
+def test_a_fork_in_a_thread_without_records_is_a_child_of_the_threads_parent(run_session, calls):
     profile, _ = run_session(
         """
         import os, threading, warnings
@@ -82,7 +82,7 @@ def test_a_fork_in_a_thread_that_recorded_nothing_hangs_where_the_thread_was_sta
     assert calls(profile) == {"main": 1, "main/child": 1}
 
 
-def test_a_process_that_recorded_nothing_passes_its_own_place_on(run_session, calls):
+def test_a_process_without_records_passes_its_parent_node_on(run_session, calls):
     profile, _ = run_session(
         """
         import os, subprocess, sys
@@ -104,7 +104,7 @@ def test_a_process_that_recorded_nothing_passes_its_own_place_on(run_session, ca
 @pytest.mark.parametrize(
     "said", ["", "nonsense", "1-2-3", "1-2-3:x", "1-2-1:99999999999", "-1--1-1:4", "0-0-1:0", "99-99-7:12"]
 )
-def test_whatever_the_environment_says_the_process_is_recorded(run_session, calls, said):
+def test_a_process_is_recorded_whatever_the_environment_contains(run_session, calls, said):
     profile, done = run_session(
         f"""
         import os, subprocess, sys
@@ -137,12 +137,12 @@ def test_whatever_the_environment_says_the_process_is_recorded(run_session, call
         "\u0661-2-3:4",
     ],
 )
-def test_what_is_no_place_is_refused(text):
+def test_a_malformed_parent_node_is_refused(text):
     with pytest.raises(ValueError, match="names no place"):
         place_numbers(text)
 
 
-def test_numbers_that_no_record_holds_are_refused():
+def test_numbers_too_large_for_a_record_are_refused():
     assert place_numbers("12-34-5:6") == (12, 34, 5, 6)
     for text in (f"{2**63}-1-1:1", f"1-{2**63}-1:1", f"1-1-{2**32}:1", f"1-1-1:{2**32}"):
         with pytest.raises(ValueError, match="names no place"):
@@ -150,7 +150,7 @@ def test_numbers_that_no_record_holds_are_refused():
 
 
 @pytest.mark.skipif(not os.path.exists("/proc/self/stat"), reason="ancestors are looked at in /proc")  # noqa: PTH110
-def test_an_ancestor_that_records_is_found_through_those_that_do_not(run_session, calls):
+def test_a_recording_ancestor_is_found_through_processes_that_do_not_record(run_session, calls):
     profile, _ = run_session(
         """
         import os, subprocess, sys
@@ -173,7 +173,7 @@ def test_an_ancestor_that_records_is_found_through_those_that_do_not(run_session
     assert profile.root.at("start/middle").total_ns > 0
 
 
-def test_a_program_of_another_run_stays_there(run_python, tmp_path):
+def test_a_program_of_another_run_stays_in_it(run_python, tmp_path):
     """`ticktree run` inside a recorded program: its program is none of ours."""
     done = run_python(
         """

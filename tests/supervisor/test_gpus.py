@@ -55,7 +55,7 @@ class Driver:
         return self.reasons
 
 
-def test_what_the_driver_says_becomes_readings_and_what_it_does_not_say_is_absent():
+def test_the_drivers_values_become_readings_without_missing_ones():
     assert GpuReader(Driver(2)).read() == {
         f"machine/gpu{at}/{what}": value
         for at in range(2)
@@ -70,7 +70,7 @@ def test_what_the_driver_says_becomes_readings_and_what_it_does_not_say_is_absen
     }
 
 
-def test_heat_and_power_slow_a_gpu_down_idling_does_not():
+def test_heat_and_power_count_as_slowdown_and_idling_does_not():
     driver = Driver()
     readings = GpuReader(driver)
     slowed = []
@@ -81,7 +81,7 @@ def test_heat_and_power_slow_a_gpu_down_idling_does_not():
     assert driver.inits == 1
 
 
-def test_without_a_driver_there_are_no_readings_and_it_is_asked_once():
+def test_without_a_driver_there_are_no_readings_after_one_attempt():
     class NoDriver(Driver):
         def nvmlInit(self):
             super().nvmlInit()
@@ -93,7 +93,7 @@ def test_without_a_driver_there_are_no_readings_and_it_is_asked_once():
     assert driver.inits == 1
 
 
-def test_a_watched_run_keeps_them_as_readings_of_the_machine(tmp_path):
+def test_a_watched_run_saves_them_as_readings_of_the_machine(tmp_path):
     scripted = Scripted(at(0, 0), at(1, 1), at(2, 2), end=at(3, 3))
     watch = Watch(tmp_path, "50-7-1", 0, scripted, GpuReader(Driver()))
     for _ in range(3):
@@ -107,7 +107,7 @@ def test_a_watched_run_keeps_them_as_readings_of_the_machine(tmp_path):
     assert gpus(profile.gauges)[0]["temperature"].last == 61
 
 
-def test_only_readings_of_gpus_are_taken_for_such():
+def test_only_gauges_of_gpus_count_as_readings_of_gpus():
     assert is_of_machine("machine/gpu12/power")
     for name in ("machine/gpu/power", "machine/gpu0/mood", "gpu0/power", "machine/gpu0/power/x"):
         assert not is_of_machine(name)

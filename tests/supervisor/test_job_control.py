@@ -47,7 +47,7 @@ def test_the_program_leads_its_own_group_in_the_foreground(start: Start) -> None
     assert "True True True" in shell.expect("[exited 0]")
 
 
-def test_the_program_reads_what_is_typed(start: Start) -> None:
+def test_the_program_reads_typed_input(start: Start) -> None:
     shell = start("say('you said', input('name? '))")
     shell.expect("name? ")
     shell.type("Ada\n")
@@ -92,7 +92,7 @@ def test_ctrl_backslash_kills_by_sigquit(start: Start) -> None:
     shell.expect("[killed SIGQUIT]")
 
 
-def test_ctrl_z_stops_and_fg_goes_on(start: Start) -> None:
+def test_ctrl_z_stops_and_fg_continues(start: Start) -> None:
     shell = start("say('ready'); line = input(); say('after', line)")
     shell.expect("ready")
     program = shell.foreground()
@@ -167,7 +167,7 @@ def test_a_program_in_a_pipeline_can_read_the_terminal(start: Start) -> None:
     shell.expect("[exited 0]")
 
 
-def test_what_a_program_is_piped_into_can_read_the_terminal(start: Start) -> None:
+def test_a_program_at_the_end_of_a_pipeline_can_read_the_terminal(start: Start) -> None:
     shell = start("say('page'); time.sleep(0.3)", around="PROGRAM | (cat; read key </dev/tty; echo key $key)")
     shell.expect("page")
     shell.type("q\n")

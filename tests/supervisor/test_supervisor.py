@@ -40,7 +40,7 @@ def run(how: list[str], *command: str, **options: object) -> subprocess.Complete
 
 
 @pytest.mark.parametrize("source", PROGRAMS.values(), ids=PROGRAMS.keys())
-def test_a_supervised_program_cannot_be_told_from_a_plain_one(source: str, tmp_path: Path) -> None:
+def test_a_supervised_program_behaves_like_a_plain_one(source: str, tmp_path: Path) -> None:
     (tmp_path / "script.py").write_text(source + "\n")
     plain, supervised = (
         run(how, "script.py", "-x", "--", "a b", input=b"some \xff bytes\n", cwd=tmp_path)
@@ -109,7 +109,7 @@ print("read", input())
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL, signal.SIGSEGV])
-def test_we_die_of_the_signal_the_program_died_of(number: signal.Signals) -> None:
+def test_we_end_by_the_same_signal_as_the_program(number: signal.Signals) -> None:
     source = "import os, time\nprint(os.getpid(), flush=True)\ntime.sleep(1000)"
     with start(SUPERVISED, source, read=False) as process:
         os.kill(int(process.stdout.readline()), number)
@@ -117,7 +117,7 @@ def test_we_die_of_the_signal_the_program_died_of(number: signal.Signals) -> Non
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux has parent death signals")
-def test_killing_us_outright_kills_the_program() -> None:
+def test_sigkill_for_us_kills_the_program() -> None:
     with start(SUPERVISED, "import time\nprint('ready', flush=True)\ntime.sleep(1000)") as process:
         process.kill()
         # The program holds the other end of its output until it is dead.
@@ -134,7 +134,7 @@ print(Popen(['sleep', '60'], stdout=DEVNULL, stderr=DEVNULL).pid)
     os.kill(child, signal.SIGKILL)  # It was alive, or this would raise.
 
 
-def test_who_reads_the_output_waits_for_the_program_only() -> None:
+def test_a_reader_of_the_output_waits_only_for_the_program() -> None:
     """A program may close its output and go on."""
     source = "import os, sys\nprint('all', flush=True)\nos.close(1)\nsys.stdin.read()"
     with start(SUPERVISED, source, read=False) as process:
@@ -144,7 +144,7 @@ def test_who_reads_the_output_waits_for_the_program_only() -> None:
         assert process.wait(timeout=500) == 0
 
 
-def test_descriptors_meant_for_the_program_reach_it() -> None:
+def test_inherited_descriptors_reach_the_program() -> None:
     read_fd, write_fd = os.pipe()
     done = run(SUPERVISED, "-c", f"import os; os.write({write_fd}, b'through')", pass_fds=[write_fd])
     os.close(write_fd)
@@ -153,7 +153,7 @@ def test_descriptors_meant_for_the_program_reach_it() -> None:
     assert done.returncode == 0
 
 
-def test_a_program_stopped_and_continued_by_hand_goes_on() -> None:
+def test_a_program_stopped_and_continued_by_signals_continues() -> None:
     source = "import os\nprint(os.getpid(), flush=True)\nprint('read', input())"
     with start(SUPERVISED, source, read=False) as process:
         pid = int(process.stdout.readline())
@@ -162,7 +162,7 @@ def test_a_program_stopped_and_continued_by_hand_goes_on() -> None:
         assert process.communicate("x\n", timeout=500)[0] == "read x\n"
 
 
-def test_the_chore_is_done_at_the_start_and_whenever_it_asked_to_be(tmp_path: Path) -> None:
+def test_tasks_run_at_the_start_and_whenever_they_are_due(tmp_path: Path) -> None:
     source = """
 import os, sys
 from pathlib import Path
@@ -180,7 +180,7 @@ end_like(supervise([sys.executable, "-c", waits], os.environ, chore))
     assert run(PLAIN, "-c", source, cwd=tmp_path).returncode == 0
 
 
-def test_what_cannot_be_started_is_one_clear_line() -> None:
+def test_a_command_that_cannot_be_started_gives_one_clear_line() -> None:
     source = """
 import os, sys
 from ticktree.errors import TicktreeError

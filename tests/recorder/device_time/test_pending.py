@@ -16,7 +16,7 @@ class Thing:
     """Something large, say, of the program's."""
 
 
-def test_what_a_thread_holds_when_it_asks_is_gone_when_it_lets_it_go():
+def test_a_threads_objects_are_freed_after_it_has_polled():
     def asks():
         thing = Thing()
         cuda.poll()
@@ -29,7 +29,7 @@ def test_what_a_thread_holds_when_it_asks_is_gone_when_it_lets_it_go():
         gc.enable()
 
 
-def test_what_other_threads_hold_meanwhile_is_gone_when_they_let_it_go():
+def test_other_threads_objects_are_freed_after_a_poll():
     holds, may_go = threading.Event(), threading.Event()
     seen = []
 
@@ -92,7 +92,7 @@ class Given:
         self.pairs.append(pair)
 
 
-def test_a_call_that_two_threads_look_at_is_booked_once():
+def test_a_call_that_two_threads_query_is_booked_once():
     lane, books, pool = cuda.DeviceLane(), Books(), Given()
     place = SimpleNamespace(recorder=books)
     for name in ("first", "second"):
@@ -104,7 +104,7 @@ def test_a_call_that_two_threads_look_at_is_booked_once():
     assert (len(lane), books.lost) == (0, 0)
 
 
-def test_a_call_whose_device_cannot_say_how_long_it_took_is_a_loss():
+def test_a_call_whose_events_cannot_be_read_is_a_loss():
     class Broken(Reached):
         def elapsed_time(self, _end):
             raise RuntimeError("the device is in a bad state")

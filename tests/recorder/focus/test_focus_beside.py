@@ -123,7 +123,7 @@ def test_a_profile_function_is_never_displaced() -> None:
 
 
 @pytest.mark.skipif(MONITORING, reason="there is sys.monitoring")
-def test_a_profiler_that_is_started_later_has_all_and_focus_goes_on_after_it(
+def test_a_profiler_started_later_gets_all_calls_and_focus_continues_after_it(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     recorder = Recorder()
@@ -139,7 +139,7 @@ def test_a_profiler_that_is_started_later_has_all_and_focus_goes_on_after_it(
 
 
 @pytest.mark.skipif(MONITORING, reason="there is sys.monitoring")
-def test_a_profiler_that_is_started_inside_a_root_ends_what_is_open_there(
+def test_a_profiler_started_inside_a_root_ends_its_open_calls(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     def started_inside() -> None:
@@ -163,7 +163,7 @@ def test_a_profiler_that_is_started_inside_a_root_ends_what_is_open_there(
 
 @pytest.mark.skipif(not MONITORING, reason="there is no sys.monitoring")
 @pytest.mark.parametrize("taken", [(3,), (3, 4), (4, 5), (3, 4, 5)])
-def test_identifiers_of_others_stay_theirs(taken: tuple[int, ...]) -> None:
+def test_identifiers_of_other_tools_stay_theirs(taken: tuple[int, ...]) -> None:
     monitoring = sys.monitoring  # type: ignore[attr-defined, unused-ignore]
     recorder = Recorder()
     for identifier in taken:
@@ -188,7 +188,7 @@ def test_identifiers_of_others_stay_theirs(taken: tuple[int, ...]) -> None:
             monitoring.free_tool_id(identifier)
 
 
-def test_what_is_open_when_focus_ends_is_no_call_and_harms_none_after_it() -> None:
+def test_calls_open_when_focus_ends_do_not_count() -> None:
     recorder = Recorder()
 
     def ends() -> None:
@@ -237,7 +237,7 @@ print([line for line in sorted(data.lines(__file__)) if line < 17])
 
 
 @pytest.mark.parametrize("core", ["ctrace", "sysmon"] if MONITORING else ["ctrace"])
-def test_coverage_sees_the_lines_that_it_sees_alone(core: str, tmp_path: Path) -> None:
+def test_coverage_sees_the_same_lines_as_without_focus(core: str, tmp_path: Path) -> None:
     pytest.importorskip("coverage")
     program = tmp_path / "covered.py"
     program.write_text(COVERED)
@@ -265,7 +265,7 @@ class Walker:
         return leaf(x)
 
 
-def test_a_function_in_focus_says_of_itself_what_it_said_before() -> None:
+def test_a_function_in_focus_keeps_its_attributes() -> None:
     recorder = Recorder()
     step = Walker.step
     attributes = (
@@ -293,7 +293,7 @@ def test_a_function_in_focus_says_of_itself_what_it_said_before() -> None:
 
 
 @pytest.mark.slow
-def test_compiled_code_computes_the_same(tmp_path: Path) -> None:
+def test_compiled_code_computes_the_same_result(tmp_path: Path) -> None:
     pytest.importorskip("torch")
     program = tmp_path / "compiled.py"
     program.write_text(

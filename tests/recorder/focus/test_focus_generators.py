@@ -43,7 +43,7 @@ SOURCE = """
 
 
 @pytest.mark.parametrize("before", [1, 200])
-def test_a_generator_begun_outside_is_recorded_where_it_goes_on(
+def test_a_generator_that_began_outside_is_recorded_where_it_continues(
     before: int, recorder: Recorder, sample: Sample
 ) -> None:
     module = sample(SOURCE)
@@ -55,7 +55,7 @@ def test_a_generator_begun_outside_is_recorded_where_it_goes_on(
     assert told(recorder) == {"root": (3, 21, {"loader": (3, 21, {})})}
 
 
-def test_a_generator_begun_deeper_than_looked_at_is_recorded_where_it_goes_on(
+def test_a_generator_that_began_too_deep_is_recorded_where_it_continues(
     recorder: Recorder, sample: Sample
 ) -> None:
     module = sample("""
@@ -80,7 +80,7 @@ def test_a_generator_begun_deeper_than_looked_at_is_recorded_where_it_goes_on(
     assert told(recorder) == {"root": (2, 28, {"begun": (2, 14, {}), "numbers": (2, 14, {})})}
 
 
-def test_what_is_thrown_into_a_generator_goes_to_the_one_it_yields_from(
+def test_an_exception_thrown_into_a_generator_goes_to_the_inner_one(
     recorder: Recorder, sample: Sample
 ) -> None:
     """The interpreter asks the inner one at once: the outer one runs only when that has ended."""
@@ -114,7 +114,7 @@ def test_what_is_thrown_into_a_generator_goes_to_the_one_it_yields_from(
     assert sum(node.count for node in root.children.values()) == 6  # outer begins, inner ends, outer ends
 
 
-def test_what_an_event_loop_calls_while_a_coroutine_sleeps_is_no_call_of_it(
+def test_callbacks_of_an_event_loop_are_not_calls_of_a_suspended_coroutine(
     recorder: Recorder, sample: Sample
 ) -> None:
     module = sample("""
@@ -143,7 +143,7 @@ def test_what_an_event_loop_calls_while_a_coroutine_sleeps_is_no_call_of_it(
     assert children["fetch"][:2] == (1, 5)
 
 
-def test_an_async_generator_that_nobody_closed_is_closed_by_the_loop_and_not_by_who_sleeps(
+def test_the_loop_and_not_a_suspended_coroutine_closes_an_open_async_generator(
     recorder: Recorder, sample: Sample
 ) -> None:
     module = sample("""

@@ -154,19 +154,17 @@ def outside(function: Callable[[int, int], Any]) -> None:
 
 
 @pytest.mark.parametrize("seed", range(120))
-def test_a_random_program_s_calls_are_those_of_the_reference(seed: int, tmp_path: Path) -> None:
+def test_calls_of_random_programs_equal_the_references(seed: int, tmp_path: Path) -> None:
     assert compared(seed, 1 + seed % 7, tmp_path / "focus_program.py")
 
 
 @pytest.mark.parametrize("seed", range(0, 120, 10))
-def test_what_was_called_outside_a_hundred_times_is_seen_inside(seed: int, tmp_path: Path) -> None:
+def test_functions_ignored_after_many_calls_outside_are_recorded_inside(seed: int, tmp_path: Path) -> None:
     assert compared(seed, 6, tmp_path / "focus_program.py", before=100)
 
 
 @pytest.mark.parametrize("seed", range(0, 120, 20))
-def test_what_ticktree_does_at_a_garbage_collection_is_no_call_of_the_program(
-    seed: int, tmp_path: Path
-) -> None:
+def test_ticktrees_work_at_a_garbage_collection_is_not_a_call(seed: int, tmp_path: Path) -> None:
     assert compared(seed, 6, tmp_path / "focus_program.py", collects=True)
 
 

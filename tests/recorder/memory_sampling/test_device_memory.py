@@ -61,7 +61,7 @@ def told(recorder, path):
     return (memory.peak_bytes, memory.growth_bytes, memory.change_bytes, memory.samples)
 
 
-def test_a_peak_inside_a_call_is_seen_though_it_is_over_when_the_call_ends(recorder, cuda):
+def test_a_peak_inside_a_call_counts_even_if_memory_is_freed_before_its_end(recorder, cuda):
     cuda.use(100)
     with recorder.section("x", memory=True):
         cuda.use(700)
@@ -84,7 +84,7 @@ def test_an_inner_section_does_not_discard_the_outer_peak(recorder, cuda):
     assert told(recorder, "outer/inner") == (50, 40, 10, 1)
 
 
-def test_a_peak_of_an_inner_section_is_the_outer_ones_too(recorder, cuda):
+def test_a_peak_of_an_inner_section_counts_for_the_outer_one(recorder, cuda):
     with recorder.section("outer", memory=True):
         cuda.use(10)
         with recorder.section("inner", memory=True):
@@ -94,7 +94,7 @@ def test_a_peak_of_an_inner_section_is_the_outer_ones_too(recorder, cuda):
     assert told(recorder, "outer/inner")[0] == 500
 
 
-def test_a_peak_before_a_call_is_not_its_own(recorder, cuda):
+def test_a_peak_before_a_call_does_not_count(recorder, cuda):
     cuda.use(900)
     cuda.use(5)
     with recorder.section("x", memory=True):
@@ -110,7 +110,7 @@ def test_the_largest_call_counts(recorder, cuda):
     assert told(recorder, "x") == (80, 80, 0, 3)
 
 
-def test_stages_ticks_and_decorated_functions_are_measured_where_everything_is(recorder, cuda):
+def test_stages_ticks_and_decorated_functions_are_measured_if_all_sections_are(recorder, cuda):
     recorder.measure_all()
 
     @recorder.timed("called")
@@ -130,7 +130,7 @@ def test_stages_ticks_and_decorated_functions_are_measured_where_everything_is(r
     assert told(recorder, "loop/second/called") == (70, 69, -2, 2)
 
 
-def test_sections_made_before_are_measured_too_but_no_waits(recorder, cuda):
+def test_earlier_sections_are_measured_but_waits_are_not(recorder, cuda):
     early = recorder.section("early")
     recorder.measure_all()
     with early:
@@ -141,7 +141,7 @@ def test_sections_made_before_are_measured_too_but_no_waits(recorder, cuda):
     assert node(recorder, "wait").device_memory is None
 
 
-def test_what_does_not_ask_for_memory_is_not_read(recorder, cuda):
+def test_memory_is_not_read_without_a_request(recorder, cuda):
     cuda.use(5)
     with recorder.section("x"):
         pass
@@ -170,7 +170,7 @@ def test_a_device_that_is_first_used_inside_a_call_held_nothing_before(recorder,
     assert told(recorder, "outer") == (300, 300, 200, 1)
 
 
-def test_of_several_devices_the_one_that_had_most_is_told(recorder):
+def test_the_device_with_the_largest_peak_is_reported(recorder):
     several = Cuda(devices=3)
     native.read_devices_by(partial(memory_of, several))
     try:
@@ -184,7 +184,7 @@ def test_of_several_devices_the_one_that_had_most_is_told(recorder):
     assert node(recorder, "x").device_memory.devices == {"cuda:0", "cuda:2"}
 
 
-def test_reset_lets_open_calls_begin_anew(recorder, cuda):
+def test_reset_restarts_open_calls(recorder, cuda):
     with recorder.section("x", memory=True):
         cuda.use(800)
         with recorder.section("y", memory=True):
@@ -197,7 +197,7 @@ def test_reset_lets_open_calls_begin_anew(recorder, cuda):
     assert node(recorder, "x/y").device_memory is None
 
 
-def test_a_call_that_disabling_cuts_short_does_not_claim_to_know_its_peak(recorder, cuda):
+def test_a_call_ended_by_disable_has_no_peak(recorder, cuda):
     with recorder.section("x", memory=True):
         cuda.use(800)
         recorder.advance(1)
@@ -206,7 +206,7 @@ def test_a_call_that_disabling_cuts_short_does_not_claim_to_know_its_peak(record
     assert node(recorder, "x").device_memory is None
 
 
-def test_a_library_of_another_make_is_not_asked_twice(recorder):
+def test_an_unknown_version_of_the_library_is_not_called_twice(recorder):
     class Odd:
         asked = 0
 
@@ -224,7 +224,7 @@ def test_a_library_of_another_make_is_not_asked_twice(recorder):
     assert node(recorder, "x").count == 3
 
 
-def test_a_device_that_fails_in_the_middle_takes_the_peaks_it_lost_with_it(recorder, cuda):
+def test_a_device_that_fails_makes_peaks_of_open_calls_unknown(recorder, cuda):
     with recorder.section("outer", memory=True):
         cuda.use(900)
         cuda.reset_peak_memory_stats = None
@@ -233,7 +233,7 @@ def test_a_device_that_fails_in_the_middle_takes_the_peaks_it_lost_with_it(recor
     assert node(recorder, "outer").device_memory is None
 
 
-def test_what_a_signal_handler_raises_while_a_device_is_read_is_raised_in_the_program(recorder):
+def test_exceptions_of_signal_handlers_during_a_reading_reach_the_program(recorder):
     class Interrupted(Cuda):
         def memory_allocated(self, device):
             raise KeyboardInterrupt
@@ -251,7 +251,7 @@ def test_what_a_signal_handler_raises_while_a_device_is_read_is_raised_in_the_pr
         native.read_devices_by(None)
 
 
-def test_a_library_is_watched_for_and_never_imported():
+def test_a_library_is_awaited_and_never_imported():
     # Its name is torch's; there may be a real one, which must be left alone.
     before = sys.modules.pop("torch", None)
     end = watch()
@@ -286,7 +286,7 @@ steps = st.lists(
 
 
 @given(steps)
-def test_a_peak_is_the_greatest_of_all_that_was_while_its_call_was_open(program):
+def test_a_peak_is_the_maximum_while_its_call_was_open(program):
     """Each call in a context of its own: tasks, threads and generators end theirs in any order."""
     recorder = ticktree.Recorder(virtual_clock=True)
     cuda = Cuda()

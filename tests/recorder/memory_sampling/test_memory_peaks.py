@@ -54,13 +54,13 @@ def assert_growth(memory, megabytes):
     assert memory["peak_bytes"] > memory["growth_bytes"]
 
 
-def test_what_came_and_went_inside_a_section_is_in_its_peak():
+def test_memory_freed_inside_a_section_is_in_its_peak():
     memory = told("with measured('x'):\n    touch(200)\n")["x"]
     assert_growth(memory, 200)
     assert abs(memory["change_bytes"]) < SLACK
 
 
-def test_an_inner_section_and_the_outer_each_have_their_own_peak():
+def test_inner_and_outer_sections_have_their_own_peaks():
     found = told(
         """
 with measured("outer"):
@@ -79,12 +79,12 @@ with measured("outer"):
     assert 30 * MB - SLACK < found["outer"]["change_bytes"] < 30 * MB + SLACK
 
 
-def test_a_peak_of_an_earlier_section_is_not_the_later_ones():
+def test_a_peak_of_an_earlier_section_does_not_count_for_a_later_one():
     found = told("touch(250)\nwith measured('x'):\n    touch(20)\n")
     assert_growth(found["x"], 20)
 
 
-def test_a_peak_in_another_thread_is_that_of_all_who_were_open():
+def test_a_peak_in_another_thread_counts_for_all_open_sections():
     found = told(
         """
 begun, done = threading.Event(), threading.Event()
@@ -137,7 +137,7 @@ list(numbers)
     assert_growth(found["generator"], 90)
 
 
-def test_a_forked_child_measures_its_own_calls_and_not_those_its_parent_had_open():
+def test_a_forked_child_measures_only_its_own_calls():
     found = told(
         """
 with measured("open"):
@@ -158,7 +158,7 @@ with measured("open"):
     assert found["open"] is None  # cut short by the child's disable(): its memory was the parent's
 
 
-def test_the_parent_of_a_fork_goes_on_measuring():
+def test_the_parent_of_a_fork_continues_to_measure():
     found = told(
         """
 with measured("open"):
@@ -173,7 +173,7 @@ with measured("open"):
     assert_growth(found["open"], 50)
 
 
-def test_a_section_that_is_unwound_leaves_the_others_peaks_whole():
+def test_a_section_ended_by_another_does_not_change_other_peaks():
     found = told(
         """
 with measured("outer"):
@@ -187,12 +187,12 @@ with measured("next"):
     assert_growth(found["next"], 10)
 
 
-def test_sampling_says_how_many_calls_were_looked_at():
+def test_the_number_of_samples_is_recorded():
     memory = told("for _ in range(64 + 32):\n    with measured('x'):\n        pass\n")["x"]
     assert memory["samples"] == 64 + 2
 
 
-def test_where_the_mark_cannot_be_reset_a_peak_is_exact_only_if_it_is_the_highest_ever():
+def test_without_a_reset_a_peak_is_exact_only_if_it_is_the_highest_ever():
     found = told(
         """
 with measured("before"):
@@ -218,7 +218,7 @@ with measured("most at its end"):
     assert_growth(found["most at its end"], 190)
 
 
-def test_without_memory_asked_for_the_programs_own_mark_is_left_alone():
+def test_without_a_request_the_programs_high_water_mark_is_not_reset():
     program = """
 import resource
 touch(150)

@@ -37,7 +37,7 @@ def paths(recorder):
     return {path: node.count for path, _, node in profile.root.walk() if path}
 
 
-def test_of_calls_that_wrap_each_other_the_outermost_is_a_row_whatever_lies_between(recorder):
+def test_only_the_outermost_of_wrapped_calls_is_a_row(recorder):
     layer, section = Layer(), recorder.timed_section("call", NO_SITE)
 
     def inner(depth):
@@ -50,14 +50,14 @@ def test_of_calls_that_wrap_each_other_the_outermost_is_a_row_whatever_lies_betw
     assert sum(count for path, count in paths(recorder).items() if path.endswith("call")) == 2
 
 
-def test_calls_of_two_layers_are_rows_of_each_other(recorder):
+def test_calls_of_two_layers_are_nested_rows(recorder):
     one = OutermostFunction(lambda: other(), recorder.timed_section("one", NO_SITE), Layer())
     other = OutermostFunction(lambda: 5, recorder.timed_section("other", NO_SITE), Layer())
     assert one() == 5
     assert paths(recorder) == {"one": 1, "one/other": 1}
 
 
-def test_layers_that_are_given_up_make_room_for_others(recorder):
+def test_freed_layers_can_be_reused(recorder):
     for _ in range(200):
         layer, section = Layer(), recorder.timed_section("call", NO_SITE)
         inner = OutermostFunction(int, section, layer)
@@ -65,7 +65,7 @@ def test_layers_that_are_given_up_make_room_for_others(recorder):
     assert paths(recorder) == {"call": 200}
 
 
-def test_what_comes_before_is_called_once_and_its_mistakes_are_nobodys(recorder):
+def test_before_is_called_once_and_its_errors_are_suppressed(recorder):
     seen = []
 
     def before(first):
@@ -85,7 +85,7 @@ def test_what_comes_before_is_called_once_and_its_mistakes_are_nobodys(recorder)
 
 @pytest.mark.parametrize("asked", ["before", "sections"])
 @pytest.mark.parametrize("raised", [KeyboardInterrupt, TimeoutError, SystemExit])
-def test_what_a_signals_handler_raises_while_we_are_asked_is_the_programs(recorder, asked, raised):
+def test_exceptions_of_signal_handlers_reach_the_program(recorder, asked, raised):
     def handler(*_):
         raise raised
 
@@ -116,7 +116,7 @@ def test_an_exception_leaves_the_layer(recorder):
     assert paths(recorder) == {"call": 2}
 
 
-def test_a_child_that_was_forked_inside_is_not_inside(recorder):
+def test_a_child_forked_inside_a_call_is_outside_of_it(recorder):
     layer, section = Layer(), recorder.timed_section("call", NO_SITE)
     inner = OutermostFunction(lambda: 1, section, layer)
 
@@ -142,7 +142,7 @@ class Thing:
     """What methods are called on."""
 
 
-def test_of_calls_on_different_objects_each_ones_outermost_is_a_row(recorder):
+def test_the_outermost_call_on_every_object_is_a_row(recorder):
     layer, section = Layer(of_each=True), recorder.timed_section("call", NO_SITE)
 
     def inner(*things):
@@ -158,7 +158,7 @@ def test_of_calls_on_different_objects_each_ones_outermost_is_a_row(recorder):
     assert paths(recorder) == {"call": 1, "call/call": 1, "call/call/call": 1}
 
 
-def test_an_object_is_asked_once_for_its_section_and_is_not_kept(recorder):
+def test_an_objects_section_is_requested_once_and_the_object_can_be_freed(recorder):
     asked = []
 
     def sections(thing):
@@ -182,7 +182,7 @@ def test_an_object_is_asked_once_for_its_section_and_is_not_kept(recorder):
     assert paths(recorder) == {"one": 5, "other": 5, "nobody's": 5, "new 0": 20, "new 1": 20}
 
 
-def test_each_part_of_a_model_is_asked_about_once_and_of_a_very_large_one_most_are(recorder):
+def test_sections_of_a_models_parts_are_requested_once_unless_there_are_very_many(recorder):
     asked, section = [], recorder.timed_section("part", NO_SITE)
     call = OutermostFunction(
         lambda _: 5, section, Layer(), choice=SectionsByObject(lambda thing: asked.append(thing) or section)
@@ -199,7 +199,7 @@ def test_each_part_of_a_model_is_asked_about_once_and_of_a_very_large_one_most_a
     assert len(asked) == 20 * 144, "what is cached stays, whatever else is called"
 
 
-def test_objects_that_are_gone_leave_their_room_in_the_cache_to_others(recorder):
+def test_freed_objects_leave_their_slots_in_the_cache(recorder):
     asked, section = [], recorder.timed_section("part", NO_SITE)
     call = OutermostFunction(
         lambda _: 5, section, Layer(), choice=SectionsByObject(lambda thing: asked.append(1) or section)
@@ -216,7 +216,7 @@ def test_objects_that_are_gone_leave_their_room_in_the_cache_to_others(recorder)
     assert paths(recorder) == {"part": 256 + 100 * 256}
 
 
-def test_who_cannot_say_a_section_leaves_the_functions_own(recorder):
+def test_a_failing_choice_leaves_the_functions_own_section(recorder):
     own = recorder.timed_section("own", NO_SITE)
     for sections in (lambda _: 5, lambda _: 1 / 0, lambda: None):
         assert OutermostFunction(len, own, Layer(), choice=SectionsByObject(sections))("abc") == 3
@@ -225,7 +225,7 @@ def test_who_cannot_say_a_section_leaves_the_functions_own(recorder):
     assert paths(recorder) == {"own": 4}
 
 
-def test_an_object_without_a_section_has_no_row_and_what_is_within_has_its_own(recorder):
+def test_an_object_without_a_section_has_no_row_but_its_parts_have(recorder):
     own = recorder.timed_section("own", NO_SITE)
     layer, choice = Layer(), SectionsByObject(lambda things: None if isinstance(things, Group) else own)
     call = OutermostFunction(lambda things: [call(each) for each in things], own, layer, choice=choice)
@@ -275,7 +275,7 @@ def test_calls_that_are_known_to_do_nothing_are_not_recorded(recorder):
     assert len(seen) == len(others) + 3
 
 
-def test_a_module_says_so_by_a_variable(recorder):
+def test_a_variable_of_a_module_turns_recording_off(recorder):
     module = ModuleType("module")
     flag = Flag(module, "is_busy")
     call = OutermostFunction(lambda: 5, recorder.timed_section("own", NO_SITE), Layer(), unless=flag)
@@ -288,7 +288,7 @@ def test_a_module_says_so_by_a_variable(recorder):
     assert paths(recorder) == {"own": 4}
 
 
-def test_a_detour_is_taken_at_once_or_later_or_not_at_all(recorder):
+def test_a_redirection_begins_at_once_or_later_or_not_at_all(recorder):
     redirection, taken = Redirection(), []
     own = recorder.timed_section("own", NO_SITE)
 
@@ -307,7 +307,7 @@ def test_a_detour_is_taken_at_once_or_later_or_not_at_all(recorder):
     assert paths(recorder) == {"own": 4}
 
 
-def test_a_way_that_is_given_up_is_not_taken_by_what_goes_with_it(recorder):
+def test_a_replaced_handler_is_not_called_while_it_is_freed(recorder):
     redirection, said = Redirection(), []
     call = OutermostFunction(
         lambda: "plain", recorder.timed_section("own", NO_SITE), Layer(), redirection=redirection
@@ -326,7 +326,7 @@ def test_a_way_that_is_given_up_is_not_taken_by_what_goes_with_it(recorder):
     assert said == ["plain"]
 
 
-def test_what_a_detour_raises_is_the_callers_and_leaves_the_layer(recorder):
+def test_exceptions_of_a_redirection_reach_the_caller_and_leave_the_layer(recorder):
     redirection = Redirection()
     redirection.way = lambda function: 1 / 0
     call = OutermostFunction(
@@ -340,7 +340,7 @@ def test_what_a_detour_raises_is_the_callers_and_leaves_the_layer(recorder):
     assert paths(recorder) == {"own": 1}
 
 
-def test_calls_from_a_place_that_is_named_are_in_its_section(recorder):
+def test_calls_from_a_named_call_site_are_in_its_section(recorder):
     own, named, other = (recorder.timed_section(name, NO_SITE) for name in ("own", "named", "other"))
     call_sites, redirection, numbers = CallSites(recorder, 1), Redirection(), []
 
@@ -375,14 +375,14 @@ def test_calls_from_a_place_that_is_named_are_in_its_section(recorder):
     assert paths(recorder) == {"elsewhere": 1, "named": 1, "other": 1, "own": 2}
 
 
-def test_nowhere_is_a_place_while_nothing_is_recorded(recorder):
+def test_without_recording_there_is_no_call_site(recorder):
     call_sites = CallSites(recorder, 1)
     assert call_sites.number()
     recorder.disable()
     assert call_sites.number() == 0
 
 
-def test_others_are_told_of_calls_that_they_attend_whatever_becomes_of_them(recorder):
+def test_attendants_get_the_begin_and_end_of_calls_however_they_end(recorder):
     told = []
 
     class Attendant:

@@ -17,7 +17,7 @@ class Thing:
     """What methods are called on."""
 
 
-def test_unmarked_ticks_are_where_nothing_else_is_open(recorder):
+def test_unmarked_ticks_are_recorded_while_nothing_else_is_open(recorder):
     loop = recorder.timed_section("env", NO_SITE)
     assert tick_unmarked(loop)
     recorder.advance(5)
@@ -57,7 +57,7 @@ def test_a_tick_that_begins_in_a_generator_lasts_until_the_next(recorder):
     assert counts(recorder.snapshot()) == {"env": 6, "env/learn": 3}
 
 
-def test_the_first_thing_that_is_stepped_on_a_thread_makes_its_ticks(recorder):
+def test_the_steps_of_a_threads_first_env_are_its_ticks(recorder):
     loop = UnmarkedLoop(recorder.timed_section("env", NO_SITE), lambda: True)
     one, other = Thing(), Thing()
 
@@ -91,7 +91,7 @@ def test_the_first_thing_that_is_stepped_on_a_thread_makes_its_ticks(recorder):
     assert ticks() == 7
 
 
-def test_whose_loop_it_is_not_ticks_nothing(recorder):
+def test_another_processs_loop_has_no_ticks(recorder):
     loop = UnmarkedLoop(recorder.timed_section("env", NO_SITE), lambda: False)
     thing = Thing()
     loop.begins(thing)
@@ -99,7 +99,7 @@ def test_whose_loop_it_is_not_ticks_nothing(recorder):
     assert not is_inside(recorder)
 
 
-def test_what_the_program_marks_ends_them_for_good(recorder):
+def test_a_section_of_the_program_ends_unmarked_ticks_for_good(recorder):
     loop = recorder.timed_section("env", NO_SITE)
     assert tick_unmarked(loop)
     with recorder.section("mine"):
@@ -108,7 +108,7 @@ def test_what_the_program_marks_ends_them_for_good(recorder):
     assert counts(recorder.snapshot()) == {"env": 0, "mine": 1}
 
 
-def test_unmarked_ticks_of_tasks_do_not_stand_between_their_sections(recorder):
+def test_unmarked_ticks_of_tasks_do_not_come_between_their_sections(recorder):
     loop = recorder.timed_section("env", NO_SITE)
     rows = recorder.timed_section("rows", NO_SITE)
 

@@ -47,7 +47,7 @@ def garbage(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3, 4])
-def test_frames_that_lead_anywhere_end_no_sampler(garbage: Path, seed: int) -> None:
+def test_frames_with_random_pointers_do_not_end_the_sampler(garbage: Path, seed: int) -> None:
     command = [sys.executable, "-c", READ, str(garbage), str(seed), str(ROUNDS)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stderr

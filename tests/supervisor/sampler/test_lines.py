@@ -62,14 +62,14 @@ def test_every_instruction_has_the_line_that_the_interpreter_gives_it(source: st
     assert checked > 20
 
 
-def test_a_table_cut_short_gives_lines_all_the_same() -> None:
+def test_a_truncated_table_still_gives_lines() -> None:
     code = compile(ODD, "source.py", "exec")
     for length in range(len(code.co_linetable)):
         assert isinstance(CodeLines(1, code.co_linetable[:length]).at(10), int)
 
 
 @pytest.mark.parametrize("kind", [13, 14])
-def test_what_was_written_over_a_freed_table_is_no_line(kind):
+def test_an_overwritten_table_gives_no_line(kind):
     head = 0x80 | kind << 3
     far = bytes([head, *[0x7F] * 10, 0x3E])  # plus 2**65 and more
     assert [CodeLines(7, far).at(offset) for offset in (0, 2, 100)] == [7, 7, 7]

@@ -37,7 +37,7 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux lets
 CLOSE = 0.2
 
 
-def test_time_is_shared_out_among_the_functions_that_took_it(tmp_path: Path) -> None:
+def test_time_is_attributed_to_the_functions_that_took_it(tmp_path: Path) -> None:
     source = """
 def short(): work(0.05)
 def long(): work(0.15)
@@ -60,12 +60,12 @@ WAITS = {
 
 
 @pytest.mark.parametrize(("state", "source"), WAITS.items(), ids=WAITS.keys())
-def test_what_a_thread_waits_for_is_told(state: str, source: str, tmp_path: Path) -> None:
+def test_a_threads_state_is_recorded(state: str, source: str, tmp_path: Path) -> None:
     profile, _ = run_sampled(tmp_path, source, "--sample", "100", "--no-instrument")
     assert state_of(of_root(profile), "it") == state
 
 
-def test_threads_that_want_the_interpreter_wait_for_it(tmp_path: Path) -> None:
+def test_threads_wait_for_the_interpreter(tmp_path: Path) -> None:
     source = """
 def loop(): work(1.0)
 other = threading.Thread(target=loop)
@@ -80,7 +80,7 @@ other.join()
     assert share_of(apart, ["loop"]) > 0.5  # on a busy machine it waits before it begins, too
 
 
-def test_samples_are_of_the_section_that_is_open(tmp_path: Path) -> None:
+def test_samples_belong_to_the_open_section(tmp_path: Path) -> None:
     source = """
 import ticktree
 def one(): work(0.4)
@@ -105,7 +105,7 @@ timed()
             assert sampled.ns == profile.root.find(path).self_ns
 
 
-def test_a_task_that_waits_for_its_turn_is_no_running_code(tmp_path: Path) -> None:
+def test_a_suspended_task_is_not_running(tmp_path: Path) -> None:
     source = """
 import asyncio, ticktree
 async def busy():
@@ -172,7 +172,9 @@ def names_in(file: str, own: set[str]) -> set[str]:
 
 
 @pytest.mark.slow
-def test_no_name_is_wrong_where_code_comes_and_goes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_names_are_correct_while_code_is_created_and_freed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(sampling, "MAX_SHARE", 0.5)  # of a core, or it would take minutes
     (tmp_path / "program.py").write_text(BEFORE + CHURN)
     with subprocess.Popen(
@@ -224,13 +226,13 @@ ENDS = {
 
 
 @pytest.mark.parametrize("name", ENDS)
-def test_programs_end_as_they_would(name: str, tmp_path: Path) -> None:
+def test_programs_end_as_without_sampling(name: str, tmp_path: Path) -> None:
     source, status = ENDS[name]
     _, done = run_sampled(tmp_path, source, "--sample", "1000", status=status)
     assert "Traceback" not in done.stderr
 
 
-def test_a_program_that_becomes_another_is_sampled_on(tmp_path: Path) -> None:
+def test_sampling_continues_after_exec(tmp_path: Path) -> None:
     other = tmp_path / "other.py"
     other.write_text(BEFORE + "def after_exec(): work_until_sampled('after_exec')\nafter_exec()\n")
     becomes = f"os.execv(sys.executable, [sys.executable, {str(other)!r}])"
@@ -240,7 +242,7 @@ def test_a_program_that_becomes_another_is_sampled_on(tmp_path: Path) -> None:
     assert seen >= {"before", "after_exec"}
 
 
-def test_processes_that_it_starts_are_told_apart(tmp_path: Path) -> None:
+def test_child_processes_are_distinguished(tmp_path: Path) -> None:
     source = """
 import multiprocessing
 def spawned_child(): work_until_sampled("spawned_child")
@@ -254,7 +256,7 @@ if __name__ == "__main__":
 
 
 @pytest.mark.slow
-def test_a_program_that_is_stopped_is_not_sampled(tmp_path: Path) -> None:
+def test_a_stopped_program_is_not_sampled(tmp_path: Path) -> None:
     (tmp_path / "program.py").write_text(BEFORE + "print('begun', flush=True)\nwork(600)\n")
     command = [sys.executable, "-m", "ticktree", "run", "--sample", "200", "--quiet", "program.py"]
     with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, text=True) as supervisor:
@@ -300,14 +302,14 @@ def settled(memory: Path) -> int:
     return samples_so_far(memory)
 
 
-def test_sections_that_tell_where_the_time_goes_need_no_samples(tmp_path: Path) -> None:
+def test_sections_that_explain_the_time_need_no_samples(tmp_path: Path) -> None:
     source = "import ticktree\nwith ticktree.section('all'): work(0.5)\n"
     assert run_sampled(tmp_path, source)[0].samples is None
     assert run_sampled(tmp_path, source, "--sample", "100")[0].samples is not None
 
 
 @pytest.mark.slow
-def test_where_most_time_is_outside_all_sections_samples_tell(tmp_path: Path) -> None:
+def test_time_outside_sections_is_sampled(tmp_path: Path) -> None:
     source = (
         "import ticktree\ndef hidden(): work(0.7)\nwith ticktree.section('little'): work(0.1)\nhidden()\n"
     )
@@ -330,7 +332,7 @@ for tick in ticktree.loop("train", range({ticks})):
 
 
 @pytest.mark.slow
-def test_where_much_of_a_tick_is_in_none_of_its_sections_samples_tell(tmp_path: Path) -> None:
+def test_self_time_of_ticks_is_sampled(tmp_path: Path) -> None:
     profile, done = run_sampled(tmp_path, TICKS.format(self_s=0.03, ticks=40))
     assert share_of(sampled_times(profile)["train"], ["early"]) > 0.5
     assert "[sampled]" in done.stderr
@@ -351,7 +353,7 @@ for tick in ticktree.loop("train", range(100)):
 
 
 @pytest.mark.slow
-def test_a_long_start_up_says_nothing_of_the_ticks(tmp_path: Path) -> None:
+def test_a_long_start_up_does_not_decide_about_the_ticks(tmp_path: Path) -> None:
     profile, _ = run_sampled(tmp_path, SLOW_START)
     counts = Counter(
         line.function
@@ -366,7 +368,7 @@ def test_a_long_start_up_says_nothing_of_the_ticks(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_and_go_on_to_tell_once_that_is_known(tmp_path: Path) -> None:
+def test_samples_continue_once_they_are_needed(tmp_path: Path) -> None:
     profile, _ = run_sampled(tmp_path, TICKS.format(self_s=0.03, ticks=180))
     seen = sum(
         weight.count
@@ -376,7 +378,7 @@ def test_and_go_on_to_tell_once_that_is_known(tmp_path: Path) -> None:
     assert seen > 20  # of 1.9 s; where it only looked whether it stays so, 4
 
 
-def test_a_program_without_marks_gets_an_answer(tmp_path: Path) -> None:
+def test_a_program_without_sections_is_sampled(tmp_path: Path) -> None:
     source = """
 def load(): work(0.02)
 def learn(): work(0.06)
@@ -412,7 +414,7 @@ def refuse_to_read_others() -> None:
 
 @pytest.mark.slow
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="the number of the system call is that of x86-64")
-def test_where_the_system_refuses_one_line_says_so(tmp_path: Path) -> None:
+def test_a_refusal_by_the_system_is_reported_in_one_line(tmp_path: Path) -> None:
     (tmp_path / "program.py").write_text(BEFORE + "work(0.3)\nprint('done')")
     for options, is_said in ((["--sample", "100"], True), ([], True), (["--no-sample"], False)):
         command = [sys.executable, "-m", "ticktree", "run", *options, "program.py"]
@@ -432,7 +434,7 @@ def test_where_the_system_refuses_one_line_says_so(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="the number of the system call is that of x86-64")
-def test_a_thread_in_the_program_samples_where_the_system_refuses(tmp_path: Path) -> None:
+def test_a_thread_in_the_program_samples_if_the_system_refuses(tmp_path: Path) -> None:
     source = """
 import os, multiprocessing
 def short(): work(0.05)
@@ -482,7 +484,7 @@ os.execv(sys.executable, [sys.executable, "program.py", "again"])
     assert times["a/b"].ns == profile.root.find("a/b").self_ns
 
 
-def test_a_rate_is_a_number_or_names_the_thread(tmp_path: Path) -> None:
+def test_the_option_is_a_rate_or_thread(tmp_path: Path) -> None:
     for rate in ("0", "2000", "threads", "thread:x", "nan"):
         command = [sys.executable, "-m", "ticktree", "run", "--sample", rate, "program.py"]
         done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300)

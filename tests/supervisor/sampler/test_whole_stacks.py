@@ -13,7 +13,7 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux lets
 
 
 @pytest.mark.slow
-def test_a_generator_that_is_suspended_while_it_is_read_does_not_cut_the_stack(tmp_path: Path) -> None:
+def test_a_generator_suspended_during_a_read_does_not_cut_the_stack(tmp_path: Path) -> None:
     source = """
 def inner():
     while True: yield sum(range(30))
