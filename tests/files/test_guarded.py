@@ -1,4 +1,4 @@
-"""Reading a file that somebody else may have made."""
+"""Reading a file that another user may have created."""
 
 from __future__ import annotations
 
@@ -55,10 +55,10 @@ def test_a_file_that_is_too_large_is_not_read(tmp_path):
 @pytest.mark.parametrize("name", ["missing", "a/b", "x\0y", "\ud800"])
 def test_a_missing_file_raises_one_error(tmp_path, name):
     (tmp_path / "a").touch()
-    with pytest.raises(FileError) as caught:
+    with pytest.raises(FileError) as raised:
         read_bytes(tmp_path / name, 100)
-    assert isinstance(caught.value, MissingFileError) == (name in ("missing", "a/b"))
-    assert "\n" not in str(caught.value)
+    assert isinstance(raised.value, MissingFileError) == (name in ("missing", "a/b"))
+    assert "\n" not in str(raised.value)
 
 
 def test_an_error_names_the_file_and_the_reason_wherever_it_is_sent():
@@ -77,10 +77,10 @@ def test_several_gzip_streams_are_one_file():
     assert unpacked(gzip.compress(b"a") + gzip.compress(b"b") + b"\0\0") == b"ab"
 
 
-@pytest.mark.parametrize("cut", [3, 15, -1, -9])
-def test_a_compressed_file_cut_short_is_refused(cut):
+@pytest.mark.parametrize("truncated", [3, 15, -1, -9])
+def test_a_compressed_file_cut_short_is_refused(truncated):
     with pytest.raises(ValueError, match="damaged or cut short"):
-        unpacked(gzip.compress(os.urandom(1000))[:cut])
+        unpacked(gzip.compress(os.urandom(1000))[:truncated])
 
 
 def test_a_decompression_bomb_takes_no_more_memory_than_the_limit():

@@ -1,4 +1,4 @@
-"""What a machine can do: its fingerprint, what is kept of it, what can be reckoned, and what a run carries of it."""
+"""Ceilings of a machine: its fingerprint, measured and reckoned ceilings, and those in a run."""
 
 from __future__ import annotations
 
@@ -34,27 +34,27 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def wide(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A machine of which 1e14 operations a second may be true."""
+    """A machine for which 1e14 operations per second are plausible."""
     monkeypatch.setattr(ceilings, "flops_per_s", lambda: 10**15)
 
 
 def test_a_fingerprint_is_reproducible_and_without_the_host_name(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    before = fingerprint()
+    fingerprint_before = fingerprint()
     monkeypatch.setattr("platform.node", lambda: "elsewhere")
-    assert fingerprint() == before
-    assert digest(fingerprint()) == digest(before)
-    assert "host" not in before
+    assert fingerprint() == fingerprint_before
+    assert digest(fingerprint()) == digest(fingerprint_before)
+    assert "host" not in fingerprint_before
 
 
 @pytest.mark.parametrize(("of", "value"), [("usable_cores", 77), ("model", "Z80"), ("memory_bytes", 1 << 45)])
 def test_another_processor_core_count_or_memory_is_another_machine(
     monkeypatch: pytest.MonkeyPatch, of: str, value: object
 ) -> None:
-    before = digest(fingerprint())
+    fingerprint_before = digest(fingerprint())
     monkeypatch.setattr(processor, of, lambda: value)
-    assert digest(fingerprint()) != before
+    assert digest(fingerprint()) != fingerprint_before
 
 
 def test_the_processor_is_read_from_cpuinfo(tmp_path: Path) -> None:
@@ -88,9 +88,9 @@ def test_saved_ceilings_are_loaded_again(cache: Path) -> None:
 def test_a_second_measurement_keeps_the_best_of_both() -> None:
     first = Kept({"flops_per_s": 5.0, "clock_read_ns": 40.0, "a": 1.0}, 10.0)
     second = Kept({"flops_per_s": 4.0, "clock_read_ns": 60.0, "b": 2.0}, 20.0)
-    both = Kept({"flops_per_s": 5.0, "clock_read_ns": 40.0, "a": 1.0, "b": 2.0}, 20.0, 2)
-    assert first + second == both
-    assert second + first == both
+    merged = Kept({"flops_per_s": 5.0, "clock_read_ns": 40.0, "a": 1.0, "b": 2.0}, 20.0, 2)
+    assert first + second == merged
+    assert second + first == merged
 
 
 DAMAGED = {
@@ -130,10 +130,10 @@ def test_a_file_that_is_not_text_is_named() -> None:
 
 def test_the_file_of_another_machine_is_not_used(wide: None) -> None:
     machine, other = fingerprint(), {**fingerprint(), "cpu": "Z80"}
-    theirs = ceilings.save(other, Kept(MEASURED, 1000.0))
+    other_path = ceilings.save(other, Kept(MEASURED, 1000.0))
     assert ceilings.load(machine) is None
     assert ceilings.of_others(machine) == 1
-    theirs.rename(ceilings.path_for(machine))
+    other_path.rename(ceilings.path_for(machine))
     with pytest.raises(NotUsableError, match="of another machine"):
         ceilings.load(machine)
     assert dict(ceiling_facts())["ceiling.source"] == "reckoned"
@@ -142,9 +142,9 @@ def test_the_file_of_another_machine_is_not_used(wide: None) -> None:
 def test_a_read_only_directory_gives_one_clear_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
-    with pytest.raises(NotUsableError, match="cannot be kept in") as raised:
+    with pytest.raises(NotUsableError, match="cannot be kept in") as error:
         ceilings.save(fingerprint(), Kept(MEASURED, 1000.0))
-    assert "\n" not in str(raised.value)
+    assert "\n" not in str(error.value)
 
 
 def test_a_relative_cache_path_is_ignored(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -37,10 +37,10 @@ def test_an_async_vector_envs_workers_are_children_of_the_section_that_created_i
             envs.close()
         """
     )
-    found = calls(profile)
-    assert found["make/reset"] == 3
-    assert found["make/step"] == 12
-    assert found["env step"] == 4
+    call_counts = calls(profile)
+    assert call_counts["make/reset"] == 3
+    assert call_counts["make/step"] == 12
+    assert call_counts["env step"] == 4
 
 
 @pytest.mark.slow

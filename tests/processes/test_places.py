@@ -1,4 +1,4 @@
-"""The place a process hangs under: found at the fork, said in the environment, whatever else that says."""
+"""The parent node of a process: found at the fork, or read from the environment, whatever that contains."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ticktree.recorder._native import place_numbers
 
 
 def test_a_fork_is_a_child_of_the_section_of_the_task_that_forks(run_session, calls):
-    """Not under that of the task that entered a section last."""
+    """It is not a child of the task that entered a section last."""
     profile, _ = run_session(
         """
         import asyncio, os, warnings
@@ -102,10 +102,11 @@ def test_a_process_without_records_passes_its_parent_node_on(run_session, calls)
 
 
 @pytest.mark.parametrize(
-    "said", ["", "nonsense", "1-2-3", "1-2-3:x", "1-2-1:99999999999", "-1--1-1:4", "0-0-1:0", "99-99-7:12"]
+    "environment_value",
+    ["", "nonsense", "1-2-3", "1-2-3:x", "1-2-1:99999999999", "-1--1-1:4", "0-0-1:0", "99-99-7:12"],
 )
-def test_a_process_is_recorded_whatever_the_environment_contains(run_session, calls, said):
-    profile, done = run_session(
+def test_a_process_is_recorded_whatever_the_environment_contains(run_session, calls, environment_value):
+    profile, result = run_session(
         f"""
         import os, subprocess, sys
         ticktree.enable(quiet=True)
@@ -113,11 +114,11 @@ def test_a_process_is_recorded_whatever_the_environment_contains(run_session, ca
         from ticktree.recorder import leave_children
         with ticktree.section("start"):
             leave_children()
-            environment = {{**os.environ, "TICKTREE_PARENT": {said!r}}}
+            environment = {{**os.environ, "TICKTREE_PARENT": {environment_value!r}}}
             subprocess.run([sys.executable, "-c", inner], env=environment, check=True)
         """
     )
-    assert (done.stdout, done.stderr) == ("False\n", "")
+    assert (result.stdout, result.stderr) == ("False\n", "")
     assert calls(profile) == {"start": 1, "inner": 1}
 
 
@@ -168,14 +169,14 @@ def test_a_recording_ancestor_is_found_through_processes_that_do_not_record(run_
             subprocess.run([sys.executable, "-c", middle], check=True)
         """
     )
-    found = calls(profile)
-    assert found == {"start": 1, "start/inner": 1}
+    call_counts = calls(profile)
+    assert call_counts == {"start": 1, "start/inner": 1}
     assert profile.root.at("start/middle").total_ns > 0
 
 
 def test_a_program_of_another_run_stays_in_it(run_python, tmp_path):
-    """`ticktree run` inside a recorded program: its program is none of ours."""
-    done = run_python(
+    """`ticktree run` inside a recorded program: its program belongs to another run."""
+    result = run_python(
         """
         import os, subprocess, sys, ticktree
         ticktree.enable(quiet=True)
@@ -187,7 +188,7 @@ def test_a_program_of_another_run_stays_in_it(run_python, tmp_path):
             subprocess.run(command, check=True)
         """
     )
-    assert done.stderr == ""
+    assert result.stderr == ""
     from ticktree.run.finishing import RunDirectory
 
     outer = RunDirectory.newest(tmp_path / "ticktree-runs").profile()

@@ -1,4 +1,4 @@
-"""Programs started as such: subprocess, asyncio, exec, posix_spawn, shells."""
+"""Programs started by subprocess, asyncio, exec, posix_spawn and shells."""
 
 from __future__ import annotations
 
@@ -71,11 +71,11 @@ def test_programs_started_in_any_way_are_children_of_their_section(start_method,
             asyncio.run(in_a_loop())
         """
     )
-    ways = [
+    names = [
         *("shell", "not closing", "preexec", "execv", "execve", "execlp", "execvpe", "spawnv", "spawnve"),
         *("posix_spawn", "posix_spawnp", "popen", "asyncio"),
     ]
-    assert calls(profile) == {**dict.fromkeys(ways, 1), **{f"{way}/child": 1 for way in ways}}
+    assert calls(profile) == {**dict.fromkeys(names, 1), **{f"{name}/child": 1 for name in names}}
 
 
 def test_a_program_that_replaces_another_is_a_child_of_the_section_that_started_it(start_method, calls):
@@ -127,7 +127,7 @@ def test_a_failed_exec_leaves_no_trace(start_method, calls):
 
 
 def test_a_program_gets_the_same_environment_as_without_ticktree(run_python):
-    """Not what `os.environ` says: what is set past it counts as well, and what is deleted past it does not."""
+    """Variables that are set or deleted without `os.environ` count, too."""
     program = """
         import os, subprocess, sys, ticktree
         os.environ["SET"] = "1"
@@ -162,8 +162,8 @@ def test_a_program_with_an_environment_of_its_own_is_recorded(start_method, call
                 subprocess.run(program("child", 1), env={**os.environ, "TICKTREE_RUN": ""}, check=True)
         """
     )
-    ways = ("scrubbed", "bytes", "off", "not here")
-    assert calls(profile) == {**dict.fromkeys(ways, 1), "scrubbed/child": 1, "bytes/child": 1}
+    names = ("scrubbed", "bytes", "off", "not here")
+    assert calls(profile) == {**dict.fromkeys(names, 1), "scrubbed/child": 1, "bytes/child": 1}
 
 
 def test_a_program_started_by_an_unrecorded_shell_has_the_shells_parent(start_method, calls):
@@ -182,7 +182,7 @@ def test_a_program_started_by_an_unrecorded_shell_has_the_shells_parent(start_me
 
 
 def test_a_program_without_records_leaves_no_file(run_python):
-    done = run_python(
+    result = run_python(
         """
         import multiprocessing, subprocess, sys, ticktree
         from ticktree.session import current
@@ -196,11 +196,11 @@ def test_a_program_without_records_leaves_no_file(run_python):
             print(len(current.run.memory_files()))
         """
     )
-    assert done.stdout.split() == ["1"]
+    assert result.stdout.split() == ["1"]
 
 
 def test_programs_started_before_and_after_recording_are_not_recorded(run_session, calls):
-    profile, done = run_session(
+    profile, result = run_session(
         """
         import os, subprocess, sys
         from subprocess import Popen
@@ -217,7 +217,7 @@ def test_programs_started_before_and_after_recording_are_not_recorded(run_sessio
         assert Popen(child).wait() == 0
         """
     )
-    assert done.stdout.split() == ["False", "True", "False"]
+    assert result.stdout.split() == ["False", "True", "False"]
     assert calls(profile) == {"recording": 1, "recording/child": 1}
 
 
@@ -257,7 +257,7 @@ def test_a_program_that_is_killed_is_read_back(start_method, calls):
 
 
 def test_a_program_that_outlives_the_run_is_reported_and_not_disturbed(run_session, calls, tmp_path):
-    _, done = run_session(
+    _, result = run_session(
         """
         import os, subprocess, sys, time
         child = [sys.executable, "-c", '''
@@ -289,15 +289,15 @@ def test_a_program_that_outlives_the_run_is_reported_and_not_disturbed(run_sessi
         process.returncode = 0
         """
     )
-    assert done.stderr == ""
+    assert result.stderr == ""
     import time
 
     for _ in range(3000):
-        late = tmp_path / "late.txt"
-        if late.exists() and late.read_text():
+        late_file = tmp_path / "late.txt"
+        if late_file.exists() and late_file.read_text():
             break
         time.sleep(0.01)
-    assert late.read_text() == repr((0, "False\n", ""))
+    assert late_file.read_text() == repr((0, "False\n", ""))
     from ticktree.run.finishing import RunDirectory
 
     (run,) = RunDirectory.list(tmp_path / "ticktree-runs")

@@ -1,5 +1,5 @@
 # ruff: noqa: N802, N815 - the names are the library's
-"""GPUs as their driver tells, against a stand-in for it."""
+"""Readings of GPUs, with a fake driver."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ticktree.supervisor.watch import Watch
 
 
 class Driver:
-    """`pynvml` for GPUs that are as busy as the test says."""
+    """A fake `pynvml`, with GPUs as busy as the test requests."""
 
     NVML_CLOCK_SM, NVML_TEMPERATURE_GPU = 1, 0
     nvmlClocksThrottleReasonSwPowerCap = 4
@@ -57,9 +57,9 @@ class Driver:
 
 def test_the_drivers_values_become_readings_without_missing_ones():
     assert GpuReader(Driver(2)).read() == {
-        f"machine/gpu{at}/{what}": value
+        f"machine/gpu{at}/{name}": value
         for at in range(2)
-        for what, value in (
+        for name, value in (
             ("used", 0.73),
             ("memory", float(3 << 30)),
             ("memory_free", float(5 << 30)),

@@ -1,4 +1,4 @@
-"""Job control on a terminal: all that holds for the plain program holds for the supervised one."""
+"""Job control on a terminal: a supervised program behaves like a plain one."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def say(*words):
 
 @pytest.fixture(params=[PLAIN, SUPERVISED], ids=["plain", "supervised"])
 def start(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Start]:
-    """Starts a program as a job on a terminal; `around` is a shell script with `PROGRAM` in it."""
+    """Start a program as a job on a terminal; `around` is a shell script with `PROGRAM` in it."""
     shells = []
 
     def start(source: str, around: str | None = None) -> Shell:
@@ -79,10 +79,10 @@ def test_an_unhandled_ctrl_c_kills_by_sigint_with_the_programs_own_traceback(sta
     shell = start("say('ready'); time.sleep(1000)")
     shell.expect("ready")
     shell.type("\x03")
-    printed = shell.expect("[killed SIGINT]")
-    assert printed.count("Traceback") == 1
-    assert "program.py" in printed
-    assert "KeyboardInterrupt" in printed
+    output = shell.expect("[killed SIGINT]")
+    assert output.count("Traceback") == 1
+    assert "program.py" in output
+    assert "KeyboardInterrupt" in output
 
 
 def test_ctrl_backslash_kills_by_sigquit(start: Start) -> None:
@@ -202,9 +202,9 @@ say('parent' if child else 'child', 'interrupted', count)
     # The script's own shell ignores Ctrl-C, and so would all it starts, had the program not said otherwise.
     shell.expect("ready")
     shell.type("\x03")
-    printed = shell.expect("[exited 0]")
-    assert "child interrupted 1" in printed
-    assert "parent interrupted 1" in printed
+    output = shell.expect("[exited 0]")
+    assert "child interrupted 1" in output
+    assert "parent interrupted 1" in output
 
 
 def test_ctrl_z_stops_a_pipeline(start: Start) -> None:

@@ -1,4 +1,4 @@
-"""Tasks are done when they are due, on a clock of the test's."""
+"""Periodic tasks run when they are due, on a fake clock."""
 
 from __future__ import annotations
 
@@ -56,12 +56,14 @@ def test_no_failure_stops_the_tasks():
 
 
 def test_at_the_end_all_callbacks_are_called_even_if_some_fail():
-    ended = []
+    end_calls = []
 
     def fail():
         raise OSError("gone")
 
     clock = Clock()
-    tasks = PeriodicTasks(Run(clock), PROGRAM, at_end=[fail, lambda: ended.append("gatherer")], clock=clock)
+    tasks = PeriodicTasks(
+        Run(clock), PROGRAM, at_end=[fail, lambda: end_calls.append("gatherer")], clock=clock
+    )
     tasks.ended(None)
-    assert ended == ["gatherer"]
+    assert end_calls == ["gatherer"]

@@ -10,7 +10,7 @@ from ticktree.supervisor.program import Program, interpreter_flags
 
 
 @pytest.mark.parametrize(
-    ("typed", "flags"),
+    ("command_line", "flags"),
     [
         ("python x.py", ""),
         ("python -m ticktree run x.py", ""),
@@ -29,8 +29,8 @@ from ticktree.supervisor.program import Program, interpreter_flags
         ("python", ""),
     ],
 )
-def test_the_flags_are_all_words_before_the_program(typed: str, flags: str) -> None:
-    assert " ".join(interpreter_flags(typed.split())) == flags
+def test_the_flags_are_all_words_before_the_program(command_line: str, flags: str) -> None:
+    assert " ".join(interpreter_flags(command_line.split())) == flags
 
 
 def test_a_script_is_run_with_this_interpreter_and_its_arguments_untouched(tmp_path: Path) -> None:
@@ -58,8 +58,8 @@ def test_a_command_of_this_interpreter_is_found_by_its_name(
     scripts.mkdir()
     (scripts / "launch").write_text(head)
     monkeypatch.setattr("sysconfig.get_path", lambda _: str(scripts))
-    found = Program.named("launch", False, ("-x",))
-    assert found == Program(str(scripts / "launch") if is_found else "launch", False, ("-x",))
+    program = Program.named("launch", False, ("-x",))
+    assert program == Program(str(scripts / "launch") if is_found else "launch", False, ("-x",))
     assert Program.named("launch", True, ()).target == "launch"
     (tmp_path / "launch").touch()  # a file of that name here is meant
     assert Program.named("launch", False, ()).target == "launch"

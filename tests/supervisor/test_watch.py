@@ -17,7 +17,7 @@ from ticktree.supervisor.watch import Watch
 
 
 class Scripted:
-    """A system whose readings a test has written."""
+    """A system with the test's readings."""
 
     def __init__(self, *readings: Reading, end: Reading | None = None) -> None:
         self.readings, self.end = list(readings), end
@@ -85,10 +85,10 @@ def test_readings_that_cannot_be_written_are_written_with_the_next(tmp_path):
 def run(tmp_path, monkeypatch):
     monkeypatch.setenv("TICKTREE_MEMORY_DIR", str(tmp_path / "memory"))
     (tmp_path / "memory").mkdir()
-    made = RunDirectory.create("x", tmp_path / "runs", supervised=True)
-    yield made
-    if not made.is_finished():
-        made.finish()
+    directory = RunDirectory.create("x", tmp_path / "runs", supervised=True)
+    yield directory
+    if not directory.is_finished():
+        directory.finish()
 
 
 def test_a_run_has_readings_before_and_after_it_is_finished(run):
@@ -115,9 +115,9 @@ def test_a_damaged_file_is_only_one_loss(run, text):
     (run.memory_dir / MACHINE).write_text(text)
     with pytest.raises(DamagedError):
         kept_gauges(run.memory_dir)
-    whole = run.finish()
-    assert whole.gauges == {}
-    assert whole.losses["machine_readings_damaged"] == 1
+    profile = run.finish()
+    assert profile.gauges == {}
+    assert profile.losses["machine_readings_damaged"] == 1
     assert not run.memory_dir.exists()
 
 

@@ -74,6 +74,7 @@ _X86: _Widths = (({"avx512f"}, 96), ({"avx2", "fma"}, 48), ({"avx"}, 16), (set()
 # Software Optimization Guide), two of 16 with 512-bit SVE (Fujitsu A64FX Microarchitecture Manual), and a matrix of
 # 16 x 16 lanes with SME (Arm Architecture Reference Manual, SME: FMOPA, 512-bit vectors).
 _ARM: _Widths = (({"sme"}, 512), ({"sve"}, 64), (set(), 48))
+_WIDTHS = {"x86_64": _X86, "AMD64": _X86, "aarch64": _ARM, "arm64": _ARM}
 
 # How many times as many operations in narrower formats than in float32: two per lane for bfloat16 and float16, four
 # for matrix products of bfloat16 on AArch64 (BFMMLA), and with AMX 1,024 per cycle instead of AVX-512's 64 (Intel's
@@ -98,15 +99,11 @@ def flops_per_s(architecture: str = "", flags: frozenset[str] | None = None, cor
     Returns:
         None for other architectures than x86-64 and AArch64.
     """
-    architecture = architecture or platform.machine()
+    widths = _WIDTHS.get(architecture or platform.machine())
+    if widths is None:
+        return None
     flags = processor.flags() if flags is None else flags
     cores = cores or processor.usable_cores()
-    if architecture in ("x86_64", "AMD64"):
-        widths = _X86
-    elif architecture in ("aarch64", "arm64"):
-        widths = _ARM
-    else:
-        return None
     matches = (per_cycle for required, per_cycle in widths if required <= flags)
     return cores * _CLOCK_HZ * (next(matches) if flags else widths[0][1])
 

@@ -17,18 +17,13 @@ def ask(folder: Path, *arguments: str) -> str | None:
         arguments: of git; none of them may be mistaken for an option.
     """
     # It must not take locks that the user's own git then waits for, nor ask for a password.
-    environment = {
-        **os.environ,
-        "GIT_OPTIONAL_LOCKS": "0",
-        "GIT_TERMINAL_PROMPT": "0",
-        "GIT_NO_LAZY_FETCH": "1",
-    }
+    switches = {"GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0", "GIT_NO_LAZY_FETCH": "1"}
     # Nor may it run programs that the repository's configuration names: anyone may have written that.
     safe = ("-c", "core.fsmonitor=false", "-c", f"core.hooksPath={os.devnull}")
     try:
         return subprocess.run(
             ["git", *safe, "-C", str(folder), *arguments],
-            env=environment,
+            env=os.environ | switches,
             stdin=subprocess.DEVNULL,
             capture_output=True,
             encoding="utf-8",

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import NamedTuple
 
 from ticktree.machine import processor
@@ -58,13 +59,9 @@ class System:
         processes_by_pid = self._processes()
         processes = {(pid, process.started): process for pid, process in processes_by_pid.items()}
         used_ticks = sum(process.ticks for process in processes.values())
-        return Reading(
-            at_ns=time.monotonic_ns(),
-            used_ns=used_ticks * self._tick_ns if processes else None,
-            self_ns=time.process_time_ns(),
-            cores=self._time_of_cores(),
+        return replace(
+            self.read_at_end(used_ticks * self._tick_ns if processes else None),
             threads=dict(self._threads(processes_by_pid)),
-            mhz=self._mhz(),
             # A process that has ended has no pages left; they do not count as freed by the program.
             resident={
                 key: process.pages * self._page_bytes for key, process in processes.items() if process.pages
@@ -72,10 +69,9 @@ class System:
             faults={key: process.faults for key, process in processes.items()},
             system_ns={key: process.system_ticks * self._tick_ns for key, process in processes.items()},
             huge_pages=self._huge_pages(),
-            throttles=self._throttles(),
         )
 
-    def read_at_end(self, used_ns: int) -> Reading:
+    def read_at_end(self, used_ns: int | None) -> Reading:
         """Read the counters once the program has ended, and its processes are gone from /proc.
 
         `used_ns` is the CPU time of the program and of all of its children that were waited for.

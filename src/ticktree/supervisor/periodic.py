@@ -79,7 +79,7 @@ class PeriodicTasks:
             PeriodicTask(self._sample, SAMPLE_EVERY_S, rest=REST_PER_SAMPLE, cost=time.process_time),
             PeriodicTask(self._describe),
             PeriodicTask(self._prepare),
-            PeriodicTask(self._fold_finished, SCAN_EVERY_S, SCAN_EVERY_S),
+            PeriodicTask(lambda: fold_if_many(run), SCAN_EVERY_S, SCAN_EVERY_S),
             PeriodicTask(self._run.fold, FOLD_EVERY_S, FOLD_EVERY_S),
             *more,
         ]
@@ -131,6 +131,3 @@ class PeriodicTasks:
         from ticktree.run.facts import describe_program  # a slow import, while the program already runs
 
         self._run.describe(describe_program(self._program.argv, self._program.folder))
-
-    def _fold_finished(self) -> None:
-        fold_if_many(self._run)

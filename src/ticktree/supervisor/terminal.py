@@ -66,24 +66,12 @@ def _is_pipe(fd: int) -> bool:
         return False
 
 
-# Not caught: signals that cannot be; those that our own faults, limits and timers raise; and those by which the
-# terminal stops a process in the background, which must stop us like any other.
-_NOT_FORWARDED = {
-    signal.SIGKILL,
-    signal.SIGSTOP,
-    signal.SIGSEGV,
-    signal.SIGBUS,
-    signal.SIGFPE,
-    signal.SIGILL,
-    signal.SIGTRAP,
-    signal.SIGSYS,
-    signal.SIGPIPE,
-    signal.SIGXCPU,
-    signal.SIGXFSZ,
-    signal.SIGPROF,
-    signal.SIGVTALRM,
-    signal.SIGTTIN,
-    signal.SIGTTOU,
+# Signals that are not caught, by the reason.
+_NOT_CAUGHT = {
+    *(signal.SIGKILL, signal.SIGSTOP),  # cannot be caught
+    *(signal.SIGSEGV, signal.SIGBUS, signal.SIGFPE, signal.SIGILL, signal.SIGTRAP, signal.SIGSYS),  # our own faults
+    *(signal.SIGPIPE, signal.SIGXCPU, signal.SIGXFSZ, signal.SIGPROF, signal.SIGVTALRM),  # our own limits and timers
+    *(signal.SIGTTIN, signal.SIGTTOU),  # stop a process in the background, and must stop us like any other
 }
 
 _Handler = Callable[[int, "FrameType | None"], Any] | int | None
@@ -106,7 +94,7 @@ class SignalInbox:
         os.set_blocking(self._write_fd, False)
         self._previous_fd = signal.set_wakeup_fd(self._write_fd, warn_on_full_buffer=False)
         self._handlers: dict[int, _Handler] = {}
-        for number in signal.valid_signals() - _NOT_FORWARDED:
+        for number in signal.valid_signals() - _NOT_CAUGHT:
             self._handlers[number] = signal.signal(number, _do_nothing)
         self.ignored = [number for number, handler in self._handlers.items() if handler is signal.SIG_IGN]
 

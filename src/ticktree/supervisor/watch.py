@@ -7,7 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ticktree.machine.readings import NS, Reading
+from ticktree.machine.readings import MIN_ELAPSED_S, NS, Reading
 from ticktree.machine.system import System
 from ticktree.run.room import require_room
 
@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from ticktree.machine.gpus import GpuReader
     from ticktree.profile import Gauge
 
-# A shorter last interval is not representative of a whole second.
-MIN_LAST_S = 0.2
 # Readings between two saves: a save costs more than a reading; a killed supervisor loses at most a few seconds.
 SAVE_EVERY = 5
 
@@ -69,8 +67,8 @@ class Watch:
         if self._last is None:
             return
         last = self._system.read_at_end(used_ns)
-        # In a run that was too short for any other reading, a rough one is better than none.
-        if not self._gauges or last.at_ns - self._last.at_ns >= MIN_LAST_S * NS:
+        # A very short interval is not representative; only in a run without any other reading it is better than none.
+        if not self._gauges or last.at_ns - self._last.at_ns >= MIN_ELAPSED_S * NS:
             self._add(last)
         self._save()
 

@@ -1,4 +1,4 @@
-"""Device time of CUDA, against a simulated device: work is attributed, and nothing ever waits for it."""
+"""Device time of CUDA, with a simulated device: work is attributed without a wait."""
 
 from __future__ import annotations
 
@@ -108,9 +108,9 @@ def test_no_event_is_created_once_the_pool_is_large_enough(recorder, simulated):
             recorder.advance(3 * MS)
 
     work()
-    made = simulated.events_made
+    created = simulated.events_made
     work()
-    assert simulated.events_made == made == 64
+    assert simulated.events_made == created == 64
     assert counts(recorder)["forward/cuda:0@device"] == 400
 
 
@@ -209,12 +209,12 @@ def test_nothing_is_done_while_a_graph_is_captured_and_the_calls_are_counted(rec
     recorder.advance(10 * MS)
     graph = simulated.CUDAGraph()
     graph.capture_begin()
-    asked, recorded, made = simulated.asked, simulated.recorded, simulated.events_made
+    queries, records, created = simulated.asked, simulated.recorded, simulated.events_made
     for _ in range(5):
         with recorder.section("forward", device="cuda"):
             simulated.kernel(MS)
     recorder.snapshot()
-    assert (simulated.asked, simulated.recorded, simulated.events_made) == (asked, recorded, made)
+    assert (simulated.asked, simulated.recorded, simulated.events_made) == (queries, records, created)
     graph.capture_end()
     forward = node(recorder, "forward")
     assert (forward.count, device(recorder, "forward").count) == (8, 3)
@@ -274,7 +274,7 @@ def test_wrappers_for_captures_are_removed(recorder, simulated):
 
 
 def is_gone(native_id):
-    """Whether the system has done with a thread: joined, it may still be on its way out."""
+    """Return whether the system has removed a thread: a joined thread may not have ended yet."""
     return not Path(f"/proc/self/task/{native_id}").exists()
 
 
@@ -431,30 +431,30 @@ programs = st.lists(
 @settings(max_examples=60, deadline=None)
 @given(programs)
 def test_random_programs_have_exactly_the_device_time_of_their_streams(program):
-    """Against what each stream's queue says of each call's beginning and end."""
+    """The reference is each stream's queue at the beginning and end of each call."""
     recorder = ticktree.Recorder(virtual_clock=True)
     cuda = Cuda(recorder)
     streams = [cuda.current_stream(), cuda.new_stream(), cuda.new_stream()]
     torch, sys.modules["torch"] = sys.modules.get("torch"), torch_with(cuda)
     forget_devices()
-    opened, expected = [], {}
+    open_calls, expected = [], {}
     try:
-        for act, what in [*program, *[("leave", None)] * len(program)]:
-            if act == "enter":
+        for action, argument in [*program, *[("leave", None)] * len(program)]:
+            if action == "enter":
                 stream = cuda.current_stream()
-                section = recorder.section(what, device="cuda").__enter__()
-                path = "/".join([*(name for name, *_ in opened), what])
-                opened.append((what, section, stream, max(cuda.now, stream.busy_until), path))
-            elif act == "leave" and opened:
-                _, section, stream, began, path = opened.pop()
+                section = recorder.section(argument, device="cuda").__enter__()
+                path = "/".join([*(name for name, *_ in open_calls), argument])
+                open_calls.append((argument, section, stream, max(cuda.now, stream.busy_until), path))
+            elif action == "leave" and open_calls:
+                _, section, stream, start, path = open_calls.pop()
                 section.__exit__(None, None, None)
-                expected.setdefault(path, []).append(max(cuda.now, stream.busy_until) - began)
-            elif act == "kernel":
-                cuda.kernel(what, launch_ns=1)
-            elif act == "advance":
-                recorder.advance(what)
-            elif act == "stream":
-                cuda.set_stream(streams[what])
+                expected.setdefault(path, []).append(max(cuda.now, stream.busy_until) - start)
+            elif action == "kernel":
+                cuda.kernel(argument, launch_ns=1)
+            elif action == "advance":
+                recorder.advance(argument)
+            elif action == "stream":
+                cuda.set_stream(streams[argument])
         recorder.advance(10**9)
         profile = recorder.snapshot()
     finally:
@@ -463,8 +463,8 @@ def test_random_programs_have_exactly_the_device_time_of_their_streams(program):
             sys.modules["torch"] = torch
         forget_devices()
     profile.check()
-    found = {path: each for path, _, each in profile.root.walk() if each.clock == "device"}
-    assert {path: (each.count, each.total_ns) for path, each in found.items()} == {
+    device_nodes = {path: node for path, _, node in profile.root.walk() if node.clock == "device"}
+    assert {path: (node.count, node.total_ns) for path, node in device_nodes.items()} == {
         f"{path}/cuda:0@device": (len(ns), sum(ns)) for path, ns in expected.items()
     }
 

@@ -1,4 +1,4 @@
-"""The check for machines with a GPU: its page, its status, and what of it runs without one."""
+"""The check for machines with a GPU: its page, its status, and the parts that run without one."""
 
 from __future__ import annotations
 
@@ -52,11 +52,11 @@ def rows(text: str) -> list[str]:
 
 
 def test_the_committed_page_has_one_row_per_figure(gpu, tmp_path) -> None:
-    blank = tmp_path / "blank.md"
-    assert gpu.main(["--blank", "-o", str(blank)]) == 0
+    page_copy = tmp_path / "blank.md"
+    assert gpu.main(["--blank", "-o", str(page_copy)]) == 0
     committed = gpu.PAGE.read_text(encoding="utf-8")
-    assert rows(committed) == rows(blank.read_text(encoding="utf-8"))
-    assert gpu.NOT_MEASURED not in committed or committed == blank.read_text(encoding="utf-8")
+    assert rows(committed) == rows(page_copy.read_text(encoding="utf-8"))
+    assert gpu.NOT_MEASURED not in committed or committed == page_copy.read_text(encoding="utf-8")
 
 
 def test_without_a_gpu_nothing_is_measured_and_no_page_is_written(gpu, monkeypatch, tmp_path, capsys) -> None:
@@ -162,7 +162,7 @@ class CudaWithMemory(Cuda):
 
 @pytest.fixture
 def simulated_torch(gpu, monkeypatch):
-    """A torch on a virtual clock, which the benchmark and its recorders read."""
+    """A torch on a virtual clock, which is the clock of the benchmark and its recorders."""
     recorders = []
     cuda = CudaWithMemory(None)
     torch = torch_with(cuda)
@@ -191,8 +191,8 @@ def simulated_torch(gpu, monkeypatch):
     monkeypatch.setattr(gpu, "ticktree", SimpleNamespace(Recorder=recorder))
     recorder()
     yield torch
-    for each in recorders:
-        each.disable()
+    for recorder in recorders:
+        recorder.disable()
     forget_devices()
 
 
@@ -236,8 +236,8 @@ def test_the_memory_of_a_section_is_torchs_peak(gpu, simulated_torch) -> None:
 
 def test_a_section_without_memory_of_a_device_fails_the_part(gpu, simulated_torch, monkeypatch) -> None:
     monkeypatch.setattr(simulated_torch.cuda, "initialized", False)
-    (absent,) = gpu.PARTS[2].measured(simulated_torch)
-    assert absent.reason == "failed: RuntimeError: the section has no memory of a device"
+    (result,) = gpu.PARTS[2].measured(simulated_torch)
+    assert result.reason == "failed: RuntimeError: the section has no memory of a device"
 
 
 def test_the_rate_of_pageable_memory_comes_first(gpu, simulated_torch) -> None:
@@ -262,8 +262,8 @@ def test_the_error_of_a_program_is_one_cell(gpu) -> None:
 
 
 def test_the_error_of_a_rank_of_torchrun_is_named(gpu) -> None:
-    printed = "Traceback\nValueError: no peer\n====\ntorch.ChildFailedError: \n====\n"
-    assert gpu.cause(printed) == "ValueError: no peer"
+    output = "Traceback\nValueError: no peer\n====\ntorch.ChildFailedError: \n====\n"
+    assert gpu.cause(output) == "ValueError: no peer"
     assert gpu.cause("killed\n====\n") == "killed"
     assert gpu.cause("") == ""
 

@@ -1,4 +1,4 @@
-"""What is asked for while calls are pending leaves no trace in the program."""
+"""Queries of pending calls have no effect on the program."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from ticktree.recorder.device_time import cuda
 
 
 class Thing:
-    """Something large, say, of the program's."""
+    """A large object of the program."""
 
 
 def test_a_threads_objects_are_freed_after_it_has_polled():
     def asks():
-        thing = Thing()
+        instance = Thing()
         cuda.poll()
-        return weakref.ref(thing)
+        return weakref.ref(instance)
 
     gc.disable()  # it would free what hangs in a circle, some time
     try:
@@ -30,37 +30,37 @@ def test_a_threads_objects_are_freed_after_it_has_polled():
 
 
 def test_other_threads_objects_are_freed_after_a_poll():
-    holds, may_go = threading.Event(), threading.Event()
-    seen = []
+    has_object, may_release = threading.Event(), threading.Event()
+    references = []
 
     def work():
-        thing = Thing()
-        seen.append(weakref.ref(thing))
-        holds.set()
-        may_go.wait()
+        instance = Thing()
+        references.append(weakref.ref(instance))
+        has_object.set()
+        may_release.wait()
 
     thread = threading.Thread(target=work)
     thread.start()
     gc.disable()
     try:
-        holds.wait()
+        has_object.wait()
         cuda.poll()
-        may_go.set()
+        may_release.set()
         thread.join()
-        assert seen[0]() is None
+        assert references[0]() is None
     finally:
         gc.enable()
 
 
 class Reached:
-    """An event that was reached; while it is asked, another thread's turn comes."""
+    """An event that was reached; another thread runs during its query."""
 
-    def __init__(self, others=lambda: None):
-        self._others = others
+    def __init__(self, callback=lambda: None):
+        self._others = callback
 
     def query(self):
-        others, self._others = self._others, lambda: None
-        others()
+        callback, self._others = self._others, lambda: None
+        callback()
         return True
 
     def elapsed_time(self, _end):
@@ -68,7 +68,7 @@ class Reached:
 
 
 class Books:
-    """What stands for a recorder."""
+    """A fake recorder."""
 
     def __init__(self):
         self.booked = []
@@ -83,7 +83,7 @@ class Books:
 
 
 class Given:
-    """What stands for a pool."""
+    """A fake pool."""
 
     def __init__(self):
         self.pairs = []

@@ -1,4 +1,4 @@
-"""Devices whose time can only be had by waiting: nothing without the word, and what it is with it."""
+"""Devices whose time requires a wait: it is measured only on request."""
 
 from __future__ import annotations
 

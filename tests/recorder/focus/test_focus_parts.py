@@ -1,4 +1,4 @@
-"""Comprehensions and generator expressions under focus: parts of the function that runs them, on every Python."""
+"""Comprehensions and generator expressions under focus are part of the function that runs them, on every Python."""
 
 from __future__ import annotations
 
@@ -205,11 +205,11 @@ def test_a_function_ignored_after_many_calls_outside_is_recorded_in_a_generator_
         def root(values):
             take(values)
     """)
-    called = module.f
+    function = module.f
     begin_focus(recorder, ["parts_sample.root"])
     for _ in range(100):
-        sum(called(one) for one in range(2))
+        sum(function(one) for one in range(2))
     for _ in range(2):
-        module.root(called(one) for one in range(2))
+        module.root(function(one) for one in range(2))
     ((_, (_, _, inside)),) = below_root(recorder).items()
     assert [(name.rpartition(" | ")[2], count) for name, (count, _, _) in inside.items()] == [(F, 4)]

@@ -1,4 +1,4 @@
-"""Which functions can be in focus, and by what names."""
+"""Functions that can be in focus, and their names."""
 
 from __future__ import annotations
 
@@ -120,11 +120,11 @@ def test_functions_of_every_kind_are_found_by_their_names(name: str, kinds: Modu
 
 def test_a_function_with_other_references_is_found_for_all_callers(kinds: ModuleType) -> None:
     recorder = Recorder()
-    held = kinds.kinds.method
+    method = kinds.kinds.method
     begin_focus(recorder, ["focus_kinds.Kinds.method"])
     for _ in range(3):
         kinds.kinds.method()
-        held()
+        method()
     end_focus()
     assert [node.count for node in recorder.snapshot().root.children.values()] == [6]
 
@@ -132,10 +132,10 @@ def test_a_function_with_other_references_is_found_for_all_callers(kinds: Module
 def test_signatures_and_names_do_not_change(kinds: ModuleType) -> None:
     import inspect
 
-    before = inspect.signature(kinds.Kinds.method)
+    signature = inspect.signature(kinds.Kinds.method)
     begin_focus(Recorder(), ["focus_kinds.Kinds.method"])
     kinds.kinds.method()
-    assert inspect.signature(kinds.Kinds.method) == before
+    assert inspect.signature(kinds.Kinds.method) == signature
     assert kinds.Kinds.method.__qualname__ == "Kinds.method"
 
 

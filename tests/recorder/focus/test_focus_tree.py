@@ -1,4 +1,4 @@
-"""What focus records of a program: by call site, by kind of function, by thread and process."""
+"""Records of focus: by call site, by kind of function, by thread and process."""
 
 from __future__ import annotations
 
@@ -147,7 +147,7 @@ def test_recursion_and_exceptions_are_recorded(recorder: Recorder, sample: Sampl
 def test_specialized_constructor_calls_are_recorded_at_their_call_site(
     recorder: Recorder, sample: Sample
 ) -> None:
-    """The interpreter learns to call `__init__` by a short cut, through a frame of its own."""
+    """The interpreter specializes calls of `__init__`, which then have an extra frame."""
     module = sample("""
         class Made:
             def __init__(self, amount): advance(amount)
@@ -391,15 +391,15 @@ def test_a_root_below_another_has_ticks_and_the_full_depth(recorder: Recorder, s
 
 
 def test_after_focus_there_is_no_cost(recorder: Recorder, sample: Sample) -> None:
-    """All hooks are given back: the functions are what they were, and nobody is told of calls."""
+    """All hooks are removed: the functions are the original ones, and calls are not reported."""
     module = sample(DRIVER)
-    before = vars(module.Driver)["step"]
+    original = vars(module.Driver)["step"]
     begin_focus(recorder, ["focus_sample.Driver.step"])
     module.Driver().step()
     end_focus()
     module.Driver().step()
     assert recorder.snapshot().root.children["Driver.step : focus_sample.py @ L12"].count == 1
-    assert vars(module.Driver)["step"] is before
+    assert vars(module.Driver)["step"] is original
     assert sys.getprofile() is None
     if sys.version_info >= (3, 12):
         assert [sys.monitoring.get_tool(identifier) for identifier in (3, 4, 5)] == [None] * 3

@@ -44,9 +44,9 @@ def test_cpu_time_is_sampled_at_all_first_calls_then_one_in_sixteen(real):
     for _ in range(64 + 160):
         with real.section("work", cpu=True):
             pass
-    told = node(real, "work")
-    assert told.count == 224
-    assert told.cpu.samples == 64 + 10
+    row = node(real, "work")
+    assert row.count == 224
+    assert row.cpu.samples == 64 + 10
 
 
 def test_without_a_request_nothing_is_sampled(real):
@@ -71,11 +71,11 @@ def test_memory_is_the_growth_of_the_process(real):
     size = 32 * 1024 * 1024
     with real.section("grow", memory=True):
         # Mapped, not allocated: an allocator may have as much at hand, and keeps what is freed.
-        held = mmap.mmap(-1, size)
+        mapping = mmap.mmap(-1, size)
         for page in range(0, size, mmap.PAGESIZE):
-            held[page] = 1
+            mapping[page] = 1
     with real.section("shrink", memory=True):
-        held.close()
+        mapping.close()
     grow, shrink = node(real, "grow").memory, node(real, "shrink").memory
     assert grow.samples == shrink.samples == 1
     assert grow.change_bytes >= size * 0.9
@@ -88,6 +88,6 @@ def test_a_call_ended_by_disable_is_sampled_until_then(real):
     with real.section("work", cpu=True):
         burn(0.002)
         real.disable()
-    told = node(real, "work")
-    assert told.count == 0
-    assert told.cpu is None or told.cpu.cpu_ns >= 2_000_000
+    row = node(real, "work")
+    assert row.count == 0
+    assert row.cpu is None or row.cpu.cpu_ns >= 2_000_000

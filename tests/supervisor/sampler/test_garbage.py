@@ -1,4 +1,4 @@
-"""Whatever the memory of a program holds, the sampler survives it."""
+"""The sampler survives any content of a program's memory."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ print(library.read_garbage(int(sys.argv[2]), int(sys.argv[3])))
 
 @pytest.fixture(scope="module")
 def garbage(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The sampler's reader of stacks as a library that a process can use on itself."""
+    """The sampler's reader of stacks, as a library that a process can use on itself."""
     library = tmp_path_factory.mktemp("sampler") / "garbage.so"
     include = sysconfig.get_path("include")
     folders = [SOURCE / "supervisor" / "sampler", SOURCE / "recorder", include, f"{include}/internal"]

@@ -1,4 +1,4 @@
-"""Programs are sampled from outside: what they do is seen, and they do not notice."""
+"""Programs are sampled from outside: samples show what they do, and have no effect on them."""
 
 from __future__ import annotations
 
@@ -74,10 +74,10 @@ loop()
 other.join()
 """
     profile, _ = run_sampled(tmp_path, source, "--sample", "200", "--no-instrument")
-    apart = sampled_apart(profile)["other threads"]
+    other_threads = sampled_apart(profile)["other threads"]
     # One that was just woken for it counts as running until it has a core: how long they wait is not told here.
-    assert of_root(profile).states().get("gil", 0) + apart.states().get("gil", 0) > 0
-    assert share_of(apart, ["loop"]) > 0.5  # on a busy machine it waits before it begins, too
+    assert of_root(profile).states().get("gil", 0) + other_threads.states().get("gil", 0) > 0
+    assert share_of(other_threads, ["loop"]) > 0.5  # on a busy machine it waits before it begins, too
 
 
 def test_samples_belong_to_the_open_section(tmp_path: Path) -> None:
@@ -159,13 +159,13 @@ asyncio.run(tasks())
 
 
 def names_of(code: CodeType) -> set[str]:
-    """The names of a code object and of those in it."""
-    inner = [const for const in code.co_consts if isinstance(const, CodeType)]
+    """Return the names of a code object and of those in it."""
+    inner = [constant for constant in code.co_consts if isinstance(constant, CodeType)]
     return {code.co_qualname}.union(*map(names_of, inner))
 
 
 def names_in(file: str, own: set[str]) -> set[str]:
-    """All that code of a file may be called."""
+    """Return all names that code of a file may have."""
     if file in ("program.py", "<string>"):
         return own
     return names_of(compile(Path(file).read_bytes(), file, "exec"))
@@ -185,25 +185,29 @@ def test_names_are_correct_while_code_is_created_and_freed(
             program.stdout.readline()
             sampler = sampling.Sampling(tmp_path, 1000, is_attached=True)
             sampler.begin(program.pid)
-            until(lambda: taken_by(sampler) >= 10_000, program)
+            until(lambda: sample_count(sampler) >= 10_000, program)
             sampled = sampler.end()
         finally:
             program.kill()
     assert sampled is not None
-    made = {f"made_{number}" for number in range(7)}
-    own = names_of(compile(BEFORE + CHURN, "program.py", "exec")) | made
-    own |= {f"{name}.<locals>.<genexpr>" for name in made}
-    seen: dict[str, set[str]] = defaultdict(set)
+    function_names = {f"made_{number}" for number in range(7)}
+    expected_names = names_of(compile(BEFORE + CHURN, "program.py", "exec")) | function_names
+    expected_names |= {f"{name}.<locals>.<genexpr>" for name in function_names}
+    names_by_file: dict[str, set[str]] = defaultdict(set)
     for line in {line for stack in sampled.stacks for line in stack.lines}:
-        seen[line.file.removeprefix(f"{tmp_path}/")].add(line.function)
-    assert not {file: wrong for file, names in seen.items() if (wrong := names - names_in(file, own))}
-    assert seen["program.py"] >= {"churn", "generate", "tasks", "start", "fork"}
-    assert seen["<string>"] & made
-    taken = sum(weight.count for weight in sampled.stacks.values())
-    print(f"{taken} samples, dropped {dict(sampled.dropped)}")
+        names_by_file[line.file.removeprefix(f"{tmp_path}/")].add(line.function)
+    assert not {
+        file: wrong_names
+        for file, names in names_by_file.items()
+        if (wrong_names := names - names_in(file, expected_names))
+    }
+    assert names_by_file["program.py"] >= {"churn", "generate", "tasks", "start", "fork"}
+    assert names_by_file["<string>"] & function_names
+    sample_total = sum(weight.count for weight in sampled.stacks.values())
+    print(f"{sample_total} samples, dropped {dict(sampled.dropped)}")
 
 
-def taken_by(sampler: sampling.Sampling) -> int:
+def sample_count(sampler: sampling.Sampling) -> int:
     sampler.look()
     sampled = sampler._result()
     return sum(weight.count for weight in sampled.stacks.values())
@@ -271,7 +275,7 @@ def test_a_stopped_program_is_not_sampled(tmp_path: Path) -> None:
             )
             until(lambda: samples_so_far(memory) > 0)
             os.kill(pid, signal.SIGSTOP)
-            before = settled(memory)
+            before = stable_sample_count(memory)
             time.sleep(5)
             assert samples_so_far(memory) == before
             os.kill(pid, signal.SIGCONT)
@@ -281,23 +285,23 @@ def test_a_stopped_program_is_not_sampled(tmp_path: Path) -> None:
 
 
 def child_that_runs(name: str, parent: int) -> int:
-    """The child with this word in its command line: a supervisor has others at times."""
+    """Return the child with this word in its command line: a supervisor may have other children."""
     for pid in Path(f"/proc/{parent}/task/{parent}/children").read_text().split():
         if name.encode() in Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0"):
             return int(pid)
     raise AssertionError(f"no child of {parent} runs {name}")
 
 
-def until(is_so: Callable[[], bool], program: subprocess.Popen[str] | None = None) -> None:
+def until(condition: Callable[[], bool], program: subprocess.Popen[str] | None = None) -> None:
     end = time.monotonic() + 120
-    while not is_so():
+    while not condition():
         assert time.monotonic() < end
         assert program is None or program.poll() is None
         time.sleep(0.05)
 
 
-def settled(memory: Path) -> int:
-    """How many samples there are once what was taken until now has been kept."""
+def stable_sample_count(memory: Path) -> int:
+    """Return the number of samples once all that were taken until now have been saved."""
     time.sleep(5)
     return samples_so_far(memory)
 
@@ -401,7 +405,7 @@ train(20)
 
 
 def refuse_to_read_others() -> None:
-    """What a container's policy does: process_vm_readv fails with EPERM, for this process and those it starts."""
+    """Make process_vm_readv fail with EPERM, for this process and its children, like a container's policy."""
     allow, fail, no_new_privileges, set_filter = 0x7FFF0000, 0x00050000 | errno.EPERM, 38, 22
     steps = [(0x20, 0, 0, 0), (0x15, 0, 1, 310), (0x06, 0, 0, fail), (0x06, 0, 0, allow)]  # 310: on x86-64
     program = b"".join(struct.pack("=HBBI", *step) for step in steps)

@@ -1,4 +1,4 @@
-"""Stacks are whole: of generators, and of calls that are deep."""
+"""Stacks of generators and of deep calls are complete."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ drain()
 """
     profile, _ = run_sampled(tmp_path, source, "--sample", "200")
     functions = [[line.function for line in stack.lines] for stack in of_root(profile).stacks]
-    inside = [names for names in functions if "inner" in names or "outer" in names]
-    assert inside
-    assert all("drain" in names for names in inside)
+    generator_stacks = [names for names in functions if "inner" in names or "outer" in names]
+    assert generator_stacks
+    assert all("drain" in names for names in generator_stacks)
 
 
 def test_generators_and_deep_recursion_are_walked(tmp_path: Path) -> None:
@@ -51,5 +51,5 @@ deep(900)
     shares = share_of(time, ["numbers"]), share_of(time, ["deep"])
     assert min(shares) > 0.1
     assert sum(shares) > 0.8
-    deepest = max(len(stack.lines) for stack in time.stacks)
-    assert 100 < deepest <= 128  # the middle is left out
+    max_depth = max(len(stack.lines) for stack in time.stacks)
+    assert 100 < max_depth <= 128  # the middle is left out

@@ -18,8 +18,6 @@ from collections.abc import Iterator, Sequence
 from types import CodeType, FrameType
 from typing import Any, NamedTuple
 
-from ticktree.recorder.site import Site
-
 # In bytes of UTF-8; together with the separators less than the 255 that a name may have.
 _MAX_EXPRESSION = 96
 _MAX_QUALIFIED = 72
@@ -98,11 +96,6 @@ def c_call_name(expression: str, callee: Any, line: int) -> str:
     qualified = getattr(callee, "__qualname__", None) if _has_safe_name(callee) else None
     name = qualified if isinstance(qualified, str) else type(callee).__qualname__
     return f"{expression or f'{name}()'} | {truncate(name, _MAX_QUALIFIED, keep_end=True)} @ L{line}"
-
-
-def definition_site(code: CodeType) -> Site:
-    """Return where a function is defined: file, line and qualified name."""
-    return code.co_filename, code.co_firstlineno, code.co_qualname
 
 
 @functools.lru_cache(maxsize=4096)

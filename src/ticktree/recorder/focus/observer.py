@@ -20,7 +20,6 @@ from ticktree.recorder.focus.naming import (
     FunctionSource,
     c_call_name,
     call_name,
-    definition_site,
     enclosing_code,
     is_comprehension,
     root_name,
@@ -261,7 +260,7 @@ class CallObserver(ABC):
             return _NO_ROOT
         root = self.roots[index]
         root.code = code
-        site = definition_site(code)
+        site = (code.co_filename, code.co_firstlineno, code.co_qualname)
         self._references.append((code, site))
         focus_root(self.recorder, index, root_name(root.label, code), site)
         return index

@@ -122,11 +122,9 @@ def _wrapper_of(value: Any) -> Any:
 def _has_no_other_references(value: Any, code: CodeType, owner: Any) -> bool:
     """Whether only `value` refers to functions of the code, and only its owner and importing modules refer to it."""
     layers = {id(layer): layer for layer in _layers_of(value)}
-    functions = [
-        function
-        for function in gc.get_referrers(code)
-        if type(function) is FunctionType and function.__code__ is code
-    ]
+    referrers = gc.get_referrers(code)
+    functions = [item for item in referrers if type(item) is FunctionType and item.__code__ is code]
+    del referrers  # it would be a referrer, too
     if not functions or any(id(function) not in layers for function in functions):
         return False
     kinds = (FunctionType, staticmethod, classmethod, property)

@@ -82,12 +82,7 @@ static int tt_read_status(uint64_t *now, uint64_t *peak)
 }
 #else
 static int tt_reset_peak(void) { return 0; }
-static int tt_read_status(uint64_t *now, uint64_t *high)
-{
-    (void)now;
-    (void)high;
-    return 0;
-}
+static int tt_read_status(uint64_t *Py_UNUSED(now), uint64_t *Py_UNUSED(peak)) { return 0; }
 #endif
 
 static void tt_keep_peak(int keeps_peak) { tt_resident.keeps_peak = keeps_peak; }

@@ -85,22 +85,18 @@ static void tt_section_cache_add(tt_section_cache *cache, PyObject *object, PyOb
         return;
     }
     if (!previous.object) cache->count++;
-    Py_INCREF(section);
-    *slot = (tt_cache_slot){object, reference, section};
+    *slot = (tt_cache_slot){object, reference, Py_NewRef(section)};
     Py_XDECREF(previous.reference); /* of another object that was at this address */
     Py_XDECREF(previous.section);
 }
 
 /* A tt_choice: the section of the first argument, from the cache or from `sections`. */
-static PyObject *tt_choose_by_object(tt_choice *choice, PyObject *const *args, size_t count, PyObject *names)
+static PyObject *tt_choose_by_object(tt_choice *choice, PyObject *const *args, size_t count, PyObject *Py_UNUSED(names))
 {
-    (void)names;
     if (!PyVectorcall_NARGS(count)) return NULL;
     tt_section_cache *cache = (tt_section_cache *)choice;
     const tt_cache_slot *slot = tt_cache_find(cache, args[0]);
-    if (slot->object && tt_referent(slot->reference) == args[0]) {
-        return Py_NewRef(slot->section);
-    }
+    if (slot->object && tt_referent(slot->reference) == args[0]) return Py_NewRef(slot->section);
     PyObject *section = PyObject_CallOneArg(cache->sections, args[0]);
     if (section && (section == Py_None || PyObject_TypeCheck(section, tt_section_type))) {
         tt_section_cache_add(cache, args[0], section);
@@ -163,8 +159,7 @@ static int tt_call_sites_set(tt_call_sites *call_sites, uint64_t number, PyObjec
         entry = &entries[call_sites->count++];
         entry->number = number;
     }
-    Py_INCREF(section);
-    entry->section = section;
+    entry->section = Py_NewRef(section);
     Py_XDECREF(previous);
     return 0;
 }
@@ -187,9 +182,9 @@ static void tt_call_sites_forget_all(tt_call_sites *call_sites)
 }
 
 /* A tt_choice: the section of the call site in the running Python function, if it has one. */
-static PyObject *tt_choose_by_call_site(tt_choice *choice, PyObject *const *args, size_t count, PyObject *names)
+static PyObject *tt_choose_by_call_site(tt_choice *choice, PyObject *const *Py_UNUSED(args), size_t Py_UNUSED(count),
+                                        PyObject *Py_UNUSED(names))
 {
-    (void)args, (void)count, (void)names;
     const tt_call_sites *call_sites = (const tt_call_sites *)choice;
     if (!call_sites->count || call_sites->recorder->forked) return NULL;
     uint64_t number = tt_call_site_number(call_sites, tt_pyframe_now(tt_thread_state()));

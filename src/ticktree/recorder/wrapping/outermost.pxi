@@ -6,7 +6,7 @@ cdef uint64_t layers = 0  # the bits in use
 
 @cython.no_gc_clear
 cdef class Layer:
-    """A kind of call of which, on each thread, only the outermost is recorded: `env.step` of an env in its wrappers.
+    """A kind of call that is recorded only at the outermost level on each thread: `env.step` of an env in wrappers.
 
     Args:
         of_each: A call on another object is recorded, too.

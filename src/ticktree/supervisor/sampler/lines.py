@@ -7,10 +7,7 @@ from collections.abc import Iterator
 
 _UNIT = 2  # bytes per instruction
 _NO_LOCATION, _LONG, _NO_COLUMNS, _ONE_LINE = 15, 14, 13, (10, 11, 12)
-
-
-# A line is a C int.
-_LIMIT = 1 << 31
+_LIMIT = 1 << 31  # a line is a C int
 
 
 class CodeLines:

@@ -222,12 +222,8 @@ static enum tt_drop tt_try_sample(tt_sampler *sampler, tt_sampled_process *proce
     tt_stack_record record = {.process = process->serial, .weight_ns = weight_ns, .thread_id = (uint32_t)thread->thread_id};
     int count = 0;
     record.activity = tt_read_activity(process, thread);
-    if (!process->is_recording) {
-        record.node = TT_NOT_RECORDING;
-        if (!tt_read_stack(process->pid, thread->state, &thread->chunks, &sampler->stack)) return TT_DROP_TORN;
-        return tt_name_and_emit(sampler, process, &record, sampler->stack.count) ? TT_DROP_COUNT : TT_DROP_TORN;
-    }
-    if (thread->writer) {
+    if (!process->is_recording) record.node = TT_NOT_RECORDING;
+    else if (thread->writer) {
         PyObject *context;
         if (!tt_remote_read(process->pid, thread->state + offsetof(PyThreadState, context), &context, sizeof context))
             return TT_DROP_UNREADABLE;
@@ -235,7 +231,7 @@ static enum tt_drop tt_try_sample(tt_sampler *sampler, tt_sampled_process *proce
         if (count < 0) return TT_DROP_UNREADABLE;
     }
     if (!tt_read_stack(process->pid, thread->state, &thread->chunks, &sampler->stack)) return TT_DROP_TORN;
-    if (!sampler->stack.count) return TT_DROP_COUNT; /* it does not run Python code yet, or any more */
+    if (process->is_recording && !sampler->stack.count) return TT_DROP_COUNT; /* no Python code yet, or any more */
     if (!count) return tt_name_and_emit(sampler, process, &record, sampler->stack.count) ? TT_DROP_COUNT : TT_DROP_TORN;
     for (int i = 0; i < count; i++) {
         tt_open_sections *sections = &results[i], before = *sections;
