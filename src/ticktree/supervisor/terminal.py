@@ -66,13 +66,11 @@ def _is_pipe(fd: int) -> bool:
         return False
 
 
-# Signals that are not caught, by the reason.
-_NOT_CAUGHT = {
-    *(signal.SIGKILL, signal.SIGSTOP),  # cannot be caught
-    *(signal.SIGSEGV, signal.SIGBUS, signal.SIGFPE, signal.SIGILL, signal.SIGTRAP, signal.SIGSYS),  # our own faults
-    *(signal.SIGPIPE, signal.SIGXCPU, signal.SIGXFSZ, signal.SIGPROF, signal.SIGVTALRM),  # our own limits and timers
-    *(signal.SIGTTIN, signal.SIGTTOU),  # stop a process in the background, and must stop us like any other
-}
+_FAULTS = {signal.SIGSEGV, signal.SIGBUS, signal.SIGFPE, signal.SIGILL, signal.SIGTRAP, signal.SIGSYS}
+_LIMITS_AND_TIMERS = {signal.SIGPIPE, signal.SIGXCPU, signal.SIGXFSZ, signal.SIGPROF, signal.SIGVTALRM}
+# Not caught: signals that cannot be; those that our own faults, limits and timers raise; and those by which the
+# terminal stops a process in the background, which must stop us like any other.
+_NOT_CAUGHT = {signal.SIGKILL, signal.SIGSTOP, *_FAULTS, *_LIMITS_AND_TIMERS, signal.SIGTTIN, signal.SIGTTOU}
 
 _Handler = Callable[[int, "FrameType | None"], Any] | int | None
 

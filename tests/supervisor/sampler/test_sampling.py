@@ -172,9 +172,7 @@ def names_in(file: str, own: set[str]) -> set[str]:
 
 
 @pytest.mark.slow
-def test_names_are_correct_while_code_is_created_and_freed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_names_are_correct_while_code_changes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sampling, "MAX_SHARE", 0.5)  # of a core, or it would take minutes
     (tmp_path / "program.py").write_text(BEFORE + CHURN)
     with subprocess.Popen(
@@ -191,26 +189,22 @@ def test_names_are_correct_while_code_is_created_and_freed(
             program.kill()
     assert sampled is not None
     function_names = {f"made_{number}" for number in range(7)}
-    expected_names = names_of(compile(BEFORE + CHURN, "program.py", "exec")) | function_names
-    expected_names |= {f"{name}.<locals>.<genexpr>" for name in function_names}
+    expected = names_of(compile(BEFORE + CHURN, "program.py", "exec")) | function_names
+    expected |= {f"{name}.<locals>.<genexpr>" for name in function_names}
     names_by_file: dict[str, set[str]] = defaultdict(set)
     for line in {line for stack in sampled.stacks for line in stack.lines}:
         names_by_file[line.file.removeprefix(f"{tmp_path}/")].add(line.function)
-    assert not {
-        file: wrong_names
-        for file, names in names_by_file.items()
-        if (wrong_names := names - names_in(file, expected_names))
-    }
+    wrong_names = {file: names - names_in(file, expected) for file, names in names_by_file.items()}
+    assert not any(wrong_names.values()), wrong_names
     assert names_by_file["program.py"] >= {"churn", "generate", "tasks", "start", "fork"}
     assert names_by_file["<string>"] & function_names
-    sample_total = sum(weight.count for weight in sampled.stacks.values())
-    print(f"{sample_total} samples, dropped {dict(sampled.dropped)}")
+    count = sum(weight.count for weight in sampled.stacks.values())
+    print(f"{count} samples, dropped {dict(sampled.dropped)}")
 
 
 def sample_count(sampler: sampling.Sampling) -> int:
     sampler.look()
-    sampled = sampler._result()
-    return sum(weight.count for weight in sampled.stacks.values())
+    return sum(weight.count for weight in sampler._result().stacks.values())
 
 
 ENDS = {
