@@ -1,4 +1,4 @@
-"""Where programs end."""
+"""Fixtures for programs that end in some way."""
 
 from __future__ import annotations
 
@@ -8,5 +8,5 @@ from support.crashing_programs import Place
 
 
 @pytest.fixture
-def place(tmp_path):
+def sandbox(tmp_path):
     return Place(tmp_path)

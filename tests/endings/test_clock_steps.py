@@ -1,4 +1,4 @@
-"""The wall clock jumps about under a program; no duration and no window does."""
+"""The wall clock jumps while a program runs; durations and windows do not change."""
 
 from __future__ import annotations
 
@@ -64,23 +64,23 @@ pytestmark = [
 
 
 @pytest.fixture
-def jumping(place):
-    library = place.path / "jumping.so"
-    source = place.path / "jumping.c"
+def stepping_clock(sandbox):
+    library = sandbox.path / "jumping.so"
+    source = sandbox.path / "jumping.c"
     source.write_text(SHIM)
     subprocess.run(["gcc", "-shared", "-fPIC", "-O1", "-o", library, source, "-ldl"], check=True)
-    place.environment["LD_PRELOAD"] = str(library)
-    return place
+    sandbox.environment["LD_PRELOAD"] = str(library)
+    return sandbox
 
 
 @pytest.mark.parametrize("supervised", [True, False], ids=["supervised", "alone"])
-def test_durations_and_windows_stand_still_while_the_wall_clock_jumps(jumping, supervised):
+def test_durations_and_windows_do_not_change_when_the_wall_clock_jumps(stepping_clock, supervised):
     program = PROGRAM if supervised else PROGRAM.replace("began =", "ticktree.enable(quiet=True)\nbegan =", 1)
-    done = jumping.run(jumping.command(program, supervised=supervised))
-    assert (done.returncode, done.stderr) == (0, "")
-    lived_ns, backwards = json.loads(done.stdout)
+    result = stepping_clock.run(stepping_clock.command(program, supervised=supervised))
+    assert (result.returncode, result.stderr) == (0, "")
+    lived_ns, backwards = json.loads(result.stdout)
     assert backwards > 3, "the wall clock did not jump"
-    profile = jumping.profile()
+    profile = stepping_clock.profile()
     step, loop = profile.root.at("outer/loop/step"), profile.loops["outer/loop"]
     assert (step.count, loop.ticks) == (20, 20)
     assert step.stats.min_ns >= 9_000_000
@@ -91,8 +91,8 @@ def test_durations_and_windows_stand_still_while_the_wall_clock_jumps(jumping, s
     assert all(at * windows.width_ns < lived_ns + 600 * 10**9 for at in windows.counts)
     assert all(0 <= tick.started_ns < lived_ns + 600 * 10**9 for tick in loop.worst)
     assert profile.gauges["gauge"].count == 20
-    assert jumping.left_in_memory() == []
+    assert stepping_clock.left_in_memory() == []
 
 
-def test_the_programs_own_output_is_the_same_under_a_clock_that_jumps(jumping):
-    jumping.both(PROGRAM.rpartition("print")[0] + "print('done')")
+def test_the_programs_output_is_the_same_when_the_wall_clock_jumps(stepping_clock):
+    stepping_clock.both(PROGRAM.rpartition("print")[0] + "print('done')")

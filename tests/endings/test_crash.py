@@ -1,4 +1,4 @@
-"""The program's own bad ends: what had been left is there, and the end is the same as without ticktree."""
+"""Crashes of the program: ended calls are recorded, and the program ends as without ticktree."""
 
 from __future__ import annotations
 
@@ -36,27 +36,27 @@ ENDS = {
 
 
 @pytest.mark.parametrize("name", ENDS)
-def test_what_had_been_left_before_a_crash_is_read_back(place, name):
-    how, status = ENDS[name]
-    done = place.both(f"{BEFORE}\ndef really_end():\n    {how}\nend()\n")
-    assert done.returncode == status
-    profile = place.profile()
+def test_calls_that_ended_before_a_crash_are_read_back(sandbox, name):
+    ending, status = ENDS[name]
+    result = sandbox.both(f"{BEFORE}\ndef really_end():\n    {ending}\nend()\n")
+    assert result.returncode == status
+    profile = sandbox.profile()
     assert counts(profile) == {"left": 1, "left/inner": 1, "open": 0, "open/last": 1}
     assert profile.root.at("open").open.count == 1
     assert profile.root.at("open").open.age_ns >= 10_000_000
-    assert place.left_in_memory() == []
+    assert sandbox.left_in_memory() == []
 
 
-def test_what_was_open_at_a_crash_was_open_until_then(place):
-    """The program itself looked at the clock for the last time when it entered the section."""
-    place.both(f"{BEFORE}\nwith ticktree.section('open'):\n    time.sleep(0.2)\n    os.abort()\n")
-    profile = place.profile()
+def test_a_section_open_at_a_crash_lasts_until_the_crash(sandbox):
+    """The program read the clock for the last time when it entered the section."""
+    sandbox.both(f"{BEFORE}\nwith ticktree.section('open'):\n    time.sleep(0.2)\n    os.abort()\n")
+    profile = sandbox.profile()
     assert profile.root.at("open").open.age_ns >= 200_000_000
     assert profile.root.total_ns >= profile.root.at("open").open.age_ns
 
 
-def test_a_crash_in_a_thread_and_in_a_child_is_theirs_alone(place):
-    place.both(
+def test_a_crash_in_a_thread_or_child_does_not_affect_other_rows(sandbox):
+    sandbox.both(
         BEFORE
         + """
 import threading
@@ -77,14 +77,14 @@ with ticktree.section("parent"):
         print(child(how), flush=True)
 """
     )
-    found = counts(place.profile())
-    assert found["parent"] == 1
-    assert found["parent/child/left in the child"] == 4
-    assert place.profile().root.at("parent/child").open.count == 4
+    call_counts = counts(sandbox.profile())
+    assert call_counts["parent"] == 1
+    assert call_counts["parent/child/left in the child"] == 4
+    assert sandbox.profile().root.at("parent/child").open.count == 4
 
 
-def test_another_python_program_put_in_its_place_goes_on_in_the_run(place):
-    place.write(
+def test_exec_of_another_python_program_continues_the_run(sandbox):
+    sandbox.write(
         """
         import ticktree
         with ticktree.section("second program"):
@@ -92,29 +92,31 @@ def test_another_python_program_put_in_its_place_goes_on_in_the_run(place):
         """,
         "second.py",
     )
-    place.both(BEFORE + "def really_end(): os.execv(sys.executable, [sys.executable, 'second.py'])\nend()\n")
-    profile = place.profile()
-    found = counts(profile)
-    assert (found["left"], found["open"], found["open/last"]) == (1, 0, 1)
+    sandbox.both(
+        BEFORE + "def really_end(): os.execv(sys.executable, [sys.executable, 'second.py'])\nend()\n"
+    )
+    profile = sandbox.profile()
+    call_counts = counts(profile)
+    assert (call_counts["left"], call_counts["open"], call_counts["open/last"]) == (1, 0, 1)
     assert sum(node.count for path, _, node in profile.root.walk() if path.endswith("second program")) == 1
     assert profile.root.at("open").open.count == 1
-    assert place.left_in_memory() == []
+    assert sandbox.left_in_memory() == []
 
 
-def test_a_program_that_is_no_python_put_in_its_place_ends_the_recording(place):
-    done = place.both(
+def test_exec_of_a_program_without_python_ends_the_recording(sandbox):
+    result = sandbox.both(
         BEFORE + "def really_end(): os.execv('/bin/sh', ['sh', '-c', 'echo shell; exit 9'])\nend()\n"
     )
-    assert (done.returncode, done.stdout) == (9, "left\nshell\n")
-    assert counts(place.profile()) == {"left": 1, "left/inner": 1, "open": 0, "open/last": 1}
-    assert place.left_in_memory() == []
+    assert (result.returncode, result.stdout) == (9, "left\nshell\n")
+    assert counts(sandbox.profile()) == {"left": 1, "left/inner": 1, "open": 0, "open/last": 1}
+    assert sandbox.left_in_memory() == []
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="addresses are limited on Linux only")
-def test_where_memory_runs_out_the_program_gets_its_own_errors_and_no_other(place):
+def test_without_memory_the_program_gets_only_its_own_errors(sandbox):
     """As many sections as fit, in a process that may map little more than it has."""
-    place.both(
+    sandbox.both(
         """
 import resource, sys
 import ticktree
@@ -140,19 +142,19 @@ with ticktree.section("after"):
     pass
 """
     )
-    profile = place.profile(losses=frozenset({"records_without_memory", "calls_over_name_cap"}))
-    found = counts(profile)
-    assert (found["before"], found["after"]) == (1, 1)
-    assert found["step"] == 200_000
+    profile = sandbox.profile(losses=frozenset({"records_without_memory", "calls_over_name_cap"}))
+    call_counts = counts(profile)
+    assert (call_counts["before"], call_counts["after"]) == (1, 1)
+    assert call_counts["step"] == 200_000
 
 
-def test_a_program_whose_every_allocation_may_fail_is_never_crashed_by_us(place):
+def test_failing_allocations_never_make_ticktree_crash_the_program(sandbox):
     """MemoryError from the interpreter's own allocator, at each allocation in turn."""
     pytest.importorskip(
         "_testcapi", reason="this Python has no allocator that fails on purpose: NOT TESTED HERE"
     )
-    done = place.run(
-        place.command(
+    result = sandbox.run(
+        sandbox.command(
             """
 import _testcapi
 import ticktree
@@ -172,9 +174,9 @@ with ticktree.section("after"):
 """
         )
     )
-    assert (done.returncode, done.stdout) == (0, "alive\n"), done.stderr
+    assert (result.returncode, result.stdout) == (0, "alive\n"), result.stderr
     assert (
-        place.profile(losses=frozenset({"unwound_sections", "records_without_memory", "bad_values"}))
+        sandbox.profile(losses=frozenset({"unwound_sections", "records_without_memory", "bad_values"}))
         .root.at("after")
         .count
         == 1

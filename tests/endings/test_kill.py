@@ -1,4 +1,4 @@
-"""SIGKILL at random instants, while several threads and processes write: what had been left by then is read back."""
+"""SIGKILL at random instants, while several threads and processes write: ended calls are read back."""
 
 from __future__ import annotations
 
@@ -46,15 +46,15 @@ BATCH = 16
 WRITERS = ["main", "thread 0", "thread 1", "process 0", "process 1"]
 
 
-def killed(place, seed):
-    """Kills a program and its children at a random moment; what each writer said it had left by then."""
-    command = [*place.command(PROGRAM, supervised=False), str(BATCH)]
-    process = subprocess.Popen(command, cwd=place.path, env=place.environment, stdout=subprocess.PIPE)
-    said = []
-    reader = threading.Thread(target=lambda: said.extend(process.stdout))
+def kill_at_random(sandbox, seed):
+    """Kill a program and its children at a random moment; return the calls that each writer had reported as ended."""
+    command = [*sandbox.command(PROGRAM, supervised=False), str(BATCH)]
+    process = subprocess.Popen(command, cwd=sandbox.path, env=sandbox.environment, stdout=subprocess.PIPE)
+    reports = []
+    reader = threading.Thread(target=lambda: reports.extend(process.stdout))
     reader.start()
     at_once = seed.random() < 0.25  # perhaps before anything was recorded
-    while not at_once and len(said) < 3:
+    while not at_once and len(reports) < 3:
         time.sleep(0.001)
     time.sleep(seed.random() * (0.3 if at_once else 0.05))
     try:
@@ -64,51 +64,51 @@ def killed(place, seed):
     process.wait()
     reader.join()
     process.stdout.close()
-    left = {}
-    for line in said:
+    ended_calls = {}
+    for line in reports:
         if line.endswith(b"\n"):
             name, _, calls = line.decode().rpartition(" ")
-            left[name] = int(calls)
-    return left
+            ended_calls[name] = int(calls)
+    return ended_calls
 
 
-def trials(place, number, monkeypatch):
-    recorded = 0
+def run_trials(sandbox, number, monkeypatch):
+    recorded_trials = 0
     for trial in range(number):
-        left = killed(place, random.Random(trial))
-        runs = RunDirectory.list(place.path / "ticktree-runs")
-        assert runs or not left
+        ended_calls = kill_at_random(sandbox, random.Random(trial))
+        runs = RunDirectory.list(sandbox.path / "ticktree-runs")
+        assert runs or not ended_calls
         if not runs:
             continue
-        place.wait_for_the_dead()
-        found = counts(place.profile())
-        for name in left:
-            assert left[name] <= found[name] <= left[name] + BATCH + 1
-            assert found[name] <= found[f"{name}/inner"] <= found[name] + 1
-            assert 2 * found[name] <= found[f"{name}/loop"] <= 2 * found[name] + 2
-        recorded += bool(left)
-        place.sweep(monkeypatch)
-        assert not list(place.memory.glob("*/*/*"))  # one killed at once may leave an empty directory
-        finished = RunDirectory.newest(place.path / "ticktree-runs")
-        assert finished.is_finished()
-        assert counts(finished.profile()) == found
-    return recorded
+        sandbox.wait_for_the_dead()
+        call_counts = counts(sandbox.profile())
+        for name in ended_calls:
+            assert ended_calls[name] <= call_counts[name] <= ended_calls[name] + BATCH + 1
+            assert call_counts[name] <= call_counts[f"{name}/inner"] <= call_counts[name] + 1
+            assert 2 * call_counts[name] <= call_counts[f"{name}/loop"] <= 2 * call_counts[name] + 2
+        recorded_trials += bool(ended_calls)
+        sandbox.sweep(monkeypatch)
+        assert not list(sandbox.memory.glob("*/*/*"))  # one killed at once may leave an empty directory
+        run = RunDirectory.newest(sandbox.path / "ticktree-runs")
+        assert run.is_finished()
+        assert counts(run.profile()) == call_counts
+    return recorded_trials
 
 
 @pytest.mark.slow
-def test_killed_at_a_random_instant_all_that_was_left_is_read_back(place, monkeypatch):
-    assert trials(place, 15, monkeypatch) > 5
+def test_after_a_kill_at_a_random_instant_all_ended_calls_are_read_back(sandbox, monkeypatch):
+    assert run_trials(sandbox, 15, monkeypatch) > 5
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
-def test_killed_at_hundreds_of_random_instants_all_that_was_left_is_read_back(place, monkeypatch):
-    assert trials(place, part_of(220), monkeypatch) > part_of(100)
+def test_after_kills_at_hundreds_of_random_instants_all_ended_calls_are_read_back(sandbox, monkeypatch):
+    assert run_trials(sandbox, part_of(220), monkeypatch) > part_of(100)
 
 
-def test_what_was_open_is_reported_as_open_with_its_age(place):
-    place.run(
-        place.command(
+def test_open_sections_are_reported_as_open_with_their_age(sandbox):
+    sandbox.run(
+        sandbox.command(
             """
             import os, signal, time
             import ticktree
@@ -123,15 +123,15 @@ def test_what_was_open_is_reported_as_open_with_its_age(place):
             """
         )
     )
-    profile = place.profile()
+    profile = sandbox.profile()
     assert counts(profile) == {
         "outer": 0,
         "outer/left": 1,
         "outer/open": 0,
         "outer/open/looked at the clock": 1,
     }
-    opened = profile.root.at("outer/open").open
-    assert opened.count == 1
-    assert opened.age_ns >= 50_000_000
-    assert profile.root.at("outer").open.age_ns >= opened.age_ns + 20_000_000
+    open_calls = profile.root.at("outer/open").open
+    assert open_calls.count == 1
+    assert open_calls.age_ns >= 50_000_000
+    assert profile.root.at("outer").open.age_ns >= open_calls.age_ns + 20_000_000
     assert profile.root.at("outer/left").open is None

@@ -1,4 +1,4 @@
-"""Thousands of short-lived processes: tmpfs holds few of their files at any time, and the run all they recorded."""
+"""Thousands of short-lived processes: tmpfs holds few of their files at any time, and the run has all records."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ def job():
 """
 
 
-def by_process(profile):
+def process_counts(profile):
     return {writer.process for writer in profile.writers.values()}
 
 
-def test_under_a_supervisor_files_of_the_ended_are_folded_while_the_program_runs(place):
+def test_a_supervisor_folds_files_of_ended_processes_while_the_program_runs(sandbox):
     number = 3 * MANY_FILES
-    done = place.run(
-        place.command(
+    result = sandbox.run(
+        sandbox.command(
             FILES
             + f"""
 with ticktree.section("spawn"):
@@ -45,26 +45,26 @@ print(len(glob.glob("ticktree-runs/*/folded.json")))
 """
         )
     )
-    assert (done.returncode, done.stdout, done.stderr) == (0, "1\n", "")
-    profile = place.profile()
+    assert (result.returncode, result.stdout, result.stderr) == (0, "1\n", "")
+    profile = sandbox.profile()
     assert counts(profile) == {"spawn": 1, "spawn/job": number}
-    assert len(by_process(profile)) == number + 1
-    assert place.left_in_memory() == []
-    (run,) = RunDirectory.list(place.path / "ticktree-runs")
+    assert len(process_counts(profile)) == number + 1
+    assert sandbox.left_in_memory() == []
+    (run,) = RunDirectory.list(sandbox.path / "ticktree-runs")
     assert {file.name for file in run.path.iterdir()} == {"run.json", "profile.json"}
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("how", ["fork", "forkserver"])
-def test_without_a_supervisor_who_ends_folds_those_who_ended_before(place, how):
+@pytest.mark.parametrize("start_method", ["fork", "forkserver"])
+def test_without_a_supervisor_an_ending_process_folds_files_of_earlier_ones(sandbox, start_method):
     number = 2 * MANY_FILES + 10
-    done = place.run(
-        place.command(
+    result = sandbox.run(
+        sandbox.command(
             FILES
             + f"""
 if __name__ == "__main__":
     ticktree.enable(quiet=True)
-    context, most = multiprocessing.get_context({how!r}), 0
+    context, most = multiprocessing.get_context({start_method!r}), 0
     with ticktree.section("spawn"):
         for _ in range({number}):
             process = context.Process(target=job)
@@ -76,18 +76,18 @@ if __name__ == "__main__":
             supervised=False,
         )
     )
-    assert (done.returncode, done.stdout, done.stderr) == (0, "True True\n", "")
-    found = counts(place.profile())
-    assert sum(count for path, count in found.items() if path.endswith("job")) == number
-    assert place.left_in_memory() == []
+    assert (result.returncode, result.stdout, result.stderr) == (0, "True True\n", "")
+    call_counts = counts(sandbox.profile())
+    assert sum(count for path, count in call_counts.items() if path.endswith("job")) == number
+    assert sandbox.left_in_memory() == []
 
 
 @pytest.mark.slow
-def test_without_a_supervisor_those_who_end_without_a_word_are_folded_by_a_process_that_is_not_the_program_s(
-    place,
+def test_without_a_supervisor_a_separate_process_folds_files_of_killed_processes(
+    sandbox,
 ):
-    done = place.run(
-        place.command(
+    result = sandbox.run(
+        sandbox.command(
             FILES
             + """
 import signal, threading
@@ -120,15 +120,15 @@ print(number)
             supervised=False,
         )
     )
-    assert (done.returncode, done.stderr) == (0, "")
-    number = int(done.stdout)
-    assert counts(place.profile()) == {"fork": 1, "fork/job": number}
-    assert place.left_in_memory() == []
+    assert (result.returncode, result.stderr) == (0, "")
+    number = int(result.stdout)
+    assert counts(sandbox.profile()) == {"fork": 1, "fork/job": number}
+    assert sandbox.left_in_memory() == []
 
 
-def test_a_few_processes_are_never_folded(place):
-    done = place.run(
-        place.command(
+def test_a_few_processes_are_never_folded(sandbox):
+    result = sandbox.run(
+        sandbox.command(
             FILES
             + """
 ticktree.enable(quiet=True)
@@ -142,4 +142,4 @@ print(files(), len(glob.glob("ticktree-runs/*/folded.json")))
             supervised=False,
         )
     )
-    assert (done.returncode, done.stdout, done.stderr) == (0, "6 0\n", "")
+    assert (result.returncode, result.stdout, result.stderr) == (0, "6 0\n", "")

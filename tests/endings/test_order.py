@@ -1,4 +1,4 @@
-"""Who dies first: the supervisor, the program, its children, or all of them at once."""
+"""The supervisor, the program, its children, or all of them at once are killed."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ work("program")
 
 
 @pytest.fixture
-def started(place):
-    """The supervisor, and the numbers of the program and its children."""
+def processes(sandbox):
+    """The supervisor, and the pids of the program and its children."""
     process = subprocess.Popen(
-        place.command(PROGRAM), cwd=place.path, env=place.environment, stdout=subprocess.PIPE, text=True
+        sandbox.command(PROGRAM), cwd=sandbox.path, env=sandbox.environment, stdout=subprocess.PIPE, text=True
     )
     pids = {"program": [], "child": []}
     for _ in range(3):
@@ -52,15 +52,15 @@ def started(place):
 
 
 def check(profile):
-    found = counts(profile)
-    assert found["left"] == 1
-    assert found["starting/left"] == 2
+    call_counts = counts(profile)
+    assert call_counts["left"] == 1
+    assert call_counts["starting/left"] == 2
     assert profile.root.at("starting/work").open.count == 2
     assert profile.root.at("work").open.count == 1
 
 
-def gone(pid):
-    """Waits until a process that is not ours to wait for has ended."""
+def wait_until_ended(pid):
+    """Wait until a process has ended that is not our child."""
     for _ in range(3000):
         try:
             with open(f"/proc/{pid}/stat") as file:  # noqa: PTH123
@@ -72,82 +72,80 @@ def gone(pid):
     raise AssertionError(f"{pid} is still alive")
 
 
-def test_the_supervisor_killed_first_takes_the_program_along_and_nothing_recorded(
-    place, started, monkeypatch
-):
-    process, program, children = started
+def test_killing_the_supervisor_kills_the_program_and_loses_no_records(sandbox, processes, monkeypatch):
+    process, program, children = processes
     process.kill()
     process.wait()
-    gone(program)
-    run = RunDirectory.newest(place.path / "ticktree-runs")
+    wait_until_ended(program)
+    run = RunDirectory.newest(sandbox.path / "ticktree-runs")
     assert run.is_live()  # the children go on
-    check(place.profile())
-    place.sweep(monkeypatch)
+    check(sandbox.profile())
+    sandbox.sweep(monkeypatch)
     assert not run.is_finished()
     for child in children:
         os.kill(child, signal.SIGKILL)
-    place.wait_for_the_dead()
-    place.sweep(monkeypatch)
+    sandbox.wait_for_the_dead()
+    sandbox.sweep(monkeypatch)
     assert run.is_finished()
-    check(place.profile())
-    assert place.left_in_memory() == []
+    check(sandbox.profile())
+    assert sandbox.left_in_memory() == []
 
 
-def test_the_program_killed_while_its_children_live_ends_the_run_and_says_who_went_on(place, started):
-    process, program, children = started
+def test_killing_the_program_ends_the_run_and_reports_children_that_continue(sandbox, processes):
+    process, program, children = processes
     os.kill(program, signal.SIGKILL)
     process.wait(timeout=500)
     assert process.returncode == -signal.SIGKILL
-    profile = place.profile(losses=frozenset({"processes_outlived_run", "nodes_caught_in_a_write"}))
+    profile = sandbox.profile(losses=frozenset({"processes_outlived_run", "nodes_caught_in_a_write"}))
     check(profile)
     assert profile.losses["processes_outlived_run"] == 2
-    assert place.left_in_memory() == []
+    assert sandbox.left_in_memory() == []
     for child in children:  # they notice nothing
         os.kill(child, 0)
 
 
-def test_children_killed_are_read_back_when_the_program_ends(place, started):
-    process, program, children = started
+def test_killed_children_are_read_back_when_the_program_ends(sandbox, processes):
+    process, program, children = processes
     for child in children:
         os.kill(child, signal.SIGKILL)
     os.kill(program, signal.SIGTERM)
     process.wait(timeout=500)
     assert process.returncode == -signal.SIGTERM
-    check(place.profile())
-    assert place.left_in_memory() == []
+    check(sandbox.profile())
+    assert sandbox.left_in_memory() == []
 
 
-def test_all_killed_at_once_is_read_back_and_swept_by_whoever_comes_next(place, started, monkeypatch):
-    process, program, children = started
+def test_after_killing_all_at_once_the_next_command_reads_and_sweeps_the_run(sandbox, processes, monkeypatch):
+    process, program, children = processes
     for pid in [process.pid, program, *children]:
         os.kill(pid, signal.SIGSTOP)  # so that none sees the others die
     for pid in [process.pid, program, *children]:
         os.kill(pid, signal.SIGKILL)
     process.wait()
-    run = place.wait_for_the_dead()
-    check(place.profile())
-    assert place.left_in_memory() != []
-    other = place.run(place.command("print('another program')"))
+    run = sandbox.wait_for_the_dead()
+    check(sandbox.profile())
+    assert sandbox.left_in_memory() != []
+    other = sandbox.run(sandbox.command("print('another program')"))
     assert (other.returncode, other.stderr) == (0, "")
     assert run.is_finished()
     check(run.profile())
-    assert place.left_in_memory() == []
+    assert sandbox.left_in_memory() == []
 
 
-def test_a_supervisor_killed_in_the_middle_of_saving_leaves_a_run_that_can_be_saved(place, monkeypatch):
-    """Its own moment of saving is short: it is killed when its temporary file is there, or at the end."""
+def test_a_supervisor_killed_while_saving_leaves_a_run_that_can_be_saved(sandbox, monkeypatch):
+    """It saves only for a moment: it is killed when its temporary file exists, or at the end."""
     process = subprocess.Popen(
-        place.command("import ticktree\nfor n in range(300):\n    with ticktree.section(f's{n}'): pass\n"),
-        cwd=place.path,
-        env=place.environment,
+        sandbox.command("import ticktree\nfor n in range(300):\n    with ticktree.section(f's{n}'): pass\n"),
+        cwd=sandbox.path,
+        env=sandbox.environment,
     )
     while process.poll() is None:
-        if list(place.path.glob("ticktree-runs/*/.profile.json.*.tmp")):
+        if list(sandbox.path.glob("ticktree-runs/*/.profile.json.*.tmp")):
             process.kill()
     process.wait()
-    place.wait_for_the_dead()
-    place.sweep(monkeypatch)
-    assert len(counts(place.profile())) == 300
-    assert place.left_in_memory() == []
-    (run,) = RunDirectory.list(place.path / "ticktree-runs")
+    sandbox.wait_for_the_dead()
+    sandbox.sweep(monkeypatch)
+    assert len(counts(sandbox.profile())) == 300
+    assert sandbox.left_in_memory() == []
+    (run,) = RunDirectory.list(sandbox.path / "ticktree-runs")
     assert {file.name for file in run.path.iterdir()} == {"run.json", "profile.json"}

@@ -1,4 +1,4 @@
-"""What another user of the machine does to the places where runs are kept, while a program is recorded."""
+"""Another user of the machine changes the directories of runs while a program is recorded."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 
 from support.crashing_programs import TIMEOUT_S, Place, counts
+from support.other_user import NOBODY, as_nobody
 from ticktree.run.abandoned import finish_abandoned
 from ticktree.run.finishing import RunDirectory
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root can be two users: NOT TESTED HERE")
 
-NOBODY = 65534
 PRECIOUS = ("profile.json", "run.json", "folded.json", "1-2.tt", "x.json", f".profile.json.{2**30}.tmp")
 PROGRAM = """
 import sys, ticktree
@@ -32,8 +32,8 @@ BOTH = pytest.mark.parametrize("supervised", [True, False], ids=["run", "enable"
 
 
 @pytest.fixture
-def theirs(tmp_path):
-    """A place of another user's, in which runs are kept."""
+def shared_sandbox(tmp_path):
+    """A directory of another user, which contains the runs."""
     with tempfile.TemporaryDirectory() as name:
         path = Path(name)
         path.chmod(0o777)
@@ -45,8 +45,8 @@ def theirs(tmp_path):
 
 
 @pytest.fixture
-def precious(tmp_path):
-    """Files of ours that are called like a run's, in which nobody else may even look."""
+def private_files(tmp_path):
+    """Files of ours with the names of a run's files, which no other user may read."""
     folder = tmp_path / "precious"
     for inner in (folder, folder / "parts", folder / "timeline", folder / "job"):
         inner.mkdir(mode=0o700)
@@ -59,138 +59,125 @@ def contents(folder):
     return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
-def as_nobody(act):
-    pid = os.fork()
-    if pid == 0:
-        try:
-            os.setgroups([])
-            os.setgid(NOBODY)
-            os.setuid(NOBODY)
-            act()
-        except BaseException as error:
-            os.write(2, f"{error!r}\n".encode())
-            os._exit(1)
-        os._exit(0)
-    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
-
-
-def recorded_while(place, supervised, act):
-    """Runs a program, and does something while it runs; returns what it printed on standard error."""
-    command = place.command(PROGRAM.format(enable=not supervised), supervised=supervised)
+def record_during(sandbox, supervised, action):
+    """Run a program and an action while it runs; return the program's standard error."""
+    command = sandbox.command(PROGRAM.format(enable=not supervised), supervised=supervised)
     pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
-    with subprocess.Popen(command, cwd=place.path, env=place.environment, text=True, **pipes) as program:
+    with subprocess.Popen(command, cwd=sandbox.path, env=sandbox.environment, text=True, **pipes) as program:
         assert program.stdout.readline() == "begun\n"
-        act()
-        printed, said = program.communicate("go on\n", timeout=TIMEOUT_S)
-    assert (program.returncode, printed) == (3, "done\n")
-    return said
+        action()
+        output, message = program.communicate("go on\n", timeout=TIMEOUT_S)
+    assert (program.returncode, output) == (3, "done\n")
+    return message
 
 
-def run_in(place):
-    (run,) = (place.path / "ticktree-runs").glob("2*")
+def run_in(sandbox):
+    (run,) = (sandbox.path / "ticktree-runs").glob("2*")
     return run
 
 
 @BOTH
-@pytest.mark.parametrize("by", ["link", "directory"])
-def test_a_run_that_is_swapped_for_another_directory_is_left_alone_and_that_is_said(
-    theirs, precious, monkeypatch, supervised, by
+@pytest.mark.parametrize("user", ["link", "directory"])
+def test_a_run_replaced_by_another_directory_is_not_touched_and_reported(
+    shared_sandbox, private_files, monkeypatch, supervised, user
 ):
-    before = contents(precious)
-    moved = theirs.path / "ticktree-runs" / "moved"
+    old_contents = contents(private_files)
+    moved_run = shared_sandbox.path / "ticktree-runs" / "moved"
 
     def swap():
-        run = run_in(theirs)
+        run = run_in(shared_sandbox)
 
-        def act():
-            run.rename(moved)
-            run.symlink_to(precious) if by == "link" else run.mkdir(mode=0o777)
+        def action():
+            run.rename(moved_run)
+            run.symlink_to(private_files) if user == "link" else run.mkdir(mode=0o777)
 
-        as_nobody(act)
+        as_nobody(action)
 
-    said = recorded_while(theirs, supervised, swap)
-    assert said.count("\n") == 1
-    assert "a link of another user's; it is not followed" in said or "belongs to another user" in said
-    assert contents(precious) == before
-    assert by == "link" or list(run_in(theirs).iterdir()) == []
-    theirs.sweep(monkeypatch)
-    assert contents(precious) == before
-    run = run_in(theirs)
-    run.unlink() if by == "link" else run.rmdir()
-    moved.rename(run)
-    theirs.sweep(monkeypatch)
-    assert counts(theirs.profile()) == {"before": 1, "after": 1}
-    assert theirs.left_in_memory() == []
+    message = record_during(shared_sandbox, supervised, swap)
+    assert message.count("\n") == 1
+    assert "a link of another user's; it is not followed" in message or "belongs to another user" in message
+    assert contents(private_files) == old_contents
+    assert user == "link" or list(run_in(shared_sandbox).iterdir()) == []
+    shared_sandbox.sweep(monkeypatch)
+    assert contents(private_files) == old_contents
+    run = run_in(shared_sandbox)
+    run.unlink() if user == "link" else run.rmdir()
+    moved_run.rename(run)
+    shared_sandbox.sweep(monkeypatch)
+    assert counts(shared_sandbox.profile()) == {"before": 1, "after": 1}
+    assert shared_sandbox.left_in_memory() == []
 
 
 @BOTH
-def test_a_run_that_is_swapped_for_another_of_ours_does_not_overwrite_it(theirs, monkeypatch, supervised):
-    recorded_while(theirs, supervised, lambda: None)
-    first = run_in(theirs)
-    before = contents(first)
+def test_a_run_replaced_by_another_run_of_ours_does_not_overwrite_it(shared_sandbox, monkeypatch, supervised):
+    record_during(shared_sandbox, supervised, lambda: None)
+    first_run = run_in(shared_sandbox)
+    old_contents = contents(first_run)
 
     def swap():
-        (second,) = set((theirs.path / "ticktree-runs").glob("2*")) - {first}
+        (second_run,) = set((shared_sandbox.path / "ticktree-runs").glob("2*")) - {first_run}
 
-        def act():
-            second.rename(second.with_name("moved"))
-            first.rename(second)
+        def action():
+            second_run.rename(second_run.with_name("moved"))
+            first_run.rename(second_run)
 
-        as_nobody(act)
+        as_nobody(action)
 
-    said = recorded_while(theirs, supervised, swap)
-    assert said.count("\n") == 1
-    assert "is another run's by now; nothing is changed there" in said
-    theirs.sweep(monkeypatch)
-    assert sorted(contents(run_in(theirs)).values()) == sorted(before.values())
+    message = record_during(shared_sandbox, supervised, swap)
+    assert message.count("\n") == 1
+    assert "is another run's by now; nothing is changed there" in message
+    shared_sandbox.sweep(monkeypatch)
+    assert sorted(contents(run_in(shared_sandbox)).values()) == sorted(old_contents.values())
 
 
 @BOTH
 @pytest.mark.parametrize("has_a_file_like_a_runs", [True, False])
-def test_a_run_that_is_swapped_for_a_folder_of_ours_does_not_overwrite_it(
-    theirs, precious, supervised, has_a_file_like_a_runs
+def test_a_run_replaced_by_a_folder_of_ours_does_not_overwrite_it(
+    shared_sandbox, private_files, supervised, has_a_file_like_a_runs
 ):
-    """Whoever owns the place may also move there what is ours and no run."""
+    """The owner of the directory may also move files of ours there that are not a run."""
     if not has_a_file_like_a_runs:
-        (precious / "run.json").unlink()
-    precious = precious.rename(theirs.path / "ticktree-runs" / "precious")
-    before = sorted(contents(precious).values())
+        (private_files / "run.json").unlink()
+    private_files = private_files.rename(shared_sandbox.path / "ticktree-runs" / "precious")
+    old_contents = sorted(contents(private_files).values())
 
     def swap():
-        run = run_in(theirs)
-        as_nobody(lambda: (run.rename(run.with_name("moved")), precious.rename(run)))
+        run = run_in(shared_sandbox)
+        as_nobody(lambda: (run.rename(run.with_name("moved")), private_files.rename(run)))
 
-    said = recorded_while(theirs, supervised, swap)
-    assert said.count("\n") == 1
-    assert "is another run's by now; nothing is changed there" in said
-    assert sorted(contents(run_in(theirs)).values()) == before
+    message = record_during(shared_sandbox, supervised, swap)
+    assert message.count("\n") == 1
+    assert "is another run's by now; nothing is changed there" in message
+    assert sorted(contents(run_in(shared_sandbox)).values()) == old_contents
 
 
 @pytest.mark.parametrize("folder", ["parts", "timeline", "job"])
-def test_a_link_in_the_place_of_a_folder_of_the_run_is_not_followed(theirs, precious, folder):
-    """Whoever may write to the run itself, as a group may where the umask lets it."""
-    before = contents(precious)
-    said = recorded_while(theirs, False, lambda: (run_in(theirs) / folder).symlink_to(precious / folder))
-    assert said.count("\n") <= 1
-    assert contents(precious) == before
+def test_a_link_that_replaces_a_folder_of_the_run_is_not_followed(shared_sandbox, private_files, folder):
+    """Another user may write to the run itself, if the umask allows it for a group."""
+    old_contents = contents(private_files)
+    message = record_during(
+        shared_sandbox, False, lambda: (run_in(shared_sandbox) / folder).symlink_to(private_files / folder)
+    )
+    assert message.count("\n") <= 1
+    assert contents(private_files) == old_contents
 
 
 @BOTH
-def test_a_place_for_runs_that_is_another_users_link_is_refused_and_the_program_runs(
-    theirs, precious, supervised
+def test_another_users_link_as_directory_for_runs_is_refused_and_the_program_runs(
+    shared_sandbox, private_files, supervised
 ):
-    runs = theirs.path / "ticktree-runs"
+    runs = shared_sandbox.path / "ticktree-runs"
     runs.rmdir()
-    as_nobody(lambda: runs.symlink_to(precious))
-    before = sorted(precious.rglob("*"))
-    said = recorded_while(theirs, supervised, lambda: None)
-    assert said.count("\n") == 1
-    assert f"{runs} is a link of another user's; it is not followed" in said
-    assert sorted(precious.rglob("*")) == before
+    as_nobody(lambda: runs.symlink_to(private_files))
+    old_contents = sorted(private_files.rglob("*"))
+    message = record_during(shared_sandbox, supervised, lambda: None)
+    assert message.count("\n") == 1
+    assert f"{runs} is a link of another user's; it is not followed" in message
+    assert sorted(private_files.rglob("*")) == old_contents
 
 
-def test_the_file_that_git_reads_is_not_written_through_a_link(theirs, precious):
-    runs = theirs.path / "ticktree-runs"
+def test_gitignore_is_not_written_through_a_link(shared_sandbox, private_files):
+    runs = shared_sandbox.path / "ticktree-runs"
     (runs).rmdir()
     script = f"""
 import os, pathlib
@@ -200,23 +187,25 @@ mkdir = os.mkdir
 def slow(name, *args, **kwargs):
     mkdir(name, *args, **kwargs)
     if str(name).endswith("ticktree-runs"):
-        (runs / ".gitignore").symlink_to({str(precious / "run.json")!r})
+        (runs / ".gitignore").symlink_to({str(private_files / "run.json")!r})
 os.mkdir = slow
 RunDirectory.create("x", runs)
 """
-    done = theirs.run([sys.executable, "-c", script])
+    done = shared_sandbox.run([sys.executable, "-c", script])
     assert done.returncode == 0, done.stderr
-    assert (precious / "run.json").read_text() == "precious"
+    assert (private_files / "run.json").read_text() == "precious"
 
 
-def test_a_run_that_names_another_place_as_its_memory_does_not_delete_there(theirs, precious, monkeypatch):
-    """What `run.json` says, anybody may have written."""
-    monkeypatch.setenv("TICKTREE_MEMORY_DIR", str(theirs.memory))
-    run = RunDirectory.create("x", theirs.path / "ticktree-runs")
-    run.manifest = run.manifest._replace(memory=str(precious))
+def test_a_run_that_names_another_directory_as_its_memory_deletes_nothing_there(
+    shared_sandbox, private_files, monkeypatch
+):
+    """Anyone may have written `run.json`."""
+    monkeypatch.setenv("TICKTREE_MEMORY_DIR", str(shared_sandbox.memory))
+    run = RunDirectory.create("x", shared_sandbox.path / "ticktree-runs")
+    run.manifest = run.manifest._replace(memory=str(private_files))
     run._write_manifest()
-    before = contents(precious)
+    old_contents = contents(private_files)
     with pytest.raises(Exception, match="not a place of this user's memory files"):
         RunDirectory.open(run.path).finish()
     finish_abandoned()
-    assert contents(precious) == before
+    assert contents(private_files) == old_contents

@@ -1,4 +1,4 @@
-"""Programs that run with little memory, few descriptors or small files: they end as without ticktree, and know why."""
+"""Programs with little memory, few descriptors or small files end as without ticktree, with a message."""
 
 from __future__ import annotations
 
@@ -20,36 +20,38 @@ sys.exit(3)
 """
 
 
-def limited(which, most):
-    return {"preexec_fn": lambda: resource.setrlimit(which, (most, most))}
+def limits(resource_name, limit_value):
+    return {"preexec_fn": lambda: resource.setrlimit(resource_name, (limit_value, limit_value))}
 
 
-def lines_of_ours(said, at_most):
-    """Every line is ours and says something; nothing is a traceback."""
-    lines = said.splitlines()
-    assert all(len(line) > len("ticktree: ") and line.startswith("ticktree: ") for line in lines), said
-    assert len(lines) <= at_most, said
+def check_messages(text, max_lines):
+    """Check that every line is a message of ours, and none is a traceback."""
+    lines = text.splitlines()
+    assert all(len(line) > len("ticktree: ") and line.startswith("ticktree: ") for line in lines), text
+    assert len(lines) <= max_lines, text
 
 
 @pytest.mark.parametrize("supervised", [True, False], ids=["run", "enable"])
-@pytest.mark.parametrize("most", [32, 60, 90, 120, 160, 200, 400])
-def test_where_addresses_are_limited_the_program_ends_as_without_ticktree(
-    place, monkeypatch, most, supervised
+@pytest.mark.parametrize("limit_value", [32, 60, 90, 120, 160, 200, 400])
+def test_with_limited_address_space_the_program_ends_as_without_ticktree(
+    sandbox, monkeypatch, limit_value, supervised
 ):
-    limit = limited(resource.RLIMIT_AS, most * MEGABYTES)
-    off = {**place.environment, "TICKTREE_OFF": "1"}
-    plain = place.run(place.command(PROGRAM.format(enable=False), supervised=False), env=off, **limit)
+    limit = limits(resource.RLIMIT_AS, limit_value * MEGABYTES)
+    off = {**sandbox.environment, "TICKTREE_OFF": "1"}
+    plain = sandbox.run(sandbox.command(PROGRAM.format(enable=False), supervised=False), env=off, **limit)
     assert (plain.returncode, plain.stdout) == (3, "done\n"), "Python itself needs more here"
-    done = place.run(place.command(PROGRAM.format(enable=not supervised), supervised=supervised), **limit)
-    assert (done.returncode, done.stdout) == (3, "done\n"), done.stderr
-    lines_of_ours(done.stderr, 3)
-    place.sweep(monkeypatch)
-    if "cannot record" not in done.stderr and "nothing will be saved" not in done.stderr:
-        assert counts(place.profile(frozenset({"processes_without_room"}))).get("x", 100) == 100
-    assert place.left_in_memory() == []
+    result = sandbox.run(
+        sandbox.command(PROGRAM.format(enable=not supervised), supervised=supervised), **limit
+    )
+    assert (result.returncode, result.stdout) == (3, "done\n"), result.stderr
+    check_messages(result.stderr, 3)
+    sandbox.sweep(monkeypatch)
+    if "cannot record" not in result.stderr and "nothing will be saved" not in result.stderr:
+        assert counts(sandbox.profile(frozenset({"processes_without_room"}))).get("x", 100) == 100
+    assert sandbox.left_in_memory() == []
 
 
-def test_where_memory_ends_before_the_program_does_a_later_command_saves_it(place, monkeypatch):
+def test_if_memory_runs_out_before_the_end_a_later_command_saves_the_run(sandbox, monkeypatch):
     program = """
 import resource, sys, ticktree
 ticktree.enable()
@@ -61,12 +63,12 @@ resource.setrlimit(resource.RLIMIT_AS, (most, most))
 print("done")
 sys.exit(3)
 """
-    done = place.run(place.command(program, supervised=False))
-    assert (done.returncode, done.stdout) == (3, "done\n")
-    lines_of_ours(done.stderr, 1)
-    assert "`ticktree report` will save it" in done.stderr
-    place.sweep(monkeypatch)
-    assert counts(place.profile()) == {"x": 1000}
+    result = sandbox.run(sandbox.command(program, supervised=False))
+    assert (result.returncode, result.stdout) == (3, "done\n")
+    check_messages(result.stderr, 1)
+    assert "`ticktree report` will save it" in result.stderr
+    sandbox.sweep(monkeypatch)
+    assert counts(sandbox.profile()) == {"x": 1000}
 
 
 ALL_DESCRIPTORS = """
@@ -82,7 +84,7 @@ def take_all():
 """
 
 
-def test_without_a_descriptor_left_enable_does_not_raise(place):
+def test_enable_does_not_raise_without_a_free_descriptor(sandbox):
     program = (
         ALL_DESCRIPTORS
         + """
@@ -95,13 +97,13 @@ for fd in taken: os.close(fd)
 sys.exit(3)
 """
     )
-    done = place.run(place.command(program, supervised=False))
-    assert (done.returncode, done.stdout) == (3, "done\n"), done.stderr
-    lines_of_ours(done.stderr, 1)
-    assert "Too many open files" in done.stderr
+    result = sandbox.run(sandbox.command(program, supervised=False))
+    assert (result.returncode, result.stdout) == (3, "done\n"), result.stderr
+    check_messages(result.stderr, 1)
+    assert "Too many open files" in result.stderr
 
 
-def test_without_a_descriptor_left_at_the_end_a_later_command_saves_it(place, monkeypatch):
+def test_without_a_free_descriptor_at_the_end_a_later_command_saves_the_run(sandbox, monkeypatch):
     program = (
         ALL_DESCRIPTORS
         + """
@@ -112,40 +114,40 @@ os.write(1, b"done\\n")
 sys.exit(3)
 """
     )
-    done = place.run(place.command(program, supervised=False))
-    assert (done.returncode, done.stdout) == (3, "done\n"), done.stderr
-    lines_of_ours(done.stderr, 2)
-    place.sweep(monkeypatch)
-    assert counts(place.profile()) == {"x": 1}
+    result = sandbox.run(sandbox.command(program, supervised=False))
+    assert (result.returncode, result.stdout) == (3, "done\n"), result.stderr
+    check_messages(result.stderr, 2)
+    sandbox.sweep(monkeypatch)
+    assert counts(sandbox.profile()) == {"x": 1}
 
 
-def test_where_no_file_may_be_large_enough_the_later_report_says_that_there_was_no_room(place):
-    done = place.run(place.command(PROGRAM.format(enable=False)), **limited(resource.RLIMIT_FSIZE, 2048))
-    assert (done.returncode, done.stdout) == (3, "done\n")
-    lines_of_ours(done.stderr, 4)
-    assert place.profile(frozenset({"processes_without_room"})).losses == {"processes_without_room": 1}
-    report = place.run([sys.executable, "-m", "ticktree", "report"])
+def test_with_a_file_size_limit_the_report_says_that_there_was_no_room(sandbox):
+    result = sandbox.run(sandbox.command(PROGRAM.format(enable=False)), **limits(resource.RLIMIT_FSIZE, 2048))
+    assert (result.returncode, result.stdout) == (3, "done\n")
+    check_messages(result.stderr, 4)
+    assert sandbox.profile(frozenset({"processes_without_room"})).losses == {"processes_without_room": 1}
+    report = sandbox.run([sys.executable, "-m", "ticktree", "report"])
     assert "no room for the memory file" in report.stderr + report.stdout
 
 
-def test_what_is_said_never_goes_to_standard_output(place):
-    """Python prints there what is printed on a standard error that is closed."""
-    environment = {**place.environment, "TICKTREE_MEMORY_DIR": str(place.path / "missing")}
-    command = place.command(PROGRAM.format(enable=True), supervised=False)
-    done = place.run(["sh", "-c", 'exec "$@" 2>&-', "sh", *command], env=environment)
-    assert (done.returncode, done.stdout) == (3, "done\n")
-    done = place.run(["sh", "-c", 'exec "$@" 2>/dev/full', "sh", *command], env=environment)
-    assert done.stdout == "done\n"
+def test_messages_never_go_to_standard_output(sandbox):
+    """If standard error is closed, Python prints its output there."""
+    environment = {**sandbox.environment, "TICKTREE_MEMORY_DIR": str(sandbox.path / "missing")}
+    command = sandbox.command(PROGRAM.format(enable=True), supervised=False)
+    result = sandbox.run(["sh", "-c", 'exec "$@" 2>&-', "sh", *command], env=environment)
+    assert (result.returncode, result.stdout) == (3, "done\n")
+    result = sandbox.run(["sh", "-c", 'exec "$@" 2>/dev/full', "sh", *command], env=environment)
+    assert result.stdout == "done\n"
 
 
-def test_what_is_said_of_a_path_cannot_move_the_cursor(place):
-    environment = {**place.environment, "TICKTREE_MEMORY_DIR": str(place.path / "a\x1b[2Jb")}
-    done = place.run(place.command(PROGRAM.format(enable=True), supervised=False), env=environment)
-    assert done.stderr.startswith("ticktree: ")
-    assert "\x1b" not in done.stderr
+def test_messages_with_a_path_cannot_move_the_cursor(sandbox):
+    environment = {**sandbox.environment, "TICKTREE_MEMORY_DIR": str(sandbox.path / "a\x1b[2Jb")}
+    result = sandbox.run(sandbox.command(PROGRAM.format(enable=True), supervised=False), env=environment)
+    assert result.stderr.startswith("ticktree: ")
+    assert "\x1b" not in result.stderr
 
 
-def test_memory_that_is_deleted_while_the_program_runs_is_not_said_to_be_kept(place):
+def test_memory_deleted_while_the_program_runs_is_not_reported_as_saved(sandbox):
     program = """
 import os, shutil, sys, ticktree
 with ticktree.section("x"): pass
@@ -153,24 +155,24 @@ shutil.rmtree(os.path.join(os.environ["TICKTREE_MEMORY_DIR"], f"ticktree-{os.get
 print("done")
 sys.exit(3)
 """
-    done = place.run(place.command(program))
-    assert (done.returncode, done.stdout) == (3, "done\n")
-    lines_of_ours(done.stderr, 1)
-    assert "never saved, and gone from memory" in done.stderr
-    assert "kept" not in done.stderr
+    result = sandbox.run(sandbox.command(program))
+    assert (result.returncode, result.stdout) == (3, "done\n")
+    check_messages(result.stderr, 1)
+    assert "never saved, and gone from memory" in result.stderr
+    assert "kept" not in result.stderr
 
 
-def test_after_the_last_year_that_python_knows_a_program_runs_and_no_command_prints_a_traceback(place):
-    place.write(
+def test_after_pythons_last_year_programs_run_and_commands_print_no_traceback(sandbox):
+    sandbox.write(
         "import time\n"
         "def clock(*_): raise OverflowError('timestamp too large to convert to C _PyTime_t')\n"
         "time.time = time.time_ns = clock",
         "sitecustomize.py",
     )
-    environment = {**place.environment, "PYTHONPATH": str(place.path)}
+    environment = {**sandbox.environment, "PYTHONPATH": str(sandbox.path)}
     for supervised in (True, False):
-        command = place.command(PROGRAM.format(enable=not supervised), supervised=supervised)
-        done = place.run(command, env=environment)
-        assert (done.returncode, done.stdout) == (3, "done\n"), done.stderr
-        lines_of_ours(done.stderr, 1)
-        assert "timestamp too large" in done.stderr
+        command = sandbox.command(PROGRAM.format(enable=not supervised), supervised=supervised)
+        result = sandbox.run(command, env=environment)
+        assert (result.returncode, result.stdout) == (3, "done\n"), result.stderr
+        check_messages(result.stderr, 1)
+        assert "timestamp too large" in result.stderr

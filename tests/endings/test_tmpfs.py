@@ -1,6 +1,6 @@
-"""tmpfs full, filling up, small, or not there; a working directory that takes nothing.
+"""tmpfs full, filling up, small, or missing; a read-only working directory.
 
-Each in a mount namespace of its own, where a real tmpfs of the size wanted is put in the place of /dev/shm.
+Each test has its own mount namespace, where a real tmpfs of some size replaces /dev/shm.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ def work(first, count):
 NO_ROOM = "ticktree: no room in "
 
 
-def within(place, prepare, program, supervised=True):
-    """Runs a program where some commands have prepared the mounts; memory lies where it lies by default."""
-    del place.environment["TICKTREE_MEMORY_DIR"]
-    command = shlex.join(place.command(program, supervised=supervised))
-    return place.run(["unshare", "-m", "sh", "-ec", f"{prepare}\nexec {command}"])
+def run_with_mounts(sandbox, mount_commands, program, supervised=True):
+    """Run a program after some mount commands; memory files are in the default directory."""
+    del sandbox.environment["TICKTREE_MEMORY_DIR"]
+    command = shlex.join(sandbox.command(program, supervised=supervised))
+    return sandbox.run(["unshare", "-m", "sh", "-ec", f"{mount_commands}\nexec {command}"])
 
 
 def shm(size):
@@ -53,25 +53,30 @@ def shm(size):
 FILL = "dd if=/dev/zero of=/dev/shm/full bs=4k count=1000000 2>/dev/null || true"
 
 
-def test_full_at_the_start_it_is_said_once_and_saved_at_the_end(place):
-    done = within(place, f"{shm('8m')}\n{FILL}", WORK + "work(0, 50)\nprint('done')\nsys.exit(3)")
-    assert (done.returncode, done.stdout) == (3, "done\n")
-    assert done.stderr.startswith(NO_ROOM)
-    assert done.stderr.count("\n") == 1
-    found = counts(place.profile())
-    assert all(found[f"section {number}"] == found[f"section {number}/inner"] == 1 for number in range(50))
+def test_a_tmpfs_full_at_the_start_is_reported_once_and_the_run_saved_at_the_end(sandbox):
+    result = run_with_mounts(
+        sandbox, f"{shm('8m')}\n{FILL}", WORK + "work(0, 50)\nprint('done')\nsys.exit(3)"
+    )
+    assert (result.returncode, result.stdout) == (3, "done\n")
+    assert result.stderr.startswith(NO_ROOM)
+    assert result.stderr.count("\n") == 1
+    call_counts = counts(sandbox.profile())
+    assert all(
+        call_counts[f"section {number}"] == call_counts[f"section {number}/inner"] == 1
+        for number in range(50)
+    )
 
 
-def test_full_at_the_start_of_a_program_of_its_own_it_is_said_once_and_saved_at_the_end(place):
+def test_without_a_supervisor_a_full_tmpfs_is_reported_once_and_the_run_saved(sandbox):
     program = WORK + "ticktree.enable(quiet=True)\nwork(0, 50)\nprint('done')"
-    done = within(place, f"{shm('8m')}\n{FILL}", program, supervised=False)
-    assert (done.returncode, done.stdout) == (0, "done\n")
-    assert done.stderr.startswith(NO_ROOM)
-    assert done.stderr.count("\n") == 1
-    assert len(counts(place.profile())) == 100
+    result = run_with_mounts(sandbox, f"{shm('8m')}\n{FILL}", program, supervised=False)
+    assert (result.returncode, result.stdout) == (0, "done\n")
+    assert result.stderr.startswith(NO_ROOM)
+    assert result.stderr.count("\n") == 1
+    assert len(counts(sandbox.profile())) == 100
 
 
-def test_filling_up_later_costs_what_is_new_and_it_is_counted(place):
+def test_a_tmpfs_that_fills_up_later_loses_new_records_and_counts_them(sandbox):
     program = (
         WORK
         + """
@@ -90,20 +95,20 @@ work(5000, 1)
 print("done")
 """
     )
-    done = within(place, shm("32m"), program)
-    assert (done.returncode, done.stdout, done.stderr) == (0, "done\n", "")
-    profile = place.profile(losses=frozenset({"records_without_memory"}))
-    found = counts(profile)
+    result = run_with_mounts(sandbox, shm("32m"), program)
+    assert (result.returncode, result.stdout, result.stderr) == (0, "done\n", "")
+    profile = sandbox.profile(losses=frozenset({"records_without_memory"}))
+    call_counts = counts(profile)
     # A call whose histogram could not grow is not counted, but as a loss.
-    assert all(1 <= found[f"section {number}"] <= 4 for number in range(10))
-    top = [path for path in found if "/" not in path]
+    assert all(1 <= call_counts[f"section {number}"] <= 4 for number in range(10))
+    top = [path for path in call_counts if "/" not in path]
     assert len(top) < 1400
     # Two sections a number: what was entered is either counted or lost, and nothing is both.
-    assert sum(found.values()) + profile.losses["records_without_memory"] >= 2 * (10 + 3000 + 401)
-    assert "section 5399" in found, "where there is room again, what is new is recorded again"
+    assert sum(call_counts.values()) + profile.losses["records_without_memory"] >= 2 * (10 + 3000 + 401)
+    assert "section 5399" in call_counts, "where there is room again, what is new is recorded again"
 
 
-def test_samples_that_find_no_room_are_missed_in_one_line(place):
+def test_samples_that_do_not_fit_are_reported_in_one_line(sandbox):
     program = """
 import time
 def spin(seconds):
@@ -119,13 +124,13 @@ with open("/dev/shm/full", "wb", buffering=0) as file:
 spin(1)
 print("done")
 """
-    done = within(place, shm("8m"), program)
-    assert (done.returncode, done.stdout) == (0, "done\n")
-    assert done.stderr == "ticktree: samples of the program are missing: No space left on device\n"
+    result = run_with_mounts(sandbox, shm("8m"), program)
+    assert (result.returncode, result.stdout) == (0, "done\n")
+    assert result.stderr == "ticktree: samples of the program are missing: No space left on device\n"
 
 
-def test_in_a_container_of_64_megabytes_the_data_loaders_find_room(place):
-    """A quarter of what is free, whatever the number of processes; each takes little."""
+def test_data_loaders_have_enough_memory_in_a_container_of_64_megabytes(sandbox):
+    """All processes together use a quarter of the free memory; each uses little."""
     program = (
         WORK
         + """
@@ -146,10 +151,10 @@ with open("/dev/shm/loader", "wb") as file:
 print("loaded")
 """
     )
-    done = within(place, shm("64m"), program)
-    assert (done.returncode, done.stdout, done.stderr) == (0, "used True\nloaded\n", "")
-    found = counts(place.profile())
-    assert all(found[f"start/section {number}/inner"] == 60 for number in range(10))
+    result = run_with_mounts(sandbox, shm("64m"), program)
+    assert (result.returncode, result.stdout, result.stderr) == (0, "used True\nloaded\n", "")
+    call_counts = counts(sandbox.profile())
+    assert all(call_counts[f"start/section {number}/inner"] == 60 for number in range(10))
 
 
 CHILDREN = """
@@ -171,9 +176,9 @@ print("done")
 
 
 def data_of(page):
-    """The data of a page, which is packed where it is long."""
-    (found,) = re.findall(r'id="ticktree-data"[^>]*>([^<]*)<', page)
-    return found if found.startswith("{") else gzip.decompress(base64.b64decode(found)).decode()
+    """Return the data of a page, which is compressed if it is long."""
+    (data,) = re.findall(r'id="ticktree-data"[^>]*>([^<]*)<', page)
+    return data if data.startswith("{") else gzip.decompress(base64.b64decode(data)).decode()
 
 
 @pytest.mark.parametrize(
@@ -185,35 +190,37 @@ def data_of(page):
         pytest.param(True, True, id="run-spawned", marks=pytest.mark.slow),
     ],
 )
-def test_children_for_which_there_is_no_room_are_counted_and_that_is_said_once(place, supervised, spawn):
+def test_children_whose_files_do_not_fit_are_counted_and_reported_once(sandbox, supervised, spawn):
     program = CHILDREN.format(enable=not supervised, spawn=spawn)
-    done = within(place, shm("2m" if spawn else "3m"), program, supervised=supervised)
-    assert (done.returncode, done.stdout) == (0, "done\n")
-    profile = place.profile(losses=frozenset({"processes_without_room"}))
-    lost = profile.losses["processes_without_room"]
-    assert lost + counts(profile)["child"] == (30 if spawn else 200)
-    assert done.stderr == f"ticktree: {lost} processes found no room in /dev/shm and are not recorded\n"
+    result = run_with_mounts(sandbox, shm("2m" if spawn else "3m"), program, supervised=supervised)
+    assert (result.returncode, result.stdout) == (0, "done\n")
+    profile = sandbox.profile(losses=frozenset({"processes_without_room"}))
+    lost_processes = profile.losses["processes_without_room"]
+    assert lost_processes + counts(profile)["child"] == (30 if spawn else 200)
+    assert (
+        result.stderr
+        == f"ticktree: {lost_processes} processes found no room in /dev/shm and are not recorded\n"
+    )
     for form in ("json", "terminal", "markdown", "text", "html"):
-        shown = place.run([sys.executable, "-m", "ticktree", "report", "--format", form])
-        text = shown.stdout if form != "html" else data_of(shown.stdout)
+        report = sandbox.run([sys.executable, "-m", "ticktree", "report", "--format", form])
+        text = report.stdout if form != "html" else data_of(report.stdout)
         assert "processes_without_room" in text or "processes without room" in text
-    run = RunDirectory.newest(place.path / "ticktree-runs")
+    run = RunDirectory.newest(sandbox.path / "ticktree-runs")
     assert {path.name for path in run.path.iterdir()} == {"run.json", "profile.json"}
 
 
 @pytest.mark.parametrize("names", [2, 3, 4, 5])
 @pytest.mark.parametrize("supervised", [True, False], ids=["run", "enable"])
-def test_without_room_for_a_name_all_is_saved_at_the_end(place, supervised, names):
-    """A tmpfs has a number of files that it takes, and may have none left though it has much room."""
+def test_without_a_free_inode_everything_is_saved_at_the_end(sandbox, supervised, names):
+    """A tmpfs has a limited number of inodes, and may have none left while it has free memory."""
     program = WORK + ("" if supervised else "ticktree.enable(quiet=True)\n") + "work(0, 50)\nprint('done')"
-    prepare = (
-        f"mount -t tmpfs -o size=8m,nr_inodes={names},mode=1777 tmpfs /dev/shm\nexport TMPDIR={place.memory}"
-    )
-    done = within(place, prepare, program, supervised=supervised)
-    assert (done.returncode, done.stdout) == (0, "done\n")
-    assert done.stderr.count("\n") <= 1
-    assert not done.stderr or done.stderr.startswith(NO_ROOM)
-    assert len(counts(place.profile())) == 100
+    options = f"size=8m,nr_inodes={names},mode=1777"
+    mount_commands = f"mount -t tmpfs -o {options} tmpfs /dev/shm\nexport TMPDIR={sandbox.memory}"
+    result = run_with_mounts(sandbox, mount_commands, program, supervised=supervised)
+    assert (result.returncode, result.stdout) == (0, "done\n")
+    assert result.stderr.count("\n") <= 1
+    assert not result.stderr or result.stderr.startswith(NO_ROOM)
+    assert len(counts(sandbox.profile())) == 100
 
 
 NO_SHM = """
@@ -226,54 +233,58 @@ test ! -e /dev/shm
 """
 
 
-def test_without_dev_shm_memory_lies_among_temporary_files(place):
-    place.environment["TMPDIR"] = str(place.memory)
-    done = within(
-        place, NO_SHM, WORK + "work(0, 5)\nprint('done')\nprint(os.listdir('memory'), file=sys.stderr)"
+def test_without_dev_shm_memory_files_are_temporary_files(sandbox):
+    sandbox.environment["TMPDIR"] = str(sandbox.memory)
+    result = run_with_mounts(
+        sandbox, NO_SHM, WORK + "work(0, 5)\nprint('done')\nprint(os.listdir('memory'), file=sys.stderr)"
     )
-    assert (done.returncode, done.stdout) == (0, "done\n")
-    assert "ticktree-" in done.stderr
-    assert len(counts(place.profile())) == 10
-    assert list(place.memory.glob("*/*")) == []
+    assert (result.returncode, result.stdout) == (0, "done\n")
+    assert "ticktree-" in result.stderr
+    assert len(counts(sandbox.profile())) == 10
+    assert list(sandbox.memory.glob("*/*")) == []
 
 
-def test_with_a_dev_shm_that_takes_nothing_memory_lies_among_temporary_files(place):
-    place.environment["TMPDIR"] = str(place.memory)
-    done = within(place, "mount -t tmpfs -o ro tmpfs /dev/shm", WORK + "work(0, 5)\nprint('done')")
-    assert (done.returncode, done.stdout, done.stderr) == (0, "done\n", "")
-    assert len(counts(place.profile())) == 10
+def test_with_a_read_only_dev_shm_memory_files_are_temporary_files(sandbox):
+    sandbox.environment["TMPDIR"] = str(sandbox.memory)
+    result = run_with_mounts(
+        sandbox, "mount -t tmpfs -o ro tmpfs /dev/shm", WORK + "work(0, 5)\nprint('done')"
+    )
+    assert (result.returncode, result.stdout, result.stderr) == (0, "done\n", "")
+    assert len(counts(sandbox.profile())) == 10
 
 
 READ_ONLY = "mount --bind {0} {0}\nmount -o remount,ro,bind {0}\ncd {0}"
 
 
-def test_in_a_read_only_directory_the_program_goes_on_and_is_told_once(place):
+def test_in_a_read_only_directory_the_program_continues_with_one_message(sandbox):
     program = (
         WORK
         + "ticktree.enable(quiet=True)\nwork(0, 5)\nprint(ticktree.snapshot().root.at('section 3').count)\nsys.exit(4)"
     )
-    done = within(place, READ_ONLY.format(shlex.quote(str(place.path))), program, supervised=False)
-    assert (done.returncode, done.stdout) == (4, "1\n")
-    assert done.stderr.count("\n") == 1
-    assert "Read-only file system; recording in private memory, nothing will be saved" in done.stderr
+    result = run_with_mounts(
+        sandbox, READ_ONLY.format(shlex.quote(str(sandbox.path))), program, supervised=False
+    )
+    assert (result.returncode, result.stdout) == (4, "1\n")
+    assert result.stderr.count("\n") == 1
+    assert "Read-only file system; recording in private memory, nothing will be saved" in result.stderr
 
 
-def test_ticktree_run_in_a_read_only_directory_says_so_before_the_program_starts(place):
-    prepare = READ_ONLY.format(shlex.quote(str(place.path)))
-    done = within(place, prepare, WORK + "print('never')")
-    assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.count("\n") == 1
-    assert "cannot keep a run in ticktree-runs: Read-only file system" in done.stderr
+def test_ticktree_run_in_a_read_only_directory_says_so_before_the_program_starts(sandbox):
+    mount_commands = READ_ONLY.format(shlex.quote(str(sandbox.path)))
+    result = run_with_mounts(sandbox, mount_commands, WORK + "print('never')")
+    assert (result.returncode, result.stdout) == (2, "")
+    assert result.stderr.count("\n") == 1
+    assert "cannot keep a run in ticktree-runs: Read-only file system" in result.stderr
 
 
-def test_a_run_may_be_kept_elsewhere(place, tmp_path):
+def test_a_run_may_be_saved_elsewhere(sandbox, tmp_path):
     elsewhere = tmp_path / "memory" / "runs"
-    program = place.write(WORK + "work(0, 5)\nprint('done')")
+    program = sandbox.write(WORK + "work(0, 5)\nprint('done')")
     command = [sys.executable, "-m", "ticktree", "run", "--quiet", "--out", elsewhere, program]
     folder = tmp_path / "read-only"
     folder.mkdir()
-    prepare = READ_ONLY.format(shlex.quote(str(folder)))
-    script = f"{prepare}\nexec {shlex.join(map(str, command))}"
-    done = place.run(["unshare", "-m", "sh", "-ec", script])
-    assert (done.returncode, done.stdout, done.stderr) == (0, "done\n", "")
+    mount_commands = READ_ONLY.format(shlex.quote(str(folder)))
+    script = f"{mount_commands}\nexec {shlex.join(map(str, command))}"
+    result = sandbox.run(["unshare", "-m", "sh", "-ec", script])
+    assert (result.returncode, result.stdout, result.stderr) == (0, "done\n", "")
     assert list(elsewhere.glob("*/profile.json"))

@@ -1,4 +1,4 @@
-"""Reading a file that somebody else may have made."""
+"""Reading a file that another user may have created."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ import pytest
 from ticktree.files.guarded import FileError, MissingFileError, json_in, read_bytes, understood, unpacked
 
 
-def test_a_regular_file_is_read_whole(tmp_path):
+def test_a_regular_file_is_read_completely(tmp_path):
     (tmp_path / "a").write_bytes(b"x" * 100)
     assert read_bytes(tmp_path / "a", 100) == b"x" * 100
     (tmp_path / "empty").touch()
     assert read_bytes(tmp_path / "empty", 100) == b""
 
 
-def test_what_is_no_regular_file_is_refused_at_once(tmp_path):
+def test_a_file_that_is_not_regular_is_refused_at_once(tmp_path):
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "link").symlink_to("/dev/zero")
     for path in (tmp_path / "pipe", tmp_path / "link", tmp_path):
@@ -28,7 +28,7 @@ def test_what_is_no_regular_file_is_refused_at_once(tmp_path):
             read_bytes(path, 100)
 
 
-def test_a_link_is_followed_only_where_that_is_wanted(tmp_path):
+def test_a_link_is_followed_only_on_request(tmp_path):
     (tmp_path / "a").write_text("x")
     (tmp_path / "link").symlink_to("a")
     assert read_bytes(tmp_path / "link", 100) == b"x"
@@ -53,12 +53,12 @@ def test_a_file_that_is_too_large_is_not_read(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["missing", "a/b", "x\0y", "\ud800"])
-def test_what_does_not_exist_is_one_error(tmp_path, name):
+def test_a_missing_file_raises_one_error(tmp_path, name):
     (tmp_path / "a").touch()
-    with pytest.raises(FileError) as caught:
+    with pytest.raises(FileError) as raised:
         read_bytes(tmp_path / name, 100)
-    assert isinstance(caught.value, MissingFileError) == (name in ("missing", "a/b"))
-    assert "\n" not in str(caught.value)
+    assert isinstance(raised.value, MissingFileError) == (name in ("missing", "a/b"))
+    assert "\n" not in str(raised.value)
 
 
 def test_an_error_names_the_file_and_the_reason_wherever_it_is_sent():
@@ -67,7 +67,7 @@ def test_an_error_names_the_file_and_the_reason_wherever_it_is_sent():
 
 
 @pytest.mark.parametrize("pack", [gzip.compress, zlib.compress])
-def test_what_is_compressed_is_unpacked_up_to_a_limit(pack):
+def test_compressed_data_is_unpacked_up_to_a_limit(pack):
     assert unpacked(pack(b"abc"), 3) == b"abc"
     with pytest.raises(ValueError, match="more than 2 bytes"):
         unpacked(pack(b"abc"), 2)
@@ -77,13 +77,13 @@ def test_several_gzip_streams_are_one_file():
     assert unpacked(gzip.compress(b"a") + gzip.compress(b"b") + b"\0\0") == b"ab"
 
 
-@pytest.mark.parametrize("cut", [3, 15, -1, -9])
-def test_a_compressed_file_cut_short_is_refused(cut):
+@pytest.mark.parametrize("truncated", [3, 15, -1, -9])
+def test_a_compressed_file_cut_short_is_refused(truncated):
     with pytest.raises(ValueError, match="damaged or cut short"):
-        unpacked(gzip.compress(os.urandom(1000))[:cut])
+        unpacked(gzip.compress(os.urandom(1000))[:truncated])
 
 
-def test_a_bomb_takes_no_more_memory_than_the_limit():
+def test_a_decompression_bomb_takes_no_more_memory_than_the_limit():
     bomb = gzip.compress(bytes(1 << 26))
     tracemalloc.start()
     try:
@@ -97,7 +97,7 @@ def test_a_bomb_takes_no_more_memory_than_the_limit():
 @pytest.mark.parametrize(
     "text", ["1e400", "-1e400", "NaN", "Infinity", "9" * 5000, "[" * 100_000, "{", b"\xff", ""]
 )
-def test_json_that_nobody_here_has_written_is_one_error(text):
+def test_json_that_ticktree_did_not_write_raises_one_error(text):
     with pytest.raises(ValueError):
         json_in(text)
 
@@ -105,6 +105,6 @@ def test_json_that_nobody_here_has_written_is_one_error(text):
 @pytest.mark.parametrize(
     "error", [OverflowError(), KeyError("x"), RecursionError(), zlib.error("bad"), MemoryError()]
 )
-def test_whatever_fails_in_understanding_a_file_is_its_error(error):
+def test_every_failure_to_decode_a_file_becomes_its_error(error):
     with pytest.raises(FileError, match=r"^a\.npz: it [^\n]+$"), understood("a.npz"):
         raise error

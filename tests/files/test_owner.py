@@ -13,7 +13,7 @@ def test_this_process_is_alive() -> None:
     assert Owner.current().is_alive()
 
 
-def test_a_process_that_has_ended_is_dead() -> None:
+def test_an_ended_process_is_not_alive() -> None:
     process = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
     owner = Owner.current().with_process(process.pid, start_of(process.pid))
     assert owner.is_alive()
@@ -21,7 +21,7 @@ def test_a_process_that_has_ended_is_dead() -> None:
     assert not owner.is_alive()
 
 
-def test_a_zombie_is_dead() -> None:
+def test_a_zombie_is_not_alive() -> None:
     pid = os.fork()
     if pid == 0:
         signal.pause()
@@ -34,38 +34,38 @@ def test_a_zombie_is_dead() -> None:
     os.waitpid(pid, 0)
 
 
-def test_a_process_that_got_the_pid_of_a_dead_one_is_not_taken_for_it() -> None:
-    me = Owner.current()
-    assert not me._replace(started=me.started - 1).is_alive()
+def test_a_process_with_the_pid_of_an_ended_one_is_another_process() -> None:
+    owner = Owner.current()
+    assert not owner._replace(started=owner.started - 1).is_alive()
 
 
-def test_a_process_of_another_boot_is_dead() -> None:
+def test_a_process_of_another_boot_is_not_alive() -> None:
     assert not Owner.current()._replace(boot_id="another").is_alive()
 
 
-def test_a_process_in_a_namespace_that_cannot_be_seen_is_taken_for_alive() -> None:
-    me = Owner.current()
-    assert me._replace(namespace=me.namespace + 1, pid=2**22 + 1).is_alive()
+def test_a_process_in_an_invisible_namespace_counts_as_alive() -> None:
+    owner = Owner.current()
+    assert owner._replace(namespace=owner.namespace + 1, pid=2**22 + 1).is_alive()
 
 
 def test_names_with_spaces_and_parentheses_do_not_confuse_the_start_time(tmp_path: object) -> None:
-    """The name of a process is in the middle of what the kernel says about it."""
+    """The process's name is in the middle of its `stat`."""
     code = (
         "import sys\nopen('/proc/self/comm', 'w').write(') S 1 (x')\n"
         "print('ready', flush=True)\nsys.stdin.read()"
     )
     pipe = subprocess.PIPE
     with subprocess.Popen([sys.executable, "-c", code], stdin=pipe, stdout=pipe) as process:
-        before = start_of(process.pid)
+        start = start_of(process.pid)
         process.stdout.readline()
-        assert start_of(process.pid) == before
+        assert start_of(process.pid) == start
         process.stdin.close()
 
 
-def test_start_times_differ_between_processes_started_one_after_the_other() -> None:
-    first = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+def test_processes_started_one_after_another_have_different_start_times() -> None:
+    first_process = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
     time.sleep(0.05)  # The kernel counts hundredths of a second.
-    second = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
-    assert start_of(first.pid) < start_of(second.pid)
-    for process in (first, second):
+    second_process = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    assert start_of(first_process.pid) < start_of(second_process.pid)
+    for process in (first_process, second_process):
         process.communicate(b"\n")

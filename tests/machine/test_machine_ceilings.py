@@ -1,4 +1,4 @@
-"""What a machine can do: its fingerprint, what is kept of it, what can be reckoned, and what a run carries of it."""
+"""Ceilings of a machine: its fingerprint, measured and reckoned ceilings, and those in a run."""
 
 from __future__ import annotations
 
@@ -34,30 +34,30 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def wide(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A machine of which 1e14 operations a second may be true."""
+    """A machine for which 1e14 operations per second are plausible."""
     monkeypatch.setattr(ceilings, "flops_per_s", lambda: 10**15)
 
 
-def test_a_fingerprint_is_the_same_each_time_and_without_the_hosts_name(
+def test_a_fingerprint_is_reproducible_and_without_the_host_name(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    before = fingerprint()
+    fingerprint_before = fingerprint()
     monkeypatch.setattr("platform.node", lambda: "elsewhere")
-    assert fingerprint() == before
-    assert digest(fingerprint()) == digest(before)
-    assert "host" not in before
+    assert fingerprint() == fingerprint_before
+    assert digest(fingerprint()) == digest(fingerprint_before)
+    assert "host" not in fingerprint_before
 
 
 @pytest.mark.parametrize(("of", "value"), [("usable_cores", 77), ("model", "Z80"), ("memory_bytes", 1 << 45)])
-def test_another_processor_another_number_of_cores_or_more_memory_is_another_machine(
+def test_another_processor_core_count_or_memory_is_another_machine(
     monkeypatch: pytest.MonkeyPatch, of: str, value: object
 ) -> None:
-    before = digest(fingerprint())
+    fingerprint_before = digest(fingerprint())
     monkeypatch.setattr(processor, of, lambda: value)
-    assert digest(fingerprint()) != before
+    assert digest(fingerprint()) != fingerprint_before
 
 
-def test_the_processor_is_read_from_what_linux_says(tmp_path: Path) -> None:
+def test_the_processor_is_read_from_cpuinfo(tmp_path: Path) -> None:
     (tmp_path / "cpuinfo").write_text(CPUINFO)
     assert processor.model(tmp_path / "cpuinfo") == "Some CPU @ 3 GHz"
     assert processor.flags(tmp_path / "cpuinfo") == {"fpu", "sse2", "avx", "avx2", "fma"}
@@ -76,7 +76,7 @@ def test_the_processor_is_read_from_what_linux_says(tmp_path: Path) -> None:
     assert processor.gpu_model(tmp_path / "gpus") == "NVIDIA H200"
 
 
-def test_what_is_kept_of_a_machine_is_found_again(cache: Path) -> None:
+def test_saved_ceilings_are_loaded_again(cache: Path) -> None:
     machine = fingerprint()
     assert ceilings.load(machine) is None
     path = ceilings.save(machine, Kept(MEASURED, 1000.0, 2))
@@ -85,12 +85,12 @@ def test_what_is_kept_of_a_machine_is_found_again(cache: Path) -> None:
     assert list(cache.iterdir()) == [path], "no temporary file is left"
 
 
-def test_measured_again_the_best_of_both_is_kept() -> None:
+def test_a_second_measurement_keeps_the_best_of_both() -> None:
     first = Kept({"flops_per_s": 5.0, "clock_read_ns": 40.0, "a": 1.0}, 10.0)
     second = Kept({"flops_per_s": 4.0, "clock_read_ns": 60.0, "b": 2.0}, 20.0)
-    both = Kept({"flops_per_s": 5.0, "clock_read_ns": 40.0, "a": 1.0, "b": 2.0}, 20.0, 2)
-    assert first + second == both
-    assert second + first == both
+    merged = Kept({"flops_per_s": 5.0, "clock_read_ns": 40.0, "a": 1.0, "b": 2.0}, 20.0, 2)
+    assert first + second == merged
+    assert second + first == merged
 
 
 DAMAGED = {
@@ -112,7 +112,7 @@ DAMAGED = {
 
 
 @pytest.mark.parametrize("text", DAMAGED.values(), ids=DAMAGED)
-def test_a_damaged_file_is_named_and_a_run_goes_on_without(text: str) -> None:
+def test_a_damaged_file_is_named_and_a_run_continues_without(text: str) -> None:
     machine = fingerprint()
     path = ceilings.save(machine, Kept(MEASURED, 1000.0))
     path.write_text(text)
@@ -121,7 +121,7 @@ def test_a_damaged_file_is_named_and_a_run_goes_on_without(text: str) -> None:
     assert "ceiling.memcpy_bytes_per_s" not in dict(ceiling_facts())
 
 
-def test_a_file_that_is_no_text_is_named() -> None:
+def test_a_file_that_is_not_text_is_named() -> None:
     machine = fingerprint()
     ceilings.save(machine, Kept(MEASURED, 1000.0)).write_bytes(b"\xff\xfe")
     with pytest.raises(NotUsableError, match="is damaged: it is not JSON"):
@@ -130,26 +130,24 @@ def test_a_file_that_is_no_text_is_named() -> None:
 
 def test_the_file_of_another_machine_is_not_used(wide: None) -> None:
     machine, other = fingerprint(), {**fingerprint(), "cpu": "Z80"}
-    theirs = ceilings.save(other, Kept(MEASURED, 1000.0))
+    other_path = ceilings.save(other, Kept(MEASURED, 1000.0))
     assert ceilings.load(machine) is None
     assert ceilings.of_others(machine) == 1
-    theirs.rename(ceilings.path_for(machine))
+    other_path.rename(ceilings.path_for(machine))
     with pytest.raises(NotUsableError, match="of another machine"):
         ceilings.load(machine)
     assert dict(ceiling_facts())["ceiling.source"] == "reckoned"
 
 
-def test_a_place_that_cannot_be_written_is_one_clear_line(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_read_only_directory_gives_one_clear_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
-    with pytest.raises(NotUsableError, match="cannot be kept in") as raised:
+    with pytest.raises(NotUsableError, match="cannot be kept in") as error:
         ceilings.save(fingerprint(), Kept(MEASURED, 1000.0))
-    assert "\n" not in str(raised.value)
+    assert "\n" not in str(error.value)
 
 
-def test_a_cache_that_is_no_absolute_path_is_ignored(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_relative_cache_path_is_ignored(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", "relative")
     monkeypatch.setenv("HOME", str(tmp_path))
     assert ceilings.folder() == tmp_path / ".cache" / "ticktree"
@@ -174,20 +172,18 @@ def test_the_bound_follows_from_the_widest_instructions(
     assert ceilings.flops_per_s(architecture, frozenset(flags), 3) == 3 * per_core * 6_500_000_000
 
 
-def test_of_a_processor_that_is_not_known_nothing_is_reckoned() -> None:
+def test_an_unknown_processor_has_no_reckoned_bound() -> None:
     assert ceilings.flops_per_s("riscv64", frozenset({"v"}), 3) is None
 
 
 @pytest.mark.parametrize(
     ("flags", "factor"), [({"avx2"}, 1), ({"avx512_bf16"}, 2), ({"amx_tile", "avx512_bf16"}, 16), (set(), 16)]
 )
-def test_narrower_formats_are_faster_where_there_are_instructions_for_them(
-    flags: set[str], factor: int
-) -> None:
+def test_narrower_formats_are_faster_if_there_are_instructions_for_them(flags: set[str], factor: int) -> None:
     assert ceilings.low_precision_factor(frozenset(flags)) == factor
 
 
-def test_a_run_carries_what_was_measured_of_its_machine(wide: None) -> None:
+def test_a_run_has_the_measured_ceilings_of_its_machine(wide: None) -> None:
     ceilings.save(fingerprint(), Kept(MEASURED, 1000.0))
     facts = describe_program(["train.py"])
     assert facts["ceiling.source"] == "measured"
@@ -196,7 +192,7 @@ def test_a_run_carries_what_was_measured_of_its_machine(wide: None) -> None:
     assert facts["ceiling.clock_read_ns"] == 41.54
 
 
-def test_a_run_on_a_machine_that_was_not_measured_carries_what_can_be_reckoned(wide: None) -> None:
+def test_a_run_on_an_unmeasured_machine_has_the_reckoned_bound(wide: None) -> None:
     facts = {
         key: value for key, value in describe_program(["train.py"]).items() if key.startswith("ceiling.")
     }
@@ -205,7 +201,7 @@ def test_a_run_on_a_machine_that_was_not_measured_carries_what_can_be_reckoned(w
     assert facts == {"ceiling.source": "reckoned", "ceiling.flops_per_s": 10**15}
 
 
-def test_a_library_that_multiplies_far_too_slowly_says_nothing_of_the_machine(wide: None) -> None:
+def test_a_measurement_with_a_far_too_slow_library_is_not_used(wide: None) -> None:
     ceilings.save(fingerprint(), Kept({**MEASURED, "flops_per_s": 2e9, "flops_per_s_thread": 1e9}, 1000.0))
     facts = dict(ceiling_facts())
     assert (facts["ceiling.source"], facts["ceiling.flops_per_s"]) == ("reckoned", 10**15)
@@ -213,6 +209,6 @@ def test_a_library_that_multiplies_far_too_slowly_says_nothing_of_the_machine(wi
     assert facts["ceiling.memcpy_bytes_per_s"] == 10_200_000_000
 
 
-def test_where_nothing_is_known_a_run_carries_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_on_an_unknown_machine_has_no_ceilings(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ceilings, "flops_per_s", lambda: None)
     assert dict(ceiling_facts()) == {}

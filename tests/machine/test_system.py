@@ -22,7 +22,7 @@ def system(invented):
     return System(str(invented.proc), str(invented.sys), SUPERVISOR, {0, 1}, TICKS_PER_SECOND)
 
 
-def test_the_run_is_the_supervisors_children_and_theirs(invented, system):
+def test_the_run_is_the_supervisors_descendants(invented, system):
     invented.process(SUPERVISOR, 1, 1000)
     invented.process(60, SUPERVISOR, 40)
     invented.process(61, 60, 8)
@@ -30,7 +30,7 @@ def test_the_run_is_the_supervisors_children_and_theirs(invented, system):
     assert system.read().used_ns == 48 * TICK_NS
 
 
-def test_the_memory_of_each_of_the_runs_processes_is_told(invented, system):
+def test_the_memory_of_every_process_of_the_run_is_read(invented, system):
     invented.process(60, SUPERVISOR, 40, started=7, pages=1000)
     invented.process(61, 60, 8, started=9, pages=20)
     invented.process(62, 60, 8, started=9, pages=0)  # it has ended, and its parent has not looked yet
@@ -39,7 +39,7 @@ def test_the_memory_of_each_of_the_runs_processes_is_told(invented, system):
     assert system.read().resident == {(60, 7): 1000 * page, (61, 9): 20 * page}
 
 
-def test_the_page_faults_and_the_time_in_the_kernel_of_each_of_the_runs_processes_are_told(invented, system):
+def test_page_faults_and_kernel_time_of_every_process_of_the_run_are_read(invented, system):
     invented.process(60, SUPERVISOR, 40, started=7, faults=300)
     invented.process(70, 1, 4000, faults=900)
     (invented.proc / "vmstat").write_text("nr_free_pages 12\nthp_fault_alloc 183867\nthp_fault_fallback 0\n")
@@ -48,13 +48,13 @@ def test_the_page_faults_and_the_time_in_the_kernel_of_each_of_the_runs_processe
     assert (reading.faults, reading.system_ns) == ({(60, 7): 300}, {(60, 7): 10 * TICK_NS})
 
 
-def test_a_process_whose_parent_has_ended_is_the_runs_by_the_programs_group(invented, system):
+def test_an_orphan_in_the_programs_group_belongs_to_the_run(invented, system):
     invented.process(60, SUPERVISOR, 40)
     invented.process(65, 1, 8, group=60)
     assert system.read().used_ns == 48 * TICK_NS
 
 
-def test_a_process_that_was_once_the_runs_stays_so_when_its_parent_ends(invented, system):
+def test_a_process_of_the_run_stays_so_when_its_parent_ends(invented, system):
     invented.process(60, SUPERVISOR, 40)
     invented.process(61, 60, 8, group=61)
     system.read()
@@ -63,13 +63,13 @@ def test_a_process_that_was_once_the_runs_stays_so_when_its_parent_ends(invented
     assert system.read().used_ns == 12 * TICK_NS
 
 
-def test_a_child_with_a_lower_number_than_its_parent_is_found(invented, system):
+def test_a_child_with_a_lower_pid_than_its_parent_is_found(invented, system):
     invented.process(900, SUPERVISOR, 40)
     invented.process(30, 900, 8, group=30)
     assert system.read().used_ns == 48 * TICK_NS
 
 
-def test_another_process_with_the_number_of_one_that_ended_is_not_the_runs(invented, system):
+def test_another_process_with_the_pid_of_an_ended_one_is_not_the_runs(invented, system):
     invented.process(60, SUPERVISOR, 40)
     invented.process(61, 60, 8, group=61)
     system.read()
@@ -77,12 +77,12 @@ def test_another_process_with_the_number_of_one_that_ended_is_not_the_runs(inven
     assert system.read().used_ns == 40 * TICK_NS
 
 
-def test_a_name_with_spaces_and_parentheses_is_read_past(invented, system):
+def test_a_name_with_spaces_and_parentheses_is_skipped(invented, system):
     invented.process(60, SUPERVISOR, 40, name="a) R 1 (b")
     assert system.read().used_ns == 40 * TICK_NS
 
 
-def test_every_thread_says_how_long_it_ran_and_waited(invented, system):
+def test_the_run_and_wait_time_of_every_thread_is_read(invented, system):
     invented.process(60, SUPERVISOR)
     invented.thread(60, 60, 1000, 200)
     invented.thread(60, 62, 500, 700)
@@ -94,7 +94,7 @@ def test_only_cores_that_the_run_may_use_count(invented, system):
     assert system.read().cores == {0: Core(153, 50, 3), 1: Core(150, 140, 0)}
 
 
-def test_frequencies_are_in_megahertz_and_slow_downs_are_counted_once_a_package(invented, system):
+def test_frequencies_are_in_megahertz_and_throttling_counts_once_per_package(invented, system):
     for number in (0, 1):
         invented.core(number, "cpufreq/scaling_cur_freq", 2_400_000 + number)
         invented.core(number, "thermal_throttle/core_throttle_count", 2)
@@ -104,14 +104,14 @@ def test_frequencies_are_in_megahertz_and_slow_downs_are_counted_once_a_package(
     assert reading.throttles == 2 + 2 + 5
 
 
-def test_where_the_system_tells_nothing_there_is_nothing(tmp_path):
+def test_a_system_without_counters_has_no_readings(tmp_path):
     reading = System(str(tmp_path / "none"), str(tmp_path / "none"), SUPERVISOR, {0}, TICKS_PER_SECOND).read()
     assert (reading.used_ns, reading.cores, reading.threads) == (None, {}, {})
     assert (reading.mhz, reading.throttles) == ({}, None)
 
 
 @pytest.mark.parametrize("text", ["", "12 (x", "12 (x) R a b", "\x00\xff" * 50])
-def test_what_cannot_be_understood_is_passed_over(invented, system, text):
+def test_malformed_counters_are_ignored(invented, system, text):
     invented.process(60, SUPERVISOR, 40)
     (invented.proc / "60" / "stat").write_text(text)
     (invented.proc / "stat").write_text("cpu0 x y\ncpu1 1\n" + text)
@@ -120,14 +120,14 @@ def test_what_cannot_be_understood_is_passed_over(invented, system, text):
     assert (reading.used_ns, reading.cores, reading.mhz) == (None, {}, {})
 
 
-def test_at_the_end_the_programs_account_is_the_systems_word(invented, system):
+def test_at_the_end_the_programs_cpu_time_is_the_systems(invented, system):
     invented.cores((100, 50, 3), (10, 140, 0))
     reading = system.read_at_end(123)
     assert (reading.used_ns, reading.threads, set(reading.cores)) == (123, {}, {0, 1})
 
 
 @pytest.mark.skipif(not Path("/proc/self/schedstat").exists(), reason="no /proc here")
-def test_this_system_is_read_too():
+def test_the_real_system_is_read():
     reading = System(supervisor=os.getppid()).read()
     assert reading.used_ns is not None
     assert any(process == os.getpid() for process, _ in reading.threads)

@@ -1,4 +1,4 @@
-"""Programs whose children are started in some way, and what is left of all of them."""
+"""Programs that start children in some way, and the records of all of them."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def job(name="job", calls=3):
 
 @pytest.fixture
 def start_method(tmp_path):
-    """Runs a program twice, by itself and under `ticktree run`; gives what its processes recorded, alike in both.
+    """Run a program alone and under `ticktree run`; return its processes' records, which are equal in both.
 
     The program's recording parts are under `if __name__ == "__main__"`, in a function `main()`.
     """
@@ -83,13 +83,13 @@ if __name__ == "__main__":
 def _recorded(command, environment, folder, name, status):
     from ticktree.run.finishing import RunDirectory
 
-    place = folder / name
-    place.mkdir(exist_ok=True)
-    done = subprocess.run(
-        command, cwd=place, env=environment, capture_output=True, text=True, timeout=500, check=False
+    run_folder = folder / name
+    run_folder.mkdir(exist_ok=True)
+    result = subprocess.run(
+        command, cwd=run_folder, env=environment, capture_output=True, text=True, timeout=500, check=False
     )
-    assert (done.returncode, done.stdout, done.stderr) == (status, "done\n", ""), done
-    profile = RunDirectory.newest(place / "ticktree-runs").profile()
+    assert (result.returncode, result.stdout, result.stderr) == (status, "done\n", ""), result
+    profile = RunDirectory.newest(run_folder / "ticktree-runs").profile()
     profile.check()
     assert profile.losses == {}
     return profile

@@ -11,7 +11,7 @@ METHODS = ["fork", "spawn", pytest.param("forkserver", marks=pytest.mark.slow)]
 
 @SLOW
 @pytest.mark.parametrize("method", METHODS)
-def test_an_async_vector_envs_workers_hang_under_the_section_that_made_it(run_session, calls, method):
+def test_an_async_vector_envs_workers_are_children_of_the_section_that_created_it(run_session, calls, method):
     pytest.importorskip("gymnasium", reason="gymnasium is not installed: its AsyncVectorEnv is not tested")
     profile, _ = run_session(
         f"""
@@ -37,16 +37,16 @@ def test_an_async_vector_envs_workers_hang_under_the_section_that_made_it(run_se
             envs.close()
         """
     )
-    found = calls(profile)
-    assert found["make/reset"] == 3
-    assert found["make/step"] == 12
-    assert found["env step"] == 4
+    call_counts = calls(profile)
+    assert call_counts["make/reset"] == 3
+    assert call_counts["make/step"] == 12
+    assert call_counts["env step"] == 4
 
 
 @pytest.mark.slow
 @SLOW
 @pytest.mark.parametrize("method", METHODS)
-def test_a_data_loaders_workers_hang_under_the_section_that_iterates(run_session, calls, method):
+def test_a_data_loaders_workers_are_children_of_the_section_that_iterates(run_session, calls, method):
     pytest.importorskip("torch", reason="torch is not installed: its data loaders are not tested")
     profile, _ = run_session(
         f"""
@@ -74,7 +74,7 @@ def test_a_data_loaders_workers_hang_under_the_section_that_iterates(run_session
 
 @pytest.mark.slow
 @SLOW
-def test_processes_of_torch_multiprocessing_hang_under_the_section_that_spawned_them(run_session, calls):
+def test_processes_of_torch_multiprocessing_are_children_of_the_section_that_spawned_them(run_session, calls):
     pytest.importorskip("torch", reason="torch is not installed: torch.multiprocessing is not tested")
     profile, _ = run_session(
         """
@@ -99,7 +99,7 @@ def test_processes_of_torch_multiprocessing_hang_under_the_section_that_spawned_
 
 
 @SLOW
-def test_lokys_workers_hang_under_the_section_that_needed_them(run_session, calls):
+def test_lokys_workers_are_children_of_the_section_that_needed_them(run_session, calls):
     pytest.importorskip("joblib", reason="joblib is not installed: loky is not tested")
     profile, _ = run_session(
         """
@@ -124,7 +124,7 @@ def test_lokys_workers_hang_under_the_section_that_needed_them(run_session, call
 
 
 @SLOW
-def test_joblib_by_multiprocessing_hangs_under_the_section_that_needed_it(run_session, calls):
+def test_joblib_with_multiprocessing_is_a_child_of_the_section_that_needed_it(run_session, calls):
     pytest.importorskip("joblib", reason="joblib is not installed: its processes are not tested")
     profile, _ = run_session(
         """

@@ -9,7 +9,7 @@ methods = pytest.mark.parametrize("method", METHODS)
 
 
 @methods
-def test_a_process_hangs_under_the_section_that_started_it(start_method, calls, method):
+def test_a_process_is_a_child_of_the_section_that_started_it(start_method, calls, method):
     profile = start_method(
         f"""
         def main():
@@ -29,7 +29,7 @@ def test_a_process_hangs_under_the_section_that_started_it(start_method, calls, 
 
 
 @methods
-def test_each_of_several_processes_hangs_where_it_was_started(start_method, calls, method):
+def test_several_processes_are_children_of_the_sections_that_started_them(start_method, calls, method):
     profile = start_method(
         f"""
         def main():
@@ -52,7 +52,7 @@ def test_each_of_several_processes_hangs_where_it_was_started(start_method, call
 
 
 @methods
-def test_a_pools_workers_hang_under_the_section_that_made_the_pool(start_method, calls, method):
+def test_a_pools_workers_are_children_of_the_section_that_created_the_pool(start_method, calls, method):
     profile = start_method(
         f"""
         def main():
@@ -68,7 +68,7 @@ def test_a_pools_workers_hang_under_the_section_that_made_the_pool(start_method,
     assert calls(profile) == {"pool": 1, "map": 1, "pool/job": 10}
 
 
-def test_workers_that_a_pool_replaces_hang_where_the_pool_was_made(start_method, calls):
+def test_replaced_workers_of_a_pool_are_children_of_the_section_that_created_it(start_method, calls):
     profile = start_method(
         """
         def main():
@@ -85,7 +85,7 @@ def test_workers_that_a_pool_replaces_hang_where_the_pool_was_made(start_method,
 
 
 @methods
-def test_an_executors_workers_hang_under_the_section_that_needed_them(start_method, calls, method):
+def test_an_executors_workers_are_children_of_the_section_that_needed_them(start_method, calls, method):
     profile = start_method(
         f"""
         def main():
@@ -100,7 +100,7 @@ def test_an_executors_workers_hang_under_the_section_that_needed_them(start_meth
 
 
 @methods
-def test_processes_of_processes_hang_below_each_other(start_method, calls, method):
+def test_processes_of_processes_are_nested(start_method, calls, method):
     profile = start_method(
         f"""
         def middle(method):
@@ -143,7 +143,7 @@ def test_a_child_that_enables_ticktree_itself_records_into_the_same_run(start_me
 
 
 @methods
-def test_a_process_started_by_a_thread_hangs_under_that_threads_section(start_method, calls, method):
+def test_a_process_started_by_a_thread_is_a_child_of_that_threads_section(start_method, calls, method):
     profile = start_method(
         f"""
         def thread():
@@ -164,7 +164,7 @@ def test_a_process_started_by_a_thread_hangs_under_that_threads_section(start_me
     assert calls(profile) == {"main": 1, "main/thread": 1, "main/thread/job": 3}
 
 
-def test_a_thread_that_records_nothing_starts_its_processes_where_it_was_started(start_method, calls):
+def test_processes_of_a_thread_without_records_are_children_of_the_threads_parent(start_method, calls):
     profile = start_method(
         """
         def thread():
@@ -184,7 +184,7 @@ def test_a_thread_that_records_nothing_starts_its_processes_where_it_was_started
     assert calls(profile) == {"main": 1, "main/job": 3}
 
 
-def test_a_process_that_raises_is_recorded_and_ends_as_it_would(run_session, calls):
+def test_a_process_that_raises_is_recorded_and_ends_as_without_ticktree(run_session, calls):
     profile, done = run_session(
         """
         import multiprocessing

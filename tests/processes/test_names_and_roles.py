@@ -1,4 +1,4 @@
-"""What processes and threads are called, and what they do."""
+"""Names and roles of processes and threads."""
 
 from __future__ import annotations
 
@@ -35,26 +35,26 @@ def said():
 
 
 @pytest.fixture
-def said(run_python):
-    """Runs a program; gives (process's name, role, [(thread's name, role)]) of each of its processes."""
+def record_names(run_python):
+    """Run a program; return (process's name, role, [(thread's name, role)]) of each of its processes."""
 
     def run(program):
-        done = run_python("import ticktree\n" + TELL + program)
-        assert done.stderr == ""
+        result = run_python("import ticktree\n" + TELL + program)
+        assert result.stderr == ""
         return [
-            (name, role, [tuple(tree) for tree in trees]) for name, role, trees in json.loads(done.stdout)
+            (name, role, [tuple(tree) for tree in trees]) for name, role, trees in json.loads(result.stdout)
         ]
 
     return run
 
 
-def names(told):
-    return sorted(name for name, _, _ in told)
+def names(processes):
+    return sorted(name for name, _, _ in processes)
 
 
 @pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
-def test_a_process_is_called_by_its_name_or_else_by_its_function(said, method):
-    told = said(
+def test_a_process_has_its_name_or_its_functions(record_names, method):
+    processes = record_names(
         f"""
 if __name__ == "__main__":
     ticktree.enable(quiet=True)
@@ -71,8 +71,8 @@ if __name__ == "__main__":
     said()
 """
     )
-    assert names(told) == ["Learner.learn-3", "actor-1", "my actor 7", "program"]
-    assert {name: role for name, role, _ in told} == {
+    assert names(processes) == ["Learner.learn-3", "actor-1", "my actor 7", "program"]
+    assert {name: role for name, role, _ in processes} == {
         "program": "",
         "actor-1": "",
         "my actor 7": "",
@@ -80,8 +80,8 @@ if __name__ == "__main__":
     }
 
 
-def test_workers_of_pools_are_called_what_they_are(said):
-    told = said(
+def test_workers_of_pools_have_their_role(record_names):
+    processes = record_names(
         """
 from concurrent.futures import ProcessPoolExecutor
 if __name__ == "__main__":
@@ -95,17 +95,17 @@ if __name__ == "__main__":
     said()
 """
     )
-    assert names(told) == ["executor worker-2", "pool worker-1", "program"]
+    assert names(processes) == ["executor worker-2", "pool worker-1", "program"]
 
 
-def test_programs_are_called_by_their_script_or_module(said, tmp_path):
+def test_programs_have_the_name_of_their_script_or_module(record_names, tmp_path):
     folder = tmp_path / "trainer"
     folder.mkdir()
     code = "import ticktree\nwith ticktree.section('work'): pass\n"
     for name in ("main.py", "evaluate.py"):
         (folder / name).write_text(code)
     (tmp_path / "a_module.py").write_text(code)
-    told = said(
+    processes = record_names(
         """
 if __name__ == "__main__":
     ticktree.enable(quiet=True)
@@ -114,11 +114,11 @@ if __name__ == "__main__":
     said()
 """.replace("code]", repr(code) + "]")
     )
-    assert names(told) == ["a_module", "evaluate", "program", "python", "trainer"]
+    assert names(processes) == ["a_module", "evaluate", "program", "python", "trainer"]
 
 
-def test_a_forked_process_is_called_like_its_parent_but_does_not_do_what_it_does(said):
-    told = said(
+def test_a_forked_process_has_its_parents_name_but_not_its_role(record_names):
+    processes = record_names(
         """
 ticktree.role("learner")
 ticktree.enable(quiet=True)
@@ -130,11 +130,11 @@ assert os.waitpid(pid, 0)[1] == 0
 said()
 """
     )
-    assert sorted((name, role) for name, role, _ in told) == [("program", ""), ("program", "learner")]
+    assert sorted((name, role) for name, role, _ in processes) == [("program", ""), ("program", "learner")]
 
 
-def test_a_role_said_on_a_thread_is_that_threads(said):
-    ((name, role, trees),) = said(
+def test_a_role_set_on_a_thread_is_that_threads(record_names):
+    ((name, role, trees),) = record_names(
         """
 def thread(role):
     if role:
@@ -154,8 +154,8 @@ said()
     assert sorted(trees) == [("MainThread", ""), ("t0", "actor"), ("t1", ""), ("t2", "critic")]
 
 
-def test_threads_that_come_and_go_share_the_tree_of_their_role(said):
-    ((_, _, trees),) = said(
+def test_short_lived_threads_share_the_tree_of_their_role(record_names):
+    ((_, _, trees),) = record_names(
         """
 def thread(role):
     ticktree.role(role)
@@ -173,8 +173,8 @@ said()
     assert len(trees) < 40 / 4
 
 
-def test_an_executors_thread_that_says_its_role_keeps_it_for_all_its_work(said):
-    ((_, _, trees),) = said(
+def test_an_executors_thread_keeps_its_role_for_all_its_work(record_names):
+    ((_, _, trees),) = record_names(
         """
 from concurrent.futures import ThreadPoolExecutor
 ticktree.enable(quiet=True)
@@ -188,8 +188,8 @@ said()
     assert sum(role == "actor" for _, role in trees) >= 3
 
 
-def test_a_role_changed_between_sections_keeps_what_was_recorded_before_apart(run_session, calls):
-    profile, done = run_session(
+def test_a_role_changed_between_sections_begins_another_tree(run_session, calls):
+    profile, result = run_session(
         """
         import threading
         from ticktree.run.reading.image import Image
@@ -211,10 +211,10 @@ def test_a_role_changed_between_sections_keeps_what_was_recorded_before_apart(ru
         """
     )
     assert calls(profile) == {"start": 1, "start/before": 1, "start/after": 1, "start/after/inner": 1}
-    assert done.stdout == "['', '', 'never mind']\n"
+    assert result.stdout == "['', '', 'never mind']\n"
 
 
-def test_roles_of_any_kind_are_taken(run_python):
+def test_roles_with_any_characters_are_accepted(run_python):
     run_python(
         """
         import ticktree, threading

@@ -1,4 +1,4 @@
-"""The place a process hangs under: found at the fork, said in the environment, whatever else that says."""
+"""The parent node of a process: found at the fork, or read from the environment, whatever that contains."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import pytest
 from ticktree.recorder._native import place_numbers
 
 
-def test_a_fork_hangs_under_the_section_of_the_task_that_makes_it(run_session, calls):
-    """Not under that of the task that entered a section last."""
+def test_a_fork_is_a_child_of_the_section_of_the_task_that_forks(run_session, calls):
+    """It is not a child of the task that entered a section last."""
     profile, _ = run_session(
         """
         import asyncio, os, warnings
@@ -58,7 +58,7 @@ def test_a_fork_hangs_under_the_section_of_the_task_that_makes_it(run_session, c
     }
 
 
-def test_a_fork_in_a_thread_that_recorded_nothing_hangs_where_the_thread_was_started(run_session, calls):
+def test_a_fork_in_a_thread_without_records_is_a_child_of_the_threads_parent(run_session, calls):
     profile, _ = run_session(
         """
         import os, threading, warnings
@@ -82,7 +82,7 @@ def test_a_fork_in_a_thread_that_recorded_nothing_hangs_where_the_thread_was_sta
     assert calls(profile) == {"main": 1, "main/child": 1}
 
 
-def test_a_process_that_recorded_nothing_passes_its_own_place_on(run_session, calls):
+def test_a_process_without_records_passes_its_parent_node_on(run_session, calls):
     profile, _ = run_session(
         """
         import os, subprocess, sys
@@ -102,10 +102,11 @@ def test_a_process_that_recorded_nothing_passes_its_own_place_on(run_session, ca
 
 
 @pytest.mark.parametrize(
-    "said", ["", "nonsense", "1-2-3", "1-2-3:x", "1-2-1:99999999999", "-1--1-1:4", "0-0-1:0", "99-99-7:12"]
+    "environment_value",
+    ["", "nonsense", "1-2-3", "1-2-3:x", "1-2-1:99999999999", "-1--1-1:4", "0-0-1:0", "99-99-7:12"],
 )
-def test_whatever_the_environment_says_the_process_is_recorded(run_session, calls, said):
-    profile, done = run_session(
+def test_a_process_is_recorded_whatever_the_environment_contains(run_session, calls, environment_value):
+    profile, result = run_session(
         f"""
         import os, subprocess, sys
         ticktree.enable(quiet=True)
@@ -113,11 +114,11 @@ def test_whatever_the_environment_says_the_process_is_recorded(run_session, call
         from ticktree.recorder import leave_children
         with ticktree.section("start"):
             leave_children()
-            environment = {{**os.environ, "TICKTREE_PARENT": {said!r}}}
+            environment = {{**os.environ, "TICKTREE_PARENT": {environment_value!r}}}
             subprocess.run([sys.executable, "-c", inner], env=environment, check=True)
         """
     )
-    assert (done.stdout, done.stderr) == ("False\n", "")
+    assert (result.stdout, result.stderr) == ("False\n", "")
     assert calls(profile) == {"start": 1, "inner": 1}
 
 
@@ -137,12 +138,12 @@ def test_whatever_the_environment_says_the_process_is_recorded(run_session, call
         "\u0661-2-3:4",
     ],
 )
-def test_what_is_no_place_is_refused(text):
+def test_a_malformed_parent_node_is_refused(text):
     with pytest.raises(ValueError, match="names no place"):
         place_numbers(text)
 
 
-def test_numbers_that_no_record_holds_are_refused():
+def test_numbers_too_large_for_a_record_are_refused():
     assert place_numbers("12-34-5:6") == (12, 34, 5, 6)
     for text in (f"{2**63}-1-1:1", f"1-{2**63}-1:1", f"1-1-{2**32}:1", f"1-1-1:{2**32}"):
         with pytest.raises(ValueError, match="names no place"):
@@ -150,7 +151,7 @@ def test_numbers_that_no_record_holds_are_refused():
 
 
 @pytest.mark.skipif(not os.path.exists("/proc/self/stat"), reason="ancestors are looked at in /proc")  # noqa: PTH110
-def test_an_ancestor_that_records_is_found_through_those_that_do_not(run_session, calls):
+def test_a_recording_ancestor_is_found_through_processes_that_do_not_record(run_session, calls):
     profile, _ = run_session(
         """
         import os, subprocess, sys
@@ -168,14 +169,14 @@ def test_an_ancestor_that_records_is_found_through_those_that_do_not(run_session
             subprocess.run([sys.executable, "-c", middle], check=True)
         """
     )
-    found = calls(profile)
-    assert found == {"start": 1, "start/inner": 1}
+    call_counts = calls(profile)
+    assert call_counts == {"start": 1, "start/inner": 1}
     assert profile.root.at("start/middle").total_ns > 0
 
 
-def test_a_program_of_another_run_stays_there(run_python, tmp_path):
-    """`ticktree run` inside a recorded program: its program is none of ours."""
-    done = run_python(
+def test_a_program_of_another_run_stays_in_it(run_python, tmp_path):
+    """`ticktree run` inside a recorded program: its program belongs to another run."""
+    result = run_python(
         """
         import os, subprocess, sys, ticktree
         ticktree.enable(quiet=True)
@@ -187,7 +188,7 @@ def test_a_program_of_another_run_stays_there(run_python, tmp_path):
             subprocess.run(command, check=True)
         """
     )
-    assert done.stderr == ""
+    assert result.stderr == ""
     from ticktree.run.finishing import RunDirectory
 
     outer = RunDirectory.newest(tmp_path / "ticktree-runs").profile()

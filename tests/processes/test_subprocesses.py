@@ -1,4 +1,4 @@
-"""Programs started as such: subprocess, asyncio, exec, posix_spawn, shells."""
+"""Programs started by subprocess, asyncio, exec, posix_spawn and shells."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import sys
 import pytest
 
 
-def test_a_program_hangs_under_the_section_that_started_it(start_method, calls):
+def test_a_program_is_a_child_of_the_section_that_started_it(start_method, calls):
     profile = start_method(
         """
         def main():
@@ -26,7 +26,7 @@ def test_a_program_hangs_under_the_section_that_started_it(start_method, calls):
 
 
 @pytest.mark.slow
-def test_every_way_to_start_a_program_leads_to_its_section(start_method, calls):
+def test_programs_started_in_any_way_are_children_of_their_section(start_method, calls):
     profile = start_method(
         """
         def forked(call):
@@ -71,14 +71,14 @@ def test_every_way_to_start_a_program_leads_to_its_section(start_method, calls):
             asyncio.run(in_a_loop())
         """
     )
-    ways = [
+    names = [
         *("shell", "not closing", "preexec", "execv", "execve", "execlp", "execvpe", "spawnv", "spawnve"),
         *("posix_spawn", "posix_spawnp", "popen", "asyncio"),
     ]
-    assert calls(profile) == {**dict.fromkeys(ways, 1), **{f"{way}/child": 1 for way in ways}}
+    assert calls(profile) == {**dict.fromkeys(names, 1), **{f"{name}/child": 1 for name in names}}
 
 
-def test_a_program_that_replaces_another_hangs_under_the_section_it_was_started_in(start_method, calls):
+def test_a_program_that_replaces_another_is_a_child_of_the_section_that_started_it(start_method, calls):
     profile = start_method(
         """
         def main():
@@ -98,7 +98,7 @@ def test_a_program_that_replaces_another_hangs_under_the_section_it_was_started_
     assert profile.root.at("exec/next").open.count == 1
 
 
-def test_an_exec_that_fails_leaves_no_trace(start_method, calls):
+def test_a_failed_exec_leaves_no_trace(start_method, calls):
     profile = start_method(
         """
         def main():
@@ -126,8 +126,8 @@ def test_an_exec_that_fails_leaves_no_trace(start_method, calls):
     assert calls(profile) == {"exec": 1, "exec/failed": 6}
 
 
-def test_a_program_gets_exactly_the_environment_it_would_have_got(run_python):
-    """Not what `os.environ` says: what is set past it counts as well, and what is deleted past it does not."""
+def test_a_program_gets_the_same_environment_as_without_ticktree(run_python):
+    """Variables that are set or deleted without `os.environ` count, too."""
     program = """
         import os, subprocess, sys, ticktree
         os.environ["SET"] = "1"
@@ -162,11 +162,11 @@ def test_a_program_with_an_environment_of_its_own_is_recorded(start_method, call
                 subprocess.run(program("child", 1), env={**os.environ, "TICKTREE_RUN": ""}, check=True)
         """
     )
-    ways = ("scrubbed", "bytes", "off", "not here")
-    assert calls(profile) == {**dict.fromkeys(ways, 1), "scrubbed/child": 1, "bytes/child": 1}
+    names = ("scrubbed", "bytes", "off", "not here")
+    assert calls(profile) == {**dict.fromkeys(names, 1), "scrubbed/child": 1, "bytes/child": 1}
 
 
-def test_a_program_through_a_shell_that_nobody_saw_hangs_where_its_parent_hangs(start_method, calls):
+def test_a_program_started_by_an_unrecorded_shell_has_the_shells_parent(start_method, calls):
     profile = start_method(
         """
         def main():
@@ -181,8 +181,8 @@ def test_a_program_through_a_shell_that_nobody_saw_hangs_where_its_parent_hangs(
     assert calls(profile) == {"outer": 1, "outer/middle": 1, "outer/system": 1, "outer/child": 1}
 
 
-def test_a_program_that_records_nothing_leaves_no_file(run_python):
-    done = run_python(
+def test_a_program_without_records_leaves_no_file(run_python):
+    result = run_python(
         """
         import multiprocessing, subprocess, sys, ticktree
         from ticktree.session import current
@@ -196,11 +196,11 @@ def test_a_program_that_records_nothing_leaves_no_file(run_python):
             print(len(current.run.memory_files()))
         """
     )
-    assert done.stdout.split() == ["1"]
+    assert result.stdout.split() == ["1"]
 
 
-def test_programs_started_before_and_after_recording_are_none_of_ours(run_session, calls):
-    profile, done = run_session(
+def test_programs_started_before_and_after_recording_are_not_recorded(run_session, calls):
+    profile, result = run_session(
         """
         import os, subprocess, sys
         from subprocess import Popen
@@ -217,11 +217,11 @@ def test_programs_started_before_and_after_recording_are_none_of_ours(run_sessio
         assert Popen(child).wait() == 0
         """
     )
-    assert done.stdout.split() == ["False", "True", "False"]
+    assert result.stdout.split() == ["False", "True", "False"]
     assert calls(profile) == {"recording": 1, "recording/child": 1}
 
 
-def test_many_threads_start_programs_at_once_each_under_its_own_section(start_method, calls):
+def test_programs_started_by_many_threads_are_children_of_their_threads_sections(start_method, calls):
     profile = start_method(
         """
         def thread(number):
@@ -256,8 +256,8 @@ def test_a_program_that_is_killed_is_read_back(start_method, calls):
     assert calls(profile) == {"killed": 1, "killed/child": 3, "fallen": 1, "fallen/child": 2}
 
 
-def test_a_program_that_outlives_the_run_is_told_of_and_not_disturbed(run_session, calls, tmp_path):
-    _, done = run_session(
+def test_a_program_that_outlives_the_run_is_reported_and_not_disturbed(run_session, calls, tmp_path):
+    _, result = run_session(
         """
         import os, subprocess, sys, time
         child = [sys.executable, "-c", '''
@@ -289,15 +289,15 @@ def test_a_program_that_outlives_the_run_is_told_of_and_not_disturbed(run_sessio
         process.returncode = 0
         """
     )
-    assert done.stderr == ""
+    assert result.stderr == ""
     import time
 
     for _ in range(3000):
-        late = tmp_path / "late.txt"
-        if late.exists() and late.read_text():
+        late_file = tmp_path / "late.txt"
+        if late_file.exists() and late_file.read_text():
             break
         time.sleep(0.01)
-    assert late.read_text() == repr((0, "False\n", ""))
+    assert late_file.read_text() == repr((0, "False\n", ""))
     from ticktree.run.finishing import RunDirectory
 
     (run,) = RunDirectory.list(tmp_path / "ticktree-runs")
@@ -306,9 +306,7 @@ def test_a_program_that_outlives_the_run_is_told_of_and_not_disturbed(run_sessio
     assert os.listdir(tmp_path / "memory") != []  # noqa: PTH208 - the user's own directory stays
 
 
-def test_what_a_preparation_does_to_the_environment_reaches_the_program_and_the_program_its_section(
-    start_method, calls
-):
+def test_a_preexec_function_may_change_the_environment_and_keeps_the_parent(start_method, calls):
     profile = start_method(
         """
         def prepare():
@@ -326,7 +324,7 @@ def test_what_a_preparation_does_to_the_environment_reaches_the_program_and_the_
     assert calls(profile) == {"run": 1, "run/child": 2}
 
 
-def test_a_preparation_may_lead_the_program_out_of_the_run(start_method, calls):
+def test_a_preexec_function_may_take_the_program_out_of_the_run(start_method, calls):
     profile = start_method(
         """
         def prepare():

@@ -1,5 +1,5 @@
 # ruff: noqa: N802, N815 - the names are the library's
-"""GPUs as their driver tells, against a stand-in for it."""
+"""Readings of GPUs, with a fake driver."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import types
 
 from test_watch import Scripted, at
 
-from ticktree.machine.gpus import Gpus
+from ticktree.machine.gpus import GpuReader
 from ticktree.profile import Profile
 from ticktree.profile.machine import gpus, is_of_machine, programs_own
 from ticktree.run.observed import kept_gauges
@@ -15,7 +15,7 @@ from ticktree.supervisor.watch import Watch
 
 
 class Driver:
-    """`pynvml` for GPUs that are as busy as the test says."""
+    """A fake `pynvml`, with GPUs as busy as the test requests."""
 
     NVML_CLOCK_SM, NVML_TEMPERATURE_GPU = 1, 0
     nvmlClocksThrottleReasonSwPowerCap = 4
@@ -55,11 +55,11 @@ class Driver:
         return self.reasons
 
 
-def test_what_the_driver_says_becomes_readings_and_what_it_does_not_say_is_absent():
-    assert Gpus(Driver(2)).read() == {
-        f"machine/gpu{at}/{what}": value
+def test_the_drivers_values_become_readings_without_missing_ones():
+    assert GpuReader(Driver(2)).read() == {
+        f"machine/gpu{at}/{name}": value
         for at in range(2)
-        for what, value in (
+        for name, value in (
             ("used", 0.73),
             ("memory", float(3 << 30)),
             ("memory_free", float(5 << 30)),
@@ -70,9 +70,9 @@ def test_what_the_driver_says_becomes_readings_and_what_it_does_not_say_is_absen
     }
 
 
-def test_heat_and_power_slow_a_gpu_down_idling_does_not():
+def test_heat_and_power_count_as_slowdown_and_idling_does_not():
     driver = Driver()
-    readings = Gpus(driver)
+    readings = GpuReader(driver)
     slowed = []
     for reasons in (0, 1, 4, 8, 64, 65, 2):
         driver.reasons = reasons
@@ -81,21 +81,21 @@ def test_heat_and_power_slow_a_gpu_down_idling_does_not():
     assert driver.inits == 1
 
 
-def test_without_a_driver_there_are_no_readings_and_it_is_asked_once():
+def test_without_a_driver_there_are_no_readings_after_one_attempt():
     class NoDriver(Driver):
         def nvmlInit(self):
             super().nvmlInit()
             raise RuntimeError("driver not loaded")
 
     driver = NoDriver()
-    readings = Gpus(driver)
+    readings = GpuReader(driver)
     assert readings.read() == readings.read() == {}
     assert driver.inits == 1
 
 
-def test_a_watched_run_keeps_them_as_readings_of_the_machine(tmp_path):
+def test_a_watched_run_saves_them_as_readings_of_the_machine(tmp_path):
     scripted = Scripted(at(0, 0), at(1, 1), at(2, 2), end=at(3, 3))
-    watch = Watch(tmp_path, "50-7-1", 0, scripted, Gpus(Driver()))
+    watch = Watch(tmp_path, "50-7-1", 0, scripted, GpuReader(Driver()))
     for _ in range(3):
         watch.sample()
     watch.end(0)
@@ -107,7 +107,7 @@ def test_a_watched_run_keeps_them_as_readings_of_the_machine(tmp_path):
     assert gpus(profile.gauges)[0]["temperature"].last == 61
 
 
-def test_only_readings_of_gpus_are_taken_for_such():
+def test_only_gauges_of_gpus_count_as_readings_of_gpus():
     assert is_of_machine("machine/gpu12/power")
     for name in ("machine/gpu/power", "machine/gpu0/mood", "gpu0/power", "machine/gpu0/power/x"):
         assert not is_of_machine(name)

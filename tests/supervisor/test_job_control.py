@@ -1,4 +1,4 @@
-"""Job control on a terminal: all that holds for the plain program holds for the supervised one."""
+"""Job control on a terminal: a supervised program behaves like a plain one."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def say(*words):
 
 @pytest.fixture(params=[PLAIN, SUPERVISED], ids=["plain", "supervised"])
 def start(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Start]:
-    """Starts a program as a job on a terminal; `around` is a shell script with `PROGRAM` in it."""
+    """Start a program as a job on a terminal; `around` is a shell script with `PROGRAM` in it."""
     shells = []
 
     def start(source: str, around: str | None = None) -> Shell:
@@ -47,7 +47,7 @@ def test_the_program_leads_its_own_group_in_the_foreground(start: Start) -> None
     assert "True True True" in shell.expect("[exited 0]")
 
 
-def test_the_program_reads_what_is_typed(start: Start) -> None:
+def test_the_program_reads_typed_input(start: Start) -> None:
     shell = start("say('you said', input('name? '))")
     shell.expect("name? ")
     shell.type("Ada\n")
@@ -79,10 +79,10 @@ def test_an_unhandled_ctrl_c_kills_by_sigint_with_the_programs_own_traceback(sta
     shell = start("say('ready'); time.sleep(1000)")
     shell.expect("ready")
     shell.type("\x03")
-    printed = shell.expect("[killed SIGINT]")
-    assert printed.count("Traceback") == 1
-    assert "program.py" in printed
-    assert "KeyboardInterrupt" in printed
+    output = shell.expect("[killed SIGINT]")
+    assert output.count("Traceback") == 1
+    assert "program.py" in output
+    assert "KeyboardInterrupt" in output
 
 
 def test_ctrl_backslash_kills_by_sigquit(start: Start) -> None:
@@ -92,7 +92,7 @@ def test_ctrl_backslash_kills_by_sigquit(start: Start) -> None:
     shell.expect("[killed SIGQUIT]")
 
 
-def test_ctrl_z_stops_and_fg_goes_on(start: Start) -> None:
+def test_ctrl_z_stops_and_fg_continues(start: Start) -> None:
     shell = start("say('ready'); line = input(); say('after', line)")
     shell.expect("ready")
     program = shell.foreground()
@@ -167,7 +167,7 @@ def test_a_program_in_a_pipeline_can_read_the_terminal(start: Start) -> None:
     shell.expect("[exited 0]")
 
 
-def test_what_a_program_is_piped_into_can_read_the_terminal(start: Start) -> None:
+def test_a_program_at_the_end_of_a_pipeline_can_read_the_terminal(start: Start) -> None:
     shell = start("say('page'); time.sleep(0.3)", around="PROGRAM | (cat; read key </dev/tty; echo key $key)")
     shell.expect("page")
     shell.type("q\n")
@@ -202,9 +202,9 @@ say('parent' if child else 'child', 'interrupted', count)
     # The script's own shell ignores Ctrl-C, and so would all it starts, had the program not said otherwise.
     shell.expect("ready")
     shell.type("\x03")
-    printed = shell.expect("[exited 0]")
-    assert "child interrupted 1" in printed
-    assert "parent interrupted 1" in printed
+    output = shell.expect("[exited 0]")
+    assert "child interrupted 1" in output
+    assert "parent interrupted 1" in output
 
 
 def test_ctrl_z_stops_a_pipeline(start: Start) -> None:

@@ -1,4 +1,4 @@
-"""Tasks are done when they are due, on a clock of the test's."""
+"""Periodic tasks run when they are due, on a fake clock."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def reading(run, every_s):
     return [PeriodicTask(run.profile, every_s, every_s)]
 
 
-def test_facts_are_found_once_and_what_was_recorded_is_saved_every_half_minute():
+def test_facts_are_collected_once_and_records_saved_every_half_minute():
     clock = Clock()
     run = Run(clock)
     live(clock, PeriodicTasks(run, PROGRAM, clock=clock), 100)
@@ -55,13 +55,15 @@ def test_no_failure_stops_the_tasks():
     assert FOLD_EVERY_S == 30
 
 
-def test_at_the_end_everything_is_ended_whatever_fails():
-    ended = []
+def test_at_the_end_all_callbacks_are_called_even_if_some_fail():
+    end_calls = []
 
     def fail():
         raise OSError("gone")
 
     clock = Clock()
-    tasks = PeriodicTasks(Run(clock), PROGRAM, at_end=[fail, lambda: ended.append("gatherer")], clock=clock)
+    tasks = PeriodicTasks(
+        Run(clock), PROGRAM, at_end=[fail, lambda: end_calls.append("gatherer")], clock=clock
+    )
     tasks.ended(None)
-    assert ended == ["gatherer"]
+    assert end_calls == ["gatherer"]

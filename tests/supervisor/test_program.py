@@ -10,7 +10,7 @@ from ticktree.supervisor.program import Program, interpreter_flags
 
 
 @pytest.mark.parametrize(
-    ("typed", "flags"),
+    ("command_line", "flags"),
     [
         ("python x.py", ""),
         ("python -m ticktree run x.py", ""),
@@ -29,8 +29,8 @@ from ticktree.supervisor.program import Program, interpreter_flags
         ("python", ""),
     ],
 )
-def test_the_flags_are_all_that_was_typed_before_the_program(typed: str, flags: str) -> None:
-    assert " ".join(interpreter_flags(typed.split())) == flags
+def test_the_flags_are_all_words_before_the_program(command_line: str, flags: str) -> None:
+    assert " ".join(interpreter_flags(command_line.split())) == flags
 
 
 def test_a_script_is_run_with_this_interpreter_and_its_arguments_untouched(tmp_path: Path) -> None:
@@ -58,14 +58,14 @@ def test_a_command_of_this_interpreter_is_found_by_its_name(
     scripts.mkdir()
     (scripts / "launch").write_text(head)
     monkeypatch.setattr("sysconfig.get_path", lambda _: str(scripts))
-    found = Program.named("launch", False, ("-x",))
-    assert found == Program(str(scripts / "launch") if is_found else "launch", False, ("-x",))
+    program = Program.named("launch", False, ("-x",))
+    assert program == Program(str(scripts / "launch") if is_found else "launch", False, ("-x",))
     assert Program.named("launch", True, ()).target == "launch"
     (tmp_path / "launch").touch()  # a file of that name here is meant
     assert Program.named("launch", False, ()).target == "launch"
 
 
-def test_a_module_is_run_as_one() -> None:
+def test_a_module_is_run_as_a_module() -> None:
     assert Program("pkg.train", True, ("-v",)).command()[-3:] == ["-m", "pkg.train", "-v"]
 
 
@@ -79,7 +79,7 @@ def test_a_module_is_run_as_one() -> None:
         ("pkg.train", True, "pkg.train"),
     ],
 )
-def test_a_run_is_named_after_what_says_most(target: str, is_module: bool, name: str) -> None:
+def test_a_run_has_the_most_specific_name(target: str, is_module: bool, name: str) -> None:
     assert Program(target, is_module, ()).name == name
 
 
@@ -93,7 +93,7 @@ def test_the_folder_of_a_module_is_found_without_importing_it(
     assert Program("no_such_package.train", True, ()).folder == tmp_path
 
 
-def test_what_python_could_not_find_is_refused(tmp_path: Path) -> None:
+def test_a_program_that_python_cannot_find_is_refused(tmp_path: Path) -> None:
     for target in ("missing.py", "", "\0", "x" * 5000):
         with pytest.raises(TicktreeError):
             Program(target, False, ()).check()

@@ -17,7 +17,7 @@ from ticktree.supervisor.watch import Watch
 
 
 class Scripted:
-    """A system whose readings a test has written."""
+    """A system with the test's readings."""
 
     def __init__(self, *readings: Reading, end: Reading | None = None) -> None:
         self.readings, self.end = list(readings), end
@@ -42,14 +42,14 @@ def watched(folder, *readings, end=None):
     return kept_gauges(folder)
 
 
-def test_each_second_is_a_reading_of_its_own(tmp_path):
+def test_there_is_one_reading_per_second(tmp_path):
     gauges = watched(tmp_path, at(0, 0), at(1, 1.5, NS, NS), at(2, 2.0, 4 * NS, 2 * NS))
     assert (gauges[USED].count, gauges[USED].min, gauges[USED].max, gauges[USED].last) == (2, 0.5, 1.5, 0.5)
     assert gauges[WAITING].max == 0.5
     assert gauges[WAITING].last == 0.25
 
 
-def test_one_reading_alone_tells_nothing(tmp_path):
+def test_a_single_reading_gives_no_gauges(tmp_path):
     assert watched(tmp_path, at(0, 0)) == {}
 
 
@@ -58,12 +58,12 @@ def test_a_run_of_less_than_a_second_has_one_reading_at_its_end(tmp_path):
     assert (gauges[USED].count, gauges[USED].last) == (1, 0.8)
 
 
-def test_a_last_moment_does_not_count_as_much_as_a_second(tmp_path):
+def test_a_short_last_interval_does_not_count(tmp_path):
     assert watched(tmp_path, at(0, 0), at(1, 1), end=at(1.01, 1.03))[USED].count == 1
     assert watched(tmp_path, at(0, 0), at(1, 1), end=at(1.5, 1.5))[USED].count == 2
 
 
-def test_readings_are_kept_at_once_and_then_every_few_seconds(tmp_path):
+def test_readings_are_saved_at_once_and_then_every_few_seconds(tmp_path):
     watch = Watch(tmp_path, "50-7-1", 0, Scripted(*(at(second, second) for second in range(9))))
     counts = []
     for _ in range(9):
@@ -72,7 +72,7 @@ def test_readings_are_kept_at_once_and_then_every_few_seconds(tmp_path):
     assert counts == [0, 1, 1, 1, 1, 1, 6, 6, 6]
 
 
-def test_what_cannot_be_written_now_is_written_with_the_next(tmp_path):
+def test_readings_that_cannot_be_written_are_written_with_the_next(tmp_path):
     watch = Watch(tmp_path / "later", "50-7-1", 0, Scripted(at(0, 0), at(1, 1), at(2, 2)))
     watch.sample()
     watch.sample()
@@ -85,13 +85,13 @@ def test_what_cannot_be_written_now_is_written_with_the_next(tmp_path):
 def run(tmp_path, monkeypatch):
     monkeypatch.setenv("TICKTREE_MEMORY_DIR", str(tmp_path / "memory"))
     (tmp_path / "memory").mkdir()
-    made = RunDirectory.create("x", tmp_path / "runs", supervised=True)
-    yield made
-    if not made.is_finished():
-        made.finish()
+    directory = RunDirectory.create("x", tmp_path / "runs", supervised=True)
+    yield directory
+    if not directory.is_finished():
+        directory.finish()
 
 
-def test_a_run_has_its_machines_readings_before_and_after_it_is_finished(run):
+def test_a_run_has_readings_before_and_after_it_is_finished(run):
     gauges = watched(run.memory_dir, at(0, 0), at(1, 1.5))
     assert run.profile().gauges == gauges
     assert run.finish().gauges == gauges
@@ -111,17 +111,17 @@ def test_a_run_has_its_machines_readings_before_and_after_it_is_finished(run):
         "[" * 100_000,
     ],
 )
-def test_a_damaged_file_is_one_loss_and_costs_nothing_else(run, text):
+def test_a_damaged_file_is_only_one_loss(run, text):
     (run.memory_dir / MACHINE).write_text(text)
     with pytest.raises(DamagedError):
         kept_gauges(run.memory_dir)
-    whole = run.finish()
-    assert whole.gauges == {}
-    assert whole.losses["machine_readings_damaged"] == 1
+    profile = run.finish()
+    assert profile.gauges == {}
+    assert profile.losses["machine_readings_damaged"] == 1
     assert not run.memory_dir.exists()
 
 
-def test_a_file_with_readings_that_cannot_be_is_damaged(tmp_path):
+def test_a_file_with_impossible_readings_is_damaged(tmp_path):
     gauges = watched(tmp_path, at(0, 0), at(1, 1.5))
     value = json.loads((tmp_path / MACHINE).read_text())
     value["gauges"][USED]["count"] = 0
@@ -133,7 +133,7 @@ def test_a_file_with_readings_that_cannot_be_is_damaged(tmp_path):
         kept_gauges(tmp_path)
 
 
-def test_a_link_and_a_pipe_are_no_files_of_ours(tmp_path):
+def test_a_link_and_a_pipe_are_not_read(tmp_path):
     (tmp_path / MACHINE).symlink_to("/dev/zero")
     with pytest.raises(DamagedError):
         kept_gauges(tmp_path)
@@ -144,7 +144,7 @@ def test_a_link_and_a_pipe_are_no_files_of_ours(tmp_path):
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells")
-def test_a_program_of_a_moment_has_its_reading(tmp_path, monkeypatch):
+def test_a_very_short_program_has_a_reading(tmp_path, monkeypatch):
     import subprocess
 
     monkeypatch.setenv("TICKTREE_MEMORY_DIR", str(tmp_path))

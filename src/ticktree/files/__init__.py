@@ -1,1 +1,1 @@
-"""Files: the ground floor, on which everything that reads one stands."""
+"""Files: atomic writes, guarded reads and ownership, for everything that reads or writes files."""

@@ -1,4 +1,4 @@
-"""Writing a file so that a reader finds the old text or the new one, and a crash leaves no half of either."""
+"""Atomic writes: a reader finds the old content or the new, and a crash leaves neither half written."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ def write_atomically(
 ) -> None:
     """Write `data` to `path` through a temporary file in the same directory.
 
-    A path that exists and is no ordinary file (a pipe, /dev/stdout) is written to as it stands: replacing it
-    would take it from everybody else.
+    An existing path that is not a regular file (a pipe, /dev/stdout) is written to directly: replacing it would take
+    it from everyone else.
 
     Args:
-        path: Where.
-        data: What.
-        durable: Wait for the disk, so that one of the two texts also survives the machine's crash.
-        follow: Whether a link is followed, and what it leads to written; else the link itself is replaced.
-        dir_fd: The directory that `path` is a name in, as a descriptor; for `follow=False` only.
+        path: The file.
+        data: Its new content.
+        durable: Wait for the disk, so that the old or new content also survives a crash of the machine.
+        follow: Follow a symbolic link and write its target; else replace the link itself.
+        dir_fd: A descriptor of the directory that `path` is a name in; for `follow=False` only.
 
     Raises:
-        OSError: The directory or the disk does not allow it; the old file is as it was.
+        OSError: The directory or the disk does not allow it; the old file is unchanged.
     """
     if follow and path.exists() and not path.is_file():
         path.write_bytes(data)
@@ -45,10 +45,11 @@ def write_atomically(
 
 
 def _new_file(path: Path, dir_fd: int | None) -> BinaryIO:
-    """A new file: one that exists already was left by a killed process with our pid, or is a trap."""
+    """Create a file; an existing one was left by a killed process with our pid, or is a trap."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     try:
-        return os.fdopen(os.open(path, flags, 0o666, dir_fd=dir_fd), "wb")
+        fd = os.open(path, flags, 0o666, dir_fd=dir_fd)
     except FileExistsError:
         os.unlink(path, dir_fd=dir_fd)
-        return os.fdopen(os.open(path, flags, 0o666, dir_fd=dir_fd), "wb")
+        fd = os.open(path, flags, 0o666, dir_fd=dir_fd)
+    return os.fdopen(fd, "wb")

@@ -1,9 +1,9 @@
-"""The only way to read a file that another user may have made, or that may be damaged.
+"""Guarded reads, for every file that another user may have created, or that may be damaged.
 
-Reading never waits (a pipe, a device), takes a bounded amount of memory (`/dev/zero`, a file that unpacks to a
-thousand times its size), and fails with one error, which names the file and says why in one line.
+A read never waits (for a pipe, a device), takes a bounded amount of memory (`/dev/zero`, a file that unpacks to a
+thousand times its size), and fails with one error, which names the file and gives the reason in one line.
 
-A profiled program imports this module when it starts: nothing slow is imported here before it is needed.
+A profiled program imports this module when it starts, so slow imports wait until they are needed.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from typing import Any, BinaryIO, NoReturn
 
 from ticktree.errors import TicktreeError
 
-# What a directory of a run holds about itself: a few kilobytes, mostly its command line.
+# Limit in bytes for a run's facts: they have a few kilobytes, mostly its command line.
 MOST_OF_FACTS = 1 << 24
-# Of what may hold a whole profile, or a trace.
+# For files that may hold a whole profile, or a trace.
 MOST_OF_DATA = 1 << 32
-# Of what is unpacked from a compressed file: a hundredth of this can hold as much.
-MOST_UNPACKED = 1 << 30
+# For the content of a compressed file, which may be a hundredth of it.
+MAX_UNPACKED = 1 << 30
 
-_PIECE = 1 << 20
-_LONGEST_REASON = 300
+_CHUNK_BYTES = 1 << 20
+_MAX_REASON_CHARS = 300
 _UNITS = ((30, "GiB"), (20, "MiB"), (10, "KiB"))
 
 
@@ -47,15 +47,15 @@ class MissingFileError(FileError):
 
 @contextmanager
 def opened(
-    path: Path, most_bytes: int, *, follow: bool = True, dir_fd: int | None = None
+    path: Path, max_bytes: int, *, follow: bool = True, dir_fd: int | None = None
 ) -> Iterator[BinaryIO]:
-    """Open a regular file for reading, unbuffered; errors of reading it become a FileError as well.
+    """Open a regular file for reading, unbuffered; errors while reading it become a FileError, too.
 
     Args:
-        path: of the file.
-        most_bytes: refuse a file that is larger.
+        path: the file.
+        max_bytes: refuse a file that is larger.
         follow: whether `path` may be a symbolic link.
-        dir_fd: the directory that a relative path starts from; None for the current one.
+        dir_fd: the directory that a relative path begins in; None for the current one.
 
     Raises:
         FileError: it cannot be opened, is not a regular file, or is too large.
@@ -68,14 +68,14 @@ def opened(
         raise MissingFileError(path, "it does not exist") from None
     except OSError as error:
         raise FileError(path, _reason(error)) from None
-    except ValueError:  # a zero byte, or what no file name can hold
+    except ValueError:  # a zero byte, or another character that no file name can hold
         raise FileError(path, "it is not a file name") from None
     try:
         status = os.fstat(fd)
         if not stat.S_ISREG(status.st_mode):
             raise FileError(path, "it is not a regular file")
-        if status.st_size > most_bytes:
-            raise FileError(path, f"it is larger than {_size(most_bytes)}, the limit for such a file")
+        if status.st_size > max_bytes:
+            raise FileError(path, f"it is larger than {_size(max_bytes)}, the limit for such a file")
         with open(fd, "rb", buffering=0, closefd=False) as file:
             yield file
     except OSError as error:
@@ -84,57 +84,57 @@ def opened(
         os.close(fd)
 
 
-def read_bytes(path: Path, most_bytes: int, *, follow: bool = True, dir_fd: int | None = None) -> bytes:
+def read_bytes(path: Path, max_bytes: int, *, follow: bool = True, dir_fd: int | None = None) -> bytes:
     """Return the content of a regular file; for the arguments see `opened`.
 
     Raises:
         FileError: it cannot be read.
     """
-    with opened(path, most_bytes, follow=follow, dir_fd=dir_fd) as file, understood(path):
+    with opened(path, max_bytes, follow=follow, dir_fd=dir_fd) as file, understood(path):
         return content_of(file)
 
 
 def content_of(file: BinaryIO) -> bytes:
-    """Return the content of an opened file, up to its size now: what is appended cannot keep us reading."""
+    """Return the content of an opened file, up to its current size: a file that grows cannot keep us reading."""
     size = os.fstat(file.fileno()).st_size
-    pieces = []
-    while size > 0 and (piece := file.read(size)):
-        pieces.append(piece)
-        size -= len(piece)
-    return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+    chunks = []
+    while size > 0 and (chunk := file.read(size)):
+        chunks.append(chunk)
+        size -= len(chunk)
+    return chunks[0] if len(chunks) == 1 else b"".join(chunks)
 
 
-def unpacked(data: bytes, most_bytes: int = MOST_UNPACKED) -> bytearray:
-    """Return what gzip or zlib has compressed; of gzip also several streams in sequence.
+def unpacked(data: bytes, max_bytes: int = MAX_UNPACKED) -> bytearray:
+    """Return the content of gzip or zlib data; gzip data may have several streams in sequence.
 
     Raises:
-        ValueError: it is damaged, cut short, or unpacks to more than `most_bytes`.
+        ValueError: it is damaged, cut short, or unpacks to more than `max_bytes`.
     """
     import zlib
 
-    found = bytearray()
+    content = bytearray()
     rest = data
     try:
         while rest:
             stream = zlib.decompressobj(wbits=zlib.MAX_WBITS | 32)  # either format
             while not stream.eof:
-                piece = stream.decompress(rest, _PIECE)
+                chunk = stream.decompress(rest, _CHUNK_BYTES)
                 rest = stream.unconsumed_tail
-                if not piece and not rest and not stream.eof:
+                if not chunk and not rest and not stream.eof:
                     raise ValueError("a compressed file that is damaged or cut short")
-                found += piece
-                if len(found) > most_bytes:
+                content += chunk
+                if len(content) > max_bytes:
                     raise ValueError(
-                        f"a compressed file of more than {_size(most_bytes)}, the limit: unpack it if you trust it"
+                        f"a compressed file of more than {_size(max_bytes)}, the limit: unpack it if you trust it"
                     )
             rest = stream.unused_data.lstrip(b"\0")  # gzip files may be padded
     except zlib.error as error:
         raise ValueError(f"a compressed file that is damaged or cut short ({error})") from None
-    return found
+    return content
 
 
 def json_in(text: str | bytes) -> Any:
-    """Return what JSON has in `text`; every number in it is finite.
+    """Parse JSON; every number in it is finite.
 
     Raises:
         ValueError: it is not JSON.
@@ -153,10 +153,10 @@ def json_in(text: str | bytes) -> Any:
 
 @contextmanager
 def understood(path: str | os.PathLike[str]) -> Iterator[None]:
-    """Turn every failure to understand a file's content into the one error that names the file.
+    """Turn every failure to decode a file's content into the one error that names the file.
 
-    Content that no program of ours wrote fails anywhere in its decoder, with any exception: OverflowError for
-    1e400, tokenize.TokenError for the header of a numpy file, a TypeError for a list where a number should be.
+    Content that ticktree did not write fails anywhere in its decoder, with any exception: OverflowError for 1e400,
+    tokenize.TokenError for the header of a numpy file, a TypeError for a list in the place of a number.
     """
     try:
         yield
@@ -170,7 +170,7 @@ def understood(path: str | os.PathLike[str]) -> Iterator[None]:
         raise FileError(path, _reason(error)) from None
     except Exception as error:
         text = str(error) if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
-        raise FileError(path, f"it is damaged: {' '.join(text.split())[:_LONGEST_REASON]}") from None
+        raise FileError(path, f"it is damaged: {' '.join(text.split())[:_MAX_REASON_CHARS]}") from None
 
 
 def _reason(error: OSError) -> str:

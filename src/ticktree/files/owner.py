@@ -1,9 +1,9 @@
-"""Who owns a run: one process, distinguished from every other that ever had its number.
+"""The owner of a run: one process, distinguished from every other that ever had its pid.
 
-A pid alone is reused, often within minutes; with its start time it is unique until the machine restarts, and
-with the boot id for good. The pid namespace is kept with them because containers may share a tmpfs and not
-their pids: a process that is not visible from here must not be taken for dead, or one container would finish
-the running program of another.
+A pid alone is reused, often within minutes; with its start time it is unique until the machine restarts, and with
+the boot id for good. The pid namespace belongs to them because containers may share a tmpfs and not their pids: a
+process that is not visible from here must not count as ended, or one container would finish the running program of
+another.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ class Owner(NamedTuple):
     """One process of one boot of one machine.
 
     Attributes:
-        pid: Its number, in the pid namespace it runs in.
-        started: When it was started: clock ticks since boot, or wall-clock microseconds without /proc.
-        boot_id: The machine's boot: a random id, new at every start of the kernel; empty without /proc.
-        namespace: The inode of its pid namespace, 0 where there are none.
+        pid: Its pid, in its pid namespace.
+        started: When it started: clock ticks since boot, or wall-clock microseconds without /proc.
+        boot_id: A random id of the machine's boot, new at every start of the kernel; empty without /proc.
+        namespace: The inode of its pid namespace, 0 if there is none.
     """
 
     pid: int
@@ -32,16 +32,16 @@ class Owner(NamedTuple):
 
     @classmethod
     def current(cls) -> Owner:
-        """The process that asks."""
+        """Return the calling process."""
         pid = os.getpid()
         return cls(pid, start_of(pid) or 0, boot_id(), pid_namespace())
 
     def with_process(self, pid: int, started: int) -> Owner:
-        """Another process of the same machine and boot."""
+        """Return another process of the same machine and boot."""
         return self._replace(pid=pid, started=started)
 
     def is_alive(self) -> bool:
-        """Whether the process still runs; true where it is not visible from here."""
+        """Return whether the process still runs; true if it is not visible from here."""
         if self.boot_id != boot_id():
             return False
         if self.namespace != pid_namespace():
@@ -50,7 +50,7 @@ class Owner(NamedTuple):
 
 
 def dead_among(owner: Owner, processes: Iterable[tuple[int, int]]) -> set[tuple[int, int]]:
-    """Those of some processes of `owner`'s boot and namespace, each a pid and its start, that have visibly ended."""
+    """Return the processes, as pid and start, that have visibly ended; they are of `owner`'s boot and namespace."""
     if owner.boot_id != boot_id():
         return set(processes)
     if owner.namespace != pid_namespace():
@@ -59,28 +59,26 @@ def dead_among(owner: Owner, processes: Iterable[tuple[int, int]]) -> set[tuple[
 
 
 def start_of(pid: int) -> int | None:
-    """When a process was started, in the unit of `Owner.started`; None if no such process runs."""
+    """Return when a process started, in the unit of `Owner.started`; None if no such process runs."""
     if not Path("/proc/self/stat").exists():
         return _start_without_proc(pid)
-    fields = _fields_of(pid)
+    fields = stat_fields(pid)
     if not fields:
         return None
-    state, threads, started = fields[0], int(fields[17]), int(fields[19])
-    # A zombie is dead even if its parent does not collect it, unless its first thread has ended and others
-    # run on.
-    if state in b"ZX" and threads <= 1:
-        return None
-    return started
+    state, threads, start = fields[0], int(fields[17]), int(fields[19])
+    # A zombie has ended even if its parent does not collect it, unless only its first thread has ended and others
+    # continue.
+    return None if state in b"ZX" and threads <= 1 else start
 
 
 def parent_of(pid: int) -> int:
-    """The pid of a process's parent; 0 if no such process runs, or without /proc."""
-    fields = _fields_of(pid)
+    """Return the pid of a process's parent; 0 if no such process runs, or without /proc."""
+    fields = stat_fields(pid)
     return int(fields[1]) if fields else 0
 
 
-def _fields_of(pid: int) -> list[bytes]:
-    """The fields of a process's `stat` (man 5 proc) from its state on; none if no such process runs."""
+def stat_fields(pid: int) -> list[bytes]:
+    """Return the fields of a process's `stat` (man 5 proc) from its state on; none if no such process runs."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_bytes()
     except OSError:
@@ -90,7 +88,7 @@ def _fields_of(pid: int) -> list[bytes]:
 
 
 def _start_without_proc(pid: int) -> int | None:
-    # With /proc there is no need for it, and a profiled program would pay for the import.
+    # Imported only without /proc: a profiled program would pay for the import.
     import psutil  # type: ignore[import-untyped, unused-ignore]
 
     try:
@@ -103,7 +101,7 @@ def _start_without_proc(pid: int) -> int | None:
 
 
 def boot_id() -> str:
-    """The id of this boot of the machine; empty without /proc, where start times are of the calendar."""
+    """Return the id of this boot of the machine; empty without /proc, where start times are wall-clock times."""
     try:
         return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
     except OSError:
@@ -111,7 +109,7 @@ def boot_id() -> str:
 
 
 def since_boot_s() -> float:
-    """For how many seconds the machine has been running: no user can set that clock."""
+    """Return for how many seconds the machine has been running: no user can set that clock."""
     try:
         return float(Path("/proc/uptime").read_text(encoding="ascii").split()[0])
     except (OSError, ValueError, IndexError):
@@ -119,7 +117,7 @@ def since_boot_s() -> float:
 
 
 def pid_namespace() -> int:
-    """The inode of this process's pid namespace, 0 where there are none."""
+    """Return the inode of this process's pid namespace, 0 if there is none."""
     try:
         return Path("/proc/self/ns/pid").stat().st_ino
     except OSError:

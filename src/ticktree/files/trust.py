@@ -1,12 +1,10 @@
-"""What is trusted about a path that an environment variable or a file names.
+"""Checks of paths that an environment variable or a file names.
 
-A profiled program writes to the configured place. An attacker who could set that, or put a link in the way,
-could make it write or read for him; so nothing is written to a place before a check that only this user could
-have made it.
+A profiled program writes to the configured directory. An attacker who could set that, or put a link on the way, could
+make it write or read for them; so it writes only after a check that only this user can have created the directory.
 
-A name may lead to another place a moment after the check. So what is written to, or deleted from, a directory
-in which others may rename is reached by a descriptor of the checked directory (`own_directory`), not by its
-name.
+A name may lead elsewhere a moment after the check. So files in a directory where others may rename are written and
+deleted by a descriptor of the checked directory (`own_directory`), not by its name.
 """
 
 from __future__ import annotations
@@ -19,23 +17,23 @@ from pathlib import Path
 
 from ticktree.errors import TicktreeError
 
-_MOST_LINKS = 40
-# To pass through a directory takes no right to read it.
+_MAX_LINKS = 40
+# Passing through a directory does not require permission to read it.
 _PASS = os.O_DIRECTORY | os.O_CLOEXEC | getattr(os, "O_PATH", os.O_RDONLY)
 _READ = os.O_DIRECTORY | os.O_CLOEXEC | os.O_RDONLY | os.O_NOFOLLOW
 
 
 class NotOwnError(TicktreeError):
-    """Another user made a file, directory or link, or could have put it there."""
+    """Another user created a file, directory or link, or could have."""
 
 
 @contextmanager
 def own_directory(path: Path, *, make: bool = False) -> Iterator[int]:
-    """Opens a directory of this user's, for what takes a `dir_fd`; no link of another user leads there.
+    """Open a directory of this user, for functions that take a `dir_fd`; no link of another user leads there.
 
     Raises:
-        OSError: There is none.
-        NotOwnError: Another user made it, or put a link in the way.
+        OSError: It does not exist.
+        NotOwnError: Another user created it, or a link on the way.
     """
     with any_directory(path, make=make) as fd:
         _require_owner(fd, path)
@@ -44,11 +42,11 @@ def own_directory(path: Path, *, make: bool = False) -> Iterator[int]:
 
 @contextmanager
 def any_directory(path: Path, *, make: bool = False) -> Iterator[int]:
-    """The same of a directory that may be another user's."""
-    with _end_of(path, make=make) as (at, name):
+    """Open a directory that may be another user's; otherwise like `own_directory`."""
+    with _open_parent(path, make=make) as (parent, name):
         if make:
-            _make(name, at)
-        fd = os.open(name, _READ, dir_fd=at)
+            _make(name, parent)
+        fd = os.open(name, _READ, dir_fd=parent)
     try:
         yield fd
     finally:
@@ -57,7 +55,7 @@ def any_directory(path: Path, *, make: bool = False) -> Iterator[int]:
 
 @contextmanager
 def own_folder(fd: int, name: str, path: Path, *, make: bool = False) -> Iterator[int]:
-    """Opens a folder in a directory; it must be this user's own, and no link."""
+    """Open a folder in a directory; it must belong to this user, and not be a link."""
     if make:
         _make(name, fd)
     folder = os.open(name, _READ, dir_fd=fd)
@@ -69,17 +67,17 @@ def own_folder(fd: int, name: str, path: Path, *, make: bool = False) -> Iterato
 
 
 def names_in(fd: int) -> list[str]:
-    """The names of what is in a directory."""
+    """Return the names in a directory."""
     with os.scandir(fd) as entries:
         return [entry.name for entry in entries]
 
 
 def require_private(directory: Path) -> None:
-    """Refuse a directory that others could have made or can enter: they would read and forge our files.
+    """Refuse a directory that others could have created or can enter: they could read and forge our files.
 
     Raises:
-        OSError: There is none.
-        TicktreeError: It is one that others can enter, a link, or not this user's.
+        OSError: It does not exist.
+        TicktreeError: Others can enter it, it is a link, or it is not this user's.
     """
     status = directory.lstat()
     if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid() or status.st_mode & 0o077:
@@ -87,10 +85,10 @@ def require_private(directory: Path) -> None:
 
 
 def require_base(directory: Path) -> None:
-    """Refuse a place for private directories in which others could put theirs in the place of ours.
+    """Refuse a directory for private directories in which others could replace ours.
 
     Raises:
-        TicktreeError: It is not the system's or this user's own, or another user's link leads there.
+        TicktreeError: It is neither the system's nor this user's, or another user's link leads there.
     """
     status = _status(directory)
     if status is None or not stat.S_ISDIR(status.st_mode):
@@ -102,10 +100,10 @@ def require_base(directory: Path) -> None:
 
 
 def require_own(path: Path) -> None:
-    """Refuse a file or directory that another user made, or to which another user's link leads.
+    """Refuse a file or directory that another user created, or to which another user's link leads.
 
     Raises:
-        TicktreeError: It says why. What does not exist has no owner; the caller that needs it refuses it.
+        TicktreeError: It says why. A missing file has no owner; a caller that needs it must refuse it.
     """
     status = _status(path)
     if status is not None and status.st_uid != os.geteuid():
@@ -113,16 +111,16 @@ def require_own(path: Path) -> None:
 
 
 def _status(path: Path) -> os.stat_result | None:
-    """The status of what a path ends at, which is no link; None where there is nothing."""
+    """Return the status of the file that a path leads to; None if there is none."""
     try:
-        with _end_of(path) as (at, name):
-            return os.stat(name, dir_fd=at, follow_symlinks=False)
+        with _open_parent(path) as (parent, name):
+            return os.stat(name, dir_fd=parent, follow_symlinks=False)
     except OSError:
         return None
 
 
 def is_writable_by_all(path: Path) -> bool:
-    """Whether every user may change it; so it seems of everything on file systems that know no users."""
+    """Return whether every user may change a file; on file systems without users this is true for all files."""
     try:
         return bool(path.lstat().st_mode & stat.S_IWOTH)
     except OSError:
@@ -130,61 +128,61 @@ def is_writable_by_all(path: Path) -> bool:
 
 
 @contextmanager
-def _end_of(path: Path, *, make: bool = False) -> Iterator[tuple[int, str]]:
-    """The directory in which a path ends, as a descriptor, and the name there, which is no link.
+def _open_parent(path: Path, *, make: bool = False) -> Iterator[tuple[int, str]]:
+    """Open the directory of the file that a path leads to, and return the file's name there, which is not a link.
 
     Every link on the way must be the system's or this user's own.
     """
-    at, here, name, links = os.open("/", _PASS), Path("/"), ".", 0
+    fd, folder, name, links = os.open("/", _PASS), Path("/"), ".", 0
     rest = list(reversed(path.absolute().parts[1:]))
     try:
         while rest:
             name = rest.pop()
-            target = _target(name, at, here)
+            target = _link_target(name, fd, folder)
             if target is not None:
                 links += 1
-                if links > _MOST_LINKS:
+                if links > _MAX_LINKS:
                     raise TicktreeError(f"{path} leads through too many links")
                 rest.extend(reversed(target.parts[1:] if target.is_absolute() else target.parts))
                 name = "."
             elif rest and make:
-                _make(name, at)
+                _make(name, fd)
             if target is not None and target.is_absolute():
-                at, here = _passed("/", at), Path("/")
+                fd, folder = _step_into("/", fd), Path("/")
             elif target is None and rest:
-                at, here = _passed(name, at), here / name
-        yield at, name
+                fd, folder = _step_into(name, fd), folder / name
+        yield fd, name
     finally:
-        os.close(at)
+        os.close(fd)
 
 
-def _target(name: str, at: int, here: Path) -> Path | None:
-    """Where the link of a name leads; None where there is no link."""
+def _link_target(name: str, fd: int, folder: Path) -> Path | None:
+    """Return the target of a link; None if the name is not a link."""
     try:
-        status = os.stat(name, dir_fd=at, follow_symlinks=False)
+        status = os.stat(name, dir_fd=fd, follow_symlinks=False)
     except FileNotFoundError:
         return None
     if not stat.S_ISLNK(status.st_mode):
         return None
     if status.st_uid not in (0, os.geteuid()):
-        raise NotOwnError(f"{here / name} is a link of another user's; it is not followed")
-    target = os.readlink(name, dir_fd=at)
-    again = os.stat(name, dir_fd=at, follow_symlinks=False)
-    if (again.st_ino, again.st_ctime_ns) != (status.st_ino, status.st_ctime_ns):
-        raise NotOwnError(f"{here / name} was replaced; it is not followed")
+        raise NotOwnError(f"{folder / name} is a link of another user's; it is not followed")
+    target = os.readlink(name, dir_fd=fd)
+    new_status = os.stat(name, dir_fd=fd, follow_symlinks=False)
+    if (new_status.st_ino, new_status.st_ctime_ns) != (status.st_ino, status.st_ctime_ns):
+        raise NotOwnError(f"{folder / name} was replaced; it is not followed")
     return Path(target)
 
 
-def _passed(name: str, at: int) -> int:
-    """The next directory on the way in place of the last."""
-    fd = os.open(name, _PASS | os.O_NOFOLLOW, dir_fd=at)
-    os.close(at)
-    return fd
+def _step_into(name: str, fd: int) -> int:
+    """Open the next directory on the way, and close the last one."""
+    next_fd = os.open(name, _PASS | os.O_NOFOLLOW, dir_fd=fd)
+    os.close(fd)
+    return next_fd
 
 
-def _make(name: str, at: int) -> None:
+def _make(name: str, fd: int) -> None:
     with suppress(FileExistsError):
-        os.mkdir(name, dir_fd=at)
+        os.mkdir(name, dir_fd=fd)
 
 
 def _require_owner(fd: int, path: Path) -> None:

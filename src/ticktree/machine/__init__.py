@@ -1,1 +1,1 @@
-"""What a machine is, what it can do at most, and what it does while a program runs."""
+"""A machine: its hardware, its ceilings, and readings of it while a program runs."""

@@ -1,4 +1,4 @@
-"""Git: what the repository of a program's source says."""
+"""Git: queries about the repository of a program's source."""
 
 from __future__ import annotations
 
@@ -10,25 +10,20 @@ _TIMEOUT_S = 3.0
 
 
 def ask(folder: Path, *arguments: str) -> str | None:
-    """Return what git prints when run in `folder`; None where there is no git, no repository or no answer.
+    """Return the output of git in `folder`; None if there is no git, no repository or no answer.
 
     Args:
-        folder: any in the repository.
-        arguments: of git; what stands in them must not be taken for an option that was not meant.
+        folder: any folder in the repository.
+        arguments: of git; none of them may be mistaken for an option.
     """
     # It must not take locks that the user's own git then waits for, nor ask for a password.
-    environment = {
-        **os.environ,
-        "GIT_OPTIONAL_LOCKS": "0",
-        "GIT_TERMINAL_PROMPT": "0",
-        "GIT_NO_LAZY_FETCH": "1",
-    }
-    # Nor may it run what the repository's own configuration names: a repository may have come with anything in it.
+    switches = {"GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0", "GIT_NO_LAZY_FETCH": "1"}
+    # Nor may it run programs that the repository's configuration names: anyone may have written that.
     safe = ("-c", "core.fsmonitor=false", "-c", f"core.hooksPath={os.devnull}")
     try:
         return subprocess.run(
             ["git", *safe, "-C", str(folder), *arguments],
-            env=environment,
+            env=os.environ | switches,
             stdin=subprocess.DEVNULL,
             capture_output=True,
             encoding="utf-8",

@@ -1,6 +1,6 @@
-"""NVIDIA GPUs as their driver reports them, read by the supervisor: through `nvidia-ml-py`, if installed.
+"""Readings of NVIDIA GPUs from their driver, by the supervisor, with `nvidia-ml-py` if it is installed.
 
-It wakes no device and makes no context on one: the driver counts all the time, for all programs together.
+They do not wake a device or create a context on one: the driver counts all the time, for all programs together.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from typing import Any
 
 from ticktree.profile.machine import gpu_gauge
 
-# Of a machine with more, only the first are read.
-MOST = 16
+# Further GPUs of a machine are not read.
+MAX_GPUS = 16
 
-# Reasons to report why a GPU runs slower than it could: not that it idles, or keeps a set limit.
-_SLOWED = (
+# Reasons why a GPU runs slower than it could, without idling and limits set by the user.
+_SLOWDOWN_REASONS = (
     "nvmlClocksThrottleReasonSwPowerCap",
     "nvmlClocksThrottleReasonHwSlowdown",
     "nvmlClocksThrottleReasonSwThermalSlowdown",
@@ -25,16 +25,16 @@ _SLOWED = (
 )
 
 
-class Gpus:
-    """Reads counters of the machine's GPUs; of none, where they cannot be read."""
+class GpuReader:
+    """Reads counters of the machine's GPUs; nothing if they cannot be read."""
 
     def __init__(self, library: Any = None) -> None:
         self._library = library
         self._handles: dict[int, Any] | None = None
-        self._slowed = 0
+        self._slowdown_mask = 0
 
     def read(self) -> dict[str, float]:
-        """Return what the driver says now, by the gauges' names; what it does not say is left out."""
+        """Return the driver's current readings by gauge name, without those that it does not report."""
         if self._handles is None:
             self._handles = self._open()
         return dict(self._readings())
@@ -44,19 +44,19 @@ class Gpus:
             if self._library is None:
                 self._library = import_module("pynvml")
             self._library.nvmlInit()
-            self._slowed = sum(getattr(self._library, name, 0) for name in _SLOWED)
-            count = min(MOST, self._library.nvmlDeviceGetCount())
-            return {at: self._library.nvmlDeviceGetHandleByIndex(at) for at in range(count)}
+            self._slowdown_mask = sum(getattr(self._library, name, 0) for name in _SLOWDOWN_REASONS)
+            count = min(MAX_GPUS, self._library.nvmlDeviceGetCount())
+            return {index: self._library.nvmlDeviceGetHandleByIndex(index) for index in range(count)}
         return {}
 
     def _readings(self) -> Iterator[tuple[str, float]]:
-        for at, handle in (self._handles or {}).items():
-            for what, ask in _QUERIES.items():
-                with suppress(Exception):  # not every GPU tells everything, and it may be gone
-                    yield gpu_gauge(at, what), ask(self._library, handle)
+        for index, handle in (self._handles or {}).items():
+            for name, query in _QUERIES.items():
+                with suppress(Exception):  # not every GPU reports everything, and it may be gone
+                    yield gpu_gauge(index, name), query(self._library, handle)
             with suppress(Exception):
                 reasons = self._library.nvmlDeviceGetCurrentClocksThrottleReasons(handle)
-                yield gpu_gauge(at, "slowed"), float(bool(reasons & self._slowed))
+                yield gpu_gauge(index, "slowed"), float(bool(reasons & self._slowdown_mask))
 
 
 _QUERIES: dict[str, Callable[[Any, Any], float]] = {

@@ -1,4 +1,4 @@
-"""The processor, as the system describes it. What it does not tell is "", an empty set or None."""
+"""The processor, as the system describes it. Unknown values are "", an empty set or None."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ _SUFFIXES = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
 
 def model(cpuinfo: Path = _CPUINFO) -> str:
-    """Return what the processor is called, at least its architecture."""
+    """Return the processor's name, or at least its architecture."""
     return _first(cpuinfo, ("model name", "Model")) or platform.processor() or platform.machine()
 
 
 def flags(cpuinfo: Path = _CPUINFO) -> frozenset[str]:
-    """Return the instruction sets it has, as Linux names them; none where the system does not tell."""
+    """Return its instruction sets, as Linux names them; none if the system does not report them."""
     return frozenset(_first(cpuinfo, ("flags", "Features")).split())
 
 
@@ -35,40 +35,41 @@ def usable_cores() -> int:
 
 
 def memory_bytes() -> int | None:
-    """Return how much memory there is."""
+    """Return the size of the memory."""
     with suppress(OSError, ValueError):
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     return None
 
 
 def largest_cache_bytes(caches: Path = _CACHES) -> int | None:
-    """Return the size of the largest cache that the first core has, or shares."""
+    """Return the size of the largest cache of the first core, shared or not."""
     sizes = [_size(path) for path in caches.glob("index*/size")]
     return max((size for size in sizes if size), default=None)
 
 
-def gpus(listed: Path = _NVIDIA) -> int:
+def gpus(folder: Path = _NVIDIA) -> int:
     """Return how many GPUs the NVIDIA driver lists. Others are not counted: 0 does not mean no GPU."""
     with suppress(OSError):
-        return sum(1 for _ in listed.iterdir())
+        return sum(1 for _ in folder.iterdir())
     return 0
 
 
-def gpu_model(listed: Path = _NVIDIA) -> str:
-    """Return what the first of these GPUs is called."""
+def gpu_model(folder: Path = _NVIDIA) -> str:
+    """Return the name of the first of these GPUs."""
     with suppress(OSError):
-        return _first(min(listed.iterdir(), default=listed) / "information", ("Model",))
+        return _first(min(folder.iterdir(), default=folder) / "information", ("Model",))
     return ""
 
 
 def is_apple() -> bool:
-    """Tell whether this is a Mac whose processor, and so its GPU, is Apple's own."""
+    """Return whether this is a Mac whose processor and GPU are Apple's own."""
     return platform.system() == "Darwin" and platform.machine() == "arm64"
 
 
-def _first(cpuinfo: Path, labels: tuple[str, ...]) -> str:
+def _first(path: Path, labels: tuple[str, ...]) -> str:
+    """Return the value of the first line with one of the labels; "" if there is none."""
     try:
-        lines = cpuinfo.read_text(encoding="utf-8", errors="replace").splitlines()
+        lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:
         return ""
     return next((line.partition(":")[2].strip() for line in lines if line.startswith(labels)), "")

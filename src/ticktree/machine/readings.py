@@ -1,6 +1,6 @@
-"""Readings: what the system's counters say at one moment.
+"""Readings: the system's counters at one moment.
 
-All counters only grow. What the system does not tell is absent.
+All counters only grow. Counters that the system does not report are absent.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ NS = 1_000_000_000
 
 @dataclass(frozen=True, slots=True)
 class Core:
-    """How a core's time was spent since the machine was started, in the system's clock ticks.
+    """A core's time since the machine started, in the system's clock ticks.
 
     Attributes:
-        idle: in which it had nothing to do, or waited for a disk.
-        steal: in which the hypervisor had given it to other guests; None where that is not reported.
+        idle: time without work, or waiting for a disk.
+        steal: time that the hypervisor gave to other guests; None if that is not reported.
     """
 
     total: int
@@ -54,15 +54,14 @@ class Reading:
     """The counters at one moment.
 
     Attributes:
-        used_ns: CPU time of the run's processes so far, also of those that have ended; None where not
-            reported.
-        self_ns: CPU time of the reading process, which is neither the run's nor others'.
-        cores: those that the run may use, by number.
-        resident: bytes of memory that each of the run's processes has, by its number and when it was started.
+        used_ns: CPU time of the run's processes so far, also of those that have ended; None if not reported.
+        self_ns: CPU time of the reading process, which is neither the run's nor other programs'.
+        cores: the cores that the run may use, by number.
+        resident: resident bytes of each of the run's processes, by its pid and start.
         faults: how often each of them has touched memory for the first time: minor page faults.
         system_ns: CPU time of each of them in the kernel.
-        huge_pages: how many huge pages the system gave to any program; None where not reported.
-        throttles: how often cores were slowed down for their heat; None where that is not reported.
+        huge_pages: how many huge pages the system gave to any program; None if not reported.
+        throttles: how often cores were throttled because of heat; None if not reported.
     """
 
     at_ns: int
@@ -78,16 +77,16 @@ class Reading:
     throttles: int | None = None
 
 
-# The system books the cores' time in steps of 10 ms: over less time its share is not known.
-LEAST_S = 0.2
-# A core that idles runs slowly because it is not needed, which says nothing about the machine.
+# The system counts the cores' time in steps of 10 ms: over less time their share is unknown.
+MIN_ELAPSED_S = 0.2
+# An idle core runs slowly because it is not needed, which says nothing about the machine.
 BUSY_SHARE = 0.5
-# Of less the share that was waited is chance.
-LEAST_RUNNABLE_NS = 1_000_000
+# With less, the share of waiting is random.
+MIN_RUNNABLE_NS = 1_000_000
 
 
 def between(before: Reading, after: Reading) -> dict[str, float]:
-    """Return what two readings tell of the time between them, by the gauges' names; what they do not is left out."""
+    """Return the values for the time between two readings by gauge name, without unknown ones."""
     elapsed_ns = after.at_ns - before.at_ns
     if elapsed_ns <= 0:
         return {}
@@ -97,13 +96,13 @@ def between(before: Reading, after: Reading) -> dict[str, float]:
         THROTTLED: _per_second(before.throttles, after.throttles, elapsed_ns),
         HUGE_PAGES: _per_second(before.huge_pages, after.huge_pages, elapsed_ns),
     }
-    if elapsed_ns >= LEAST_S * NS:
+    if elapsed_ns >= MIN_ELAPSED_S * NS:
         busy = _busy(before, after)
         values[OTHERS] = _others(values[USED], busy, (after.self_ns - before.self_ns) / elapsed_ns)
         values[STEAL] = _steal(before, after)
         values[FREQUENCY] = _frequency(busy, after.mhz)
         values[RESIDENT] = sum(after.resident.values()) if after.resident else None
-        # One that began meanwhile took what it began with.
+        # A process that started meanwhile does not count.
         values[GROWTH] = _change(before.resident, after.resident, elapsed_ns)
         values[FAULTS] = _change(before.faults, after.faults, elapsed_ns)
         system_ns = _change(before.system_ns, after.system_ns, elapsed_ns)
@@ -113,26 +112,26 @@ def between(before: Reading, after: Reading) -> dict[str, float]:
 
 def _used(before: Reading, after: Reading, elapsed_ns: int) -> float | None:
     if before.used_ns is None or after.used_ns is None or after.used_ns < before.used_ns:
-        return None  # less than before: a process ended that no parent waited for, and its times are gone
+        return None  # less than before: a process ended that no parent waited for, and its times are lost
     return (after.used_ns - before.used_ns) / elapsed_ns
 
 
 def _busy(before: Reading, after: Reading) -> dict[int, float]:
-    """Return what part of its time each core ran anything."""
+    """Return the busy share of each core."""
     shares = {}
     for number, core in after.cores.items():
         earlier = before.cores.get(number)
         if earlier is not None and core.total > earlier.total:
             total = core.total - earlier.total
-            # Its time without work may go back a little (man 5 proc).
+            # The idle counter may decrease a little (man 5 proc).
             idle = max(0, core.idle - earlier.idle)
             stolen = max(0, (core.steal or 0) - (earlier.steal or 0))
             shares[number] = max(0.0, 1 - (idle + stolen) / total)
     return shares
 
 
-def _others(used: float | None, busy: Mapping[int, float], own: float) -> float | None:
-    return max(0.0, sum(busy.values()) - used - own) if busy and used is not None else None
+def _others(used: float | None, busy: Mapping[int, float], supervisor: float) -> float | None:
+    return max(0.0, sum(busy.values()) - used - supervisor) if busy and used is not None else None
 
 
 def _steal(before: Reading, after: Reading) -> float | None:
@@ -148,10 +147,10 @@ def _steal(before: Reading, after: Reading) -> float | None:
 def _waiting(before: Reading, after: Reading) -> float | None:
     ran_ns = waited_ns = 0
     for key, thread in after.threads.items():
-        earlier = before.threads.get(key, Thread(0, 0))  # a new one counts from its start
+        earlier = before.threads.get(key, Thread(0, 0))  # a new thread counts from its start
         ran_ns += max(0, thread.ran_ns - earlier.ran_ns)
         waited_ns += max(0, thread.waited_ns - earlier.waited_ns)
-    return waited_ns / (ran_ns + waited_ns) if ran_ns and ran_ns + waited_ns >= LEAST_RUNNABLE_NS else None
+    return waited_ns / (ran_ns + waited_ns) if ran_ns and ran_ns + waited_ns >= MIN_RUNNABLE_NS else None
 
 
 def _frequency(busy: Mapping[int, float], mhz: Mapping[int, float]) -> float | None:
@@ -166,7 +165,7 @@ def _per_second(before: int | None, after: int | None, elapsed_ns: int) -> float
 def _change(
     before: Mapping[tuple[int, int], int], after: Mapping[tuple[int, int], int], elapsed_ns: int
 ) -> float | None:
-    """Return by how much a counter changed per second, of the processes that both readings have."""
+    """Return a counter's change per second, for the processes in both readings."""
     both = after.keys() & before.keys()
     return sum(after[process] - before[process] for process in both) * NS / elapsed_ns if both else None
 
@@ -175,10 +174,10 @@ def gauge_of(name: str, value: float, since_ns: int, wall_ns: int, writer: str) 
     """Return the gauge of a single reading.
 
     Args:
-        name: the gauge's.
+        name: the gauge's name.
         value: the reading.
-        since_ns: when it was taken, since the run began.
-        wall_ns: the same, since the epoch.
+        since_ns: its time since the run began.
+        wall_ns: its time since the epoch.
         writer: id of the process that took it.
     """
     windows = GaugeWindows.of([(since_ns, value)])

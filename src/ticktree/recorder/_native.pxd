@@ -73,7 +73,7 @@ cdef extern from "native/builtins.h" nogil:
         tt_ref node
         uint32_t flags, active
     ctypedef struct tt_reading:
-        uint64_t now, least, most
+        uint64_t now, min_peak, max_peak
     ctypedef struct tt_recorder
     ctypedef struct tt_section:
         tt_recorder* recorder
@@ -215,9 +215,9 @@ cdef extern from "native/builtins.h":
     tt_saved_parent tt_submitted_begin(tt_recorder*, const tt_origin*)
     bint tt_thread_restore(tt_recorder*, const tt_saved_parent*)
     int tt_register_thread_key()
-    void tt_keep_high(bint)
-    void tt_devices_changed(bint)
-    void tt_device_fold(const char*, const tt_reading*)
+    void tt_keep_peak(bint)
+    void tt_set_device_reader(bint)
+    void tt_fold_device(const char*, const tt_reading*)
 
 cdef extern from "experiments/blocks.h":
     enum: TT_TARGETS, TT_BLOCKS, TT_TARGET_TEXT
@@ -275,35 +275,35 @@ cdef extern from "wrapping/choice.h":
         PyObject* sections
     PyTypeObject* tt_section_type
     PyTypeObject* tt_attended_type
-    PyObject* tt_section_of(tt_choice*, tt_args, size_t, PyObject*)
+    PyObject* tt_choose_by_object(tt_choice*, tt_args, size_t, PyObject*)
     void tt_section_cache_clear(tt_section_cache*)
     ctypedef struct tt_call_sites:
         tt_choice choice
         tt_recorder* recorder
         unsigned calls
-    PyObject* tt_call_sites_section(tt_choice*, tt_args, size_t, PyObject*)
-    uint64_t tt_call_sites_of_caller(const tt_call_sites*)
-    int tt_call_sites_name(tt_call_sites*, uint64_t, PyObject*)
+    PyObject* tt_choose_by_call_site(tt_choice*, tt_args, size_t, PyObject*)
+    uint64_t tt_call_site_number_of_caller(const tt_call_sites*)
+    int tt_call_sites_set(tt_call_sites*, uint64_t, PyObject*)
     void tt_call_sites_forget(tt_call_sites*, uint64_t)
     void tt_call_sites_forget_all(tt_call_sites*)
     ctypedef struct tt_idle:
         tt_choice choice
-        PyObject* kinds
-        PyObject* facts
+        PyObject* types
+        PyObject* attributes
         PyObject* unless
-        PyObject* known
-    PyObject* tt_idle_section(tt_choice*, tt_args, size_t, PyObject*)
+        PyObject* calls
+    PyObject* tt_choose_idle(tt_choice*, tt_args, size_t, PyObject*)
 
 cdef extern from "wrapping/outermost.h":
     ctypedef struct tt_redirection:
-        PyObject* way
-        uint32_t after
+        PyObject* handler
+        uint32_t skip_calls
     ctypedef struct tt_flag:
         PyObject* variables
         PyObject* name
     ctypedef struct tt_outermost:
         uint64_t layer
-        bint of_each
+        bint per_object
         PyObject* before
         tt_choice* choice
         tt_flag* unless
@@ -311,23 +311,23 @@ cdef extern from "wrapping/outermost.h":
     Py_ssize_t tt_outermost_offset
     void tt_builtin_prepare(PyTypeObject*, const PyTypeObject*)
     PyObject* tt_outermost_call(PyObject*, tt_args, size_t, PyObject*)
-    void tt_outside() noexcept
-    uint64_t tt_inside
-    PyObject** tt_within(uint64_t)
+    void tt_leave_layers() noexcept
+    uint64_t tt_open_layers
+    PyObject** tt_layer_object(uint64_t)
 
 cdef extern from "wrapping/piping.h":
-    ctypedef struct tt_piping:
+    ctypedef struct tt_pipe:
         tt_section* section
         uint32_t channel
         bint sends
         PyObject* attribute
         PyObject* resolve
-    Py_ssize_t tt_piping_offset
-    PyObject* tt_piping_call(PyObject*, tt_args, size_t, PyObject*)
+    Py_ssize_t tt_pipe_offset
+    PyObject* tt_pipe_call(PyObject*, tt_args, size_t, PyObject*)
 
-cdef extern from "wrapping/lone.h":
-    bint tt_lone_tick(tt_section*)
-    void tt_lone_end(tt_section*)
+cdef extern from "wrapping/unmarked.h":
+    bint tt_unmarked_tick(tt_section*)
+    void tt_unmarked_end(tt_section*)
     bint tt_is_inside(tt_recorder*)
 
 cdef extern from "remote_parent/watch.h":
@@ -356,13 +356,13 @@ cdef extern from "remote_parent/watch.h":
     tt_ref tt_node_get(tt_section*, tt_ref)
 
 cdef extern from "device_time/place.h":
-    ctypedef struct tt_spot:
+    ctypedef struct tt_node_handle:
         tt_ref node
         uint32_t generation
-    tt_spot tt_spot_now(tt_recorder*)
-    bint tt_book_at(tt_recorder*, const tt_spot*, tt_section**, size_t, uint64_t, uint64_t)
-    void tt_spot_says(tt_recorder*, const tt_spot*, uint32_t)
-    uint64_t tt_call_open_here(tt_section*, tt_spot*)
+    tt_node_handle tt_node_handle_now(tt_recorder*)
+    bint tt_book_at(tt_recorder*, const tt_node_handle*, tt_section**, size_t, uint64_t, uint64_t)
+    void tt_note_device_time(tt_recorder*, const tt_node_handle*, uint32_t)
+    uint64_t tt_find_open_call(tt_section*, tt_node_handle*)
     bint tt_call_is_open(tt_recorder*, uint64_t)
 
 cdef extern from "remote_parent/remote_work.h":
@@ -379,24 +379,22 @@ cdef extern from "core/description.h" nogil:
 
 # These may run Python code too: they look up code objects and call sites.
 cdef extern from "focus/focus_events.h":
-    ctypedef struct tt_code_info:
-        uint32_t state
     ctypedef struct tt_focus_state:
         tt_recorder* recorder
         uint32_t depth, generation
-        int c_functions, root_count, unfound, keeps_looking
+        int c_functions, root_count, missing_roots, watches_all
         uint64_t warmup
         tt_section* roots[32]
     PyMethodDef tt_focus_callbacks[8]
-    enum: TT_FOCUS_ROOTS, TT_FOCUS_CALLBACKS, TT_CODE_ASLEEP, TT_CODE_SLEEPY
+    enum: TT_FOCUS_ROOTS, TT_FOCUS_CALLBACKS
     tt_focus_state tt_focus
     Py_ssize_t tt_code_extra_index
     PyObject* tt_monitoring_disable
-    tt_code_info* tt_code_info_of(PyObject*, int)
+    bint tt_code_wake(PyObject*)
     Py_ssize_t tt_request_extra_index(void (*)(void*) noexcept)
     void tt_focus_forget()
     void tt_focus_close_all(tt_recorder*)
     int tt_profile_on(int)
-    int tt_profile_is_gone()
+    int tt_profile_was_displaced()
     void tt_profile_off_here()
     PyObject* tt_opening_call(PyObject*, tt_args, size_t, PyObject*)

@@ -19,15 +19,15 @@ if TYPE_CHECKING:
     from ticktree.supervisor.watch import Watch
 
 FOLD_EVERY_S = 30.0
-# How often to look for the files of ended processes: it lists one directory.
-LOOK_EVERY_S = 2.0
+# How often to search for the files of ended processes: it lists one directory.
+SCAN_EVERY_S = 2.0
 # How often to read the machine: a run of a minute has enough readings to tell a bad second from a bad machine.
 SAMPLE_EVERY_S = 1.0
 # If all cores are busy, tasks take time from the program: at most a fifth of one core.
 REST_PER_TASK = 4
-# Reading how busy the cores are must not make them busy: at most a tenth of one, in CPU time. A reading takes
-# less than a thousandth. One that took long only because all cores were busy is not delayed: then it is needed
-# most.
+# Reading how busy the cores are must not make them busy: at most a tenth of one, in CPU time. A reading takes less
+# than a thousandth. A reading that took long only because all cores were busy does not delay the next: then it is
+# needed most.
 REST_PER_SAMPLE = 9
 
 
@@ -79,7 +79,7 @@ class PeriodicTasks:
             PeriodicTask(self._sample, SAMPLE_EVERY_S, rest=REST_PER_SAMPLE, cost=time.process_time),
             PeriodicTask(self._describe),
             PeriodicTask(self._prepare),
-            PeriodicTask(self._fold_finished, LOOK_EVERY_S, LOOK_EVERY_S),
+            PeriodicTask(lambda: fold_if_many(run), SCAN_EVERY_S, SCAN_EVERY_S),
             PeriodicTask(self._run.fold, FOLD_EVERY_S, FOLD_EVERY_S),
             *more,
         ]
@@ -89,8 +89,8 @@ class PeriodicTasks:
         for task in self._tasks:
             began_s = self._now_s()
             if task.due_s <= began_s:
-                # The program continues whatever fails here, even because of a bug in ticktree. If a save
-                # fails, the one at the end may succeed; if that fails, too, it is reported.
+                # The program continues whatever fails here, even because of a bug in ticktree. If a save fails,
+                # the one at the end may succeed; if that fails, too, it is reported.
                 cost = task.cost or self._clock
                 before_s = cost()
                 with suppress(Exception):
@@ -105,9 +105,9 @@ class PeriodicTasks:
         Args:
             used: Resources of the program and of the children it waited for.
         """
-        for end in self._at_end:
+        for callback in self._at_end:
             with suppress(Exception):
-                end()
+                callback()
         with suppress(Exception):
             if self._watch is not None:
                 self._watch.end(round((used.ru_utime + used.ru_stime) * 1e9))
@@ -128,9 +128,6 @@ class PeriodicTasks:
             self._watch.prepare()
 
     def _describe(self) -> None:
-        from ticktree.run.facts import describe_program  # slow to import; by now the program runs
+        from ticktree.run.facts import describe_program  # a slow import, while the program already runs
 
         self._run.describe(describe_program(self._program.argv, self._program.folder))
-
-    def _fold_finished(self) -> None:
-        fold_if_many(self._run)

@@ -48,17 +48,17 @@ class Program(NamedTuple):
         return cls(target, is_module, arguments)
 
     @classmethod
-    def _after_interpreter(cls, word: str, arguments: tuple[str, ...]) -> Program:
+    def _after_interpreter(cls, interpreter: str, arguments: tuple[str, ...]) -> Program:
         """Return the program of `python SCRIPT`: users of other tools name the interpreter, too."""
         words = arguments[1:] if arguments[:1] == ("-m",) else arguments
         rest = shlex.join(arguments) or "SCRIPT"
         if words[:1] and words[0].startswith("-") and words[0] != "-":
             raise TicktreeError(
-                f"flags of the interpreter go before ticktree: {word} FLAGS -m ticktree run SCRIPT"
+                f"flags of the interpreter go before ticktree: {interpreter} FLAGS -m ticktree run SCRIPT"
             )
-        if not words or not _runs_us(word):
+        if not words or not _runs_us(interpreter):
             raise TicktreeError(
-                f"ticktree runs programs with {sys.executable}; leave out {word!r}: ticktree run {rest}"
+                f"ticktree runs programs with {sys.executable}; leave out {interpreter!r}: ticktree run {rest}"
             )
         return cls.named(words[0], words is not arguments, words[1:])
 
@@ -112,8 +112,8 @@ class Program(NamedTuple):
         except (OSError, ValueError):
             # A word without a separator may be meant as a command or as a script.
             is_word = self.target and os.sep not in self.target and not self.target.endswith(".py")
-            nor = ", nor a Python command of that name in this environment" if is_word else ""
-            raise TicktreeError(f"{self.target}: there is no such script{nor}") from None
+            suffix = ", nor a Python command of that name in this environment" if is_word else ""
+            raise TicktreeError(f"{self.target}: there is no such script{suffix}") from None
         if not os.access(path, os.R_OK):
             raise TicktreeError(f"{self.target}: may not be read")
         if is_folder and not any((path / f"__main__.{suffix}").is_file() for suffix in ("py", "pyc")):
@@ -133,8 +133,8 @@ def _runs_us(word: str) -> bool:
     command = shutil.which(word)
     if command is None:
         return os.sep not in word
-    there, ours = Path(command).absolute(), Path(sys.executable)  # environments differ in their links
-    return there.parent == ours.parent and there.samefile(ours)
+    path, own_path = Path(command).absolute(), Path(sys.executable)  # environments differ in their links
+    return path.parent == own_path.parent and path.samefile(own_path)
 
 
 def _is_python(script: Path) -> bool:
@@ -174,19 +174,19 @@ def _split(orig_argv: Sequence[str]) -> tuple[list[str], list[str]]:
     flags: list[str] = []
     rest = list(orig_argv[1:])
     while rest:
-        word, taken = rest[0], 1
+        word = rest[0]
         if word.startswith("--") and word != "--":
-            taken = 2 if word == "--check-hash-based-pycs" else 1
+            count = 2 if word == "--check-hash-based-pycs" else 1
         else:
             # A cluster of letters; W and X take the rest of it or the next word, c and m begin the program.
             match = re.fullmatch(r"-([^cmWX-]*)(?:([WX])(.*)|([cm]).*)?", word, re.DOTALL)
             if match is None or word == "-":
                 break
-            letters, valued, value, runs = match.groups()
-            if runs:
+            letters, option, value, begins_program = match.groups()
+            if begins_program:
                 flags += [f"-{letters}"] if letters else []
                 break
-            taken = 2 if valued and not value else 1
-        flags += [*rest, ""][:taken]  # a missing last word counts as empty
-        rest = rest[taken:]
+            count = 2 if option and not value else 1
+        flags += [*rest, ""][:count]  # a missing last word counts as empty
+        rest = rest[count:]
     return flags, rest

@@ -38,7 +38,7 @@ def supervise(
 
     Args:
         command: The program and its arguments.
-        environment: Its whole environment.
+        environment: Its complete environment.
         tasks: Called once the program has started, and again after as many seconds as it returns.
         ended: Called once the program has ended, with the resources that it and the children it waited for used.
         started: Called with the program's pid as soon as it has started, while our priority is still the program's.
@@ -55,8 +55,8 @@ def supervise(
     _keep_standard_streams_free()
     with closing(SignalInbox()) as inbox, closing(Terminal()) as terminal:
         try:
-            own_terminal = terminal if at_once and terminal.is_ours() else None
-            pid = _start(command, environment, own_terminal, inbox.ignored)
+            given_terminal = terminal if at_once and terminal.is_ours() else None
+            pid = _start(command, environment, given_terminal, inbox.ignored)
         except OSError as error:
             raise TicktreeError(f"cannot start {command[0]}: {error.strerror}") from None
         job = _Job(pid, inbox, terminal, at_once)
@@ -163,11 +163,11 @@ class _Job:
                 due = tasks() + time.monotonic()
             for number in self._inbox.wait(max(0.0, due - time.monotonic())):
                 self._forward(number)
-            pid, status, used = os.wait4(self._pid, os.WNOHANG | os.WUNTRACED)
+            pid, status, usage = os.wait4(self._pid, os.WNOHANG | os.WUNTRACED)
             if pid and os.WIFSTOPPED(status):
                 self._stop_too(os.WSTOPSIG(status))
             elif pid:
-                ended(used)
+                ended(usage)
                 return status
 
     def hand_back_terminal(self) -> None:
@@ -198,26 +198,26 @@ class _Job:
             return  # The signal was sent to the program only, and so will SIGCONT be.
         self.hand_back_terminal()
         # SIGSTOP would stop us even if no shell can continue us; the kernel then ignores SIGTSTP.
-        own = signal.SIGTSTP if number == signal.SIGSTOP else number
+        own_signal = signal.SIGTSTP if number == signal.SIGSTOP else number
         # The keyboard would have stopped our whole group, in which a script or make may be waiting for us.
         # If so, SIGTSTP would not have stopped the program without us either. A program that stopped because it
         # lacks the terminal stays stopped: continued, it would only stop again.
-        if self._stop(own, whole_group=had_terminal) or number == signal.SIGTSTP:
+        if self._stop(own_signal, stop_group=had_terminal) or number == signal.SIGTSTP:
             self._continue(with_terminal=had_terminal)
 
-    def _stop(self, number: int, whole_group: bool) -> bool:
+    def _stop(self, number: int, stop_group: bool) -> bool:
         """Stop by a signal until a SIGCONT, and return whether one arrived."""
-        # The others of the group may stop, and continue with us, before we have stopped. A SIGCONT that
+        # The other processes of the group may stop, and continue with us, before we have stopped. A SIGCONT that
         # arrives while the signal is pending cancels it; an earlier one is in the inbox.
         mask = signal.pthread_sigmask(signal.SIG_BLOCK, [number])
-        before = signal.signal(number, signal.SIG_DFL)
-        os.kill(0 if whole_group else os.getpid(), number)
-        continued = self._inbox.take(signal.SIGCONT)
-        if continued:
+        handler = signal.signal(number, signal.SIG_DFL)
+        os.kill(0 if stop_group else os.getpid(), number)
+        was_continued = self._inbox.take(signal.SIGCONT)
+        if was_continued:
             signal.signal(number, signal.SIG_IGN)
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)
-        signal.signal(number, before)
-        return self._inbox.take(signal.SIGCONT) or continued
+        signal.signal(number, handler)
+        return self._inbox.take(signal.SIGCONT) or was_continued
 
     def _continue(self, with_terminal: bool) -> None:
         if with_terminal and self._terminal.is_ours():

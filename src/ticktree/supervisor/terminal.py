@@ -44,13 +44,13 @@ class Terminal:
         if self._fd is None:
             return False
         # Unless it is blocked, a process in the background gets SIGTTOU for this call, which stops it.
-        before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTTOU])
+        mask = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTTOU])
         try:
             os.tcsetpgrp(self._fd, group)
         except OSError:
             return False
         finally:
-            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+            signal.pthread_sigmask(signal.SIG_SETMASK, mask)
         return True
 
 
@@ -66,25 +66,11 @@ def _is_pipe(fd: int) -> bool:
         return False
 
 
+_FAULTS = {signal.SIGSEGV, signal.SIGBUS, signal.SIGFPE, signal.SIGILL, signal.SIGTRAP, signal.SIGSYS}
+_LIMITS_AND_TIMERS = {signal.SIGPIPE, signal.SIGXCPU, signal.SIGXFSZ, signal.SIGPROF, signal.SIGVTALRM}
 # Not caught: signals that cannot be; those that our own faults, limits and timers raise; and those by which the
 # terminal stops a process in the background, which must stop us like any other.
-_OWN_AFFAIRS = {
-    signal.SIGKILL,
-    signal.SIGSTOP,
-    signal.SIGSEGV,
-    signal.SIGBUS,
-    signal.SIGFPE,
-    signal.SIGILL,
-    signal.SIGTRAP,
-    signal.SIGSYS,
-    signal.SIGPIPE,
-    signal.SIGXCPU,
-    signal.SIGXFSZ,
-    signal.SIGPROF,
-    signal.SIGVTALRM,
-    signal.SIGTTIN,
-    signal.SIGTTOU,
-}
+_NOT_CAUGHT = {signal.SIGKILL, signal.SIGSTOP, *_FAULTS, *_LIMITS_AND_TIMERS, signal.SIGTTIN, signal.SIGTTOU}
 
 _Handler = Callable[[int, "FrameType | None"], Any] | int | None
 
@@ -100,19 +86,19 @@ class SignalInbox:
     """
 
     def __init__(self) -> None:
-        self._waiting: list[int] = []
+        self._signals: list[int] = []
         self._read_fd, self._write_fd = os.pipe()
         os.set_blocking(self._read_fd, False)
         os.set_blocking(self._write_fd, False)
         self._previous_fd = signal.set_wakeup_fd(self._write_fd, warn_on_full_buffer=False)
-        self._previous: dict[int, _Handler] = {}
-        for number in signal.valid_signals() - _OWN_AFFAIRS:
-            self._previous[number] = signal.signal(number, _to_the_pipe_only)
-        self.ignored = [number for number, was in self._previous.items() if was is signal.SIG_IGN]
+        self._handlers: dict[int, _Handler] = {}
+        for number in signal.valid_signals() - _NOT_CAUGHT:
+            self._handlers[number] = signal.signal(number, _do_nothing)
+        self.ignored = [number for number, handler in self._handlers.items() if handler is signal.SIG_IGN]
 
     def close(self) -> None:
         """Restore the previous signal handlers."""
-        for number, handler in self._previous.items():
+        for number, handler in self._handlers.items():
             signal.signal(number, signal.SIG_DFL if handler is None else handler)
         signal.set_wakeup_fd(self._previous_fd)
         os.close(self._read_fd)
@@ -120,23 +106,23 @@ class SignalInbox:
 
     def wait(self, timeout_s: float) -> list[int]:
         """Return the signals since the last call, in order; if there are none, wait up to `timeout_s` for one."""
-        if not self._waiting:
+        if not self._signals:
             select.select([self._read_fd], [], [], timeout_s)
         self._fetch()
-        arrived, self._waiting = self._waiting, []
-        return arrived
+        signals, self._signals = self._signals, []
+        return signals
 
     def take(self, number: int) -> bool:
         """Return whether a signal has arrived, and remove it; the others stay for `wait`."""
         self._fetch()
-        arrived = number in self._waiting
-        self._waiting = [other for other in self._waiting if other != number]
-        return arrived
+        has_arrived = number in self._signals
+        self._signals = [other for other in self._signals if other != number]
+        return has_arrived
 
     def _fetch(self) -> None:
         with suppress(BlockingIOError):
-            self._waiting += os.read(self._read_fd, 4096)
+            self._signals += os.read(self._read_fd, 4096)
 
 
-def _to_the_pipe_only(number: int, frame: FrameType | None) -> None:
+def _do_nothing(number: int, frame: FrameType | None) -> None:
     """Do nothing: Python writes to the pipe only for signals that have a handler."""

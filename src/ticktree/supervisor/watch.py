@@ -1,4 +1,4 @@
-"""Watch the machine while a program runs: readings become gauges, which are kept with the run."""
+"""Watch the machine while a program runs: readings become gauges, which are saved with the run."""
 
 from __future__ import annotations
 
@@ -7,22 +7,20 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ticktree.machine.readings import NS, Reading
+from ticktree.machine.readings import MIN_ELAPSED_S, NS, Reading
 from ticktree.machine.system import System
 from ticktree.run.room import require_room
 
 if TYPE_CHECKING:
-    from ticktree.machine.gpus import Gpus
+    from ticktree.machine.gpus import GpuReader
     from ticktree.profile import Gauge
 
-# A last interval shorter than this is not representative of a whole second.
-LEAST_S = 0.2
 # Readings between two saves: a save costs more than a reading; a killed supervisor loses at most a few seconds.
-KEEP_EVERY = 5
+SAVE_EVERY = 5
 
 
 class Watch:
-    """Takes readings of the machine, and keeps them as gauges.
+    """Takes readings of the machine, and saves them as gauges.
 
     Args:
         folder: the run's memory directory.
@@ -38,7 +36,7 @@ class Watch:
         writer: str,
         began_ns: int,
         system: System | None = None,
-        gpus: Gpus | None = None,
+        gpus: GpuReader | None = None,
     ) -> None:
         self._folder = folder
         self._writer = writer
@@ -47,7 +45,7 @@ class Watch:
         self._gpus = gpus
         self._last: Reading | None = None
         self._gauges: dict[str, Gauge] = {}
-        self._until_kept = 0
+        self._until_save = 0
 
     def sample(self) -> None:
         """Take a reading; from the second one on, gauges cover the time since the one before."""
@@ -58,7 +56,7 @@ class Watch:
         require_room()
         import ticktree.machine.gpus
         import ticktree.machine.readings
-        import ticktree.run.observed  # noqa: F401 - as those above, used later
+        import ticktree.run.observed  # noqa: F401 - like those above, used later
 
     def end(self, used_ns: int) -> None:
         """Take the last reading, once the program has ended.
@@ -69,34 +67,34 @@ class Watch:
         if self._last is None:
             return
         last = self._system.read_at_end(used_ns)
-        # For a run that was too short for any other reading, a rough one is better than none.
-        if not self._gauges or last.at_ns - self._last.at_ns >= LEAST_S * NS:
+        # A very short interval is not representative; only in a run without any other reading it is better than none.
+        if not self._gauges or last.at_ns - self._last.at_ns >= MIN_ELAPSED_S * NS:
             self._add(last)
-        self._keep()
+        self._save()
 
     def _add(self, reading: Reading) -> None:
         before, self._last = self._last, reading
         if before is not None:
             self._note(before, reading)
-            if self._until_kept <= 0:
-                self._keep()
-            self._until_kept -= 1
+            if self._until_save <= 0:
+                self._save()
+            self._until_save -= 1
 
     def _note(self, before: Reading, reading: Reading) -> None:
         require_room()
-        from ticktree.machine.gpus import Gpus
+        from ticktree.machine.gpus import GpuReader
         from ticktree.machine.readings import between, gauge_of
 
-        self._gpus = self._gpus or Gpus()
+        self._gpus = self._gpus or GpuReader()
         now_ns = time.time_ns()
         for name, value in {**between(before, reading), **self._gpus.read()}.items():
             gauge = gauge_of(name, value, reading.at_ns - self._began_ns, now_ns, self._writer)
             self._gauges[name] = self._gauges[name] + gauge if name in self._gauges else gauge
 
-    def _keep(self) -> None:
+    def _save(self) -> None:
         from ticktree.run.observed import keep_gauges
 
         if self._gauges:
             with suppress(OSError):  # a full tmpfs: the next save may succeed
                 keep_gauges(self._folder, self._gauges)
-                self._until_kept = KEEP_EVERY
+                self._until_save = SAVE_EVERY

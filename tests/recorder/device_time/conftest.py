@@ -9,7 +9,7 @@ from support.recorder.simulated_torch import Cuda, forget_devices, torch_with
 
 @pytest.fixture
 def simulated(recorder, monkeypatch):
-    """A torch of two devices, on the recorder's clock; nothing is left of it afterwards."""
+    """A torch of two devices, on the recorder's clock; it is removed afterwards."""
     cuda = Cuda(recorder, devices=2)
     monkeypatch.setitem(sys.modules, "torch", torch_with(cuda))
     yield cuda

@@ -1,4 +1,4 @@
-"""Device time of CUDA, against a simulated device: work is attributed, and nothing ever waits for it."""
+"""Device time of CUDA, with a simulated device: work is attributed without a wait."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_the_host_row_is_not_charged_for_recording_events(recorder, simulated):
     assert times(recorder)["train/forward"] == 100 * 2_000
 
 
-def test_what_stood_before_a_call_in_the_queue_is_not_its_time(recorder, simulated):
+def test_earlier_work_in_the_queue_is_not_a_calls_time(recorder, simulated):
     simulated.kernel(500 * MS)
     with recorder.section("forward", device="cuda"):
         simulated.kernel(3 * MS)
@@ -61,7 +61,7 @@ def test_what_stood_before_a_call_in_the_queue_is_not_its_time(recorder, simulat
     assert device(recorder, "forward").total_ns == 3 * MS
 
 
-def test_a_call_is_booked_when_its_end_was_reached_and_not_before(recorder, simulated):
+def test_a_call_is_booked_once_its_end_is_reached(recorder, simulated):
     with recorder.section("forward", device="cuda"):
         simulated.kernel(3 * MS)
     assert counts(recorder) == {"forward": 1}
@@ -69,7 +69,7 @@ def test_a_call_is_booked_when_its_end_was_reached_and_not_before(recorder, simu
     assert counts(recorder) == {"forward": 1, "forward/cuda:0@device": 1}
 
 
-def test_later_ends_of_sections_look_at_earlier_calls(recorder, simulated):
+def test_later_ends_of_sections_book_earlier_calls(recorder, simulated):
     for _ in range(50):
         with recorder.section("forward", device="cuda"):
             simulated.kernel(MS)
@@ -78,7 +78,7 @@ def test_later_ends_of_sections_look_at_earlier_calls(recorder, simulated):
     assert len(lane) == 1  # all others were booked on the way
 
 
-def test_nested_sections_each_have_the_work_inside_them(recorder, simulated):
+def test_nested_sections_have_the_work_inside_them(recorder, simulated):
     with recorder.section("update", device="cuda"):
         simulated.kernel(MS)
         with recorder.section("actor", device="cuda"):
@@ -100,7 +100,7 @@ def test_a_section_inside_itself_measures_each_call(recorder, simulated):
     assert device(recorder, "step/step").total_ns == 2 * MS
 
 
-def test_no_event_is_made_once_the_pool_is_large_enough(recorder, simulated):
+def test_no_event_is_created_once_the_pool_is_large_enough(recorder, simulated):
     def work():
         for _ in range(200):
             with recorder.section("forward", device="cuda"):
@@ -108,9 +108,9 @@ def test_no_event_is_made_once_the_pool_is_large_enough(recorder, simulated):
             recorder.advance(3 * MS)
 
     work()
-    made = simulated.events_made
+    created = simulated.events_made
     work()
-    assert simulated.events_made == made == 64
+    assert simulated.events_made == created == 64
     assert counts(recorder)["forward/cuda:0@device"] == 400
 
 
@@ -124,8 +124,8 @@ def test_a_host_far_ahead_of_its_device_is_given_more_events_between_calls(recor
     assert losses(recorder) == {}
 
 
-def test_without_an_event_left_a_call_is_counted_as_not_known(recorder, simulated, monkeypatch):
-    monkeypatch.setattr("ticktree.recorder.device_time.cuda.MOST", 64)
+def test_without_a_free_event_a_call_is_counted_as_unknown(recorder, simulated, monkeypatch):
+    monkeypatch.setattr("ticktree.recorder.device_time.cuda.MAX_EVENTS", 64)
     for _ in range(40):
         with recorder.section("forward", device="cuda"):
             simulated.kernel(MS)
@@ -134,7 +134,7 @@ def test_without_an_event_left_a_call_is_counted_as_not_known(recorder, simulate
     assert losses(recorder) == {"device_times_not_known": 8}
 
 
-def test_what_the_device_has_not_done_at_the_end_is_a_loss_and_nothing_waits(recorder, simulated):
+def test_unfinished_work_at_the_end_is_a_loss_without_a_wait(recorder, simulated):
     for ms in (1, 1, 500):
         with recorder.section("forward", device="cuda"):
             simulated.kernel(ms * MS)
@@ -147,7 +147,7 @@ def test_what_the_device_has_not_done_at_the_end_is_a_loss_and_nothing_waits(rec
     assert losses(recorder) == {"device_times_not_known": 1}
 
 
-def test_what_was_not_known_when_recording_was_stopped_is_a_loss(recorder, simulated):
+def test_unfinished_calls_when_recording_stops_are_losses(recorder, simulated):
     with recorder.section("forward", device="cuda"):
         simulated.kernel(5 * MS)
     recorder.disable()
@@ -155,7 +155,7 @@ def test_what_was_not_known_when_recording_was_stopped_is_a_loss(recorder, simul
     assert losses(recorder) == {"device_times_not_known": 1}
 
 
-def test_streams_of_one_device_are_told_apart(recorder, simulated):
+def test_streams_of_one_device_are_distinguished(recorder, simulated):
     copies = simulated.new_stream()
     main = simulated.current_stream()
     with recorder.section("forward", device="cuda"):
@@ -170,7 +170,7 @@ def test_streams_of_one_device_are_told_apart(recorder, simulated):
     assert (device(recorder, "forward").total_ns, device(recorder, "copy").total_ns) == (50 * MS, MS)
 
 
-def test_a_section_that_leaves_another_stream_current_is_timed_on_the_one_it_began_on(recorder, simulated):
+def test_a_section_that_changes_the_stream_is_timed_on_its_first_stream(recorder, simulated):
     other = simulated.new_stream()
     with recorder.section("forward", device="cuda"):
         simulated.kernel(4 * MS)
@@ -180,7 +180,7 @@ def test_a_section_that_leaves_another_stream_current_is_timed_on_the_one_it_beg
     assert device(recorder, "forward").total_ns == 4 * MS
 
 
-def test_a_section_that_changes_the_device_is_timed_on_the_one_it_began_on(recorder, simulated):
+def test_a_section_that_changes_the_device_is_timed_on_its_first_device(recorder, simulated):
     second = simulated.streams[1][0]
     with recorder.section("forward", device="cuda"):
         simulated.kernel(4 * MS)
@@ -193,7 +193,7 @@ def test_a_section_that_changes_the_device_is_timed_on_the_one_it_began_on(recor
     assert device(recorder, "forward", "cuda:1").total_ns == MS
 
 
-def test_a_device_by_its_number_is_measured_whichever_is_current(recorder, simulated):
+def test_a_numbered_device_is_measured_even_if_another_is_current(recorder, simulated):
     with recorder.section("forward", device="cuda:1"):
         simulated.streams[1][0].run(3 * MS)
         simulated.kernel(9 * MS)
@@ -209,12 +209,12 @@ def test_nothing_is_done_while_a_graph_is_captured_and_the_calls_are_counted(rec
     recorder.advance(10 * MS)
     graph = simulated.CUDAGraph()
     graph.capture_begin()
-    asked, recorded, made = simulated.asked, simulated.recorded, simulated.events_made
+    queries, records, created = simulated.asked, simulated.recorded, simulated.events_made
     for _ in range(5):
         with recorder.section("forward", device="cuda"):
             simulated.kernel(MS)
     recorder.snapshot()
-    assert (simulated.asked, simulated.recorded, simulated.events_made) == (asked, recorded, made)
+    assert (simulated.asked, simulated.recorded, simulated.events_made) == (queries, records, created)
     graph.capture_end()
     forward = node(recorder, "forward")
     assert (forward.count, device(recorder, "forward").count) == (8, 3)
@@ -253,7 +253,7 @@ def test_a_capture_on_another_thread_is_left_alone(recorder, simulated):
     assert not simulated.broken
 
 
-def test_a_capture_that_cannot_begin_is_none(recorder, simulated):
+def test_a_capture_that_fails_to_begin_does_not_count(recorder, simulated):
     with recorder.section("forward", device="cuda"):
         pass
     graph = simulated.CUDAGraph()
@@ -264,7 +264,7 @@ def test_a_capture_that_cannot_begin_is_none(recorder, simulated):
     assert cuda_clock.capturing.open == 0
 
 
-def test_watching_for_captures_is_undone(recorder, simulated):
+def test_wrappers_for_captures_are_removed(recorder, simulated):
     begin = simulated.CUDAGraph.capture_begin
     with recorder.section("forward", device="cuda"):
         pass
@@ -274,11 +274,11 @@ def test_watching_for_captures_is_undone(recorder, simulated):
 
 
 def is_gone(native_id):
-    """Whether the system has done with a thread: joined, it may still be on its way out."""
+    """Return whether the system has removed a thread: a joined thread may not have ended yet."""
     return not Path(f"/proc/self/task/{native_id}").exists()
 
 
-def test_each_thread_looks_at_its_own_calls(recorder, simulated):
+def test_threads_book_their_own_calls(recorder, simulated):
     def work():
         for _ in range(5):
             with recorder.section("forward", device="cuda"):
@@ -312,7 +312,7 @@ def test_a_program_whose_device_is_not_in_use_yet_is_left_alone(recorder, simula
     assert node(recorder, "forward").device is None
 
 
-def test_a_device_in_a_bad_state_is_asked_no_more_and_the_program_goes_on(recorder, simulated):
+def test_a_device_in_a_bad_state_is_not_used_again_and_the_program_continues(recorder, simulated):
     with recorder.section("forward", device="cuda"):
         simulated.kernel(MS)
 
@@ -327,7 +327,7 @@ def test_a_device_in_a_bad_state_is_asked_no_more_and_the_program_goes_on(record
     assert losses(recorder)["device_times_not_known"] >= 2
 
 
-def test_the_programs_own_exception_passes_through(recorder, simulated):
+def test_the_programs_exception_propagates(recorder, simulated):
     with pytest.raises(ZeroDivisionError), recorder.section("forward", device="cuda"):
         simulated.kernel(MS)
         raise ZeroDivisionError
@@ -335,7 +335,7 @@ def test_the_programs_own_exception_passes_through(recorder, simulated):
     assert device(recorder, "forward").count == 1
 
 
-def test_calls_that_were_ended_by_the_section_around_give_their_events_back(recorder, simulated):
+def test_calls_ended_by_the_section_around_return_their_events(recorder, simulated):
     section = recorder.section("lost", device="cuda")
     for _ in range(500):
         with recorder.section("around"):
@@ -355,7 +355,7 @@ def test_a_decorated_function_has_a_device_row(recorder, simulated):
     assert device(recorder, "act").total_ns == MS
 
 
-def test_waiting_on_demand_puts_the_devices_time_into_the_hosts(recorder, simulated, monkeypatch):
+def test_on_request_the_host_waits_for_the_device(recorder, simulated, monkeypatch):
     monkeypatch.setenv("TICKTREE_DEVICE_SYNC", "1")
     simulated.kernel(50 * MS)
     with recorder.section("forward", device="cuda"):
@@ -370,7 +370,7 @@ def test_waiting_on_demand_puts_the_devices_time_into_the_hosts(recorder, simula
     )
 
 
-def test_auto_measures_what_is_in_use_and_says_nothing_where_nothing_is(recorder, simulated):
+def test_auto_measures_the_device_in_use_and_accepts_none(recorder, simulated):
     simulated.initialized = False
     with recorder.section("forward", device="auto"):
         pass
@@ -382,7 +382,7 @@ def test_auto_measures_what_is_in_use_and_says_nothing_where_nothing_is(recorder
     assert device(recorder, "forward").total_ns == MS
 
 
-def test_auto_is_a_plain_section_where_torch_was_built_without_devices(recorder, simulated):
+def test_auto_is_a_plain_section_if_torch_was_built_without_devices(recorder, simulated):
     sys.modules["torch"].version.cuda = None
     assert (
         recorder.section("forward", device="auto").__class__.__base__ is type(recorder.section("x")).__base__
@@ -397,7 +397,7 @@ def test_auto_is_a_plain_section_where_torch_was_built_without_devices(recorder,
         ("jax", "nothing that uses such a device was imported"),
     ],
 )
-def test_what_cannot_be_measured_says_why(recorder, simulated, monkeypatch, name, reason):
+def test_a_section_that_cannot_be_measured_has_a_reason(recorder, simulated, monkeypatch, name, reason):
     monkeypatch.delitem(sys.modules, "jax", raising=False)
     with recorder.section("forward", device=name):
         recorder.advance(5)
@@ -405,7 +405,7 @@ def test_what_cannot_be_measured_says_why(recorder, simulated, monkeypatch, name
     assert times(recorder) == {"forward": 5}
 
 
-def test_without_torch_or_with_one_built_without_devices_that_is_the_reason(recorder, simulated, monkeypatch):
+def test_a_missing_torch_or_one_without_devices_is_a_reason(recorder, simulated, monkeypatch):
     sys.modules["torch"].version.cuda = None
     with recorder.section("built without", device="cuda"):
         pass
@@ -430,31 +430,31 @@ programs = st.lists(
 
 @settings(max_examples=60, deadline=None)
 @given(programs)
-def test_random_programs_have_exactly_the_device_time_that_their_streams_spent(program):
-    """Against what each stream's queue says of each call's beginning and end."""
+def test_random_programs_have_exactly_the_device_time_of_their_streams(program):
+    """The reference is each stream's queue at the beginning and end of each call."""
     recorder = ticktree.Recorder(virtual_clock=True)
     cuda = Cuda(recorder)
     streams = [cuda.current_stream(), cuda.new_stream(), cuda.new_stream()]
     torch, sys.modules["torch"] = sys.modules.get("torch"), torch_with(cuda)
     forget_devices()
-    opened, expected = [], {}
+    open_calls, expected = [], {}
     try:
-        for act, what in [*program, *[("leave", None)] * len(program)]:
-            if act == "enter":
+        for action, argument in [*program, *[("leave", None)] * len(program)]:
+            if action == "enter":
                 stream = cuda.current_stream()
-                section = recorder.section(what, device="cuda").__enter__()
-                path = "/".join([*(name for name, *_ in opened), what])
-                opened.append((what, section, stream, max(cuda.now, stream.busy_until), path))
-            elif act == "leave" and opened:
-                _, section, stream, began, path = opened.pop()
+                section = recorder.section(argument, device="cuda").__enter__()
+                path = "/".join([*(name for name, *_ in open_calls), argument])
+                open_calls.append((argument, section, stream, max(cuda.now, stream.busy_until), path))
+            elif action == "leave" and open_calls:
+                _, section, stream, start, path = open_calls.pop()
                 section.__exit__(None, None, None)
-                expected.setdefault(path, []).append(max(cuda.now, stream.busy_until) - began)
-            elif act == "kernel":
-                cuda.kernel(what, launch_ns=1)
-            elif act == "advance":
-                recorder.advance(what)
-            elif act == "stream":
-                cuda.set_stream(streams[what])
+                expected.setdefault(path, []).append(max(cuda.now, stream.busy_until) - start)
+            elif action == "kernel":
+                cuda.kernel(argument, launch_ns=1)
+            elif action == "advance":
+                recorder.advance(argument)
+            elif action == "stream":
+                cuda.set_stream(streams[argument])
         recorder.advance(10**9)
         profile = recorder.snapshot()
     finally:
@@ -463,13 +463,13 @@ def test_random_programs_have_exactly_the_device_time_that_their_streams_spent(p
             sys.modules["torch"] = torch
         forget_devices()
     profile.check()
-    found = {path: each for path, _, each in profile.root.walk() if each.clock == "device"}
-    assert {path: (each.count, each.total_ns) for path, each in found.items()} == {
+    device_nodes = {path: node for path, _, node in profile.root.walk() if node.clock == "device"}
+    assert {path: (node.count, node.total_ns) for path, node in device_nodes.items()} == {
         f"{path}/cuda:0@device": (len(ns), sum(ns)) for path, ns in expected.items()
     }
 
 
-def test_a_torch_that_gives_no_handles_of_streams_is_measured_the_same(recorder, simulated, monkeypatch):
+def test_a_torch_without_handles_of_streams_is_measured_the_same(recorder, simulated, monkeypatch):
     monkeypatch.delattr(sys.modules["torch"], "_C")
     aside = simulated.new_stream()
     for stream in (simulated.current_stream(), aside):

@@ -1,4 +1,4 @@
-"""The check for machines with a GPU: its page, its status, and what of it runs without one."""
+"""The check for machines with a GPU: its page, its status, and the parts that run without one."""
 
 from __future__ import annotations
 
@@ -51,12 +51,12 @@ def rows(text: str) -> list[str]:
     return [line.split(" | ")[0] for line in text.splitlines() if line.startswith("| ")]
 
 
-def test_the_committed_page_has_a_row_for_each_figure(gpu, tmp_path) -> None:
-    blank = tmp_path / "blank.md"
-    assert gpu.main(["--blank", "-o", str(blank)]) == 0
+def test_the_committed_page_has_one_row_per_figure(gpu, tmp_path) -> None:
+    page_copy = tmp_path / "blank.md"
+    assert gpu.main(["--blank", "-o", str(page_copy)]) == 0
     committed = gpu.PAGE.read_text(encoding="utf-8")
-    assert rows(committed) == rows(blank.read_text(encoding="utf-8"))
-    assert gpu.NOT_MEASURED not in committed or committed == blank.read_text(encoding="utf-8")
+    assert rows(committed) == rows(page_copy.read_text(encoding="utf-8"))
+    assert gpu.NOT_MEASURED not in committed or committed == page_copy.read_text(encoding="utf-8")
 
 
 def test_without_a_gpu_nothing_is_measured_and_no_page_is_written(gpu, monkeypatch, tmp_path, capsys) -> None:
@@ -67,7 +67,7 @@ def test_without_a_gpu_nothing_is_measured_and_no_page_is_written(gpu, monkeypat
 
 
 @pytest.mark.parametrize(("value", "status", "verdict"), [(0.0, 0, "met"), (1000.0, 1, "missed")])
-def test_the_status_says_whether_every_target_is_met(
+def test_the_status_tells_whether_all_targets_are_met(
     gpu, monkeypatch, tmp_path, value, status, verdict
 ) -> None:
     with_values(gpu, monkeypatch, value)
@@ -81,7 +81,7 @@ def test_the_status_says_whether_every_target_is_met(
     assert gpu.NOT_MEASURED not in text
 
 
-def test_a_part_that_fails_says_why_and_the_others_are_measured(gpu, monkeypatch, tmp_path) -> None:
+def test_a_part_that_fails_has_a_reason_and_the_others_are_measured(gpu, monkeypatch, tmp_path) -> None:
     with_values(gpu, monkeypatch, 0.0)
 
     def fail(_):
@@ -95,7 +95,7 @@ def test_a_part_that_fails_says_why_and_the_others_are_measured(gpu, monkeypatch
     )
 
 
-def test_one_missed_target_is_enough_for_the_status(gpu, monkeypatch, tmp_path) -> None:
+def test_one_missed_target_fails_the_status(gpu, monkeypatch, tmp_path) -> None:
     with_values(gpu, monkeypatch, 0.0)
     missed = replace(gpu.PARTS[0], measure=lambda _: (0.0, 1.5))
     monkeypatch.setattr(gpu, "PARTS", [missed, *gpu.PARTS[1:]])
@@ -104,7 +104,7 @@ def test_one_missed_target_is_enough_for_the_status(gpu, monkeypatch, tmp_path) 
     assert page.read_text(encoding="utf-8").count("| missed |") == 1
 
 
-def test_what_cannot_be_measured_here_is_no_failure(gpu, monkeypatch, tmp_path) -> None:
+def test_a_part_that_cannot_run_here_is_no_failure(gpu, monkeypatch, tmp_path) -> None:
     with_values(gpu, monkeypatch, 0.0)
     ranks = replace(gpu.PARTS[5], measure=lambda _: "one device")
     monkeypatch.setattr(gpu, "PARTS", [*gpu.PARTS[:5], ranks, gpu.PARTS[6]])
@@ -162,7 +162,7 @@ class CudaWithMemory(Cuda):
 
 @pytest.fixture
 def simulated_torch(gpu, monkeypatch):
-    """A torch on a virtual clock, which the benchmark and its recorders read."""
+    """A torch on a virtual clock, which is the clock of the benchmark and its recorders."""
     recorders = []
     cuda = CudaWithMemory(None)
     torch = torch_with(cuda)
@@ -191,18 +191,18 @@ def simulated_torch(gpu, monkeypatch):
     monkeypatch.setattr(gpu, "ticktree", SimpleNamespace(Recorder=recorder))
     recorder()
     yield torch
-    for each in recorders:
-        each.disable()
+    for recorder in recorders:
+        recorder.disable()
     forget_devices()
 
 
-def test_device_rows_are_what_waiting_measures_alone_and_nested(gpu, simulated_torch) -> None:
+def test_device_rows_equal_waited_times_alone_and_nested(gpu, simulated_torch) -> None:
     alone, nested = gpu.attribution(simulated_torch)
     assert alone == pytest.approx(0, abs=0.01)
     assert nested == pytest.approx(0, abs=0.01)
 
 
-def test_a_device_row_that_misses_work_is_off(gpu, simulated_torch, monkeypatch) -> None:
+def test_a_device_row_that_misses_work_fails(gpu, simulated_torch, monkeypatch) -> None:
     events = simulated_torch.cuda.Event
     elapsed_ms = events.elapsed_time
     monkeypatch.setattr(events, "elapsed_time", lambda self, end: 0.9 * elapsed_ms(self, end))
@@ -218,14 +218,14 @@ def test_nested_rows_are_measured_without_a_wait_inside(gpu, simulated_torch, mo
 
 
 def test_device_calls_without_a_time_fail_the_part(gpu, simulated_torch, monkeypatch) -> None:
-    monkeypatch.setattr(cuda_clock.Pool, "take", lambda _: None)
+    monkeypatch.setattr(cuda_clock.EventPool, "take", lambda _: None)
     part = replace(gpu.PARTS[0])
     assert [line.reason for line in part.measured(simulated_torch)] == [
         "failed: RuntimeError: alone: device time of 0 of 50 calls"
     ] * 2
 
 
-def test_a_device_section_costs_its_two_events(gpu, simulated_torch) -> None:
+def test_the_cost_of_a_device_section_is_its_two_events(gpu, simulated_torch) -> None:
     simulated_torch.cuda.record_ns = 1000
     assert gpu.costs(simulated_torch) == (2000, 2000 / RANGE_NS, 1, 0)
 
@@ -236,11 +236,11 @@ def test_the_memory_of_a_section_is_torchs_peak(gpu, simulated_torch) -> None:
 
 def test_a_section_without_memory_of_a_device_fails_the_part(gpu, simulated_torch, monkeypatch) -> None:
     monkeypatch.setattr(simulated_torch.cuda, "initialized", False)
-    (absent,) = gpu.PARTS[2].measured(simulated_torch)
-    assert absent.reason == "failed: RuntimeError: the section has no memory of a device"
+    (result,) = gpu.PARTS[2].measured(simulated_torch)
+    assert result.reason == "failed: RuntimeError: the section has no memory of a device"
 
 
-def test_copies_from_pageable_memory_are_the_first_of_the_two_rates(gpu, simulated_torch) -> None:
+def test_the_rate_of_pageable_memory_comes_first(gpu, simulated_torch) -> None:
     assert gpu.copies(simulated_torch) == (pytest.approx(5, rel=0.01), pytest.approx(25, rel=0.01))
 
 
@@ -261,9 +261,9 @@ def test_the_error_of_a_program_is_one_cell(gpu) -> None:
     assert len(text) == 200
 
 
-def test_of_torchrun_the_error_of_a_rank_is_named(gpu) -> None:
-    printed = "Traceback\nValueError: no peer\n====\ntorch.ChildFailedError: \n====\n"
-    assert gpu.cause(printed) == "ValueError: no peer"
+def test_the_error_of_a_rank_of_torchrun_is_named(gpu) -> None:
+    output = "Traceback\nValueError: no peer\n====\ntorch.ChildFailedError: \n====\n"
+    assert gpu.cause(output) == "ValueError: no peer"
     assert gpu.cause("killed\n====\n") == "killed"
     assert gpu.cause("") == ""
 
@@ -293,7 +293,7 @@ class cuda:
 
 
 @pytest.mark.slow
-def test_the_gauges_of_a_busy_gpu_are_what_its_driver_told_the_program(gpu, monkeypatch, tmp_path) -> None:
+def test_gauges_of_a_busy_gpu_equal_its_drivers_readings(gpu, monkeypatch, tmp_path) -> None:
     for name, source in (("pynvml", FAKE_PYNVML), ("torch", FAKE_TORCH)):
         (tmp_path / f"{name}.py").write_text(source)
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), *filter(None, sys.path)]))
@@ -303,7 +303,7 @@ def test_the_gauges_of_a_busy_gpu_are_what_its_driver_told_the_program(gpu, monk
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
-def test_what_needs_no_gpu_runs_on_a_cpu(gpu, monkeypatch) -> None:
+def test_parts_that_need_no_gpu_run_on_a_cpu(gpu, monkeypatch) -> None:
     torch = pytest.importorskip("torch")
     monkeypatch.setattr(gpu, "PAIRS", 1)
     assert all(value > 0 for value in gpu.vector(torch, device="cpu", environments=16, ticks=100))

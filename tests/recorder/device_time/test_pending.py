@@ -1,4 +1,4 @@
-"""What is asked for while calls are pending leaves no trace in the program."""
+"""Queries of pending calls have no effect on the program."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from ticktree.recorder.device_time import cuda
 
 
 class Thing:
-    """Something large, say, of the program's."""
+    """A large object of the program."""
 
 
-def test_what_a_thread_holds_when_it_asks_is_gone_when_it_lets_it_go():
+def test_a_threads_objects_are_freed_after_it_has_polled():
     def asks():
-        thing = Thing()
+        instance = Thing()
         cuda.poll()
-        return weakref.ref(thing)
+        return weakref.ref(instance)
 
     gc.disable()  # it would free what hangs in a circle, some time
     try:
@@ -29,38 +29,38 @@ def test_what_a_thread_holds_when_it_asks_is_gone_when_it_lets_it_go():
         gc.enable()
 
 
-def test_what_other_threads_hold_meanwhile_is_gone_when_they_let_it_go():
-    holds, may_go = threading.Event(), threading.Event()
-    seen = []
+def test_other_threads_objects_are_freed_after_a_poll():
+    has_object, may_release = threading.Event(), threading.Event()
+    references = []
 
     def work():
-        thing = Thing()
-        seen.append(weakref.ref(thing))
-        holds.set()
-        may_go.wait()
+        instance = Thing()
+        references.append(weakref.ref(instance))
+        has_object.set()
+        may_release.wait()
 
     thread = threading.Thread(target=work)
     thread.start()
     gc.disable()
     try:
-        holds.wait()
+        has_object.wait()
         cuda.poll()
-        may_go.set()
+        may_release.set()
         thread.join()
-        assert seen[0]() is None
+        assert references[0]() is None
     finally:
         gc.enable()
 
 
 class Reached:
-    """An event that was reached; while it is asked, another thread's turn comes."""
+    """An event that was reached; another thread runs during its query."""
 
-    def __init__(self, others=lambda: None):
-        self._others = others
+    def __init__(self, callback=lambda: None):
+        self._others = callback
 
     def query(self):
-        others, self._others = self._others, lambda: None
-        others()
+        callback, self._others = self._others, lambda: None
+        callback()
         return True
 
     def elapsed_time(self, _end):
@@ -68,7 +68,7 @@ class Reached:
 
 
 class Books:
-    """What stands for a recorder."""
+    """A fake recorder."""
 
     def __init__(self):
         self.booked = []
@@ -83,7 +83,7 @@ class Books:
 
 
 class Given:
-    """What stands for a pool."""
+    """A fake pool."""
 
     def __init__(self):
         self.pairs = []
@@ -92,7 +92,7 @@ class Given:
         self.pairs.append(pair)
 
 
-def test_a_call_that_two_threads_look_at_is_booked_once():
+def test_a_call_that_two_threads_query_is_booked_once():
     lane, books, pool = cuda.DeviceLane(), Books(), Given()
     place = SimpleNamespace(recorder=books)
     for name in ("first", "second"):
@@ -104,7 +104,7 @@ def test_a_call_that_two_threads_look_at_is_booked_once():
     assert (len(lane), books.lost) == (0, 0)
 
 
-def test_a_call_whose_device_cannot_say_how_long_it_took_is_a_loss():
+def test_a_call_whose_events_cannot_be_read_is_a_loss():
     class Broken(Reached):
         def elapsed_time(self, _end):
             raise RuntimeError("the device is in a bad state")

@@ -1,4 +1,4 @@
-"""On a real GPU: scripts/gpu_check.sh runs these where there is one."""
+"""Device time on a real GPU: scripts/gpu_check.sh runs these tests if there is one."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ def recorder():
 def test_an_asynchronous_product_is_attributed_within_1_percent(recorder, product):
     start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
     section = recorder.section("product", device="cuda")
-    began = time.perf_counter()
-    while time.perf_counter() - began < 1:  # an idle device is slow at first
+    start = time.perf_counter()
+    while time.perf_counter() - start < 1:  # an idle device is slow at first
         with section:
             product()
         torch.cuda.synchronize()

@@ -1,4 +1,4 @@
-"""Devices whose time can only be had by waiting: nothing without the word, and what it is with it."""
+"""Devices whose time requires a wait: it is measured only on request."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def waiting(monkeypatch):
 WHY = "it has no clock that can be read without waiting for the device"
 
 
-def test_mps_is_not_waited_for_unless_asked(recorder, mps):
+def test_mps_is_not_waited_for_without_a_request(recorder, mps):
     with recorder.section("forward", device="mps"):
         mps.run(3 * NS)
     assert mps.waits == 0
@@ -79,7 +79,7 @@ def test_mps_is_not_waited_for_unless_asked(recorder, mps):
     assert node(recorder, "forward").total_ns == 0
 
 
-def test_mps_is_measured_where_the_run_waits(recorder, mps, waiting):
+def test_mps_is_measured_if_the_run_waits(recorder, mps, waiting):
     mps.run(50 * NS)
     with recorder.section("forward", device="mps"):
         mps.run(3 * NS)
@@ -88,14 +88,14 @@ def test_mps_is_measured_where_the_run_waits(recorder, mps, waiting):
     assert forward.children["mps@device"].total_ns == 3 * NS
 
 
-def test_jax_is_not_waited_for_unless_asked(recorder, jax):
+def test_jax_is_not_waited_for_without_a_request(recorder, jax):
     with recorder.section("step", device="jax") as section:
         assert section.results(3 * NS) == 3 * NS
     assert node(recorder, "step").device == WHY
     assert node(recorder, "step").total_ns == 0
 
 
-def test_jax_is_measured_until_its_results_are_there_where_the_run_waits(recorder, jax, waiting):
+def test_jax_is_measured_until_its_results_are_ready_if_the_run_waits(recorder, jax, waiting):
     with recorder.section("step", device="jax") as section:
         assert section.results(3 * NS) == 3 * NS
     step = node(recorder, "step")
@@ -104,13 +104,13 @@ def test_jax_is_measured_until_its_results_are_there_where_the_run_waits(recorde
     assert step.device is None
 
 
-def test_jax_has_no_time_where_no_results_are_named(recorder, jax, waiting):
+def test_jax_has_no_time_without_named_results(recorder, jax, waiting):
     with recorder.section("step", device="jax"):
         pass
     assert node(recorder, "step").device == WHY
     assert node(recorder, "step").children == {}
 
 
-def test_a_plain_section_takes_results_too(recorder):
+def test_a_plain_section_accepts_results(recorder):
     with recorder.section("step") as section:
         assert section.results("y") == "y"

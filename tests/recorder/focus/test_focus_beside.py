@@ -1,4 +1,4 @@
-"""Focus beside others who look at the program: debuggers, coverage, profilers, torch.compile."""
+"""Focus together with debuggers, coverage, profilers and torch.compile."""
 
 from __future__ import annotations
 
@@ -44,19 +44,19 @@ def _no_focus_stays() -> Iterator[None]:
 def counts(recorder: Recorder) -> dict[str, int]:
     profile = recorder.snapshot()
     profile.check()
-    found: dict[str, int] = {}
+    counts_by_name: dict[str, int] = {}
 
     def add(node: Node) -> None:
         for name, child in node.children.items():
-            found[name.partition(" : ")[0].rpartition(" | ")[2]] = child.count
+            counts_by_name[name.partition(" : ")[0].rpartition(" | ")[2]] = child.count
             add(child)
 
     add(profile.root)
-    return found
+    return counts_by_name
 
 
 class Lines(bdb.Bdb):
-    """A debugger that only counts the lines it is told of."""
+    """A debugger that only counts reported lines."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -123,7 +123,7 @@ def test_a_profile_function_is_never_displaced() -> None:
 
 
 @pytest.mark.skipif(MONITORING, reason="there is sys.monitoring")
-def test_a_profiler_that_is_started_later_has_all_and_focus_goes_on_after_it(
+def test_a_profiler_started_later_gets_all_calls_and_focus_continues_after_it(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     recorder = Recorder()
@@ -139,7 +139,7 @@ def test_a_profiler_that_is_started_later_has_all_and_focus_goes_on_after_it(
 
 
 @pytest.mark.skipif(MONITORING, reason="there is sys.monitoring")
-def test_a_profiler_that_is_started_inside_a_root_ends_what_is_open_there(
+def test_a_profiler_started_inside_a_root_ends_its_open_calls(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     def started_inside() -> None:
@@ -162,14 +162,14 @@ def test_a_profiler_that_is_started_inside_a_root_ends_what_is_open_there(
 
 
 @pytest.mark.skipif(not MONITORING, reason="there is no sys.monitoring")
-@pytest.mark.parametrize("taken", [(3,), (3, 4), (4, 5), (3, 4, 5)])
-def test_identifiers_of_others_stay_theirs(taken: tuple[int, ...]) -> None:
+@pytest.mark.parametrize("taken_identifiers", [(3,), (3, 4), (4, 5), (3, 4, 5)])
+def test_identifiers_of_other_tools_stay_theirs(taken_identifiers: tuple[int, ...]) -> None:
     monitoring = sys.monitoring  # type: ignore[attr-defined, unused-ignore]
     recorder = Recorder()
-    for identifier in taken:
+    for identifier in taken_identifiers:
         monitoring.use_tool_id(identifier, f"theirs {identifier}")
     try:
-        if len(taken) == 3:
+        if len(taken_identifiers) == 3:
             with pytest.raises(
                 TicktreeError, match=r"no identifier of sys\.monitoring is free for --focus: 'theirs 3'"
             ):
@@ -182,13 +182,15 @@ def test_identifiers_of_others_stay_theirs(taken: tuple[int, ...]) -> None:
                 root(2)
             end_focus()
             assert counts(recorder) == {"root": 2, "leaf": 4}
-        assert [monitoring.get_tool(identifier) for identifier in taken] == [f"theirs {at}" for at in taken]
+        assert [monitoring.get_tool(identifier) for identifier in taken_identifiers] == [
+            f"theirs {at}" for at in taken_identifiers
+        ]
     finally:
-        for identifier in taken:
+        for identifier in taken_identifiers:
             monitoring.free_tool_id(identifier)
 
 
-def test_what_is_open_when_focus_ends_is_no_call_and_harms_none_after_it() -> None:
+def test_calls_open_when_focus_ends_do_not_count() -> None:
     recorder = Recorder()
 
     def ends() -> None:
@@ -237,7 +239,7 @@ print([line for line in sorted(data.lines(__file__)) if line < 17])
 
 
 @pytest.mark.parametrize("core", ["ctrace", "sysmon"] if MONITORING else ["ctrace"])
-def test_coverage_sees_the_lines_that_it_sees_alone(core: str, tmp_path: Path) -> None:
+def test_coverage_sees_the_same_lines_as_without_focus(core: str, tmp_path: Path) -> None:
     pytest.importorskip("coverage")
     program = tmp_path / "covered.py"
     program.write_text(COVERED)
@@ -265,7 +267,7 @@ class Walker:
         return leaf(x)
 
 
-def test_a_function_in_focus_says_of_itself_what_it_said_before() -> None:
+def test_a_function_in_focus_keeps_its_attributes() -> None:
     recorder = Recorder()
     step = Walker.step
     attributes = (
@@ -276,7 +278,7 @@ def test_a_function_in_focus_says_of_itself_what_it_said_before() -> None:
         "__closure__",
         "__annotations__",
     )
-    before = [getattr(step, name) for name in (*attributes, "__name__", "__doc__", "__module__")]
+    attributes_before = [getattr(step, name) for name in (*attributes, "__name__", "__doc__", "__module__")]
     del step  # it would hold the function beside its class
     begin_focus(recorder, [f"{__name__}.Walker.step"])
     assert [Walker().step(), Walker().step(4)] == [4, 5]
@@ -285,7 +287,7 @@ def test_a_function_in_focus_says_of_itself_what_it_said_before() -> None:
     assert [name for name, _ in inspect.getmembers(Walker, inspect.isfunction)] == ["step"]
     assert [
         getattr(Walker.step, name) for name in (*attributes, "__name__", "__doc__", "__module__")
-    ] == before
+    ] == attributes_before
     assert "leaf(x)" in inspect.getsource(Walker.step)
     assert pickle.loads(pickle.dumps(Walker.step)) is Walker.step
     with pytest.raises(AttributeError, match="nothing_of_the_kind"):
@@ -293,7 +295,7 @@ def test_a_function_in_focus_says_of_itself_what_it_said_before() -> None:
 
 
 @pytest.mark.slow
-def test_compiled_code_computes_the_same(tmp_path: Path) -> None:
+def test_compiled_code_computes_the_same_result(tmp_path: Path) -> None:
     pytest.importorskip("torch")
     program = tmp_path / "compiled.py"
     program.write_text(

@@ -1,4 +1,4 @@
-"""Generators and coroutines under focus that begin, go on and end in different places."""
+"""Generators and coroutines under focus that begin, continue and end in different frames."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from ticktree.session import Recorder
 _recorder, _sample = fixtures("focus_generators")
 
 
-def told(recorder: Recorder) -> dict[str, Any]:
-    """The tree by the functions' names alone."""
+def tree_by_name(recorder: Recorder) -> dict[str, Any]:
+    """Return the tree by the functions' names only."""
     profile = recorder.snapshot()
     profile.check()
 
     def by_function(children: dict[str, Any]) -> dict[str, Any]:
-        found: dict[str, Any] = {}
+        tree: dict[str, Any] = {}
         for name, (count, total_ns, inner) in children.items():
             function = name.partition(" : ")[0].rpartition(" | ")[2].rpartition(".")[2]
-            assert function not in found
-            found[function] = (count, total_ns, by_function(inner))
-        return found
+            assert function not in tree
+            tree[function] = (count, total_ns, by_function(inner))
+        return tree
 
     return by_function(below(profile.root))
 
@@ -43,7 +43,7 @@ SOURCE = """
 
 
 @pytest.mark.parametrize("before", [1, 200])
-def test_a_generator_begun_outside_is_recorded_where_it_goes_on(
+def test_a_generator_that_began_outside_is_recorded_where_it_continues(
     before: int, recorder: Recorder, sample: Sample
 ) -> None:
     module = sample(SOURCE)
@@ -52,10 +52,10 @@ def test_a_generator_begun_outside_is_recorded_where_it_goes_on(
         next(module.batches)
     for _ in range(3):
         module.root()
-    assert told(recorder) == {"root": (3, 21, {"loader": (3, 21, {})})}
+    assert tree_by_name(recorder) == {"root": (3, 21, {"loader": (3, 21, {})})}
 
 
-def test_a_generator_begun_deeper_than_looked_at_is_recorded_where_it_goes_on(
+def test_a_generator_that_began_too_deep_is_recorded_where_it_continues(
     recorder: Recorder, sample: Sample
 ) -> None:
     module = sample("""
@@ -77,13 +77,13 @@ def test_a_generator_begun_deeper_than_looked_at_is_recorded_where_it_goes_on(
     begin_focus(recorder, ["focus_generators.root"], depth=1)
     module.root()
     module.root()
-    assert told(recorder) == {"root": (2, 28, {"begun": (2, 14, {}), "numbers": (2, 14, {})})}
+    assert tree_by_name(recorder) == {"root": (2, 28, {"begun": (2, 14, {}), "numbers": (2, 14, {})})}
 
 
-def test_what_is_thrown_into_a_generator_goes_to_the_one_it_yields_from(
+def test_an_exception_thrown_into_a_generator_goes_to_the_inner_one(
     recorder: Recorder, sample: Sample
 ) -> None:
-    """The interpreter asks the inner one at once: the outer one runs only when that has ended."""
+    """The interpreter resumes the inner one directly: the outer one runs only after that has ended."""
     module = sample("""
         def inner():
             try:
@@ -114,7 +114,7 @@ def test_what_is_thrown_into_a_generator_goes_to_the_one_it_yields_from(
     assert sum(node.count for node in root.children.values()) == 6  # outer begins, inner ends, outer ends
 
 
-def test_what_an_event_loop_calls_while_a_coroutine_sleeps_is_no_call_of_it(
+def test_callbacks_of_an_event_loop_are_not_calls_of_a_suspended_coroutine(
     recorder: Recorder, sample: Sample
 ) -> None:
     module = sample("""
@@ -137,13 +137,13 @@ def test_what_an_event_loop_calls_while_a_coroutine_sleeps_is_no_call_of_it(
     """)
     begin_focus(recorder, ["focus_generators.root"], depth=1)
     module.main()
-    ((count, total_ns, children),) = told(recorder).values()
+    ((count, total_ns, children),) = tree_by_name(recorder).values()
     assert (count, total_ns) == (1, 18)  # what the loop did meanwhile is root's time, and its own
     assert set(children) - {"call_soon", "get_running_loop"} == {"gather", "fetch"}
     assert children["fetch"][:2] == (1, 5)
 
 
-def test_an_async_generator_that_nobody_closed_is_closed_by_the_loop_and_not_by_who_sleeps(
+def test_the_loop_and_not_a_suspended_coroutine_closes_an_open_async_generator(
     recorder: Recorder, sample: Sample
 ) -> None:
     module = sample("""

@@ -1,4 +1,4 @@
-"""Comprehensions and generator expressions under focus: parts of the function that runs them, on every Python."""
+"""Comprehensions and generator expressions under focus are part of the function that runs them, on every Python."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def below_root(recorder: Recorder) -> dict[str, Any]:
     return below(root)
 
 
-def test_what_comprehensions_call_is_called_by_their_function(recorder: Recorder, sample: Sample) -> None:
+def test_calls_in_comprehensions_are_their_functions(recorder: Recorder, sample: Sample) -> None:
     module = sample("""
         def root():
             [f(1) for one in range(3)]
@@ -36,7 +36,9 @@ def test_what_comprehensions_call_is_called_by_their_function(recorder: Recorder
     assert below_root(recorder) == {f"f({at}) | {F}": (3, 3, {}) for at in (1, 2, 3, 4)}
 
 
-def test_calls_of_one_text_are_told_apart_in_the_whole_function(recorder: Recorder, sample: Sample) -> None:
+def test_calls_of_the_same_text_are_distinguished_in_the_whole_function(
+    recorder: Recorder, sample: Sample
+) -> None:
     module = sample("""
         def root():
             f(0)
@@ -50,7 +52,7 @@ def test_calls_of_one_text_are_told_apart_in_the_whole_function(recorder: Record
     }
 
 
-def test_calls_in_parts_know_their_function_and_line(recorder: Recorder, sample: Sample) -> None:
+def test_calls_in_comprehensions_have_their_function_and_line(recorder: Recorder, sample: Sample) -> None:
     module = sample("""
         class Held:
             def root(self):
@@ -63,7 +65,7 @@ def test_calls_in_parts_know_their_function_and_line(recorder: Recorder, sample:
     assert [(site.line, site.function) for site in call.call_sites or ()] == [(7, "Held.root")]
 
 
-def test_a_generator_expression_that_is_handed_on_is_part_of_whoever_takes_its_values(
+def test_a_passed_generator_expression_is_part_of_the_function_that_takes_its_values(
     recorder: Recorder, sample: Sample
 ) -> None:
     module = sample("""
@@ -91,7 +93,7 @@ def test_a_generator_expression_that_is_handed_on_is_part_of_whoever_takes_its_v
     assert other == {f"f(0) @ L11 | {F}": (2, 2, {})}
 
 
-def test_another_thread_s_generator_expression_is_none_of_the_function_s_that_holds_it(
+def test_a_generator_expression_run_by_another_thread_is_not_its_functions(
     recorder: Recorder, sample: Sample
 ) -> None:
     module = sample("""
@@ -109,7 +111,7 @@ def test_another_thread_s_generator_expression_is_none_of_the_function_s_that_ho
     assert not [name for name in below_root(recorder) if name.endswith(F)]
 
 
-def test_parts_are_no_level_of_depth(recorder: Recorder, sample: Sample) -> None:
+def test_comprehensions_are_not_a_level_of_depth(recorder: Recorder, sample: Sample) -> None:
     module = sample("""
         def g(x): return [f(1) for one in [1]]
 
@@ -123,7 +125,7 @@ def test_parts_are_no_level_of_depth(recorder: Recorder, sample: Sample) -> None
     assert below_root(recorder) == {"g(2) | g : parts_sample.py @ L5": (1, 1, {f"f(1) | {F}": (1, 1, {})})}
 
 
-def test_a_generator_that_a_comprehension_runs_is_called_where_it_is_named(
+def test_a_generator_run_by_a_comprehension_is_called_where_it_is_named(
     recorder: Recorder, sample: Sample
 ) -> None:
     module = sample("""
@@ -145,7 +147,7 @@ def test_a_generator_that_a_comprehension_runs_is_called_where_it_is_named(
     }
 
 
-def test_comprehensions_that_await_are_parts_too(recorder: Recorder, sample: Sample) -> None:
+def test_comprehensions_that_await_are_part_of_their_function(recorder: Recorder, sample: Sample) -> None:
     module = sample("""
         import types
 
@@ -174,7 +176,7 @@ def test_comprehensions_that_await_are_parts_too(recorder: Recorder, sample: Sam
     assert [found[:2] for name, found in inside.items() if name.endswith(F)] == [(2, 2)]
 
 
-def test_c_functions_that_parts_call_are_calls_of_whoever_runs_them(
+def test_c_functions_called_in_comprehensions_are_calls_of_the_running_function(
     recorder: Recorder, sample: Sample
 ) -> None:
     module = sample("""
@@ -193,7 +195,7 @@ def test_c_functions_that_parts_call_are_calls_of_whoever_runs_them(
     assert (count, calls) == (1, [('len("abc")', 2)])
 
 
-def test_what_was_called_outside_a_hundred_times_is_seen_in_a_generator_expression(
+def test_a_function_ignored_after_many_calls_outside_is_recorded_in_a_generator_expression(
     recorder: Recorder, sample: Sample
 ) -> None:
     module = sample("""
@@ -203,11 +205,11 @@ def test_what_was_called_outside_a_hundred_times_is_seen_in_a_generator_expressi
         def root(values):
             take(values)
     """)
-    called = module.f
+    function = module.f
     begin_focus(recorder, ["parts_sample.root"])
     for _ in range(100):
-        sum(called(one) for one in range(2))
+        sum(function(one) for one in range(2))
     for _ in range(2):
-        module.root(called(one) for one in range(2))
+        module.root(function(one) for one in range(2))
     ((_, (_, _, inside)),) = below_root(recorder).items()
     assert [(name.rpartition(" | ")[2], count) for name, (count, _, _) in inside.items()] == [(F, 4)]

@@ -1,4 +1,4 @@
-"""Focus against a reference tracer, on random programs and a virtual clock: exact by path, and accounts add up."""
+"""Focus against a reference tracer, on random programs and a virtual clock: exact by path, with consistent sums."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from ticktree.session import Recorder
 ROUNDS = 3
 
 
-def loaded(source: str, path: Path, advance: Callable[[int], None]) -> dict[str, Any]:
+def load(source: str, path: Path, advance: Callable[[int], None]) -> dict[str, Any]:
     path.write_text(source)
     linecache.checkcache(str(path))
     names: dict[str, Any] = {"__name__": "focus_program", "advance": advance, "PAUSE": PAUSE}
@@ -31,8 +31,8 @@ def loaded(source: str, path: Path, advance: Callable[[int], None]) -> dict[str,
     return names
 
 
-def driven(names: dict[str, Any], advance: Callable[[int], None]) -> None:
-    """Calls the root some times; of a coroutine, time passes and other functions run while it pauses."""
+def drive(names: dict[str, Any], advance: Callable[[int], None]) -> None:
+    """Call the root some times; while a coroutine is suspended, time passes and other functions run."""
     for _ in range(ROUNDS):
         advance(7)
         try:
@@ -46,7 +46,7 @@ def driven(names: dict[str, Any], advance: Callable[[int], None]) -> None:
 
 
 def shape(node: Node, names: Collection[str]) -> dict[str, Any]:
-    """As the reference has it: by the callee's name and, of these functions, the first argument of the call."""
+    """Return the tree as in the reference: by the callee's name and, for these functions, its first argument."""
     found: dict[str, Any] = {}
     for name, child in node.children.items():
         expression, _, callee = name.rpartition(" : ")[0].rpartition(" | ")
@@ -56,21 +56,21 @@ def shape(node: Node, names: Collection[str]) -> dict[str, Any]:
         key = f"{last}({(init or site).group(1) if init or site else ''}"
         assert key not in found or not site, f"two nodes are one call site: {name}"
         count, total_ns, below = found.get(key, (0, 0, {}))
-        found[key] = (count + child.count, total_ns + child.total_ns, merged(below, shape(child, names)))
+        found[key] = (count + child.count, total_ns + child.total_ns, merge(below, shape(child, names)))
     return dict(sorted(found.items()))
 
 
-def merged(left: dict[str, Any], right: dict[str, Any]) -> dict[str, Any]:
-    both = dict(left)
+def merge(left: dict[str, Any], right: dict[str, Any]) -> dict[str, Any]:
+    result = dict(left)
     for key, (count, total_ns, below) in right.items():
-        before = both.get(key, (0, 0, {}))
-        both[key] = (before[0] + count, before[1] + total_ns, merged(before[2], below))
-    return dict(sorted(both.items()))
+        previous = result.get(key, (0, 0, {}))
+        result[key] = (previous[0] + count, previous[1] + total_ns, merge(previous[2], below))
+    return dict(sorted(result.items()))
 
 
 @contextmanager
 def no_collections() -> Iterator[None]:
-    """No garbage collection runs by itself: its callbacks would be calls in one of two runs and not in the other.
+    """Disable automatic garbage collection: its callbacks would be calls in one of two runs and not in the other.
 
     Other tests leave such callbacks behind, hypothesis its own.
     """
@@ -83,21 +83,21 @@ def no_collections() -> Iterator[None]:
             gc.enable()
 
 
-def referred(source: str, path: Path, depth: int, collects: bool) -> dict[str, Any]:
-    """The tree that the reference has of a program."""
+def reference_tree(source: str, path: Path, depth: int, collects: bool) -> dict[str, Any]:
+    """Return the reference tracer's tree of a program."""
     clock = Recorder(virtual_clock=True)
-    names = loaded(source, path, advancing(clock, collects))
+    names = load(source, path, make_advance(clock, collects))
     reference = Reference(names["f0"].__code__, depth, lambda: clock.ticks, PAUSE)
     with no_collections():
-        reference.run(lambda: driven(names, clock.advance))
+        reference.run(lambda: drive(names, clock.advance))
     clock.disable()  # or thousands would be kept, and hear of every collection
     return reference.tree.shape()
 
 
-def focused(source: str, path: Path, depth: int, before: int, collects: bool) -> dict[str, Any] | None:
-    """The tree that focus has of it, whose functions are called `before` times outside first; None: too large."""
+def focus_tree(source: str, path: Path, depth: int, before: int, collects: bool) -> dict[str, Any] | None:
+    """Return the tree of focus, after `before` calls of the functions outside of it; None: too large."""
     recorder = Recorder(virtual_clock=True)
-    names = loaded(source, path, advancing(recorder, collects))
+    names = load(source, path, make_advance(recorder, collects))
     functions = [names[name] for name in names if re.fullmatch("f[1-9]", name)]
     told_apart = [
         name for name in names if "site" in getattr(getattr(names[name], "__code__", None), "co_varnames", ())
@@ -108,7 +108,7 @@ def focused(source: str, path: Path, depth: int, before: int, collects: bool) ->
             # What is called outside that often is no longer looked at, until it is called inside.
             for function in functions * before:
                 outside(function)
-            driven(names, recorder.advance)
+            drive(names, recorder.advance)
     finally:
         end_focus()
     profile = recorder.snapshot()
@@ -120,8 +120,8 @@ def focused(source: str, path: Path, depth: int, before: int, collects: bool) ->
     return dict(("f0(0", (node.count, node.total_ns, shape(node, told_apart))) for node in roots)  # noqa: C402
 
 
-def advancing(recorder: Recorder, collects: bool) -> Callable[[int], None]:
-    """What the program passes time with; one that collects garbage each time, too, is a call like others."""
+def make_advance(recorder: Recorder, collects: bool) -> Callable[[int], None]:
+    """Return the function that advances the clock; with a garbage collection each time, it is a call like others."""
 
     def collect(amount: int) -> None:
         gc.collect(0)
@@ -133,13 +133,13 @@ def advancing(recorder: Recorder, collects: bool) -> Callable[[int], None]:
     return collect
 
 
-def compared(seed: int, depth: int, path: Path, before: int = 0, collects: bool = False) -> bool:
-    """Runs the same program twice, looked at by one and by the other; False where one has not kept all of it."""
+def matches_reference(seed: int, depth: int, path: Path, before: int = 0, collects: bool = False) -> bool:
+    """Run the same program under the reference and under focus; False if the tree was too large."""
     source = random_program(seed)
-    expected = referred(source, path, depth, collects)
-    found = focused(source, path, depth, before, collects)
-    assert found in (None, expected), source
-    return found is not None
+    expected = reference_tree(source, path, depth, collects)
+    actual = focus_tree(source, path, depth, before, collects)
+    assert actual in (None, expected), source
+    return actual is not None
 
 
 def outside(function: Callable[[int, int], Any]) -> None:
@@ -154,24 +154,22 @@ def outside(function: Callable[[int, int], Any]) -> None:
 
 
 @pytest.mark.parametrize("seed", range(120))
-def test_a_random_program_s_calls_are_those_of_the_reference(seed: int, tmp_path: Path) -> None:
-    assert compared(seed, 1 + seed % 7, tmp_path / "focus_program.py")
+def test_calls_of_random_programs_equal_the_references(seed: int, tmp_path: Path) -> None:
+    assert matches_reference(seed, 1 + seed % 7, tmp_path / "focus_program.py")
 
 
 @pytest.mark.parametrize("seed", range(0, 120, 10))
-def test_what_was_called_outside_a_hundred_times_is_seen_inside(seed: int, tmp_path: Path) -> None:
-    assert compared(seed, 6, tmp_path / "focus_program.py", before=100)
+def test_functions_ignored_after_many_calls_outside_are_recorded_inside(seed: int, tmp_path: Path) -> None:
+    assert matches_reference(seed, 6, tmp_path / "focus_program.py", before=100)
 
 
 @pytest.mark.parametrize("seed", range(0, 120, 20))
-def test_what_ticktree_does_at_a_garbage_collection_is_no_call_of_the_program(
-    seed: int, tmp_path: Path
-) -> None:
-    assert compared(seed, 6, tmp_path / "focus_program.py", collects=True)
+def test_ticktrees_work_at_a_garbage_collection_is_not_a_call(seed: int, tmp_path: Path) -> None:
+    assert matches_reference(seed, 6, tmp_path / "focus_program.py", collects=True)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("start", range(1000, 5000, 500))
 def test_many_random_programs(start: int, tmp_path: Path) -> None:
     programs = ((seed, tmp_path / f"focus_program_{seed}.py") for seed in range(start, start + part_of(500)))
-    assert sum(compared(seed, 1 + seed % 7, path) for seed, path in programs) > part_of(490)
+    assert sum(matches_reference(seed, 1 + seed % 7, path) for seed, path in programs) > part_of(490)

@@ -1,4 +1,4 @@
-"""Which functions can be in focus, and by what names."""
+"""Functions that can be in focus, and their names."""
 
 from __future__ import annotations
 
@@ -118,28 +118,28 @@ def test_functions_of_every_kind_are_found_by_their_names(name: str, kinds: Modu
     assert [child.count for child in root.children.values()] == [calls]
 
 
-def test_a_function_held_elsewhere_is_found_whoever_calls_it(kinds: ModuleType) -> None:
+def test_a_function_with_other_references_is_found_for_all_callers(kinds: ModuleType) -> None:
     recorder = Recorder()
-    held = kinds.kinds.method
+    method = kinds.kinds.method
     begin_focus(recorder, ["focus_kinds.Kinds.method"])
     for _ in range(3):
         kinds.kinds.method()
-        held()
+        method()
     end_focus()
     assert [node.count for node in recorder.snapshot().root.children.values()] == [6]
 
 
-def test_signatures_and_names_stay(kinds: ModuleType) -> None:
+def test_signatures_and_names_do_not_change(kinds: ModuleType) -> None:
     import inspect
 
-    before = inspect.signature(kinds.Kinds.method)
+    signature = inspect.signature(kinds.Kinds.method)
     begin_focus(Recorder(), ["focus_kinds.Kinds.method"])
     kinds.kinds.method()
-    assert inspect.signature(kinds.Kinds.method) == before
+    assert inspect.signature(kinds.Kinds.method) == signature
     assert kinds.Kinds.method.__qualname__ == "Kinds.method"
 
 
-def test_a_name_that_means_nothing_changes_nothing(kinds: ModuleType) -> None:
+def test_a_name_without_a_function_changes_nothing(kinds: ModuleType) -> None:
     recorder = Recorder()
     begin_focus(recorder, ["focus_kinds.Kinds.nothing", "no.such.module"])
     kinds.kinds.method()
@@ -148,18 +148,18 @@ def test_a_name_that_means_nothing_changes_nothing(kinds: ModuleType) -> None:
 
 
 @pytest.mark.parametrize("name", ["", "a..b", "a b", "a.1", "a/b"])
-def test_what_is_no_name_is_refused(name: str) -> None:
+def test_a_malformed_name_is_refused(name: str) -> None:
     with pytest.raises(TicktreeError, match="names no function"):
         checked_names([name])
 
 
-def test_more_functions_than_there_is_room_for_are_refused() -> None:
+def test_too_many_functions_are_refused() -> None:
     with pytest.raises(TicktreeError, match="at most 32"):
         checked_names([f"f{at}" for at in range(33)])
     assert checked_names(["f", "f"]) == ("f",)
 
 
-def test_none_at_all_and_too_deep_are_refused() -> None:
+def test_no_function_and_too_deep_are_refused() -> None:
     for names, depth in (((), 3), (("f",), -1), (("f",), 1000)):
         with pytest.raises(TicktreeError):
             begin_focus(Recorder(), names, depth)

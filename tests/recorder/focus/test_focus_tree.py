@@ -1,4 +1,4 @@
-"""What focus records of a program: by call site, by kind of function, by thread and process."""
+"""Records of focus: by call site, by kind of function, by thread and process."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ DRIVER = """
 """
 
 
-def test_every_call_site_is_a_node_of_its_own(recorder: Recorder, sample: Sample) -> None:
+def test_every_call_site_has_its_own_node(recorder: Recorder, sample: Sample) -> None:
     module = sample(DRIVER)
     begin_focus(recorder, ["focus_sample.Driver.step"])
     driver = module.Driver()
@@ -63,14 +63,14 @@ def test_every_call_site_is_a_node_of_its_own(recorder: Recorder, sample: Sample
     }
 
 
-def test_a_call_that_returns_is_none_that_an_exception_ended(recorder: Recorder, sample: Sample) -> None:
+def test_a_call_that_returns_does_not_count_as_raised(recorder: Recorder, sample: Sample) -> None:
     module = sample(DRIVER)
     begin_focus(recorder, ["focus_sample.Driver.step"])
     module.Driver().step()
     assert {node.raised for _, _, node in recorder.snapshot().root.walk()} == {0}
 
 
-def test_a_node_knows_where_it_is_called(recorder: Recorder, sample: Sample) -> None:
+def test_a_node_has_its_call_site(recorder: Recorder, sample: Sample) -> None:
     module = sample(DRIVER)
     begin_focus(recorder, ["focus_sample.Driver.step"])
     module.Driver().step()
@@ -94,7 +94,9 @@ def test_every_call_of_a_root_is_a_tick(recorder: Recorder, sample: Sample) -> N
     assert recorder.snapshot().root.children["Driver.step : focus_sample.py @ L12"].count == 30
 
 
-def test_calls_deeper_than_asked_for_are_their_callers_own_time(recorder: Recorder, sample: Sample) -> None:
+def test_calls_below_the_requested_depth_are_their_callers_self_time(
+    recorder: Recorder, sample: Sample
+) -> None:
     module = sample("""
         def a(): advance(1); b()
         def b(): advance(2); c()
@@ -119,14 +121,14 @@ def test_calls_deeper_than_asked_for_are_their_callers_own_time(recorder: Record
     assert recorder.snapshot().root.children["a : focus_sample.py @ L3"].self_ns == 1
 
 
-def test_a_depth_of_nothing_records_the_root_alone(recorder: Recorder, sample: Sample) -> None:
+def test_a_depth_of_zero_records_only_the_root(recorder: Recorder, sample: Sample) -> None:
     module = sample(DRIVER)
     begin_focus(recorder, ["focus_sample.Driver.step"], depth=0)
     module.Driver().step()
     assert tree(recorder) == {"Driver.step : focus_sample.py @ L12": (1, 41, {})}
 
 
-def test_recursion_and_exceptions(recorder: Recorder, sample: Sample) -> None:
+def test_recursion_and_exceptions_are_recorded(recorder: Recorder, sample: Sample) -> None:
     module = sample("""
         def down(n):
             advance(1)
@@ -142,10 +144,10 @@ def test_recursion_and_exceptions(recorder: Recorder, sample: Sample) -> None:
     assert tree(recorder) == {"down : focus_sample.py @ L3": (2, 8, {name: (2, 6, {name: (2, 4, {})})})}
 
 
-def test_instances_that_are_made_again_and_again_are_made_where_they_are(
+def test_specialized_constructor_calls_are_recorded_at_their_call_site(
     recorder: Recorder, sample: Sample
 ) -> None:
-    """The interpreter learns to call `__init__` by a short cut, through a frame of its own."""
+    """The interpreter specializes calls of `__init__`, which then have an extra frame."""
     module = sample("""
         class Made:
             def __init__(self, amount): advance(amount)
@@ -271,7 +273,7 @@ def test_threads_that_call_a_root_have_their_own_trees(recorder: Recorder, sampl
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
-def test_a_fork_inside_a_root_leaves_the_parent_s_tree_whole(recorder: Recorder, sample: Sample) -> None:
+def test_a_fork_inside_a_root_does_not_change_the_parents_tree(recorder: Recorder, sample: Sample) -> None:
     module = sample("""
         import os
 
@@ -293,7 +295,7 @@ def test_a_fork_inside_a_root_leaves_the_parent_s_tree_whole(recorder: Recorder,
     assert [child[:2] for name, child in children.items() if name.startswith("child()")] == [(1, 1)]
 
 
-def test_what_a_c_function_is_called_on_is_gone_when_the_program_lets_it_go(
+def test_the_object_of_a_c_method_is_freed_when_the_program_releases_it(
     recorder: Recorder, sample: Sample
 ) -> None:
     module = sample("""
@@ -324,7 +326,7 @@ def test_what_a_c_function_is_called_on_is_gone_when_the_program_lets_it_go(
     assert any(".sort @" in name for name in children)
 
 
-def test_c_functions_on_demand(recorder: Recorder, sample: Sample) -> None:
+def test_c_functions_are_recorded_on_request(recorder: Recorder, sample: Sample) -> None:
     module = sample("""
         def key(x):
             advance(1)
@@ -349,7 +351,7 @@ def test_c_functions_on_demand(recorder: Recorder, sample: Sample) -> None:
         assert names["int"][0] == 1
 
 
-def test_the_program_s_own_sections_are_in_the_tree(recorder: Recorder, sample: Sample) -> None:
+def test_the_programs_sections_are_in_the_tree(recorder: Recorder, sample: Sample) -> None:
     module = sample("""
         section = None
 
@@ -373,9 +375,7 @@ def test_the_program_s_own_sections_are_in_the_tree(recorder: Recorder, sample: 
     }
 
 
-def test_a_root_called_below_another_is_a_tick_there_and_looked_at_as_deep(
-    recorder: Recorder, sample: Sample
-) -> None:
+def test_a_root_below_another_has_ticks_and_the_full_depth(recorder: Recorder, sample: Sample) -> None:
     module = sample("""
         def a(): b()
         def b(): c()
@@ -390,23 +390,25 @@ def test_a_root_called_below_another_is_a_tick_there_and_looked_at_as_deep(
     assert len(recorder.snapshot().loops) == 2
 
 
-def test_nothing_is_paid_for_afterwards(recorder: Recorder, sample: Sample) -> None:
-    """All hooks are given back: the functions are what they were, and nobody is told of calls."""
+def test_after_focus_there_is_no_cost(recorder: Recorder, sample: Sample) -> None:
+    """All hooks are removed: the functions are the original ones, and calls are not reported."""
     module = sample(DRIVER)
-    before = vars(module.Driver)["step"]
+    original = vars(module.Driver)["step"]
     begin_focus(recorder, ["focus_sample.Driver.step"])
     module.Driver().step()
     end_focus()
     module.Driver().step()
     assert recorder.snapshot().root.children["Driver.step : focus_sample.py @ L12"].count == 1
-    assert vars(module.Driver)["step"] is before
+    assert vars(module.Driver)["step"] is original
     assert sys.getprofile() is None
     if sys.version_info >= (3, 12):
         assert [sys.monitoring.get_tool(identifier) for identifier in (3, 4, 5)] == [None] * 3
 
 
 @pytest.mark.parametrize("warmup", [0, 3])
-def test_first_calls_are_set_aside_as_many_as_asked(recorder: Recorder, sample: Sample, warmup: int) -> None:
+def test_the_requested_number_of_first_calls_is_set_aside(
+    recorder: Recorder, sample: Sample, warmup: int
+) -> None:
     module = sample(DRIVER)
     begin_focus(recorder, ["focus_sample.Driver.step"], warmup=warmup)
     driver = module.Driver()

@@ -1,4 +1,4 @@
-"""Memory of devices, against a stand-in for `torch.cuda`: the outer peak is the greatest of all that was inside."""
+"""Memory of devices, with a fake `torch.cuda`: the outer peak is the maximum of the inner ones."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ticktree.recorder.memory_sampling import memory_of, watch
 
 
 class Cuda:
-    """What `torch.cuda` says of devices whose memory the test moves by hand."""
+    """A fake `torch.cuda` whose memory the test sets."""
 
     def __init__(self, devices: int = 1) -> None:
         self.initialized = True
@@ -49,24 +49,24 @@ class Cuda:
 
 @pytest.fixture
 def cuda(recorder):
-    """A device that the recorder reads; after the hooks of the recorder, which look for torch's."""
+    """A device that the recorder reads; set after the hooks of the recorder, which search for torch's."""
     cuda = Cuda()
     native.read_devices_by(partial(memory_of, cuda))
     yield cuda
     native.read_devices_by(None)
 
 
-def told(recorder, path):
+def device_memory(recorder, path):
     memory = node(recorder, path).device_memory
     return (memory.peak_bytes, memory.growth_bytes, memory.change_bytes, memory.samples)
 
 
-def test_a_peak_inside_a_call_is_seen_though_it_is_over_when_the_call_ends(recorder, cuda):
+def test_a_peak_inside_a_call_counts_even_if_memory_is_freed_before_its_end(recorder, cuda):
     cuda.use(100)
     with recorder.section("x", memory=True):
         cuda.use(700)
         cuda.use(150)
-    assert told(recorder, "x") == (700, 600, 50, 1)
+    assert device_memory(recorder, "x") == (700, 600, 50, 1)
     memory = node(recorder, "x").device_memory
     assert memory.is_exact
     assert memory.devices == {"cuda:0"}
@@ -80,26 +80,26 @@ def test_an_inner_section_does_not_discard_the_outer_peak(recorder, cuda):
             cuda.use(50)
             cuda.use(20)
         cuda.use(30)
-    assert told(recorder, "outer") == (900, 900, 30, 1)
-    assert told(recorder, "outer/inner") == (50, 40, 10, 1)
+    assert device_memory(recorder, "outer") == (900, 900, 30, 1)
+    assert device_memory(recorder, "outer/inner") == (50, 40, 10, 1)
 
 
-def test_a_peak_of_an_inner_section_is_the_outer_ones_too(recorder, cuda):
+def test_a_peak_of_an_inner_section_counts_for_the_outer_one(recorder, cuda):
     with recorder.section("outer", memory=True):
         cuda.use(10)
         with recorder.section("inner", memory=True):
             cuda.use(500)
         cuda.use(0)
-    assert told(recorder, "outer") == (500, 500, 0, 1)
-    assert told(recorder, "outer/inner")[0] == 500
+    assert device_memory(recorder, "outer") == (500, 500, 0, 1)
+    assert device_memory(recorder, "outer/inner")[0] == 500
 
 
-def test_a_peak_before_a_call_is_not_its_own(recorder, cuda):
+def test_a_peak_before_a_call_does_not_count(recorder, cuda):
     cuda.use(900)
     cuda.use(5)
     with recorder.section("x", memory=True):
         cuda.use(6)
-    assert told(recorder, "x") == (6, 1, 1, 1)
+    assert device_memory(recorder, "x") == (6, 1, 1, 1)
 
 
 def test_the_largest_call_counts(recorder, cuda):
@@ -107,10 +107,10 @@ def test_the_largest_call_counts(recorder, cuda):
         with recorder.section("x", memory=True):
             cuda.use(size)
             cuda.use(0)
-    assert told(recorder, "x") == (80, 80, 0, 3)
+    assert device_memory(recorder, "x") == (80, 80, 0, 3)
 
 
-def test_stages_ticks_and_decorated_functions_are_measured_where_everything_is(recorder, cuda):
+def test_stages_ticks_and_decorated_functions_are_measured_if_all_sections_are(recorder, cuda):
     recorder.measure_all()
 
     @recorder.timed("called")
@@ -124,24 +124,24 @@ def test_stages_ticks_and_decorated_functions_are_measured_where_everything_is(r
         cuda.use(1)
         recorder.stage("second")
         called()
-    assert told(recorder, "loop")[0] == 70
-    assert told(recorder, "loop/first")[0] == 40
-    assert told(recorder, "loop/second")[0] == 70
-    assert told(recorder, "loop/second/called") == (70, 69, -2, 2)
+    assert device_memory(recorder, "loop")[0] == 70
+    assert device_memory(recorder, "loop/first")[0] == 40
+    assert device_memory(recorder, "loop/second")[0] == 70
+    assert device_memory(recorder, "loop/second/called") == (70, 69, -2, 2)
 
 
-def test_sections_made_before_are_measured_too_but_no_waits(recorder, cuda):
-    early = recorder.section("early")
+def test_earlier_sections_are_measured_but_waits_are_not(recorder, cuda):
+    early_section = recorder.section("early")
     recorder.measure_all()
-    with early:
+    with early_section:
         cuda.use(5)
     with recorder.section("wait", wait=True):
         cuda.use(9)
-    assert told(recorder, "early")[0] == 5
+    assert device_memory(recorder, "early")[0] == 5
     assert node(recorder, "wait").device_memory is None
 
 
-def test_what_does_not_ask_for_memory_is_not_read(recorder, cuda):
+def test_memory_is_not_read_without_a_request(recorder, cuda):
     cuda.use(5)
     with recorder.section("x"):
         pass
@@ -166,25 +166,25 @@ def test_a_device_that_is_first_used_inside_a_call_held_nothing_before(recorder,
         cuda.initialized = True
         cuda.use(300)
         cuda.use(200)
-    assert told(recorder, "outer/x") == (300, 300, 200, 1)
-    assert told(recorder, "outer") == (300, 300, 200, 1)
+    assert device_memory(recorder, "outer/x") == (300, 300, 200, 1)
+    assert device_memory(recorder, "outer") == (300, 300, 200, 1)
 
 
-def test_of_several_devices_the_one_that_had_most_is_told(recorder):
-    several = Cuda(devices=3)
-    native.read_devices_by(partial(memory_of, several))
+def test_the_device_with_the_largest_peak_is_reported(recorder):
+    cuda_devices = Cuda(devices=3)
+    native.read_devices_by(partial(memory_of, cuda_devices))
     try:
         with recorder.section("x", memory=True):
-            several.use(300, device=0)
-            several.use(700, device=2)
-            several.use(100, device=0)
+            cuda_devices.use(300, device=0)
+            cuda_devices.use(700, device=2)
+            cuda_devices.use(100, device=0)
     finally:
         native.read_devices_by(None)
-    assert told(recorder, "x") == (700, 700, 800, 1)
+    assert device_memory(recorder, "x") == (700, 700, 800, 1)
     assert node(recorder, "x").device_memory.devices == {"cuda:0", "cuda:2"}
 
 
-def test_reset_lets_open_calls_begin_anew(recorder, cuda):
+def test_reset_restarts_open_calls(recorder, cuda):
     with recorder.section("x", memory=True):
         cuda.use(800)
         with recorder.section("y", memory=True):
@@ -193,11 +193,11 @@ def test_reset_lets_open_calls_begin_anew(recorder, cuda):
         cuda.use(9)
         with recorder.section("y"):
             pass
-    assert told(recorder, "x") == (9, 6, 6, 1)
+    assert device_memory(recorder, "x") == (9, 6, 6, 1)
     assert node(recorder, "x/y").device_memory is None
 
 
-def test_a_call_that_disabling_cuts_short_does_not_claim_to_know_its_peak(recorder, cuda):
+def test_a_call_ended_by_disable_has_no_peak(recorder, cuda):
     with recorder.section("x", memory=True):
         cuda.use(800)
         recorder.advance(1)
@@ -206,7 +206,7 @@ def test_a_call_that_disabling_cuts_short_does_not_claim_to_know_its_peak(record
     assert node(recorder, "x").device_memory is None
 
 
-def test_a_library_of_another_make_is_not_asked_twice(recorder):
+def test_an_unknown_version_of_the_library_is_not_called_twice(recorder):
     class Odd:
         asked = 0
 
@@ -214,17 +214,17 @@ def test_a_library_of_another_make_is_not_asked_twice(recorder):
             self.asked += 1
             raise AttributeError("_cuda_memoryStats")
 
-    odd = Odd()
-    native.read_devices_by(partial(memory_of, odd))
+    unknown_cuda = Odd()
+    native.read_devices_by(partial(memory_of, unknown_cuda))
     for _ in range(3):
         with recorder.section("x", memory=True):
             pass
-    assert odd.asked == 1
+    assert unknown_cuda.asked == 1
     assert node(recorder, "x").device_memory is None
     assert node(recorder, "x").count == 3
 
 
-def test_a_device_that_fails_in_the_middle_takes_the_peaks_it_lost_with_it(recorder, cuda):
+def test_a_device_that_fails_makes_peaks_of_open_calls_unknown(recorder, cuda):
     with recorder.section("outer", memory=True):
         cuda.use(900)
         cuda.reset_peak_memory_stats = None
@@ -233,14 +233,14 @@ def test_a_device_that_fails_in_the_middle_takes_the_peaks_it_lost_with_it(recor
     assert node(recorder, "outer").device_memory is None
 
 
-def test_what_a_signal_handler_raises_while_a_device_is_read_is_raised_in_the_program(recorder):
+def test_exceptions_of_signal_handlers_during_a_reading_reach_the_program(recorder):
     class Interrupted(Cuda):
         def memory_allocated(self, device):
             raise KeyboardInterrupt
 
-    interrupted = Interrupted()
-    interrupted.use(5)
-    native.read_devices_by(partial(memory_of, interrupted))
+    interrupted_cuda = Interrupted()
+    interrupted_cuda.use(5)
+    native.read_devices_by(partial(memory_of, interrupted_cuda))
     try:
         with pytest.raises(KeyboardInterrupt):
             with recorder.section("x", memory=True):
@@ -251,29 +251,29 @@ def test_what_a_signal_handler_raises_while_a_device_is_read_is_raised_in_the_pr
         native.read_devices_by(None)
 
 
-def test_a_library_is_watched_for_and_never_imported():
+def test_a_library_is_awaited_and_never_imported():
     # Its name is torch's; there may be a real one, which must be left alone.
-    before = sys.modules.pop("torch", None)
+    torch_before = sys.modules.pop("torch", None)
     end = watch()
     try:
         assert "torch" not in sys.modules
     finally:
         end()
-        if before is not None:
-            sys.modules["torch"] = before
+        if torch_before is not None:
+            sys.modules["torch"] = torch_before
 
 
 def test_a_library_that_is_imported_already_is_read(monkeypatch):
-    stand_in = types.ModuleType("torch")
-    stand_in.cuda = Cuda()
-    monkeypatch.setitem(sys.modules, "torch", stand_in)
-    apart = ticktree.Recorder()  # which puts the hooks in place, if nothing else records
+    fake_torch = types.ModuleType("torch")
+    fake_torch.cuda = Cuda()
+    monkeypatch.setitem(sys.modules, "torch", fake_torch)
+    other_recorder = ticktree.Recorder()  # which puts the hooks in place, if nothing else records
     end = watch()
-    with apart.section("x", memory=True):
-        stand_in.cuda.use(44)
+    with other_recorder.section("x", memory=True):
+        fake_torch.cuda.use(44)
     end()
-    apart.disable()
-    assert node(apart, "x").device_memory.peak_bytes == 44
+    other_recorder.disable()
+    assert node(other_recorder, "x").device_memory.peak_bytes == 44
 
 
 # Each step moves the memory of a device, enters the next of a row of sections, or leaves any that is open.
@@ -286,29 +286,29 @@ steps = st.lists(
 
 
 @given(steps)
-def test_a_peak_is_the_greatest_of_all_that_was_while_its_call_was_open(program):
-    """Each call in a context of its own: tasks, threads and generators end theirs in any order."""
+def test_a_peak_is_the_maximum_while_its_call_was_open(program):
+    """Each call has its own context: tasks, threads and generators end calls in any order."""
     recorder = ticktree.Recorder(virtual_clock=True)
     cuda = Cuda()
     native.read_devices_by(partial(memory_of, cuda))
-    opened = []  # (context, section, the sizes there were while it was open)
-    ended = []
+    open_calls = []  # (context, section, the sizes there were while it was open)
+    ended_peaks = []
     try:
         for what, number in program:
             if what == "use":
                 cuda.use(number)
-                for *_, sizes in opened:
+                for *_, sizes in open_calls:
                     sizes.append(number)
             elif what == "enter":
-                section = recorder.section(f"call {len(opened) + len(ended)}", memory=True)
-                opened.append((contextvars.copy_context(), section, [cuda.used[0]]))
-                opened[-1][0].run(section.__enter__)
-            elif opened:
-                context, section, sizes = opened.pop(number % len(opened))
+                section = recorder.section(f"call {len(open_calls) + len(ended_peaks)}", memory=True)
+                open_calls.append((contextvars.copy_context(), section, [cuda.used[0]]))
+                open_calls[-1][0].run(section.__enter__)
+            elif open_calls:
+                context, section, sizes = open_calls.pop(number % len(open_calls))
                 context.run(section.__exit__, None, None, None)
-                ended.append((section.name, sizes))
+                ended_peaks.append((section.name, sizes))
         found = {each.name: each.device_memory for _, _, each in recorder.snapshot().root.walk()}
-        for name, sizes in ended:
+        for name, sizes in ended_peaks:
             memory = found[name]
             if not max(sizes):
                 assert memory is None

@@ -1,4 +1,4 @@
-"""Peaks of resident memory, by real allocations in processes of their own."""
+"""Peaks of resident memory, with real allocations in separate processes."""
 
 from __future__ import annotations
 
@@ -36,16 +36,16 @@ print(json.dumps(recorder.snapshot().to_dict()["tree"]))
 """
 
 
-def told(program: str, end: str = END):
-    """The memory of each node of a program that ends by printing its tree."""
-    ran = subprocess.run([sys.executable, "-c", BEGIN + program + end], check=True, capture_output=True)
-    tree = json.loads(ran.stdout.splitlines()[-1])
-    found, waiting = {}, [tree]
+def measure(program: str, end: str = END):
+    """Return the memory of each node of a program that prints its tree at the end."""
+    result = subprocess.run([sys.executable, "-c", BEGIN + program + end], check=True, capture_output=True)
+    tree = json.loads(result.stdout.splitlines()[-1])
+    memory, waiting = {}, [tree]
     while waiting:
         node = waiting.pop()
-        found[node["path"]] = node.get("memory")
+        memory[node["path"]] = node.get("memory")
         waiting.extend(node["children"])
-    return found
+    return memory
 
 
 def assert_growth(memory, megabytes):
@@ -54,14 +54,14 @@ def assert_growth(memory, megabytes):
     assert memory["peak_bytes"] > memory["growth_bytes"]
 
 
-def test_what_came_and_went_inside_a_section_is_in_its_peak():
-    memory = told("with measured('x'):\n    touch(200)\n")["x"]
+def test_memory_freed_inside_a_section_is_in_its_peak():
+    memory = measure("with measured('x'):\n    touch(200)\n")["x"]
     assert_growth(memory, 200)
     assert abs(memory["change_bytes"]) < SLACK
 
 
-def test_an_inner_section_and_the_outer_each_have_their_own_peak():
-    found = told(
+def test_inner_and_outer_sections_have_their_own_peaks():
+    memory = measure(
         """
 with measured("outer"):
     touch(200)
@@ -72,20 +72,20 @@ with measured("outer"):
         touch(300)
 """
     )
-    assert_growth(found["outer"], 330)
-    assert_growth(found["outer/small"], 40)
-    assert_growth(found["outer/large"], 300)
-    assert found["outer"]["peak_bytes"] >= found["outer/large"]["peak_bytes"]
-    assert 30 * MB - SLACK < found["outer"]["change_bytes"] < 30 * MB + SLACK
+    assert_growth(memory["outer"], 330)
+    assert_growth(memory["outer/small"], 40)
+    assert_growth(memory["outer/large"], 300)
+    assert memory["outer"]["peak_bytes"] >= memory["outer/large"]["peak_bytes"]
+    assert 30 * MB - SLACK < memory["outer"]["change_bytes"] < 30 * MB + SLACK
 
 
-def test_a_peak_of_an_earlier_section_is_not_the_later_ones():
-    found = told("touch(250)\nwith measured('x'):\n    touch(20)\n")
-    assert_growth(found["x"], 20)
+def test_a_peak_of_an_earlier_section_does_not_count_for_a_later_one():
+    memory = measure("touch(250)\nwith measured('x'):\n    touch(20)\n")
+    assert_growth(memory["x"], 20)
 
 
-def test_a_peak_in_another_thread_is_that_of_all_who_were_open():
-    found = told(
+def test_a_peak_in_another_thread_counts_for_all_open_sections():
+    memory = measure(
         """
 begun, done = threading.Event(), threading.Event()
 def other():
@@ -103,13 +103,13 @@ done.set()
 thread.join()
 """
     )
-    assert_growth(found["work"], 150)
-    assert_growth(found["other"], 150)
-    assert_growth(found["after"], 10)
+    assert_growth(memory["work"], 150)
+    assert_growth(memory["other"], 150)
+    assert_growth(memory["after"], 10)
 
 
 def test_sections_of_tasks_and_generators_end_in_any_order():
-    found = told(
+    memory = measure(
         """
 import asyncio
 async def task(name, megabytes, pauses):
@@ -131,14 +131,14 @@ with measured("meanwhile"):
 list(numbers)
 """
     )
-    assert_growth(found["short"], 120)
-    assert_growth(found["long"], 120)
-    assert_growth(found["meanwhile"], 90)
-    assert_growth(found["generator"], 90)
+    assert_growth(memory["short"], 120)
+    assert_growth(memory["long"], 120)
+    assert_growth(memory["meanwhile"], 90)
+    assert_growth(memory["generator"], 90)
 
 
-def test_a_forked_child_measures_its_own_calls_and_not_those_its_parent_had_open():
-    found = told(
+def test_a_forked_child_measures_only_its_own_calls():
+    memory = measure(
         """
 with measured("open"):
     read, write = os.pipe()
@@ -154,12 +154,12 @@ with measured("open"):
 """,
         end="",
     )
-    assert_growth(found["open/child"], 60)
-    assert found["open"] is None  # cut short by the child's disable(): its memory was the parent's
+    assert_growth(memory["open/child"], 60)
+    assert memory["open"] is None  # cut short by the child's disable(): its memory was the parent's
 
 
-def test_the_parent_of_a_fork_goes_on_measuring():
-    found = told(
+def test_the_parent_of_a_fork_continues_to_measure():
+    memory = measure(
         """
 with measured("open"):
     pid = os.fork()
@@ -170,11 +170,11 @@ with measured("open"):
     touch(50)
 """
     )
-    assert_growth(found["open"], 50)
+    assert_growth(memory["open"], 50)
 
 
-def test_a_section_that_is_unwound_leaves_the_others_peaks_whole():
-    found = told(
+def test_a_section_ended_by_another_does_not_change_other_peaks():
+    memory = measure(
         """
 with measured("outer"):
     abandoned = measured("abandoned").__enter__()
@@ -183,17 +183,17 @@ with measured("next"):
     touch(10)
 """
     )
-    assert_growth(found["outer"], 80)
-    assert_growth(found["next"], 10)
+    assert_growth(memory["outer"], 80)
+    assert_growth(memory["next"], 10)
 
 
-def test_sampling_says_how_many_calls_were_looked_at():
-    memory = told("for _ in range(64 + 32):\n    with measured('x'):\n        pass\n")["x"]
+def test_the_number_of_samples_is_recorded():
+    memory = measure("for _ in range(64 + 32):\n    with measured('x'):\n        pass\n")["x"]
     assert memory["samples"] == 64 + 2
 
 
-def test_where_the_mark_cannot_be_reset_a_peak_is_exact_only_if_it_is_the_highest_ever():
-    found = told(
+def test_without_a_reset_a_peak_is_exact_only_if_it_is_the_highest_ever():
+    memory = measure(
         """
 with measured("before"):
     touch(10)
@@ -210,15 +210,15 @@ with measured("most at its end"):
     kept_too = held(190)
 """
     )
-    assert_growth(found["before"], 10)
-    assert_growth(found["first"], 100)
-    assert not found["less"]["exact"]
-    assert found["less"]["growth_bytes"] < 30 * MB
-    assert_growth(found["more"], 150)
-    assert_growth(found["most at its end"], 190)
+    assert_growth(memory["before"], 10)
+    assert_growth(memory["first"], 100)
+    assert not memory["less"]["exact"]
+    assert memory["less"]["growth_bytes"] < 30 * MB
+    assert_growth(memory["more"], 150)
+    assert_growth(memory["most at its end"], 190)
 
 
-def test_without_memory_asked_for_the_programs_own_mark_is_left_alone():
+def test_without_a_request_the_programs_high_water_mark_is_not_reset():
     program = """
 import resource
 touch(150)
@@ -226,4 +226,4 @@ with recorder.section("x"):
     pass
 assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss > 140_000
 """
-    assert told(program)["x"] is None
+    assert measure(program)["x"] is None

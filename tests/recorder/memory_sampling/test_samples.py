@@ -29,7 +29,7 @@ def burn(seconds):
         pass
 
 
-def test_cpu_time_is_what_the_thread_used_not_what_passed(real):
+def test_cpu_time_is_the_threads_and_not_the_elapsed_time(real):
     with real.section("sleep", cpu=True):
         time.sleep(0.02)
     with real.section("work", cpu=True):
@@ -40,16 +40,16 @@ def test_cpu_time_is_what_the_thread_used_not_what_passed(real):
     assert work.cpu_ns >= 20_000_000
 
 
-def test_cpu_time_is_sampled_the_first_calls_all_then_one_in_sixteen(real):
+def test_cpu_time_is_sampled_at_all_first_calls_then_one_in_sixteen(real):
     for _ in range(64 + 160):
         with real.section("work", cpu=True):
             pass
-    told = node(real, "work")
-    assert told.count == 224
-    assert told.cpu.samples == 64 + 10
+    row = node(real, "work")
+    assert row.count == 224
+    assert row.cpu.samples == 64 + 10
 
 
-def test_without_being_asked_for_nothing_is_sampled(real):
+def test_without_a_request_nothing_is_sampled(real):
     with real.section("work"):
         pass
     assert (node(real, "work").cpu, node(real, "work").memory) == (None, None)
@@ -67,15 +67,15 @@ def test_a_timed_function_can_be_sampled_too(real):
 
 
 @linux
-def test_memory_is_how_much_the_process_grew(real):
+def test_memory_is_the_growth_of_the_process(real):
     size = 32 * 1024 * 1024
     with real.section("grow", memory=True):
         # Mapped, not allocated: an allocator may have as much at hand, and keeps what is freed.
-        held = mmap.mmap(-1, size)
+        mapping = mmap.mmap(-1, size)
         for page in range(0, size, mmap.PAGESIZE):
-            held[page] = 1
+            mapping[page] = 1
     with real.section("shrink", memory=True):
-        held.close()
+        mapping.close()
     grow, shrink = node(real, "grow").memory, node(real, "shrink").memory
     assert grow.samples == shrink.samples == 1
     assert grow.change_bytes >= size * 0.9
@@ -84,10 +84,10 @@ def test_memory_is_how_much_the_process_grew(real):
     assert shrink.peak_bytes >= size
 
 
-def test_a_call_that_disabling_ends_is_sampled_as_far_as_it_went(real):
+def test_a_call_ended_by_disable_is_sampled_until_then(real):
     with real.section("work", cpu=True):
         burn(0.002)
         real.disable()
-    told = node(real, "work")
-    assert told.count == 0
-    assert told.cpu is None or told.cpu.cpu_ns >= 2_000_000
+    row = node(real, "work")
+    assert row.count == 0
+    assert row.cpu is None or row.cpu.cpu_ns >= 2_000_000

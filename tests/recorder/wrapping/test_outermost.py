@@ -1,4 +1,4 @@
-"""Functions of which only the outermost call on a thread is recorded."""
+"""Wrapped functions: only the outermost call on a thread is recorded."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def paths(recorder):
     return {path: node.count for path, _, node in profile.root.walk() if path}
 
 
-def test_of_calls_that_wrap_each_other_the_outermost_is_a_row_whatever_lies_between(recorder):
+def test_only_the_outermost_of_wrapped_calls_is_a_row(recorder):
     layer, section = Layer(), recorder.timed_section("call", NO_SITE)
 
     def inner(depth):
@@ -50,14 +50,14 @@ def test_of_calls_that_wrap_each_other_the_outermost_is_a_row_whatever_lies_betw
     assert sum(count for path, count in paths(recorder).items() if path.endswith("call")) == 2
 
 
-def test_calls_of_two_layers_are_rows_of_each_other(recorder):
+def test_calls_of_two_layers_are_nested_rows(recorder):
     one = OutermostFunction(lambda: other(), recorder.timed_section("one", NO_SITE), Layer())
     other = OutermostFunction(lambda: 5, recorder.timed_section("other", NO_SITE), Layer())
     assert one() == 5
     assert paths(recorder) == {"one": 1, "one/other": 1}
 
 
-def test_layers_that_are_given_up_make_room_for_others(recorder):
+def test_freed_layers_can_be_reused(recorder):
     for _ in range(200):
         layer, section = Layer(), recorder.timed_section("call", NO_SITE)
         inner = OutermostFunction(int, section, layer)
@@ -65,7 +65,7 @@ def test_layers_that_are_given_up_make_room_for_others(recorder):
     assert paths(recorder) == {"call": 200}
 
 
-def test_what_comes_before_is_called_once_and_its_mistakes_are_nobodys(recorder):
+def test_before_is_called_once_and_its_errors_are_suppressed(recorder):
     seen = []
 
     def before(first):
@@ -83,28 +83,28 @@ def test_what_comes_before_is_called_once_and_its_mistakes_are_nobodys(recorder)
     assert seen == ["a"]
 
 
-@pytest.mark.parametrize("asked", ["before", "sections"])
+@pytest.mark.parametrize("question", ["before", "sections"])
 @pytest.mark.parametrize("raised", [KeyboardInterrupt, TimeoutError, SystemExit])
-def test_what_a_signals_handler_raises_while_we_are_asked_is_the_programs(recorder, asked, raised):
+def test_exceptions_of_signal_handlers_reach_the_program(recorder, question, raised):
     def handler(*_):
         raise raised
 
     def interrupted(*_):
         signal.raise_signal(signal.SIGUSR1)
 
-    before = signal.signal(signal.SIGUSR1, handler)
+    previous_handler = signal.signal(signal.SIGUSR1, handler)
     try:
-        section, called = recorder.timed_section("call", NO_SITE), []
+        section, calls = recorder.timed_section("call", NO_SITE), []
         layer = Layer()
-        knob = {"before": interrupted} if asked == "before" else {"choice": SectionsByObject(interrupted)}
-        call = OutermostFunction(called.append, section, layer, **knob)
+        knob = {"before": interrupted} if question == "before" else {"choice": SectionsByObject(interrupted)}
+        call = OutermostFunction(calls.append, section, layer, **knob)
         with pytest.raises(raised):
             call("a")
-        assert (called, layer.within, is_inside(recorder)) == ([], None, False)
-        OutermostFunction(called.append, section, layer)("b")
-        assert called == ["b"]
+        assert (calls, layer.within, is_inside(recorder)) == ([], None, False)
+        OutermostFunction(calls.append, section, layer)("b")
+        assert calls == ["b"]
     finally:
-        signal.signal(signal.SIGUSR1, before)
+        signal.signal(signal.SIGUSR1, previous_handler)
     assert paths(recorder) == {"call": 1}
 
 
@@ -116,7 +116,7 @@ def test_an_exception_leaves_the_layer(recorder):
     assert paths(recorder) == {"call": 2}
 
 
-def test_a_child_that_was_forked_inside_is_not_inside(recorder):
+def test_a_child_forked_inside_a_call_is_outside_of_it(recorder):
     layer, section = Layer(), recorder.timed_section("call", NO_SITE)
     inner = OutermostFunction(lambda: 1, section, layer)
 
@@ -139,42 +139,42 @@ def test_a_child_that_was_forked_inside_is_not_inside(recorder):
 
 
 class Thing:
-    """What methods are called on."""
+    """An object with methods."""
 
 
-def test_of_calls_on_different_objects_each_ones_outermost_is_a_row(recorder):
+def test_the_outermost_call_on_every_object_is_a_row(recorder):
     layer, section = Layer(of_each=True), recorder.timed_section("call", NO_SITE)
 
     def inner(*things):
         return call(*things) if things else None
 
     call = OutermostFunction(
-        lambda me, *rest: seen.append(layer.within is me) or inner(*rest), section, layer
+        lambda current, *rest: objects.append(layer.within is current) or inner(*rest), section, layer
     )
-    one, other, seen = Thing(), Thing(), []
-    call(one, one, other, other, one, one)
-    assert seen == [True] * 6
+    first, other, objects = Thing(), Thing(), []
+    call(first, first, other, other, first, first)
+    assert objects == [True] * 6
     assert layer.within is None
     assert paths(recorder) == {"call": 1, "call/call": 1, "call/call/call": 1}
 
 
-def test_an_object_is_asked_once_for_its_section_and_is_not_kept(recorder):
-    asked = []
+def test_an_objects_section_is_requested_once_and_the_object_can_be_freed(recorder):
+    requests = []
 
     def sections(thing):
-        asked.append(id(thing))
+        requests.append(id(thing))
         return recorder.timed_section(thing.name, NO_SITE)
 
-    own = recorder.timed_section("nobody's", NO_SITE)
-    call = OutermostFunction(lambda *_: 5, own, Layer(), choice=SectionsByObject(sections))
-    one, other = Thing(), Thing()
-    one.name, other.name = "one", "other"
+    default = recorder.timed_section("nobody's", NO_SITE)
+    call = OutermostFunction(lambda *_: 5, default, Layer(), choice=SectionsByObject(sections))
+    first, other = Thing(), Thing()
+    first.name, other.name = "one", "other"
     for _ in range(5):
-        assert call(one) == call(other) == call() == 5
-    assert len(asked) == 2
-    gone = weakref.ref(one)
-    del one
-    assert gone() is None
+        assert call(first) == call(other) == call() == 5
+    assert len(requests) == 2
+    reference = weakref.ref(first)
+    del first
+    assert reference() is None
     for number in range(40):
         thing = Thing()
         thing.name = f"new {number % 2}"
@@ -182,68 +182,73 @@ def test_an_object_is_asked_once_for_its_section_and_is_not_kept(recorder):
     assert paths(recorder) == {"one": 5, "other": 5, "nobody's": 5, "new 0": 20, "new 1": 20}
 
 
-def test_each_part_of_a_model_is_asked_about_once_and_of_a_very_large_one_most_are(recorder):
-    asked, section = [], recorder.timed_section("part", NO_SITE)
+def test_sections_of_a_models_parts_are_requested_once_unless_there_are_very_many(recorder):
+    requests, section = [], recorder.timed_section("part", NO_SITE)
     call = OutermostFunction(
-        lambda _: 5, section, Layer(), choice=SectionsByObject(lambda thing: asked.append(thing) or section)
+        lambda _: 5,
+        section,
+        Layer(),
+        choice=SectionsByObject(lambda thing: requests.append(thing) or section),
     )
     parts = [Thing() for _ in range(256)]
     for _ in range(50):
         assert {call(part) for part in parts} == {5}
-    assert asked == parts
+    assert requests == parts
 
     parts += [Thing() for _ in range(144)]
-    asked.clear()
+    requests.clear()
     for _ in range(20):
         assert {call(part) for part in parts} == {5}
-    assert len(asked) == 20 * 144, "what is cached stays, whatever else is called"
+    assert len(requests) == 20 * 144, "what is cached stays, whatever else is called"
 
 
-def test_objects_that_are_gone_leave_their_room_in_the_cache_to_others(recorder):
-    asked, section = [], recorder.timed_section("part", NO_SITE)
+def test_freed_objects_leave_their_slots_in_the_cache(recorder):
+    requests, section = [], recorder.timed_section("part", NO_SITE)
     call = OutermostFunction(
-        lambda _: 5, section, Layer(), choice=SectionsByObject(lambda thing: asked.append(1) or section)
+        lambda _: 5, section, Layer(), choice=SectionsByObject(lambda thing: requests.append(1) or section)
     )
     parts = [Thing() for _ in range(256)]
     for part in parts:
         call(part)
-    late = [Thing() for _ in range(256)]  # made while the others are there: none is at the address of another
+    later_parts = [
+        Thing() for _ in range(256)
+    ]  # made while the others are there: none is at the address of another
     parts.clear()
     for _ in range(100):
-        for part in late:
+        for part in later_parts:
             call(part)
-    assert len(asked) < 256 + 4096 + 2 * 256
+    assert len(requests) < 256 + 4096 + 2 * 256
     assert paths(recorder) == {"part": 256 + 100 * 256}
 
 
-def test_who_cannot_say_a_section_leaves_the_functions_own(recorder):
-    own = recorder.timed_section("own", NO_SITE)
+def test_a_failing_choice_leaves_the_functions_own_section(recorder):
+    default = recorder.timed_section("own", NO_SITE)
     for sections in (lambda _: 5, lambda _: 1 / 0, lambda: None):
-        assert OutermostFunction(len, own, Layer(), choice=SectionsByObject(sections))("abc") == 3
-    numbered = OutermostFunction(abs, own, Layer(), choice=SectionsByObject(lambda _: own))
-    assert numbered(-3) == 3  # numbers have no weak references
+        assert OutermostFunction(len, default, Layer(), choice=SectionsByObject(sections))("abc") == 3
+    wrapper = OutermostFunction(abs, default, Layer(), choice=SectionsByObject(lambda _: default))
+    assert wrapper(-3) == 3  # numbers have no weak references
     assert paths(recorder) == {"own": 4}
 
 
-def test_an_object_without_a_section_has_no_row_and_what_is_within_has_its_own(recorder):
-    own = recorder.timed_section("own", NO_SITE)
-    layer, choice = Layer(), SectionsByObject(lambda things: None if isinstance(things, Group) else own)
-    call = OutermostFunction(lambda things: [call(each) for each in things], own, layer, choice=choice)
+def test_an_object_without_a_section_has_no_row_but_its_parts_have(recorder):
+    default = recorder.timed_section("own", NO_SITE)
+    layer, choice = Layer(), SectionsByObject(lambda group: None if isinstance(group, Group) else default)
+    call = OutermostFunction(lambda group: [call(part) for part in group], default, layer, choice=choice)
     call(Group([Group([Group(), frozenset()]), frozenset()]))
     assert paths(recorder) == {"own": 2}
 
 
 class Group(list):
-    """What is no part itself: its parts are."""
+    """A list of parts, which is not a part itself."""
 
 
 def test_calls_that_are_known_to_do_nothing_are_not_recorded(recorder):
-    watched = []
-    idle = IdleCalls((Thing,), ("place", "shape"), (str, int), lambda: watched)
-    seen = []
+    blockers = []
+    idle = IdleCalls((Thing,), ("place", "shape"), (str, int), lambda: blockers)
+    objects = []
     redirection = Redirection()
     redirection.way = lambda function, *args, **kwargs: (
-        seen.append((args, kwargs)) or function(*args, **kwargs)
+        objects.append((args, kwargs)) or function(*args, **kwargs)
     )
 
     def move(thing, *args, **kwargs):
@@ -254,28 +259,32 @@ def test_calls_that_are_known_to_do_nothing_are_not_recorded(recorder):
     )
     thing, other = Thing(), Thing()
     thing.place, thing.shape, other.place, other.shape = "here", 1, "there", 1
-    asked = [((thing, "here"), {}), ((thing,), {"to": "here"}), ((thing, "here", 2), {"to": 3, "by": "x"})]
-    for args, kwargs in asked:
+    idle_requests = [
+        ((thing, "here"), {}),
+        ((thing,), {"to": "here"}),
+        ((thing, "here", 2), {"to": 3, "by": "x"}),
+    ]
+    for args, kwargs in idle_requests:
         idle.note(args, kwargs)
-    for args, kwargs in asked:
+    for args, kwargs in idle_requests:
         assert call(*args, **kwargs) is thing
-    assert not seen
-    others = [
+    assert not objects
+    recorded_requests = [
         *[((other, "here"), {}), ((thing, "there"), {}), ((thing,), {"by": "here"}), ((thing, []), {})],
         *[((thing, "here", 2), {"by": 3, "to": "x"}), ((thing,), {}), ((object(), "here"), {})],
     ]
     idle.note((thing, ()), {})  # not of one of the classes whose equals ask for the same
-    for args, kwargs in [*others, ((thing, ()), {})]:
+    for args, kwargs in [*recorded_requests, ((thing, ()), {})]:
         assert call(*args, **kwargs) is args[0]
-    watched.append("by another")
+    blockers.append("by another")
     call(thing, "here")
     del thing.shape  # it cannot be told
-    watched.clear()
+    blockers.clear()
     call(thing, "here")
-    assert len(seen) == len(others) + 3
+    assert len(objects) == len(recorded_requests) + 3
 
 
-def test_a_module_says_so_by_a_variable(recorder):
+def test_a_variable_of_a_module_turns_recording_off(recorder):
     module = ModuleType("module")
     flag = Flag(module, "is_busy")
     call = OutermostFunction(lambda: 5, recorder.timed_section("own", NO_SITE), Layer(), unless=flag)
@@ -288,27 +297,27 @@ def test_a_module_says_so_by_a_variable(recorder):
     assert paths(recorder) == {"own": 4}
 
 
-def test_a_detour_is_taken_at_once_or_later_or_not_at_all(recorder):
-    redirection, taken = Redirection(), []
-    own = recorder.timed_section("own", NO_SITE)
+def test_a_redirection_begins_at_once_or_later_or_not_at_all(recorder):
+    redirection, redirected = Redirection(), []
+    default = recorder.timed_section("own", NO_SITE)
 
     def way(function, *args, **kwargs):
-        taken.append((args, kwargs))
+        redirected.append((args, kwargs))
         return function(*args, **kwargs)
 
-    call = OutermostFunction(lambda first, last=0: first - last, own, Layer(), redirection=redirection)
+    call = OutermostFunction(lambda first, last=0: first - last, default, Layer(), redirection=redirection)
     assert call(3) == 3
     redirection.way, redirection.after = way, 2
     assert [call(3, last=number) for number in range(4)] == [3, 2, 1, 0]
-    assert taken == [((3,), {"last": 2}), ((3,), {"last": 3})]
+    assert redirected == [((3,), {"last": 2}), ((3,), {"last": 3})]
     redirection.way = None
     assert call(last=1, first=3) == 2
     assert redirection.after == 0
     assert paths(recorder) == {"own": 4}
 
 
-def test_a_way_that_is_given_up_is_not_taken_by_what_goes_with_it(recorder):
-    redirection, said = Redirection(), []
+def test_a_replaced_handler_is_not_called_while_it_is_freed(recorder):
+    redirection, calls = Redirection(), []
     call = OutermostFunction(
         lambda: "plain", recorder.timed_section("own", NO_SITE), Layer(), redirection=redirection
     )
@@ -318,15 +327,15 @@ def test_a_way_that_is_given_up_is_not_taken_by_what_goes_with_it(recorder):
             return "redirection"
 
         def __del__(self):
-            said.append(call())
+            calls.append(call())
 
     redirection.way = Way().take
     assert call() == "redirection"
     redirection.way = None
-    assert said == ["plain"]
+    assert calls == ["plain"]
 
 
-def test_what_a_detour_raises_is_the_callers_and_leaves_the_layer(recorder):
+def test_exceptions_of_a_redirection_reach_the_caller_and_leave_the_layer(recorder):
     redirection = Redirection()
     redirection.way = lambda function: 1 / 0
     call = OutermostFunction(
@@ -340,15 +349,15 @@ def test_what_a_detour_raises_is_the_callers_and_leaves_the_layer(recorder):
     assert paths(recorder) == {"own": 1}
 
 
-def test_calls_from_a_place_that_is_named_are_in_its_section(recorder):
-    own, named, other = (recorder.timed_section(name, NO_SITE) for name in ("own", "named", "other"))
+def test_calls_from_a_named_call_site_are_in_its_section(recorder):
+    default, named, other = (recorder.timed_section(name, NO_SITE) for name in ("own", "named", "other"))
     call_sites, redirection, numbers = CallSites(recorder, 1), Redirection(), []
 
     def way(function):
         numbers.append(call_sites.number())
         return function()
 
-    call = OutermostFunction(lambda: 5, own, Layer(), choice=call_sites, redirection=redirection)
+    call = OutermostFunction(lambda: 5, default, Layer(), choice=call_sites, redirection=redirection)
     redirection.way = way
 
     def here():
@@ -375,33 +384,33 @@ def test_calls_from_a_place_that_is_named_are_in_its_section(recorder):
     assert paths(recorder) == {"elsewhere": 1, "named": 1, "other": 1, "own": 2}
 
 
-def test_nowhere_is_a_place_while_nothing_is_recorded(recorder):
+def test_without_recording_there_is_no_call_site(recorder):
     call_sites = CallSites(recorder, 1)
     assert call_sites.number()
     recorder.disable()
     assert call_sites.number() == 0
 
 
-def test_others_are_told_of_calls_that_they_attend_whatever_becomes_of_them(recorder):
-    told = []
+def test_attendants_get_the_begin_and_end_of_calls_however_they_end(recorder):
+    events = []
 
     class Attendant:
         waits = False
 
         def begin(self):
-            told.append("begin")
+            events.append("begin")
             return object()
 
         def end(self, mark, place):
-            told.append("end")
+            events.append("end")
 
         def failed(self):
-            told.append("failed")
+            events.append("failed")
 
     recorder.attended_by.append(lambda name: Attendant())
     call = OutermostFunction(int, recorder.timed_section("own", NO_SITE), Layer())
     assert call("7") == 7
     with pytest.raises(ValueError, match="invalid literal"):
         call("x")
-    assert told == ["begin", "end"] * 2
+    assert events == ["begin", "end"] * 2
     assert paths(recorder) == {"own": 2}

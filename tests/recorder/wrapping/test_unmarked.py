@@ -1,4 +1,4 @@
-"""Ticks of loops that nobody marked."""
+"""Ticks of loops that the program does not mark."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ NO_SITE = ("", 0, "")
 
 
 class Thing:
-    """What methods are called on."""
+    """An object with methods."""
 
 
-def test_unmarked_ticks_are_where_nothing_else_is_open(recorder):
+def test_unmarked_ticks_are_recorded_while_nothing_else_is_open(recorder):
     loop = recorder.timed_section("env", NO_SITE)
     assert tick_unmarked(loop)
     recorder.advance(5)
@@ -57,21 +57,21 @@ def test_a_tick_that_begins_in_a_generator_lasts_until_the_next(recorder):
     assert counts(recorder.snapshot()) == {"env": 6, "env/learn": 3}
 
 
-def test_the_first_thing_that_is_stepped_on_a_thread_makes_its_ticks(recorder):
+def test_the_steps_of_a_threads_first_env_are_its_ticks(recorder):
     loop = UnmarkedLoop(recorder.timed_section("env", NO_SITE), lambda: True)
-    one, other = Thing(), Thing()
+    env, other = Thing(), Thing()
 
     def step(*things):
-        for thing in things:
-            loop.begins(thing)
+        for env in things:
+            loop.begins(env)
             recorder.advance(1)
 
     def ticks():
         profile = recorder.snapshot()
         profile.check()
-        return sum(each.ticks for path, each in profile.loops.items() if path.endswith("env"))
+        return sum(loop.ticks for path, loop in profile.loops.items() if path.endswith("env"))
 
-    step(one, other, other, one)
+    step(env, other, other, env)
     assert ticks() == 1  # the next one's has not ended
     for _ in range(3):  # each a thread of its own, though it may have the last one's number
         thread = threading.Thread(target=step, args=(other, other))
@@ -80,26 +80,26 @@ def test_the_first_thing_that_is_stepped_on_a_thread_makes_its_ticks(recorder):
     assert ticks() == 4
     loop.is_over(other)  # of another thread
     assert is_inside(recorder)
-    loop.is_over(one)
+    loop.is_over(env)
     assert not is_inside(recorder)
     step(other, other)
     assert ticks() == 5
-    gone = weakref.ref(other)
+    reference = weakref.ref(other)
     del other
-    assert gone() is None
-    step(one, one)
+    assert reference() is None
+    step(env, env)
     assert ticks() == 7
 
 
-def test_whose_loop_it_is_not_ticks_nothing(recorder):
+def test_another_processs_loop_has_no_ticks(recorder):
     loop = UnmarkedLoop(recorder.timed_section("env", NO_SITE), lambda: False)
-    thing = Thing()
-    loop.begins(thing)
-    loop.begins(thing)
+    env = Thing()
+    loop.begins(env)
+    loop.begins(env)
     assert not is_inside(recorder)
 
 
-def test_what_the_program_marks_ends_them_for_good(recorder):
+def test_a_section_of_the_program_ends_unmarked_ticks_for_good(recorder):
     loop = recorder.timed_section("env", NO_SITE)
     assert tick_unmarked(loop)
     with recorder.section("mine"):
@@ -108,7 +108,7 @@ def test_what_the_program_marks_ends_them_for_good(recorder):
     assert counts(recorder.snapshot()) == {"env": 0, "mine": 1}
 
 
-def test_unmarked_ticks_of_tasks_do_not_stand_between_their_sections(recorder):
+def test_unmarked_ticks_of_tasks_do_not_come_between_their_sections(recorder):
     loop = recorder.timed_section("env", NO_SITE)
     rows = recorder.timed_section("rows", NO_SITE)
 
@@ -122,6 +122,6 @@ def test_unmarked_ticks_of_tasks_do_not_stand_between_their_sections(recorder):
         await asyncio.gather(work(), work())
 
     asyncio.run(main())
-    found = counts(recorder.snapshot())
-    assert found["env/rows"] == 6
+    call_counts = counts(recorder.snapshot())
+    assert call_counts["env/rows"] == 6
     assert not recorder.snapshot().losses

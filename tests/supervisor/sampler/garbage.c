@@ -1,4 +1,4 @@
-/* Stacks of a thread whose memory holds anything: what is read from outside may be half written, or of something else. */
+/* Stacks of a thread with random memory: memory that is read from outside may be half written, or reused. */
 #include "stack.c"
 #include <string.h>
 #include <unistd.h>
@@ -16,7 +16,7 @@ static uint64_t random_number(uint64_t *state) /* xorshift64; Marsaglia, 2003 */
     return *state ^= *state << 17;
 }
 
-/* An address as a pointer of a torn frame may hold it: inside the chunk, at its ends, or near the first and last address. */
+/* A pointer as in a torn frame: inside the chunk, at its ends, or near the first and last address. */
 static uint64_t any_address(uint64_t *state)
 {
     const uint64_t edges[] = {0, 8, UINT64_MAX, (uint64_t)(uintptr_t)room, (uint64_t)(uintptr_t)(room + ROOM)};
@@ -25,14 +25,14 @@ static uint64_t any_address(uint64_t *state)
     return (edges[number / 3 % 5] + random_number(state) % 256 - 128) & ~(uint64_t)7;
 }
 
-/* Reads `rounds` stacks; returns of how many something was seen. */
+/* Reads `rounds` stacks; returns how many had frames. */
 __attribute__((visibility("default"))) int read_garbage(uint64_t seed, int rounds)
 {
     static tt_sampled_stack stack;
     static PyThreadState state;
     int read = 0;
     for (int round = 0; round < rounds; round++) {
-        tt_known_chunks known = {.count = 0};
+        tt_frame_memory memory = {.count = 0};
         for (size_t at = 0; at + sizeof(tt_pyframe) < ROOM; at += 8 * (1 + random_number(&seed) % 16)) {
             tt_pyframe *frame = (tt_pyframe *)(room + at);
             frame->previous = (tt_pyframe *)(uintptr_t)any_address(&seed);
@@ -54,7 +54,7 @@ __attribute__((visibility("default"))) int read_garbage(uint64_t seed, int round
 #else
         state.current_frame = current;
 #endif
-        read += tt_read_stack(getpid(), (uint64_t)(uintptr_t)&state, &known, &stack) && stack.count;
+        read += tt_read_stack(getpid(), (uint64_t)(uintptr_t)&state, &memory, &stack) && stack.count;
     }
     return read;
 }

@@ -1,4 +1,4 @@
-"""Whatever the memory of a program holds, the sampler survives it."""
+"""The sampler survives any content of a program's memory."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ print(library.read_garbage(int(sys.argv[2]), int(sys.argv[3])))
 
 @pytest.fixture(scope="module")
 def garbage(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The sampler's reader of stacks as a library that a process can use on itself."""
+    """The sampler's reader of stacks, as a library that a process can use on itself."""
     library = tmp_path_factory.mktemp("sampler") / "garbage.so"
     include = sysconfig.get_path("include")
     folders = [SOURCE / "supervisor" / "sampler", SOURCE / "recorder", include, f"{include}/internal"]
@@ -47,7 +47,7 @@ def garbage(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3, 4])
-def test_frames_that_lead_anywhere_end_no_sampler(garbage: Path, seed: int) -> None:
+def test_frames_with_random_pointers_do_not_end_the_sampler(garbage: Path, seed: int) -> None:
     command = [sys.executable, "-c", READ, str(garbage), str(seed), str(ROUNDS)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stderr

@@ -1,4 +1,4 @@
-"""Lines are those that the interpreter itself says."""
+"""Lines are equal to the interpreter's own."""
 
 from __future__ import annotations
 
@@ -52,25 +52,25 @@ def codes_in(code: types.CodeType) -> Iterator[types.CodeType]:
 
 @pytest.mark.parametrize("source", [*map(inspect.getsource, MODULES), ODD])
 def test_every_instruction_has_the_line_that_the_interpreter_gives_it(source: str) -> None:
-    checked = 0
+    instruction_count = 0
     for code in codes_in(compile(source, "source.py", "exec")):
         lines = CodeLines(code.co_firstlineno, code.co_linetable)
         for begin, end, line in code.co_lines():
             for offset in range(begin, end, 2):
                 assert lines.at(offset) == (line or code.co_firstlineno), (code, offset)
-                checked += 1
-    assert checked > 20
+                instruction_count += 1
+    assert instruction_count > 20
 
 
-def test_a_table_cut_short_gives_lines_all_the_same() -> None:
+def test_a_truncated_table_still_gives_lines() -> None:
     code = compile(ODD, "source.py", "exec")
     for length in range(len(code.co_linetable)):
         assert isinstance(CodeLines(1, code.co_linetable[:length]).at(10), int)
 
 
 @pytest.mark.parametrize("kind", [13, 14])
-def test_what_was_written_over_a_freed_table_is_no_line(kind):
+def test_an_overwritten_table_gives_no_line(kind):
     head = 0x80 | kind << 3
-    far = bytes([head, *[0x7F] * 10, 0x3E])  # plus 2**65 and more
-    assert [CodeLines(7, far).at(offset) for offset in (0, 2, 100)] == [7, 7, 7]
+    distant_line = bytes([head, *[0x7F] * 10, 0x3E])  # plus 2**65 and more
+    assert [CodeLines(7, distant_line).at(offset) for offset in (0, 2, 100)] == [7, 7, 7]
     assert CodeLines(7, bytes([head]) + b"\x02").at(0) == 8

@@ -1,4 +1,4 @@
-"""Programs are sampled from outside: what they do is seen, and they do not notice."""
+"""Programs are sampled from outside: samples show what they do, and have no effect on them."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux lets
 CLOSE = 0.2
 
 
-def test_time_is_shared_out_among_the_functions_that_took_it(tmp_path: Path) -> None:
+def test_time_is_attributed_to_the_functions_that_took_it(tmp_path: Path) -> None:
     source = """
 def short(): work(0.05)
 def long(): work(0.15)
@@ -60,12 +60,12 @@ WAITS = {
 
 
 @pytest.mark.parametrize(("state", "source"), WAITS.items(), ids=WAITS.keys())
-def test_what_a_thread_waits_for_is_told(state: str, source: str, tmp_path: Path) -> None:
+def test_a_threads_state_is_recorded(state: str, source: str, tmp_path: Path) -> None:
     profile, _ = run_sampled(tmp_path, source, "--sample", "100", "--no-instrument")
     assert state_of(of_root(profile), "it") == state
 
 
-def test_threads_that_want_the_interpreter_wait_for_it(tmp_path: Path) -> None:
+def test_threads_wait_for_the_interpreter(tmp_path: Path) -> None:
     source = """
 def loop(): work(1.0)
 other = threading.Thread(target=loop)
@@ -74,13 +74,13 @@ loop()
 other.join()
 """
     profile, _ = run_sampled(tmp_path, source, "--sample", "200", "--no-instrument")
-    apart = sampled_apart(profile)["other threads"]
+    other_threads = sampled_apart(profile)["other threads"]
     # One that was just woken for it counts as running until it has a core: how long they wait is not told here.
-    assert of_root(profile).states().get("gil", 0) + apart.states().get("gil", 0) > 0
-    assert share_of(apart, ["loop"]) > 0.5  # on a busy machine it waits before it begins, too
+    assert of_root(profile).states().get("gil", 0) + other_threads.states().get("gil", 0) > 0
+    assert share_of(other_threads, ["loop"]) > 0.5  # on a busy machine it waits before it begins, too
 
 
-def test_samples_are_of_the_section_that_is_open(tmp_path: Path) -> None:
+def test_samples_belong_to_the_open_section(tmp_path: Path) -> None:
     source = """
 import ticktree
 def one(): work(0.4)
@@ -105,7 +105,7 @@ timed()
             assert sampled.ns == profile.root.find(path).self_ns
 
 
-def test_a_task_that_waits_for_its_turn_is_no_running_code(tmp_path: Path) -> None:
+def test_a_suspended_task_is_not_running(tmp_path: Path) -> None:
     source = """
 import asyncio, ticktree
 async def busy():
@@ -159,21 +159,21 @@ asyncio.run(tasks())
 
 
 def names_of(code: CodeType) -> set[str]:
-    """The names of a code object and of those in it."""
-    inner = [const for const in code.co_consts if isinstance(const, CodeType)]
+    """Return the names of a code object and of those in it."""
+    inner = [constant for constant in code.co_consts if isinstance(constant, CodeType)]
     return {code.co_qualname}.union(*map(names_of, inner))
 
 
 def names_in(file: str, own: set[str]) -> set[str]:
-    """All that code of a file may be called."""
+    """Return all names that code of a file may have."""
     if file in ("program.py", "<string>"):
         return own
     return names_of(compile(Path(file).read_bytes(), file, "exec"))
 
 
 @pytest.mark.slow
-def test_no_name_is_wrong_where_code_comes_and_goes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sampling, "MOST_SHARE", 0.5)  # of a core, or it would take minutes
+def test_names_are_correct_while_code_changes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sampling, "MAX_SHARE", 0.5)  # of a core, or it would take minutes
     (tmp_path / "program.py").write_text(BEFORE + CHURN)
     with subprocess.Popen(
         [sys.executable, "-W", "ignore", "program.py"], cwd=tmp_path, stdout=subprocess.PIPE, text=True
@@ -183,28 +183,28 @@ def test_no_name_is_wrong_where_code_comes_and_goes(tmp_path: Path, monkeypatch:
             program.stdout.readline()
             sampler = sampling.Sampling(tmp_path, 1000, is_attached=True)
             sampler.begin(program.pid)
-            until(lambda: taken_by(sampler) >= 10_000, program)
+            until(lambda: sample_count(sampler) >= 10_000, program)
             sampled = sampler.end()
         finally:
             program.kill()
     assert sampled is not None
-    made = {f"made_{number}" for number in range(7)}
-    own = names_of(compile(BEFORE + CHURN, "program.py", "exec")) | made
-    own |= {f"{name}.<locals>.<genexpr>" for name in made}
-    seen: dict[str, set[str]] = defaultdict(set)
+    function_names = {f"made_{number}" for number in range(7)}
+    expected = names_of(compile(BEFORE + CHURN, "program.py", "exec")) | function_names
+    expected |= {f"{name}.<locals>.<genexpr>" for name in function_names}
+    names_by_file: dict[str, set[str]] = defaultdict(set)
     for line in {line for stack in sampled.stacks for line in stack.lines}:
-        seen[line.file.removeprefix(f"{tmp_path}/")].add(line.function)
-    assert not {file: wrong for file, names in seen.items() if (wrong := names - names_in(file, own))}
-    assert seen["program.py"] >= {"churn", "generate", "tasks", "start", "fork"}
-    assert seen["<string>"] & made
-    taken = sum(weight.count for weight in sampled.stacks.values())
-    print(f"{taken} samples, dropped {dict(sampled.dropped)}")
+        names_by_file[line.file.removeprefix(f"{tmp_path}/")].add(line.function)
+    wrong_names = {file: names - names_in(file, expected) for file, names in names_by_file.items()}
+    assert not any(wrong_names.values()), wrong_names
+    assert names_by_file["program.py"] >= {"churn", "generate", "tasks", "start", "fork"}
+    assert names_by_file["<string>"] & function_names
+    count = sum(weight.count for weight in sampled.stacks.values())
+    print(f"{count} samples, dropped {dict(sampled.dropped)}")
 
 
-def taken_by(sampler: sampling.Sampling) -> int:
+def sample_count(sampler: sampling.Sampling) -> int:
     sampler.look()
-    sampled = sampler._sampled()
-    return sum(weight.count for weight in sampled.stacks.values())
+    return sum(weight.count for weight in sampler._result().stacks.values())
 
 
 ENDS = {
@@ -224,13 +224,13 @@ ENDS = {
 
 
 @pytest.mark.parametrize("name", ENDS)
-def test_programs_end_as_they_would(name: str, tmp_path: Path) -> None:
+def test_programs_end_as_without_sampling(name: str, tmp_path: Path) -> None:
     source, status = ENDS[name]
     _, done = run_sampled(tmp_path, source, "--sample", "1000", status=status)
     assert "Traceback" not in done.stderr
 
 
-def test_a_program_that_becomes_another_is_sampled_on(tmp_path: Path) -> None:
+def test_sampling_continues_after_exec(tmp_path: Path) -> None:
     other = tmp_path / "other.py"
     other.write_text(BEFORE + "def after_exec(): work_until_sampled('after_exec')\nafter_exec()\n")
     becomes = f"os.execv(sys.executable, [sys.executable, {str(other)!r}])"
@@ -240,7 +240,7 @@ def test_a_program_that_becomes_another_is_sampled_on(tmp_path: Path) -> None:
     assert seen >= {"before", "after_exec"}
 
 
-def test_processes_that_it_starts_are_told_apart(tmp_path: Path) -> None:
+def test_child_processes_are_distinguished(tmp_path: Path) -> None:
     source = """
 import multiprocessing
 def spawned_child(): work_until_sampled("spawned_child")
@@ -254,7 +254,7 @@ if __name__ == "__main__":
 
 
 @pytest.mark.slow
-def test_a_program_that_is_stopped_is_not_sampled(tmp_path: Path) -> None:
+def test_a_stopped_program_is_not_sampled(tmp_path: Path) -> None:
     (tmp_path / "program.py").write_text(BEFORE + "print('begun', flush=True)\nwork(600)\n")
     command = [sys.executable, "-m", "ticktree", "run", "--sample", "200", "--quiet", "program.py"]
     with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, text=True) as supervisor:
@@ -269,7 +269,7 @@ def test_a_program_that_is_stopped_is_not_sampled(tmp_path: Path) -> None:
             )
             until(lambda: samples_so_far(memory) > 0)
             os.kill(pid, signal.SIGSTOP)
-            before = settled(memory)
+            before = stable_sample_count(memory)
             time.sleep(5)
             assert samples_so_far(memory) == before
             os.kill(pid, signal.SIGCONT)
@@ -279,35 +279,35 @@ def test_a_program_that_is_stopped_is_not_sampled(tmp_path: Path) -> None:
 
 
 def child_that_runs(name: str, parent: int) -> int:
-    """The child with this word in its command line: a supervisor has others at times."""
+    """Return the child with this word in its command line: a supervisor may have other children."""
     for pid in Path(f"/proc/{parent}/task/{parent}/children").read_text().split():
         if name.encode() in Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0"):
             return int(pid)
     raise AssertionError(f"no child of {parent} runs {name}")
 
 
-def until(is_so: Callable[[], bool], program: subprocess.Popen[str] | None = None) -> None:
+def until(condition: Callable[[], bool], program: subprocess.Popen[str] | None = None) -> None:
     end = time.monotonic() + 120
-    while not is_so():
+    while not condition():
         assert time.monotonic() < end
         assert program is None or program.poll() is None
         time.sleep(0.05)
 
 
-def settled(memory: Path) -> int:
-    """How many samples there are once what was taken until now has been kept."""
+def stable_sample_count(memory: Path) -> int:
+    """Return the number of samples once all that were taken until now have been saved."""
     time.sleep(5)
     return samples_so_far(memory)
 
 
-def test_sections_that_tell_where_the_time_goes_need_no_samples(tmp_path: Path) -> None:
+def test_sections_that_explain_the_time_need_no_samples(tmp_path: Path) -> None:
     source = "import ticktree\nwith ticktree.section('all'): work(0.5)\n"
     assert run_sampled(tmp_path, source)[0].samples is None
     assert run_sampled(tmp_path, source, "--sample", "100")[0].samples is not None
 
 
 @pytest.mark.slow
-def test_where_most_time_is_outside_all_sections_samples_tell(tmp_path: Path) -> None:
+def test_time_outside_sections_is_sampled(tmp_path: Path) -> None:
     source = (
         "import ticktree\ndef hidden(): work(0.7)\nwith ticktree.section('little'): work(0.1)\nhidden()\n"
     )
@@ -330,7 +330,7 @@ for tick in ticktree.loop("train", range({ticks})):
 
 
 @pytest.mark.slow
-def test_where_much_of_a_tick_is_in_none_of_its_sections_samples_tell(tmp_path: Path) -> None:
+def test_self_time_of_ticks_is_sampled(tmp_path: Path) -> None:
     profile, done = run_sampled(tmp_path, TICKS.format(self_s=0.03, ticks=40))
     assert share_of(sampled_times(profile)["train"], ["early"]) > 0.5
     assert "[sampled]" in done.stderr
@@ -351,7 +351,7 @@ for tick in ticktree.loop("train", range(100)):
 
 
 @pytest.mark.slow
-def test_a_long_start_up_says_nothing_of_the_ticks(tmp_path: Path) -> None:
+def test_a_long_start_up_does_not_decide_about_the_ticks(tmp_path: Path) -> None:
     profile, _ = run_sampled(tmp_path, SLOW_START)
     counts = Counter(
         line.function
@@ -366,7 +366,7 @@ def test_a_long_start_up_says_nothing_of_the_ticks(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_and_go_on_to_tell_once_that_is_known(tmp_path: Path) -> None:
+def test_samples_continue_once_they_are_needed(tmp_path: Path) -> None:
     profile, _ = run_sampled(tmp_path, TICKS.format(self_s=0.03, ticks=180))
     seen = sum(
         weight.count
@@ -376,7 +376,7 @@ def test_and_go_on_to_tell_once_that_is_known(tmp_path: Path) -> None:
     assert seen > 20  # of 1.9 s; where it only looked whether it stays so, 4
 
 
-def test_a_program_without_marks_gets_an_answer(tmp_path: Path) -> None:
+def test_a_program_without_sections_is_sampled(tmp_path: Path) -> None:
     source = """
 def load(): work(0.02)
 def learn(): work(0.06)
@@ -399,7 +399,7 @@ train(20)
 
 
 def refuse_to_read_others() -> None:
-    """What a container's policy does: process_vm_readv fails with EPERM, for this process and those it starts."""
+    """Make process_vm_readv fail with EPERM, for this process and its children, like a container's policy."""
     allow, fail, no_new_privileges, set_filter = 0x7FFF0000, 0x00050000 | errno.EPERM, 38, 22
     steps = [(0x20, 0, 0, 0), (0x15, 0, 1, 310), (0x06, 0, 0, fail), (0x06, 0, 0, allow)]  # 310: on x86-64
     program = b"".join(struct.pack("=HBBI", *step) for step in steps)
@@ -412,7 +412,7 @@ def refuse_to_read_others() -> None:
 
 @pytest.mark.slow
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="the number of the system call is that of x86-64")
-def test_where_the_system_refuses_one_line_says_so(tmp_path: Path) -> None:
+def test_a_refusal_by_the_system_is_reported_in_one_line(tmp_path: Path) -> None:
     (tmp_path / "program.py").write_text(BEFORE + "work(0.3)\nprint('done')")
     for options, is_said in ((["--sample", "100"], True), ([], True), (["--no-sample"], False)):
         command = [sys.executable, "-m", "ticktree", "run", *options, "program.py"]
@@ -432,7 +432,7 @@ def test_where_the_system_refuses_one_line_says_so(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="the number of the system call is that of x86-64")
-def test_a_thread_in_the_program_samples_where_the_system_refuses(tmp_path: Path) -> None:
+def test_a_thread_in_the_program_samples_if_the_system_refuses(tmp_path: Path) -> None:
     source = """
 import os, multiprocessing
 def short(): work(0.05)
@@ -482,7 +482,7 @@ os.execv(sys.executable, [sys.executable, "program.py", "again"])
     assert times["a/b"].ns == profile.root.find("a/b").self_ns
 
 
-def test_a_rate_is_a_number_or_names_the_thread(tmp_path: Path) -> None:
+def test_the_option_is_a_rate_or_thread(tmp_path: Path) -> None:
     for rate in ("0", "2000", "threads", "thread:x", "nan"):
         command = [sys.executable, "-m", "ticktree", "run", "--sample", rate, "program.py"]
         done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300)

@@ -1,4 +1,4 @@
-"""Stacks are whole: of generators, and of calls that are deep."""
+"""Stacks of generators and of deep calls are complete."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux lets
 
 
 @pytest.mark.slow
-def test_a_generator_that_is_suspended_while_it_is_read_does_not_cut_the_stack(tmp_path: Path) -> None:
+def test_a_generator_suspended_during_a_read_does_not_cut_the_stack(tmp_path: Path) -> None:
     source = """
 def inner():
     while True: yield sum(range(30))
@@ -26,9 +26,9 @@ drain()
 """
     profile, _ = run_sampled(tmp_path, source, "--sample", "200")
     functions = [[line.function for line in stack.lines] for stack in of_root(profile).stacks]
-    inside = [names for names in functions if "inner" in names or "outer" in names]
-    assert inside
-    assert all("drain" in names for names in inside)
+    generator_stacks = [names for names in functions if "inner" in names or "outer" in names]
+    assert generator_stacks
+    assert all("drain" in names for names in generator_stacks)
 
 
 def test_generators_and_deep_recursion_are_walked(tmp_path: Path) -> None:
@@ -51,5 +51,5 @@ deep(900)
     shares = share_of(time, ["numbers"]), share_of(time, ["deep"])
     assert min(shares) > 0.1
     assert sum(shares) > 0.8
-    deepest = max(len(stack.lines) for stack in time.stacks)
-    assert 100 < deepest <= 128  # the middle is left out
+    max_depth = max(len(stack.lines) for stack in time.stacks)
+    assert 100 < max_depth <= 128  # the middle is left out

@@ -1,8 +1,8 @@
-"""Time of devices: what a GPU did for a section, by its own clock, next to what the host did.
+"""Device time: how long a GPU worked for a section, by its own clock, in addition to the host's time.
 
-Events are recorded on the device's stream where a call begins and ends, and looked at later: nothing ever waits for a
-device, unless the user requests it (`--device-sync`). Nothing here imports a library or wakes a device. Here are the
-devices without an own clock, and the device that is in use; cuda.py has those with one.
+Events are recorded on the device's stream when a call begins and ends, and read later: nothing ever waits for a
+device, unless the user requests it (`--device-sync`). No library is imported and no device is woken. This file has the
+devices without a clock of their own, and the device in use; cuda.py has the devices with a clock.
 """
 
 from __future__ import annotations
@@ -26,46 +26,45 @@ class _Mark:
 
 
 class JaxClock(Attendant):
-    """The clock of results, which are where they are."""
+    """The host's clock until results are ready, on whatever device they are."""
 
     def begin(self) -> _Mark | str:
-        """Look at the clock."""
+        """Read the clock."""
         if "jax" not in sys.modules:
             return "library"
         return _Mark() if self.waits else "clock"
 
     def results(self, mark: _Mark, value: Any) -> None:
-        """Take note of what to wait for."""
+        """Note the results to wait for."""
         mark.value, mark.is_named = value, True
 
     def wait(self, mark: _Mark) -> None:
-        """Wait for the results, where they were named."""
+        """Wait for the results, if they were named."""
         if mark.is_named:
             sys.modules["jax"].block_until_ready(mark.value)
             mark.took_ns = time.perf_counter_ns() - mark.began_ns
 
     def end(self, mark: _Mark, place: Place) -> str | None:
-        """Book how long that took."""
+        """Book the time until then."""
         if mark.took_ns is None:
             return "clock"
         place.recorder.book(place, ("jax",), mark.took_ns, "device")
         return "measured"
 
 
-# The time of Apple's GPUs. To read it is to wait: so only where the run waits anyway.
-#
-# The time of an event of `torch.mps` can only be read by waiting for the whole queue.
+# The time of Apple's GPUs, only if the run waits for devices anyway: the time of an event of `torch.mps` can only be
+# read by waiting for the whole queue.
 
 
 class MpsClock(Attendant):
-    """The clock of the one device there is. If it waits, then at both ends of a call."""
+    """The clock of the only device. If it waits, then at both ends of a call."""
 
     def __init__(self, index: int | None, waits: bool) -> None:
         super().__init__(index, waits)
         self._free: list[tuple[Any, Any]] = []
 
     def begin(self) -> tuple[Any, Any] | str | None:
-        """Wait for earlier work, and record where the queue is now."""
+        """Wait for earlier work, and record an event."""
         torch = sys.modules.get("torch")
         if torch is None:
             return "library"
@@ -97,17 +96,17 @@ class MpsClock(Attendant):
 
 
 class CpuClock(Attendant):
-    """Of the processor: a call's work is done when it returns, so that the host's time is its time."""
+    """No clock: a call's work on the processor is done when it returns, so that the host's time is its time."""
 
     def __init__(self, index: int | None, waits: bool) -> None:  # noqa: ARG002 - there is nothing to wait for
         super().__init__(index)
 
     def begin(self) -> str:
-        """Say so."""
+        """Return "host": there is no other clock."""
         return "host"
 
 
-class WhatThereIs(Attendant):
+class AutoClock(Attendant):
     """The clock of the device that the program uses, if it uses one; a missing device is no loss."""
 
     def __init__(self, waits: bool) -> None:
@@ -116,14 +115,14 @@ class WhatThereIs(Attendant):
 
     @staticmethod
     def is_possible() -> bool:
-        """Tell whether a device may still come into use: not where torch is there and was built without any."""
+        """Return whether a device may still be used: not if torch was built without any."""
         torch = sys.modules.get("torch")
         if torch is None or not hasattr(torch, "version") or not hasattr(torch, "backends"):
             return True
         return is_built(torch) or bool(torch.backends.mps.is_built())
 
     def begin(self) -> tuple[Attendant, Any] | str | None:
-        """Begin with the first that is in use."""
+        """Begin with the first device in use."""
         for clock in self._clocks:
             mark = clock.begin()
             if mark in ("graph", "events"):
@@ -145,7 +144,7 @@ class WhatThereIs(Attendant):
         mark[0].forget(mark[1])
 
     def failed(self) -> None:
-        """Whichever it was is in a bad state."""
+        """Stop using all devices: any of them may be in a bad state."""
         for clock in self._clocks:
             clock.failed()
 
@@ -153,24 +152,24 @@ class WhatThereIs(Attendant):
 def clocks_of(device: str) -> list[Attendant]:
     """Return the clock of a device as programs name it: "cuda", "cuda:1", "mps", "cpu", "jax", "auto".
 
-    None for "auto" where no device can come into use any more, so that such sections cost what others do.
+    No clock for "auto" if no device can be used any more, so that such sections cost no more than others.
 
     Raises:
-        ValueError: No device is named so.
+        ValueError: No device has that name.
     """
     kind, _, index = device.partition(":")
     if kind == "auto":
-        return [WhatThereIs(waits())] if WhatThereIs.is_possible() else []
-    made = _KINDS.get(kind)
-    if made is None or (index and not index.isdecimal()):
-        known = ", ".join(map(repr, _KINDS))
+        return [AutoClock(waits())] if AutoClock.is_possible() else []
+    clock = _CLOCKS.get(kind)
+    if clock is None or (index and not index.isdecimal()):
+        kinds = ", ".join(map(repr, _CLOCKS))
         raise ValueError(
-            f"device must be {known} or 'auto', or of several one such as 'cuda:1', not {device!r}"
+            f"device must be {kinds} or 'auto', or of several one such as 'cuda:1', not {device!r}"
         )
-    return [made(int(index) if index else None, waits())]
+    return [clock(int(index) if index else None, waits())]
 
 
-_KINDS: dict[str, Callable[[int | None, bool], Attendant]] = {
+_CLOCKS: dict[str, Callable[[int | None, bool], Attendant]] = {
     "cuda": CudaClock,
     "mps": MpsClock,
     "cpu": CpuClock,

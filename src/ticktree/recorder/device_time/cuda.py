@@ -1,7 +1,7 @@
-"""The time of CUDA devices, and of ROCm's, by events of torch.
+"""The time of CUDA and ROCm devices, by events of torch.
 
-A call's device time is that of the stream that was current when the call began, from the moment at which this stream
-came to the call's beginning to the moment at which it had done all work enqueued by the call's end.
+A call's device time is that of the stream that was current when the call began: from the moment the stream reached the
+beginning of the call until it had done all work enqueued before the call's end.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from ticktree.recorder.wrapping import wrap
 
 
 class Attendant:
-    """Called where calls of a section begin and end. What it does meanwhile is not the call's time.
+    """Called when calls of a section begin and end. Its own time is not the call's.
 
     Args:
-        index: of several devices of a kind the number of one; None for the current one, or for whichever there is.
-        waits: whether `wait` is to be called: it waits for the device at the end of a call.
+        index: the number of the device among those of its kind; None for the current one, or any.
+        waits: whether `wait` is called, which waits for the device at the end of a call.
     """
 
     def __init__(self, index: int | None = None, waits: bool = False) -> None:
@@ -32,7 +32,7 @@ class Attendant:
         self._index = index
 
     def begin(self) -> Any:
-        """Return what `end` is to be given for this call, None for nothing, or as a text why there is nothing.
+        """Return a mark for `end`; None if there is nothing to measure; or a text with the reason.
 
         The texts: "library", "device", "clock" and "host" say why there is no device time, "graph" that the call is
         captured into a graph, "events" that no event was left.
@@ -43,47 +43,47 @@ class Attendant:
         """Wait until the call's work is done; the wait is still the call's time."""
 
     def results(self, mark: Any, value: Any) -> None:
-        """Take note of what the call's work will give."""
+        """Note the results of the call's work."""
 
     def end(self, mark: Any, place: Place) -> str | None:  # noqa: ARG002
-        """The call has ended, at `place`; return "measured" where its time is or will be booked, else as `begin`."""
+        """End the call at `place`; return "measured" if its time is or will be booked, else a text as in `begin`."""
         return None
 
     def forget(self, mark: Any) -> None:
-        """The call was ended without telling."""
+        """Forget a call that the section around it has ended."""
 
     def failed(self) -> None:
-        """Something here raised an exception."""
+        """Handle an exception that one of these methods raised."""
 
 
-# Pool: events of one device, made ahead of their use, and used again when they are known.
+# Event pools: events of one device, created in advance, and reused after they were read.
 #
-# An event is made when it is first recorded, which is slow, and not allowed while a graph is captured: so each is
-# recorded once when it comes here.
+# The first record of an event creates it, which is slow, and not allowed while a graph is captured: so the pool
+# records each event once.
 
-FIRST = 64
-MOST = 8192
-LOW = 8
+FIRST_EVENTS = 64
+MAX_EVENTS = 8192
+MIN_FREE_EVENTS = 8
 
 
 DeviceEvent: TypeAlias = Any  # of torch: a mark in a device's queue of work
 
 
-class Pool:
-    """Events that no call has in use.
+class EventPool:
+    """Events that no call uses.
 
     Args:
-        make: makes one that has been recorded.
+        make: creates an event and records it.
     """
 
     def __init__(self, make: Callable[[], DeviceEvent]) -> None:
         self._make = make
         self._free: list[DeviceEvent] = []
-        self.made = 0
-        self._grow(FIRST)
+        self.count = 0
+        self._grow(FIRST_EVENTS)
 
     def take(self) -> tuple[DeviceEvent, DeviceEvent] | None:
-        """Return two events; None where there are none left."""
+        """Return two events; None if no two are left."""
         free = self._free
         if len(free) < 2:
             return None
@@ -94,23 +94,23 @@ class Pool:
         self._free.extend(pair)
 
     def refill(self) -> None:
-        """Make as many more as there are, if nearly all are in use: between calls, and rarely."""
-        if len(self._free) < LOW and self.made < MOST:
-            self._grow(self.made)
+        """Double the number of events if nearly all are in use: between calls, and rarely."""
+        if len(self._free) < MIN_FREE_EVENTS and self.count < MAX_EVENTS:
+            self._grow(self.count)
 
     def _grow(self, number: int) -> None:
         for _ in range(number):
             self._free.append(self._make())
-            self.made += 1
+            self.count += 1
 
 
-# Pending: calls whose device has not come to their end yet, so that their time is not known.
+# Pending calls: their device has not reached their end yet, so their time is unknown.
 #
-# They are kept by thread and stream. A stream comes to its events in the order in which they were recorded: where the
-# oldest is not reached, none is.
+# They are stored by thread and stream. A stream reaches its events in the order of their recording: if it has not
+# reached the oldest, it has reached none.
 
-# At the end of each call: more than are added, so that what has piled up goes.
-AT_ONCE = 2
+# Calls to book at the end of each call: more than one, so that the backlog shrinks.
+CALLS_PER_END = 2
 
 
 class DeviceCall(NamedTuple):
@@ -119,14 +119,14 @@ class DeviceCall(NamedTuple):
     place: Place
     name: str
     events: tuple[DeviceEvent, DeviceEvent]
-    pool: Pool
+    pool: EventPool
 
     def ns(self) -> int | None:
-        """Return how long the device took; None while it has not come to the end."""
+        """Return how long the device took; None until it has reached the end."""
         start, end = self.events
         if not end.query():
             return None
-        # A device's clock may step back a little between two events that follow each other at once.
+        # A device's clock may go back a little between two immediately consecutive events.
         ms: float = start.elapsed_time(end)
         return max(0, round(ms * 1e6))
 
@@ -134,11 +134,11 @@ class DeviceCall(NamedTuple):
 class DeviceLane(deque[DeviceCall]):
     """The calls of one thread on one stream, oldest first."""
 
-    def resolve(self, most: int) -> None:
-        """Book the calls whose end the device has come to, at most so many."""
-        while self and most:
-            # Taken out before the device is queried, since a query lets other threads run: of a thread that
-            # has ended, and at the end of recording, several look at one lane, and a call is booked once.
+    def resolve(self, limit: int) -> None:
+        """Book the calls whose end the device has reached, at most `limit`."""
+        while self and limit:
+            # Removed before the query, which lets other threads run: for a thread that has ended, and at the end of
+            # recording, several threads resolve one lane, and a call must be booked once.
             call = self.popleft()
             ns = None
             try:
@@ -148,21 +148,21 @@ class DeviceLane(deque[DeviceCall]):
                     self.appendleft(call)
             if ns is None:
                 return
-            most -= 1
+            limit -= 1
             call.pool.give(call.events)
             if not call.place.recorder.book(call.place, (call.name,), ns, "device"):
                 call.place.recorder.lose("events")
 
     def give_up(self) -> None:
-        """Count what is left as a loss."""
+        """Count the remaining calls as losses."""
         while self:
             self.popleft().place.recorder.lose("events")
 
 
-# How many graphs are being captured: meanwhile no thread in the process may query an event.
+# `open`: how many graphs are being captured; meanwhile no thread in the process may query an event.
 capturing = SimpleNamespace(open=0)
 _lanes: dict[tuple[int, str, int], DeviceLane] = {}
-_graveyard: list[object] = []
+_parent_objects: list[object] = []
 
 
 def lane_of(name: str, stream: int) -> DeviceLane:
@@ -170,32 +170,32 @@ def lane_of(name: str, stream: int) -> DeviceLane:
     key = (threading.get_ident(), name, stream)
     lane = _lanes.get(key)
     if lane is None:
-        poll()  # here, because it is rare, and what threads left that have ended is to go
+        poll()  # here, because this is rare, and books the calls of threads that have ended
         lane = _lanes.setdefault(key, DeviceLane())
     return lane
 
 
 def poll() -> None:
-    """Book what is known by now of the calling thread's calls, and of those of threads that have ended."""
+    """Book the finished calls of the calling thread, and of threads that have ended."""
     if not capturing.open:
-        _resolve(everybody=False)
+        _resolve(all_threads=False)
 
 
 def settle() -> None:
-    """Book what is known at the end of recording; the rest is a loss. Nothing waits for a device."""
+    """Book the finished calls at the end of recording; the others are losses. Nothing waits for a device."""
     if not capturing.open:
-        _resolve(everybody=True)
+        _resolve(all_threads=True)
     for lane in list(_lanes.values()):
         lane.give_up()
     _lanes.clear()
 
 
-def _resolve(*, everybody: bool) -> None:
-    # The numbers alone: among the frames is this one, and what it held would hold every thread's variables.
+def _resolve(*, all_threads: bool) -> None:
+    # Only the thread ids: the dictionary includes this frame, and a reference to it would hold all threads' variables.
     alive = set(sys._current_frames())
-    here = threading.get_ident()
+    current = threading.get_ident()
     for key, lane in list(_lanes.items()):
-        if everybody or key[0] == here or key[0] not in alive:
+        if all_threads or key[0] == current or key[0] not in alive:
             try:
                 lane.resolve(len(lane))
             except Exception:  # the device is in a bad state, or its library is gone by now
@@ -204,30 +204,30 @@ def _resolve(*, everybody: bool) -> None:
             _lanes.pop(key, None)
 
 
-# By the device's number; made when it is first used, and again in forked children.
-_pools: dict[int, Pool] = {}
-# By the device's number and the stream's handle. torch makes an object each time it is asked for the current stream,
-# which took 3 to 7 µs on a machine with an H200; to ask for the handle alone took 0.1 µs.
+# By the device's number; created at its first use, and again in forked children.
+_pools: dict[int, EventPool] = {}
+# By the device's number and the stream's handle. torch creates an object for every query of the current stream, which
+# took 3 to 7 µs on a machine with an H200; a query of the handle alone took 0.1 µs.
 _streams: dict[tuple[int, int], Stream] = {}
 _undo: list[Callable[[], None]] = []
 
 
 class Stream(NamedTuple):
-    """A stream with what its calls need.
+    """A stream, and its device.
 
     Attributes:
-        own: torch's object.
+        torch_stream: torch's object.
         handle: CUDA's number for it.
         device: the device's number.
-        name: the device's, as in rows.
+        name: the device's name, as in rows.
         pool: the device's events.
     """
 
-    own: Any
+    torch_stream: Any
     handle: int
     device: int
     name: str
-    pool: Pool
+    pool: EventPool
 
 
 class Mark(NamedTuple):
@@ -238,23 +238,23 @@ class Mark(NamedTuple):
 
 
 class CudaClock(Attendant):
-    """The clock of one device, or of whichever is current. If it waits, then at both ends of a call."""
+    """The clock of one device, or of the current one. If it waits, then at both ends of a call."""
 
     def __init__(self, index: int | None, waits: bool) -> None:
         super().__init__(index, waits)
         self._cuda: Any = None
-        self._native: Any = None  # of torch, in C: without what its public functions add to each call
-        self._lack: str | None = None
-        self._broken = False
+        self._native: Any = None  # torch's C module: without the cost of its public functions
+        self._missing: str | None = None
+        self._has_failed = False
 
     def begin(self) -> Mark | str | None:
-        """Record where the stream is now."""
+        """Record an event on the stream."""
         cuda = self._cuda or self._find()
         if cuda is None:
-            return self._lack
+            return self._missing
         if not cuda.is_initialized():
-            return None  # and it is not for us to begin with it
-        if self._broken:
+            return None  # we must not initialize it
+        if self._has_failed:
             return "events"
         if not _undo:
             _watch_captures(cuda)
@@ -266,46 +266,46 @@ class CudaClock(Attendant):
         events = stream.pool.take()
         if events is None:
             return "events"
-        events[0].record(stream.own)
+        events[0].record(stream.torch_stream)
         return Mark(stream, events)
 
     def wait(self, mark: Mark) -> None:
-        """Record where the stream is now, and wait until it has come there, with all others of its device."""
+        """Record an event on the stream, and wait until all streams of its device have done their work."""
         if not (capturing.open or self._cuda.is_current_stream_capturing()):
-            mark.events[1].record(mark.stream.own)
+            mark.events[1].record(mark.stream.torch_stream)
             self._cuda.synchronize(mark.stream.device)
 
     def end(self, mark: Mark, place: Place) -> str | None:
-        """Record where the stream is now, and look at what has come to its end of the calls before."""
+        """Record an event on the stream, and book earlier calls that have finished."""
         stream, events = mark
         if capturing.open or self._cuda.is_current_stream_capturing():
             stream.pool.give(events)
             return "graph"
         if not self.waits:
-            events[1].record(stream.own)
+            events[1].record(stream.torch_stream)
         lane = lane_of(stream.name, stream.handle)
         lane.append(DeviceCall(place, stream.name, events, stream.pool))
-        lane.resolve(AT_ONCE)
+        lane.resolve(CALLS_PER_END)
         stream.pool.refill()
         return "measured"
 
     def forget(self, mark: Mark) -> None:
-        """Take the events back: the stream will still reach one of them, and its time is not read."""
+        """Take the events back: the stream will still reach one of them, but its time is not read."""
         mark.stream.pool.give(mark.events)
 
     def failed(self) -> None:
-        """Ask no more of a device in a bad state."""
-        self._broken = True
+        """Stop using a device in a bad state."""
+        self._has_failed = True
 
     def _find(self) -> Any:
         torch = sys.modules.get("torch")
-        self._lack = "library" if torch is None else None
+        self._missing = "library" if torch is None else None
         cuda = getattr(torch, "cuda", None)
-        # While it is being imported, it is not all there.
+        # It is incomplete while it is being imported.
         if cuda is None or not hasattr(cuda, "is_current_stream_capturing") or not hasattr(torch, "version"):
             return None
         if not is_built(torch):
-            self._lack = "device"
+            self._missing = "device"
             return None
         _watch_captures(cuda)
         self._native = getattr(torch, "_C", None)
@@ -317,32 +317,32 @@ class CudaClock(Attendant):
         handle_of = getattr(self._native, "_cuda_getCurrentRawStream", None)
         if handle_of is not None:
             device = cuda.current_device() if self._index is None else self._index
-            known = _streams.get((device, handle_of(device)))
-            if known is not None:
-                return known
-        own = cuda.current_stream(self._index)
-        device, handle = own.device_index, own.cuda_stream
+            stream = _streams.get((device, handle_of(device)))
+            if stream is not None:
+                return stream
+        torch_stream = cuda.current_stream(self._index)
+        device, handle = torch_stream.device_index, torch_stream.cuda_stream
         pool = _pools.get(device)
         if pool is None:
             make = getattr(self._native, "_CudaEventBase", cuda.Event)
-            pool = _pools[device] = Pool(functools.partial(_recorded, make, own))
-        stream = _streams[device, handle] = Stream(own, handle, device, f"cuda:{device}", pool)
+            pool = _pools[device] = EventPool(functools.partial(_make_event, make, torch_stream))
+        stream = _streams[device, handle] = Stream(torch_stream, handle, device, f"cuda:{device}", pool)
         return stream
 
 
 def is_built(torch: Any) -> bool:
-    """Tell whether this torch can use CUDA or ROCm at all; to ask for devices would be to wake them."""
+    """Return whether this torch can use CUDA or ROCm at all; a query for devices would wake them."""
     return bool(torch.version.cuda or torch.version.hip)
 
 
-def _recorded(make: Callable[..., DeviceEvent], stream: Any) -> DeviceEvent:
+def _make_event(make: Callable[..., DeviceEvent], stream: Any) -> DeviceEvent:
     event = make(enable_timing=True)
     event.record(stream)
     return event
 
 
 def _watch_captures(cuda: Any) -> None:
-    """Know of every capture: a query of an event, by any thread, breaks the capture, and so the program."""
+    """Track captures of graphs: a query of an event by any thread breaks a capture, and so the program."""
     graph = getattr(cuda, "CUDAGraph", None)
     if graph is None or _undo:
         return
@@ -359,23 +359,23 @@ def _watch_captures(cuda: Any) -> None:
         try:
             return original(*args, **kwargs)
         finally:
-            capturing.open = max(0, capturing.open - 1)  # it may have begun before it was watched
+            capturing.open = max(0, capturing.open - 1)  # it may have begun before it was wrapped
 
     _undo.append(wrap(graph, "capture_begin", begin))
     _undo.append(wrap(graph, "capture_end", end))
 
 
 def unwatch() -> None:
-    """Put back what was wrapped; the next measurement wraps it again."""
+    """Restore the wrapped functions; the next measurement wraps them again."""
     while _undo:
         _undo.pop()()
 
 
 def _forget_parents() -> None:
-    """In a forked child: the device is its parent's. Not even to let its events go is safe."""
-    _graveyard.extend((dict(_lanes), dict(_pools), dict(_streams)))
-    for of_parent in (_lanes, _pools, _streams):
-        of_parent.clear()
+    """Forget the parent's device in a forked child; not even freeing its events is safe."""
+    for table in (_lanes, _pools, _streams):
+        _parent_objects.append(dict(table))
+        table.clear()
     capturing.open = 0
 
 

@@ -1,8 +1,8 @@
-"""Focus: any program's own call tree, below functions that are named.
+"""Focus: the call tree of any program, below functions that the user names.
 
 Calls are reported by `sys.monitoring` from Python 3.12 on (monitoring.py), and by a profile function before
-(profiling.py). What a call site is called is found once, when it is met (naming.py), and kept in the memory file:
-by the time of a report, the source may have changed, or be on another machine, or never have been in a file.
+(profiling.py). The name of a call site is found at its first call (naming.py), and kept in the memory file: by the
+time of a report, the source may have changed, be on another machine, or never have been in a file.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from ticktree.recorder._native import Recorder
 from ticktree.recorder.children import FOCUS_VARIABLES
 
 if TYPE_CHECKING:
-    from ticktree.recorder.focus.eye import Eye
+    from ticktree.recorder.focus.observer import CallObserver
 
 __all__ = [
     "DEEPEST",
@@ -29,15 +29,15 @@ __all__ = [
     "focus_environment",
 ]
 
-# Default levels of calls below a function in focus: with its own, five.
+# Default levels of calls below a function in focus; with the function itself, five.
 DEPTH = 4
 DEEPEST = 200
 NAMES_AT_MOST = 32
 
-# Names with commas between; how deep; whether C functions too; how many first calls are set aside.
+# Names separated by commas; depth; whether to record C functions; how many first calls are set aside.
 _NAMES, _DEPTH, _C, _WARMUP = FOCUS_VARIABLES
 
-_eyes: list[Eye] = []
+_observers: list[CallObserver] = []
 
 
 def begin_focus(
@@ -47,55 +47,53 @@ def begin_focus(
     c_functions: bool = False,
     warmup: int | None = None,
 ) -> None:
-    """Records every call of the functions that are named, and the calls below them by call site.
+    """Record every call of the named functions, and the calls below them by call site.
 
     Args:
-        recorder: What records.
-        names: `package.module.Class.method`, or of the program itself `Class.method`.
-        depth: How many levels of calls below a function that is named; deeper calls are their caller's self time.
+        recorder: The recorder.
+        names: `package.module.Class.method`, or `Class.method` in the program itself.
+        depth: How many levels of calls below a named function; deeper calls are their caller's self time.
         c_functions: Record calls of C functions too.
         warmup: First calls of each function whose statistics are set aside; None: as many as are unlike the rest.
 
     Raises:
-        TicktreeError: It cannot be: says why.
+        TicktreeError: It is not possible; the message says why.
     """
     end_focus()
     names = checked_names(names)
     if not names or not 0 <= depth <= DEEPEST:
         raise TicktreeError(f"no function is named, or the depth of {depth} is not between 0 and {DEEPEST}")
     if sys.version_info >= (3, 12):
-        from ticktree.recorder.focus.monitoring import Monitoring
-
-        eye: Eye = Monitoring(recorder, names, depth, c_functions, warmup)
+        from ticktree.recorder.focus.monitoring import MonitoringObserver as Observer
     else:
-        from ticktree.recorder.focus.profiling import Profiling
+        from ticktree.recorder.focus.profiling import ProfilingObserver as Observer
 
-        eye = Profiling(recorder, names, depth, c_functions, warmup)
+    observer = Observer(recorder, names, depth, c_functions, warmup)
     try:
-        eye.begin()
+        observer.begin()
     except TicktreeError:
-        eye.note_unseen()
+        observer.record_unseen()
         raise
-    _eyes.append(eye)
+    _observers.append(observer)
 
 
 def end_focus() -> None:
-    """Nothing is in focus any more."""
-    while _eyes:
-        _eyes.pop().end()
+    """Take all functions out of focus."""
+    while _observers:
+        _observers.pop().end()
 
 
 def checked_names(names: Sequence[str]) -> tuple[str, ...]:
-    """The names, each a dotted one and none twice.
+    """Return the names without duplicates, after a check that each is a dotted name.
 
     Raises:
-        TicktreeError: One of them is not, or they are too many.
+        TicktreeError: One is not, or there are too many.
     """
     for name in names:
         words = name.split(".")
         if not all(word.isidentifier() or word in ("<locals>", "<lambda>") for word in words):
-            wanted = "it is PKG.CLASS.METHOD, or CLASS.METHOD of the script"
-            raise TicktreeError(f"--focus {name!r} names no function: {wanted}")
+            expected = "it is PKG.CLASS.METHOD, or CLASS.METHOD of the script"
+            raise TicktreeError(f"--focus {name!r} names no function: {expected}")
     if len(set(names)) > NAMES_AT_MOST:
         raise TicktreeError(f"at most {NAMES_AT_MOST} functions can be in focus, not {len(set(names))}")
     return tuple(dict.fromkeys(names))
@@ -104,22 +102,22 @@ def checked_names(names: Sequence[str]) -> tuple[str, ...]:
 def focus_environment(
     names: Sequence[str], depth: int, c_functions: bool, warmup: int | None = None
 ) -> dict[str, str]:
-    """What processes that are started are to find in their environment."""
+    """Return the environment variables that put the functions into focus in child processes."""
     if not names:
         return {}
-    words = {_NAMES: ",".join(names), _DEPTH: str(depth)}
+    variables = {_NAMES: ",".join(names), _DEPTH: str(depth)}
     if c_functions:
-        words[_C] = "1"
+        variables[_C] = "1"
     if warmup is not None:
-        words[_WARMUP] = str(warmup)
-    return words
+        variables[_WARMUP] = str(warmup)
+    return variables
 
 
 def begin_focus_from_environment(recorder: Recorder) -> None:
-    """In a process that was started armed: what its parent process requested.
+    """Begin the focus that the parent process requested, in a process that was started armed.
 
     Raises:
-        TicktreeError: It cannot be: says why.
+        TicktreeError: It is not possible; the message says why.
     """
     names = [name for name in os.environ.get(_NAMES, "").split(",") if name]
     if names:

@@ -1,12 +1,12 @@
 """Calls reported by a C profile function, Python 3.11.
 
-It is there from the beginning until each root has been called once. Then the root is wrapped, where that is sure to
-catch all of its calls, and the profile function lives only while it runs: outside nothing is paid. Where it is not
-sure the profile function stays: generators and coroutines, which run in many parts, and functions that
-something holds in addition to their class or module.
+It is set from the beginning until each root has been called once. Then the root is wrapped, if a wrapper is sure to
+catch all of its calls, and the profile function is set only while the root runs: code outside costs nothing. Otherwise
+the profile function stays: for generators and coroutines, which run in many parts, and for functions with references
+from other objects than their class or module.
 
-A thread that has a profile function keeps it, and is not looked at; a trace function (a debugger's, coverage's) is
-something else, and continues.
+A thread that has a profile function keeps it, and is not recorded; a trace function (a debugger's, coverage's) is a
+different function, and continues.
 """
 
 from __future__ import annotations
@@ -21,74 +21,77 @@ from types import CodeType, FrameType, FunctionType, ModuleType
 from typing import Any, cast
 
 from ticktree.errors import TicktreeError
-from ticktree.recorder._native import Opening, focus_profile_is_gone, focus_profile_off, focus_profile_on
-from ticktree.recorder.focus.eye import Eye, functions_held_by, place_of
+from ticktree.recorder._native import (
+    Opening,
+    focus_profile_off,
+    focus_profile_on,
+    focus_profile_was_displaced,
+)
+from ticktree.recorder.focus.observer import CallObserver, find_owner, functions_in_closure
 
-_TAKEN = "--focus needs the profile function of this thread, which another profiler has"
-_SLEEPING = (
+_IN_USE = "--focus needs the profile function of this thread, which another profiler has"
+_CAN_SUSPEND = (
     inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ITERABLE_COROUTINE | inspect.CO_ASYNC_GENERATOR
 )
 
 
-class Profiling(Eye):
-    """Hears of calls from a profile function."""
+class ProfilingObserver(CallObserver):
+    """Gets calls from a profile function."""
 
-    _noted = False
-    _in_threads = False
+    _has_warned = False
+    _is_in_threads = False
 
     def begin(self) -> None:
-        """Puts the profile function into this thread, and into those that are started."""
+        """Set the profile function in this thread, and in threads that start later."""
         if sys.getprofile() is not None:
-            raise TicktreeError(_TAKEN)
-        self._wrapped: list[tuple[Any, str, Any, Any]] = []
+            raise TicktreeError(_IN_USE)
+        self._wrappers: list[tuple[Any, str, Any, Any]] = []
         self._thread = threading.get_ident()
-        self.watch(keeps_looking=False)
+        self.attach(watches_all=False)
         if not focus_profile_on():
             super().end()
-            raise TicktreeError(_TAKEN)
+            raise TicktreeError(_IN_USE)
         if threading._profile_hook is None:
-            self._in_threads = True
+            self._is_in_threads = True
             threading.setprofile(_begin_in_thread)
 
     def end(self) -> None:
-        """Takes it back, and unwraps what is still wrapped as it was."""
-        if threading.get_ident() == self._thread and focus_profile_is_gone():
-            self.alone()
+        """Remove it, and unwrap the roots whose wrapper is still in its place."""
+        if threading.get_ident() == self._thread and focus_profile_was_displaced():
+            self.note_displaced()
         super().end()
         focus_profile_off()
-        if self._in_threads and threading._profile_hook is _begin_in_thread:
+        if self._is_in_threads and threading._profile_hook is _begin_in_thread:
             threading.setprofile(cast("Any", None))  # as its documentation has it
-        for owner, name, before, wrapped in self._wrapped:
-            if vars(owner).get(name) is wrapped:
-                _put(owner, name, before)
+        for owner, name, original, wrapper in self._wrappers:
+            if vars(owner).get(name) is wrapper:
+                _set_attribute(owner, name, original)
 
-    def meet(self, code: CodeType) -> None:
-        """Nothing is to be done for it: a profile function hears of all calls."""
+    def watch_calls(self, code: CodeType) -> None:
+        """Do nothing: a profile function gets all calls."""
 
-    want = sleep = meet
+    watch_callees = ignore = watch_calls
 
-    def alone(self) -> None:
-        """A root runs where another profiler looks, or may have run where one did."""
-        if not self._noted:
-            self._noted = True
-            self.note_unseen()
+    def note_displaced(self) -> None:
+        """Warn that a root runs, or may have run, while another profiler has the profile function."""
+        if not self._has_warned:
+            self._has_warned = True
+            self.record_unseen()
             print("ticktree: another profiler is on: --focus records nothing while it is", file=sys.stderr)
 
-    def wrap(self, code: CodeType, at: int) -> bool:
-        """Wraps a root that was found, where that is sure to catch all of its calls."""
-        if code.co_flags & _SLEEPING:
+    def wrap_root(self, code: CodeType, root: int) -> bool:
+        """Wrap a root that was found, if the wrapper is sure to catch all of its calls."""
+        location = None if code.co_flags & _CAN_SUSPEND else find_owner(self.roots[root].name, code)
+        if location is None:
             return False
-        place = place_of(self.roots[at].name, code)
-        if place is None:
-            return False
-        owner, name = place
+        owner, name = location
         value = vars(owner)[name]
-        wrapped = _wrapped(value) if _is_held_by(value, code, owner) else None
-        if wrapped is None:
+        wrapper = _wrapper_of(value) if _has_no_other_references(value, code, owner) else None
+        if wrapper is None:
             return False
-        for holder, key in [(owner, name), *_also_named(value, owner)]:
-            self._wrapped.append((holder, key, value, wrapped))
-            _put(holder, key, wrapped)
+        for holder, key in [(owner, name), *_imports_of(value, owner)]:
+            self._wrappers.append((holder, key, value, wrapper))
+            _set_attribute(holder, key, wrapper)
         return True
 
 
@@ -96,89 +99,94 @@ def _begin_in_thread(frame: FrameType, event: str, arg: Any) -> None:  # noqa: A
     focus_profile_on(True)
 
 
-def _put(owner: Any, name: str, value: Any) -> None:
+def _set_attribute(owner: Any, name: str, value: Any) -> None:
     if isinstance(owner, type):
         type.__setattr__(owner, name, value)
     else:
         vars(owner)[name] = value
 
 
-def _wrapped(value: Any) -> Any:
-    """The wrapper of a function, or of what holds one; None where it cannot be wrapped."""
+def _wrapper_of(value: Any) -> Any:
+    """Return the wrapper of a function, method or property; None if it cannot be wrapped."""
     if type(value) in (staticmethod, classmethod):
-        inner = _wrapped(value.__func__)
+        inner = _wrapper_of(value.__func__)
         return None if inner is None else type(value)(inner)
     if type(value) is property:
-        inner = None if value.fget is None else _wrapped(value.fget)
+        inner = None if value.fget is None else _wrapper_of(value.fget)
         return None if inner is None else property(inner, value.fset, value.fdel, value.__doc__)
-    if type(value) is FunctionType and not value.__code__.co_flags & _SLEEPING:
+    if type(value) is FunctionType and not value.__code__.co_flags & _CAN_SUSPEND:
         return functools.update_wrapper(Opening(value), value)
     return None
 
 
-def _is_held_by(value: Any, code: CodeType, owner: Any) -> bool:
-    """Whether functions of the code are held by `value` alone, and that by its owner and by modules that import it."""
-    within = {id(held): held for held in _held(value)}
-    functions = [at for at in gc.get_referrers(code) if type(at) is FunctionType and at.__code__ is code]
-    if not functions or any(id(function) not in within for function in functions):
+def _has_no_other_references(value: Any, code: CodeType, owner: Any) -> bool:
+    """Whether only `value` refers to functions of the code, and only its owner and importing modules refer to it."""
+    layers = {id(layer): layer for layer in _layers_of(value)}
+    referrers = gc.get_referrers(code)
+    functions = [item for item in referrers if type(item) is FunctionType and item.__code__ is code]
+    del referrers  # it would be a referrer, too
+    if not functions or any(id(function) not in layers for function in functions):
         return False
-    chain = [at for at in within.values() if type(at) in (FunctionType, staticmethod, classmethod, property)]
-    ours = {id(within), id(functions), id(chain)}
-    for held in chain:  # not in a generator, which would hold it too
-        for holder in gc.get_referrers(held):
-            if id(holder) in within or id(holder) in ours:
+    kinds = (FunctionType, staticmethod, classmethod, property)
+    chain = [layer for layer in layers.values() if type(layer) in kinds]
+    our_containers = {id(layers), id(functions), id(chain)}
+    for layer in chain:  # not in a generator, which would be a referrer, too
+        for referrer in gc.get_referrers(layer):
+            if id(referrer) in layers or id(referrer) in our_containers:
                 continue
-            if not _may_hold(holder, value, code, owner):
+            if not _is_harmless(referrer, value, code, owner):
                 return False
     return True
 
 
-def _may_hold(holder: Any, value: Any, code: CodeType, owner: Any) -> bool:
-    """Whether a holder of the function will get its wrapper, or never calls it again."""
-    if isinstance(holder, FrameType):
-        return holder.f_code is code or holder.f_globals is globals()
-    return type(holder) is dict and (_is_namespace_of(holder, owner, value) or _module_of(holder) is not None)
+def _is_harmless(referrer: Any, value: Any, code: CodeType, owner: Any) -> bool:
+    """Whether a referrer of the function gets its wrapper, or never calls it again."""
+    if isinstance(referrer, FrameType):
+        return referrer.f_code is code or referrer.f_globals is globals()
+    return type(referrer) is dict and (_is_namespace_of(referrer, owner, value) or _is_of_module(referrer))
 
 
-def _held(value: Any) -> Iterator[Any]:
-    """A value and what it holds that may lead to the function: wrapped functions, their cells and attributes."""
-    waiting, visited = [value], set()
-    while waiting:
-        at = waiting.pop()
-        if id(at) in visited:
+def _layers_of(value: Any) -> Iterator[Any]:
+    """Yield a value and the objects in it that may lead to the function: functions, their cells and attributes."""
+    queue, visited = [value], set()
+    while queue:
+        layer = queue.pop()
+        if id(layer) in visited:
             continue
-        visited.add(id(at))
-        yield at
-        if type(at) is FunctionType:
-            waiting += [at.__dict__, *(at.__closure__ or ())]
-            inner = (at.__dict__.get("__wrapped__"), *functions_held_by(at))
-            waiting += [held for held in inner if type(held) is FunctionType]
-            if at.__closure__ is not None:
-                waiting.append(at.__closure__)
-        elif type(at) in (staticmethod, classmethod):
-            waiting += [at.__func__, at.__dict__]
-        elif type(at) is property:
-            waiting.append(at.fget)
+        visited.add(id(layer))
+        yield layer
+        if type(layer) is FunctionType:
+            queue += [layer.__dict__, *(layer.__closure__ or ())]
+            inner = (layer.__dict__.get("__wrapped__"), *functions_in_closure(layer))
+            queue += [function for function in inner if type(function) is FunctionType]
+            if layer.__closure__ is not None:
+                queue.append(layer.__closure__)
+        elif type(layer) in (staticmethod, classmethod):
+            queue += [layer.__func__, layer.__dict__]
+        elif type(layer) is property:
+            queue.append(layer.fget)
 
 
-def _is_namespace_of(holder: dict[str, Any], owner: Any, value: Any) -> bool:
+def _is_namespace_of(referrer: dict[str, Any], owner: Any, value: Any) -> bool:
     if isinstance(owner, ModuleType):
-        return holder is vars(owner)
-    # A class's own dictionary is not given out: it has the same things in the same places.
-    known = vars(owner)
-    is_it = len(holder) == len(known) and all(holder.get(key) is known[key] for key in known)
-    return is_it and any(held is value for held in known.values())
+        return referrer is vars(owner)
+    # A class's real dictionary is not accessible: it has the same items.
+    attributes = vars(owner)
+    is_same = len(referrer) == len(attributes) and all(
+        referrer.get(key) is attributes[key] for key in attributes
+    )
+    return is_same and any(attribute is value for attribute in attributes.values())
 
 
-def _module_of(holder: dict[str, Any]) -> ModuleType | None:
-    module = sys.modules.get(str(holder.get("__name__")))
-    return module if module is not None and vars(module) is holder else None
+def _is_of_module(referrer: dict[str, Any]) -> bool:
+    module = sys.modules.get(str(referrer.get("__name__")))
+    return module is not None and vars(module) is referrer
 
 
-def _also_named(value: Any, owner: Any) -> list[tuple[ModuleType, str]]:
-    """Modules that import the function by name."""
-    named = []
+def _imports_of(value: Any, owner: Any) -> list[tuple[ModuleType, str]]:
+    """Return the modules that import the function, and its name there."""
+    imports = []
     for module in list(sys.modules.values()):
         if type(module) is ModuleType and module is not owner:
-            named += [(module, key) for key, held in list(vars(module).items()) if held is value]
-    return named
+            imports += [(module, key) for key, item in list(vars(module).items()) if item is value]
+    return imports

@@ -1,7 +1,7 @@
-"""Memory that calls need, of the process and of devices: on demand, and sampled. Here: what torch says of its devices.
+"""Memory that calls need, of the process and of devices: on demand, and sampled. This file reads torch's devices.
 
-Nothing here imports a library or wakes a device: a library that is not imported, or has not begun to use a device, has
-nothing in its memory.
+It does not import a library or wake a device: a library that is not imported, or has not begun to use a device, has
+no memory there.
 """
 
 from __future__ import annotations
@@ -16,39 +16,39 @@ from ticktree.recorder.imports import when_imported
 
 
 def memory_of(cuda: Any) -> list[tuple[str, int, int]] | None:
-    """Return of each device that was ever used its name, the bytes in use, and the most since the last time.
+    """Return the name, the bytes in use, and the peak since the last call, of every device that was ever used.
 
-    None where the library does not report it, and need not be called again.
+    None if the library does not report them, and need not be called again.
 
     Args:
-        cuda: What to ask: `torch.cuda`, of the memory that torch's own allocator handed out.
+        cuda: `torch.cuda`, which reports the memory of torch's own allocator.
     """
     try:
         if not cuda.is_initialized():
             return []
-        return [reading for at in range(cuda.device_count()) if (reading := _reading(cuda, at))[2]]
-    # What a library of another make, or a device in a bad state, raises. All else is a signal handler's.
+        return [reading for index in range(cuda.device_count()) if (reading := _reading(cuda, index))[2]]
+    # Raised by another version of the library, or a device in a bad state. Other exceptions are a signal handler's.
     except (RuntimeError, AttributeError, TypeError, ValueError, AssertionError):
         return None
 
 
-def _reading(cuda: Any, at: int) -> tuple[str, int, int]:
-    peak = cuda.max_memory_allocated(at)
+def _reading(cuda: Any, index: int) -> tuple[str, int, int]:
+    peak = cuda.max_memory_allocated(index)
     if peak:
-        cuda.reset_peak_memory_stats(at)
-    return (f"cuda:{at}", cuda.memory_allocated(at), peak)
+        cuda.reset_peak_memory_stats(index)
+    return (f"cuda:{index}", cuda.memory_allocated(index), peak)
 
 
 def watch() -> Callable[[], None]:
-    """Measures the memory of devices from the moment their library is imported.
+    """Measure the memory of devices from the moment their library is imported.
 
     Returns:
-        What ends it.
+        A function that ends it.
     """
-    forget = when_imported("torch", _watch_torch)
+    cancel = when_imported("torch", _watch_torch)
 
     def end() -> None:
-        forget()
+        cancel()
         native.read_devices_by(None)
 
     return end

@@ -1,11 +1,11 @@
 /* Peaks of memory inside open calls, whatever other calls begin and end meanwhile.
  *
- * A high-water mark is the process's, or a device's: only one interval can be watched at a time. So the time of a
- * program is cut into intervals by the moments at which any measured call begins or ends. Each interval is read once,
- * with one reset of the mark, and its peak is every call's that was open in it. What a call's peak is at its end is
- * then the greatest of its intervals', in whatever order calls nest, interleave or end.
+ * A process or device has one high-water mark, so only one interval can be measured at a time. The moments at which any
+ * measured call begins or ends divide the program's time into intervals. Each interval is read once, with one reset of
+ * the mark, and its peak counts for every call that was open in it. A call's peak is the greatest of its intervals, in
+ * whatever order calls nest, interleave or end.
  *
- * One table for the process: all recorders, threads and contexts of it share the memories. Guarded by the GIL.
+ * One table per process: all its recorders, threads and contexts share the memories. Guarded by the GIL.
  */
 #ifndef TICKTREE_PEAKS_H
 #define TICKTREE_PEAKS_H
@@ -22,31 +22,30 @@
 
 /* -- the process's own memory ---------------------------------------------------------------------------------------- */
 
-/* How much memory the process has resident, and the most it had since the last reading.
+/* How much memory the process has resident, and its peak since the last reading.
  *
- * The kernel keeps the most a process ever had (VmHWM), and forgets it where "5" is written to the process's clear_refs
- * (proc(5)): so each interval between two readings has its own peak. Where that cannot be written, the mark only
- * tells of intervals that exceeded all before them; of others it is known what was there at their ends, and that
- * they stayed below the mark.
+ * The kernel keeps the peak of a process (VmHWM), and resets it when "5" is written to the process's clear_refs (proc(5)):
+ * so each interval between two readings has its own peak. If that file cannot be written, the mark is exact only for
+ * intervals that exceeded all before them; other intervals have the memory at their ends as a lower bound, and the mark as
+ * an upper bound.
  *
- * The files are opened again each time, though it is a third of the cost: an open one would be of the parent's memory
- * in a forked child, and its number another file's in a program that closes all it finds.
+ * The files are opened again each time, though that is a third of the cost: a descriptor would be of the parent's memory
+ * in a forked child, and another file's in a program that closes all descriptors.
  */
 
-typedef struct { /* of one memory, in the interval since it was read last */
-    uint64_t now;   /* in use at this moment */
-    uint64_t least; /* the peak is no less */
-    uint64_t most;  /* and no more: the same, where it is known */
+typedef struct { /* one memory, in the interval since its last reading */
+    uint64_t now; /* bytes in use at this moment */
+    uint64_t min_peak, max_peak; /* bounds of the peak; equal if it is known */
 } tt_reading;
 
-/* What the last reading left. In a forked child nothing: its memory is another. */
+/* State of the last reading. Empty in a forked child, which has another memory. */
 static struct {
-    uint64_t now, high;
-    int fresh; /* the mark was reset then */
-    int keep;  /* it may not be reset: for tests of what is known then */
+    uint64_t now, peak;
+    int is_reset;   /* the mark was reset then */
+    int keeps_peak; /* the mark may not be reset; for tests */
 } tt_resident;
 
-#define TT_STATUS_BYTES 8192u /* VmHWM comes after the list of groups, which may be long */
+#define TT_STATUS_BYTES 8192u /* VmHWM follows the list of groups, which may be long */
 
 static uint64_t tt_status_bytes(const char *status, const char *field)
 {
@@ -55,210 +54,204 @@ static uint64_t tt_status_bytes(const char *status, const char *field)
 }
 
 #if defined(__linux__)
-static int tt_reset_high(void)
+static int tt_reset_peak(void)
 {
     int fd = open("/proc/self/clear_refs", O_WRONLY | O_CLOEXEC);
     if (fd < 0) return 0;
-    ssize_t put = write(fd, "5", 1);
+    ssize_t written = write(fd, "5", 1);
     close(fd);
-    return put == 1;
+    return written == 1;
 }
 
-/* Resident now, and the most since the mark was last reset, or ever. 0: it is not known. */
-static int tt_read_status(uint64_t *now, uint64_t *high)
+/* Reads the resident memory, and its peak since the mark was reset, or since the start. 0: it is unknown. */
+static int tt_read_status(uint64_t *now, uint64_t *peak)
 {
     char text[TT_STATUS_BYTES];
     int fd = open("/proc/self/status", O_RDONLY | O_CLOEXEC);
     if (fd < 0) return 0;
-    ssize_t got = read(fd, text, sizeof text - 1);
+    ssize_t length = read(fd, text, sizeof text - 1);
     close(fd);
-    if (got <= 0) return 0;
-    text[got] = 0;
+    if (length <= 0) return 0;
+    text[length] = 0;
     *now = tt_status_bytes(text, "\nVmRSS:");
-    *high = tt_status_bytes(text, "\nVmHWM:");
+    *peak = tt_status_bytes(text, "\nVmHWM:");
     struct rusage usage;
-    if (!*high && !getrusage(RUSAGE_SELF, &usage)) *high = (uint64_t)usage.ru_maxrss * 1024;
-    if (*high < *now) *high = *now;
+    if (!*peak && !getrusage(RUSAGE_SELF, &usage)) *peak = (uint64_t)usage.ru_maxrss * 1024;
+    if (*peak < *now) *peak = *now;
     return *now != 0;
 }
 #else
-static int tt_reset_high(void) { return 0; }
-static int tt_read_status(uint64_t *now, uint64_t *high)
-{
-    (void)now;
-    (void)high;
-    return 0;
-}
+static int tt_reset_peak(void) { return 0; }
+static int tt_read_status(uint64_t *Py_UNUSED(now), uint64_t *Py_UNUSED(peak)) { return 0; }
 #endif
 
-static void tt_keep_high(int keep) { tt_resident.keep = keep; }
+static void tt_keep_peak(int keeps_peak) { tt_resident.keeps_peak = keeps_peak; }
 
-/* The interval since the last reading. 0: not measured here. An error that a program's own call left stays. */
-static int tt_resident_read(tt_reading *reading)
+/* Reads the interval since the last reading. 0: unknown. Preserves `errno`, which the program's own call may have set. */
+static int tt_read_resident(tt_reading *reading)
 {
     int error = errno;
-    uint64_t high = 0;
-    int known = tt_read_status(&reading->now, &high);
-    if (known) {
-        int exact = tt_resident.fresh || high > tt_resident.high;
-        reading->most = high;
-        reading->least = reading->now > tt_resident.now ? reading->now : tt_resident.now;
-        if (exact) reading->least = high;
-        tt_resident.fresh = !tt_resident.keep && tt_reset_high();
+    uint64_t peak = 0;
+    int is_known = tt_read_status(&reading->now, &peak);
+    if (is_known) {
+        int is_exact = tt_resident.is_reset || peak > tt_resident.peak;
+        uint64_t ends = reading->now > tt_resident.now ? reading->now : tt_resident.now;
+        reading->min_peak = is_exact ? peak : ends;
+        reading->max_peak = peak;
+        tt_resident.is_reset = !tt_resident.keeps_peak && tt_reset_peak();
         tt_resident.now = reading->now;
-        tt_resident.high = high;
+        tt_resident.peak = peak;
     }
     errno = error;
-    return known;
+    return is_known;
 }
 
 /* -- peaks of all memories --------------------------------------------------------------------------------------------- */
 
-#define TT_DEVICES 16u /* more of one process are not measured */
+#define TT_DEVICES 16u /* further devices of a process are not measured */
 #define TT_MEMORIES (1u + TT_DEVICES)
-#define TT_RESIDENT 0u /* of the memories, the first is the process's own */
+#define TT_RESIDENT 0u /* the first memory is the process's own */
 #define TT_DEVICE_NAME 63u
 
-typedef struct { /* of one call and one memory */
-    uint64_t entry;       /* in use when it began */
-    uint64_t least, most; /* between these lies its peak */
-} tt_mark;
+typedef struct { /* one call and one memory */
+    uint64_t entry; /* in use when the call began */
+    uint64_t min_peak, max_peak; /* bounds of its peak */
+} tt_call_peak;
 
 typedef struct {
     uint64_t id;
     const tt_recorder *recorder;
-    int resident_known, devices_known; /* as it began */
-    tt_mark marks[TT_MEMORIES];
-} tt_measured;
+    int has_resident, has_devices; /* whether they are known since its begin */
+    tt_call_peak peaks[TT_MEMORIES];
+} tt_measured_call;
 
 static struct {
-    tt_measured *calls;
-    uint32_t count, room;
+    tt_measured_call *calls;
+    uint32_t count, capacity;
     uint64_t last_id;
     uint32_t devices;
     char names[TT_DEVICES][TT_DEVICE_NAME + 1];
     uint64_t now[TT_MEMORIES]; /* at the last reading */
-    int has_reader;            /* whether there is something to read devices with */
-    int devices_read;          /* by the operation under way */
-    int reading_devices;       /* which runs Python code: others may come in between */
+    int has_reader;            /* of devices */
+    int has_read_devices;      /* the current operation has */
+    int is_reading_devices;    /* runs Python code, which may enter measured calls */
 } tt_peaks;
 
-/* In devices.pxi: reads all devices by `tt_device_fold`; 0 where it failed. It may run any code. */
-static int tt_devices_ask(void);
+/* In devices.pxi: reads all devices with `tt_fold_device`; 0 if it failed. It may run any code. */
+static int tt_read_devices(void);
 
-/* What was read of a memory is what all open calls saw of it. */
-static void tt_fold(uint32_t memory, const tt_reading *reading)
+/* Adds a reading of a memory to all open calls. */
+static void tt_fold_reading(uint32_t memory, const tt_reading *reading)
 {
     tt_peaks.now[memory] = reading->now;
-    for (uint32_t at = 0; at < tt_peaks.count; at++) {
-        tt_mark *mark = &tt_peaks.calls[at].marks[memory];
-        if (reading->least > mark->least) mark->least = reading->least;
-        if (reading->most > mark->most) mark->most = reading->most;
+    for (uint32_t i = 0; i < tt_peaks.count; i++) {
+        tt_call_peak *peak = &tt_peaks.calls[i].peaks[memory];
+        if (reading->min_peak > peak->min_peak) peak->min_peak = reading->min_peak;
+        if (reading->max_peak > peak->max_peak) peak->max_peak = reading->max_peak;
     }
 }
 
-/* A new device had nothing in use before: open calls' marks already say so. */
-static void tt_device_fold(const char *name, const tt_reading *reading)
+/* A new device had nothing in use before, as the peaks of open calls already say. */
+static void tt_fold_device(const char *name, const tt_reading *reading)
 {
-    uint32_t at = 0;
-    while (at < tt_peaks.devices && strcmp(tt_peaks.names[at], name)) at++;
-    if (at == TT_DEVICES) return;
-    if (at == tt_peaks.devices) {
-        strncpy(tt_peaks.names[at], name, TT_DEVICE_NAME);
+    uint32_t device = 0;
+    while (device < tt_peaks.devices && strcmp(tt_peaks.names[device], name)) device++;
+    if (device == TT_DEVICES) return;
+    if (device == tt_peaks.devices) {
+        strncpy(tt_peaks.names[device], name, TT_DEVICE_NAME);
         tt_peaks.devices++;
     }
-    tt_fold(1 + at, reading);
+    tt_fold_reading(1 + device, reading);
 }
 
-/* What was in them since they were read last is not known any more. */
-static void tt_devices_lost(void)
+/* Marks the devices' memory since the last reading as unknown. */
+static void tt_invalidate_devices(void)
 {
-    for (uint32_t at = 0; at < tt_peaks.count; at++) tt_peaks.calls[at].devices_known = 0;
+    for (uint32_t i = 0; i < tt_peaks.count; i++) tt_peaks.calls[i].has_devices = 0;
 }
 
-/* Others are read from now on, or none. */
-static void tt_devices_changed(int has_reader)
+/* From now on another reader reads the devices, or none. */
+static void tt_set_device_reader(int has_reader)
 {
     tt_peaks.has_reader = has_reader;
-    tt_devices_lost();
+    tt_invalidate_devices();
     memset(tt_peaks.now + 1, 0, TT_DEVICES * sizeof *tt_peaks.now);
 }
 
-/* Before a measured call begins or ends: whatever runs here runs before anything is half done. */
-static void tt_devices_read(void)
+/* Called before a measured call begins or ends, so that no code runs while a change is half done. */
+static void tt_update_devices(void)
 {
-    tt_peaks.devices_read = 0;
-    if (TT_LIKELY(!tt_peaks.has_reader) || tt_peaks.reading_devices) return;
-    tt_peaks.reading_devices = 1;
-    int read = tt_devices_ask();
-    if (!read) tt_devices_lost();
-    tt_peaks.reading_devices = 0;
-    tt_peaks.devices_read = read;
+    tt_peaks.has_read_devices = 0;
+    if (TT_LIKELY(!tt_peaks.has_reader) || tt_peaks.is_reading_devices) return;
+    tt_peaks.is_reading_devices = 1;
+    int has_read = tt_read_devices();
+    if (!has_read) tt_invalidate_devices();
+    tt_peaks.is_reading_devices = 0;
+    tt_peaks.has_read_devices = has_read;
 }
 
-static int tt_resident_fold(void)
+static int tt_fold_resident(void)
 {
     tt_reading reading;
-    if (!tt_resident_read(&reading)) return 0;
-    tt_fold(TT_RESIDENT, &reading);
+    if (!tt_read_resident(&reading)) return 0;
+    tt_fold_reading(TT_RESIDENT, &reading);
     return 1;
 }
 
-static void tt_mark_begin(tt_measured *call, uint32_t memory)
+static void tt_call_peak_begin(tt_measured_call *call, uint32_t memory)
 {
     uint64_t now = tt_peaks.now[memory];
-    call->marks[memory] = (tt_mark){now, now, now};
+    call->peaks[memory] = (tt_call_peak){now, now, now};
 }
 
-/* Where it is now is where the call begins. Returns what it is known by; 0: it is not measured. */
+/* Begins to measure a call. Returns its id; 0: it is not measured. */
 static uint64_t tt_measured_begin(const tt_recorder *recorder)
 {
-    int resident = tt_resident_fold();
-    tt_measured *calls = tt_grown(tt_peaks.calls, tt_peaks.count, &tt_peaks.room, 16, sizeof *calls);
+    int has_resident = tt_fold_resident();
+    tt_measured_call *calls = tt_grown(tt_peaks.calls, tt_peaks.count, &tt_peaks.capacity, 16, sizeof *calls);
     if (!calls) return 0;
     tt_peaks.calls = calls;
-    tt_measured *call = &tt_peaks.calls[tt_peaks.count++];
-    *call = (tt_measured){.id = ++tt_peaks.last_id, .recorder = recorder, .resident_known = resident};
-    call->devices_known = tt_peaks.devices_read;
-    for (uint32_t memory = 0; memory <= tt_peaks.devices; memory++) tt_mark_begin(call, memory);
+    tt_measured_call *call = &tt_peaks.calls[tt_peaks.count++];
+    *call = (tt_measured_call){.id = ++tt_peaks.last_id, .recorder = recorder, .has_resident = has_resident};
+    call->has_devices = tt_peaks.has_read_devices;
+    for (uint32_t memory = 0; memory <= tt_peaks.devices; memory++) tt_call_peak_begin(call, memory);
     return call->id;
 }
 
-/* Takes a call out of the table as it is now, all that it saw folded in; 0 where it is not there: it is a forked
- * parent's. */
-static int tt_measured_end(uint64_t id, tt_measured *ended)
+/* Takes a call out of the table after a last reading; 0 if it is not there: it is a forked parent's. */
+static int tt_measured_end(uint64_t id, tt_measured_call *ended)
 {
-    uint32_t at = 0;
-    while (at < tt_peaks.count && tt_peaks.calls[at].id != id) at++;
-    if (at == tt_peaks.count) return 0;
-    if (!tt_resident_fold()) tt_peaks.calls[at].resident_known = 0;
-    *ended = tt_peaks.calls[at];
-    tt_peaks.calls[at] = tt_peaks.calls[--tt_peaks.count];
-    if (!tt_peaks.devices_read) ended->devices_known = 0; /* since they were read last, they may have held anything */
+    uint32_t i = 0;
+    while (i < tt_peaks.count && tt_peaks.calls[i].id != id) i++;
+    if (i == tt_peaks.count) return 0;
+    if (!tt_fold_resident()) tt_peaks.calls[i].has_resident = 0;
+    *ended = tt_peaks.calls[i];
+    tt_peaks.calls[i] = tt_peaks.calls[--tt_peaks.count];
+    if (!tt_peaks.has_read_devices) ended->has_devices = 0; /* they may have held anything since the last reading */
     return 1;
 }
 
-/* What is open in a recorder starts again from here. */
+/* Calls that are open in a recorder start again from here. */
 static void tt_peaks_reset(const tt_recorder *recorder)
 {
     if (!tt_peaks.count) return;
-    tt_resident_fold();
-    for (uint32_t at = 0; at < tt_peaks.count; at++)
-        if (tt_peaks.calls[at].recorder == recorder)
-            for (uint32_t memory = 0; memory <= tt_peaks.devices; memory++) tt_mark_begin(&tt_peaks.calls[at], memory);
+    tt_fold_resident();
+    for (uint32_t i = 0; i < tt_peaks.count; i++)
+        if (tt_peaks.calls[i].recorder == recorder)
+            for (uint32_t memory = 0; memory <= tt_peaks.devices; memory++) tt_call_peak_begin(&tt_peaks.calls[i], memory);
 }
 
 static void tt_peaks_forget(const tt_recorder *recorder)
 {
-    for (uint32_t at = tt_peaks.count; at-- > 0;)
-        if (tt_peaks.calls[at].recorder == recorder) tt_peaks.calls[at] = tt_peaks.calls[--tt_peaks.count];
+    for (uint32_t i = tt_peaks.count; i-- > 0;)
+        if (tt_peaks.calls[i].recorder == recorder) tt_peaks.calls[i] = tt_peaks.calls[--tt_peaks.count];
 }
 
-/* In a forked child: what is open is the parent's, and so is what was read. */
+/* In a forked child: open calls and readings are the parent's. */
 static void tt_peaks_after_fork(void)
 {
     tt_peaks.count = 0;
-    tt_peaks.devices_read = tt_peaks.reading_devices = 0;
+    tt_peaks.has_read_devices = tt_peaks.is_reading_devices = 0;
     memset(&tt_resident, 0, sizeof tt_resident);
 }
 

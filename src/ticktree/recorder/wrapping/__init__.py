@@ -1,4 +1,4 @@
-"""Wrapping a function of another module, and putting it back."""
+"""Wrap a function of another module, and restore it."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 def stand_for(function: Any, call: Any) -> Callable[..., Any]:
     """Return a wrapper of `function` that calls `call`; tracebacks do not show ticktree's frames.
 
-    It is of the kind that `call` is of: a function, a coroutine function or a generator function.
+    Like `call`, it is a function, a coroutine function or a generator function.
     """
-    # What Python says of arguments that do not fit names the function.
+    # Python's error message about wrong arguments contains the name.
     call.__qualname__ = getattr(function, "__qualname__", call.__qualname__)
     return functools.wraps(function)(leaving_no_frames(call))
 
 
 def leaving_no_frames(call: Function) -> Function:
-    """Make a function one whose frames, and ticktree's below it, are in no traceback of what it raises.
+    """Return a wrapper that removes its frame, and ticktree's below it, from the traceback of an exception.
 
-    Its arguments are let go of then: an exception may keep its callers' frames, and an argument the exception.
-    Arguments that do not fit are refused by a coroutine or a generator as it begins, not as it is made.
+    It then releases its arguments: an exception may keep its callers' frames, and an argument the exception. A
+    coroutine or generator refuses wrong arguments when it begins, not when it is created.
     """
-    made: Any = functools.wraps(call)(_leaving_none(call))
-    return made  # type: ignore[no-any-return]
+    wrapper: Any = functools.wraps(call)(_wrapper_of(call))
+    return wrapper  # type: ignore[no-any-return]
 
 
-def _leaving_none(call: Any) -> Callable[..., Any]:
+def _wrapper_of(call: Any) -> Callable[..., Any]:
     if call.__code__.co_flags & _CO_COROUTINE:
 
         async def coroutine(*args: Any, **kwargs: Any) -> Any:
@@ -74,16 +74,16 @@ def _plain(call: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def wrap(owner: Any, name: str, hook: Callable[..., Any]) -> Callable[[], None]:
-    """Replace a function of a class or a module: its callers call `hook` with it and the arguments.
+    """Replace a function of a class or module: its callers call `hook` with the function and the arguments.
 
     Returns:
-        What puts it back.
+        A function that restores it.
     """
     original = getattr(owner, name)
     wrapper = functools.wraps(original)(_plain(functools.partial(hook, original)))
 
     def undo() -> None:
-        # Other code may have wrapped it again meanwhile; that then stays, and ours under it does no harm.
+        # Other code may have wrapped it again; that wrapper then stays, and ours inside does no harm.
         if getattr(owner, name) is wrapper:
             setattr(owner, name, original)
 

@@ -1,29 +1,28 @@
-/* Which section a call is in, where that is not always the function's own: by its first argument, by where it comes from,
- * or none where it is known to do nothing. */
+/* Chooses the section of a call: by its first argument, by its call site, or none if the call is known to do nothing. */
 #ifndef TICKTREE_CHOICE_H
 #define TICKTREE_CHOICE_H
 
 #include "core/hot.h"
 
-/* What we call before a program's own call may fail, which must not affect the program; what a signal's
- * handler raises meanwhile is: Ctrl-C, a time that is up. So mistakes of the usual kinds are forgotten, and no others.
- * Whether there is no exception any more. */
-static int tt_forget_mistake(void)
+/* Clears an exception of the usual types: what we call before a program's own call may fail, and that must not affect the
+ * program. Any other exception is the program's, raised by a signal handler: Ctrl-C, a timeout. Returns whether none is
+ * left. */
+static int tt_clear_usual_error(void)
 {
-    PyObject *kinds[] = {PyExc_TypeError,   PyExc_ValueError,      PyExc_AttributeError,
+    PyObject *types[] = {PyExc_TypeError,   PyExc_ValueError,      PyExc_AttributeError,
                          PyExc_LookupError, PyExc_ArithmeticError, PyExc_RuntimeError};
-    PyObject *raised = PyErr_Occurred();
-    unsigned at = 0;
-    while (raised && at < sizeof kinds / sizeof *kinds && !PyErr_GivenExceptionMatches(raised, kinds[at])) at++;
-    if (raised && at == sizeof kinds / sizeof *kinds) return 0;
+    PyObject *error = PyErr_Occurred();
+    unsigned i = 0;
+    while (error && i < sizeof types / sizeof *types && !PyErr_GivenExceptionMatches(error, types[i])) i++;
+    if (error && i == sizeof types / sizeof *types) return 0;
     PyErr_Clear();
     return 1;
 }
 
-/* The first member of whatever chooses. */
+/* The first member of every struct that chooses. */
 typedef struct tt_choice {
-    /* New reference: a section, or Py_None for a call that is not recorded. NULL: the function's own section, or what was
-     * raised meanwhile is the program's. */
+    /* Returns a new reference: a section, or Py_None for a call that is not recorded. NULL: the function's own section, or
+     * the program's exception is set. */
     PyObject *(*choose)(struct tt_choice *choice, PyObject *const *args, size_t count, PyObject *names);
 } tt_choice;
 
@@ -31,105 +30,100 @@ typedef struct tt_choice {
 
 #define TT_CACHE_HASH_BITS 9
 #define TT_CACHE_SLOTS (1u << TT_CACHE_HASH_BITS)
-#define TT_CACHE_MOST (TT_CACHE_SLOTS / 2) /* objects that are cached at a time: so a search ends at a free slot */
-#define TT_CACHE_PATIENCE 4096             /* calls of objects that found no room, after which the cache starts empty */
+#define TT_CACHE_MAX (TT_CACHE_SLOTS / 2) /* objects cached at a time; so that a search ends at a free slot */
+#define TT_CACHE_MAX_REFUSALS 4096        /* calls of objects that did not fit, after which the cache is cleared */
 
 typedef struct {
-    PyObject *object; /* where it is, or was: only the reference tells */
+    PyObject *object; /* its address, also after it was freed: only the weak reference tells */
     PyObject *reference, *section;
-} tt_cached_section;
+} tt_cache_slot;
 
 typedef struct {
     tt_choice choice;
-    PyObject *sections; /* called with the first argument of a call: its section, or None: its calls are not recorded */
-    unsigned cached_count, refused;
-    tt_cached_section cached[TT_CACHE_SLOTS];
+    PyObject *sections; /* called with the first argument of a call; returns its section, or None: it is not recorded */
+    unsigned count, refusals;
+    tt_cache_slot slots[TT_CACHE_SLOTS];
 } tt_section_cache;
 
 /* Set by the Cython side: the classes of sections, and of those with attendants. */
 static PyTypeObject *tt_section_type, *tt_attended_type;
 
-/* Every section is the only instance of its type, right below its class. */
+/* Every section is the only instance of its type, which derives directly from its class. */
 static inline int tt_is_attended(PyObject *section) { return Py_TYPE(section)->tp_base == tt_attended_type; }
 
-/* The slot of an object: the one that names it, or the free one where it belongs (linear probing, TAOCP 6.4). */
-static inline tt_cached_section *tt_cached_at(tt_section_cache *known, const PyObject *object)
+/* The slot that holds an object, or the free one for it (linear probing, TAOCP 6.4). */
+static inline tt_cache_slot *tt_cache_find(tt_section_cache *cache, const PyObject *object)
 {
-    /* Fibonacci hashing. Of the product the highest bits: they spread what lies in a row, as objects made one after the
-     * other do, where those in the middle bring most of it together. */
+    /* Fibonacci hashing, with the highest bits of the product: they spread addresses at equal distances, as objects created
+     * in sequence have; the middle bits would map most of them together. */
     uint64_t hash = (uint64_t)(uintptr_t)object * 0x9E3779B97F4A7C15u;
-    unsigned at = (unsigned)(hash >> (64 - TT_CACHE_HASH_BITS));
-    while (known->cached[at].object && known->cached[at].object != object) at = (at + 1) % TT_CACHE_SLOTS;
-    return &known->cached[at];
+    unsigned i = (unsigned)(hash >> (64 - TT_CACHE_HASH_BITS));
+    while (cache->slots[i].object && cache->slots[i].object != object) i = (i + 1) % TT_CACHE_SLOTS;
+    return &cache->slots[i];
 }
 
-static void tt_section_cache_clear(tt_section_cache *known)
+static void tt_section_cache_clear(tt_section_cache *cache)
 {
-    known->cached_count = known->refused = 0;
-    for (unsigned at = 0; at < TT_CACHE_SLOTS; at++) {
-        known->cached[at].object = NULL;
-        Py_CLEAR(known->cached[at].reference);
-        Py_CLEAR(known->cached[at].section);
+    cache->count = cache->refusals = 0;
+    for (unsigned i = 0; i < TT_CACHE_SLOTS; i++) {
+        cache->slots[i].object = NULL;
+        Py_CLEAR(cache->slots[i].reference);
+        Py_CLEAR(cache->slots[i].section);
     }
 }
 
-static void tt_section_cache_add(tt_section_cache *known, PyObject *object, PyObject *section)
+static void tt_section_cache_add(tt_section_cache *cache, PyObject *object, PyObject *section)
 {
-    /* A full cache keeps what it has: were it the latest, a model with more parts than slots, called in turn, would never
-     * find one. But what it has may be of objects that are gone, so now and then it starts over. */
-    if (known->cached_count == TT_CACHE_MOST && ++known->refused > TT_CACHE_PATIENCE) tt_section_cache_clear(known);
+    /* A full cache keeps its entries: if it kept the latest instead, a model with more parts than slots, called in turn,
+     * would never find one. But its entries may be of freed objects, so it is cleared from time to time. */
+    if (cache->count == TT_CACHE_MAX && ++cache->refusals > TT_CACHE_MAX_REFUSALS) tt_section_cache_clear(cache);
     PyObject *reference = PyWeakref_NewRef(object, NULL);
-    if (!reference) PyErr_Clear(); /* without a weak reference it is called every time */
-    tt_cached_section *cached = tt_cached_at(known, object), gone = *cached;
-    if (!reference || (!gone.object && known->cached_count == TT_CACHE_MOST)) {
+    if (!reference) PyErr_Clear(); /* an object without weak references is not cached */
+    tt_cache_slot *slot = tt_cache_find(cache, object), previous = *slot;
+    if (!reference || (!previous.object && cache->count == TT_CACHE_MAX)) {
         Py_XDECREF(reference);
         return;
     }
-    if (!gone.object) known->cached_count++;
-    Py_INCREF(section);
-    *cached = (tt_cached_section){object, reference, section};
-    Py_XDECREF(gone.reference); /* another object was at this address */
-    Py_XDECREF(gone.section);
+    if (!previous.object) cache->count++;
+    *slot = (tt_cache_slot){object, reference, Py_NewRef(section)};
+    Py_XDECREF(previous.reference); /* of another object that was at this address */
+    Py_XDECREF(previous.section);
 }
 
-/* A tt_choice: the section of the first argument, cached, or what `sections` gives. */
-static PyObject *tt_section_of(tt_choice *choice, PyObject *const *args, size_t count, PyObject *names)
+/* A tt_choice: the section of the first argument, from the cache or from `sections`. */
+static PyObject *tt_choose_by_object(tt_choice *choice, PyObject *const *args, size_t count, PyObject *Py_UNUSED(names))
 {
-    (void)names;
     if (!PyVectorcall_NARGS(count)) return NULL;
-    tt_section_cache *known = (tt_section_cache *)choice;
-    const tt_cached_section *cached = tt_cached_at(known, args[0]);
-    if (cached->object && tt_referent(cached->reference) == args[0]) {
-        Py_INCREF(cached->section);
-        return cached->section;
-    }
-    PyObject *section = PyObject_CallOneArg(known->sections, args[0]);
+    tt_section_cache *cache = (tt_section_cache *)choice;
+    const tt_cache_slot *slot = tt_cache_find(cache, args[0]);
+    if (slot->object && tt_referent(slot->reference) == args[0]) return Py_NewRef(slot->section);
+    PyObject *section = PyObject_CallOneArg(cache->sections, args[0]);
     if (section && (section == Py_None || PyObject_TypeCheck(section, tt_section_type))) {
-        tt_section_cache_add(known, args[0], section);
+        tt_section_cache_add(cache, args[0], section);
         return section;
     }
-    if (!section) tt_forget_mistake();
+    if (!section) tt_clear_usual_error();
     Py_XDECREF(section);
     return NULL;
 }
 
-/* -- by call site, distinguished by numbers; calls from some of them are in an own section ---------------------------- */
+/* -- by call site, identified by a number; calls from some of them have their own section ----------------------------- */
 
 typedef struct {
     uint64_t number;
     PyObject *section;
-} tt_named_call_site;
+} tt_call_site_section;
 
 typedef struct {
     tt_choice choice;
     tt_recorder *recorder;
-    unsigned calls;         /* that a number is made of */
+    unsigned calls; /* how many a number is computed from */
     size_t count;
-    tt_named_call_site *named; /* few: they are gone through one by one */
+    tt_call_site_section *entries; /* few: searched one by one */
 } tt_call_sites;
 
-/* A number for where `frame` is: the node open here, the instruction it executes, and those of the calls around it. */
-static uint64_t tt_call_sites_of(const tt_call_sites *call_sites, tt_pyframe *frame)
+/* Hashes the call site that `frame` is at: the open node, the frame's instruction, and those of the calls around it. */
+static uint64_t tt_call_site_number(const tt_call_sites *call_sites, tt_pyframe *frame)
 {
     tt_ref node = tt_node_open_here(call_sites->recorder);
     uint64_t hash = tt_hash(TT_HASH_BEGIN, &node, sizeof node);
@@ -140,129 +134,122 @@ static uint64_t tt_call_sites_of(const tt_call_sites *call_sites, tt_pyframe *fr
     return tt_hash_end(hash);
 }
 
-/* That of the caller of the running Python function. */
-static uint64_t tt_call_sites_of_caller(const tt_call_sites *call_sites)
+/* The same for the caller of the running Python function. */
+static uint64_t tt_call_site_number_of_caller(const tt_call_sites *call_sites)
 {
-    return tt_call_sites_of(call_sites, tt_pyframe_python_caller(tt_pyframe_now(tt_thread_state())));
+    return tt_call_site_number(call_sites, tt_pyframe_python_caller(tt_pyframe_now(tt_thread_state())));
 }
 
-static tt_named_call_site *tt_call_sites_find(const tt_call_sites *call_sites, uint64_t number)
+static tt_call_site_section *tt_call_sites_find(const tt_call_sites *call_sites, uint64_t number)
 {
-    for (size_t at = 0; at < call_sites->count; at++)
-        if (call_sites->named[at].number == number) return &call_sites->named[at];
+    for (size_t i = 0; i < call_sites->count; i++)
+        if (call_sites->entries[i].number == number) return &call_sites->entries[i];
     return NULL;
 }
 
-/* Has calls from there be in `section`. Returns -1 where there is no memory. */
-static int tt_call_sites_name(tt_call_sites *call_sites, uint64_t number, PyObject *section)
+/* Sets the section of calls from a call site. Returns -1 if there is no memory. */
+static int tt_call_sites_set(tt_call_sites *call_sites, uint64_t number, PyObject *section)
 {
-    tt_named_call_site *known = tt_call_sites_find(call_sites, number);
-    PyObject *old = known ? known->section : NULL;
-    if (!known) {
-        tt_named_call_site *more = PyMem_Realloc(call_sites->named, (call_sites->count + 1) * sizeof *more);
-        if (!more) return -1;
-        call_sites->named = more;
-        known = &more[call_sites->count++];
-        known->number = number;
+    tt_call_site_section *entry = tt_call_sites_find(call_sites, number);
+    PyObject *previous = entry ? entry->section : NULL;
+    if (!entry) {
+        tt_call_site_section *entries = PyMem_Realloc(call_sites->entries, (call_sites->count + 1) * sizeof *entries);
+        if (!entries) return -1;
+        call_sites->entries = entries;
+        entry = &entries[call_sites->count++];
+        entry->number = number;
     }
-    Py_INCREF(section);
-    known->section = section;
-    Py_XDECREF(old);
+    entry->section = Py_NewRef(section);
+    Py_XDECREF(previous);
     return 0;
 }
 
-/* Has calls from there be in no other section than all are. */
+/* Puts calls from a call site into the function's own section again. */
 static void tt_call_sites_forget(tt_call_sites *call_sites, uint64_t number)
 {
-    tt_named_call_site *known = tt_call_sites_find(call_sites, number);
-    if (!known) return;
-    PyObject *old = known->section;
-    *known = call_sites->named[--call_sites->count];
-    Py_DECREF(old);
+    tt_call_site_section *entry = tt_call_sites_find(call_sites, number);
+    if (!entry) return;
+    PyObject *previous = entry->section;
+    *entry = call_sites->entries[--call_sites->count];
+    Py_DECREF(previous);
 }
 
 static void tt_call_sites_forget_all(tt_call_sites *call_sites)
 {
-    while (call_sites->count) Py_DECREF(call_sites->named[--call_sites->count].section);
-    PyMem_Free(call_sites->named);
-    call_sites->named = NULL;
+    while (call_sites->count) Py_DECREF(call_sites->entries[--call_sites->count].section);
+    PyMem_Free(call_sites->entries);
+    call_sites->entries = NULL;
 }
 
-/* A tt_choice: the section of calls from where the running Python function makes this one, if they have one. */
-static PyObject *tt_call_sites_section(tt_choice *choice, PyObject *const *args, size_t count, PyObject *names)
+/* A tt_choice: the section of the call site in the running Python function, if it has one. */
+static PyObject *tt_choose_by_call_site(tt_choice *choice, PyObject *const *Py_UNUSED(args), size_t Py_UNUSED(count),
+                                        PyObject *Py_UNUSED(names))
 {
-    (void)args, (void)count, (void)names;
     const tt_call_sites *call_sites = (const tt_call_sites *)choice;
     if (!call_sites->count || call_sites->recorder->forked) return NULL;
-    tt_named_call_site *known = tt_call_sites_find(call_sites, tt_call_sites_of(call_sites, tt_pyframe_now(tt_thread_state())));
-    if (!known) return NULL;
-    Py_INCREF(known->section);
-    return known->section;
+    uint64_t number = tt_call_site_number(call_sites, tt_pyframe_now(tt_thread_state()));
+    tt_call_site_section *entry = tt_call_sites_find(call_sites, number);
+    if (!entry) return NULL;
+    return Py_NewRef(entry->section);
 }
 
-/* -- calls of a library's method that are known to do nothing: by the arguments, and the object ----------------------- */
+/* -- calls of a library's method that are known to do nothing, by their arguments and the object ---------------------- */
 
 typedef struct {
     tt_choice choice;
-    PyObject *kinds;  /* a tuple: classes of the first argument; of subclasses nothing is known */
-    PyObject *facts;  /* a tuple: names of its attributes that decide */
-    PyObject *unless; /* says whether attributes may not be read now; or NULL */
-    PyObject *known;  /* a set of such calls: facts, other arguments, and the names of those that have one */
+    PyObject *types;      /* a tuple: classes of the first argument, without their subclasses */
+    PyObject *attributes; /* a tuple: names of its attributes that decide */
+    PyObject *unless;     /* returns whether attributes may not be read now; or NULL */
+    PyObject *calls;      /* a set of calls: values of attributes, other arguments, and the names of keyword arguments */
 } tt_idle;
 
-static int tt_is_one_of(PyObject *kinds, const PyObject *object)
+static int tt_has_type_in(PyObject *types, const PyObject *object)
 {
-    for (Py_ssize_t at = 0; at < PyTuple_GET_SIZE(kinds); at++)
-        if ((PyObject *)Py_TYPE(object) == PyTuple_GET_ITEM(kinds, at)) return 1;
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(types); i++)
+        if ((PyObject *)Py_TYPE(object) == PyTuple_GET_ITEM(types, i)) return 1;
     return 0;
 }
 
-/* The arguments, as they are kept in the set; new reference, or NULL with an exception. */
-static PyObject *tt_request(const tt_idle *idle, PyObject *const *args, size_t count, PyObject *names)
+/* The key of a call in the set; new reference, or NULL with an exception. */
+static PyObject *tt_idle_key(const tt_idle *idle, PyObject *const *args, size_t count, PyObject *names)
 {
-    Py_ssize_t facts = PyTuple_GET_SIZE(idle->facts), named = names ? PyTuple_GET_SIZE(names) : 0;
-    Py_ssize_t others = PyVectorcall_NARGS(count) - 1 + named;
-    PyObject *request = PyTuple_New(facts + others + (named ? 1 : 0));
-    for (Py_ssize_t at = 0; request && at < facts; at++) {
-        PyObject *fact = PyObject_GetAttr(args[0], PyTuple_GET_ITEM(idle->facts, at));
-        if (fact) PyTuple_SET_ITEM(request, at, fact);
-        else Py_CLEAR(request);
+    Py_ssize_t attribute_count = PyTuple_GET_SIZE(idle->attributes), keyword_count = names ? PyTuple_GET_SIZE(names) : 0;
+    Py_ssize_t argument_count = PyVectorcall_NARGS(count) - 1 + keyword_count;
+    PyObject *key = PyTuple_New(attribute_count + argument_count + (keyword_count ? 1 : 0));
+    for (Py_ssize_t i = 0; key && i < attribute_count; i++) {
+        PyObject *value = PyObject_GetAttr(args[0], PyTuple_GET_ITEM(idle->attributes, i));
+        if (value) PyTuple_SET_ITEM(key, i, value);
+        else Py_CLEAR(key);
     }
-    for (Py_ssize_t at = 0; request && at < others; at++) {
-        Py_INCREF(args[at + 1]);
-        PyTuple_SET_ITEM(request, facts + at, args[at + 1]);
-    }
-    if (request && named) {
-        Py_INCREF(names);
-        PyTuple_SET_ITEM(request, facts + others, names);
-    }
-    return request;
+    for (Py_ssize_t i = 0; key && i < argument_count; i++)
+        PyTuple_SET_ITEM(key, attribute_count + i, Py_NewRef(args[i + 1]));
+    if (key && keyword_count) PyTuple_SET_ITEM(key, attribute_count + argument_count, Py_NewRef(names));
+    return key;
 }
 
-static int tt_knows(const tt_idle *idle, PyObject *const *args, size_t count, PyObject *names)
+static int tt_idle_contains(const tt_idle *idle, PyObject *const *args, size_t count, PyObject *names)
 {
     if (idle->unless) {
         PyObject *answer = PyObject_CallNoArgs(idle->unless);
-        int is_so = answer ? PyObject_IsTrue(answer) : -1;
+        int is_blocked = answer ? PyObject_IsTrue(answer) : -1;
         Py_XDECREF(answer);
-        if (is_so) return is_so > 0 ? 0 : -1;
+        if (is_blocked) return is_blocked > 0 ? 0 : -1;
     }
-    PyObject *request = tt_request(idle, args, count, names);
-    int known = request ? PySet_Contains(idle->known, request) : -1;
-    Py_XDECREF(request);
-    return known;
+    PyObject *key = tt_idle_key(idle, args, count, names);
+    int is_known = key ? PySet_Contains(idle->calls, key) : -1;
+    Py_XDECREF(key);
+    return is_known;
 }
 
-/* A tt_choice: None for a call that does nothing. */
-static PyObject *tt_idle_section(tt_choice *choice, PyObject *const *args, size_t count, PyObject *names)
+/* A tt_choice: None for a call that is known to do nothing. */
+static PyObject *tt_choose_idle(tt_choice *choice, PyObject *const *args, size_t count, PyObject *names)
 {
     const tt_idle *idle = (const tt_idle *)choice;
-    if (!PyVectorcall_NARGS(count) || !PySet_GET_SIZE(idle->known) || !tt_is_one_of(idle->kinds, args[0])) return NULL;
-    int known = tt_knows(idle, args, count, names);
-    if (known < 0) tt_forget_mistake();
-    if (known <= 0) return NULL;
-    Py_INCREF(Py_None);
-    return Py_None;
+    if (!PyVectorcall_NARGS(count) || !PySet_GET_SIZE(idle->calls) || !tt_has_type_in(idle->types, args[0])) return NULL;
+    int is_known = tt_idle_contains(idle, args, count, names);
+    if (is_known < 0) tt_clear_usual_error();
+    if (is_known <= 0) return NULL;
+    return Py_NewRef(Py_None);
 }
 
 #endif

@@ -1,9 +1,9 @@
-# Which section a call is in, where that is not always the function's own.
+# Chooses the section of a call of a library's function.
 
 
 @cython.no_gc_clear
 cdef class SectionChoice:
-    """What an `OutermostFunction` asks for the section of a call: `SectionsByObject`, `CallSites` or `IdleCalls`."""
+    """Chooses the section of a call of an `OutermostFunction`: `SectionsByObject`, `CallSites` or `IdleCalls`."""
 
     cdef tt_choice* choice
 
@@ -13,8 +13,8 @@ cdef class SectionsByObject(SectionChoice):
     """A section for each object that a method is called on.
 
     Args:
-        sections: Called with the object; returns its section, or None: its calls are not recorded. Called once for
-            each, as long as there are not very many. Where it fails, the calls are in the function's own section.
+        sections: Called with an object; returns its section, or None: its calls are not recorded. Called once per
+            object, unless there are very many. If it fails, the calls are in the function's own section.
     """
 
     cdef tt_section_cache core
@@ -23,7 +23,7 @@ cdef class SectionsByObject(SectionChoice):
     def __cinit__(self, sections):
         self.sections = sections
         self.core.sections = <PyObject*>sections
-        self.core.choice.choose = tt_section_of
+        self.core.choice.choose = tt_choose_by_object
         self.choice = &self.core.choice
 
     def __dealloc__(self):
@@ -32,12 +32,12 @@ cdef class SectionsByObject(SectionChoice):
 
 @cython.no_gc_clear
 cdef class CallSites(SectionChoice):
-    """Where calls come from: the section open there, and some calls around. Distinguished by numbers.
+    """A section per call site: the open section, and some calls around. A number identifies a call site.
 
-    A number is another place's once the code of those calls is gone: what keeps the number keeps that code.
+    Once the code of those calls is freed, its number may be another call site's: keep the code as long as the number.
 
     Args:
-        recorder: Its sections.
+        recorder: The recorder of the sections.
         calls: How many calls around.
     """
 
@@ -47,28 +47,28 @@ cdef class CallSites(SectionChoice):
     def __cinit__(self, Recorder recorder, unsigned calls):
         self.recorder = recorder
         self.core.recorder = recorder.core
-        self.core.choice.choose = tt_call_sites_section
+        self.core.choice.choose = tt_choose_by_call_site
         self.choice = &self.core.choice
         self.core.calls = calls
 
     def number(self):
-        """That of where the calling function was called from; 0 where nothing is being recorded."""
+        """Return the number of the caller's call site; 0 if nothing is being recorded."""
         if self.recorder.core.forked or not self.recorder.core.recording:
             return 0
-        return tt_call_sites_of_caller(&self.core)
+        return tt_call_site_number_of_caller(&self.core)
 
     def name(self, uint64_t number, Section section):
-        """Has an `OutermostFunction` that is called from there be in that section; None: in its own."""
+        """Set the section of an `OutermostFunction` when it is called from there; None: its own."""
         if section is None:
             tt_call_sites_forget(&self.core, number)
-        elif tt_call_sites_name(&self.core, number, <PyObject*>section) < 0:
+        elif tt_call_sites_set(&self.core, number, <PyObject*>section) < 0:
             raise MemoryError
 
     def __dealloc__(self):
         tt_call_sites_forget_all(&self.core)
 
 
-MOST_IDLE = 256  # of one method: programs make few such calls, and each very often
+MAX_IDLE_CALLS = 256  # per method: programs make few different ones, each very often
 
 
 @cython.no_gc_clear
@@ -76,32 +76,31 @@ cdef class IdleCalls(SectionChoice):
     """Calls of a method that are known to do nothing: they are not recorded.
 
     Args:
-        kinds: Classes of the first argument; of subclasses' instances nothing is known.
-        facts: Names of its attributes that decide, in addition to the other arguments. They are hashable.
-        values: Classes of other arguments of which equal ones request the same.
-        unless: Says whether these attributes may not be read now.
+        types: Classes of the first argument; their subclasses do not count.
+        attributes: Names of its attributes that decide, in addition to the other arguments. Their values are hashable.
+        argument_types: Classes of other arguments whose equal values request the same.
+        unless: Returns whether these attributes may not be read now.
     """
 
     cdef tt_idle core
-    cdef tuple kinds, facts
-    cdef frozenset values
+    cdef tuple types, attributes
+    cdef frozenset argument_types
     cdef object unless
-    cdef set known
+    cdef set calls
 
-    def __cinit__(self, tuple kinds, tuple facts, values, unless=None):
-        self.core.choice.choose = tt_idle_section
+    def __cinit__(self, tuple types, tuple attributes, argument_types, unless=None):
+        self.core.choice.choose = tt_choose_idle
         self.choice = &self.core.choice
-        self.kinds, self.facts, self.values = kinds, facts, frozenset(values)
-        self.unless, self.known = unless, set()
-        self.core.kinds, self.core.facts = <PyObject*>self.kinds, <PyObject*>self.facts
-        self.core.unless, self.core.known = or_null(unless), <PyObject*>self.known
+        self.types, self.attributes, self.argument_types = types, attributes, frozenset(argument_types)
+        self.unless, self.calls = unless, set()
+        self.core.types, self.core.attributes = <PyObject*>self.types, <PyObject*>self.attributes
+        self.core.unless, self.core.calls = or_null(unless), <PyObject*>self.calls
 
     def note(self, tuple args, dict kwargs):
-        """Remembers that a call with these did nothing, where that is so of every one like it."""
-        if len(self.known) >= MOST_IDLE or type(args[0]) not in self.kinds:
+        """Note that a call with these arguments did nothing, if that is true of every equal call."""
+        if len(self.calls) >= MAX_IDLE_CALLS or type(args[0]) not in self.types:
             return
-        others = (*args[1:], *kwargs.values())
-        if not self.values.issuperset(map(type, others)):
-            return
-        facts = [getattr(args[0], name) for name in self.facts]
-        self.known.add((*facts, *others, *([tuple(kwargs)] if kwargs else [])))
+        arguments = (*args[1:], *kwargs.values())
+        if self.argument_types.issuperset(map(type, arguments)):
+            values = [getattr(args[0], name) for name in self.attributes]
+            self.calls.add((*values, *arguments, *([tuple(kwargs)] if kwargs else [])))

@@ -1,33 +1,33 @@
-# What instruments wrap other people's functions with: only the outermost of calls that wrap each other is recorded;
-# and what reads and writes at the ends of pipes.
+# Wrappers that instruments put around other people's functions: of calls that wrap each other only the outermost is
+# recorded; and the wrapper of methods that read and write at the ends of pipes.
 
-cdef uint64_t layers = 0  # the bits that are taken
+cdef uint64_t layers = 0  # the bits in use
 
 
 @cython.no_gc_clear
 cdef class Layer:
-    """A kind of call of which, on each thread, only the outermost is recorded: `env.step` of an env in its wrappers.
+    """A kind of call that is recorded only at the outermost level on each thread: `env.step` of an env in wrappers.
 
     Args:
-        of_each: The outermost on each object: within one on another object it is recorded too.
+        of_each: A call on another object is recorded, too.
     """
 
     cdef uint64_t bit
-    cdef bint of_each
+    cdef bint per_object
 
     def __cinit__(self, *, of_each=False):
         global layers
-        self.bit = ~layers & (layers + 1)  # the lowest that is free; 0 after the last: recorded at every layer
+        self.bit = ~layers & (layers + 1)  # the lowest free one; 0 after the last: recorded at every layer
         layers |= self.bit
-        self.of_each = of_each
+        self.per_object = of_each
 
     @property
     def within(self):
-        """What the innermost call that this thread is in is called on; None where it is in none."""
-        if not tt_inside & self.bit:
+        """The object of the innermost call that is open on this thread; None if there is no call."""
+        if not tt_open_layers & self.bit:
             return None
-        cdef PyObject* within = tt_within(self.bit)[0]
-        return <object>within if within != NULL else None
+        cdef PyObject* instance = tt_layer_object(self.bit)[0]
+        return <object>instance if instance != NULL else None
 
     def __dealloc__(self):
         global layers
@@ -36,43 +36,43 @@ cdef class Layer:
 
 @cython.no_gc_clear
 cdef class Redirection:
-    """Where calls go instead of to their function and its section: at once, after some more calls, or not at all.
+    """Sends calls to a handler instead of their function and its section: at once, after some calls, or not at all.
 
-    So what must look at some calls in Python costs nothing at the others.
+    So a handler in Python that needs only some of the calls costs nothing at the others.
 
     Attributes:
-        way: Called with the function and the arguments; None while there is no redirection.
-        after: So many calls more go the plain way first.
+        way: Called with the function and the arguments; None: calls are not redirected.
+        after: So many calls are not redirected yet.
     """
 
     cdef tt_redirection core
-    cdef object kept
+    cdef object handler
 
     @property
     def way(self):
-        return self.kept
+        return self.handler
 
     @way.setter
     def way(self, way):
-        self.core.way = or_null(way)
-        self.kept = way  # the last: what goes with the way before may make a call
+        self.core.handler = or_null(way)
+        self.handler = way  # last: freeing the previous handler may make a call
 
     @property
     def after(self):
-        return self.core.after
+        return self.core.skip_calls
 
     @after.setter
     def after(self, uint32_t calls):
-        self.core.after = calls
+        self.core.skip_calls = calls
 
 
 @cython.no_gc_clear
 cdef class Flag:
-    """A variable of a module that is True or not; an `OutermostFunction` looks at it without a call.
+    """A variable of a module that is True or not; an `OutermostFunction` reads it without a call.
 
     Args:
-        module: Whose.
-        name: The variable's. It need not be there: then it is not True.
+        module: The module.
+        name: The variable's name. A missing variable is not True.
     """
 
     cdef tt_flag core
@@ -89,18 +89,18 @@ cdef class Flag:
 
 @cython.no_gc_clear
 cdef class OutermostFunction(TimedFunction):
-    """A function that is a section where it is called from outside the calls of its layer.
+    """A function whose calls are in a section, except inside another call of its layer.
 
-    Equal to the function: libraries keep sets of their functions, and look for those they are called by.
+    Equal to the function: libraries keep sets of their functions, and look up those that they are called with.
 
     Args:
-        function: What is called.
-        section: It is in it.
+        function: The function.
+        section: The section of its calls.
         layer: Which calls wrap each other; None: every call is recorded.
         before: Called with the first argument, right before an outermost call.
-        choice: Which section a call is in, and whether it is recorded.
+        choice: Chooses the section of a call, and whether it is recorded.
         unless: While it is True, a call is not recorded.
-        redirection: Takes outermost calls now and then.
+        redirection: Takes some of the outermost calls.
     """
 
     cdef tt_outermost outermost
@@ -111,7 +111,7 @@ cdef class OutermostFunction(TimedFunction):
         self.core.vectorcall = <void*>tt_outermost_call
         self.layer, self.before, self.choice, self.unless, self.redirection = layer, before, choice, unless, redirection
         self.outermost.layer = layer.bit if layer is not None else 0
-        self.outermost.of_each = layer is not None and layer.of_each
+        self.outermost.per_object = layer is not None and layer.per_object
         self.outermost.before = or_null(before)
         self.outermost.choice = choice.choice if choice is not None else NULL
         self.outermost.unless = &unless.core if unless is not None else NULL
@@ -129,64 +129,60 @@ cdef class OutermostFunction(TimedFunction):
     def __reduce__(self):
         if isinstance(self._function, type(str.join)):
             return self._function.__reduce__()
-        # A class that is sent to another process by its value (cloudpickle) takes its own function with it, which
-        # copy.copy gives as it is; that process wraps what it wants itself.
+        # A class that is sent to another process by value (cloudpickle) takes its own function with it, which copy.copy
+        # returns unchanged; that process wraps its functions itself.
         if self.__module__ in ("__main__", "__mp_main__") or "<locals>" in self.__qualname__:
             return copy.copy, (self._function,)
         return self.__qualname__
 
 
 cdef class OutermostBuiltin(OutermostFunction):
-    """A function of C: as an attribute of a class it is no method, and neither is this."""
+    """Wraps a C function: neither it nor its wrapper is a method as an attribute of a class."""
 
     def __get__(self, instance, owner):
         return self
 
 
-cdef PyObject* or_null(object thing):
-    return <PyObject*>thing if thing is not None else NULL
-
-
-cdef void set_outermost(Py_ssize_t offset):
-    global tt_outermost_offset, tt_section_type, tt_attended_type
-    tt_outermost_offset = offset
-    tt_section_type, tt_attended_type = <PyTypeObject*>Section, <PyTypeObject*>AttendedSection
+cdef PyObject* or_null(object value):
+    return <PyObject*>value if value is not None else NULL
 
 
 def _prepare_outermost():
-    cdef OutermostFunction one
+    global tt_outermost_offset, tt_section_type, tt_attended_type
+    cdef OutermostFunction function
     section = new_section(Recorder(virtual_clock=True), "", TT_NAMELESS, 0, 0)
-    one = OutermostFunction.__new__(OutermostFunction, len, section, Layer())
-    tt_timed_prepare(<PyTypeObject*>OutermostFunction, <char*>&one.core - <char*><PyObject*>one)
+    function = OutermostFunction.__new__(OutermostFunction, len, section, Layer())
+    tt_timed_prepare(<PyTypeObject*>OutermostFunction, <char*>&function.core - <char*><PyObject*>function)
     tt_builtin_prepare(<PyTypeObject*>OutermostBuiltin, <PyTypeObject*>OutermostFunction)
-    set_outermost(<char*>&one.outermost - <char*><PyObject*>one)
-    pthread_atfork(NULL, NULL, tt_outside)
+    tt_outermost_offset = <char*>&function.outermost - <char*><PyObject*>function
+    tt_section_type, tt_attended_type = <PyTypeObject*>Section, <PyTypeObject*>AttendedSection
+    pthread_atfork(NULL, NULL, tt_leave_layers)
 
 
 @cython.no_gc_clear
 cdef class PipeFunction(TimedFunction):
-    """A method of pipes' ends that receives or sends a message: a wait, and at the other end the end of one.
+    """A method of a pipe's end that receives or sends a message: it waits, and ends a wait at the other end.
 
     Args:
         function: The method.
-        section: Of the wait.
-        channel: By which messages arrive.
-        attribute: Of an end: the key of the channel where it receives messages, or where those go that it sends.
-        resolve: Gives an end its attributes, and returns this one; 0 where it is not known.
-        sends: Whether messages are sent.
+        section: The section of the wait.
+        channel: The channel on which messages arrive.
+        attribute: Attribute of an end: the key of the channel that it receives from or sends to.
+        resolve: Sets the attributes of an end, and returns this one; 0 if it is unknown.
+        sends: Whether the method sends messages.
     """
 
-    cdef tt_piping piping
+    cdef tt_pipe pipe
     cdef Channel channel
     cdef object attribute, resolve
 
     def __cinit__(self, function, Section section, Channel channel, str attribute, resolve, *, bint sends):
-        self.core.vectorcall = <void*>tt_piping_call
+        self.core.vectorcall = <void*>tt_pipe_call
         self.channel, self.attribute, self.resolve = channel, attribute, resolve
-        self.piping.section = &section.core
-        self.piping.channel = channel.name_id
-        self.piping.sends = sends
-        self.piping.attribute, self.piping.resolve = <PyObject*>attribute, <PyObject*>resolve
+        self.pipe.section = &section.core
+        self.pipe.channel = channel.name_id
+        self.pipe.sends = sends
+        self.pipe.attribute, self.pipe.resolve = <PyObject*>attribute, <PyObject*>resolve
 
 
 cdef tt_channels* channels_of_run "tt_channels_of_run"(tt_recorder* core) noexcept:
@@ -195,10 +191,10 @@ cdef tt_channels* channels_of_run "tt_channels_of_run"(tt_recorder* core) noexce
 
 
 def _prepare_piping():
-    global tt_piping_offset
-    cdef PipeFunction one
+    global tt_pipe_offset
+    cdef PipeFunction function
     recorder = Recorder(virtual_clock=True)
     section = new_section(recorder, "", TT_NAMELESS, 0, 0)
-    one = PipeFunction.__new__(PipeFunction, len, section, Channel(recorder, ""), "", len, sends=False)
-    tt_timed_prepare(<PyTypeObject*>PipeFunction, <char*>&one.core - <char*><PyObject*>one)
-    tt_piping_offset = <char*>&one.piping - <char*><PyObject*>one
+    function = PipeFunction.__new__(PipeFunction, len, section, Channel(recorder, ""), "", len, sends=False)
+    tt_timed_prepare(<PyTypeObject*>PipeFunction, <char*>&function.core - <char*><PyObject*>function)
+    tt_pipe_offset = <char*>&function.pipe - <char*><PyObject*>function

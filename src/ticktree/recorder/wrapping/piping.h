@@ -1,4 +1,4 @@
-/* Reading and writing of pipes' ends: a call whose every message costs two of these, without any Python of ours. */
+/* Reads and writes at the ends of pipes, without Python code of ours: a call by message costs two of these. */
 #ifndef TICKTREE_PIPING_H
 #define TICKTREE_PIPING_H
 
@@ -6,63 +6,64 @@
 #include "outermost.h"
 
 typedef struct {
-    tt_section *section; /* of what may block */
-    uint32_t channel;    /* the name of the channel by which messages arrive */
+    tt_section *section; /* of the wait */
+    uint32_t channel;    /* name id of the channel on which messages arrive */
     int sends;           /* messages are sent, not received */
-    PyObject *attribute; /* of an end: the key of the channel where it gets messages, or where they go from it */
-    PyObject *resolve;   /* gives an end its keys, and returns the requested one; 0: it is not known */
-} tt_piping;
+    PyObject *attribute; /* attribute of an end: the key of the channel that it receives from or sends to */
+    PyObject *resolve;   /* sets the keys of an end, and returns this one; 0: it is unknown */
+} tt_pipe;
 
-/* Where the Cython class keeps its tt_piping, measured once. */
-static Py_ssize_t tt_piping_offset;
+/* Offset of the tt_pipe in its Cython class, measured once. */
+static Py_ssize_t tt_pipe_offset;
 
-/* In outermost.pxi: the run's table of signals; NULL: none can be left. */
+/* In outermost.pxi: the run's table of signals; NULL: there is none. */
 static tt_channels *tt_channels_of_run(tt_recorder *);
 
-/* 0 where what was raised meanwhile is the program's. */
-static int tt_piping_key(const tt_piping *piping, PyObject *end, uint64_t *key)
+/* Returns 0 if the program's exception is set. */
+static int tt_pipe_key(const tt_pipe *piping, PyObject *end, uint64_t *key)
 {
     PyObject *attributes = PyObject_GenericGetDict(end, NULL);
-    PyObject *known = attributes ? PyDict_GetItemWithError(attributes, piping->attribute) : NULL;
-    Py_XINCREF(known);
+    PyObject *value = attributes ? PyDict_GetItemWithError(attributes, piping->attribute) : NULL;
+    Py_XINCREF(value);
     Py_XDECREF(attributes);
-    if (!known && !PyErr_Occurred()) known = PyObject_CallOneArg(piping->resolve, end);
-    *key = known ? PyLong_AsUnsignedLongLongMask(known) : 0;
-    Py_XDECREF(known);
+    if (!value && !PyErr_Occurred()) value = PyObject_CallOneArg(piping->resolve, end);
+    *key = value ? PyLong_AsUnsignedLongLongMask(value) : 0;
+    Py_XDECREF(value);
     if (!PyErr_Occurred()) return 1;
     *key = 0;
-    return tt_forget_mistake();
+    return tt_clear_usual_error();
 }
 
-/* Where the signal of a message that is sent is left; NULL: none is. 0 where what was raised is the program's. */
-static int tt_piping_leads_to(const tt_piping *piping, PyObject *end, tt_channels **channels, uint64_t *key)
+/* Finds the table and the key for the signal of a sent message; NULL: no signal. Returns 0 if the program's exception is
+ * set. */
+static int tt_pipe_find_channels(const tt_pipe *piping, PyObject *end, tt_channels **channels, uint64_t *key)
 {
     tt_recorder *recorder = piping->section->recorder;
     if (!recorder->recording || tt_ignores_waits(recorder)) return 1;
-    if (!tt_piping_key(piping, end, key)) return 0;
+    if (!tt_pipe_key(piping, end, key)) return 0;
     if (*key) *channels = tt_channels_of_run(recorder);
     return 1;
 }
 
-static PyObject *tt_piping_call(PyObject *self, PyObject *const *args, size_t count, PyObject *names)
+static PyObject *tt_pipe_call(PyObject *self, PyObject *const *args, size_t count, PyObject *names)
 {
     tt_timed *timed = (tt_timed *)((char *)self + tt_timed_offset);
-    const tt_piping *piping = (tt_piping *)((char *)self + tt_piping_offset);
+    const tt_pipe *piping = (tt_pipe *)((char *)self + tt_pipe_offset);
     PyObject *end = PyVectorcall_NARGS(count) ? args[0] : NULL;
-    tt_channels *leads_to = NULL, *channels = NULL;
-    uint64_t sent = 0, key = 0;
-    if (end && piping->sends && !tt_piping_leads_to(piping, end, &leads_to, &sent)) return NULL;
-    tt_wait wait = tt_wait_enter(piping->section, 1, leads_to, sent);
+    tt_channels *send_channels = NULL, *receive_channels = NULL;
+    uint64_t send_key = 0, receive_key = 0;
+    if (end && piping->sends && !tt_pipe_find_channels(piping, end, &send_channels, &send_key)) return NULL;
+    tt_wait wait = tt_wait_enter(piping->section, 1, send_channels, send_key);
     PyObject *result = tt_plain_call(timed, args, count, names);
     if (!wait.counts) return result;
     PyObject *kind, *error, *trace;
     PyErr_Fetch(&kind, &error, &trace);
-    if (result && end && !piping->sends && !tt_piping_key(piping, end, &key)) {
+    if (result && end && !piping->sends && !tt_pipe_key(piping, end, &receive_key)) {
         Py_CLEAR(result);
         PyErr_Fetch(&kind, &error, &trace);
     }
-    if (key) channels = tt_channels_of_run(piping->section->recorder);
-    tt_wait_leave(piping->section, wait, channels, key, piping->channel);
+    if (receive_key) receive_channels = tt_channels_of_run(piping->section->recorder);
+    tt_wait_leave(piping->section, wait, receive_channels, receive_key, piping->channel);
     PyErr_Restore(kind, error, trace);
     return result;
 }

@@ -1,7 +1,7 @@
-# Ticks of loops that are not marked, in programs that mark nothing; and how it is known that one does.
+# Ticks of loops in programs that mark no sections; and the check whether a program marks any.
 
 cdef void notice_hand(Recorder recorder) noexcept:
-    """A name that was not met before: whether an instrument says it, or the program."""
+    """Check whether an instrument or the program uses a new name."""
     cdef PyObject* frame
     if recorder.by_hand:
         return
@@ -14,24 +14,24 @@ cdef void notice_hand(Recorder recorder) noexcept:
 
 
 def mark_by_hand(Recorder recorder):
-    """From now on: the program has own sections. Instruments' sections are none."""
+    """Note that the program has sections of its own; instruments' sections do not count."""
     if not recorder.by_hand:
         recorder.by_hand = True
         if recorder.lone:
-            tt_lone_end(&(<Section>recorder.lone[0]).core)
+            tt_unmarked_end(&(<Section>recorder.lone[0]).core)
 
 
 cpdef bint tick_unmarked(Section section):
-    """A tick boundary of a loop that is not marked; return whether it was one.
+    """Mark a tick boundary of a loop that the program does not mark; return whether that was possible.
 
-    Only where nothing is open but its own tick, and the program has marked nothing itself: its sections stay where it
-    put them.
+    It is only if nothing is open but the loop's own tick, and the program has no sections of its own: these stay where
+    the program put them.
     """
     cdef Recorder recorder = section.recorder
     if recorder is None or recorder.by_hand:
-        tt_lone_end(&section.core)
+        tt_unmarked_end(&section.core)
         return False
-    if not tt_lone_tick(&section.core):
+    if not tt_unmarked_tick(&section.core):
         return False
     if not recorder.lone or recorder.lone[0] is not section:
         recorder.lone = [section]
@@ -39,68 +39,70 @@ cpdef bint tick_unmarked(Section section):
 
 
 cpdef end_unmarked(Section section):
-    """Ends the tick that is open, if it is one of `tick_unmarked`."""
-    tt_lone_end(&section.core)
+    """End the open tick, if `tick_unmarked` began it."""
+    tt_unmarked_end(&section.core)
 
 
-# More than any vector of envs takes between two steps of one of them; an evaluation takes more.
+# More than a vector of envs takes between two steps of one env; an evaluation takes more.
 cdef enum:
-    OTHERS_STEPS = 100
+    MAX_OTHER_STEPS = 100
 
 
 cdef class UnmarkedLoop:
-    """The loop of what is stepped on each thread, in programs that mark nothing.
+    """The loop of an env (or another object with steps) on each thread, in programs that mark no sections.
 
-    A tick is from the beginning of a step to the beginning of the next. One thing's steps are the thread's ticks: those
-    of the first that is stepped where nothing is open. Others step within a tick. When it is over, or forgotten, or when
-    others have taken `OTHERS_STEPS` steps since its last, the next one takes its place: an env that is stepped for an
-    evaluation before the training begins must not have the whole training in one tick.
+    A tick lasts from the beginning of a step to the beginning of the next. The steps of one env are the thread's ticks:
+    the first env that steps while nothing is open. Other envs step within its ticks. When it is closed or freed, or
+    when others have taken `MAX_OTHER_STEPS` steps since its last, the next one replaces it: an env that steps for an
+    evaluation before the training begins must not have all of the training in one tick.
 
     Args:
-        section: Of the ticks.
-        may_begin: Says whether what is stepped here first is this process's own affair.
+        section: The section of the ticks.
+        may_begin: Returns whether this process steps its envs for itself.
     """
 
     cdef Section section
     cdef object may_begin
-    cdef dict stepping  # by the number of the thread's state, which no other thread ever has: what is stepped, weakly
-    cdef dict others    # by the same: how many steps others have taken since
+    cdef dict envs         # by the id of the thread's state, which no other thread ever has: weak references
+    cdef dict other_steps  # by the same: how many steps other envs have taken since
 
     def __cinit__(self, Section section, may_begin):
-        self.section, self.may_begin, self.stepping, self.others = section, may_begin, {}, {}
+        self.section, self.may_begin, self.envs, self.other_steps = section, may_begin, {}, {}
 
-    def begins(self, thing):
-        """A step of a thing: ends the tick that is open, and begins the next."""
+    def begins(self, env):
+        """Begin a step of an env: end the open tick, and begin the next."""
         cdef uint64_t thread = PyThreadState_GetID(PyThreadState_Get())
-        known = self.stepping.get(thread)
-        stepping = known() if known is not None else None
-        if stepping is thing:
-            if self.others:
-                self.others.pop(thread, None)
+        current = self._current(thread)
+        if current is env:
+            if self.other_steps:
+                self.other_steps.pop(thread, None)
             tick_unmarked(self.section)
             return
-        if stepping is not None:
-            self.others[thread] = self.others.get(thread, 0) + 1
-            if self.others[thread] <= OTHERS_STEPS:
+        if current is not None:
+            self.other_steps[thread] = self.other_steps.get(thread, 0) + 1
+            if self.other_steps[thread] <= MAX_OTHER_STEPS:
                 return
             end_unmarked(self.section)
-            del self.stepping[thread]
+            del self.envs[thread]
         if self.may_begin() and tick_unmarked(self.section):
-            self.stepping[thread] = ref(thing, self.forget)
-            self.others.pop(thread, None)
+            self.envs[thread] = ref(env, self.forget)
+            self.other_steps.pop(thread, None)
 
-    def is_over(self, thing):
-        """Ends the tick that is open: what follows is no step's."""
+    def is_over(self, env):
+        """End the open tick: the code that follows is not part of a step."""
         cdef uint64_t thread = PyThreadState_GetID(PyThreadState_Get())
-        known = self.stepping.get(thread)
-        if known is not None and known() is thing:
-            del self.stepping[thread]
+        if self._current(thread) is env:
+            del self.envs[thread]
             end_unmarked(self.section)
 
-    def forget(self, gone):
-        """Forgets a thing that is no more, whichever thread stepped it."""
-        for thread in [thread for thread, known in self.stepping.items() if known is gone]:
-            del self.stepping[thread]
+    cdef _current(self, uint64_t thread):
+        reference = self.envs.get(thread)
+        return None if reference is None else reference()
+
+    def forget(self, freed):
+        """Forget an env that was freed, on any thread."""
+        for thread in [thread for thread, reference in self.envs.items() if reference is freed]:
+            del self.envs[thread]
 
 
 def is_inside(Recorder recorder):

@@ -5,19 +5,16 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterator
 
-_UNIT = 2  # bytes of an instruction
+_UNIT = 2  # bytes per instruction
 _NO_LOCATION, _LONG, _NO_COLUMNS, _ONE_LINE = 15, 14, 13, (10, 11, 12)
-
-
-# A line is a C int.
-_LIMIT = 1 << 31
+_LIMIT = 1 << 31  # a line is a C int
 
 
 class CodeLines:
     """The lines of one code object.
 
     All are the first line if the table is not valid: it may have been read after the code object was freed, and its
-    memory used for something else.
+    memory reused.
 
     Args:
         first_line: first line of the code object.
@@ -40,32 +37,32 @@ class CodeLines:
 
 def _entries(first_line: int, table: bytes) -> Iterator[tuple[int, int | None]]:
     """Yield the begin and the line of each range of instructions."""
-    line, offset, at = first_line, 0, 0
-    while at < len(table):
-        head = table[at]
+    line, offset, position = first_line, 0, 0
+    while position < len(table):
+        head = table[position]
         kind, units = head >> 3 & 15, (head & 7) + 1
-        at += 1
+        position += 1
         if kind in (_LONG, _NO_COLUMNS):
-            change, at = _varint(table, at)
+            change, position = _varint(table, position)
             line += -(change >> 1) if change & 1 else change >> 1
             for _ in range(3 if kind == _LONG else 0):
-                _, at = _varint(table, at)
+                _, position = _varint(table, position)
         elif kind in _ONE_LINE:
             line += kind - _ONE_LINE[0]
-            at += 2
+            position += 2
         elif kind != _NO_LOCATION:
-            at += 1
+            position += 1
         yield offset, None if kind == _NO_LOCATION else line
         offset += _UNIT * units
 
 
-def _varint(table: bytes, at: int) -> tuple[int, int]:
+def _varint(table: bytes, position: int) -> tuple[int, int]:
     value = shift = 0
-    while at < len(table):
-        byte = table[at]
-        at += 1
+    while position < len(table):
+        byte = table[position]
+        position += 1
         value |= (byte & 63) << shift
         shift += 6
         if not byte & 64:
             break
-    return value, at
+    return value, position

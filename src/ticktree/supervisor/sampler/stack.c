@@ -1,59 +1,59 @@
-/* One thread's Python frames. The thread runs on while they are read, so that its state and the memory where frames lie are
- * copied by one system call, and what was copied must fit together (`tt_name_frames`).
+/* One thread's Python frames. The thread continues while they are read, so one system call copies its state and the memory
+ * that holds its frames, and the copies must fit together (`tt_name_frames`).
  *
- * How long it takes until memory is copied must not depend on what the thread does: a sample of a thread that calls deeply
- * would be of a later moment than one of a thread that does not, and the deep calls that end within that time would be
- * seen as what follows them. A recursion 400 deep, 95% of a program, was seen in 88% of its samples. So all chunks are
- * copied in which frames have been before; and of a stack whose innermost frames have changed too much the others are
- * taken, instead of trying again.
+ * The time until memory is copied must not depend on what the thread does: a sample of a thread that calls deeply would be
+ * of a later moment than one of a thread that does not, and deep calls that end within that time would be attributed to
+ * the code that follows them. A recursion 400 deep, 95% of a program, appeared in 88% of its samples. So all chunks that
+ * have held frames before are copied; and if the innermost frames of a stack have changed too much, its other frames are
+ * used, instead of trying again.
  *
- * A generator's frame lies elsewhere, and leads to its caller only while it runs. The pages where such frames have been
- * are copied by the same call; one that was read later and leads nowhere has been suspended meanwhile. */
+ * A generator's frame is in other memory, and leads to its caller only while it runs. The same call copies the pages that
+ * have held such frames; a frame that was read later and leads nowhere has been suspended meanwhile. */
 #include "sampler.h"
 
 #define TT_TRIES 6
 
 typedef struct { /* copies of the known chunks, the oldest first, and of the known pages */
-    uint64_t sizes[TT_CHUNKS_COPIED];
+    uint64_t sizes[TT_CHUNKS_MAX];
     size_t used;
-    uint64_t page_at[TT_PAGES_COPIED];
+    uint64_t page_at[TT_PAGES_MAX];
     uint32_t page_count;
-    unsigned char bytes[TT_CHUNK_BYTES], pages[TT_PAGES_COPIED][TT_PAGE];
+    unsigned char bytes[TT_CHUNK_BYTES], pages[TT_PAGES_MAX][TT_PAGE];
 } tt_chunk_copies;
 
-static uint32_t tt_chunk_number(const tt_known_chunks *known, uint64_t at)
+static uint32_t tt_chunk_number(const tt_frame_memory *memory, uint64_t address)
 {
     uint32_t number = 0;
-    while (number < known->count && known->chunks[number].at != at) number++;
+    while (number < memory->count && memory->chunks[number].address != address) number++;
     return number;
 }
 
-/* Adds to the known chunks those in which frames are now, by their headers. Newer ones of before are kept: a thread that
- * calls deeply again has them at the same places. */
-static void tt_find_chunks(int pid, uint64_t newest, tt_known_chunks *known)
+/* Adds the chunks that hold frames now, by their headers. Newer chunks from before stay: a thread that calls deeply again
+ * has its frames at the same addresses. */
+static void tt_find_chunks(int pid, uint64_t newest, tt_frame_memory *memory)
 {
-    tt_known_chunk found[TT_CHUNKS_COPIED];
-    uint32_t count = 0, below = known->count;
-    for (uint64_t at = newest; at; count++) {
+    tt_chunk chunks[TT_CHUNKS_MAX];
+    uint32_t count = 0, older = memory->count;
+    for (uint64_t address = newest; address; count++) {
         _PyStackChunk header;
-        below = tt_chunk_number(known, at);
-        if (below < known->count || count == TT_CHUNKS_COPIED) break;
-        if (!tt_remote_read(pid, at, &header, offsetof(_PyStackChunk, data))) return;
-        found[count] = (tt_known_chunk){at, header.size};
-        at = (uint64_t)(uintptr_t)header.previous;
+        older = tt_chunk_number(memory, address);
+        if (older < memory->count || count == TT_CHUNKS_MAX) break;
+        if (!tt_remote_read(pid, address, &header, offsetof(_PyStackChunk, data))) return;
+        chunks[count] = (tt_chunk){address, header.size};
+        address = tt_address(header.previous);
     }
     if (!count) return;
-    known->count = below < known->count ? below + 1 : 0;
-    while (count && known->count < TT_CHUNKS_COPIED) known->chunks[known->count++] = found[--count];
+    memory->count = older < memory->count ? older + 1 : 0;
+    while (count && memory->count < TT_CHUNKS_MAX) memory->chunks[memory->count++] = chunks[--count];
 }
 
-static uint32_t tt_known_pages(const tt_known_chunks *known)
+static uint32_t tt_page_count(const tt_frame_memory *memory)
 {
-    return known->pages_found < TT_PAGES_COPIED ? known->pages_found : TT_PAGES_COPIED;
+    return memory->page_number < TT_PAGES_MAX ? memory->page_number : TT_PAGES_MAX;
 }
 
-/* Reads a thread's state again, and then what is known as far as it is there. Returns its innermost frame. */
-static int tt_read_moment(int pid, uint64_t state_at, PyThreadState *state, const tt_known_chunks *known,
+/* Copies a thread's state again, then its chunks and pages as far as they are readable. Sets its innermost frame. */
+static int tt_copy_memory(int pid, uint64_t state_at, PyThreadState *state, const tt_frame_memory *memory,
                           tt_chunk_copies *copies, uint64_t *current)
 {
     static __thread tt_batch batch;
@@ -61,147 +61,149 @@ static int tt_read_moment(int pid, uint64_t state_at, PyThreadState *state, cons
     tt_batch_add(&batch, state_at, state, sizeof *state);
 #if PY_VERSION_HEX < 0x030D0000
     _PyCFrame cframe;
-    uint64_t cframe_at = (uint64_t)(uintptr_t)state->cframe;
+    uint64_t cframe_at = tt_address(state->cframe);
     tt_batch_add(&batch, cframe_at, &cframe, sizeof cframe);
 #endif
     size_t head = batch.bytes;
-    uint64_t newest = (uint64_t)(uintptr_t)state->datastack_chunk, top = (uint64_t)(uintptr_t)state->datastack_top;
+    uint64_t newest = tt_address(state->datastack_chunk), top = tt_address(state->datastack_top);
     copies->used = 0;
-    for (uint32_t number = 0; number < known->count; number++) {
-        const tt_known_chunk *chunk = &known->chunks[number];
+    for (uint32_t i = 0; i < memory->count; i++) {
+        const tt_chunk *chunk = &memory->chunks[i];
         uint64_t size = chunk->size;
-        int is_only = known->count == 1 && chunk->at == newest; /* of a thread that never calls deeply */
+        int is_only = memory->count == 1 && chunk->address == newest; /* of a thread that never calls deeply */
         if (is_only && top > newest && top - newest + TT_PAGE < size) size = top - newest + TT_PAGE;
         if (size > sizeof copies->bytes - copies->used) size = 0;
-        tt_batch_add(&batch, chunk->at, copies->bytes + copies->used, size);
-        copies->sizes[number] = size;
+        tt_batch_add(&batch, chunk->address, copies->bytes + copies->used, size);
+        copies->sizes[i] = size;
         copies->used += size;
     }
-    for (uint32_t page = 0; page < tt_known_pages(known); page++) {
-        copies->page_at[page] = known->pages[page];
-        tt_batch_add(&batch, known->pages[page], copies->pages[page], TT_PAGE);
+    for (uint32_t i = 0; i < tt_page_count(memory); i++) {
+        copies->page_at[i] = memory->pages[i];
+        tt_batch_add(&batch, memory->pages[i], copies->pages[i], TT_PAGE);
     }
-    ssize_t got = tt_batch_copied(&batch, pid);
-    if (got < (ssize_t)head) return 0;
-    size_t wanted = copies->used, whole = (size_t)got - head;
-    copies->used = whole < wanted ? whole : wanted;
-    copies->page_count = (uint32_t)((whole - copies->used) / TT_PAGE);
+    ssize_t copied_bytes = tt_batch_copy(&batch, pid);
+    if (copied_bytes < (ssize_t)head) return 0;
+    size_t wanted = copies->used, body_bytes = (size_t)copied_bytes - head;
+    copies->used = body_bytes < wanted ? body_bytes : wanted;
+    copies->page_count = (uint32_t)((body_bytes - copies->used) / TT_PAGE);
 #if PY_VERSION_HEX < 0x030D0000
-    if ((uint64_t)(uintptr_t)state->cframe != cframe_at) return 0;
-    *current = (uint64_t)(uintptr_t)cframe.current_frame;
+    if (tt_address(state->cframe) != cframe_at) return 0;
+    *current = tt_address(cframe.current_frame);
 #else
-    *current = (uint64_t)(uintptr_t)state->current_frame;
+    *current = tt_address(state->current_frame);
 #endif
     return 1;
 }
 
-/* Where the copy of an address is; NULL if it was not copied. */
-static const void *tt_copied(const tt_known_chunks *known, const tt_chunk_copies *copies, uint64_t at, size_t size)
+/* Returns the copy of the memory at an address; NULL if it was not copied. */
+static const void *tt_find_copy(const tt_frame_memory *memory, const tt_chunk_copies *copies, uint64_t address, size_t size)
 {
     size_t begin = 0;
-    for (uint32_t number = 0; number < known->count && begin < copies->used; begin += copies->sizes[number++]) {
-        uint64_t chunk = known->chunks[number].at, length = copies->sizes[number];
+    for (uint32_t i = 0; i < memory->count && begin < copies->used; begin += copies->sizes[i++]) {
+        uint64_t chunk = memory->chunks[i].address, length = copies->sizes[i];
         if (length > copies->used - begin) length = copies->used - begin;
-        if (length >= size && at >= chunk && at - chunk <= length - size) return copies->bytes + begin + (at - chunk);
+        if (length >= size && address >= chunk && address - chunk <= length - size)
+            return copies->bytes + begin + (address - chunk);
     }
     return NULL;
 }
 
-static void tt_note_page(tt_known_chunks *known, uint64_t begin)
+static void tt_note_page(tt_frame_memory *memory, uint64_t begin)
 {
-    for (uint32_t page = 0; page < tt_known_pages(known); page++)
-        if (known->pages[page] == begin) return;
-    known->pages[known->pages_found++ % TT_PAGES_COPIED] = begin;
+    for (uint32_t i = 0; i < tt_page_count(memory); i++)
+        if (memory->pages[i] == begin) return;
+    memory->pages[memory->page_number++ % TT_PAGES_MAX] = begin;
 }
 
-#define TT_STEPS_MOST (2 * TT_FRAMES_WALKED) /* the interpreter has at most one own frame below each call */
+#define TT_STEPS_MAX (2 * TT_WALK_MAX) /* the interpreter has at most one frame of its own below each call */
 
-typedef struct { /* the last page that was read elsewhere */
+typedef struct { /* the last page read outside the chunks */
     uint64_t begin;
     unsigned char bytes[TT_PAGE];
 } tt_page_copy;
 
-/* A frame as it was copied, or as it is now where it was not: frames of one chunk lie close together, so that a page of
- * them is read at once. The address may be anything, up to the last one there is: sums with it would wrap. */
-static const tt_pyframe *tt_frame_copy(int pid, tt_known_chunks *known, const tt_chunk_copies *copies,
-                                       tt_page_copy *page, uint64_t at, tt_pyframe *room)
+/* Returns the copy of a frame, or reads it now: frames of one chunk are close together, so a page of them is read at once.
+ * The address may be any number, up to the last address: sums with it would wrap. */
+static const tt_pyframe *tt_frame_copy(int pid, tt_frame_memory *memory, const tt_chunk_copies *copies,
+                                       tt_page_copy *page, uint64_t address, tt_pyframe *buffer)
 {
     const size_t size = offsetof(tt_pyframe, localsplus);
-    const tt_pyframe *copy = tt_copied(known, copies, at, size);
+    const tt_pyframe *copy = tt_find_copy(memory, copies, address, size);
     if (copy) return copy;
-    uint64_t begin = at & ~(uint64_t)(TT_PAGE - 1);
-    if (at - begin > TT_PAGE - size) return tt_remote_read(pid, at, room, size) ? room : NULL;
-    for (uint32_t number = 0; number < copies->page_count; number++)
-        if (copies->page_at[number] == begin) return (const tt_pyframe *)(copies->pages[number] + (at - begin));
+    uint64_t begin = address & ~(uint64_t)(TT_PAGE - 1);
+    if (address - begin > TT_PAGE - size) return tt_remote_read(pid, address, buffer, size) ? buffer : NULL;
+    for (uint32_t i = 0; i < copies->page_count; i++)
+        if (copies->page_at[i] == begin) return (const tt_pyframe *)(copies->pages[i] + (address - begin));
     if (page->begin != begin && !tt_remote_read(pid, begin, page->bytes, TT_PAGE)) return NULL;
     page->begin = begin;
-    copy = (const tt_pyframe *)(page->bytes + (at - begin));
-    if (copy->owner == FRAME_OWNED_BY_GENERATOR) tt_note_page(known, begin);
+    copy = (const tt_pyframe *)(page->bytes + (address - begin));
+    if (copy->owner == FRAME_OWNED_BY_GENERATOR) tt_note_page(memory, begin);
     return copy;
 }
 
-static int tt_walk(int pid, tt_known_chunks *known, const tt_chunk_copies *copies, uint64_t current,
+static int tt_walk(int pid, tt_frame_memory *memory, const tt_chunk_copies *copies, uint64_t current,
                    tt_sampled_stack *stack)
 {
     static __thread tt_page_copy page;
-    tt_pyframe room;
+    tt_pyframe buffer;
     uint32_t steps = 0;
     stack->count = 0;
     page.begin = 0;
-    for (uint64_t at = current, next; at; at = next) {
-        if (steps++ == TT_STEPS_MOST) return 0; /* what was read may lead in a circle */
-        const tt_pyframe *frame = at % 8 ? NULL : tt_frame_copy(pid, known, copies, &page, at, &room);
+    for (uint64_t address = current, next; address; address = next) {
+        if (steps++ == TT_STEPS_MAX) return 0; /* a torn stack may be circular */
+        const tt_pyframe *frame = address % 8 ? NULL : tt_frame_copy(pid, memory, copies, &page, address, &buffer);
         if (!frame) return 0;
-        next = (uint64_t)(uintptr_t)frame->previous;
-        int of_calls = frame->owner == FRAME_OWNED_BY_THREAD;
-        if (!of_calls && frame->owner != FRAME_OWNED_BY_GENERATOR) {
-            if (frame->owner == FRAME_OWNED_BY_FRAME_OBJECT) return 0; /* a call that is over */
-            continue; /* made by the interpreter for itself, below C code */
+        next = tt_address(frame->previous);
+        int is_call = frame->owner == FRAME_OWNED_BY_THREAD;
+        if (!is_call && frame->owner != FRAME_OWNED_BY_GENERATOR) {
+            if (frame->owner == FRAME_OWNED_BY_FRAME_OBJECT) return 0; /* the call has ended */
+            continue; /* the interpreter's own frame, below C code */
         }
-        if (!of_calls && !next) return 0; /* suspended since */
-        if (stack->count == TT_FRAMES_WALKED) return 0;
+        if (!is_call && !next) return 0; /* suspended meanwhile */
+        if (stack->count == TT_WALK_MAX) return 0;
         stack->frames[stack->count++] = (tt_sampled_frame){
-            .address = at,
-            .code = (uint64_t)(uintptr_t)TT_PYFRAME_CODE(frame),
-            .instruction = (uint64_t)(uintptr_t)TT_PYFRAME_INSTRUCTION(frame),
-            .in_chunk = of_calls,
+            .address = address,
+            .code = tt_address(TT_PYFRAME_CODE(frame)),
+            .instruction = tt_address(TT_PYFRAME_INSTRUCTION(frame)),
+            .is_in_chunk = is_call,
         };
     }
     return 1;
 }
 
-/* Walks from the frame with which the newest chunk begins, or the one before it where its copy is not whole: that call is
- * not over as long as there is the chunk. */
-static int tt_walk_older(int pid, tt_known_chunks *known, const tt_chunk_copies *copies, uint64_t newest,
+/* Walks from the first frame of the newest chunk, or of an older one if its copy is incomplete: that call has not ended as
+ * long as the chunk exists. */
+static int tt_walk_older(int pid, tt_frame_memory *memory, const tt_chunk_copies *copies, uint64_t newest,
                          tt_sampled_stack *stack)
 {
-    uint32_t number = tt_chunk_number(known, newest);
-    if (number == known->count) number--;
-    for (; number > 0; number--) { /* the frame with which the oldest begins is the program's first: that says nothing */
-        uint64_t first = known->chunks[number].at + offsetof(_PyStackChunk, data);
-        if (tt_copied(known, copies, first, offsetof(tt_pyframe, localsplus)) && tt_walk(pid, known, copies, first, stack))
+    uint32_t i = tt_chunk_number(memory, newest);
+    if (i == memory->count) i--;
+    for (; i > 0; i--) { /* the oldest chunk begins with the program's first frame, which tells nothing */
+        uint64_t first = memory->chunks[i].address + offsetof(_PyStackChunk, data);
+        if (tt_find_copy(memory, copies, first, offsetof(tt_pyframe, localsplus)) &&
+            tt_walk(pid, memory, copies, first, stack))
             return 1;
     }
     return 0;
 }
 
-int tt_read_stack(int pid, uint64_t state_at, tt_known_chunks *known, tt_sampled_stack *stack)
+int tt_read_stack(int pid, uint64_t state_at, tt_frame_memory *memory, tt_sampled_stack *stack)
 {
     static __thread tt_chunk_copies copies;
     PyThreadState state;
     uint64_t current;
     if (!tt_remote_read(pid, state_at, &state, sizeof state)) return 0;
-    if (!known->count) tt_find_chunks(pid, (uint64_t)(uintptr_t)state.datastack_chunk, known);
+    if (!memory->count) tt_find_chunks(pid, tt_address(state.datastack_chunk), memory);
     for (int tries = 0; tries < TT_TRIES; tries++) {
-        if (!tt_read_moment(pid, state_at, &state, known, &copies, &current)) continue;
-        uint64_t newest = (uint64_t)(uintptr_t)state.datastack_chunk;
-        if (copies.page_count < tt_known_pages(known)) known->pages_found = 0; /* one of them is gone */
-        int is_whole = tt_walk(pid, known, &copies, current, stack) ||
-                       (known->count && tt_walk_older(pid, known, &copies, newest, stack));
-        int was_known = tt_chunk_number(known, newest) < known->count;
-        if (was_known && !tt_copied(known, &copies, newest, sizeof newest)) known->count = 0; /* one before it is gone */
-        tt_find_chunks(pid, newest, known);
-        if (is_whole) return 1;
+        if (!tt_copy_memory(pid, state_at, &state, memory, &copies, &current)) continue;
+        uint64_t newest = tt_address(state.datastack_chunk);
+        if (copies.page_count < tt_page_count(memory)) memory->page_number = 0; /* one of the pages is unreadable */
+        int is_complete = tt_walk(pid, memory, &copies, current, stack) ||
+                          (memory->count && tt_walk_older(pid, memory, &copies, newest, stack));
+        int had_chunk = tt_chunk_number(memory, newest) < memory->count;
+        if (had_chunk && !tt_find_copy(memory, &copies, newest, sizeof newest)) memory->count = 0; /* an older one is gone */
+        tt_find_chunks(pid, newest, memory);
+        if (is_complete) return 1;
     }
     return 0;
 }
