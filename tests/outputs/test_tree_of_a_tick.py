@@ -14,7 +14,7 @@ from ticktree.analysis.context import Context
 from ticktree.analysis.loops import LoopView
 from ticktree.outputs import OUTPUTS, ViewOptions
 from ticktree.outputs.view.notes import notes_of
-from ticktree.outputs.view.tree import LEAST_SHARE, TreeRow, tree, tree_rows
+from ticktree.outputs.view.tree import MIN_SHARE, TreeRow, tree, tree_rows
 from ticktree.profile import CallSite, Cpu, Memory, Node, Open, Profile, Stats, Work
 
 ALL = ViewOptions(all=True)
@@ -86,7 +86,7 @@ def test_shares_are_of_the_loops_tick_and_rows_of_less_than_a_hundredth_are_left
             program.work("tiny", 0.1)
         program.work("env", 39.9)
     (view,) = Context(program.profile()).loops
-    rows = {row.names[-1]: row for row in tree_rows(view, least_share=LEAST_SHARE, fold=True)}
+    rows = {row.names[-1]: row for row in tree_rows(view, least_share=MIN_SHARE, fold=True)}
     assert "tiny" not in rows
     assert {name: round(row.share, 3) for name, row in rows.items()} == {
         "loop": 1,

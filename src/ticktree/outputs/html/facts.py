@@ -71,7 +71,7 @@ def _mean_tick(view: LoopView, place_of: Mapping[int, int], options: ViewOptions
 
 
 # Boxes with a smaller share of their node's self time are not drawn.
-LEAST_SHARE = 1 / 2000
+MIN_SHARE = 1 / 2000
 
 
 def sampled_facts(
@@ -102,7 +102,7 @@ def sampled_facts(
 
 
 def _columns(time: SampledTime) -> dict[str, Any]:
-    calls = list(_calls(time.tree(), LEAST_SHARE * time.ns))
+    calls = list(_calls(time.tree(), MIN_SHARE * time.ns))
     samples = time.count  # once, because there may be thousands of calls
     return {
         "samples": samples,

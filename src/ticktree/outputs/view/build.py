@@ -34,7 +34,7 @@ from ticktree.profile.machine import is_empty, programs_own
 
 LINES = 45
 COLUMNS = 80
-LEAST_ROWS = 4
+MIN_ROWS = 4
 # Self times have fewer rows where the tree would have fewer lines than this.
 ENOUGH_ROWS = 8
 FEW_SELF_TIMES = 3
@@ -59,7 +59,7 @@ def _used(view: ReportView) -> int:
 
 def fits(tree: Table | None, room: int) -> bool:
     """Return whether a tree fits the room that is left, or has no more rows than the minimum."""
-    return tree is None or lines_of(tree) <= max(room, LEAST_ROWS + 1)
+    return tree is None or lines_of(tree) <= max(room, MIN_ROWS + 1)
 
 
 def lines_of(table: Table) -> int:
@@ -168,7 +168,7 @@ def _parts(context: Context, options: ViewOptions, view: ReportView) -> list[Loo
     for each in views:
         found = _tree(flat, each, options, details=True)
         for part in _self_times(each, options):
-            room = max(LEAST_ROWS, LINES - _used(replace(view, parts=[part])) - 1)
+            room = max(MIN_ROWS, LINES - _used(replace(view, parts=[part])) - 1)
             if room >= ENOUGH_ROWS or fits(found, room):
                 break
         most = room - 1

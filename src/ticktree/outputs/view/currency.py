@@ -16,7 +16,7 @@ from ticktree.outputs.writing.visible import visible
 Currency: TypeAlias = Literal["headroom", "rate", "seconds"]
 
 # A section with fewer calls is not a loop, and has no meaningful rate.
-LEAST_TICKS = 10
+MIN_TICKS = 10
 # A loop holds its target rate if its rate differs by less.
 HELD_SHARE = 0.02
 # A loop with one of these names gives its ticks that name: `iteration` runs at 3.9 iterations/s, not steps/s.
@@ -29,7 +29,7 @@ def currency(view: LoopView) -> Currency:
         return "seconds"
     if view.loop.hz or view.slack_ns > 0:
         return "headroom"
-    return "rate" if view.loop.ticks >= LEAST_TICKS else "seconds"
+    return "rate" if view.loop.ticks >= MIN_TICKS else "seconds"
 
 
 def called(view: LoopView) -> str:

@@ -98,7 +98,7 @@ def _cause(key: str, amount: int) -> str:
 
 
 # With fewer ticks, p99 is the maximum.
-LEAST_FOR_P99 = 100
+MIN_P99_VALUES = 100
 # Loops that are not late, in a report that must fit a screen.
 SHOWN = 6
 
@@ -125,7 +125,7 @@ class LoopRow:
 
 
 def _tail(row: LoopRow) -> int | None:
-    return row.loop.stats.p99_ns if row.loop.stats.count >= LEAST_FOR_P99 else None
+    return row.loop.stats.p99_ns if row.loop.stats.count >= MIN_P99_VALUES else None
 
 
 def missed(loop: Loop) -> str:
@@ -268,7 +268,7 @@ def _rest(view: LoopView, loop: Loop) -> Iterator[str]:
         yield f"{formatting.count(warmup)} of warm-up set aside"
     if view.threads > 1:
         yield f"on each of {view.threads} threads"
-    if loop.stats.count >= LEAST_FOR_P99:
+    if loop.stats.count >= MIN_P99_VALUES:
         yield f"p99 {formatting.time(loop.stats.p99_ns)}"
     elif loop.stats.count > 1:
         yield f"max {formatting.time(loop.stats.max_ns)}"

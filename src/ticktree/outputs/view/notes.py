@@ -16,9 +16,9 @@ from ticktree.profile.measures import HOST, rates
 SLEEP = "sleep"
 AGE = "sensor to action"
 # With fewer values, p99 is the maximum.
-LEAST_FOR_P99 = 100
+MIN_P99_VALUES = 100
 # Waits other than the sleep are mentioned from this share of the loop's time.
-LEAST_WAIT_SHARE = 0.005
+MIN_WAIT_SHARE = 0.005
 
 
 def pace(profile: Profile, loop: Loop) -> list[list[str]]:
@@ -39,7 +39,7 @@ def _misses(loop: Loop) -> Iterator[str]:
             yield f"when late, by {formatting.time(late.mean_ns)} on average"
             yield f"{formatting.time(late.max_ns)} at most"
         else:
-            p99_ns = late.quantile_ns(0.99) if late.count >= LEAST_FOR_P99 else None
+            p99_ns = late.quantile_ns(0.99) if late.count >= MIN_P99_VALUES else None
             yield f"when late, by {formatting.time(median_ns)} p50"
             yield from _tail(p99_ns, late.max_ns)
     if loop.longest_miss_run > 1:
@@ -60,7 +60,7 @@ def _busy(loop: Loop, node: Node | None) -> Iterator[str]:
     slept_ns = sleep.steady.sum_ns if sleep is not None and sleep.wait else 0
     if slept_ns and sum_ns:
         yield f"slack {formatting.share(slept_ns / sum_ns)}"
-    if waited_ns and sum_ns and waited_ns - slept_ns >= LEAST_WAIT_SHARE * sum_ns:
+    if waited_ns and sum_ns and waited_ns - slept_ns >= MIN_WAIT_SHARE * sum_ns:
         yield f"{'other waits' if slept_ns else 'waits'} {formatting.share((waited_ns - slept_ns) / sum_ns)}"
     if loop.jitter is not None and loop.jitter.mean_ns is not None:
         yield f"jitter {formatting.time(loop.jitter.mean_ns)}"
@@ -79,7 +79,7 @@ def ages(node: Node) -> list[Node]:
 
 def _age(age: Node) -> Iterator[str]:
     yield f"{visible(age.name)} {formatting.time(age.steady.p50_ns)} p50"
-    yield from _tail(age.steady.p99_ns if age.steady.count >= LEAST_FOR_P99 else None, age.steady.max_ns)
+    yield from _tail(age.steady.p99_ns if age.steady.count >= MIN_P99_VALUES else None, age.steady.max_ns)
 
 
 def _tail(p99_ns: int | None, max_ns: int | None) -> Iterator[str]:

@@ -27,10 +27,10 @@ MARK = "[sampled]"
 ROWS_SHOWN = 2
 FUNCTIONS_SHOWN = 6
 CALLS_SHOWN = 12
-LEAST_SHARE = 0.01
+MIN_SHARE = 0.01
 NAME_CELLS = 44
 # A state with a smaller share of a function's time is not mentioned.
-_LEAST_STATE = 0.1
+_MIN_STATE_SHARE = 0.1
 _BAR_RANK = 3
 # Waits with less of the run do not say where it goes.
 UNMARKED_SHARE = 0.9
@@ -65,7 +65,7 @@ def notes(row: SampledRow, *, details: bool = False) -> list[str]:
     if details and len(row.lines) > 1:
         found = [f"{place(row.file, each.line)} {formatting.share(each.share)}" for each in row.lines[:3]]
     for state, share in sorted(row.states.items(), key=lambda item: -item[1]):
-        if state in _STATES and share >= _LEAST_STATE:
+        if state in _STATES and share >= _MIN_STATE_SHARE:
             found.append(f"{_STATES[state]} {formatting.share(share)}" if share < 0.995 else _STATES[state])
     return found
 
@@ -103,7 +103,7 @@ def is_told_by_samples(profile: Profile) -> bool:
 def functions(title: str, time: SampledTime, options: ViewOptions) -> Table:
     """Return the innermost functions in which time was spent, one row per function."""
     rows = time.rows()
-    kept = rows if options.all else [row for row in rows[:FUNCTIONS_SHOWN] if row.share >= LEAST_SHARE]
+    kept = rows if options.all else [row for row in rows[:FUNCTIONS_SHOWN] if row.share >= MIN_SHARE]
     title = f"{title} {MARK}, {formatting.counted(time.count, 'sample')}"
     items = ((_function(row, options), row) for row in kept)
     return table_of(title, f"function {MARK}", _FUNCTIONS, items, bar_rank=_BAR_RANK)
@@ -134,7 +134,7 @@ _CALLS: tuple[Column[_CallRow], ...] = (
 def calls(title: str, time: SampledTime, options: ViewOptions) -> Table:
     """Return the tree of calls in the samples; without `options.all`, rows of less than 1% are left out."""
     root = time.tree()
-    rows = list(_call_rows(root, 0.0 if options.all else LEAST_SHARE * root.ns))
+    rows = list(_call_rows(root, 0.0 if options.all else MIN_SHARE * root.ns))
     if not options.all:
         ranked = sorted(range(len(rows)), key=lambda at: (-rows[at].share, rows[at].depth, at))
         kept = set(ranked[:CALLS_SHOWN])

@@ -21,12 +21,12 @@ from ticktree.profile import path as paths
 
 SHOWN = 5
 # Sections of a smaller share of a tick are shown only with `--all`.
-LEAST_SHARE = 0.01
+MIN_SHARE = 0.01
 # How many places of a name are listed.
 PLACES_SHOWN = 3
 PLACE_CELLS = 24
 # A place with a smaller share of a name's time is not listed.
-LEAST_PLACE_SHARE = 0.02
+MIN_PARENT_SHARE = 0.02
 # Calls per tick that differ by less from a whole number are shown as that number.
 EVERY_TICK = 0.02
 NAME_CELLS = 60
@@ -83,7 +83,7 @@ def self_times(view: LoopView, options: ViewOptions, most: int = SHOWN) -> Table
     named = sorted(_named(view), key=lambda row: (-row.self_ns, row.name))
     if len(named) < 2:
         return None
-    kept = named if options.all else [row for row in named[:most] if row.share >= LEAST_SHARE]
+    kept = named if options.all else [row for row in named[:most] if row.share >= MIN_SHARE]
     if len(kept) == len(named) - 1:
         kept = named
     items = [(_entry(row, view), row) for row in kept]
@@ -124,7 +124,7 @@ def _entry(row: _NamedSections, view: LoopView) -> Entry:
 def _where(row: _NamedSections, view: LoopView) -> list[str]:
     """Return where the sections of a name are: what distinguishes their paths, or the parent of a single one."""
     depth = len(paths.split(view.path))
-    sections = [each for each in row.sections if each.self_ns >= LEAST_PLACE_SHARE * row.self_ns]
+    sections = [each for each in row.sections if each.self_ns >= MIN_PARENT_SHARE * row.self_ns]
     names = [paths.split(section.path)[depth:-1] for section in sections]
     if not names:
         return [f"in {len(row.sections)} places"]

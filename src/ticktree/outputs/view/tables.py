@@ -222,7 +222,7 @@ def _critical_entry(one: CriticalShare, names: ShortNames) -> Entry:
 
 WAITS_SHOWN = 6
 # Waits with a smaller share of their role's time are not listed.
-LEAST_WAIT_SHARE = 0.01
+MIN_WAIT_SHARE = 0.01
 CAUSES_SHOWN = 3
 # Of several workers, one is named if it has this share, and this many times an equal share.
 NAMED_CAUSE_SHARE = 0.2
@@ -233,7 +233,7 @@ def why_idle(context: Context, options: ViewOptions) -> Table | None:
     """Return which roles waited where, and what woke them; None without waits whose wake edges are known."""
     known = [wait for wait in waitings(context) if wait.causes]
     if not options.all:
-        known = [wait for wait in known if (wait.share or 0.0) >= LEAST_WAIT_SHARE][:WAITS_SHOWN]
+        known = [wait for wait in known if (wait.share or 0.0) >= MIN_WAIT_SHARE][:WAITS_SHOWN]
     items = ((_wait(wait, context, options), wait) for wait in known)
     return table_of("why idle", "who waits", WAITS, items) if known else None
 
@@ -249,12 +249,12 @@ def _causes(wait: Waiting, context: Context, options: ViewOptions) -> Iterator[s
     for cause in shown:
         yield f"{formatting.share(cause.wakes.waited_ns / whole_ns)} for {visible(_cause(cause, context))}"
     rest_ns = whole_ns - sum(cause.wakes.waited_ns for cause in shown)
-    if rest_ns > LEAST_WAIT_SHARE * whole_ns:
+    if rest_ns > MIN_WAIT_SHARE * whole_ns:
         known = " for others" if len(shown) < len(wait.causes) else ", unknown for what"
         yield f"{formatting.share(rest_ns / whole_ns)}{known}"
     wakes = sum(cause.wakes.count for cause in wait.causes)
     handover_ns = sum(cause.wakes.handover_ns for cause in wait.causes)
-    if handover_ns > LEAST_WAIT_SHARE * whole_ns:
+    if handover_ns > MIN_WAIT_SHARE * whole_ns:
         yield f"continues {formatting.time(handover_ns / wakes)} after it was woken"
 
 

@@ -32,9 +32,9 @@ from ticktree.profile.short_names import ShortNames
 Kind: TypeAlias = Literal["section", "wait", "self", "itself", "sampled"]
 
 # Rows of a smaller share of the tick are shown only with `--all`.
-LEAST_SHARE = 0.01
+MIN_SHARE = 0.01
 # A [self] row needs at least this share of its section's time.
-LEAST_SELF_SHARE = 0.05
+MIN_SELF_SHARE = 0.05
 # A section with a smaller share on the loop's path is concurrent, and all its time is shown.
 ON_PATH_SHARE = 0.5
 _BAR_RANK = 4
@@ -46,7 +46,7 @@ TONES: dict[Kind, Tone] = {
     "sampled": "quiet",
 }
 # Self time of a smaller share of the tick is not divided by function.
-LEAST_SAMPLED_SHARE = 0.05
+MIN_SAMPLED_SHARE = 0.05
 CHAIN = " \N{SINGLE RIGHT-POINTING ANGLE QUOTATION MARK} "
 
 
@@ -129,7 +129,7 @@ def tree_rows(
         below = [each for each in below if not (fold and is_age(each.section.node))]
         below.sort(key=lambda each: (each.ns, each.section.path))
         own = last.section
-        least_self_ns = max(least_ns, LEAST_SELF_SHARE * last.ns if fold else 0.0)
+        least_self_ns = max(least_ns, MIN_SELF_SHARE * last.ns if fold else 0.0)
         if below and own.self_ns > 0 and own.self_ns >= least_self_ns:
             rows.append(_self(view, last, depth + 1))
         waiting += [(each, depth + 1) for each in below]
@@ -149,7 +149,7 @@ def _sampled(row: TreeRow, sampled: Mapping[str, SampledTime]) -> Iterator[TreeR
         return
     for each in time.rows()[:ROWS_SHOWN]:
         share = row.own_share * each.share
-        if share >= LEAST_SAMPLED_SHARE:
+        if share >= MIN_SAMPLED_SHARE:
             yield TreeRow(
                 kind="sampled",
                 path=row.own_path,
@@ -302,7 +302,7 @@ def tree(
     sampled: Mapping[str, SampledTime] | None = None,
 ) -> Table | None:
     """Return the mean tick of a loop, or the run, as a tree; None if it is empty."""
-    least_share = 0.0 if options.all else LEAST_SHARE
+    least_share = 0.0 if options.all else MIN_SHARE
     rows = tree_rows(view, least_share=least_share, fold=not options.all, most=most, sampled=sampled)
     if len(rows) < 2:
         return None
@@ -360,7 +360,7 @@ def outside(run: LoopView, loops: Mapping[str, LoopView]) -> LoopView:
 # More columns fit in no terminal.
 UNITS_AT_MOST = 24
 # In the tree by process, rows of a smaller share of the run are shown only with `--all`.
-LEAST_RUN_SHARE = 0.001
+MIN_RUN_SHARE = 0.001
 
 _SHARE: Column[TreeRow] = Column("share", "share", "share", 0, "Share of the run's time.")
 _TOTAL: Column[TreeRow] = Column("ns", "total", "ns", 5, "Total time.")
@@ -372,7 +372,7 @@ def tree_by(profile: Profile, run: LoopView, options: ViewOptions, by: By) -> Ta
 
     If not all of them fit next to one another, the columns are minimum, median, maximum, and who had the maximum.
     """
-    rows = tree_rows(run, least_share=0.0 if options.all else LEAST_RUN_SHARE)
+    rows = tree_rows(run, least_share=0.0 if options.all else MIN_RUN_SHARE)
     units = [unit for role in roles(profile, by) for unit in role.units]
     names, notes = ShortNames(profile.root), partial(notes_of, options=options, here=fastest_machine(profile))
     title = f"The run by {by}"
