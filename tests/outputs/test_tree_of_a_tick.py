@@ -86,7 +86,7 @@ def test_shares_are_of_the_loops_tick_and_rows_of_less_than_a_hundredth_are_left
             program.work("tiny", 0.1)
         program.work("env", 39.9)
     (view,) = Context(program.profile()).loops
-    rows = {row.names[-1]: row for row in tree_rows(view, least_share=MIN_SHARE, fold=True)}
+    rows = {row.names[-1]: row for row in tree_rows(view, min_share=MIN_SHARE, fold=True)}
     assert "tiny" not in rows
     assert {name: round(row.share, 3) for name, row in rows.items()} == {
         "loop": 1,
@@ -108,7 +108,7 @@ def test_every_node_has_a_row_when_all_are_asked_for(profile):
 def test_the_largest_rows_are_kept_with_all_that_they_are_in(profile):
     every = tree_rows(run_of(profile))
     for most in (1, 3, 8):
-        kept = tree_rows(run_of(profile), most=most)
+        kept = tree_rows(run_of(profile), max_rows=most)
         assert len(kept) == min(most, len(every))
         assert not kept or kept[0].depth == 0
         for before, after in pairwise(kept):

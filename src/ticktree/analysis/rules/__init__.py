@@ -3,14 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import TypeAlias
 
-from ticktree.analysis.finding import Fact
+from ticktree.analysis.finding import Claim, Fact, Finding, Kind, Severity
 from ticktree.analysis.loops import SectionView
 
+Facts: TypeAlias = dict[str, Fact | None]
 
-def present(facts: Mapping[str, Fact | None]) -> dict[str, Fact]:
-    """Return the facts without those that are None."""
-    return {key: value for key, value in facts.items() if value is not None}
+
+def finding(
+    rule: str,
+    path: str,
+    facts: Mapping[str, Fact | None],
+    claim: Claim | None = None,
+    *,
+    kind: Kind = "recommendation",
+    severity: Severity = "info",
+) -> Finding:
+    """Return the finding of a rule about a node; facts that are None are left out."""
+    known = {key: value for key, value in facts.items() if value is not None}
+    return Finding(rule=rule, path=path, facts=known, claim=claim, kind=kind, severity=severity)
 
 
 def longest(sections: Iterable[SectionView]) -> SectionView:

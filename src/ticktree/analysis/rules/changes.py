@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from ticktree.analysis.context import Context
-from ticktree.analysis.drift import Kind, LoopChange, Stretch, change_of, in_windows
-from ticktree.analysis.finding import Claim, Fact, Finding
+from ticktree.analysis.drift import Kind as ChangeKind
+from ticktree.analysis.drift import LoopChange, Stretch, change_of, in_windows
+from ticktree.analysis.finding import Claim, Finding, Kind
 from ticktree.analysis.loop_views import counts
 from ticktree.analysis.machine import Machine, doubt_of, others_varied
-from ticktree.analysis.rules import present
+from ticktree.analysis.rules import Facts, finding
 from ticktree.profile import Loop, Node
 from ticktree.profile import path as paths
 
@@ -55,7 +56,7 @@ class ChangedLoop:
     lost_ns: float
 
 
-def changed_loops(context: Context, kind: Kind) -> Iterator[ChangedLoop]:
+def changed_loops(context: Context, change_kind: ChangeKind) -> Iterator[ChangedLoop]:
     """Yield the loops with a change of this kind, in the order of their paths.
 
     Loops of several runs are left out, because each run has its own change, and so are loops of several threads: when
@@ -67,7 +68,7 @@ def changed_loops(context: Context, kind: Kind) -> Iterator[ChangedLoop]:
         if len(node.per_run) > 1 or threads > 1:
             continue
         change = change_of(node)
-        if change is not None and change.kind == kind:
+        if change is not None and change.kind == change_kind:
             cause = _cause(path, node, change)
             yield ChangedLoop(loop, change, node.windows.width_ns, cause, _lost_ns(change))
 
@@ -92,12 +93,10 @@ def _cause(path: str, node: Node, change: LoopChange) -> ChangeCause:
         sum(period.total_ns for period in periods) / _ticks(periods) for periods in (before, after)
     )
     change_ns = after_ns - before_ns
-    cause, share_counted = ChangeCause(path, 1.0, before_ns, after_ns), 1.0
+    cause, weight = ChangeCause(path, 1.0, before_ns, after_ns), 1.0
     while node.children and change_ns:
         causes = [
-            ChangeCause(
-                paths.child(cause.path, name), share_counted * counts(child) * (b - a) / change_ns, a, b
-            )
+            ChangeCause(paths.child(cause.path, name), weight * counts(child) * (b - a) / change_ns, a, b)
             for name, child in node.children.items()
             if child.windows.counts
             for a, b in [(_per_tick_ns(child, width_ns, before), _per_tick_ns(child, width_ns, after))]
@@ -106,7 +105,7 @@ def _cause(path: str, node: Node, change: LoopChange) -> ChangeCause:
         if largest is None or largest.share < EXPLAINED_SHARE:
             break
         cause, node = largest, node.children[paths.split(largest.path)[-1]]
-        share_counted *= counts(node)
+        weight *= counts(node)
     return cause
 
 
@@ -144,24 +143,20 @@ class PhaseChangeRule:
         return _findings(self.name, context, "step")
 
 
-def _findings(rule: str, context: Context, kind: Kind) -> Iterator[Finding]:
+def _findings(rule: str, context: Context, change_kind: ChangeKind) -> Iterator[Finding]:
     # Where the run lacked cores, or other processes used more of them at times, the change may be due to that.
     machine = Machine(context.profile)
     doubt = doubt_of(machine) or ("others" if others_varied(machine) else None)
-    for changed in changed_loops(context, kind):
-        yield Finding(
-            rule=rule,
-            # A loop that becomes faster leaves nothing to do: caches fill, or the warm-up set aside was too short.
-            kind="measurement" if doubt or changed.change.change < 0 else "recommendation",
-            claim=Claim(changed.lost_ns / context.run_ns if context.run_ns else 0.0),
-            path=changed.cause.path,
-            facts=present({**_facts(changed), "doubt": doubt}),
-        )
+    for changed in changed_loops(context, change_kind):
+        # A loop that becomes faster leaves nothing to do: caches fill, or the warm-up set aside was too short.
+        kind: Kind = "measurement" if doubt or changed.change.change < 0 else "recommendation"
+        claim = Claim(changed.lost_ns / context.run_ns if context.run_ns else 0.0)
+        yield finding(rule, changed.cause.path, {**_facts(changed), "doubt": doubt}, claim, kind=kind)
 
 
-def _facts(changed: ChangedLoop) -> dict[str, Fact]:
+def _facts(changed: ChangedLoop) -> Facts:
     change, cause = changed.change, changed.cause
-    facts: dict[str, Fact] = {
+    facts: Facts = {
         "changed_loop": changed.loop.path,
         "tick_before_ns": change.before_ns,
         "tick_after_ns": change.after_ns,

@@ -10,7 +10,7 @@ from ticktree.analysis.context import Context
 from ticktree.analysis.finding import LEAST_SHARE, Claim, Finding
 from ticktree.analysis.loops import LEAST_TICKS, NS_PER_SECOND, SectionView
 from ticktree.analysis.machine import slowest_machine
-from ticktree.analysis.rules import longest
+from ticktree.analysis.rules import Facts, finding, longest
 from ticktree.analysis.rules.lines import is_hot, line_finding
 from ticktree.analysis.section_kinds import makes_an_array, moves_data, per_tick_ns
 from ticktree.profile import path as paths
@@ -54,21 +54,17 @@ class CopiedTwiceRule:
 
     def _finding(self, passes: Sequence[SectionView], share: float) -> Finding:
         first, repeats = passes[0], passes[1:]
-        return Finding(
-            rule=self.name,
-            claim=Claim(share, first.view.path),
-            path=repeats[0].path,
-            facts={
-                "section": first.path,
-                "other_section": repeats[0].path,
-                "parent": paths.parent(first.path),
-                "per_call_bytes": first.bytes_per_call or 0.0,
-                "copies": len(passes),
-                "in_section_ns": first.call_ns,
-                "in_others_ns": per_tick_ns(repeats) / first.calls,
-                "calls": first.count,
-            },
-        )
+        facts: Facts = {
+            "section": first.path,
+            "other_section": repeats[0].path,
+            "parent": paths.parent(first.path),
+            "per_call_bytes": first.bytes_per_call or 0.0,
+            "copies": len(passes),
+            "in_section_ns": first.call_ns,
+            "in_others_ns": per_tick_ns(repeats) / first.calls,
+            "calls": first.count,
+        }
+        return finding(self.name, repeats[0].path, facts, Claim(share, first.view.path))
 
 
 def _is_copy(section: SectionView) -> bool:
@@ -107,22 +103,18 @@ class ListOfArraysRule:
 
     def _finding(self, batch: SectionView, arrays: Sequence[SectionView], share: float) -> Finding:
         path = longest(arrays).path
-        return Finding(
-            rule=self.name,
-            claim=Claim(share, batch.view.path),
-            path=path,
-            facts={
-                "section": path,
-                "batch_section": batch.path,
-                "per_batch_ns": per_tick_ns(arrays) / batch.calls,
-                "batch_ns": batch.call_ns,
-                "batch_bytes": sum((section.bytes_per_call or 0) * section.calls for section in arrays)
-                / batch.calls,
-                "copied_bytes_per_s": _bytes_per_s(arrays),
-                "items": batch.items_per_call or 0.0,
-                "batches": batch.count,
-            },
-        )
+        facts: Facts = {
+            "section": path,
+            "batch_section": batch.path,
+            "per_batch_ns": per_tick_ns(arrays) / batch.calls,
+            "batch_ns": batch.call_ns,
+            "batch_bytes": sum((section.bytes_per_call or 0) * section.calls for section in arrays)
+            / batch.calls,
+            "copied_bytes_per_s": _bytes_per_s(arrays),
+            "items": batch.items_per_call or 0.0,
+            "batches": batch.count,
+        }
+        return finding(self.name, path, facts, Claim(share, batch.view.path))
 
 
 def _batches(sections: Iterable[SectionView]) -> Mapping[str, tuple[SectionView, list[SectionView]]]:
@@ -131,10 +123,8 @@ def _batches(sections: Iterable[SectionView]) -> Mapping[str, tuple[SectionView,
     for section in sections:
         if not _makes_array(section) or any(map(_makes_array, section.above())):
             continue
-        batch = next(
-            (candidate for candidate in (section, *section.above()) if (candidate.items_per_call or 0) >= 2),
-            None,
-        )
+        lineage = (section, *section.above())
+        batch = next((batch for batch in lineage if (batch.items_per_call or 0) >= 2), None)
         if batch is not None and batch.count >= LEAST_TICKS and section.count >= batch.count:
             batches.setdefault(batch.path, (batch, []))[1].append(section)
     return batches

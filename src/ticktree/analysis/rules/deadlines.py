@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from statistics import fmean
 from typing import ClassVar, NamedTuple
@@ -12,7 +12,7 @@ from ticktree.analysis.context import Context
 from ticktree.analysis.finding import Claim, Fact, Finding, Kind, severity_of_missed
 from ticktree.analysis.loops import LEAST_TICKS, MISSES_SHARE, TELLING_SHARE, LoopView
 from ticktree.analysis.machine import Machine, doubt_of
-from ticktree.analysis.rules import present
+from ticktree.analysis.rules import Facts, finding
 from ticktree.analysis.sampled import running_elsewhere, sampled_times
 from ticktree.analysis.tick_causes import EXPLAINED_SHARE, FAULT_NS, MissedTicks, missed_ticks, usual_per_tick
 from ticktree.profile import Causes, Loop, Node
@@ -77,23 +77,19 @@ class MissedDeadlineRule:
             view = context.view_of(loop.path)
             if view is not None and view.is_paced_unseen:
                 continue
-            doubt = doubt_of(machine) if _may_lack_cores(missed, machine) else ""
-            yield Finding(
-                rule=self.name,
-                kind="measurement" if doubt else "recommendation",
-                severity=severity_of_missed(missed.share),
-                path=loop.path,
-                facts={
-                    "missed": loop.missed,
-                    "ticks": loop.stats.count,
-                    "missed_share": round(missed.share, 6),
-                    "longest_run": loop.longest_miss_run,
-                    "budget_ns": loop.budget_ns,
-                    **_lateness(loop),
-                    **(_differences(missed) if missed.kept else _busy_time(missed)),
-                    **({"doubt": doubt} if doubt else {}),
-                },
-            )
+            doubt = (doubt_of(machine) or None) if _may_lack_cores(missed, machine) else None
+            facts: Facts = {
+                "missed": loop.missed,
+                "ticks": loop.stats.count,
+                "missed_share": round(missed.share, 6),
+                "longest_run": loop.longest_miss_run,
+                "budget_ns": loop.budget_ns,
+                **_lateness(loop),
+                **(_differences(missed) if missed.kept else _busy_time(missed)),
+                "doubt": doubt,
+            }
+            kind: Kind = "measurement" if doubt else "recommendation"
+            yield finding(self.name, loop.path, facts, kind=kind, severity=severity_of_missed(missed.share))
 
 
 def _may_lack_cores(missed: MissedTicks, machine: Machine) -> bool:
@@ -108,16 +104,16 @@ def _may_lack_cores(missed: MissedTicks, machine: Machine) -> bool:
     return causes is None or causes.involuntary_switches >= PREEMPTED_SHARE * causes.ticks
 
 
-def _lateness(loop: Loop) -> Mapping[str, Fact]:
+def _lateness(loop: Loop) -> Facts:
     lateness = loop.lateness
     if lateness is None or lateness.mean_ns is None:
         return {}
     return {"mean_lateness_ns": lateness.mean_ns, "max_lateness_ns": lateness.max_ns}
 
 
-def _busy_time(missed: MissedTicks) -> Mapping[str, Fact]:
+def _busy_time(missed: MissedTicks) -> Facts:
     """Return the facts about the ticks of a loop that misses all of them."""
-    facts: dict[str, Fact] = {}
+    facts: Facts = {}
     if missed.busy is not None:
         facts["busy_per_tick_ns"] = missed.busy.missed_ns
         if missed.largest is not None and missed.largest.missed_ns > 0:
@@ -125,9 +121,9 @@ def _busy_time(missed: MissedTicks) -> Mapping[str, Fact]:
     return facts
 
 
-def _differences(missed: MissedTicks) -> Mapping[str, Fact]:
+def _differences(missed: MissedTicks) -> Facts:
     """Return what was different in missed ticks: the time of sections, and what the system did."""
-    facts: dict[str, Fact] = {}
+    facts: Facts = {}
     for prefix, cost in zip(("", "second_"), missed.blamed[:2], strict=False):
         facts |= {
             f"{prefix}section": cost.path,
@@ -189,7 +185,7 @@ class LateWakeRule:
             p99_ns, budget_ns = view.loop.stats.p99_ns or 0, view.loop.budget_ns
             if view.ticks < ticks_for(0.99) or p99_ns < (1 + LATE_WAKE_SHARE) * budget_ns:
                 continue
-            facts: dict[str, Fact] = {
+            facts: Facts = {
                 "p99_ns": p99_ns,
                 "budget_ns": budget_ns,
                 "busy_per_tick_ns": round(view.busy_ns),
@@ -201,7 +197,7 @@ class LateWakeRule:
             if holder is not None:
                 facts |= {"function": holder.function, "line": holder.place}
             kind: Kind = "recommendation" if holder is not None else "measurement"
-            yield Finding(rule=self.name, kind=kind, severity="warning", path=view.path, facts=facts)
+            yield finding(self.name, view.path, facts, kind=kind, severity="warning")
 
 
 class FixedSleepRule:
@@ -223,18 +219,14 @@ class FixedSleepRule:
             # A few late ticks make the mean long; a fixed sleep makes all ticks long.
             if not view.lags or slept_ns < over_ns or busy_ns > loop.budget_ns:
                 continue
-            yield Finding(
-                rule=self.name,
-                claim=Claim(over_ns / view.tick_ns, view.path),
-                path=view.path,
-                facts={
-                    "tick_ns": view.tick_ns,
-                    "budget_ns": loop.budget_ns,
-                    "busy_per_tick_ns": busy_ns,
-                    "slept_per_tick_ns": slept_ns,
-                    "ticks": view.ticks,
-                },
-            )
+            facts: Facts = {
+                "tick_ns": view.tick_ns,
+                "budget_ns": loop.budget_ns,
+                "busy_per_tick_ns": busy_ns,
+                "slept_per_tick_ns": slept_ns,
+                "ticks": view.ticks,
+            }
+            yield finding(self.name, view.path, facts, Claim(over_ns / view.tick_ns, view.path))
 
 
 def _slept_ns(view: LoopView) -> float:
@@ -274,20 +266,14 @@ class SpikesRule:
                 yield self._finding(view, spikes, path, context.profile.root.at(path))
 
     def _finding(self, view: LoopView, spikes: _Spikes, path: str, node: Node) -> Finding:
-        return Finding(
-            rule=self.name,
-            claim=Claim(spikes.lost_ns / (view.tick_ns * view.ticks), view.path),
-            path=path,
-            facts=present(
-                {
-                    "long_ticks": spikes.long_ticks,
-                    "ticks": view.ticks,
-                    "in_long_ticks_ns": fmean(tick.breakdown.get(path, 0) for tick in spikes.worst),
-                    "in_other_ticks_ns": _usual_ns(view, node),
-                    "one_in_ticks": _period(spikes.worst),
-                }
-            ),
-        )
+        facts: Facts = {
+            "long_ticks": spikes.long_ticks,
+            "ticks": view.ticks,
+            "in_long_ticks_ns": fmean(tick.breakdown.get(path, 0) for tick in spikes.worst),
+            "in_other_ticks_ns": _usual_ns(view, node),
+            "one_in_ticks": _period(spikes.worst),
+        }
+        return finding(self.name, path, facts, Claim(spikes.lost_ns / (view.tick_ns * view.ticks), view.path))
 
 
 def _spikes(view: LoopView) -> _Spikes | None:
@@ -358,17 +344,13 @@ class TooFewTicksRule:
             if not loop.ticks or ticks >= needed:
                 continue
             percentile = next(quantile for quantile in PERCENTILES if ticks < ticks_for(quantile))
-            yield Finding(
-                rule=self.name,
-                kind="measurement",
-                path=loop.path,
-                facts={
-                    "steady_ticks": ticks,
-                    "warmup_ticks": loop.warmup_ticks,
-                    "percentile": round(100 * percentile),
-                    "needed_ticks": ticks_for(percentile),
-                },
-            )
+            facts: Facts = {
+                "steady_ticks": ticks,
+                "warmup_ticks": loop.warmup_ticks,
+                "percentile": round(100 * percentile),
+                "needed_ticks": ticks_for(percentile),
+            }
+            yield finding(self.name, loop.path, facts, kind="measurement")
 
 
 def ticks_for(quantile: float) -> int:

@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from ticktree.analysis.context import Context
 from ticktree.analysis.finding import WARNING_SHARE, Claim, Finding
+from ticktree.analysis.rules import Facts, finding
 from ticktree.analysis.sampled import LineTime
 from ticktree.profile.noted_lines import ARRAY_OF_LIST, CONVERSION, LOCK, ONE_BY_ONE, POLL
 
@@ -48,9 +49,8 @@ def _polling(rule: str, time: LineTime) -> Iterator[Finding]:
     If that work was not recorded, the sleep may be no longer than necessary.
     """
     below = time.section.path + "/"
-    worked_ns = sum(
-        section.concurrent_ns for section in time.section.view.sections if section.path.startswith(below)
-    )
+    sections = time.section.view.sections
+    worked_ns = sum(section.concurrent_ns for section in sections if section.path.startswith(below))
     saved = time._replace(ns=max(0.0, time.ns - worked_ns), surely_ns=time.surely_ns - worked_ns)
     if worked_ns and is_hot(saved):
         yield line_finding(rule, time, saved.ns)
@@ -64,17 +64,13 @@ def is_hot(time: LineTime) -> bool:
 def line_finding(rule: str, time: LineTime, saved_ns: float) -> Finding:
     """Return the finding that a loop could save `saved_ns` of the time in these lines."""
     view = time.section.view
-    return Finding(
-        rule=rule,
-        claim=Claim(view.share(saved_ns), view.path),
-        path=time.section.path,
-        facts={
-            "line": time.line,
-            "line_kind": time.kind,
-            "in_line_ns": round(time.ns),
-            "tick_share": view.share(time.ns),
-            "in_line_share": time.share,
-            "samples": time.samples,
-            "lines": time.lines,
-        },
-    )
+    facts: Facts = {
+        "line": time.line,
+        "line_kind": time.kind,
+        "in_line_ns": round(time.ns),
+        "tick_share": view.share(time.ns),
+        "in_line_share": time.share,
+        "samples": time.samples,
+        "lines": time.lines,
+    }
+    return finding(rule, time.section.path, facts, Claim(view.share(saved_ns), view.path))

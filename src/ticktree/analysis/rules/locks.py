@@ -9,6 +9,7 @@ from typing import ClassVar
 from ticktree.analysis.context import Context
 from ticktree.analysis.finding import WARNING_SHARE, Claim, Finding, severity_of
 from ticktree.analysis.machine import Machine
+from ticktree.analysis.rules import Facts, finding
 from ticktree.analysis.rules.lines import is_hot, line_finding
 from ticktree.analysis.sampled import interval, running_elsewhere, sampled_times
 from ticktree.analysis.workers.stragglers import LEAST_CALLS
@@ -45,22 +46,17 @@ class LockConvoyRule:
         for role in context.threads:
             for wait in outer_waits(role, context):
                 if is_convoy(wait, context):
-                    yield Finding(
-                        rule=self.name,
-                        severity=severity_of(wait.waited_ns / _lives_ns(wait, context)),
-                        claim=_convoy_claim(wait, context),
-                        path=wait.path,
-                        facts={
-                            "role": role.name,
-                            "workers": wait.count,
-                            "waiting_workers": _waiting_workers(wait, context),
-                            "waits": wait.calls,
-                            "waited_ns": wait.waited_ns,
-                            "for_peers_share": min(
-                                1.0, sum(_waited_ns_by_peer(wait).values()) / wait.waited_ns
-                            ),
-                        },
-                    )
+                    facts: Facts = {
+                        "role": role.name,
+                        "workers": wait.count,
+                        "waiting_workers": _waiting_workers(wait, context),
+                        "waits": wait.calls,
+                        "waited_ns": wait.waited_ns,
+                        "for_peers_share": min(1.0, sum(_waited_ns_by_peer(wait).values()) / wait.waited_ns),
+                    }
+                    claim = _convoy_claim(wait, context)
+                    severity = severity_of(wait.waited_ns / _lives_ns(wait, context))
+                    yield finding(self.name, wait.path, facts, claim, severity=severity)
 
 
 def _waits_in_samples(context: Context) -> Iterator[Finding]:
@@ -114,9 +110,8 @@ def _convoy_claim(wait: Waiting, context: Context) -> Claim | None:
     if claim is None or view is None:
         return None
     processes = {writer.partition("/")[0] for unit, _ in wait.by_unit for writer in unit.writers}
-    cores = min(
-        Machine(context.profile).cores or 1, len(processes)
-    )  # threads of a process share its interpreter
+    # Threads of a process share its interpreter.
+    cores = min(Machine(context.profile).cores or 1, len(processes))
     free_ns = view.busy_ns * max(1.0, wait.count / cores)
     return Claim(min(claim.share, view.share(max(0.0, view.tick_ns - free_ns))), claim.path)
 
@@ -144,14 +139,10 @@ class GilRule:
                     surely_ns += interval(share, sampled.count)[0] * section.self_ns
             holder = running_elsewhere(samples, {section.path for section in view.sections})
             if holder is not None and view.share(surely_ns) >= MIN_GIL_SHARE:
-                yield Finding(
-                    rule=self.name,
-                    claim=Claim(view.share(waited_ns), view.path),
-                    path=view.path,
-                    facts={
-                        "function": _NAMELESS.sub("", holder.function).replace(".<locals>", ""),
-                        "line": holder.place,
-                        "waited_share": view.share(waited_ns),
-                        "waited_per_tick_ns": round(waited_ns),
-                    },
-                )
+                facts: Facts = {
+                    "function": _NAMELESS.sub("", holder.function).replace(".<locals>", ""),
+                    "line": holder.place,
+                    "waited_share": view.share(waited_ns),
+                    "waited_per_tick_ns": round(waited_ns),
+                }
+                yield finding(self.name, view.path, facts, Claim(view.share(waited_ns), view.path))

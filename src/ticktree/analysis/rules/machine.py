@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import ClassVar
 
 from ticktree.analysis.context import Context
-from ticktree.analysis.finding import Claim, Fact, Finding, Severity, severity_of
+from ticktree.analysis.finding import Claim, Finding, Kind, Severity, severity_of
 from ticktree.analysis.machine import (
     MARGIN_CORES,
     QUANTILE,
@@ -15,7 +15,7 @@ from ticktree.analysis.machine import (
     is_contended,
     is_oversubscribed,
 )
-from ticktree.analysis.rules import present
+from ticktree.analysis.rules import Facts, finding
 from ticktree.analysis.workers.roles import most_processes
 from ticktree.profile import Gauge
 from ticktree.profile.histogram import middle_of
@@ -43,8 +43,8 @@ VECTOR_WAIT = "step_wait"
 COMPILED_GAUGE = "torch/compiled"
 
 
-def _measurement(rule: str, severity: Severity, facts: Mapping[str, Fact | None]) -> Finding:
-    return Finding(rule=rule, kind="measurement", severity=severity, path="", facts=present(facts))
+def _measurement(rule: str, severity: Severity, facts: Facts) -> Finding:
+    return finding(rule, "", facts, kind="measurement", severity=severity)
 
 
 class ContendedRule:
@@ -99,9 +99,7 @@ class ContendedRule:
 def _share_of_run(waiting: float, used: float | None) -> float:
     """Return the possible cost of waits for a core: a loop does not wait while it sleeps between its ticks.
 
-    Args:
-        waiting: the share of the time in which threads could have run that they waited for a core.
-        used: on how many cores they ran on average.
+    `waiting` is a share of the time in which threads could have run; they ran on `used` cores on average.
     """
     if used is None or waiting >= 1:
         return waiting
@@ -129,27 +127,23 @@ class OversubscribedRule:
         # Threads of one library spin while they wait for each other; with fewer of any other threads, or workers, the
         # same work remains.
         may_spin = settings["threads_per_library"] == "many" and settings["processes"] in (0, 1)
-        yield Finding(
-            rule=self.name,
-            kind="recommendation" if is_alone else "measurement",
-            severity=severity_of(waiting),
-            # Alone on all cores, the same threads would wait this much for each other; other processes cause the rest.
-            claim=Claim(min(waiting, 1 - cores / threads)) if is_alone and may_spin else None,
-            path="",
-            facts={
-                "busy_threads": threads,
-                "cores": cores,
-                "waiting_share": waiting,
-                "cores_used": used,
-                "cores_used_by_others": machine.typical("others") or 0.0,
-                "readings": gauge.count if (gauge := machine.gauge("waiting")) else 0,
-                **settings,
-                **_vector_workers(context, machine),
-            },
-        )
+        facts: Facts = {
+            "busy_threads": threads,
+            "cores": cores,
+            "waiting_share": waiting,
+            "cores_used": used,
+            "cores_used_by_others": machine.typical("others") or 0.0,
+            "readings": gauge.count if (gauge := machine.gauge("waiting")) else 0,
+            **settings,
+            **_vector_workers(context, machine),
+        }
+        # Alone on all cores, the same threads would wait this much for each other; other processes cause the rest.
+        claim = Claim(min(waiting, 1 - cores / threads)) if is_alone and may_spin else None
+        kind: Kind = "recommendation" if is_alone else "measurement"
+        yield finding(self.name, "", facts, claim, kind=kind, severity=severity_of(waiting))
 
 
-def _vector_workers(context: Context, machine: Machine) -> Mapping[str, Fact]:
+def _vector_workers(context: Context, machine: Machine) -> Facts:
     """Return how many workers an AsyncVectorEnv may have, if the run has one and more processes than cores."""
     root, processes = context.profile.root, {writer.process for writer in context.profile.writers.values()}
     workers = len(processes) - 1
@@ -159,11 +153,11 @@ def _vector_workers(context: Context, machine: Machine) -> Mapping[str, Fact]:
     return {"vector_workers": workers} if waits else {}
 
 
-def _thread_settings(context: Context) -> Mapping[str, Fact]:
+def _thread_settings(context: Context) -> Facts:
     """Return the facts that decide between remedies: settings that exist already, and what the run uses."""
     metadata = context.profile.metadata
     values = {name: metadata[f"env.{name}"] for name in _THREAD_VARIABLES if metadata.get(f"env.{name}")}
-    facts: dict[str, Fact] = {
+    facts: Facts = {
         "processes": most_processes(context.profile),
         "uses_torch": COMPILED_GAUGE in context.profile.gauges,
         "threads_per_library": "one"
@@ -198,7 +192,7 @@ class ThrottledRule:
             return
         share = (slowed.count - slowed.zeros) / slowed.count
         if share >= SLOW_SHARE:
-            facts: dict[str, Fact] = {"gpu": str(number), "slowed_share": share, "readings": slowed.count}
+            facts: Facts = {"gpu": str(number), "slowed_share": share, "readings": slowed.count}
             yield _measurement(self.name, "warning", facts)
 
     def _cores(self, machine: Machine) -> Iterator[Finding]:
@@ -207,7 +201,7 @@ class ThrottledRule:
         events_per_s = None if events is None else events.quantile(_THROTTLED)
         if slow is None and not events_per_s:
             return
-        facts: dict[str, Fact] = {}
+        facts: Facts = {}
         severity: Severity = "warning"
         if slow is not None:
             share, best, mean = slow

@@ -7,9 +7,9 @@ from statistics import median
 from typing import ClassVar
 
 from ticktree.analysis.context import Context
-from ticktree.analysis.finding import Claim, Fact, Finding
+from ticktree.analysis.finding import Claim, Finding, Kind
 from ticktree.analysis.loops import LEAST_TICKS, NS_PER_SECOND, TELLING_SHARE, LoopView, SectionView
-from ticktree.analysis.rules import present
+from ticktree.analysis.rules import Facts, finding
 from ticktree.analysis.sampled import most_of
 from ticktree.analysis.tick_causes import FAULT_NS, usual_per_tick
 from ticktree.profile import Gauge, Loop, Memory, Node, Profile
@@ -106,7 +106,7 @@ def _large(
         if memory is not None and needed > limit_bytes and in_child < TELLING_SHARE * needed:
             large.append((needed, path, memory))
     for needed, path, memory in sorted(large, key=lambda entry: (-entry[0], entry[1])):
-        facts: dict[str, Fact | None] = {
+        facts: Facts = {
             "section": path,
             "needed_bytes": needed,
             "peak_bytes": memory.peak_bytes,
@@ -114,7 +114,7 @@ def _large(
             "is_exact": memory.is_exact,
             "devices": ", ".join(sorted(memory.devices)) or None,
         }
-        yield Finding(rule=rule, kind="size", path=path, facts=present(facts))
+        yield finding(rule, path, facts, kind="size")
 
 
 class MemoryGrowthRule:
@@ -139,7 +139,7 @@ class MemoryGrowthRule:
         if growth.count_since(context.startup_ns or 0) < min_readings or not _is_steady(growth, resident):
             return
         per_s = growth.p50 or 0.0
-        facts: dict[str, Fact | None] = {
+        facts: Facts = {
             "growth_bytes_per_s": per_s,
             "resident_bytes": resident.last,
             "rising_share": growth.positive.count / growth.count,
@@ -147,13 +147,8 @@ class MemoryGrowthRule:
             "growth_per_tick_bytes": per_s * view.tick_ns / NS_PER_SECOND if view.loop is not None else None,
             "full_in_ns": round(full_s * NS_PER_SECOND) if full_s is not None and is_soon else None,
         }
-        yield Finding(
-            rule=self.name,
-            kind="recommendation" if is_soon else "size",
-            severity="warning" if is_soon else "info",
-            path=view.path,
-            facts=present(facts),
-        )
+        kind: Kind = "recommendation" if is_soon else "size"
+        yield finding(self.name, view.path, facts, kind=kind, severity="warning" if is_soon else "info")
 
 
 def _full_in_s(growth: Gauge, resident: Gauge, profile: Profile) -> float | None:
@@ -198,7 +193,7 @@ class AllocationRule:
             share = view.share(faults * FAULT_NS)
             if share < MIN_FAULTS_SHARE or _keeps(faults * PAGE_BYTES, view.tick_ns, context.profile):
                 continue
-            facts: dict[str, Fact] = {
+            facts: Facts = {
                 "page_faults_per_tick": faults,
                 "fresh_memory_bytes": faults * PAGE_BYTES,
                 "estimated_cost_ns": faults * FAULT_NS,
@@ -209,7 +204,7 @@ class AllocationRule:
             if section is not None:
                 facts |= {"section": section.path, "section_bytes_per_s": section.bytes_per_s or 0}
             path = section.path if section is not None else view.path
-            yield Finding(rule=self.name, claim=Claim(share, view.path), path=path, facts=facts)
+            yield finding(self.name, path, facts, Claim(share, view.path))
 
 
 def _allocation_in_run(rule: str, context: Context) -> Iterator[Finding]:
@@ -227,7 +222,7 @@ def _allocation_in_run(rule: str, context: Context) -> Iterator[Finding]:
     share = min(cost / NS_PER_SECOND, system.p50 or 0.0) / max(1.0, used.p50 or 0.0)
     if share < MIN_FAULTS_SHARE_OF_RUN or _keeps(fresh_bytes, NS_PER_SECOND, context.profile):
         return
-    facts: dict[str, Fact] = {
+    facts: Facts = {
         "page_faults_per_s": per_s,
         "huge_pages_per_s": huge_per_s,
         "fresh_bytes_per_s": fresh_bytes,
@@ -238,7 +233,7 @@ def _allocation_in_run(rule: str, context: Context) -> Iterator[Finding]:
     line = None if samples is None else most_of(samples.by_path().get(paths.ROOT, {}))
     if line is not None:
         facts |= {"function": line.function, "line": line.place}
-    yield Finding(rule=rule, claim=Claim(share, paths.ROOT), path=paths.ROOT, facts=facts)
+    yield finding(rule, paths.ROOT, facts, Claim(share, paths.ROOT))
 
 
 def _keeps(fresh_bytes: float, in_ns: float, profile: Profile) -> bool:
@@ -251,11 +246,9 @@ def _keeps(fresh_bytes: float, in_ns: float, profile: Profile) -> bool:
 def _likely_section(view: LoopView, faults: float) -> SectionView | None:
     """Return the section that probably touches the fresh memory: the slowest that processes that many bytes."""
     enough_bytes = NAMED_SHARE * faults * PAGE_BYTES
-    sections = [
-        section
-        for section in view.path_sections
-        if (section.bytes_per_call or 0.0) * section.calls >= enough_bytes
-    ]
+    sections = (
+        part for part in view.path_sections if (part.bytes_per_call or 0.0) * part.calls >= enough_bytes
+    )
     return min(sections, key=lambda section: section.bytes_per_s or 0.0, default=None)
 
 
@@ -274,17 +267,17 @@ class GarbageCollectionRule:
         saved = share - GC_SHARE_OF_IMPORTS * _import_share(context.profile) if share else 0.0
         if saved >= MIN_GC_SHARE_OF_RUN:
             claim = Claim(saved, paths.ROOT)
-            yield Finding(rule=self.name, claim=claim, path=paths.ROOT, facts={"gc_share": share})
+            yield finding(self.name, paths.ROOT, {"gc_share": share}, claim)
         for _, loop in sorted(context.profile.loops.items()):
             share, pauses_ns = _gc_share(loop), _pauses_of_worst_ticks(loop)
             if share < MIN_GC_SHARE and len(pauses_ns) < MIN_GC_TICKS:
                 continue
-            facts: dict[str, Fact] = {"gc_share": share}
+            facts: Facts = {"gc_share": share}
             if len(pauses_ns) >= MIN_GC_TICKS:
                 facts |= {"of_worst_ticks": len(pauses_ns), "worst_ticks": len(loop.worst)}
             if pauses_ns:
                 facts["longest_pause_ns"] = max(pauses_ns)
-            yield Finding(rule=self.name, claim=Claim(share, loop.path), path=loop.path, facts=facts)
+            yield finding(self.name, loop.path, facts, Claim(share, loop.path))
 
 
 def _gc_share_of_run(profile: Profile) -> float:

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from typing import ClassVar, NamedTuple
 
 from ticktree.analysis.context import Context
-from ticktree.analysis.finding import Claim, Fact, Finding, severity_of
+from ticktree.analysis.finding import Claim, Finding, severity_of
 from ticktree.analysis.loops import SectionView
 from ticktree.analysis.machine import Machine, is_contended
-from ticktree.analysis.rules import present
+from ticktree.analysis.rules import Facts, finding
 from ticktree.analysis.sampled import MOST_SHARE, most_of, sampled_apart
 from ticktree.analysis.workers.roles import Role
 from ticktree.analysis.workers.stragglers import LEAST_CALLS
@@ -21,7 +21,7 @@ from ticktree.profile import path as paths
 # More than one tick in a hundred without an item shows in a loop's p99.
 EMPTY_SHARE = 0.01
 # The queue must have been empty this often, as a straggler must have had this many calls.
-MIN_EMPTY_READINGS = LEAST_CALLS
+MIN_ZEROS = LEAST_CALLS
 
 # Words in names of gauges that count waiting items.
 _OF_QUEUES = frozenset({"queue", "queues", "depth", "buffer", "buffers", "backlog"})
@@ -80,7 +80,7 @@ class QueueWait(NamedTuple):
         path, view = self.section.path, self.section.view
         share = view.share(self.section.total_ns)
         function, line = self.hotspot if self.hotspot is not None and not self.is_passing else (None, None)
-        facts: dict[str, Fact | None] = {
+        facts: Facts = {
             "role": self.peer.name,
             "section": path,
             "waited_per_tick_ns": round(self.section.total_ns),
@@ -90,7 +90,7 @@ class QueueWait(NamedTuple):
             "function": function,
             "line": line,
         }
-        return Finding(rule=rule, claim=Claim(share, view.path), path=path, facts=present(facts))
+        return finding(rule, path, facts, Claim(share, view.path))
 
 
 def queue_waits(context: Context) -> Iterator[QueueWait]:
@@ -115,12 +115,10 @@ def queue_waits(context: Context) -> Iterator[QueueWait]:
                     yield QueueWait(section, peer, ended_share, blocked_share, _hotspot(peer, context))
 
 
-def _wakers(
-    section: SectionView, loop_writers: set[str], context: Context
-) -> Iterator[tuple[Role, Cause, int]]:
+def _wakers(section: SectionView, writers: set[str], context: Context) -> Iterator[tuple[Role, Cause, int]]:
     """Yield the role that ended most of the waits of the loop's threads there, and how long they waited."""
     for role in context.threads:
-        if loop_writers.isdisjoint(role.writers):
+        if writers.isdisjoint(role.writers):
             continue
         for wait in outer_waits(role, context):
             if wait.path == section.path and wait.causes:
@@ -140,9 +138,7 @@ def _waits_ns(role: Role, names: frozenset[str], context: Context) -> tuple[int,
 def _hotspot(role: Role, context: Context) -> tuple[str, str | None] | None:
     """Return the section with most of a role's time, else the sampled function with the most and its hottest line."""
     self_ns_by_name = {
-        section.name: sum(
-            node.self_ns for writer, node in section.node.by_writer.items() if writer in role.writers
-        )
+        section.name: sum(node.self_ns for id_, node in section.node.by_writer.items() if id_ in role.writers)
         for section in context.run.sections[1:]
         if not section.is_wait
     }
@@ -177,18 +173,14 @@ class StarvedRule:
         for gauge in sorted(empty, key=lambda gauge: (-_empty_share(gauge), gauge.name)):
             share = _empty_share(gauge)
             zeros, count = gauge.since_filled
-            yield Finding(
-                rule=self.name,
-                severity=severity_of(share),
-                path="",
-                facts={
-                    "gauge": gauge.name,
-                    "empty_share": share,
-                    "readings_at_0": zeros,
-                    "readings": count,
-                    "max_reading": gauge.max,
-                },
-            )
+            facts: Facts = {
+                "gauge": gauge.name,
+                "empty_share": share,
+                "readings_at_0": zeros,
+                "readings": count,
+                "max_reading": gauge.max,
+            }
+            yield finding(self.name, "", facts, severity=severity_of(share))
 
 
 class FullQueueRule:
@@ -221,9 +213,7 @@ def is_depth(gauge: Gauge) -> bool:
 
 
 def _is_empty(gauge: Gauge) -> bool:
-    return (
-        gauge.min >= 0 and gauge.since_filled[0] >= MIN_EMPTY_READINGS and _empty_share(gauge) > EMPTY_SHARE
-    )
+    return gauge.min >= 0 and gauge.since_filled[0] >= MIN_ZEROS and _empty_share(gauge) > EMPTY_SHARE
 
 
 def _empty_share(gauge: Gauge) -> float:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import ClassVar, NamedTuple
 
 from ticktree.analysis.categories import Categories, words
 from ticktree.analysis.context import Context
 from ticktree.analysis.finding import LEAST_SHARE, WARNING_SHARE, Claim, Fact, Finding
 from ticktree.analysis.loops import DOMINATES_SHARE, LEAST_TICKS, LoopView, SectionView
-from ticktree.analysis.rules import longest, present
+from ticktree.analysis.rules import Facts, finding, longest
 from ticktree.analysis.rules.queues import is_depth
 from ticktree.analysis.section_kinds import (
     GUIDANCE,
@@ -63,7 +63,7 @@ class PreprocessingRule:
 
     def _finding(self, view: LoopView, sections: Sequence[SectionView], model_ns: float) -> Finding:
         section, prepared_ns = longest(sections), per_tick_ns(sections)
-        facts: dict[str, Fact] = {
+        facts: Facts = {
             "section": section.path,
             "preprocessing_per_tick_ns": prepared_ns,
             "tick_ns": view.tick_ns,
@@ -77,7 +77,7 @@ class PreprocessingRule:
         if (size := section.bytes_per_call) is not None:
             facts |= {"per_call_bytes": size, "section_bytes_per_s": section.bytes_per_s or 0.0}
         claim = Claim(view.share(prepared_ns), view.path)
-        return Finding(rule=self.name, claim=claim, path=section.path, facts=facts)
+        return finding(self.name, section.path, facts, claim)
 
 
 class RoundTripRule:
@@ -97,7 +97,7 @@ class RoundTripRule:
 
     def _finding(self, view: LoopView, sections: Sequence[SectionView]) -> Finding:
         section, trips_ns, server = sections[0], per_tick_ns(sections), server_side(sections)
-        facts: dict[str, Fact | None] = {
+        facts: Facts = {
             "section": section.path,
             "round_trips_per_tick_ns": trips_ns,
             "needed_per_tick_ns": view.needed_ns,
@@ -114,14 +114,12 @@ class RoundTripRule:
                 "server_part_share": server.longest_share,
             }
         claim = Claim(view.share(trips_ns), view.path)
-        return Finding(rule=self.name, claim=claim, path=section.path, facts=present(facts))
+        return finding(self.name, section.path, facts, claim)
 
 
 def _is_trip(section: SectionView) -> bool:
     """Return whether `section` waited for something outside the run."""
-    if (
-        section.count < LEAST_TICKS or section.wakers()
-    ):  # it waited for a process of the run: other rules name it
+    if section.count < LEAST_TICKS or section.wakers():  # other rules name waits for processes of the run
         return False
     idle = _idle_share(section)
     if idle is not None:
@@ -200,7 +198,7 @@ class HorizonRule:
             share = section.share * (1 - actions / MIN_HORIZON)
             if not MIN_ACTIONS <= actions < MIN_HORIZON or share < WARNING_SHARE:
                 continue
-            facts: dict[str, Fact] = {
+            facts: Facts = {
                 "section": section.path,
                 "actions_per_inference": actions,
                 "wanted_actions_per_inference": MIN_HORIZON,
@@ -210,7 +208,7 @@ class HorizonRule:
                 "inferences": section.count,
                 "ticks": view.ticks,
             }
-            yield Finding(rule=self.name, claim=Claim(share, view.path), path=section.path, facts=facts)
+            yield finding(self.name, section.path, facts, Claim(share, view.path))
 
 
 def _executes_chunks(view: LoopView, context: Context) -> bool:
@@ -262,7 +260,7 @@ class GuidanceRule:
             reason = _empty(zeros, readings) or _never_low(depth, guided, loop)
             if reason is None or share < LEAST_SHARE:
                 continue
-            facts: dict[str, Fact] = {
+            facts: Facts = {
                 "section": guided.section.path,
                 "guidance_per_inference_ns": guided.ns / guided.inferences,
                 "inference_ns": guided.inference_ns / guided.inferences,
@@ -273,7 +271,7 @@ class GuidanceRule:
                 **reason,
             }
             claim = Claim(share, view.path) if loop is view.loop else None
-            yield Finding(rule=self.name, claim=claim, path=guided.section.path, facts=facts)
+            yield finding(self.name, guided.section.path, facts, claim)
 
 
 def _guided(view: LoopView, context: Context) -> _Guided | None:
@@ -286,9 +284,9 @@ def _guided(view: LoopView, context: Context) -> _Guided | None:
         return None
     outside = [section for section in guides if not _is_in(section, model)]
     inference_ns = per_tick_ns(model) + per_tick_ns(outside)
-    return (
-        _Guided(longest(guides), per_tick_ns(guides), inference_ns, inferences) if inference_ns > 0 else None
-    )
+    if inference_ns <= 0:
+        return None
+    return _Guided(longest(guides), per_tick_ns(guides), inference_ns, inferences)
 
 
 def _is_in(section: SectionView, sections: Sequence[SectionView]) -> bool:
@@ -301,14 +299,14 @@ def _control_loop(view: LoopView, context: Context) -> Loop | None:
     return paced[0] if len(paced) == 1 else view.loop if not paced else None
 
 
-def _empty(zeros: int, readings: int) -> Mapping[str, Fact] | None:
+def _empty(zeros: int, readings: int) -> Facts | None:
     """Return the share of readings with an empty queue; None if there are hardly any."""
     if zeros < EMPTY_READINGS or zeros < EMPTY_SHARE * readings:
         return None
     return {"empty_share": zeros / readings}
 
 
-def _never_low(depth: Gauge, guided: _Guided, loop: Loop | None) -> Mapping[str, Fact] | None:
+def _never_low(depth: Gauge, guided: _Guided, loop: Loop | None) -> Facts | None:
     """Return the queue's low if it always had far more actions than an inference takes; else None."""
     period_ns, low = (loop.budget_ns or loop.stats.mean_ns) if loop is not None else None, depth.quantile(LOW)
     if not period_ns or low is None:
@@ -335,7 +333,7 @@ class QueueMergeRule:
                 is_long = section.total_ns >= MERGE_SHARE * model_ns
                 if not is_long or section.count < LEAST_TICKS or section.share < OF_THE_TICK_SHARE:
                     continue
-                facts: dict[str, Fact | None] = {
+                facts: Facts = {
                     "of_inference_share": section.total_ns / model_ns if model_ns > 0 else None,
                     "waited_share": section.waited_share if section.waited_share > 0 else None,
                     "as_long_at_the_end_factor": growth(section.node),
@@ -362,7 +360,7 @@ class BufferCopiesRule:
                 yield _finding(self.name, section, {"per_call_bytes": _copied_bytes(section)})
 
 
-def _finding(rule: str, section: SectionView, facts: Mapping[str, Fact | None]) -> Finding:
+def _finding(rule: str, section: SectionView, facts: Facts) -> Finding:
     """Return the finding that a loop could do without a section."""
     calls: dict[str, Fact] = {
         "section": section.path,
@@ -371,7 +369,7 @@ def _finding(rule: str, section: SectionView, facts: Mapping[str, Fact | None]) 
         "tick_share": section.share,
     }
     claim = Claim(section.share, section.view.path)
-    return Finding(rule=rule, claim=claim, path=section.path, facts=present({**calls, **facts}))
+    return finding(rule, section.path, {**calls, **facts}, claim)
 
 
 def _copies(section: SectionView) -> bool:
@@ -386,7 +384,7 @@ def _copied_bytes(section: SectionView) -> float | None:
     """Return the bytes per call that a section or its children declare; None if none does."""
     if section.bytes_per_call is not None:
         return section.bytes_per_call
-    child_bytes = [
+    sizes = [
         child.bytes_per_call * child.calls for child in section.below if child.bytes_per_call is not None
     ]
-    return sum(child_bytes) / section.calls if child_bytes and section.calls else None
+    return sum(sizes) / section.calls if sizes and section.calls else None

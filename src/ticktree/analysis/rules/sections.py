@@ -7,8 +7,8 @@ from typing import ClassVar
 
 from ticktree.analysis.bottlenecks import Bottleneck
 from ticktree.analysis.context import Context
-from ticktree.analysis.finding import LEAST_SHARE, Claim, Fact, Finding, Thresholds
-from ticktree.analysis.rules import longest, present
+from ticktree.analysis.finding import LEAST_SHARE, Claim, Finding, Thresholds
+from ticktree.analysis.rules import Facts, finding, longest
 from ticktree.analysis.section_kinds import EVALUATION, per_tick_ns, sections_of
 
 # A smaller share of a tick is not worth a line, however long the call. Our own choice.
@@ -70,26 +70,19 @@ class BlockingWritesRule:
     def find(self, context: Context) -> Iterator[Finding]:
         """Yield a finding for each loop that calls such functions often, at the node with most of their time."""
         for view in context.loops:
-            syncs = [
-                section
-                for section in view.path_sections
-                if section.name in DISK_SECTIONS and not section.is_in_wait
-            ]
+            named = (section for section in view.path_sections if section.name in DISK_SECTIONS)
+            syncs = [section for section in named if not section.is_in_wait]
             calls = sum(section.count for section in syncs)
             if view.loop is None or calls < MIN_SYNCS:
                 continue
             section = longest(syncs)
-            yield Finding(
-                rule=self.name,
-                claim=Claim(view.share(per_tick_ns(syncs)), view.path),
-                path=section.path,
-                facts={
-                    "section": section.path,
-                    "calls": calls,
-                    "per_tick_ns": per_tick_ns(syncs),
-                    "per_call_ns": section.call_ns,
-                },
-            )
+            facts: Facts = {
+                "section": section.path,
+                "calls": calls,
+                "per_tick_ns": per_tick_ns(syncs),
+                "per_call_ns": section.call_ns,
+            }
+            yield finding(self.name, section.path, facts, Claim(view.share(per_tick_ns(syncs)), view.path))
 
 
 class EvaluationRule:
@@ -107,17 +100,13 @@ class EvaluationRule:
             calls, share = sum(section.count for section in evaluations), view.share(per_tick_ns(evaluations))
             if view.loop is not None and calls >= MIN_EVALUATIONS and share >= EVALUATED_SHARE:
                 section = longest(evaluations)
-                yield Finding(
-                    rule=self.name,
-                    claim=Claim(share, view.path, spares_gpu=True),
-                    path=section.path,
-                    facts={
-                        "section": section.path,
-                        "calls": calls,
-                        "per_call_ns": section.call_ns,
-                        "tick_share": share,
-                    },
-                )
+                facts: Facts = {
+                    "section": section.path,
+                    "calls": calls,
+                    "per_call_ns": section.call_ns,
+                    "tick_share": share,
+                }
+                yield finding(self.name, section.path, facts, Claim(share, view.path, spares_gpu=True))
 
 
 def _is_critical(bottleneck: Bottleneck, thresholds: Thresholds) -> bool:
@@ -143,7 +132,7 @@ def _is_trifle(bottleneck: Bottleneck, call_ns: float) -> bool:
 def _finding(rule: str, bottleneck: Bottleneck) -> Finding:
     view, section = bottleneck.view, bottleneck.section
     calls = round(section.calls * view.ticks)
-    facts: dict[str, Fact | None] = {
+    facts: Facts = {
         "section": section.path,
         "is_self_time": section.has_sections and not section.is_loop,
         "self_share": bottleneck.share,
@@ -152,4 +141,4 @@ def _finding(rule: str, bottleneck: Bottleneck) -> Finding:
         "calls": calls if calls > 1 else None,
     }
     claim = Claim(bottleneck.share, view.path)
-    return Finding(rule=rule, kind="size", claim=claim, path=section.path, facts=present(facts))
+    return finding(rule, section.path, facts, claim, kind="size")

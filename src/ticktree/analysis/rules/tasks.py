@@ -8,6 +8,7 @@ from typing import ClassVar
 
 from ticktree.analysis.context import Context
 from ticktree.analysis.finding import WARNING_SHARE, Finding, severity_of
+from ticktree.analysis.rules import Facts, finding
 from ticktree.analysis.sampled import interval, sampled_times
 from ticktree.profile import CodeLine, SampledStack
 from ticktree.profile.samples import LEAST_SAMPLES
@@ -54,17 +55,13 @@ class BlockedEventLoopRule:
                 if (section, line.function, line.file) == (path, function, file)
             }
             hottest = max(lines, key=lambda line: (lines[line], line))
-            yield Finding(
-                rule=self.name,
-                severity=severity_of(share),
-                path=path,
-                facts={
-                    "function": function,
-                    "line": hottest.place,
-                    "blocked_share": share,
-                    "blocked_ns": ns,
-                },
-            )
+            facts: Facts = {
+                "function": function,
+                "line": hottest.place,
+                "blocked_share": share,
+                "blocked_ns": ns,
+            }
+            yield finding(self.name, path, facts, severity=severity_of(share))
 
 
 def _blocking_line(stack: SampledStack) -> CodeLine | None:

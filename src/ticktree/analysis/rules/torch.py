@@ -9,10 +9,10 @@ from pathlib import PurePath
 from typing import ClassVar
 
 from ticktree.analysis.context import Context
-from ticktree.analysis.finding import LEAST_SHARE, Claim, Fact, Finding
+from ticktree.analysis.finding import LEAST_SHARE, Claim, Finding
 from ticktree.analysis.loops import DOMINATES_SHARE, LEAST_TICKS, LoopView, SectionView
 from ticktree.analysis.machine import Machine, most_saved_by_overlap
-from ticktree.analysis.rules import longest, present
+from ticktree.analysis.rules import Facts, finding, longest
 from ticktree.analysis.rules.machine import COMPILED_GAUGE
 from ticktree.analysis.section_kinds import inference, modules_in, per_tick_ns
 from ticktree.profile import Loop, Node, Profile
@@ -119,7 +119,7 @@ class UnusedGradientsRule:
                     gauge.last if (gauge := gauges.get(name + line)) else None
                     for name in (UNUSED_GAUGE, UNUSED_TIME_GAUGE)
                 )
-                facts: dict[str, Fact | None] = {
+                facts: Facts = {
                     # A loop trains more than one of its passes does.
                     "section": trained if view.loop is None or trained != view.path else None,
                     "line": line or None,
@@ -132,7 +132,7 @@ class UnusedGradientsRule:
                 estimate = WEIGHTS_SHARE * (1.0 if unused is None else unused)
                 saved_share = section.share * (estimate if unused_time is None else unused_time)
                 claim = Claim(saved_share, view.path, spares_gpu=True)
-                yield Finding(rule=self.name, claim=claim, path=section.path, facts=present(facts))
+                yield finding(self.name, section.path, facts, claim)
 
 
 def _trained_section(section: SectionView, view: LoopView) -> str:
@@ -167,17 +167,13 @@ def _slow_load(load: SectionView, machine: Machine) -> Iterator[Finding]:
     saved_ns = view.tick_ns - rest_ns - RECEIVING_NS * load.calls
     share = min(view.share(max(0.0, saved_ns)), most_saved_by_overlap(machine))
     if share >= MIN_LOADING_SHARE:
-        yield Finding(
-            rule=SlowLoaderRule.name,
-            claim=Claim(share, view.path),
-            path=load.path,
-            facts={
-                "workers": workers,
-                "load_per_tick_ns": load.total_ns,
-                "load_share": load.share,
-                "per_batch_ns": load.call_ns,
-            },
-        )
+        facts: Facts = {
+            "workers": workers,
+            "load_per_tick_ns": load.total_ns,
+            "load_share": load.share,
+            "per_batch_ns": load.call_ns,
+        }
+        yield finding(SlowLoaderRule.name, load.path, facts, Claim(share, view.path))
 
 
 def _workers(load: SectionView, machine: Machine) -> int:
@@ -196,12 +192,8 @@ def _repeated_start(start: SectionView) -> Iterator[Finding]:
         first_ns = max(0.0, wait.total_ns - wait.calls * (wait.stats.p50_ns or 0))
     share = view.share(start.total_ns + first_ns)
     if share >= MIN_LOADING_SHARE:
-        yield Finding(
-            rule=SlowLoaderRule.name,
-            claim=Claim(share, view.path),
-            path=start.path,
-            facts={"starts": start.count, "per_start_ns": start.call_ns, "start_share": share},
-        )
+        facts: Facts = {"starts": start.count, "per_start_ns": start.call_ns, "start_share": share}
+        yield finding(SlowLoaderRule.name, start.path, facts, Claim(share, view.path))
 
 
 class SmallMinibatchesRule:
@@ -225,15 +217,10 @@ class SmallMinibatchesRule:
             if steps_ns / count <= SHORT_STEP_NS and share >= MIN_STEPS_SHARE:
                 backward = longest(passes)
                 parts = [section for section in view.path_sections if _is_per_step(section, backward)]
-                yield Finding(
-                    rule=self.name,
-                    # There are half as many minibatches if they are twice as large.
-                    claim=Claim(
-                        view.share(max(steps_ns, per_tick_ns(parts))) / 2, view.path, spares_gpu=True
-                    ),
-                    path=backward.path,
-                    facts={"steps_per_tick": count, "per_step_ns": steps_ns / count, "steps_share": share},
-                )
+                facts = {"steps_per_tick": count, "per_step_ns": steps_ns / count, "steps_share": share}
+                # There are half as many minibatches if they are twice as large.
+                saved_share = view.share(max(steps_ns, per_tick_ns(parts))) / 2
+                yield finding(self.name, backward.path, facts, Claim(saved_share, view.path, spares_gpu=True))
 
 
 def _is_per_step(section: SectionView, backward: SectionView) -> bool:
@@ -261,18 +248,14 @@ class PageableCopiesRule:
                 copied = section.node.work.bytes / section.node.count
                 if copied < MIN_COPY_BYTES or section.share < MIN_COPY_SHARE:
                     continue
-                yield Finding(
-                    rule=self.name,
-                    claim=Claim(section.share, view.path),
-                    path=section.path,
-                    facts={
-                        "section": section.path,
-                        "copied_per_call_bytes": copied,
-                        "per_call_ns": section.call_ns,
-                        "tick_share": section.share,
-                        "pageable_share": pinned.zeros / pinned.count,
-                    },
-                )
+                facts: Facts = {
+                    "section": section.path,
+                    "copied_per_call_bytes": copied,
+                    "per_call_ns": section.call_ns,
+                    "tick_share": section.share,
+                    "pageable_share": pinned.zeros / pinned.count,
+                }
+                yield finding(self.name, section.path, facts, Claim(section.share, view.path))
 
 
 class GpuWaitRule:
@@ -296,18 +279,14 @@ class GpuWaitRule:
                 share = view.share(waited_ns)
                 if share < MIN_GPU_WAIT_SHARE:
                     continue
-                yield Finding(
-                    rule=self.name,
-                    claim=Claim(share, view.path),
-                    path=longest(waits).path,
-                    facts={
-                        "kind": kind,
-                        "waits_per_tick": sum(section.calls for section in waits),
-                        "waited_per_tick_ns": waited_ns,
-                        "waited_share": share,
-                        "gpu_used_share": used,
-                    },
-                )
+                facts: Facts = {
+                    "kind": kind,
+                    "waits_per_tick": sum(section.calls for section in waits),
+                    "waited_per_tick_ns": waited_ns,
+                    "waited_share": share,
+                    "gpu_used_share": used,
+                }
+                yield finding(self.name, longest(waits).path, facts, Claim(share, view.path))
 
 
 class AnomalyDetectionRule:
@@ -322,7 +301,7 @@ class AnomalyDetectionRule:
         """Yield one finding if it is on; its cost is not measured."""
         if _looks_for_anomalies(context.profile):
             count = context.profile.gauges[ANOMALY_GAUGE].count
-            yield Finding(rule=self.name, severity="critical", path="", facts={"switched": count})
+            yield finding(self.name, "", {"switched": count}, severity="critical")
 
 
 def _looks_for_anomalies(profile: Profile) -> bool:
@@ -351,20 +330,16 @@ class NoCompilationRule:
             if view.needed_share(model_ns) < DOMINATES_SHARE or share < LEAST_SHARE or _has_slack(view):
                 continue
             section = longest(model)
-            yield Finding(
-                rule=self.name,
-                claim=Claim(share, view.path, spares_gpu=True),
-                path=section.path,
-                facts={
-                    "section": section.path,
-                    "busy_share": view.needed_share(model_ns),
-                    "inference_per_tick_ns": model_ns,
-                    "tick_ns": view.tick_ns,
-                    "per_call_ns": section.call_ns,
-                    "calls": section.count,
-                    "typical_gain_factor": TYPICAL_FACTOR,
-                },
-            )
+            facts: Facts = {
+                "section": section.path,
+                "busy_share": view.needed_share(model_ns),
+                "inference_per_tick_ns": model_ns,
+                "tick_ns": view.tick_ns,
+                "per_call_ns": section.call_ns,
+                "calls": section.count,
+                "typical_gain_factor": TYPICAL_FACTOR,
+            }
+            yield finding(self.name, section.path, facts, Claim(share, view.path, spares_gpu=True))
 
 
 def _has_slack(view: LoopView) -> bool:
@@ -406,7 +381,7 @@ class LateCompilationRule:
         for compiling_ns, calls, path, loop in sorted(compilations, key=lambda entry: (-entry[0], entry[2])):
             run_ns = context.run_ns or loop.busy_ns
             worst = [tick for tick in loop.worst if tick.breakdown.get(path, 0) >= tick.duration_ns / 2]
-            facts: dict[str, Fact | None] = {
+            facts: Facts = {
                 "section": paths.parent(path),
                 "compiled_loop": loop.path,
                 "recompilations": calls,
@@ -414,7 +389,7 @@ class LateCompilationRule:
                 "worst_ticks_share": len(worst) / len(loop.worst) if worst else None,
             }
             claim = Claim(compiling_ns / run_ns if run_ns else 0.0)
-            yield Finding(rule=self.name, claim=claim, path=path, facts=present(facts))
+            yield finding(self.name, path, facts, claim)
 
 
 def _late_compilations(node: Node, loop_node: Node, loop: Loop) -> tuple[int, int]:
@@ -452,28 +427,21 @@ class RecompilationRule:
             phase = next((phase for phase in PHASES if node.name.startswith(phase)), None)
             if phase is not None:
                 phases.setdefault(node.name.removeprefix(phase), []).append((path, node))
-        functions = (
-            _recompilation(name, phases.get(name, []), min(counts)[1]) for name, counts in reasons.items()
-        )
-        for again_ns, path, facts in sorted(filter(None, functions), key=lambda function: -function[0]):
-            run_ns = context.run_ns or context.profile.root.total_ns
-            claim = Claim(again_ns / run_ns if run_ns else 0.0)
-            yield Finding(rule=self.name, claim=claim, path=path, facts=facts)
-
-
-def _recompilation(
-    name: str, phases: list[tuple[str, Node]], reason: str
-) -> tuple[float, str, dict[str, Fact]] | None:
-    """Return how long a function's further compilations took, the path with the longest phase, and the facts."""
-    times = sum(node.count for _, node in phases if node.name.startswith(PHASES[-1]))
-    if times < MIN_COMPILATIONS:
-        return None
-    again_ns = sum(node.total_ns for _, node in phases) * (times - 1) / times
-    path, _ = max(phases, key=lambda entry: entry[1].total_ns)
-    facts: dict[str, Fact] = {
-        "function": name,
-        "compilations": times,
-        "recompiling_ns": again_ns,
-        "reason": reason,
-    }
-    return again_ns, path, facts
+        run_ns = context.run_ns or context.profile.root.total_ns
+        recompilations = []
+        for name, counts in reasons.items():
+            nodes = phases.get(name, [])
+            times = sum(node.count for _, node in nodes if node.name.startswith(PHASES[-1]))
+            if times >= MIN_COMPILATIONS:
+                again_ns = sum(node.total_ns for _, node in nodes) * (times - 1) / times
+                facts: Facts = {
+                    "function": name,
+                    "compilations": times,
+                    "recompiling_ns": again_ns,
+                    "reason": min(counts)[1],
+                }
+                path, _ = max(nodes, key=lambda entry: entry[1].total_ns)
+                claim = Claim(again_ns / run_ns if run_ns else 0.0)
+                recompilations.append((again_ns, finding(self.name, path, facts, claim)))
+        for _, recompilation in sorted(recompilations, key=lambda entry: -entry[0]):
+            yield recompilation

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import ClassVar, Literal, NamedTuple, TypeAlias
 
 from ticktree.analysis.context import Context
-from ticktree.analysis.finding import LEAST_SHARE, Claim, Fact, Finding
+from ticktree.analysis.finding import LEAST_SHARE, Claim, Finding, Severity
 from ticktree.analysis.loops import LEAST_TICKS, LoopView, SectionView
 from ticktree.analysis.machine import Ceilings, Machine, fastest_machine, slowest_machine
-from ticktree.profile import Node
+from ticktree.analysis.rules import Facts, finding
 from ticktree.profile import path as paths
 
 Kind: TypeAlias = Literal["bytes", "flops"]
@@ -48,11 +48,6 @@ class WorkRate:
     ns: int
 
     @property
-    def node(self) -> Node:
-        """The node."""
-        return self.section.node
-
-    @property
     def per_s(self) -> float:
         """Bytes or operations a second."""
         return float(self.amount) * 1e9 / self.ns
@@ -60,7 +55,7 @@ class WorkRate:
     @property
     def calls(self) -> int:
         """The number of calls, at least 1: a call that has not ended may already have declared work."""
-        return self.node.count or 1
+        return self.section.node.count or 1
 
     @property
     def per_call(self) -> float:
@@ -78,7 +73,7 @@ class WorkRate:
 
 
 def on_the_processor(sections: Sequence[SectionView]) -> Iterator[SectionView]:
-    """Yield those of `found` without device time, there or in an ancestor: a GPU's work is not the processor's."""
+    """Yield the sections without device time, also in their ancestors: a GPU's work is not the processor's."""
     skipped: set[int] = set()
     for section in sections:  # parents before their children
         if section.node.device is not None or section.node.on_devices or id(section) in skipped:
@@ -174,19 +169,13 @@ class ImpossibleRateRule:
         name = worst.rate.section.name
         if names[name] > 1 and paths.parent(path):  # for example a layer, which every network has
             facts["parent"] = paths.parent(path)
-        siblings = [
-            each for each in dict.fromkeys(excess.rate.section.name for excess in group) if each != name
-        ]
+        siblings = [*dict.fromkeys(excess.rate.section.name for excess in group)][1:]  # without the worst
         if siblings:
             facts |= {"others": ", ".join(siblings[:_SIBLINGS_NAMED]), "more_sections": len(siblings)}
-        return Finding(
-            rule=self.name,
-            kind="measurement",
-            severity="critical" if is_certain and in_loop else "warning" if is_certain or in_loop else "info",
-            path=path,
-            facts=facts,
-            is_wrong_number=is_certain,
-        )
+        warning: Severity = "warning" if is_certain or in_loop else "info"
+        severity: Severity = "critical" if is_certain and in_loop else warning
+        excess = finding(self.name, path, facts, kind="measurement", severity=severity)
+        return replace(excess, is_wrong_number=is_certain)
 
 
 def _excess(section: SectionView, ceilings: Ceilings) -> _Excess | None:
@@ -204,7 +193,7 @@ def _excess(section: SectionView, ceilings: Ceilings) -> _Excess | None:
     return max(excesses, key=lambda excess: (excess.is_certain, excess.factor), default=None)
 
 
-def _rate_facts(rate: WorkRate, ceiling: float) -> Mapping[str, Fact]:
+def _rate_facts(rate: WorkRate, ceiling: float) -> Facts:
     return {
         "section": rate.section.path,
         "kind": rate.kind,
@@ -215,19 +204,20 @@ def _rate_facts(rate: WorkRate, ceiling: float) -> Mapping[str, Fact]:
     }
 
 
-def _facts(worst: _Excess, ceilings: Ceilings) -> dict[str, Fact]:
-    rate, work = worst.rate, worst.rate.node.work
+def _facts(worst: _Excess, ceilings: Ceilings) -> Facts:
+    rate, node = worst.rate, worst.rate.section.node
     is_measured = rate.kind == "bytes" or ceilings.is_measured
-    facts: dict[str, Fact] = {
+    facts: Facts = {
         **_rate_facts(rate, worst.ceiling),
         "too_fast_factor": worst.factor,
-        "calls": rate.node.count,
+        "calls": node.count,
         "is_certain": worst.is_certain,
         "gpus": ceilings.gpus,
         "ceiling": "measured" if is_measured else "estimated",
     }
-    if work is not None and work.items:
-        facts |= {"items": work.items / rate.calls, "possible_items": work.items / rate.calls / worst.factor}
+    if node.work is not None and node.work.items:
+        items = node.work.items / rate.calls
+        facts |= {"items": items, "possible_items": items / worst.factor}
     return facts
 
 
@@ -262,13 +252,9 @@ class SlowRateRule:
         on_processor = {section.path for section in on_the_processor(context.run.sections)}
         for view in context.repeated:
             sections = [section for section in view.path_sections if section.path in on_processor]
-            rates = [
-                rate
-                for section in sections
-                if (rate := _slow_rate(section, ceilings, core_share)) is not None
-            ]
+            rates = [_slow_rate(section, ceilings, core_share) for section in sections]
             for kind in ("bytes", "flops"):
-                group = [slow for slow in rates if slow.rate.kind == kind]
+                group = [slow for slow in rates if slow is not None and slow.rate.kind == kind]
                 group.sort(key=lambda slow: -slow.saved_ns)
                 share = view.share(sum(slow.saved_ns for slow in group))
                 if group and view.ticks >= LEAST_TICKS and share >= LEAST_SHARE:
@@ -278,19 +264,15 @@ class SlowRateRule:
         self, group: Sequence[_SlowRate], view: LoopView, ceilings: Ceilings, share: float
     ) -> Finding:
         worst, rate = group[0], group[0].rate
-        return Finding(
-            rule=self.name,
-            claim=Claim(share, view.path),
-            path=rate.section.path,
-            facts={
-                **_rate_facts(rate, worst.ceiling),
-                "slower_factor": worst.ceiling / rate.per_s,
-                "calls": rate.section.count,
-                "tick_ns": view.tick_ns,
-                "reason": _reason(rate, ceilings),
-                **({"more_sections": len(group) - 1} if len(group) > 1 else {}),
-            },
-        )
+        facts: Facts = {
+            **_rate_facts(rate, worst.ceiling),
+            "slower_factor": worst.ceiling / rate.per_s,
+            "calls": rate.section.count,
+            "tick_ns": view.tick_ns,
+            "reason": _reason(rate, ceilings),
+            **({"more_sections": len(group) - 1} if len(group) > 1 else {}),
+        }
+        return finding(self.name, rate.section.path, facts, Claim(share, view.path))
 
 
 def _slow_rate(section: SectionView, ceilings: Ceilings, core_share: float) -> _SlowRate | None:

@@ -7,10 +7,10 @@ from itertools import chain
 from typing import ClassVar
 
 from ticktree.analysis.context import Context
-from ticktree.analysis.finding import LEAST_SHARE, Claim, Fact, Finding, Kind
+from ticktree.analysis.finding import LEAST_SHARE, Claim, Finding, Kind
 from ticktree.analysis.loops import LoopView, SectionView
 from ticktree.analysis.machine import QUANTILE, Machine, busy_threads, is_contended, most_saved_by_overlap
-from ticktree.analysis.rules import present
+from ticktree.analysis.rules import Facts, finding
 from ticktree.analysis.rules.locks import is_convoy
 from ticktree.analysis.rules.queues import queue_waits
 from ticktree.analysis.rules.torch import LOADER_WAIT
@@ -78,12 +78,9 @@ class StragglerRule:
                 runs.add(straggler.unit.run)
                 of_run = sum(peer.unit.run == straggler.unit.run for peer in all_stragglers)
                 blame = next(iter(blames(straggler, context)), None)
-                yield Finding(
-                    rule=self.name,
-                    claim=Claim(blame.saved_ns / context.run_ns) if blame and context.run_ns else None,
-                    path=straggler.main_path,
-                    facts=present({**_facts(straggler, of_run - 1), **_blame_facts(blame)}),
-                )
+                facts: Facts = {**_facts(straggler, of_run - 1), **_blame_facts(blame)}
+                claim = Claim(blame.saved_ns / context.run_ns) if blame and context.run_ns else None
+                yield finding(self.name, straggler.main_path, facts, claim)
 
 
 def _stragglers(stragglers: Sequence[Straggler], context: Context) -> list[Straggler]:
@@ -91,7 +88,7 @@ def _stragglers(stragglers: Sequence[Straggler], context: Context) -> list[Strag
     return [straggler for straggler in stragglers if straggler.excess_ns >= LEAST_SHARE * context.run_ns]
 
 
-def _facts(straggler: Straggler, others: int) -> Mapping[str, Fact | None]:
+def _facts(straggler: Straggler, others: int) -> Facts:
     unit = {"call": "per_call", "total": "in_total", "wait": "waited_per_call", "between": "between"}[
         straggler.measure
     ]
@@ -110,7 +107,7 @@ def _facts(straggler: Straggler, others: int) -> Mapping[str, Fact | None]:
     }
 
 
-def _blame_facts(blame: Blame | None) -> Mapping[str, Fact]:
+def _blame_facts(blame: Blame | None) -> Facts:
     if blame is None:
         return {}
     return {
@@ -145,19 +142,15 @@ class ImbalanceRule:
                     yield self._finding(role, uneven, context.run_ns)
 
     def _finding(self, role: Role, uneven: Imbalance, run_ns: int) -> Finding:
-        return Finding(
-            rule=self.name,
-            claim=Claim(uneven.lost_ns / run_ns),
-            path="",
-            facts={
-                "role": role.name,
-                "workers": uneven.units,
-                "busiest": uneven.busiest.name,
-                "busy_ns": uneven.busiest_ns,
-                "mean_busy_ns": uneven.mean_ns,
-                "imbalance_share": uneven.share,
-            },
-        )
+        facts: Facts = {
+            "role": role.name,
+            "workers": uneven.units,
+            "busiest": uneven.busiest.name,
+            "busy_ns": uneven.busiest_ns,
+            "mean_busy_ns": uneven.mean_ns,
+            "imbalance_share": uneven.share,
+        }
+        return finding(self.name, "", facts, Claim(uneven.lost_ns / run_ns))
 
 
 class UnevenTasksRule:
@@ -179,21 +172,17 @@ class UnevenTasksRule:
             worked_ns = sum(unit.total_ns(tasks.node) for unit in role.units) / role.count
             lost_ns = waited_ns - worked_ns - _wait_for_cores_ns(context)
             if context.run_ns and waited_ns >= UNEVEN_WAIT_FACTOR * worked_ns and lost_ns > worked_ns:
-                yield Finding(
-                    rule=self.name,
-                    claim=Claim(lost_ns / context.run_ns),
-                    path=tasks.path,
-                    facts={
-                        "role": role.name,
-                        "workers": role.count,
-                        "section": tasks.path,
-                        "long_call_ns": tasks.stats.p90_ns or 0,
-                        "typical_call_ns": tasks.stats.p50_ns or 0,
-                        "calls": tasks.count,
-                        "worked_ns": worked_ns,
-                        "waited_ns": waited_ns,
-                    },
-                )
+                facts: Facts = {
+                    "role": role.name,
+                    "workers": role.count,
+                    "section": tasks.path,
+                    "long_call_ns": tasks.stats.p90_ns or 0,
+                    "typical_call_ns": tasks.stats.p50_ns or 0,
+                    "calls": tasks.count,
+                    "worked_ns": worked_ns,
+                    "waited_ns": waited_ns,
+                }
+                yield finding(self.name, tasks.path, facts, Claim(lost_ns / context.run_ns))
 
 
 def _uneven_tasks(role: Role, context: Context) -> SectionView | None:
@@ -268,7 +257,7 @@ class IdleWorkerRule:
     def _finding(self, role: Role, idle: Mapping[Unit, int], wait: Waiting, context: Context) -> Finding:
         claim = claim_of(wait, context)
         lives_ns = sum(_time_ns(unit, context) for unit in idle)
-        facts: dict[str, Fact] = {
+        facts: Facts = {
             "role": role.name,
             "workers": role.count,
             "idle_workers": Role(role.name, tuple(idle)).count,
@@ -292,7 +281,7 @@ class IdleWorkerRule:
             if not is_by_name:  # otherwise more workers of a DataLoader would save all of it
                 claim = _overlapped(claim, wait, context)
             kind = "recommendation" if claim.share >= MIN_OVERLAP_SHARE else "size"
-        return Finding(rule=self.name, kind=kind, claim=claim, path=wait.path, facts=facts)
+        return finding(self.name, wait.path, facts, claim, kind=kind)
 
 
 def _overlapped(claim: Claim, wait: Waiting, context: Context) -> Claim:
@@ -367,25 +356,20 @@ class TransportRule:
                 if not all(_is_recorded(unit, context) for unit in role.units):
                     continue
                 worked_ns = sum(map(context.worked_ns, role.units)) / section.node.count * section.calls
-                waits = [
-                    part for part in (section, *section.all_below()) if part.is_wait and not part.is_parallel
-                ]
-                blocked_ns = sum(wait.self_ns for wait in waits)
+                parts = (section, *section.all_below())
+                blocked_ns = sum(part.self_ns for part in parts if part.is_wait and not part.is_parallel)
                 if TRANSPORT_FACTOR * worked_ns >= blocked_ns:
                     continue
-                yield Finding(
-                    rule=self.name,
-                    claim=Claim(view.share(blocked_ns - worked_ns), view.path),
-                    path=section.path,
-                    facts={
-                        "role": role.name,
-                        "workers": role.count,
-                        "section": section.path,
-                        "blocked_per_tick_ns": blocked_ns,
-                        "worked_per_tick_ns": worked_ns,
-                        "calls": section.count,
-                    },
-                )
+                facts: Facts = {
+                    "role": role.name,
+                    "workers": role.count,
+                    "section": section.path,
+                    "blocked_per_tick_ns": blocked_ns,
+                    "worked_per_tick_ns": worked_ns,
+                    "calls": section.count,
+                }
+                claim = Claim(view.share(blocked_ns - worked_ns), view.path)
+                yield finding(self.name, section.path, facts, claim)
 
 
 def _served_section(view: LoopView, role: Role) -> SectionView | None:
