@@ -5,7 +5,7 @@ import { linesOf, treeFrom } from "../src/comparison/state";
 import type { Entry, Verdict } from "../src/comparison/types";
 import { interval, rates, shift, signed } from "../src/comparison/words";
 import { boxesOf } from "../src/icicle";
-import { partsOf, shown } from "../src/path";
+import { partsOf, readablePath } from "../src/path";
 import { treeOf } from "../src/tree";
 
 const SIDE = { count: 10, min_ns: 1, max_ns: 9, units: 5 };
@@ -25,7 +25,7 @@ const ENTRIES = [
 
 test("a path is taken apart at the slashes between names only", () => {
   expect(partsOf("train/update/a\\/b")).toEqual(["train", "update", "a\\/b"]);
-  expect(shown("train/a\\/b/win\\\\dir/\\e")).toBe('train/a/b/win\\dir/""');
+  expect(readablePath("train/a\\/b/win\\\\dir/\\e")).toBe('train/a/b/win\\dir/""');
 });
 
 test("what differs is shown with what it lies in", () => {
@@ -45,7 +45,7 @@ test("the boxes of a side never stick out of what they are in", () => {
   for (const side of ["base", "new"] as const) {
     const tree = treeOf(treeFrom(nodes, side), { categories: [], category_of: [] });
     const { start, size } = boxesOf(tree);
-    expect(tree.places.map((place) => place.name)).toEqual(["root", "a", "b", "c"]);
+    expect(tree.items.map((place) => place.name)).toEqual(["root", "a", "b", "c"]);
     expect(size[1]!).toBeGreaterThanOrEqual(size[2]! + size[3]!);
     expect(start[2]! + size[2]!).toBe(start[3]!);
   }
@@ -72,11 +72,11 @@ describe("words", () => {
 describe("the scale", () => {
   const scale = scaleOf([entry("a", "slower", 100, { high_percent: 110 })], 2);
   test("has half as long as far to the left as twice as long to the right", () => {
-    expect(scale.at(0)).toBe(0.5);
-    expect(scale.at(100) - 0.5).toBeCloseTo(0.5 - scale.at(-50), 10);
+    expect(scale.position(0)).toBe(0.5);
+    expect(scale.position(100) - 0.5).toBeCloseTo(0.5 - scale.position(-50), 10);
   });
   test("has room for the intervals, and for a little where nothing differs", () => {
-    expect(scale.at(110)).toBeLessThan(1);
+    expect(scale.position(110)).toBeLessThan(1);
     expect(scaleOf([entry("a", "no difference", 0)], 2).edge).toBeGreaterThan(Math.log(1.05));
     expect(scaleOf([entry("a", "slower", 5000)], 2).edge).toBe(Math.log(4));
   });

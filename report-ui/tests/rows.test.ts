@@ -7,18 +7,18 @@ import { node, tree } from "./trees";
 const FACTS = { outlived: [] as number[], itself: { total_ns: 0, calls: 0 }, mean_ticks: [] as MeanTick[] };
 
 function options(of: Tree, more: Partial<RowOptions> = {}): RowOptions {
-  const open = new Set(of.places.map((place) => place.index));
+  const open = new Set(of.items.map((place) => place.index));
   return { open, query: "", sort: "total", descending: true, phase: "steady", units: null, ...more };
 }
 
 function said(of: Tree, rows: Row[]): string[] {
-  return rows.map((row) => `${" ".repeat(row.depth)}${row.kind === "section" ? of.places[row.index]!.name : row.kind}`);
+  return rows.map((row) => `${" ".repeat(row.depth)}${row.kind === "section" ? of.items[row.index]!.name : row.kind}`);
 }
 
 const TRAIN = () => tree(node("train", 1, [node("sample", 5), node("update", 2, [node("backward", 7)])]));
 
 test("places are numbered from the top down, and each knows where those below it end", () => {
-  const { places } = TRAIN();
+  const { items: places } = TRAIN();
   expect(places.map(({ name, depth, end }) => [name, depth, end])).toEqual([
     ["root", 0, 5],
     ["train", 1, 5],
@@ -53,16 +53,16 @@ const FOCUSED = () => {
 test("a call under focus has a short name and a whole one, and is found by both", () => {
   const focused = FOCUSED();
   expect(said(focused, rowsOf(focused, FACTS, options(focused)))).toEqual(["Env.step", " Env._act @ L9", " self"]);
-  expect(focused.places[2]!.whole).toBe(ACT);
+  expect(focused.items[2]!.fullName).toBe(ACT);
   expect(matching(focused, "_act(action)")).toEqual(new Set([0, 1, 2]));
   expect(matching(focused, "@ l9")).toEqual(new Set([0, 1, 2]));
 });
 
 test("a path is shown by short names where there are any, and from the loop on where one is meant", () => {
   const focused = FOCUSED();
-  const { path } = focused.places[2]!.node;
+  const { path } = focused.items[2]!.node;
   expect(shownPath(focused, path)).toBe("Env.step/Env._act @ L9");
-  expect(shownPath(focused, path, focused.places[1]!.node.path)).toBe("Env._act @ L9");
+  expect(shownPath(focused, path, focused.items[1]!.node.path)).toBe("Env._act @ L9");
   const train = TRAIN();
   expect(shownPath(train, "train/update/backward")).toBe("train/update/backward");
   expect(shownPath(train, "train/update/backward", "train")).toBe("update/backward");
@@ -101,7 +101,7 @@ test("a share is of the ticks of the loop that a section is in, and of the phase
   const step = { ...node("step", 10), steady: { ...stats, sum_ns: 3 }, warmup: { ...warmup, sum_ns: 2 } };
   const loop = { ...node("loop", 0, [step]), total_ns: 10, steady: stats, warmup };
   const of = tree(loop, node("rest", 10));
-  of.places[2]!.base = 1;
+  of.items[2]!.base = 1;
   const rows = rowsOf(of, FACTS, options(of));
   expect(said(of, rows)).toEqual(["rest", "loop", " step", " self"]);
   expect(rows.map((row) => row.totalNs)).toEqual([10, 6, 3, 3]);
@@ -180,7 +180,7 @@ test("a recursion is opened at first as far as its second level, and what else t
 
 test("a path is read with its names as they were written", () => {
   const of = tree(node("api/step", 1, [node("a/b", 1)]));
-  of.places.forEach((place, at) => of.at.set(["", "api\\/step", "api\\/step/a\\/b"][at]!, place.index));
+  of.items.forEach((place, at) => of.indexByPath.set(["", "api\\/step", "api\\/step/a\\/b"][at]!, place.index));
   expect(shownPath(of, "api\\/step/a\\/b")).toBe("api/step/a/b");
   expect(shownPath(of, "api\\/step/a\\/b", "api\\/step")).toBe("a/b");
 });
@@ -192,7 +192,7 @@ test("a node that is asked for has all above it opened, and stays as it was", ()
 
 test("loops stand first and in their order, as nothing else is asked for", () => {
   const robot = tree(node("camera", 900), node("setup", 950), node("control", 100));
-  const [control, camera] = ["control", "camera"].map((name) => robot.places.findIndex((place) => place.name === name));
+  const [control, camera] = ["control", "camera"].map((name) => robot.items.findIndex((place) => place.name === name));
   const mean_ticks = [control, camera].map((place) => ({ places: [place] }) as unknown as MeanTick);
   const facts = { ...FACTS, mean_ticks };
   expect(said(robot, rowsOf(robot, facts, options(robot)))).toEqual(["control", "camera", "setup"]);

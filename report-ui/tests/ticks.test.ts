@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { type Area, callsIn, sumsOf } from "../src/timeline/area";
-import { dragged, gripAt } from "../src/timeline/grips";
+import { drag, gripAt } from "../src/timeline/grips";
 import { type Model, modelOf } from "../src/timeline/model";
 import { boundaries, density, misses } from "../src/timeline/stretch";
 import { leading, tickAt, tickOf } from "../src/timeline/ticks";
@@ -138,7 +138,7 @@ test.each([
 });
 
 test("the edges of a frame do not pass each other, and its inside keeps its length", () => {
-  expect(dragged("left", [100, 200], 500, 10)).toEqual([190, 200]);
-  expect(dragged("right", [100, 200], -500, 10)).toEqual([100, 110]);
-  expect(dragged("inside", [100, 200], 50, 10)).toEqual([150, 250]);
+  expect(drag("left", [100, 200], 500, 10)).toEqual([190, 200]);
+  expect(drag("right", [100, 200], -500, 10)).toEqual([100, 110]);
+  expect(drag("inside", [100, 200], 50, 10)).toEqual([150, 250]);
 });

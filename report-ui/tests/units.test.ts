@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { rowsOf } from "../src/rows";
 import type { Unit } from "../src/types";
-import { had, spreadOf, unitOf } from "../src/units";
+import { timesByUnit, spreadOf, unitOf } from "../src/units";
 import { node, tree } from "./trees";
 
 const UNITS: Unit[] = [
@@ -18,8 +18,8 @@ const STEP = node("step", 5, [], {
 });
 
 test("a unit has what its writers had, and nothing is not 0", () => {
-  expect(had(STEP, false, unitOf(UNITS), 3)).toEqual([null, 50, 90]);
-  expect(had(STEP, true, unitOf(UNITS), 3)).toEqual([null, 5, 9]);
+  expect(timesByUnit(STEP, false, unitOf(UNITS), 3)).toEqual([null, 50, 90]);
+  expect(timesByUnit(STEP, true, unitOf(UNITS), 3)).toEqual([null, 5, 9]);
 });
 
 test.each([
@@ -40,7 +40,7 @@ test("lines can be put in the order of what one of them had", () => {
   const names = (sort: "unit 1" | "unit 2" | "most") =>
     rowsOf(of, { outlived: [], itself: { total_ns: 0, calls: 0 }, mean_ticks: [] }, { ...asked, sort, descending: sort !== "unit 2" })
       .filter((row) => row.kind === "section")
-      .map((row) => of.places[row.index]!.name);
+      .map((row) => of.items[row.index]!.name);
   expect(names("unit 1")).toEqual(["step", "quick"]);
   expect(names("unit 2")).toEqual(["quick", "step"]);
   expect(names("most")).toEqual(["step", "quick"]);
