@@ -17,7 +17,7 @@ const STEP = node("step", 5, [], {
   ],
 });
 
-test("a unit has what its writers had, and nothing is not 0", () => {
+test("a unit has the time of its writers, and none is not 0", () => {
   expect(timesByUnit(STEP, false, unitOf(UNITS), 3)).toEqual([null, 50, 90]);
   expect(timesByUnit(STEP, true, unitOf(UNITS), 3)).toEqual([null, 5, 9]);
 });
@@ -29,11 +29,11 @@ test.each([
   [[2, 3, null], { units: 2, minNs: 2, medianNs: 2, maxNs: 3, slowest: 1 }],
   [[9, 1, 4], { units: 3, minNs: 1, medianNs: 4, maxNs: 9, slowest: 0 }],
   [[null, null], null],
-])("%j is as far apart as %j", (amounts, spread) => {
+])("the spread of %j is %j", (amounts, spread) => {
   expect(spreadOf(amounts)).toEqual(spread);
 });
 
-test("lines can be put in the order of what one of them had", () => {
+test("lines can be sorted by the time of a unit", () => {
   const quick = node("quick", 9, [], { by_writer: [[1, 1, 9, 9]] });
   const of = tree(quick, STEP);
   const asked = { open: new Set<number>(), query: "", descending: true, phase: "all", units: UNITS } as const;
