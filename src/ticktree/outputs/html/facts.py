@@ -51,9 +51,7 @@ def _group(units: Sequence[Unit], by: By, indices: dict[str, int]) -> list[dict[
     titles = [title_of(unit, by) for unit in units]
     writers = [[indices[writer] for writer in unit.writers] for unit in units]
     labels = zip(titles, titles if by == "role" else short_titles(units), writers, strict=True)
-    return [
-        {"title": title, "short": short, "writers": unit_writers} for title, short, unit_writers in labels
-    ]
+    return [{"title": title, "short": short, "writers": ids} for title, short, ids in labels]
 
 
 def _mean_tick(view: LoopView, index_of: Mapping[int, int], options: ViewOptions) -> dict[str, Any]:
@@ -92,9 +90,8 @@ def sampled_facts(
     for path, time in times.items():
         node = profile.root.at(path)
         index = index_of[id(node)]
-        columns.append(
-            {"place": index, "base": index if path in profile.loops else loop_of[index], **_columns(time)}
-        )
+        base = index if path in profile.loops else loop_of[index]
+        columns.append({"place": index, "base": base, **_columns(time)})
     tables = {name.capitalize(): time for name, time in sampled_apart(profile).items()}
     if is_told_by_samples(profile) and paths.ROOT in times:
         tables = {"Where the run goes": times[paths.ROOT], **tables}
@@ -154,9 +151,7 @@ def facts(context: Context, findings: Sequence[Finding], options: ViewOptions) -
         "about": [fact.text for fact in full_view.provenance if fact not in screen.provenance],
         "mean_ticks": [] if screen.nothing else [_mean_tick(view, index_of, full) for view in context.loops],
         "pace": {path: pace(profile, loop) for path, loop in profile.loops.items()},
-        "over_budget": {
-            path: reason for path, loop in profile.loops.items() if (reason := _over_budget(loop))
-        },
+        "over_budget": {path: text for path, loop in profile.loops.items() if (text := _over_budget(loop))},
         "waited": {path: _waited(profile, loop) for path, loop in profile.loops.items()},
         "usual": {path: _usual(profile, loop) for path, loop in profile.loops.items()},
         "rules": {name: {"about": visible(rule.about), "page": rule.page} for name, rule in rules.items()},
@@ -230,19 +225,14 @@ def _categories(root: Node, context: Context) -> dict[str, Any]:
     category_of: list[int] = []
     loop_of: list[int] = []
     loops = {id(root.find(path)) for path in context.profile.loops}
-    ancestors: list[Within] = []  # of the current node's ancestors
+    above: list[Within] = []  # the positions of the current node's ancestors
     loops_above: list[int] = []  # the loop of the nodes in each of them
     for index, (depth, node) in enumerate(_in_order(root)):
-        del ancestors[depth:], loops_above[depth:]
+        del above[depth:], loops_above[depth:]
+        is_loop = id(node) in loops
         loop_of.append(loops_above[-1] if loops_above else 0)
-        loops_above.append(index if id(node) in loops else loop_of[-1])
-        position = (
-            within(node, ancestors[-1], context.category, is_loop=id(node) in loops)
-            if ancestors
-            else Within()
-        )
-        ancestors.append(position)
-        category_of.append(
-            -1 if position.category is None else names.setdefault(position.category, len(names))
-        )
+        loops_above.append(index if is_loop else loop_of[-1])
+        above.append(within(node, above[-1], context.category, is_loop=is_loop) if above else Within())
+        category = above[-1].category
+        category_of.append(-1 if category is None else names.setdefault(category, len(names)))
     return {"categories": list(names), "category_of": category_of, "loop_of": loop_of}

@@ -333,9 +333,8 @@ def drift(facts: FactText) -> str:
 
 def phase_change(facts: FactText) -> str:
     lasts = "until_ns" not in facts
-    period = f"from {facts['from_ns']} " + (
-        "of the run on" if lasts else f"to {facts['until_ns']} of the run"
-    )
+    end = "of the run on" if lasts else f"to {facts['until_ns']} of the run"
+    period = f"from {facts['from_ns']} {end}"
     before = f"{facts['tick_before_ns']} {'before' if lasts else 'otherwise'}"
     ticks = f"{facts['tick_after_ns']} per tick, {before}"
     return f"{facts['changed_loop']} is {_slower(facts)} {period}: {ticks}{_explained(facts)}"

@@ -173,23 +173,19 @@ def copied_twice(facts: FactText) -> str:
 
 def allocation(facts: FactText) -> str:
     if "fresh_bytes_per_s" in facts:
-        section = (
-            f" (most of it in {facts['function']}, {facts['line']} [sampled])" if "line" in facts else ""
-        )
+        line = f" (most of it in {facts['function']}, {facts['line']} [sampled])" if "line" in facts else ""
         pages = facts.number("huge_pages_per_s")
         huge = f" and {pages:,.0f} huge pages" if pages >= 1 else ""
         return (
-            f"Reuse memory (out=, copy_): the run{section} touches {facts['fresh_bytes_per_s']} of fresh memory "
+            f"Reuse memory (out=, copy_): the run{line} touches {facts['fresh_bytes_per_s']} of fresh memory "
             f"({facts.number('page_faults_per_s'):,.0f} page faults{huge} per second), which costs about "
             f"{facts['estimated_share']} of its time"
         )
-    section = (
-        f", perhaps in {facts['section']} at {facts['section_bytes_per_s']}" if "section" in facts else ""
-    )
+    name = f", perhaps in {facts['section']} at {facts['section_bytes_per_s']}" if "section" in facts else ""
     return (
         f"Reuse memory across ticks (out=, copy_): each tick of {facts.loop} touches at least "
         f"{facts['fresh_memory_bytes']} of fresh memory ({facts.number('page_faults_per_tick'):,.0f} page faults)"
-        f"{section}, which costs about {facts['estimated_cost_ns']} of {facts['tick_ns']}"
+        f"{name}, which costs about {facts['estimated_cost_ns']} of {facts['tick_ns']}"
     )
 
 
