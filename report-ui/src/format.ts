@@ -1,4 +1,4 @@
-/** Numbers as people read them: digit for digit what outputs/writing/formatting.py writes; tests/formatting.json holds both to it. */
+/** Numbers for people, digit for digit as outputs/writing/formatting.py writes them; tests/formatting.json checks both. */
 
 export const ABSENT = "-";
 
@@ -32,7 +32,7 @@ export function hertz(hz: number | null | undefined): string {
   return hz === null || hz === undefined ? ABSENT : scaled(hz, "Hz");
 }
 
-/** One number with its unit and what it would become: "22.0 → 39.0 Hz", "950 Hz → 1.20 kHz". */
+/** A number with its unit and its new value: "22.0 → 39.0 Hz", "950 Hz → 1.20 kHz". */
 export function change(before: string, after: string): string {
   const [number, unit] = before.split(" ");
   return `${unit && after.endsWith(` ${unit}`) ? number : before} → ${after}`;
@@ -81,11 +81,11 @@ export function significant(value: number): string {
   return value < 99.95 ? rounded(value, 1) : rounded(value, 0);
 }
 
-/** As Python rounds: a value that lies exactly between two goes to the even one, where `toFixed` goes up. */
+/** As Python rounds: a value exactly between two goes to the even one; `toFixed` rounds up. */
 function rounded(value: number, digits: number): string {
   const scale = 10 ** digits;
   const halves = value * scale * 2;
-  // Only a fraction of so small a power of two can lie exactly between; 0.15 merely looks it.
+  // Only a fraction of such a small power of two can lie exactly between; 0.15 only seems to.
   const isBetween = Number.isInteger(value * 2 ** (digits + 1)) && Number.isInteger(halves) && halves % 2 !== 0;
   return (isBetween ? (2 * Math.round(halves / 4)) / scale : value).toFixed(digits);
 }

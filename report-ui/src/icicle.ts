@@ -2,7 +2,7 @@ import { childrenOf, type Tree } from "./tree";
 import type { MeanTick } from "./types";
 
 /**
- * The box of each node, by place: it begins at `start` and is `size` wide, in nanoseconds of all threads together.
+ * The box of each item of the tree: it begins at `start` and is `size` wide, in nanoseconds of all threads together.
  *
  * A box is as wide as the self times of its node and its descendants: so no box is wider than its parent, even if it ran
  * concurrently. Siblings are ordered by name, so that pictures of the same program look alike.
@@ -16,55 +16,55 @@ export interface Boxes {
 
 /** The whole run. */
 export function boxesOf(tree: Tree): Boxes {
-  const count = tree.places.length;
+  const count = tree.items.length;
   const size = new Float64Array(count);
   const self = new Float64Array(count);
   for (let index = count - 1; index >= 0; index -= 1) {
-    const place = tree.places[index]!;
-    if (place.kind !== "section") continue;
-    self[index] = Math.max(0, place.node.self_ns);
+    const item = tree.items[index]!;
+    if (item.kind !== "section") continue;
+    self[index] = Math.max(0, item.node.self_ns);
     size[index]! += self[index]!;
-    if (place.parent >= 0) size[place.parent]! += size[index]!;
+    if (item.parent >= 0) size[item.parent]! += size[index]!;
   }
-  return placed(tree, size, self);
+  return layOut(tree, size, self);
 }
 
-/** A mean tick: what is not on the loop's path has no width. */
+/** A mean tick: sections that are not on the loop's path have no width. */
 export function boxesOfTick(tree: Tree, tick: MeanTick): Boxes {
-  const size = new Float64Array(tree.places.length);
-  const self = new Float64Array(tree.places.length);
-  tick.places.forEach((place, at) => {
-    size[place] = tick.total_ns[at]!;
-    self[place] = tick.self_ns[at]!;
+  const size = new Float64Array(tree.items.length);
+  const self = new Float64Array(tree.items.length);
+  tick.places.forEach((index, i) => {
+    size[index] = tick.total_ns[i]!;
+    self[index] = tick.self_ns[i]!;
   });
   const home = tick.places[0]!;
-  // What leads to the loop is as wide as its tick: a box is in all those above it.
-  for (let at = tree.places[home]!.parent; at >= 0; at = tree.places[at]!.parent) size[at] = size[home]!;
-  return placed(tree, size, self);
+  // Ancestors of the loop are as wide as its tick: a box is inside all its ancestors.
+  for (let above = tree.items[home]!.parent; above >= 0; above = tree.items[above]!.parent) size[above] = size[home]!;
+  return layOut(tree, size, self);
 }
 
-function placed(tree: Tree, size: Float64Array, self: Float64Array): Boxes {
+function layOut(tree: Tree, size: Float64Array, self: Float64Array): Boxes {
   const start = new Float64Array(size.length);
   addSampled(tree, size, self);
   for (let index = 0; index < size.length; index += 1) {
-    let at = start[index]!;
+    let position = start[index]!;
     for (const child of childrenOf(tree, index)) {
-      start[child] = at;
-      at += size[child]!;
+      start[child] = position;
+      position += size[child]!;
     }
   }
   return { start, size, self };
 }
 
-/** Sampled calls are parts of self times; a call's time in no further call is its own. */
+/** Sampled calls are parts of self times; the self time of a call is its time in no further call. */
 function addSampled(tree: Tree, size: Float64Array, self: Float64Array): void {
   let owner = 0;
-  for (const { kind, index, part, parent } of tree.places) {
+  for (const { kind, index, part, parent } of tree.items) {
     if (kind === "section") {
       owner = index;
       continue;
     }
-    const above = tree.places[parent]!;
+    const above = tree.items[parent]!;
     if (above.kind === "section") owner = parent;
     size[index] = part * self[owner]!;
     self[index] = kind === "self" ? 0 : size[index]!;
@@ -77,21 +77,21 @@ export interface Span {
   size: number;
 }
 
-/** Calls `draw` with each box that is at least `leastPx` wide where `span` is `widthPx` wide, parents first. */
+/** Calls `draw` with each box that is at least `minPx` wide where `span` is `widthPx` wide, parents first. */
 export function eachBox(
   tree: Tree,
   boxes: Boxes,
   span: Span,
   widthPx: number,
-  leastPx: number,
+  minPx: number,
   draw: (index: number, leftPx: number, boxPx: number) => void,
 ): void {
   const scale = widthPx / (span.size || 1);
-  for (let index = 0; index < tree.places.length; ) {
+  for (let index = 0; index < tree.items.length; ) {
     const leftPx = (boxes.start[index]! - span.start) * scale;
     const boxPx = boxes.size[index]! * scale;
-    if (boxPx < leastPx || leftPx > widthPx || leftPx + boxPx < 0) {
-      index = tree.places[index]!.end; // all below it are within it
+    if (boxPx < minPx || leftPx > widthPx || leftPx + boxPx < 0) {
+      index = tree.items[index]!.end; // all its descendants are inside it
       continue;
     }
     draw(index, leftPx, boxPx);
@@ -101,11 +101,11 @@ export function eachBox(
 
 /** The node at a point of the picture; null if there is none. */
 export function boxAt(tree: Tree, boxes: Boxes, span: Span, widthPx: number, leftPx: number, depth: number): number | null {
-  const at = span.start + (leftPx / widthPx) * span.size;
+  const moment = span.start + (leftPx / widthPx) * span.size;
   let index = 0;
-  if (at < boxes.start[0]! || at >= boxes.start[0]! + boxes.size[0]!) return null;
-  while (tree.places[index]!.depth < depth) {
-    const child = childrenOf(tree, index).find((one) => at >= boxes.start[one]! && at < boxes.start[one]! + boxes.size[one]!);
+  if (moment < boxes.start[0]! || moment >= boxes.start[0]! + boxes.size[0]!) return null;
+  while (tree.items[index]!.depth < depth) {
+    const child = childrenOf(tree, index).find((child) => moment >= boxes.start[child]! && moment < boxes.start[child]! + boxes.size[child]!);
     if (child === undefined) return null;
     index = child;
   }

@@ -11,6 +11,16 @@ export function unescaped(part: string): string {
 }
 
 /** A path for people, with unescaped names. */
-export function shown(path: string): string {
+export function readablePath(path: string): string {
   return partsOf(path).map((part) => visible(unescaped(part)) || '""').join("/");
+}
+
+/** The words of a search. */
+export function wordsOf(query: string): string[] {
+  return query.toLowerCase().split(/\s+/).filter(Boolean);
+}
+
+export function containsAll(text: string, words: readonly string[]): boolean {
+  const lower = text.toLowerCase();
+  return words.every((word) => lower.includes(word));
 }

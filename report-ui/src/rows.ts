@@ -1,6 +1,7 @@
-import { childrenOf, lengthOf, lineage, ownOf, type Phase, statsOf, totalOf, type Tree } from "./tree";
-import type { Stats, Unit, View } from "./types";
-import { had, type Had, spreadOf, unitOf } from "./units";
+import { containsAll, wordsOf } from "./path";
+import { childrenOf, lengthOf, lineage, ownOf, type Phase, statsOf, totalOf, type Tree, type TreeItem } from "./tree";
+import type { Stats, TreeNode, Unit, View } from "./types";
+import { timesByUnit, type Had, spreadOf, unitOf } from "./units";
 
 export type Column =
   | ("name" | "share" | "total" | "mean" | "min" | "p50" | "p90" | "p99" | "max" | "calls")
@@ -13,7 +14,7 @@ export type Column =
 export interface Row {
   kind: "section" | "self" | "sampled" | "itself";
   key: string;
-  /** The index of the section or the call; for self time without samples, that of its section. */
+  /** The index of the section or call; for self time without samples, the index of its section. */
   index: number;
   depth: number;
   totalNs: number;
@@ -23,7 +24,7 @@ export interface Row {
   calls: number | null;
   stats: Stats | null;
   /** The time of each unit that has a column. */
-  had: Had | null;
+  unitTimes: Had | null;
   opens: boolean;
   isOpen: boolean;
 }
@@ -34,65 +35,65 @@ export interface RowOptions {
   sort: Column;
   descending: boolean;
   phase: Phase;
-  /** Those that have columns; null for the columns of all together. */
+  /** The units that have columns; null for the columns of all together. */
   units: readonly Unit[] | null;
 }
 
 type Facts = Pick<View, "outlived" | "itself" | "mean_ticks">;
-type ResolvedOptions = RowOptions & { of: ReadonlyMap<number, number> | null; ranks: ReadonlyMap<number, number> };
+type ResolvedOptions = RowOptions & { unitByWriter: ReadonlyMap<number, number> | null; ranks: ReadonlyMap<number, number> };
 
 /** The lines to show, top to bottom. */
 export function rowsOf(tree: Tree, facts: Facts, wishes: RowOptions): Row[] {
-  // What each process had is known of the whole run only.
+  // The times of processes are known only for the whole run.
   const options: ResolvedOptions = {
     ...wishes,
     phase: wishes.units ? "all" : wishes.phase,
-    of: wishes.units && unitOf(wishes.units),
-    ranks: new Map(facts.mean_ticks.map((one, rank) => [one.places[0]!, rank])),
+    unitByWriter: wishes.units && unitOf(wishes.units),
+    ranks: new Map(facts.mean_ticks.map((tick, rank) => [tick.places[0]!, rank])),
   };
-  const wanted = options.query ? matching(tree, options.query) : null;
+  const matches = options.query ? matching(tree, options.query) : null;
   const outlived = new Set(facts.outlived);
   const rows: Row[] = [];
-  // A stack, as the tree may be deeper than functions may call each other; its top is the next line.
-  const waiting: Row[] = below(tree, 0, options, wanted, outlived);
-  const root = tree.places[0]!.node;
-  if (!root.self_ns) waiting.splice(0, waiting.length, ...waiting.filter((row) => row.kind !== "self"));
-  waiting.reverse();
-  if (facts.itself.total_ns && facts.itself.calls && !wanted && options.phase === "all") waiting.unshift(itself(facts, root.total_ns));
-  for (let row = waiting.pop(); row; row = waiting.pop()) {
+  // A stack, because the tree may be deeper than recursion allows; its top is the next line.
+  const stack: Row[] = rowsBelow(tree, 0, options, matches, outlived);
+  const root = tree.items[0]!.node;
+  if (!root.self_ns) stack.splice(0, stack.length, ...stack.filter((row) => row.kind !== "self"));
+  stack.reverse();
+  if (facts.itself.total_ns && facts.itself.calls && !matches && options.phase === "all") stack.unshift(itself(facts, root.total_ns));
+  for (let row = stack.pop(); row; row = stack.pop()) {
     rows.push(row);
-    if (row.isOpen) waiting.push(...below(tree, row.index, options, wanted, outlived).reverse());
+    if (row.isOpen) stack.push(...rowsBelow(tree, row.index, options, matches, outlived).reverse());
   }
   return rows;
 }
 
-/** Places whose path contains the words, and their ancestors. */
+/** The indices of items whose path contains the words, and of their ancestors. */
 export function matching(tree: Tree, query: string): Set<number> {
-  const words = query.toLowerCase().split(/\s+/).filter(Boolean);
-  const found = new Set<number>();
-  for (const place of tree.places) {
-    const path = `${place.kind === "section" ? place.node.path : ""}/${place.whole}/${place.name}`.toLowerCase();
-    if (place.index && words.every((word) => path.includes(word))) {
-      for (let at = place.index; at >= 0 && !found.has(at); at = tree.places[at]!.parent) found.add(at);
+  const words = wordsOf(query);
+  const matches = new Set<number>();
+  for (const item of tree.items) {
+    const path = `${item.kind === "section" ? item.node.path : ""}/${item.fullName}/${item.name}`;
+    if (item.index && containsAll(path, words)) {
+      for (let index = item.index; index >= 0 && !matches.has(index); index = tree.items[index]!.parent) matches.add(index);
     }
   }
-  return found;
+  return matches;
 }
 
 /**
- * The places to open at first: the largest nodes, as long as all lines fit on about a screen. A recursion would fill it
+ * The items to open at first: the largest nodes, as long as all lines fit on about a screen. A recursion would fill it
  * with similar lines, so its third level stays closed.
  */
 export function openAtFirst(tree: Tree, lines: number): Set<number> {
   const open = new Set<number>();
-  // What is in self time is opened at first where there is nothing else.
-  const isShown = (at: number) => tree.places[at]!.kind === "section" || !tree.places[0]!.node.children.length;
+  // Self time is opened at first only if there is nothing else.
+  const isShown = (index: number) => tree.items[index]!.kind === "section" || !tree.items[0]!.node.children.length;
   const candidates = childrenOf(tree, 0).filter(isShown);
   let used = candidates.length;
   while (candidates.length) {
     let best = 0;
-    for (let at = 1; at < candidates.length; at += 1) {
-      if (lengthOf(tree.places[candidates[at]!]!) > lengthOf(tree.places[candidates[best]!]!)) best = at;
+    for (let i = 1; i < candidates.length; i += 1) {
+      if (lengthOf(tree.items[candidates[i]!]!) > lengthOf(tree.items[candidates[best]!]!)) best = i;
     }
     const [index] = candidates.splice(best, 1) as [number];
     const children = childrenOf(tree, index).filter(isShown);
@@ -104,37 +105,37 @@ export function openAtFirst(tree: Tree, lines: number): Set<number> {
   return open;
 }
 
-/** The number of nested places of the same name, the place itself included. */
+/** The number of nested items of the same name, including the item itself. */
 function levelOf(tree: Tree, index: number): number {
-  return lineage(tree, index).filter((at) => tree.places[at]!.whole === tree.places[index]!.whole).length;
+  return lineage(tree, index).filter((ancestor) => tree.items[ancestor]!.fullName === tree.items[index]!.fullName).length;
 }
 
-/** The places that must be open for a place to be visible. */
+/** The items that must be open for an item to be visible. */
 export function openTo(tree: Tree, open: ReadonlySet<number>, index: number): Set<number> {
   return new Set([...open, ...lineage(tree, index).slice(1, -1)]);
 }
 
-function below(
+function rowsBelow(
   tree: Tree,
   index: number,
   options: ResolvedOptions,
-  wanted: Set<number> | null,
+  matches: Set<number> | null,
   outlived: ReadonlySet<number>,
 ): Row[] {
-  const parent = tree.places[index]!.node;
-  const there = childrenOf(tree, index).filter((child) => !wanted || wanted.has(child));
-  const sections = there.filter((child) => tree.places[child]!.kind === "section");
-  const rows = sections.map((child) => section(tree, child, parent.total_ns, options, wanted, outlived.has(index)));
+  const parent = tree.items[index]!.node;
+  const children = childrenOf(tree, index).filter((child) => !matches || matches.has(child));
+  const sections = children.filter((child) => tree.items[child]!.kind === "section");
+  const rows = sections.map((child) => section(tree, child, parent.total_ns, options, matches, outlived.has(index)));
   const direction = options.descending ? -1 : 1;
   // In the default order, loops come first, in the order of all outputs: those that miss ticks before others.
   const isByOrder = !index && options.sort === "total" && options.descending;
   const rank = (row: Row) => (isByOrder ? (options.ranks.get(row.index) ?? options.ranks.size) : 0);
   rows.sort(
     (left, right) =>
-      rank(left) - rank(right) || direction * compared(tree, left, right, options.sort) || left.index - right.index,
+      rank(left) - rank(right) || direction * compare(tree, left, right, options.sort) || left.index - right.index,
   );
-  const sampled = there.slice(sections.length).map((child) => inOwn(tree, child, options, wanted));
-  if (!sampled.length && parent.children.length && !wanted) rows.push(selfOf(tree, index, options));
+  const sampled = children.slice(sections.length).map((child) => sampledRow(tree, child, options, matches));
+  if (!sampled.length && parent.children.length && !matches) rows.push(selfOf(tree, index, options));
   return [...rows, ...sampled];
 }
 
@@ -143,51 +144,60 @@ function section(
   index: number,
   parentNs: number,
   options: ResolvedOptions,
-  wanted: Set<number> | null,
+  matches: Set<number> | null,
   isOutlived: boolean,
 ): Row {
-  const place = tree.places[index]!;
-  const { node } = place;
+  const item = tree.items[index]!;
+  const { node } = item;
   const stats = statsOf(node, options.phase);
-  // What continued after its parent's end is no part of the parent's time.
+  // Time after the end of the parent is no part of the parent's time.
   const continued = (isOutlived && node.concurrent_ns !== 0) || (node.clock !== undefined && node.total_ns > parentNs);
   const totalNs = totalOf(node, options.phase);
-  const opens = place.end > index + 1;
   return {
     kind: "section",
     key: String(index),
     index,
-    depth: place.depth - 1,
+    depth: item.depth - 1,
     totalNs,
-    share: continued ? null : shareOf(tree, place.base, options.phase, (phase) => totalOf(node, phase)),
+    share: continued ? null : shareOf(tree, item.base, options.phase, (phase) => totalOf(node, phase)),
     meanNs: stats?.count ? stats.mean_ns : null,
     calls: stats?.count ?? 0,
     stats: stats?.count ? stats : null,
-    had: options.of && had(node, false, options.of, options.units!.length),
-    opens,
-    isOpen: opens && (wanted ? holds(wanted, index, place.end) : options.open.has(index)),
+    unitTimes: unitTimesOf(node, false, options),
+    ...openness(item, options, matches),
   };
 }
 
-/** Whether anything below a place is wanted; the set is by place, and those below one are next to it. */
-function holds(wanted: Set<number>, index: number, end: number): boolean {
-  for (let at = index + 1; at < end; at += 1) if (wanted.has(at)) return true;
-  return false;
+/** Whether an item has descendants, and whether it shows them: during a search, if one of them matches. */
+function openness({ index, end }: TreeItem, options: ResolvedOptions, matches: Set<number> | null): Pick<Row, "opens" | "isOpen"> {
+  const opens = end > index + 1;
+  if (!opens || !matches) return { opens, isOpen: opens && options.open.has(index) };
+  // Descendants follow their ancestor in the tree.
+  for (let i = index + 1; i < end; i += 1) if (matches.has(i)) return { opens, isOpen: true };
+  return { opens, isOpen: false };
 }
+
+function unitTimesOf(node: TreeNode, isSelf: boolean, { unitByWriter, units }: ResolvedOptions): Had | null {
+  return unitByWriter && timesByUnit(node, isSelf, unitByWriter, units!.length);
+}
+
+// A row without calls, times per unit and children.
+const LEAF = { calls: null, stats: null, unitTimes: null, opens: false, isOpen: false };
 
 /** Share of the loop's ticks in the phase; outside loops, share of the run in every phase. */
 function shareOf(tree: Tree, base: number, phase: Phase, ns: (phase: Phase) => number): number | null {
-  const of = base ? phase : "all";
-  const wholeNs = totalOf(tree.places[base]!.node, of);
-  return wholeNs > 0 ? ns(of) / wholeNs : null;
+  const basePhase = base ? phase : "all";
+  const wholeNs = totalOf(tree.items[base]!.node, basePhase);
+  return wholeNs > 0 ? ns(basePhase) / wholeNs : null;
 }
 
 function selfOf(tree: Tree, index: number, options: ResolvedOptions): Row {
-  const { node, depth, base } = tree.places[index]!;
+  const { node, depth, base } = tree.items[index]!;
   const totalNs = ownOf(node, options.phase);
   const calls = statsOf(node, options.phase)?.count ?? 0;
-  const isLoop = tree.places[index + 1]?.base === index; // it has sections: the next place is in it
+  const isLoop = tree.items[index + 1]?.base === index; // it has sections: the next item is in it
   return {
+    ...LEAF,
     kind: "self",
     key: `own ${index}`,
     index,
@@ -195,22 +205,19 @@ function selfOf(tree: Tree, index: number, options: ResolvedOptions): Row {
     totalNs,
     share: shareOf(tree, isLoop ? index : base, options.phase, (phase) => ownOf(node, phase)),
     meanNs: calls ? Math.round(totalNs / calls) : null,
-    calls: null,
-    stats: null,
-    had: options.of && had(node, true, options.of, options.units!.length),
-    opens: false,
-    isOpen: false,
+    unitTimes: unitTimesOf(node, true, options),
   };
 }
 
-/** Self time that was sampled, or a call in it: as large a part of it in each phase. */
-function inOwn(tree: Tree, index: number, options: ResolvedOptions, wanted: Set<number> | null): Row {
-  const { kind, node, part, depth, end, base } = tree.places[index]!;
-  const isSelf = kind === "self";
+/** Sampled self time, or a sampled call in it: the same share of the self time in each phase. */
+function sampledRow(tree: Tree, index: number, options: ResolvedOptions, matches: Set<number> | null): Row {
+  const item = tree.items[index]!;
+  const { node, part, depth, base } = item;
+  const isSelf = item.kind === "self";
   const totalNs = part * ownOf(node, options.phase);
   const calls = statsOf(node, options.phase)?.count ?? 0;
-  const opens = end > index + 1;
   return {
+    ...LEAF,
     kind: isSelf ? "self" : "sampled",
     key: String(index),
     index,
@@ -218,30 +225,15 @@ function inOwn(tree: Tree, index: number, options: ResolvedOptions, wanted: Set<
     totalNs,
     share: shareOf(tree, base, options.phase, (phase) => part * ownOf(node, phase)),
     meanNs: calls ? Math.round(totalNs / calls) : null,
-    calls: null,
-    stats: null,
-    had: isSelf ? options.of && had(node, true, options.of, options.units!.length) : null,
-    opens,
-    isOpen: opens && (wanted ? holds(wanted, index, end) : options.open.has(index)),
+    unitTimes: isSelf ? unitTimesOf(node, true, options) : null,
+    ...openness(item, options, matches),
   };
 }
 
 function itself(facts: Facts, rootNs: number): Row {
   const { total_ns: totalNs, calls } = facts.itself;
-  return {
-    kind: "itself",
-    key: "itself",
-    index: 0,
-    depth: 0,
-    totalNs,
-    share: rootNs > 0 ? totalNs / rootNs : null,
-    meanNs: Math.round(totalNs / calls),
-    calls,
-    stats: null,
-    had: null,
-    opens: false,
-    isOpen: false,
-  };
+  const share = rootNs > 0 ? totalNs / rootNs : null;
+  return { ...LEAF, kind: "itself", key: "itself", index: 0, depth: 0, totalNs, share, meanNs: Math.round(totalNs / calls), calls };
 }
 
 const AMOUNT: Record<Exclude<Column, "name" | `unit ${number}`>, (row: Row) => number> = {
@@ -254,14 +246,14 @@ const AMOUNT: Record<Exclude<Column, "name" | `unit ${number}`>, (row: Row) => n
   p99: (row) => row.stats?.p99_ns ?? -1,
   max: (row) => row.stats?.max_ns ?? -1,
   calls: (row) => row.calls ?? -1,
-  least: (row) => spreadOf(row.had ?? [])?.minNs ?? -1,
-  middle: (row) => spreadOf(row.had ?? [])?.medianNs ?? -1,
-  most: (row) => spreadOf(row.had ?? [])?.maxNs ?? -1,
+  least: (row) => spreadOf(row.unitTimes ?? [])?.minNs ?? -1,
+  middle: (row) => spreadOf(row.unitTimes ?? [])?.medianNs ?? -1,
+  most: (row) => spreadOf(row.unitTimes ?? [])?.maxNs ?? -1,
 };
 
-function compared(tree: Tree, left: Row, right: Row, by: Column): number {
-  if (by === "name") return tree.places[left.index]!.name.localeCompare(tree.places[right.index]!.name);
+function compare(tree: Tree, left: Row, right: Row, by: Column): number {
+  if (by === "name") return tree.items[left.index]!.name.localeCompare(tree.items[right.index]!.name);
   const unit = /^unit (\d+)$/.exec(by);
-  const amount = unit ? (row: Row) => row.had?.[Number(unit[1])] ?? -1 : AMOUNT[by as keyof typeof AMOUNT];
+  const amount = unit ? (row: Row) => row.unitTimes?.[Number(unit[1])] ?? -1 : AMOUNT[by as keyof typeof AMOUNT];
   return amount(left) - amount(right);
 }

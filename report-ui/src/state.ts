@@ -17,20 +17,20 @@ export class State {
   readonly descending = signal(true);
   /** The grouping of the ledger's columns; null for all together. */
   readonly by = signal<By | null>(null);
-  /** Whether the ledger has a row for each name in place of the tree. */
+  /** Whether the ledger has one row per name instead of the tree. */
   readonly isByName = signal(false);
   readonly open = signal<ReadonlySet<number>>(new Set());
-  /** The place whose details are shown, and the one that the icicle is zoomed to. */
+  /** The index of the item whose details are shown, and of the item that the icicle is zoomed to. */
   readonly selected = signal<number | null>(null);
   readonly zoomed = signal(0);
-  /** The path of the loop that charts are of. */
+  /** The path of the loop in the charts. */
   readonly loop = signal("");
-  /** Which of the loop's worst ticks is shown. */
+  /** The index of the shown tick among the loop's worst ticks. */
   readonly worst = signal(0);
   /** The path of the loop whose mean tick is drawn as boxes; null for the whole run. */
   readonly drawn = signal<string | null>(null);
-  readonly tick = computed<MeanTick | null>(() => this.view.mean_ticks.find((one) => one.path === this.drawn.value) ?? null);
-  /** The place that the boxes are of when nothing is zoomed. */
+  readonly tick = computed<MeanTick | null>(() => this.view.mean_ticks.find((tick) => tick.path === this.drawn.value) ?? null);
+  /** The index of the item that the boxes show without zoom. */
   readonly home = computed(() => this.tick.value?.places[0] ?? 0);
   /** The period of the run that the timeline shows, from and to. */
   readonly span = signal<[fromNs: number, toNs: number] | null>(null);
@@ -51,7 +51,7 @@ export class State {
   ) {
     this.report = payload.report;
     this.tree = treeOf(this.report.tree, payload.view);
-    this.view = placed(payload.view, this.tree.sections);
+    this.view = withTreeIndices(payload.view, this.tree.sections);
     this.hasPhases = hasPhases(this.tree);
     this.open.value = openAtFirst(this.tree, LINES_AT_FIRST);
     this.loop.value = this.loops[0]?.path ?? "";
@@ -68,7 +68,7 @@ export class State {
   choose(path: string): void {
     if (this.loop.value !== path) this.worst.value = 0;
     this.loop.value = path;
-    if (this.view.mean_ticks.some((one) => one.path === path)) this.draw(path);
+    if (this.view.mean_ticks.some((tick) => tick.path === path)) this.draw(path);
   }
 
   draw(path: string | null): void {
@@ -76,7 +76,7 @@ export class State {
     this.zoomed.value = this.home.value;
   }
 
-  /** Zoom the boxes to a place; if it is not on the loop's path, the boxes of the whole run. */
+  /** Zoom the boxes to an item; if it is not on the loop's path, the boxes of the whole run. */
   zoomTo(index: number): void {
     if (this.tick.value && !this.tick.value.places.includes(index)) this.draw(null);
     this.zoomed.value = index;
@@ -90,7 +90,7 @@ export class State {
   }
 
   openAll(isOpen: boolean): void {
-    this.open.value = new Set(isOpen ? this.tree.places.map((place) => place.index) : []);
+    this.open.value = new Set(isOpen ? this.tree.items.map((item) => item.index) : []);
   }
 
   sortBy(column: Column): void {
@@ -98,16 +98,16 @@ export class State {
     this.sort.value = column;
   }
 
-  /** Another column than those shown cannot be what they are sorted by. */
+  /** Rows cannot be sorted by a column that is not shown. */
   showBy(by: By | null): void {
     this.by.value = by;
     this.sort.value = "total";
     this.descending.value = true;
   }
 
-  /** Show a node's details, and see to it that the ledger has its line. */
+  /** Show a node's details, and its line in the ledger. */
   show(path: string): void {
-    const index = this.tree.at.get(path);
+    const index = this.tree.indexByPath.get(path);
     if (index === undefined || index === 0) return;
     this.query.value = "";
     this.isByName.value = false;
@@ -116,13 +116,13 @@ export class State {
   }
 }
 
-/** Maps data by the section's index in the file to its place in the tree, where sampled calls have places as well. */
-function placed(view: View, sections: readonly number[]): View {
-  const at = (number: number) => sections[number]!;
+/** Maps indices of sections in the file to indices in the tree, which also contains sampled calls. */
+function withTreeIndices(view: View, sections: readonly number[]): View {
+  const toIndex = (number: number) => sections[number]!;
   return {
     ...view,
-    notes: Object.fromEntries(Object.entries(view.notes).map(([number, notes]) => [at(Number(number)), notes])),
-    outlived: view.outlived.map(at),
-    mean_ticks: view.mean_ticks.map((one) => ({ ...one, places: one.places.map(at) })),
+    notes: Object.fromEntries(Object.entries(view.notes).map(([number, notes]) => [toIndex(Number(number)), notes])),
+    outlived: view.outlived.map(toIndex),
+    mean_ticks: view.mean_ticks.map((tick) => ({ ...tick, places: tick.places.map(toIndex) })),
   };
 }

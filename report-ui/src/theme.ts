@@ -4,22 +4,22 @@ import type { Theme } from "./palette";
 export type Chosen = Theme | "auto";
 
 const dark = window.matchMedia("(prefers-color-scheme: dark)");
-export const chosen = signal<Chosen>("auto");
+export const themeChoice = signal<Chosen>("auto");
 export const theme = signal<Theme>(dark.matches ? "dark" : "light");
 
 function settle(only?: Theme): void {
-  theme.value = only ?? (chosen.value === "auto" ? (dark.matches ? "dark" : "light") : chosen.value);
+  theme.value = only ?? (themeChoice.value === "auto" ? (dark.matches ? "dark" : "light") : themeChoice.value);
   document.documentElement.dataset["theme"] = theme.value;
 }
 
 dark.addEventListener("change", () => settle());
-// Paper is white; what is drawn on canvases has to know, too.
+// Paper is white, also for canvases.
 addEventListener("beforeprint", () => settle("light"));
 addEventListener("afterprint", () => settle());
 settle();
 
 export function choose(next: Chosen): void {
-  chosen.value = next;
+  themeChoice.value = next;
   settle();
 }
 

@@ -1,4 +1,4 @@
-/** The shapes of what is in the page: `report --format json` (docs/file-format.md) and what outputs/html/facts.py adds. */
+/** The types of the data in the page: `report --format json` (docs/file-format.md) and what outputs/html/facts.py adds. */
 
 export type Pairs = [number, number][];
 
@@ -121,11 +121,11 @@ export interface TimelineFacts {
   tracks: { process: string; process_title: string; title: string; calls: number }[];
   /** 1 for durations measured elsewhere, 2 for numbers of calls. */
   spots: [path: string, name: string, recorded: number][];
-  /** Of how many bytes the numbers of each column are: gaps, durations, spots. */
+  /** The number of bytes per number of each column: gaps, durations, spots. */
   planes: [number, number, number];
-  /** The ticks of one loop on one track: the number of the first one, null if it is not known, and of all. */
+  /** The ticks of one loop on one track: the number of the first tick, null if unknown, and their count. */
   ticks: [track: number, spot: number, first: number | null, count: number][];
-  /** Of how many bytes the lateness of each tick is, in the order of `ticks`; 0 if none was missed. */
+  /** The number of bytes per lateness of a tick, in the order of `ticks`; 0 if none was missed. */
   late_planes: number;
 }
 
@@ -176,7 +176,7 @@ export interface Recommendation {
   severity: string;
   kind: string;
   path: string;
-  /** What is saved, and what becomes of the loop's pace: two pieces, two spaces apart. */
+  /** The saving, and the change of the loop's pace: two pieces, separated by two spaces. */
   gain: string;
   text: string;
   evidence: string[];
@@ -220,13 +220,13 @@ export interface Sampled {
 export interface View {
   title: string;
   screen: Screen;
-  /** What else is known of where it ran. */
+  /** Further facts about where it ran. */
   about: string[];
   mean_ticks: MeanTick[];
   pace: Record<string, string[][]>;
-  /** Why ticks of a loop that are longer than the budget may not be missed. */
+  /** Why ticks of a loop that are longer than the budget may not count as missed. */
   over_budget: Record<string, string>;
-  /** How much of each of a loop's worst ticks it waited. */
+  /** The waiting time in each of a loop's worst ticks. */
   waited: Record<string, number[]>;
   usual: Record<string, Record<string, number>>;
   rules: Record<string, { about: string; page: string }>;

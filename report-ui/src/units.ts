@@ -1,13 +1,13 @@
 import type { TreeNode, Unit } from "./types";
 
-/** What each unit had of a node, in nanoseconds; null where it had nothing to do with it. */
+/** Each unit's time in a node, in nanoseconds; null if it did not take part. */
 export type Had = readonly (number | null)[];
 
-// Where each writer's row of a node has them: docs/file-format.md.
+// Their columns in each writer's row of a node: docs/file-format.md.
 const TOTAL = 2;
 const OWN = 3;
 
-/** How far apart those are that had any. */
+/** The spread of the units with any time. */
 export interface Spread {
   units: number;
   minNs: number;
@@ -16,13 +16,13 @@ export interface Spread {
   slowest: number;
 }
 
-/** Which unit each writer is of, by the writer's place. */
+/** The index of each writer's unit, by the index of the writer. */
 export function unitOf(units: readonly Unit[]): Map<number, number> {
-  return new Map(units.flatMap((unit, at) => unit.writers.map((writer) => [writer, at] as const)));
+  return new Map(units.flatMap((unit, index) => unit.writers.map((writer) => [writer, index] as const)));
 }
 
 /** Each unit's part of a node's total time, or of its self time. */
-export function had(node: TreeNode, isOwn: boolean, unitOf: ReadonlyMap<number, number>, count: number): Had {
+export function timesByUnit(node: TreeNode, isOwn: boolean, unitOf: ReadonlyMap<number, number>, count: number): Had {
   const amounts = new Array<number | null>(count).fill(null);
   for (const row of node.by_writer ?? []) {
     const unit = unitOf.get(row[0]);
@@ -31,7 +31,7 @@ export function had(node: TreeNode, isOwn: boolean, unitOf: ReadonlyMap<number, 
   return amounts;
 }
 
-/** As in analysis/workers/roles.py: of several with the maximum, the first is the slowest. */
+/** As in analysis/workers/roles.py: of several units with the maximum, the first is the slowest. */
 export function spreadOf(amounts: Had): Spread | null {
   const present = amounts.filter((ns) => ns !== null).sort((left, right) => left - right);
   if (!present.length) return null;
@@ -41,7 +41,7 @@ export function spreadOf(amounts: Had): Spread | null {
   return { units: present.length, minNs: present[0]!, medianNs, maxNs, slowest: amounts.indexOf(maxNs) };
 }
 
-/** Rounded as Python rounds: a half goes to the even one. */
+/** Rounded as Python rounds: a half goes to the even number. */
 function even(value: number): number {
   const down = Math.floor(value);
   return value - down === 0.5 ? down + (down % 2) : Math.round(value);

@@ -4,7 +4,7 @@ import { partsOf } from "../src/breakdown";
 const BREAKDOWN = { "control/send": 47, "control/send/wait": 46, "control/observe": 12, "control/observe/resize": 9 };
 const USUAL = { "control/send": 3, "control/observe": 7, "control/observe/resize": 5 };
 
-test("parts stand in the tree's order, the longest of siblings first, self time last, each with what is usual", () => {
+test("parts are in tree order, the longest of siblings first, self time last, each with its usual time", () => {
   const parts = partsOf("control", { took: 70, usual: 15, breakdown: BREAKDOWN }, USUAL);
   expect(parts.map(({ path, isSelf, depth, tookNs, usualNs }) => [isSelf ? `${path} [self]` : path, depth, tookNs, usualNs])).toEqual([
     ["control/send", 0, 47, 3],
@@ -17,7 +17,7 @@ test("parts stand in the tree's order, the longest of siblings first, self time 
   ]);
 });
 
-test("only what explains why a tick is too long stands out, and not what it is in", () => {
+test("only the part that explains a long tick is marked, not its ancestors", () => {
   const parts = partsOf("control", { took: 70, usual: 15, breakdown: BREAKDOWN }, USUAL);
   expect(parts.filter((part) => part.isCulprit).map(({ path, isSelf }) => [path, isSelf])).toEqual([
     ["control/send/wait", false],
@@ -25,7 +25,7 @@ test("only what explains why a tick is too long stands out, and not what it is i
   ]);
 });
 
-test("a section whose parent the tick does not name is below the nearest one above", () => {
+test("a section whose parent is not in the tick is below its nearest ancestor", () => {
   const breakdown = { "run/train/a": 5, "run/train/a/b/c": 4 };
   const parts = partsOf("run/train", { took: 5, usual: 5, breakdown }, {});
   expect(parts.filter((part) => !part.isSelf).map(({ path, depth }) => [path, depth])).toEqual([

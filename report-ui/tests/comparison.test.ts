@@ -5,7 +5,7 @@ import { linesOf, treeFrom } from "../src/comparison/state";
 import type { Entry, Verdict } from "../src/comparison/types";
 import { interval, rates, shift, signed } from "../src/comparison/words";
 import { boxesOf } from "../src/icicle";
-import { partsOf, shown } from "../src/path";
+import { partsOf, readablePath } from "../src/path";
 import { treeOf } from "../src/tree";
 
 const SIDE = { count: 10, min_ns: 1, max_ns: 9, units: 5 };
@@ -23,29 +23,29 @@ const ENTRIES = [
   entry("train/update/a\\/b", "slower", 40),
 ];
 
-test("a path is taken apart at the slashes between names only", () => {
+test("a path is split only at the slashes between names", () => {
   expect(partsOf("train/update/a\\/b")).toEqual(["train", "update", "a\\/b"]);
-  expect(shown("train/a\\/b/win\\\\dir/\\e")).toBe('train/a/b/win\\dir/""');
+  expect(readablePath("train/a\\/b/win\\\\dir/\\e")).toBe('train/a/b/win\\dir/""');
 });
 
-test("what differs is shown with what it lies in", () => {
+test("sections that differ are shown with their ancestors", () => {
   const lines = linesOf(ENTRIES, { query: "", all: false, order: "tree" });
   expect(lines.map((line) => [line.name, line.depth])).toEqual([["train", 0], ["update", 1], ["a/b", 2]]);
   expect(linesOf(ENTRIES, { query: "", all: true, order: "tree" })).toHaveLength(4);
   expect(linesOf(ENTRIES, { query: "sample", all: false, order: "tree" }).map((line) => line.name)).toEqual(["train/sample"]);
 });
 
-test("the largest shift is first where that is asked for", () => {
+test("in order of shift, the largest is first", () => {
   const lines = linesOf(ENTRIES, { query: "", all: true, order: "shift" });
   expect(lines.map((line) => line.entry.shift_percent)).toEqual([40, 4, 0.2, 0.1]);
 });
 
-test("the boxes of a side never stick out of what they are in", () => {
+test("the boxes of a side are inside their parents", () => {
   const nodes = [entry("a", "faster", -50), entry("a/b", "slower", 100), entry("a/c", "slower", 100)];
   for (const side of ["base", "new"] as const) {
     const tree = treeOf(treeFrom(nodes, side), { categories: [], category_of: [] });
     const { start, size } = boxesOf(tree);
-    expect(tree.places.map((place) => place.name)).toEqual(["root", "a", "b", "c"]);
+    expect(tree.items.map((item) => item.name)).toEqual(["root", "a", "b", "c"]);
     expect(size[1]!).toBeGreaterThanOrEqual(size[2]! + size[3]!);
     expect(start[2]! + size[2]!).toBe(start[3]!);
   }
@@ -57,14 +57,14 @@ describe("words", () => {
     (percent, text) => expect(signed(percent)).toBe(text),
   );
 
-  test("what was not measured is absent, and what has no ends has too few values", () => {
+  test("a missing shift is absent, and a missing interval means too few values", () => {
     expect(shift(entry("a", "only in new", null))).toBe("-");
     expect(interval(entry("a", "only in new", null))).toBe("-");
     expect(interval(entry("a", "inconclusive", 4, { low_percent: null, high_percent: null }))).toBe("too few values");
     expect(interval(entry("a", "slower", 4))).toBe("+2.0% to +6.0%");
   });
 
-  test("what got done a second is in its unit", () => {
+  test("rates have their units", () => {
     expect(rates({ ...SIDE, ticks_per_s: 467.2, bytes_per_s: 1.2e9 })).toEqual(["467 ticks/s", "1.20 GB/s"]);
   });
 });
@@ -72,22 +72,22 @@ describe("words", () => {
 describe("the scale", () => {
   const scale = scaleOf([entry("a", "slower", 100, { high_percent: 110 })], 2);
   test("has half as long as far to the left as twice as long to the right", () => {
-    expect(scale.at(0)).toBe(0.5);
-    expect(scale.at(100) - 0.5).toBeCloseTo(0.5 - scale.at(-50), 10);
+    expect(scale.position(0)).toBe(0.5);
+    expect(scale.position(100) - 0.5).toBeCloseTo(0.5 - scale.position(-50), 10);
   });
-  test("has room for the intervals, and for a little where nothing differs", () => {
-    expect(scale.at(110)).toBeLessThan(1);
+  test("has room for the intervals, and for a little if nothing differs", () => {
+    expect(scale.position(110)).toBeLessThan(1);
     expect(scaleOf([entry("a", "no difference", 0)], 2).edge).toBeGreaterThan(Math.log(1.05));
     expect(scaleOf([entry("a", "slower", 5000)], 2).edge).toBe(Math.log(4));
   });
-  test("has 0 among its marks, and none twice", () => {
+  test("has 0 among its marks, and no mark twice", () => {
     expect(scale.ticks).toContain(0);
     expect(new Set(scale.ticks).size).toBe(scale.ticks.length);
   });
 });
 
 describe.each(["light", "dark"] as const)("on %s paper", (theme) => {
-  test("what cannot be told does not look like no difference", () => {
+  test("inconclusive does not look like no difference", () => {
     expect(colorOfChange("inconclusive", 30, theme)).not.toBe(colorOfChange("no difference", 0, theme));
     // No colour speaks of a shift that is not certain.
     expect(colorOfChange("inconclusive", 30, theme)).toBe(colorOfChange("inconclusive", -60, theme));

@@ -15,7 +15,7 @@ describe("numbers and names are written as the other views write them", () => {
   });
 });
 
-test("the cases are of every function that both sides have", () => {
+test("the cases cover every function that both sides have", () => {
   expect(new Set(cases.map(([name]) => name))).toEqual(
     new Set(["time", "count", "hertz", "share", "reading", "change", "visible"]),
   );

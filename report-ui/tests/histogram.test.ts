@@ -5,7 +5,7 @@ test("an octave is 32 buckets", () => {
   expect(startOf(32) / startOf(0)).toBe(2);
 });
 
-test("all calls are in the bars, and the curve ends at all of them", () => {
+test("all calls are in the bars, and the curve ends at 1", () => {
   const bars = barsOf([[100, 1], [103, 2], [250, 5]], 20);
   expect(bars.parts.reduce((sum, part) => sum + part, 0)).toBeCloseTo(1);
   expect(bars.cumulative.at(-1)).toBe(1);
@@ -19,6 +19,6 @@ test("the ends of the bars hold every value counted", () => {
   expect(bars.edges.at(-1)!).toBeGreaterThanOrEqual(startOf(701));
 });
 
-test("of nothing there are no bars", () => {
+test("an empty histogram has no bars", () => {
   expect(barsOf([], 10)).toEqual({ edges: [], parts: [], cumulative: [] });
 });

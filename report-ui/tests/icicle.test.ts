@@ -5,24 +5,24 @@ import { node, tree } from "./trees";
 const RUN = () =>
   tree(node("camera", 30, [], { concurrent_ns: 30 }), node("control", 10, [node("observe", 40), node("send", 20)]));
 
-test("a box is as wide as the self times in it, and those below it lie within it, side by side", () => {
+test("a box is as wide as the self times in it, and its children are inside it, side by side", () => {
   const { start, size } = boxesOf(RUN());
   expect([...size]).toEqual([100, 30, 70, 40, 20]);
   expect([...start]).toEqual([0, 0, 30, 30, 70]);
 });
 
-test("boxes that are too thin to see are passed over with all below them", () => {
+test("boxes that are too thin to see are skipped with their descendants", () => {
   const run = RUN();
-  const drawn: number[] = [];
-  eachBox(run, boxesOf(run), { start: 0, size: 100 }, 100, 35, (index) => drawn.push(index));
-  expect(drawn).toEqual([0, 2, 3]);
+  const indices: number[] = [];
+  eachBox(run, boxesOf(run), { start: 0, size: 100 }, 100, 35, (index) => indices.push(index));
+  expect(indices).toEqual([0, 2, 3]);
 });
 
-test("zoomed in, what lies to the left and to the right is not drawn", () => {
+test("when zoomed in, boxes to the left and to the right are not drawn", () => {
   const run = RUN();
-  const drawn: [number, number, number][] = [];
-  eachBox(run, boxesOf(run), { start: 71, size: 18 }, 180, 1, (...box) => drawn.push(box));
-  expect(drawn).toEqual([
+  const calls: [number, number, number][] = [];
+  eachBox(run, boxesOf(run), { start: 71, size: 18 }, 180, 1, (...box) => calls.push(box));
+  expect(calls).toEqual([
     [0, -710, 1000],
     [2, -410, 700],
     [4, -10, 200],

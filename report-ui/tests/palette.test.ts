@@ -18,14 +18,14 @@ const SIGHT: Record<string, number[][]> = {
 };
 
 function linear(color: string): Rgb {
-  return [1, 3, 5].map((at) => {
-    const part = parseInt(color.slice(at, at + 2), 16) / 255;
+  return [1, 3, 5].map((start) => {
+    const part = parseInt(color.slice(start, start + 2), 16) / 255;
     return part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4;
   }) as Rgb;
 }
 
 function seen(color: Rgb, sight: number[][]): Rgb {
-  return sight.map((row) => Math.min(1, Math.max(0, row.reduce((sum, part, at) => sum + part * color[at]!, 0)))) as Rgb;
+  return sight.map((row) => Math.min(1, Math.max(0, row.reduce((sum, part, i) => sum + part * color[i]!, 0)))) as Rgb;
 }
 
 /** Ottosson's Oklab, in which distances are about as large as they look. */
@@ -53,13 +53,13 @@ const CATEGORIES = [...Object.keys(colors.named), "waiting", null];
 describe.each(["light", "dark"] as Theme[])("on %s paper", (theme) => {
   test.each(Object.keys(SIGHT))("no two categories look alike to a reader with %s", (sight) => {
     const places = CATEGORIES.map((name) => oklab(seen(linear(colorOf(name, theme)), SIGHT[sight]!)));
-    const apart = places.flatMap((left, at) =>
+    const pairs = places.flatMap((left, at) =>
       places.slice(at + 1).map((right, more) => ({
         pair: [CATEGORIES[at], CATEGORIES[at + 1 + more]],
         distance: Math.hypot(...left.map((part, axis) => part - right[axis]!)),
       })),
     );
-    expect(apart.filter(({ distance }) => distance < LEAST)).toEqual([]);
+    expect(pairs.filter(({ distance }) => distance < LEAST)).toEqual([]);
   });
 
   test("a name on its colour can be read", () => {
@@ -77,12 +77,12 @@ test.each(cases)("%j is on %s paper what it is in charts", (category, theme, col
   expect(colorOf(category, theme)).toBe(color);
 });
 
-describe.each(["light", "dark"] as const)("what was sampled, %s", (of) => {
+describe.each(["light", "dark"] as const)("what was sampled, %s", (theme) => {
   test("has letters that can be read, on its colour and on its hatching", () => {
-    const ink = inkOn(SAMPLED[of]);
-    const mixed = [1, 3, 5].map((at) => Math.round(0.28 * parseInt(ink.slice(at, at + 2), 16) + 0.72 * parseInt(SAMPLED[of].slice(at, at + 2), 16)));
+    const ink = inkOn(SAMPLED[theme]);
+    const mixed = [1, 3, 5].map((start) => Math.round(0.28 * parseInt(ink.slice(start, start + 2), 16) + 0.72 * parseInt(SAMPLED[theme].slice(start, start + 2), 16)));
     const hatching = `#${mixed.map((part) => part.toString(16).padStart(2, "0")).join("")}`;
-    expect(contrast(ink, SAMPLED[of])).toBeGreaterThan(4.5);
+    expect(contrast(ink, SAMPLED[theme])).toBeGreaterThan(4.5);
     expect(contrast(ink, hatching)).toBeGreaterThan(4.5);
   });
 });

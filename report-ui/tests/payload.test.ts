@@ -4,18 +4,18 @@ import { payloadIn } from "../src/payload";
 
 const DATA = { report: { schema: "ticktree-profile/1" }, view: { title: "</script>\u2028 שלום 🚗" } };
 
-test("data is read as it is", async () => {
+test("plain data is read", async () => {
   const text = JSON.stringify(DATA).replaceAll("<", "\\u003c");
   expect((await payloadIn(`\n${text}\n`)).payload).toEqual(DATA);
 });
 
-test("data is read packed", async () => {
+test("packed data is read", async () => {
   const json = JSON.stringify(DATA);
   const read = await payloadIn(gzipSync(json).toString("base64"));
   expect(read).toEqual({ payload: DATA, json });
 });
 
-test("data that is broken is refused", async () => {
+test("broken data is refused", async () => {
   await expect(payloadIn("{")).rejects.toThrow();
   await expect(payloadIn("AAAA")).rejects.toThrow();
 });

@@ -20,33 +20,33 @@ function run(...sampled: Sampled[]) {
   return treeOf(root, { categories: ["data"], category_of: [-1, -1, 0, -1], loop_of: [0, 0, 1, 0], sampled });
 }
 
-function shown(tree: ReturnType<typeof run>, open: number[], query = "") {
-  const asked = { open: new Set(open), query, sort: "total", descending: true, phase: "all", units: null } as const;
-  return rowsOf(tree, FACTS, asked).map((row) => `${"  ".repeat(row.depth)}${row.kind} ${tree.places[row.index]!.name} ${row.totalNs}`);
+function linesOf(tree: ReturnType<typeof run>, open: number[], query = "") {
+  const options = { open: new Set(open), query, sort: "total", descending: true, phase: "all", units: null } as const;
+  return rowsOf(tree, FACTS, options).map((row) => `${"  ".repeat(row.depth)}${row.kind} ${tree.items[row.index]!.name} ${row.totalNs}`);
 }
 
-test("what is told of sections by their number in the file is theirs, however many calls are before them", () => {
+test("facts by a section's number in the file belong to that section, however many calls come before it", () => {
   const tree = run(calls(1), calls(3));
-  expect(tree.sections.map((at) => tree.places[at]!.name)).toEqual(["root", "step", "act", "zoom"]);
-  expect(tree.places.filter((place) => place.kind === "section").map((place) => place.category)).toEqual([null, null, "data", null]);
-  expect(tree.places[tree.sections[2]!]!.base).toBe(tree.sections[1]);
-  expect(tree.at.get("step")).toBe(tree.sections[1]);
+  expect(tree.sections.map((index) => tree.items[index]!.name)).toEqual(["root", "step", "act", "zoom"]);
+  expect(tree.items.filter((item) => item.kind === "section").map((item) => item.category)).toEqual([null, null, "data", null]);
+  expect(tree.items[tree.sections[2]!]!.base).toBe(tree.sections[1]);
+  expect(tree.indexByPath.get("step")).toBe(tree.sections[1]);
 });
 
-test("calls are boxes below the self time of their section, as wide as their parts of it", () => {
+test("calls are boxes below the self time of their section, as wide as their shares of it", () => {
   const tree = run(calls(1));
   const { size, start } = boxesOf(tree);
-  const named = (name: string) => tree.places.findIndex((place) => place.name === name);
+  const named = (name: string) => tree.items.findIndex((item) => item.name === name);
   expect(["step", "act", "[self]", "main", "crunch", "nap", "zoom"].map((name) => size[named(name)])).toEqual([160, 100, 60, 45, 30, 15, 20]);
   expect(start[named("[self]")]).toBe(100);
   expect(start[named("nap")]).toBe(145);
-  expect(tree.places[boxAt(tree, boxesOf(tree), { start: 0, size: 220 }, 220, 110, 4)!]!.name).toBe("crunch");
+  expect(tree.items[boxAt(tree, boxesOf(tree), { start: 0, size: 220 }, 220, 110, 4)!]!.name).toBe("crunch");
 });
 
-test("of a section without others they are directly below it; of a mean tick its self time is shared out", () => {
+test("calls of a section without children are directly below it, and in a mean tick they share its self time", () => {
   const tree = run(calls(2));
   const act = tree.sections[2]!;
-  expect(tree.places[act + 1]!.kind).toBe("sampled");
+  expect(tree.items[act + 1]!.kind).toBe("sampled");
   const tick = { path: "step", name: "", title: "", tick_ns: 16, by_name: null };
   const { size } = boxesOfTick(tree, { ...tick, places: [tree.sections[1]!, act], total_ns: [16, 8], self_ns: [8, 8] });
   expect([...size.slice(act, act + 4)]).toEqual([8, 6, 4, 2]);
@@ -55,21 +55,21 @@ test("of a section without others they are directly below it; of a mean tick its
 test("self time opens, and its calls open in turn", () => {
   const tree = run(calls(1));
   const [step] = [tree.sections[1]!];
-  const self = tree.places.findIndex((place) => place.kind === "self");
-  expect(shown(tree, [step])).toEqual(["section step 160", "  section act 100", "  self [self] 60", "section zoom 20", "self root 40"]);
-  expect(shown(tree, [step, self, self + 1]).slice(2, 6)).toEqual(["  self [self] 60", "    sampled main 45", "      sampled crunch 30", "    sampled nap 15"]);
+  const self = tree.items.findIndex((item) => item.kind === "self");
+  expect(linesOf(tree, [step])).toEqual(["section step 160", "  section act 100", "  self [self] 60", "section zoom 20", "self root 40"]);
+  expect(linesOf(tree, [step, self, self + 1]).slice(2, 6)).toEqual(["  self [self] 60", "    sampled main 45", "      sampled crunch 30", "    sampled nap 15"]);
 });
 
 test("a search finds functions, too", () => {
   const tree = run(calls(1));
-  expect([...matching(tree, "crunch")].map((at) => tree.places[at]!.name).sort()).toEqual(["[self]", "crunch", "main", "root", "step"]);
-  expect(shown(tree, [], "crunch")).toEqual(["section step 160", "  self [self] 60", "    sampled main 45", "      sampled crunch 30"]);
+  expect([...matching(tree, "crunch")].map((index) => tree.items[index]!.name).sort()).toEqual(["[self]", "crunch", "main", "root", "step"]);
+  expect(linesOf(tree, [], "crunch")).toEqual(["section step 160", "  self [self] 60", "    sampled main 45", "      sampled crunch 30"]);
 });
 
-test("at first self time is closed, but in a run without sections", () => {
+test("at first self time is closed, except in a run without sections", () => {
   const tree = run(calls(1));
   expect([...openAtFirst(tree, 36)]).toEqual([tree.sections[1]]);
   const bare = treeOf(node("root", 80, [], { path: "", count: 0 }), { categories: [], category_of: [-1], sampled: [calls(0)] });
-  expect([...openAtFirst(bare, 36)].map((at) => bare.places[at]!.name)).toEqual(["main"]);
-  expect(shown(bare, [1])).toEqual(["sampled main 60", "  sampled crunch 40", "sampled nap 20"]);
+  expect([...openAtFirst(bare, 36)].map((index) => bare.items[index]!.name)).toEqual(["main"]);
+  expect(linesOf(bare, [1])).toEqual(["sampled main 60", "  sampled crunch 40", "sampled nap 20"]);
 });

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { type Area, callsIn, sumsOf } from "../src/timeline/area";
-import { dragged, gripAt } from "../src/timeline/grips";
+import { drag, gripAt } from "../src/timeline/grips";
 import { type Model, modelOf } from "../src/timeline/model";
 import { boundaries, density, misses } from "../src/timeline/stretch";
 import { leading, tickAt, tickOf } from "../src/timeline/ticks";
@@ -26,43 +26,43 @@ function factsOf(calls: number, ticks: TimelineFacts["ticks"] = []): TimelineFac
 }
 
 function modelFrom(calls: Call[], ticks: TimelineFacts["ticks"] = [], lateNs: number[] = []): Model {
-  const column = (at: 0 | 1 | 2) => calls.map((call) => call[at]);
+  const column = (field: 0 | 1 | 2) => calls.map((call) => call[field]);
   const columns = { startNs: Float64Array.from(column(0)), durationNs: Float64Array.from(column(1)), spot: Uint32Array.from(column(2)) };
   return modelOf({ ...columns, lateNs: Float64Array.from(lateNs) }, factsOf(calls.length, ticks));
 }
 
 /** Ticks of 100 ns one after the other, each with a section of 60 ns that has another of 20 ns in it, and one of 30 ns. */
 function loop(ticks: number): Call[] {
-  return Array.from({ length: ticks }, (_, at): Call[] => [
-    [100 * at, 100, 0],
-    [100 * at, 60, 1],
-    [100 * at + 10, 20, 2],
-    [100 * at + 65, 30, 3],
+  return Array.from({ length: ticks }, (_, i): Call[] => [
+    [100 * i, 100, 0],
+    [100 * i, 60, 1],
+    [100 * i + 10, 20, 2],
+    [100 * i + 65, 30, 3],
   ]).flat();
 }
 
 const area = (fromNs: number, toNs: number): Area => ({ fromNs, toNs, track: 0, isOpen: false });
-const sumOf = (model: Model, of: Area) => Object.fromEntries(sumsOf(model, of).sections.map(({ spot, selfNs, calls }) => [PATHS[spot]!, [selfNs, calls]]));
+const sumOf = (model: Model, area_: Area) => Object.fromEntries(sumsOf(model, area_).sections.map(({ spot, selfNs, calls }) => [PATHS[spot]!, [selfNs, calls]]));
 
-test("self times in an area are clipped at its ends, and what is in a section is not counted in it", () => {
+test("self times in an area are clipped at its ends, without children", () => {
   const model = modelFrom(loop(10));
   expect(sumOf(model, area(100, 300))).toEqual({ loop: [20, 2], "loop/a": [80, 2], "loop/a/b": [40, 2], "loop/c": [60, 2] });
   expect(sumOf(model, area(120, 170))).toEqual({ loop: [5, 1], "loop/a": [30, 1], "loop/a/b": [10, 1], "loop/c": [5, 1] });
   expect(sumsOf(model, area(100, 300)).sections.map(({ spot }) => PATHS[spot])).toEqual(["loop/a", "loop/c", "loop/a/b", "loop"]);
 });
 
-test("the sums of a thread that is always in sections are the area", () => {
+test("the sums of a thread that is always in sections equal the area", () => {
   const model = modelFrom(loop(50));
   let seed = 11;
   const dice = (below: number) => (seed = (seed * 16807) % 2147483647) % below;
   for (let round = 0; round < 500; round += 1) {
     const fromNs = dice(4900);
-    const of = area(fromNs, fromNs + 1 + dice(4999 - fromNs));
-    const { sections, outsideNs } = sumsOf(model, of);
-    expect(sections.reduce((sum, { selfNs }) => sum + selfNs, 0)).toBe(of.toNs - of.fromNs);
+    const period = area(fromNs, fromNs + 1 + dice(4999 - fromNs));
+    const { sections, outsideNs } = sumsOf(model, period);
+    expect(sections.reduce((sum, { selfNs }) => sum + selfNs, 0)).toBe(period.toNs - period.fromNs);
     expect(outsideNs).toBe(0);
     expect(Math.min(...sections.map(({ selfNs }) => selfNs))).toBeGreaterThanOrEqual(0);
-    expect(sections.reduce((sum, { calls }) => sum + calls, 0)).toBe(callsIn(model, of));
+    expect(sections.reduce((sum, { calls }) => sum + calls, 0)).toBe(callsIn(model, period));
   }
 });
 
@@ -85,13 +85,13 @@ test("a call that is a tick has its number and its lateness", () => {
   expect(tickOf(modelFrom(loop(10), [[0, 0, null, 10]], LATE), ticks!.calls[3]!)).toEqual({ number: null, lateNs: 7 });
 });
 
-test("ticks that lie on several rows are in the order they began", () => {
+test("ticks on several rows are ordered by start", () => {
   const model = modelFrom([[0, 100, 1], [10, 20, 0], [40, 20, 0], [120, 20, 0], [150, 100, 1], [160, 20, 0]], [[0, 0, 0, 4]], [0, 0, 0, 5]);
   expect([...model.ticks[0]!.startNs]).toEqual([10, 40, 120, 160]);
   expect([...model.ticks[0]!.missed.startNs]).toEqual([160]);
 });
 
-test("the beginnings that are marked are those of the first loop that has calls", () => {
+test("the marked starts are those of the first loop that has calls", () => {
   const model = modelFrom(loop(10), [[0, 3, 0, 10], [0, 0, 0, 10]], Array(20).fill(0));
   const facts = factsOf(40);
   expect(leading(model.ticks, facts, ["elsewhere", "loop", "loop/c"])).toBe(model.ticks[1]);
@@ -108,7 +108,7 @@ test("the axis finds a missed tick nearby, else the tick there", () => {
   expect(tickAt(model, lead!, 2000, 5)).toBe(-1);
 });
 
-test("beginnings are drawn where they are far enough apart, missed ticks always", () => {
+test("starts are drawn if they are far enough apart, missed ticks always", () => {
   const model = modelFrom(loop(10), TICKS, LATE);
   const [ticks] = model.ticks;
   expect(boundaries(ticks!, { startNs: 150, nsPerPx: 10, widthPx: 40 })).toEqual([5, 15, 25, 35]);
@@ -138,7 +138,7 @@ test.each([
 });
 
 test("the edges of a frame do not pass each other, and its inside keeps its length", () => {
-  expect(dragged("left", [100, 200], 500, 10)).toEqual([190, 200]);
-  expect(dragged("right", [100, 200], -500, 10)).toEqual([100, 110]);
-  expect(dragged("inside", [100, 200], 50, 10)).toEqual([150, 250]);
+  expect(drag("left", [100, 200], 500, 10)).toEqual([190, 200]);
+  expect(drag("right", [100, 200], -500, 10)).toEqual([100, 110]);
+  expect(drag("inside", [100, 200], 50, 10)).toEqual([150, 250]);
 });

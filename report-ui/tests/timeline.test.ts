@@ -17,7 +17,7 @@ function factsOf(tracks: Call[][], planes: [number, number, number] = [6, 6, 2])
     overwritten: 0,
     from_ns: Math.min(...calls.map(([start]) => start)),
     to_ns: Math.max(...calls.map(([start, duration]) => start + duration)),
-    tracks: tracks.map((track, at) => ({ process: `p${at}`, process_title: `p${at}`, title: "main", calls: track.length })),
+    tracks: tracks.map((track, i) => ({ process: `p${i}`, process_title: `p${i}`, title: "main", calls: track.length })),
     spots: [["a", "a", 0], ["a/b", "b", 0], ["a/b/c", "c", 0]],
     planes,
     ticks: [],
@@ -27,7 +27,7 @@ function factsOf(tracks: Call[][], planes: [number, number, number] = [6, 6, 2])
 
 /** As outputs/html/events.py writes them. */
 function bytesOf(tracks: Call[][], planes: [number, number, number]): Uint8Array {
-  const gaps = tracks.flatMap((track) => track.map(([start], at) => start - (at ? track[at - 1]![0] : 0)));
+  const gaps = tracks.flatMap((track) => track.map(([start], i) => start - (i ? track[i - 1]![0] : 0)));
   const columns = [gaps, tracks.flat().map((call) => call[1]), tracks.flat().map((call) => call[2])];
   const bytes = columns.flatMap((column, which) =>
     Array.from({ length: planes[which]! }, (_, plane) => column.map((value) => Math.floor(value / 256 ** plane) % 256)).flat(),
@@ -46,7 +46,7 @@ const TRACKS: Call[][] = [
   [[7, 3, 1], [12, 0, 1], [12, 8, 2]],
 ];
 
-test("columns are read as they were written, however large their numbers", async () => {
+test("columns are read as written, however large their numbers", async () => {
   const facts = factsOf(TRACKS);
   const bytes = await unpacked(gzipSync(bytesOf(TRACKS, facts.planes)).toString("base64"));
   const { startNs, durationNs, spot } = await columnsOf(bytes, facts);
@@ -55,7 +55,7 @@ test("columns are read as they were written, however large their numbers", async
   expect([...spot]).toEqual(TRACKS.flat().map((call) => call[2]));
 });
 
-test("calls lie one row deeper than those they are in, track by track", async () => {
+test("calls are one row below their parents, track by track", async () => {
   const model = await modelFrom(TRACKS);
   expect(model.rows).toEqual([
     { track: 0, depth: 0, from: 0, to: 1 },
@@ -71,16 +71,16 @@ test("calls lie one row deeper than those they are in, track by track", async ()
 function crowd(count: number): Call[] {
   let seed = 7;
   const dice = () => (seed = (seed * 16807) % 2147483647) / 2147483647;
-  let at = 0;
+  let now = 0;
   return Array.from({ length: count }, () => {
-    at += Math.floor(dice() ** 3 * 400);
+    now += Math.floor(dice() ** 3 * 400);
     const took = Math.floor(dice() ** 4 * 900);
-    at += took;
-    return [at - took, took, Math.floor(dice() * 3)] as Call;
+    now += took;
+    return [now - took, took, Math.floor(dice() * 3)] as Call;
   });
 }
 
-test("the first call from a moment on is found as by looking at all", async () => {
+test("the first call from a moment on is the same as by linear search", async () => {
   const model = await modelFrom([crowd(500)]);
   const [row] = model.rows;
   for (let ns = -10; ns < 90_000; ns += 97) {
@@ -105,7 +105,7 @@ function strength(pixel: number): number {
   return ((pixel & 255) + ((pixel >> 8) & 255) + ((pixel >> 16) & 255)) / 200;
 }
 
-test.each([1, 40, 1000, 5000])("at %d ns a pixel, a row is as full as its calls fill the time", async (nsPerPx) => {
+test.each([1, 40, 1000, 5000])("at %d ns a pixel, a row is as full as the time is of calls", async (nsPerPx) => {
   const calls = crowd(2000);
   const model = await modelFrom([calls]);
   const end = calls[calls.length - 1]![0];
@@ -118,7 +118,7 @@ test.each([1, 40, 1000, 5000])("at %d ns a pixel, a row is as full as its calls 
   expect(shown).toBeLessThan(nsPerPx > 500 ? 1.1 * full : 1.6 * full);
 });
 
-test("of many calls in a pixel, one that is searched for is seen", async () => {
+test("of many calls in a pixel, a match of the search is visible", async () => {
   const calls = Array.from({ length: 1000 }, (_, at): Call => [at * 10, 8, at === 503 ? 2 : 0]);
   const model = await modelFrom([calls]);
   const counts = countsOf(model, Uint8Array.from([0, 0, 1]));
@@ -130,7 +130,7 @@ test("of many calls in a pixel, one that is searched for is seen", async () => {
   expect(firstCounted(counts, 0, 1000)).toBe(503);
 });
 
-test("how many steps a row takes does not follow from how many calls it has", async () => {
+test("the steps to draw a row do not depend on its number of calls", async () => {
   const model = await modelFrom([Array.from({ length: 100_000 }, (_, at): Call => [at * 10, 8, 0])]);
   let reads = 0;
   const watched = new Proxy(model.startNs, {
@@ -143,7 +143,7 @@ test("how many steps a row takes does not follow from how many calls it has", as
   expect(reads).toBeLessThan(100 * 60);
 });
 
-test("a click finds the call it is on, or one so near that nobody could hit it", async () => {
+test("a click finds the call under it, or a very short one nearby", async () => {
   const model = await modelFrom([[[100, 50, 0], [200, 0, 1], [300, 10, 2]]]);
   const row = model.rows[0]!;
   expect(callAt(model, row, 120, 0)).toBe(0);
@@ -153,7 +153,7 @@ test("a click finds the call it is on, or one so near that nobody could hit it",
   expect(callAt(model, row, 900, 10)).toBe(-1);
 });
 
-test("tracks lie below each other, and a height is in a row or in none", () => {
+test("tracks are below each other, and a height is in one row or in none", () => {
   const { tracks } = factsOf(TRACKS);
   const rows = [0, 0, 1].map((track, depth) => ({ track, depth, from: 0, to: 0 }));
   const layout = layoutOf(rows, tracks);
@@ -177,6 +177,6 @@ test("the moments of an axis are round and far enough apart", () => {
   expect(moments(13, 61, 20).at).toEqual([20, 40, 60]);
 });
 
-test("colours are read as they are written", () => {
+test("colours are parsed", () => {
   expect(rgbOf("#385ac0")).toEqual([0x38, 0x5a, 0xc0]);
 });

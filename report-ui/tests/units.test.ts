@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { rowsOf } from "../src/rows";
 import type { Unit } from "../src/types";
-import { had, spreadOf, unitOf } from "../src/units";
+import { timesByUnit, spreadOf, unitOf } from "../src/units";
 import { node, tree } from "./trees";
 
 const UNITS: Unit[] = [
@@ -17,9 +17,9 @@ const STEP = node("step", 5, [], {
   ],
 });
 
-test("a unit has what its writers had, and nothing is not 0", () => {
-  expect(had(STEP, false, unitOf(UNITS), 3)).toEqual([null, 50, 90]);
-  expect(had(STEP, true, unitOf(UNITS), 3)).toEqual([null, 5, 9]);
+test("a unit has the time of its writers, and none is not 0", () => {
+  expect(timesByUnit(STEP, false, unitOf(UNITS), 3)).toEqual([null, 50, 90]);
+  expect(timesByUnit(STEP, true, unitOf(UNITS), 3)).toEqual([null, 5, 9]);
 });
 
 test.each([
@@ -29,18 +29,18 @@ test.each([
   [[2, 3, null], { units: 2, minNs: 2, medianNs: 2, maxNs: 3, slowest: 1 }],
   [[9, 1, 4], { units: 3, minNs: 1, medianNs: 4, maxNs: 9, slowest: 0 }],
   [[null, null], null],
-])("%j is as far apart as %j", (amounts, spread) => {
+])("the spread of %j is %j", (amounts, spread) => {
   expect(spreadOf(amounts)).toEqual(spread);
 });
 
-test("lines can be put in the order of what one of them had", () => {
+test("lines can be sorted by the time of a unit", () => {
   const quick = node("quick", 9, [], { by_writer: [[1, 1, 9, 9]] });
   const of = tree(quick, STEP);
   const asked = { open: new Set<number>(), query: "", descending: true, phase: "all", units: UNITS } as const;
   const names = (sort: "unit 1" | "unit 2" | "most") =>
     rowsOf(of, { outlived: [], itself: { total_ns: 0, calls: 0 }, mean_ticks: [] }, { ...asked, sort, descending: sort !== "unit 2" })
       .filter((row) => row.kind === "section")
-      .map((row) => of.places[row.index]!.name);
+      .map((row) => of.items[row.index]!.name);
   expect(names("unit 1")).toEqual(["step", "quick"]);
   expect(names("unit 2")).toEqual(["quick", "step"]);
   expect(names("most")).toEqual(["step", "quick"]);

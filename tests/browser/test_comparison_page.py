@@ -39,7 +39,7 @@ def show_all(page) -> None:
 
 
 @pytest.mark.parametrize("noise", [0.0, 0.15])
-def test_every_line_says_what_the_json_says(noise, open_page):
+def test_every_line_equals_the_json(noise, open_page):
     base, new = sides(noise=noise)
     told = json.loads(rendered(base, new, "json"))
     page = open_page(rendered(base, new)).page
@@ -71,7 +71,7 @@ def test_every_line_says_what_the_json_says(noise, open_page):
     assert formatting.time(loop["new"]["max_ns"]) in page.locator(".verdict table").first.inner_text()
 
 
-def test_the_first_screen_tells_the_verdict_and_what_else_differs(open_page):
+def test_the_first_screen_shows_the_verdict_and_the_other_differences(open_page):
     page = open_page(rendered(*sides())).page
     for place in (".verdict .figure", ".counts", "#differences tbody tr"):
         box = page.locator(place).first.bounding_box()
@@ -80,14 +80,14 @@ def test_the_first_screen_tells_the_verdict_and_what_else_differs(open_page):
     assert "6 runs of the base, 6 new" in page.locator(".headline").inner_text()
 
 
-def test_what_alone_may_have_made_it_faster_is_in_red(open_page):
+def test_a_difference_that_alone_may_explain_the_change_is_red(open_page):
     base, new = sides()
     new = [replace(run, metadata={**run.metadata, "python": frozenset({"3.13.1"})}) for run in new]
     page = open_page(rendered(base, new)).page
     assert "3.13.1" in page.locator("#differences tr.alarm").inner_text()
 
 
-def test_what_cannot_be_told_does_not_look_like_no_difference(open_page):
+def test_inconclusive_does_not_look_like_no_difference(open_page):
     base = [of(node("a", [10 * MS + seed]), node("b", [MS * (5 + seed * seed)])) for seed in range(6)]
     new = [of(node("a", [10 * MS + seed * 2]), node("b", [MS * (6 + 3 * seed)])) for seed in range(6)]
     verdicts = {entry.path: entry.verdict for entry in compare(base, new).entries}
@@ -127,7 +127,7 @@ def test_the_lines_can_be_ordered_searched_and_opened_by_keys(open_page):
     assert page.locator(".details").count() == 0
 
 
-def test_the_icicle_tells_the_interval_and_takes_either_sides_width(open_page):
+def test_the_icicle_shows_the_interval_and_can_have_the_width_of_either_side(open_page):
     page = open_page(rendered(*sides())).page
     canvas = page.locator("canvas.icicle")
     before = canvas.screenshot()

@@ -70,7 +70,7 @@ def test_the_change_is_named_with_its_commit_in_the_figure_and_in_the_table(open
     assert "slower" in opened.texts("table >> nth=0 >> tbody tr")[0]
 
 
-def test_machines_are_told_apart_and_one_that_was_replaced_is_said_to_be_hidden(open_page):
+def test_machines_are_distinguished_and_a_replaced_machine_is_noted_as_hidden(open_page):
     found = on_two_machines()
     everything = open_page(rendered(found, all=True))
     heads = everything.texts("h2")

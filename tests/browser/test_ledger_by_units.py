@@ -31,7 +31,7 @@ def by(page, word: str) -> None:
 
 
 @pytest.mark.parametrize("word", ["process", "role"])
-def test_each_has_a_column_and_in_it_what_the_terminal_says(word, open_report):
+def test_each_unit_has_a_column_with_the_values_of_the_terminal(word, open_report):
     profile = straggling_trainer()
     page = open_report(profile).page
     by(page, word)
@@ -40,7 +40,7 @@ def test_each_has_a_column_and_in_it_what_the_terminal_says(word, open_report):
     assert titles == [title_of(unit, word) for role in roles(profile, word) for unit in role.units]
 
 
-def test_where_they_are_many_it_is_how_far_apart_they_are(open_report):
+def test_many_units_are_shown_as_their_spread(open_report):
     profile = Trainer(workers=24, steps=12).profile()
     page = open_report(profile).page
     by(page, "process")
@@ -48,7 +48,7 @@ def test_where_they_are_many_it_is_how_far_apart_they_are(open_report):
     assert page.locator(".line .strip svg").count() > 3
 
 
-def test_a_click_on_ones_column_puts_what_it_had_most_of_first(open_report):
+def test_a_click_on_a_units_column_sorts_by_its_time(open_report):
     page = open_report(straggling_trainer()).page
     by(page, "process")
     page.locator(".heads .unit button").last.click()
@@ -56,7 +56,7 @@ def test_a_click_on_ones_column_puts_what_it_had_most_of_first(open_report):
     assert below.index("env step") < below.index("next command")  # of the straggler
 
 
-def test_one_thread_has_nothing_to_switch_to(open_report):
+def test_a_single_thread_has_no_choice_of_columns(open_report):
     assert open_report(training()).page.get_by_role("group", name="Whose columns").count() == 0
 
 

@@ -45,7 +45,7 @@ def test_a_report_opens_without_a_request_or_a_complaint(make, scheme, open_repo
 
 @pytest.mark.parametrize("make", [training, control, robot])
 @pytest.mark.parametrize("phase", ["steady", "warmup", "all"])
-def test_every_line_of_the_ledger_says_what_the_other_views_say(make, phase, open_report):
+def test_every_line_of_the_ledger_equals_the_other_views(make, phase, open_report):
     profile = make()
     page = open_report(profile).page
     switch = page.get_by_role("group", name="Phase of the calls")
@@ -120,7 +120,7 @@ def test_losses_are_shown_first_and_at_all_times(open_report):
     assert page.locator(".losses").bounding_box()["y"] < 200
 
 
-def test_an_empty_run_says_what_to_do(open_report):
+def test_an_empty_run_shows_what_to_do(open_report):
     page = open_report(Profile.empty()).page
     assert "ticktree doctor" in page.locator(".nothing").inner_text()
 
@@ -208,7 +208,7 @@ def test_sorting_by_a_column_puts_its_largest_first(open_report):
     assert counts == sorted(counts, reverse=True)
 
 
-def test_a_worst_tick_is_shown_beside_the_usual_one(open_report):
+def test_a_worst_tick_is_shown_next_to_the_usual_one(open_report):
     profile = control()
     (loop,) = profile.loops.values()
     page = open_report(profile).page
@@ -245,7 +245,7 @@ def drifting() -> Profile:
     return recorder.snapshot()
 
 
-def test_ticks_that_only_slept_too_long_are_told_from_missed_ones(open_report):
+def test_ticks_that_only_slept_too_long_are_distinguished_from_missed_ones(open_report):
     page = open_report(drifting()).page
     assert "0 of" in page.locator(".leads").inner_text()
     said = page.locator("#ticks .hint").first.inner_text()
@@ -274,7 +274,7 @@ def test_a_gauge_has_a_line_over_the_run_between_its_smallest_and_largest_readin
 
 
 @pytest.mark.parametrize("make", [training, control, robot])
-def test_every_chart_has_labels_and_tells_what_is_under_the_cursor(make, open_report):
+def test_every_chart_has_labels_and_shows_the_value_under_the_cursor(make, open_report):
     page = open_report(make()).page
     charts = page.locator("#ticks figure .plot")
     assert charts.count() >= 2
@@ -307,7 +307,7 @@ def many_convolutions() -> Profile:
     return recorder.snapshot()
 
 
-def test_by_name_there_is_one_row_for_all_places_and_a_search_sums(open_report):
+def test_by_name_there_is_one_row_per_name_and_a_search_sums(open_report):
     page = open_report(many_convolutions()).page
     page.get_by_role("group", name="Rows").get_by_role("button", name="by name").click()
     rows = page.locator(".by-name tbody tr")
@@ -321,7 +321,7 @@ def test_by_name_there_is_one_row_for_all_places_and_a_search_sums(open_report):
     assert "83%" in together
 
 
-def test_an_address_leads_to_what_was_shown(open_report):
+def test_an_address_restores_the_readers_choices(open_report):
     page = open_report(two_loops()).page
     page.locator("#loops tbody tr").nth(1).get_by_role("button").click()
     page.get_by_role("group", name="Rows").get_by_role("button", name="by name").click()
@@ -343,7 +343,7 @@ def test_an_address_leads_to_what_was_shown(open_report):
 
 
 @pytest.mark.parametrize("wrong", ["#ticks", "#loop=none&tick=99&section=x&zoom=y&span=a-b&by=z&phase=q"])
-def test_an_address_of_what_is_not_there_is_passed_over(wrong, open_report):
+def test_unknown_choices_in_an_address_are_ignored(wrong, open_report):
     page = open_report(two_loops()).page
     plain = page.locator("main").inner_text()
     page.goto(f"{page.url.partition('#')[0]}{wrong}")
@@ -352,7 +352,7 @@ def test_an_address_of_what_is_not_there_is_passed_over(wrong, open_report):
     assert page.locator("main").inner_text() == plain
 
 
-def test_what_is_searched_for_stands_on_the_screen(open_report):
+def test_matches_of_a_search_are_on_the_screen(open_report):
     page = open_report(training(), height=700).page
     page.keyboard.press("/")
     page.keyboard.type("sample")
@@ -427,7 +427,7 @@ def test_the_page_gives_the_json_back(open_report, tmp_path):
     assert Profile.from_json(file.read_text()) == profile
 
 
-def test_what_another_clock_measured_is_labelled_with_it(open_report):
+def test_sections_measured_by_another_clock_are_labelled_with_it(open_report):
     kernel = replace(node("kernel", [MS], clock="device"), concurrent_ns=MS)
     profile = replace(Profile.empty(), root=Node(name="root", children={kernel.key: kernel}))
     page = open_report(profile).page

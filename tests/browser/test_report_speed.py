@@ -50,7 +50,7 @@ def page(open_report):
         }"""),
     ],
 )  # fmt: skip
-def test_ten_thousand_nodes_are_at_hand(page, what, act, capsys):
+def test_ten_thousand_nodes_are_shown_quickly(page, what, act, capsys):
     said, _ = frames(page, act)
     with capsys.disabled():
         print(f"\n  {NODES:,} nodes, {what}: {said}")

@@ -37,7 +37,7 @@ def test_a_run_without_sections_is_a_tree_of_functions(scheme, open_report):
     ]
 
 
-def test_own_time_is_hatched_and_says_what_it_consists_of(open_report):
+def test_sampled_self_time_is_hatched_and_shows_its_calls(open_report):
     step = node("step", [1000 * MS], node("act", [400 * MS]))
     samples = sampled({stack("step", MAIN, CRUNCH): 30, stack("step", NAP): 10})
     page = open_report(Profile(root=node("root", [], step), samples=samples)).page
@@ -60,7 +60,7 @@ def test_own_time_is_hatched_and_says_what_it_consists_of(open_report):
     assert "230,225,214" in colors
 
 
-def test_own_time_unfolds_into_calls_and_a_search_finds_them(open_report):
+def test_self_time_unfolds_into_calls_that_a_search_finds(open_report):
     page = open_report(sampled_training()).page
     assert not page.locator(".line.sampled").count()
     page.get_by_role("button", name="Unfold all").click()

@@ -120,7 +120,7 @@ def test_missed_ticks_are_red_on_the_axis_and_on_the_minimap_at_every_zoom(schem
     assert len(page.locator("canvas.timeline").evaluate(RED, (18, 5))) > 20
 
 
-def test_the_axis_tells_the_number_and_the_lateness_of_a_missed_tick(open_report, run):
+def test_the_axis_shows_the_number_and_the_lateness_of_a_missed_tick(open_report, run):
     _, timeline = run
     page = opened(open_report, run)
     zoom_to(page, timeline, SLOW[1])
@@ -145,7 +145,7 @@ def test_a_tick_that_slept_too_long_was_not_missed(open_report, run):
     assert "missed" not in said
 
 
-def test_the_beginnings_of_ticks_are_lines_where_there_is_room(open_report, run):
+def test_the_starts_of_ticks_are_lines_if_there_is_room(open_report, run):
     page = opened(open_report, run)
     page.locator("canvas.timeline").focus()
     # Between the title of the first track and its rows: nothing else is drawn there, far from the title.
@@ -198,7 +198,7 @@ def test_the_frame_of_the_minimap_is_moved_resized_and_clicked(open_report, run)
     assert page.locator("canvas.minimap").get_attribute("aria-label")
 
 
-def test_a_selected_time_tells_what_it_consists_of(open_report, run):
+def test_a_selected_time_shows_its_self_times(open_report, run):
     _, timeline = run
     page = opened(open_report, run)
     zoom_to(page, timeline, 200)

@@ -45,7 +45,7 @@ def told(timeline, call: int) -> tuple[str, str, str]:
     return path, took, f"{timeline.start_ns[call] / 1e9:.6f} s"
 
 
-def test_a_click_on_a_call_tells_its_path_its_duration_when_and_where(open_report):
+def test_a_click_on_a_call_shows_its_path_duration_start_and_thread(open_report):
     profile, timeline = crowd(60)
     page = opened(open_report, profile, timeline)
     box = page.locator("canvas.timeline").bounding_box()
@@ -110,7 +110,7 @@ def test_a_search_leaves_their_colour_to_the_calls_found_and_goes_from_one_to_th
     assert said(page) != first
 
 
-def test_what_was_overwritten_is_said(open_report):
+def test_overwritten_calls_are_counted(open_report):
     profile, timeline = crowd(60)
     page = opened(open_report, profile, replace(timeline, overwritten=12_345))
     assert "12,345 earlier calls were overwritten" in page.locator("#timeline .pieces").inner_text()
@@ -118,7 +118,7 @@ def test_what_was_overwritten_is_said(open_report):
     assert "overwritten" not in page.locator("#timeline .pieces").inner_text()
 
 
-def test_a_run_without_a_timeline_has_no_place_for_one(open_report):
+def test_a_run_without_a_timeline_has_no_timeline_section(open_report):
     profile, _ = crowd(60)
     report = open_report(profile)
     assert report.page.locator("#timeline").count() == 0
@@ -152,7 +152,7 @@ def test_a_phone_shows_it_without_scrolling_sideways(scheme, open_report):
     assert page.locator("canvas.timeline").evaluate(INK) > 0.1
 
 
-def test_a_million_calls_are_at_hand(open_report, capsys):
+def test_a_million_calls_are_shown_quickly(open_report, capsys):
     profile, timeline = crowd(1_000_000)
     began = time.perf_counter()
     document = OUTPUTS["html"].render(profile, timeline=timeline)

@@ -20,8 +20,8 @@ from ticktree.profile import Profile
 
 
 def rendered(profiles, form="html") -> bytes:
-    shown = variants([(f"run-{at}", profile) for at, profile in enumerate(profiles)], ViewOptions())
-    return VARIANTS[form](shown, ViewOptions())
+    page = variants([(f"run-{number}", profile) for number, profile in enumerate(profiles)], ViewOptions())
+    return VARIANTS[form](page, ViewOptions())
 
 
 def nodes_of(tree: dict, found: dict) -> dict:
@@ -42,8 +42,8 @@ def lines(page) -> list[list[str]]:
 @pytest.mark.parametrize(("measure", "field"), [("mean", "mean_ns"), ("p99", "p99_ns"), ("calls", "count")])
 def test_every_cell_is_the_number_of_its_runs_json(make, measure, field, open_page):
     profiles = make()
-    told = [json.loads(OUTPUTS["json"].render(profile)) for profile in profiles]
-    by_path = [nodes_of(one["tree"], {}) for one in told]
+    documents = [json.loads(OUTPUTS["json"].render(profile)) for profile in profiles]
+    by_path = [nodes_of(one["tree"], {}) for one in documents]
     page = open_page(rendered(profiles)).page
     page.get_by_role("group", name="Values shown").get_by_role("button", name=measure, exact=True).click()
     write = formatting.count if field == "count" else formatting.time
@@ -66,13 +66,15 @@ def test_each_run_has_its_rate_and_its_bottleneck_on_the_first_screen(open_page)
     cards = page.locator(".variants article")
     assert cards.count() == 3
     for at, profile in enumerate(profiles):
-        told = json.loads(OUTPUTS["json"].render(profile))
+        documents = json.loads(OUTPUTS["json"].render(profile))
         text = cards.nth(at).inner_text()
         assert next(iter(profile.metadata["name"])) in text
         pace = currency.pace(Context(profile).main_loops[0])
         assert cards.nth(at).locator(".figure").inner_text() == pace
         assert pace in page.locator(".loops tbody tr").nth(at).inner_text()
-        section = next(one for one in told["bottlenecks"][0]["sections"] if one["kind"] in ("work", "wait"))
+        section = next(
+            one for one in documents["bottlenecks"][0]["sections"] if one["kind"] in ("work", "wait")
+        )
         assert (
             formatting.change(formatting.hertz(section["hz"]), formatting.hertz(section["free_hz"])) in text
         )
@@ -83,7 +85,7 @@ def test_each_run_has_its_rate_and_its_bottleneck_on_the_first_screen(open_page)
     assert len(loops) == 3
 
 
-def test_how_ticks_spread_is_drawn_in_its_row(open_page):
+def test_the_distribution_of_ticks_is_drawn_in_their_row(open_page):
     page = open_page(rendered(variants_of_it())).page
     inside = page.locator(".loops .track").evaluate_all(
         """(tracks) => tracks.map((track) => {
@@ -99,7 +101,7 @@ def test_how_ticks_spread_is_drawn_in_its_row(open_page):
     assert all(inside)
 
 
-def test_what_a_run_could_not_record_is_said_with_its_name(open_page):
+def test_losses_of_a_run_are_shown_with_its_name(open_page):
     profiles = variants_of_it()
     page = open_page(rendered([profiles[0], replace(profiles[1], losses={"nodes_refused": 3})])).page
     assert page.locator(".losses").inner_text() == "hacked slicing: Not recorded: 3 nodes refused"

@@ -42,9 +42,9 @@ def profile(names, factor=1.0):
         for name in names:
             with recorder.section(name):
                 recorder.advance(int(40_000_000 * factor))
-    found = recorder.snapshot()
+    recorded = recorder.snapshot()
     recorder.disable()
-    return found
+    return recorded
 
 
 @pytest.fixture(scope="module")
@@ -74,7 +74,7 @@ def shown(name):
     return name.replace("\n", r"\n").replace("\x1b", r"\x1b")
 
 
-def test_markdown_of_a_check_is_tables_whose_cells_say_the_names_literally(checked):
+def test_markdown_of_a_check_is_tables_with_literal_names(checked):
     document = CHECKS["markdown"](checked, [], ViewOptions(all=True)).decode()
     failed, passed = tables(document)
     assert failed[0][:5] == passed[0][:5] == ["budget", "verdict", "measured", "budget", "margin"]
@@ -85,7 +85,7 @@ def test_markdown_of_a_check_is_tables_whose_cells_say_the_names_literally(check
     assert all(len(row) == len(table[0]) for table in (failed, passed) for row in table)
 
 
-def test_what_held_is_folded_and_nothing_else(checked):
+def test_only_passed_budgets_are_folded(checked):
     document = CHECKS["markdown"](checked, [], ViewOptions()).decode()
     before, _, after = document.partition("<details>")
     assert document.count("<details>") == document.count("\n</details>") == 1
@@ -94,9 +94,9 @@ def test_what_held_is_folded_and_nothing_else(checked):
     assert document.startswith("# ")
 
 
-def test_what_differs_from_the_baselines_runs_comes_first(checked):
-    apart = [Difference("command", "a --x", "a --y", False)]
-    document = CHECKS["markdown"](checked, apart, ViewOptions()).decode()
+def test_differences_from_the_baselines_runs_come_first(checked):
+    differences = [Difference("command", "a --x", "a --y", False)]
+    document = CHECKS["markdown"](checked, differences, ViewOptions()).decode()
     assert document.index("a --x") < document.index("| fail |")
 
 
@@ -130,7 +130,7 @@ def test_the_json_of_a_check_has_these_fields_and_no_others(checked):
         assert list(budget) == fields + (shift if budget["measure"] == "slower" else [])
 
 
-def test_markdown_of_a_comparison_is_tables_whose_cells_say_the_names_literally():
+def test_markdown_of_a_comparison_is_tables_with_literal_names():
     compared = compare([profile(HOSTILE)], [profile(HOSTILE, 1.5)])
     document = COMPARISONS["markdown"](compared, [], ViewOptions(all=True)).decode()
     assert document.startswith("# ticktree compare\n")
@@ -147,8 +147,8 @@ def test_the_same_check_gives_the_same_bytes_every_time(checked):
 
 
 def test_a_name_without_room_is_cut_and_its_tone_is_none():
-    long = "backward with unused gradients of the twin critics in a row"
-    difference = compare([profile([long])], [profile([long], factor=2.0)])
+    long_name = "backward with unused gradients of the twin critics in a row"
+    difference = compare([profile([long_name])], [profile([long_name], factor=2.0)])
     text = COMPARISONS["terminal"](difference, [], ViewOptions(width=60, all=True)).decode()
     assert re.search(r"^ +backw.*…", text, re.MULTILINE), text
     for tone in ("alarm", "faint", "strong", "plain", "good"):

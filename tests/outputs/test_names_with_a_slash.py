@@ -23,7 +23,7 @@ def slashed() -> Profile:
 
 
 @pytest.mark.parametrize("form", ["terminal", "text"])
-def test_every_table_of_a_report_has_the_names_that_somebody_wrote(form):
+def test_every_table_of_a_report_has_names_without_escapes(form):
     shown = OUTPUTS[form].render(slashed(), VIEW).decode()
     assert shown.count("api/step") >= 3
     assert "ctl/loop" in shown
@@ -32,7 +32,7 @@ def test_every_table_of_a_report_has_the_names_that_somebody_wrote(form):
     assert "\\\\" not in shown
 
 
-def test_so_have_comparisons_and_runs_side_by_side():
+def test_comparisons_and_runs_side_by_side_have_names_without_escapes():
     profile = slashed()
     several = VARIANTS["terminal"](variants([("a", profile), ("b", profile)], VIEW), VIEW).decode()
     compared = COMPARISONS["terminal"](compare([profile], [profile]), [], VIEW).decode()
@@ -41,7 +41,7 @@ def test_so_have_comparisons_and_runs_side_by_side():
         assert "\\/" not in shown
 
 
-def test_a_finding_says_the_name_and_has_the_path():
+def test_the_message_of_a_finding_has_the_name_and_the_finding_the_path():
     found = next(one for one in findings_in(Context(slashed())) if one.path.endswith("step"))
     assert found.path == r"ctl\/loop/api\/step"
     assert found.message.startswith("api/step takes ")

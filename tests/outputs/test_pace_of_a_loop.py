@@ -36,7 +36,7 @@ def test_how_late_how_often_in_a_row_and_what_was_cut_short_is_one_line():
     assert ages == ["sensor to action: wrist camera 31.8 ms p50", "77.3 ms p99", "110 ms at most"]
 
 
-def test_lateness_has_a_p99_only_where_it_is_not_the_latest():
+def test_lateness_has_a_p99_only_if_that_is_not_the_maximum():
     some = late_by(*range(1, 100))
     assert pace(*loop_with(lateness=some))[0] == ["when late, by 50.1 ms p50", "99.0 ms at most"]
     more = late_by(*range(1, 201))
@@ -47,7 +47,7 @@ def test_one_late_tick_has_one_lateness():
     assert pace(*loop_with(lateness=late_by(3))) == [["when late, by 3.00 ms"]]
 
 
-def test_where_it_is_not_known_of_each_late_tick_the_mean_is_said():
+def test_without_the_lateness_of_each_tick_the_mean_is_shown():
     profile = control()
     assert pace(profile, profile.loops["control"])[0] == [
         "when late, by 120 µs on average",
@@ -57,7 +57,7 @@ def test_where_it_is_not_known_of_each_late_tick_the_mean_is_said():
     ]
 
 
-def test_what_of_a_tick_is_work_and_what_is_sleep_or_another_wait():
+def test_a_tick_is_divided_into_busy_time_slack_and_other_waits():
     sleep, camera = node("sleep", [4 * MS] * 10, wait=True), node("camera", [1 * MS] * 10, wait=True)
     profile, loop = loop_with(sleep, camera, waited_ns=50 * MS, hz=frozenset({100.0}))
     assert pace(profile, loop) == [
@@ -67,7 +67,7 @@ def test_what_of_a_tick_is_work_and_what_is_sleep_or_another_wait():
     assert pace(profile, without_a_rate)[0][0] == "5.00 ms busy per tick"
 
 
-def test_a_loop_that_only_waits_says_so_and_a_section_called_sleep_that_works_is_no_wait():
+def test_a_loop_that_only_waits_is_noted_and_a_working_section_called_sleep_is_no_wait():
     profile, loop = loop_with(node("sleep", [4 * MS] * 10), waited_ns=10 * MS)
     assert pace(profile, loop) == [["9.00 ms busy per tick", "waits 10%"]]
 
@@ -86,5 +86,5 @@ def test_names_of_sensors_cannot_move_the_cursor():
     assert age == r"sensor to action: \x1b[2J 1.00 ms p50"
 
 
-def test_of_a_loop_without_ticks_there_is_nothing_to_say():
+def test_a_loop_without_ticks_has_no_notes():
     assert pace(Profile.empty(), Loop(path="x")) == []

@@ -85,7 +85,7 @@ def test_a_loop_without_a_rate_has_one_rate_below_one_per_second_in_seconds():
         ("training batch", ["250 batches/s", "20 batches"], "A training batch"),
     ],
 )
-def test_a_loop_that_is_called_after_its_ticks_names_them(name, paces, title):
+def test_a_loop_named_after_its_ticks_names_them(name, paces, title):
     program = Program()
     for _ in program.loop(name, range(20)):
         program.work("work", 4)
@@ -93,7 +93,7 @@ def test_a_loop_that_is_called_after_its_ticks_names_them(name, paces, title):
     assert f"{title} (from 1%)" in shown(program.profile())
 
 
-def test_a_loop_with_a_rate_says_whether_it_holds_it_and_its_headroom():
+def test_a_loop_with_a_rate_shows_whether_it_holds_it_and_its_headroom():
     held = view_of(steps(("work", 4), ("sleep", 6, {"wait": True}), hz=100))
     assert held.headlines[0].pieces[:2] == (
         ["holds 100 Hz, 0 of 20 ticks missed", "busy 4.00 ms per tick, 6.00 ms headroom"]
@@ -116,7 +116,7 @@ def test_a_loop_that_waits_for_others_and_lags_has_no_headroom():
     assert [row.tone for row in view.loops.entries] == ["alarm"]
 
 
-def test_what_is_called_a_few_times_has_seconds_and_no_rate():
+def test_a_section_called_a_few_times_has_seconds_and_no_rate():
     view = view_of(steps(("work", 500), ticks=3))
     assert view.headlines[0].pieces[0] == "500 ms each"
     assert "steps/s" not in shown(steps(("work", 500), ticks=3).profile())
@@ -151,7 +151,7 @@ def test_a_saving_is_in_the_loops_currency():
 # The loops.
 
 
-def test_every_loop_has_a_row_and_one_that_misses_is_never_hidden():
+def test_every_loop_has_a_row_and_a_loop_that_misses_is_never_hidden():
     program = Program()
     for at in range(12):
         for _ in program.loop(f"loop {at}", range(10), hz=100):
@@ -191,7 +191,7 @@ def test_start_up_is_a_remark_on_the_loops_and_no_saving():
 # Where the time goes.
 
 
-def test_self_time_is_by_name_with_a_total_of_all_places():
+def test_self_time_is_by_name_with_a_total_of_all_sections():
     program = Program()
     for _ in program.loop("loop", range(20)):
         for part, ms in (("actor", 20), ("critic", 10)):
@@ -207,7 +207,7 @@ def test_self_time_is_by_name_with_a_total_of_all_places():
     assert table["actor [self]"]["per step"] == "1.00 ms"
 
 
-def test_five_names_are_shown_and_the_rest_together_unless_it_is_one():
+def test_five_names_are_shown_and_the_rest_together_unless_it_is_a_single_name():
     names = [(f"part {number}", 10) for number in range(7)]
     table = rows(view_of(steps(*names)).parts[0].self_times)
     assert list(table)[-1] == "2 more"
@@ -232,7 +232,7 @@ def test_waits_slack_and_loops_are_marked():
     assert marks == {"sleep": "slack", "receive": "wait", "denoise": "loop", "plan [self]": "", "solve": ""}
 
 
-def test_what_the_loop_would_be_without_a_section_is_shown_where_all_is_asked_for():
+def test_with_all_the_loop_without_each_section_is_shown():
     tables = {table.title: rows(table) for table in view_of(steps(("env", 30), ("model", 10)), ALL).tables}
     assert tables["sections of loop"]["env"] == {
         "share": "75%",
@@ -255,7 +255,7 @@ def test_memory_has_a_column_where_it_was_measured():
     assert {name: row["memory"] for name, row in sections(profile).items()} == {"env": "151 MB", "model": ""}
 
 
-def test_what_is_not_worth_optimizing_says_what_it_could_bring_at_most():
+def test_sections_not_worth_optimizing_are_shown_with_their_maximum_gain():
     long = "preprocess(" + ", ".join(f"argument_{at}" for at in range(30)) + ")"
     (part,) = view_of(steps(("update", 1), (long, 0.01), ticks=30)).parts
     (only,) = part.dismissed
@@ -300,18 +300,18 @@ def test_facts_about_the_measurement_are_warnings_and_no_recommendations():
 
 
 @pytest.mark.parametrize(("late", "looks", "share"), [(30, 120, "25%"), (1, 120, None), (3, 0, None)])
-def test_samples_that_came_late_are_doubted_where_it_is_known_how_many_there_were(late, looks, share):
-    taken = replace(sampled_training().samples, late=late, looks=looks)
-    found = [text for text in doubts(replace(training(), samples=taken)) if "came late" in text]
-    assert [text.partition(" of ")[0] for text in found] == ([share] if share else [])
+def test_late_samples_are_doubted_if_their_number_is_known(late, looks, share):
+    samples = replace(sampled_training().samples, late=late, looks=looks)
+    reasons = [text for text in doubts(replace(training(), samples=samples)) if "came late" in text]
+    assert [text.partition(" of ")[0] for text in reasons] == ([share] if share else [])
 
 
-def test_at_most_three_recommendations_are_made_unless_all_are_asked_for():
+def test_at_most_three_recommendations_are_shown_without_all():
     for make in (training, control, robot, straggling_trainer):
-        some, every = view_of(make()), view_of(make(), ALL)
-        assert len(some.recommendations) <= 3
-        assert [each.rule for each in some.recommendations] == [
-            each.rule for each in every.recommendations[: len(some.recommendations)]
+        short, full = view_of(make()), view_of(make(), ALL)
+        assert len(short.recommendations) <= 3
+        assert [each.rule for each in short.recommendations] == [
+            each.rule for each in full.recommendations[: len(short.recommendations)]
         ]
 
 
@@ -332,7 +332,7 @@ def test_any_profile_has_a_view_with_a_value_for_each_cell(profile):
                 assert {len(entry.cells) for entry in table.entries} <= {len(table.heads)}
 
 
-def test_the_headline_names_a_library_that_the_program_imported_and_all_names_what_is_installed():
+def test_the_headline_names_imported_libraries_and_with_all_installed_ones():
     versions = {"version.torch": frozenset({"2.13.0"}), "version.numpy": frozenset({"2.4.6"})}
 
     def libraries(options: ViewOptions, *gauges: str) -> str:
@@ -347,7 +347,7 @@ def test_the_headline_names_a_library_that_the_program_imported_and_all_names_wh
     assert libraries(ALL) == "installed: torch 2.13.0, numpy 2.4.6"
 
 
-def test_a_run_that_was_interrupted_says_so():
+def test_an_interrupted_run_is_marked():
     def ended(*statuses: int) -> str:
         view = view_of(replace(control(), metadata={"exit_status": frozenset(statuses)}))
         return next((fact.text for fact in view.provenance if fact.key == "ended"), "")
@@ -395,7 +395,7 @@ def test_other_tables_make_room_for_the_tree(monkeypatch):
 
 
 @pytest.mark.parametrize("make", [training, control, robot])
-def test_numbers_of_the_same_thing_agree_wherever_they_stand(make):
+def test_the_same_number_is_equal_everywhere(make):
     view = view_of(make())
     (lead, *_), (part, *_) = view.headlines, view.parts
     loop = rows(view.loops)[lead.path]
@@ -414,7 +414,7 @@ def test_numbers_of_the_same_thing_agree_wherever_they_stand(make):
             assert entry.values[0] >= by_name[entry.path] - 1e-9
 
 
-def test_the_first_screen_leads_with_one_loop_and_shows_each_that_misses_as_a_row():
+def test_the_first_screen_leads_with_one_loop_and_has_a_row_for_each_loop_that_misses():
     view = view_of(loops_that_all_miss())
     assert [each.path for each in view.headlines] == [view.loops.entries[0].path]
     assert [entry.tone for entry in view.loops.entries] == ["alarm"] * 6
@@ -435,7 +435,7 @@ def test_the_last_lines_name_the_rest_and_the_page():
     ("wait_ms", "title"),
     [(1, "Where the run goes [sampled], 99 samples"), (600, "Where the run goes (self time)")],
 )
-def test_samples_say_where_an_unmarked_program_goes_that_waits_now_and_then(wait_ms, title):
+def test_samples_show_where_an_unmarked_program_with_few_waits_spends_its_time(wait_ms, title):
     profile = unmarked()
     program = Program()
     program.work("Thread.join", wait_ms, wait=True)

@@ -11,5 +11,5 @@ def test_every_rule_has_an_example():
 
 
 @pytest.mark.parametrize("rule", sorted(EXAMPLES))
-def test_the_page_of_a_rule_shows_what_the_rule_says(rule):
+def test_the_page_of_a_rule_shows_its_message(rule):
     assert shown(rule) == sample(rule)

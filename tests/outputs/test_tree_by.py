@@ -27,9 +27,9 @@ def shown(profile: Profile, **options) -> str:
 
 def tree_by(profile: Profile, options: ViewOptions, by: str) -> Table:
     """The tree of the run, which is the last."""
-    found = report_view(Context(profile), replace(options, by=by)).parts[-1].tree
-    assert found is not None
-    return found
+    tree = report_view(Context(profile), replace(options, by=by)).parts[-1].tree
+    assert tree is not None
+    return tree
 
 
 def titles(table: Table) -> list[str]:
@@ -54,15 +54,15 @@ def test_each_process_has_a_column_in_the_order_of_roles_and_starts():
 
 
 def test_what_does_not_fit_has_short_titles_and_then_only_the_spread():
-    whole, short, spread = tables(tree_by(straggling_trainer(), ALL, "process"))
-    assert len(titles(whole)) == len(titles(short))
+    full, short, spread = tables(tree_by(straggling_trainer(), ALL, "process"))
+    assert len(titles(full)) == len(titles(short))
     assert titles(short)[2:-1] == ["learner", "env worker 0", "1", "2", "3"]
     assert titles(spread) == ["share", "total", "min", "median", "max", "slowest", "calls"]
     assert cells(spread, "physics")["slowest"] == "env worker 3"
     assert cells(spread, "physics")["max"] == "8.51 s"
 
 
-def test_of_what_only_one_does_there_is_no_least_and_no_middle():
+def test_a_row_of_a_single_process_has_no_minimum_and_no_median():
     *_, spread = tables(tree_by(straggling_trainer(), ALL, "process"))
     assert cells(spread, "update") | {"share": "", "total": ""} == {
         "share": "",
@@ -75,14 +75,14 @@ def test_of_what_only_one_does_there_is_no_least_and_no_middle():
     }
 
 
-def test_so_many_that_no_terminal_has_room_are_not_even_tried():
+def test_columns_for_more_units_than_fit_any_terminal_are_not_tried():
     many = Trainer(workers=UNITS_AT_MOST, steps=12).profile()
     assert len(tables(tree_by(many, ALL, "process"))) == 1
     fewer = Trainer(workers=UNITS_AT_MOST - 1, steps=12).profile()
     assert len(tables(tree_by(fewer, ALL, "process"))) == 3
 
 
-def test_by_role_all_of_a_role_are_added_up_and_counted():
+def test_by_role_all_workers_of_a_role_are_summed_and_counted():
     table = tree_by(straggling_trainer(), ALL, "role")
     assert titles(table)[2:4] == ["learner", "4 × env worker"]
     assert cells(table, "env step")["4 × env worker"] == cells(table, "env step")["total"]
@@ -104,18 +104,18 @@ def test_the_heading_says_how_many_of_which_role():
     assert "10 processes: env worker, role 0, role 1, 7 others" in shown(profile, width=200)
 
 
-def test_of_one_process_alone_nothing_is_said_of_processes_unless_asked():
+def test_a_single_process_is_not_mentioned_without_by():
     profile = crew(stepping([5]), count=1)
     assert "process" not in shown(profile)
     assert "1 process: env worker" in shown(profile, by="process")
 
 
-def test_a_profile_that_does_not_say_who_did_what_is_the_plain_tree():
+def test_a_profile_without_writers_is_the_plain_tree():
     profile = Profile(root=straggling_trainer().root)
     assert shown(profile, by="process") == shown(profile)
 
 
-def test_processes_that_ran_on_are_marked_and_what_started_them_says_so():
+def test_processes_that_outlived_their_parent_are_marked_and_noted_there():
     table = tree_by(straggling_trainer(), ALL, "process")
     entry = next(entry for entry in table.entries if entry.name == "env step")
     assert entry.mark == "parallel"
@@ -125,7 +125,7 @@ def test_processes_that_ran_on_are_marked_and_what_started_them_says_so():
 
 @settings(max_examples=40)
 @given(profiles(), st.sampled_from(["process", "thread", "role"]))
-def test_columns_and_cells_are_as_many(profile, by):
+def test_there_are_as_many_cells_as_columns(profile, by):
     profile = replace(profile, samples=None)  # of a run without sections they make another tree
     if not profile.writers or is_empty(profile):
         return

@@ -14,7 +14,7 @@ from ticktree.analysis.context import Context
 from ticktree.analysis.loops import LoopView
 from ticktree.outputs import OUTPUTS, ViewOptions
 from ticktree.outputs.view.notes import notes_of
-from ticktree.outputs.view.tree import LEAST_SHARE, TreeRow, tree, tree_rows
+from ticktree.outputs.view.tree import MIN_SHARE, TreeRow, tree, tree_rows
 from ticktree.profile import CallSite, Cpu, Memory, Node, Open, Profile, Stats, Work
 
 ALL = ViewOptions(all=True)
@@ -36,8 +36,8 @@ def drawn(profile: Profile, options: ViewOptions = ALL) -> list[str]:
     return [] if table is None else [entry.guide + entry.name for entry in table.entries]
 
 
-def notes(one: Node, options: ViewOptions = ALL) -> tuple[str, ...]:
-    return notes_of(one, options)
+def notes(child: Node, options: ViewOptions = ALL) -> tuple[str, ...]:
+    return notes_of(child, options)
 
 
 def test_the_longest_child_is_first_and_self_time_last():
@@ -65,7 +65,7 @@ def test_lines_lead_past_children_to_what_follows():
     ]
 
 
-def test_only_children_are_folded_into_one_row_and_all_levels_are_rows_where_all_are_asked_for():
+def test_only_children_are_folded_into_one_row_except_with_all():
     inner = node("step", [100], node("simulate", [100], node("draw", [60]), node("move", [40])))
     profile = profile_of(node("env", [100], inner), node("other", [50]))
     assert drawn(profile, ViewOptions()) == [
@@ -86,7 +86,7 @@ def test_shares_are_of_the_loops_tick_and_rows_of_less_than_a_hundredth_are_left
             program.work("tiny", 0.1)
         program.work("env", 39.9)
     (view,) = Context(program.profile()).loops
-    rows = {row.names[-1]: row for row in tree_rows(view, least_share=LEAST_SHARE, fold=True)}
+    rows = {row.names[-1]: row for row in tree_rows(view, min_share=MIN_SHARE, fold=True)}
     assert "tiny" not in rows
     assert {name: round(row.share, 3) for name, row in rows.items()} == {
         "loop": 1,
@@ -98,24 +98,24 @@ def test_shares_are_of_the_loops_tick_and_rows_of_less_than_a_hundredth_are_left
 
 @settings(max_examples=40)
 @given(profiles())
-def test_every_node_has_a_row_when_all_are_asked_for(profile):
+def test_with_all_every_node_has_a_row(profile):
     rows = [row for row in tree_rows(run_of(profile)) if row.kind in ("section", "wait")]
     assert len(rows) == sum(1 for _ in profile.root.walk())
 
 
 @settings(max_examples=40)
 @given(profiles())
-def test_the_largest_rows_are_kept_with_all_that_they_are_in(profile):
-    every = tree_rows(run_of(profile))
-    for most in (1, 3, 8):
-        kept = tree_rows(run_of(profile), most=most)
-        assert len(kept) == min(most, len(every))
-        assert not kept or kept[0].depth == 0
-        for before, after in pairwise(kept):
+def test_the_largest_rows_are_kept_with_all_their_ancestors(profile):
+    all_rows = tree_rows(run_of(profile))
+    for max_rows in (1, 3, 8):
+        rows = tree_rows(run_of(profile), max_rows=max_rows)
+        assert len(rows) == min(max_rows, len(all_rows))
+        assert not rows or rows[0].depth == 0
+        for before, after in pairwise(rows):
             assert after.depth <= before.depth + 1
 
 
-def test_what_ran_concurrently_has_the_time_it_took_and_is_no_part_of_what_started_it():
+def test_a_concurrent_section_has_its_full_time_and_is_no_part_of_its_parent():
     worker = node("worker", [80 * MS], concurrent_ns=80 * MS)
     profile = profile_of(node("start", [20 * MS], worker, self_ns=20 * MS), node("other", [80 * MS]))
     rows = {row.names[-1]: row for row in tree_rows(run_of(profile))}
@@ -123,7 +123,7 @@ def test_what_ran_concurrently_has_the_time_it_took_and_is_no_part_of_what_start
     assert rows["start"].share == 0.2
 
 
-def test_what_takes_long_next_to_a_small_section_shows_that_section():
+def test_a_long_concurrent_child_makes_its_small_parent_visible():
     learner = node("learner", [8_000 * MS], concurrent_ns=8_000 * MS)
     start = node("start thread", [MS], learner, self_ns=MS)
     profile = profile_of(node("train", [10_000 * MS], start, node("small", [MS])))
@@ -161,7 +161,7 @@ def test_exceptions_have_a_column_where_there_were_any():
     assert titles(profile_of(replace(plain, raised=2)))["exceptions"] == 2
 
 
-def test_rows_of_a_table_have_what_programs_read_in_each_column():
+def test_rows_of_a_table_have_a_value_for_programs_in_each_column():
     profile = training()
     table = tree(Context(profile).loops[0], ALL, Context(profile).short_names, None)
     assert table is not None
@@ -181,18 +181,18 @@ def test_rows_of_a_table_have_what_programs_read_in_each_column():
     }
 
 
-def test_a_section_that_only_the_warm_up_called_says_so():
+def test_a_section_called_only_in_the_warm_up_is_noted():
     compiling = node("compile", [600, 300], warmup=2)
     assert notes(compiling) == ("2 calls in the warm-up, 450 ns each",)
     assert notes(node("compile", [600], warmup=1)) == ("1 call in the warm-up, 600 ns",)
 
 
-def test_a_parent_of_what_runs_concurrently_says_how_many_ran_at_once():
+def test_a_parent_of_concurrent_sections_notes_their_parallelism():
     workers = [replace(node(f"w{n}", [100]), concurrent_ns=75) for n in range(4)]
     assert notes(node("gather", [100], *workers)) == ("4.00× parallel",)
 
 
-def test_work_is_given_for_a_call_and_as_a_rate():
+def test_work_is_shown_per_call_and_as_a_rate():
     work = Work(bytes=2_000_000_000, flops=10**10, items=512)
     assert notes(node("sample", [250 * MS] * 2, work=work)) == (
         "1.00 GB at 4.00 GB/s",
@@ -201,7 +201,7 @@ def test_work_is_given_for_a_call_and_as_a_rate():
     )
 
 
-def test_a_rate_stands_next_to_what_the_machine_can_do_where_that_was_measured():
+def test_a_rate_is_next_to_the_measured_ceiling_of_the_machine():
     def first_notes(sampled: Node, source: str = "measured") -> tuple[str, ...]:
         facts = {
             "ceiling.source": frozenset({source}),
@@ -229,7 +229,7 @@ def test_work_in_no_time_has_no_rate():
     assert notes(node("x", [0], work=Work(bytes=5, items=2))) == ("5 B", "2 items, - each")
 
 
-def test_what_else_was_measured_is_noted_where_all_is_asked_for():
+def test_with_all_further_measurements_are_noted():
     measured = node(
         "x",
         [MS],
@@ -251,7 +251,7 @@ def test_what_else_was_measured_is_noted_where_all_is_asked_for():
     assert notes(measured, ViewOptions()) == ("2 still open, the oldest for 5.00 ms",)
 
 
-def test_a_note_on_memory_says_how_much_of_it_is_known():
+def test_a_note_on_memory_states_how_exact_it_is():
     unseen = node("x", [MS] * 3, memory=Memory(2, 5_000_000, 10**9, 37_000_000))
     assert notes(unseen) == (
         "memory peak at least 1.00 GB, +37.0 MB in a call",
@@ -275,7 +275,7 @@ def test_a_tree_deeper_than_pythons_stack_has_rows():
     assert len(tree_rows(run_of(profile_of(deep)))) == 2002 + 2000
 
 
-def test_rows_are_the_same_when_asked_for_twice():
+def test_rows_are_the_same_the_second_time():
     def rows() -> list[TreeRow]:
         return tree_rows(Context(training()).loops[0])
 

@@ -19,19 +19,19 @@ def loop_with(breakdown, causes=None, **fields) -> tuple[Profile, Loop]:
     return Profile(root=Node(name="root", children={"loop": ticks}), loops={"loop": loop}), loop
 
 
-def test_what_took_longer_than_usual_is_named_first():
+def test_the_part_that_took_longer_than_usual_is_named_first():
     profile, loop = loop_with({"loop/plan": 5 * MS, "loop/act": 40 * MS})
     [[when, *parts]] = worst_ticks(profile, loop, PLAIN)
     assert when == "tick 7 at 70.0 ms took 50.0 ms"
     assert parts == ["act 40.0 ms (usually 2.00 ms)", "plan 5.00 ms"]
 
 
-def test_a_part_that_another_fills_is_named_by_the_other():
+def test_a_part_filled_by_a_child_is_named_by_the_child():
     profile, loop = loop_with({"loop/plan": 46 * MS, "loop/plan/solve": 44 * MS})
     assert worst_ticks(profile, loop, PLAIN)[0][1] == "plan/solve 44.0 ms (usually 3.00 ms)"
 
 
-def test_a_part_that_another_only_half_fills_is_named_itself():
+def test_a_part_half_filled_by_a_child_keeps_its_name():
     profile, loop = loop_with({"loop/plan": 46 * MS, "loop/plan/solve": 20 * MS})
     assert worst_ticks(profile, loop, PLAIN)[0][1] == "plan 46.0 ms (usually 4.00 ms)"
 
@@ -51,10 +51,10 @@ def test_a_part_of_an_unknown_node_has_no_usual_time():
     assert worst_ticks(profile, loop, PLAIN)[0][1] == "lost 5.00 ms"
 
 
-def test_beside_the_longest_only_ticks_out_of_the_ordinary_are_shown():
+def test_besides_the_longest_tick_only_unusual_ticks_are_shown():
     _, loop = loop_with({})
-    late, usual = WorstTick(49 * MS, "1/1", 8, 0), WorstTick(10 * MS, "1/1", 9, 0)
-    loop = replace(loop, worst=(*loop.worst, late, usual))
+    long_tick, usual = WorstTick(49 * MS, "1/1", 8, 0), WorstTick(10 * MS, "1/1", 9, 0)
+    loop = replace(loop, worst=(*loop.worst, long_tick, usual))
     assert len(worst_ticks(Profile.empty(), loop, PLAIN)) == 2
     assert len(worst_ticks(Profile.empty(), loop, ViewOptions(all=True))) == 3
     assert len(worst_ticks(Profile.empty(), replace(loop, hz=frozenset({10.0})), PLAIN)) == 1

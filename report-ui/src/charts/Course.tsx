@@ -3,11 +3,8 @@ import uPlot from "uplot";
 import * as format from "../format";
 import type { Loop, Windows } from "../types";
 import { ink } from "../theme";
-import { axis, marked, Plot, type Plan, tick } from "./Plot";
-import { logSplits } from "./splits";
+import { axis, durationAxis, FLAT, markLine, Plot, type Plan, tick } from "./Plot";
 
-// Above this factor, the worst ticks would flatten all others on a linear axis.
-const FLAT = 12;
 const NEAR_PX = 24;
 
 interface Props {
@@ -20,23 +17,17 @@ interface Props {
 export function Course({ loop, windows, onPick }: Props) {
   const data = useMemo(() => courseOf(loop, windows), [loop, windows]);
   // The maximum of everything drawn: the first and the worst ticks may be longer than any steady one.
-  const drawn = [data[1], data[2]].flatMap((series) => [...(series as (number | null | undefined)[])]);
-  const most = Math.max(loop.budget_ns ?? 0, ...drawn.map((value) => value ?? 0));
-  const isLog = most > FLAT * (loop.p50_ns ?? most);
-  const values = [...(data[1] as (number | null)[]), loop.budget_ns].filter((value): value is number => !!value);
-  const low = isLog ? Math.min(...values) / 1.5 : 0;
-  const high = most * (isLog ? 1.4 : 1.08) || 1;
+  const durations = [data[1], data[2]].flatMap((series) => [...(series as (number | null | undefined)[])]);
+  const max = Math.max(loop.budget_ns ?? 0, ...durations.map((value) => value ?? 0));
+  const isLog = max > FLAT * (loop.p50_ns ?? max);
+  const positive = [...(data[1] as (number | null)[]), loop.budget_ns].filter((value): value is number => !!value);
+  const low = isLog ? Math.min(...positive) / 1.5 : 0;
+  const high = max * (isLog ? 1.4 : 1.08) || 1;
   const plan = (): Plan => ({
-    cursor: { y: false, points: { show: false } },
-    legend: { show: false },
     scales: { x: { time: false }, y: { distr: isLog ? 3 : 1, range: () => [low, high] } },
     axes: [
       axis({ values: (_plot, all) => all.map((value) => tick(value * 1e9)), grid: { show: false } }),
-      axis({
-        size: 60,
-        ...(isLog ? { splits: () => logSplits(low, high), filter: (_plot: uPlot, splits: number[]) => splits } : {}),
-        values: (_plot, all) => all.map(tick),
-      }),
+      durationAxis(isLog, low, high),
     ],
     series: [
       {},
@@ -48,40 +39,40 @@ export function Course({ loop, windows, onPick }: Props) {
         points: { show: true, size: 9, fill: ink("paper"), stroke: ink("accent"), width: 2 },
       },
     ],
-    hooks: { draw: loop.budget_ns === null ? [] : [marked("y", loop.budget_ns, "budget", ink("alarm"))] },
+    hooks: { draw: loop.budget_ns === null ? [] : [markLine("y", loop.budget_ns, "budget", ink("alarm"))] },
   });
   const pick = (left: number, top: number, plot: uPlot) => {
-    const far = loop.worst.map((tick) =>
-      Math.hypot(plot.valToPos(ended(tick), "x") - left, plot.valToPos(tick.duration_ns, "y") - top),
+    const distances = loop.worst.map((tick) =>
+      Math.hypot(plot.valToPos(endOf(tick), "x") - left, plot.valToPos(tick.duration_ns, "y") - top),
     );
-    const nearest = far.indexOf(Math.min(...far));
-    if ((far[nearest] ?? Infinity) < NEAR_PX) onPick(nearest);
+    const nearest = distances.indexOf(Math.min(...distances));
+    if ((distances[nearest] ?? Infinity) < NEAR_PX) onPick(nearest);
   };
-  const read = (at: number) => {
-    const [mean, worst] = [data[1]![at], data[2]![at]];
+  const read = (index: number) => {
+    const [mean, worst] = [data[1]![index], data[2]![index]];
     const pieces = [mean ? `mean ${format.time(Math.round(mean))}` : "", worst ? `one of ${format.time(worst)}` : ""];
-    return `at ${format.time(Math.round(data[0][at]! * 1e9))}: ${pieces.filter(Boolean).join(", ")}`;
+    return `at ${format.time(Math.round(data[0][index]! * 1e9))}: ${pieces.filter(Boolean).join(", ")}`;
   };
   return <Plot height={220} label="Duration of ticks over the run" data={data} plan={plan} onPick={pick} read={read} />;
 }
 
-function courseOf(loop: Loop, found: Windows): uPlot.AlignedData {
-  const { width_ns: widthNs, counts, totals_ns: totals } = found;
+function courseOf(loop: Loop, lengths: Windows): uPlot.AlignedData {
+  const { width_ns: widthNs, counts, totals_ns: totals } = lengths;
   const sums = new Map(totals);
   const windows: [number[], number[]] = [[], []];
   for (const [index, count] of [...counts].sort((left, right) => left[0] - right[0])) {
     windows[0].push(((index + 0.5) * widthNs) / 1e9);
     windows[1].push((sums.get(index) ?? 0) / count);
   }
-  const worst = [...loop.worst].sort((left, right) => ended(left) - ended(right));
-  const joined = uPlot.join([
+  const worst = [...loop.worst].sort((left, right) => endOf(left) - endOf(right));
+  const data = uPlot.join([
     windows,
-    [worst.map(ended), worst.map((tick) => tick.duration_ns)],
+    [worst.map(endOf), worst.map((tick) => tick.duration_ns)],
   ]);
-  return joined as uPlot.AlignedData;
+  return data as uPlot.AlignedData;
 }
 
-/** In seconds since the run began; a tick belongs to the period in which it ended. */
-function ended(tick: { started_ns: number; duration_ns: number }): number {
+/** The end of a tick, in seconds since the run began; a tick belongs to the period in which it ended. */
+function endOf(tick: { started_ns: number; duration_ns: number }): number {
   return (tick.started_ns + tick.duration_ns) / 1e9;
 }

@@ -4,7 +4,7 @@ import * as format from "../format";
 import { barsOf } from "../histogram";
 import type { Stats } from "../types";
 import { ink } from "../theme";
-import { axis, marked, Plot, type Plan, tick } from "./Plot";
+import { axis, markLine, Plot, type Plan, tick } from "./Plot";
 import { logSplits } from "./splits";
 
 const BARS = 96;
@@ -30,11 +30,9 @@ export function Distribution({ stats, budgetNs, height }: Props) {
     Math.max(high, budgetNs ?? high) * 1.02,
   ];
   const plan = (): Plan => ({
-    cursor: { y: false, points: { show: false } },
-    legend: { show: false },
     scales: {
       x: { time: false, distr: 3, range: () => range },
-      y: { range: (_plot, _low, most) => [0, (most || 1) * 1.08] },
+      y: { range: (_plot, _low, max) => [0, (max || 1) * 1.08] },
       cumulative: { range: () => [0, 1.04] },
     },
     axes: [
@@ -67,17 +65,17 @@ export function Distribution({ stats, budgetNs, height }: Props) {
     ],
     hooks: {
       draw: [
-        ...MARKS.map(([key, title], row) => (stats[key] === null ? () => {} : marked("x", stats[key], title, ink("soft"), row))),
-        ...(budgetNs === null ? [] : [marked("x", budgetNs, "budget", ink("alarm"), MARKS.length)]),
+        ...MARKS.map(([key, title], row) => (stats[key] === null ? () => {} : markLine("x", stats[key], title, ink("soft"), row))),
+        ...(budgetNs === null ? [] : [markLine("x", budgetNs, "budget", ink("alarm"), MARKS.length)]),
       ],
     },
   });
   if (!bars.edges.length) return null;
   const label = `Distribution: median ${format.time(stats.p50_ns)}, p99 ${format.time(stats.p99_ns)}`;
-  const read = (at: number) => {
-    if (at >= bars.parts.length) return "";
-    const [from, to] = [bars.edges[at]!, bars.edges[at + 1]!].map((ns) => format.time(Math.round(ns)));
-    return `${from} to ${to}: ${format.share(bars.parts[at])}; ${format.share(bars.cumulative[at])} are not longer`;
+  const read = (bar: number) => {
+    if (bar >= bars.parts.length) return "";
+    const [from, to] = [bars.edges[bar]!, bars.edges[bar + 1]!].map((ns) => format.time(Math.round(ns)));
+    return `${from} to ${to}: ${format.share(bars.parts[bar])}; ${format.share(bars.cumulative[bar])} are not longer`;
   };
   return <Plot height={height} label={label} data={data} plan={plan} read={read} />;
 }

@@ -3,33 +3,24 @@ import type uPlot from "uplot";
 import * as format from "../format";
 import type { Loop } from "../types";
 import { ink } from "../theme";
-import { axis, marked, Plot, type Plan, tick } from "./Plot";
-import { logSplits } from "./splits";
-
-const FLAT = 12;
+import { axis, durationAxis, FLAT, markLine, Plot, type Plan } from "./Plot";
 
 /** The first ticks one by one: how a loop warms up. */
 export function First({ loop, durations }: { loop: Loop; durations: number[] }) {
-  const data = useMemo<uPlot.AlignedData>(() => [durations.map((_, at) => at + 1), durations], [durations]);
+  const data = useMemo<uPlot.AlignedData>(() => [durations.map((_, i) => i + 1), durations], [durations]);
   const budget = loop.budget_ns;
-  const most = Math.max(...durations, budget ?? 0);
-  const least = Math.max(1, Math.min(...durations, budget ?? Infinity));
-  const isLog = most > FLAT * (loop.p50_ns ?? most);
-  const [low, high] = isLog ? [least / 1.5, most * 1.4] : [0, most * (loop.warmup_ticks ? 1.25 : 1.08)];
+  const max = Math.max(...durations, budget ?? 0);
+  const min = Math.max(1, Math.min(...durations, budget ?? Infinity));
+  const isLog = max > FLAT * (loop.p50_ns ?? max);
+  const [low, high] = isLog ? [min / 1.5, max * 1.4] : [0, max * (loop.warmup_ticks ? 1.25 : 1.08)];
   const plan = (): Plan => ({
-    cursor: { y: false, points: { show: false } },
-    legend: { show: false },
     scales: {
       x: { time: false, range: () => [0, durations.length + 1] },
       y: { distr: isLog ? 3 : 1, range: () => [low, high] },
     },
     axes: [
       axis({ grid: { show: false }, incrs: [1, 2, 5, 10, 20, 50], values: (_plot, all) => all.map((value) => (value ? format.count(value) : "")) }),
-      axis({
-        size: 60,
-        ...(isLog ? { splits: () => logSplits(low, high), filter: (_plot: uPlot, splits: number[]) => splits } : {}),
-        values: (_plot, all) => all.map(tick),
-      }),
+      durationAxis(isLog, low, high),
     ],
     series: [
       {},
@@ -41,13 +32,13 @@ export function First({ loop, durations }: { loop: Loop; durations: number[] }) 
     ],
     hooks: {
       draw: [
-        ...(budget === null ? [] : [marked("y", budget, "budget", ink("alarm"))]),
+        ...(budget === null ? [] : [markLine("y", budget, "budget", ink("alarm"))]),
         ...(loop.warmup_ticks && loop.warmup_ticks < durations.length
-          ? [marked("x", loop.warmup_ticks + 0.5, "steady from here", ink("faint"))]
+          ? [markLine("x", loop.warmup_ticks + 0.5, "steady from here", ink("faint"))]
           : []),
       ],
     },
   });
-  const read = (at: number) => `tick ${format.count(at + 1)}: ${format.time(durations[at])}`;
+  const read = (index: number) => `tick ${format.count(index + 1)}: ${format.time(durations[index])}`;
   return <Plot height={220} label={`The first ${durations.length} ticks`} data={data} plan={plan} read={read} />;
 }

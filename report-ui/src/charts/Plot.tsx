@@ -2,8 +2,14 @@ import { useLayoutEffect, useRef } from "preact/hooks";
 import uPlot from "uplot";
 import * as format from "../format";
 import { ink, theme } from "../theme";
+import { logSplits } from "./splits";
 
 export type Plan = Omit<uPlot.Options, "width" | "height">;
+
+// What all charts have in common.
+const COMMON: Partial<Plan> = { cursor: { y: false, points: { show: false } }, legend: { show: false } };
+// Above this factor, the worst ticks would flatten all others on a linear axis.
+export const FLAT = 12;
 
 interface Props {
   height: number;
@@ -18,19 +24,19 @@ interface Props {
 /** A chart as wide as its container, redrawn when that or the colours change. */
 export function Plot({ height, label, data, plan, onPick, read }: Props) {
   const tooltip = useRef<HTMLDivElement>(null);
-  const place = useRef<HTMLDivElement>(null);
+  const container = useRef<HTMLDivElement>(null);
   const colors = theme.value;
   // Before the browser continues: it may be about to print.
   useLayoutEffect(() => {
-    const element = place.current!;
+    const element = container.current!;
     const width = () => Math.max(200, element.clientWidth);
     const plan_ = plan();
-    const tell = (plot: uPlot) => {
+    const showReading = (plot: uPlot) => {
       const { idx, left } = plot.cursor;
       tooltip.current!.textContent = idx === null || idx === undefined || (left ?? -1) < 0 ? "" : read!(idx, plot);
     };
-    const hooks = read ? { ...plan_.hooks, setCursor: [tell] } : plan_.hooks;
-    const plot = new uPlot({ ...plan_, ...(hooks ? { hooks } : {}), width: width(), height }, data, element);
+    const hooks = read ? { ...plan_.hooks, setCursor: [showReading] } : plan_.hooks;
+    const plot = new uPlot({ ...COMMON, ...plan_, ...(hooks ? { hooks } : {}), width: width(), height }, data, element);
     if (onPick) {
       plot.over.style.cursor = "pointer";
       plot.over.addEventListener("click", (event) => onPick(event.offsetX, event.offsetY, plot));
@@ -44,7 +50,7 @@ export function Plot({ height, label, data, plan, onPick, read }: Props) {
   }, [colors, data, height]);
   return (
     <div class="plot">
-      <div ref={place} role="img" aria-label={label} style={{ minHeight: `${height}px` }} />
+      <div ref={container} role="img" aria-label={label} style={{ minHeight: `${height}px` }} />
       <div ref={tooltip} class="tooltip" aria-hidden="true" />
     </div>
   );
@@ -62,27 +68,33 @@ export function axis(over: Partial<uPlot.Axis>): uPlot.Axis {
   };
 }
 
+/** An axis of durations, perhaps logarithmic. */
+export function durationAxis(isLog: boolean, low: number, high: number): uPlot.Axis {
+  const logarithmic: Partial<uPlot.Axis> = { splits: () => logSplits(low, high), filter: (_plot, splits) => splits };
+  return axis({ size: 60, ...(isLog ? logarithmic : {}), values: (_plot, all) => all.map(tick) });
+}
+
 /** A time on an axis, without a unit at its start. */
 export function tick(ns: number | null): string {
   return ns === null ? "" : ns === 0 ? "0" : format.time(ns);
 }
 
-/** A dashed line across a chart with a word on it, drawn on top. */
-export function marked(scale: "x" | "y", value: number, label: string, color: string, row = 0): (plot: uPlot) => void {
+/** A dashed line with a label, drawn on top of a chart. */
+export function markLine(scale: "x" | "y", value: number, label: string, color: string, row = 0): (plot: uPlot) => void {
   return (plot) => {
     const { ctx, bbox } = plot;
-    const at = Math.round(plot.valToPos(value, scale, true));
+    const position = Math.round(plot.valToPos(value, scale, true));
     const isUpright = scale === "x";
     const [start, size] = isUpright ? [bbox.left, bbox.width] : [bbox.top, bbox.height];
-    if (at < start || at > start + size) return;
+    if (position < start || position > start + size) return;
     ctx.save();
     ctx.strokeStyle = color;
     ctx.fillStyle = color;
     ctx.lineWidth = 1.5 * devicePixelRatio;
     ctx.setLineDash([4 * devicePixelRatio, 3 * devicePixelRatio]);
     ctx.beginPath();
-    ctx.moveTo(isUpright ? at : bbox.left, isUpright ? bbox.top : at);
-    ctx.lineTo(isUpright ? at : bbox.left + bbox.width, isUpright ? bbox.top + bbox.height : at);
+    ctx.moveTo(isUpright ? position : bbox.left, isUpright ? bbox.top : position);
+    ctx.lineTo(isUpright ? position : bbox.left + bbox.width, isUpright ? bbox.top + bbox.height : position);
     ctx.stroke();
     ctx.setLineDash([]);
     ctx.font = `${11 * devicePixelRatio}px ${ink("font")}`;
@@ -95,12 +107,12 @@ export function marked(scale: "x" | "y", value: number, label: string, color: st
     };
     const gap = 4 * devicePixelRatio;
     if (isUpright) {
-      const fits = at + gap + ctx.measureText(label).width < bbox.left + bbox.width;
+      const fits = position + gap + ctx.measureText(label).width < bbox.left + bbox.width;
       ctx.textAlign = fits ? "left" : "right";
-      write(fits ? at + gap : at - gap, bbox.top + (10 + 13 * row) * devicePixelRatio);
+      write(fits ? position + gap : position - gap, bbox.top + (10 + 13 * row) * devicePixelRatio);
     } else {
       ctx.textAlign = "right";
-      write(bbox.left + bbox.width, at - gap);
+      write(bbox.left + bbox.width, position - gap);
     }
     ctx.restore();
   };

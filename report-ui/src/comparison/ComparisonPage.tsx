@@ -2,7 +2,7 @@ import { useMemo } from "preact/hooks";
 import * as format from "../format";
 import { Facts } from "../parts/Facts";
 import { Parts } from "../parts/Part";
-import { shown } from "../path";
+import { readablePath } from "../path";
 import { reportIn } from "../payload";
 import { Masthead } from "../views/Masthead";
 import { visible } from "../visible";
@@ -13,7 +13,7 @@ import { scaleOf } from "./scale";
 import { Sides } from "./Sides";
 import { ComparisonState } from "./state";
 import type { ComparisonPayload, Entry } from "./types";
-import { between, classOf, shift, worded, VERDICTS } from "./words";
+import { between, classOf, shift, verdictText, VERDICTS } from "./words";
 
 // Further loops are in the list of sections below.
 const LOOPS_SHOWN = 4;
@@ -37,10 +37,10 @@ export function ComparisonPage({ payload, json }: { payload: ComparisonPayload; 
           <article class="verdict loop" key={entry.path}>
             <div>
               <h2 class="label">
-                {entry.kind === "loop" ? "Loop" : "Section"} <b>{shown(entry.path)}</b>
+                {entry.kind === "loop" ? "Loop" : "Section"} <b>{readablePath(entry.path)}</b>
               </h2>
               <p class={`figure ${classOf(entry.verdict)}`}>
-                {worded(entry.verdict)} <small>{shift(entry)}</small>
+                {verdictText(entry.verdict)} <small>{shift(entry)}</small>
               </p>
               <p class="verdict-line">
                 {format.change(format.time(entry.base_mean_ns), format.time(entry.new_mean_ns))} a{" "}
@@ -56,7 +56,7 @@ export function ComparisonPage({ payload, json }: { payload: ComparisonPayload; 
       </div>
       <Differences payload={payload} />
       <p class="remarks">{view.remarks.join(" ")}</p>
-      <Parts of={sections} />
+      <Parts parts={sections} />
     </>
   );
 }
@@ -66,7 +66,7 @@ function byTime(left: Entry, right: Entry): number {
   return spent(right) - spent(left);
 }
 
-/** How many sections each verdict is of. */
+/** The number of sections per verdict. */
 function Counts({ entries }: { entries: readonly Entry[] }) {
   return (
     <p class="counts">
@@ -75,7 +75,7 @@ function Counts({ entries }: { entries: readonly Entry[] }) {
         .map(([verdict, number]) => (
           <span key={verdict} class={classOf(verdict)}>
             <i aria-hidden="true" />
-            <b>{format.count(number)}</b> {worded(verdict)}
+            <b>{format.count(number)}</b> {verdictText(verdict)}
           </span>
         ))}
     </p>
@@ -84,13 +84,13 @@ function Counts({ entries }: { entries: readonly Entry[] }) {
 
 function Differences({ payload }: { payload: ComparisonPayload }) {
   const { grounds } = payload.view;
-  const facts = payload.comparison.differences.map(({ key, base, new: young }, at) => ({
+  const facts = payload.comparison.differences.map(({ key, base, new: newValue }, i) => ({
     key: visible(key),
-    of: [visible(base), visible(young)],
-    isGround: grounds[at],
+    of: [visible(base), visible(newValue)],
+    isGround: grounds[i],
   }));
   return (
-    <Facts id="differences" title="Not the same on both sides" of={["base", "new"]} facts={facts}>
+    <Facts id="differences" title="Not the same on both sides" columns={["base", "new"]} facts={facts}>
       {grounds.includes(true) && <p class="hint">What is in red may alone have made one side faster.</p>}
     </Facts>
   );

@@ -6,7 +6,7 @@ import { BoxCanvas, LONGEST_NAME, useBoxes } from "../views/BoxCanvas";
 import { colorOfChange } from "./colors";
 import type { ComparisonState, Which } from "./state";
 import type { Verdict } from "./types";
-import { between, interval, shift, worded, signed } from "./words";
+import { between, interval, shift, verdictText, signed } from "./words";
 
 const WIDTHS: readonly (readonly [side: Which, title: string])[] = [
   ["base", "as wide as in base"],
@@ -32,21 +32,21 @@ export function DiffIcicle({ state }: { state: ComparisonState }) {
   return (
     <>
       <div class="tools">
-        <Choice label="Whose time is the width" of={WIDTHS} chosen={side} choose={turn} />
+        <Choice label="Whose time is the width" options={WIDTHS} value={side} onChoose={turn} />
       </div>
       <BoxCanvas
         tree={tree}
         boxes={boxes}
-        whole={`all steady calls of ${side}`}
+        rootTitle={`all steady calls of ${side}`}
         label="The change of each section as boxes: arrows move, Enter zooms in, Escape zooms out"
         zoomed={state.zoomed}
         selected={state.selected}
-        fill={(index, of) => {
-          const entry = state.byPath.get(tree.places[index]!.node.path)!;
+        fill={(index, theme) => {
+          const entry = state.byPath.get(tree.items[index]!.node.path)!;
           return {
-            color: colorOfChange(entry.verdict, entry.shift_percent, of),
+            color: colorOfChange(entry.verdict, entry.shift_percent, theme),
             hatched: entry.verdict === "inconclusive",
-            more: entry.shift_percent === null ? worded(entry.verdict) : `${shift(entry)} (${interval(entry)})`,
+            more: entry.shift_percent === null ? verdictText(entry.verdict) : `${shift(entry)} (${interval(entry)})`,
           };
         }}
         describe={(index) => describe(state, boxes, index)}
@@ -74,11 +74,11 @@ export function DiffIcicle({ state }: { state: ComparisonState }) {
 
 function describe(state: ComparisonState, boxes: Boxes, index: number): string {
   if (!index) return `all steady calls: ${format.time(boxes.size[0])} in all threads`;
-  const { node, name } = state.tree.value.places[index]!;
+  const { node, name } = state.tree.value.items[index]!;
   const entry = state.byPath.get(node.path)!;
   return [
     name.slice(0, LONGEST_NAME),
-    worded(entry.verdict),
+    verdictText(entry.verdict),
     ...(entry.shift_percent === null ? [] : [`${shift(entry)}, ${between(entry)}`]),
     format.change(format.time(entry.base_mean_ns), format.time(entry.new_mean_ns)),
     `${format.count(entry.base.count)} and ${format.count(entry.new.count)} calls`,

@@ -1,17 +1,17 @@
 import { useEffect } from "preact/hooks";
 import * as format from "../format";
 import { Choice } from "../parts/Choice";
-import { indented } from "../parts/lines";
+import { indentation } from "../parts/lines";
 import { Rows } from "../parts/Rows";
 import { Scrollable } from "../parts/Scrollable";
 import { Search } from "../parts/Search";
-import { shown } from "../path";
+import { readablePath } from "../path";
 import { Interval } from "./Interval";
 import { type Scale, scaleOf } from "./scale";
 import { Sides } from "./Sides";
 import { type ComparisonState, isTelling, type Line, type Order } from "./state";
 import type { Entry } from "./types";
-import { classOf, interval, shift, worded, signed } from "./words";
+import { classOf, interval, shift, verdictText, signed } from "./words";
 
 const DEEPEST = 14;
 const WHICH: readonly (readonly [all: boolean, title: string])[] = [
@@ -43,8 +43,8 @@ export function Forest({ state }: { state: ComparisonState }) {
           <div class="new" role="columnheader">new</div>
         </div>
         <Rows rows={lines}>
-          {(line, place) => (
-            <OfEntry key={line.entry.path} state={state} line={line} place={place} scale={scale} threshold={threshold} />
+          {(line, index) => (
+            <EntryLine key={line.entry.path} state={state} line={line} index={index} scale={scale} threshold={threshold} />
           )}
         </Rows>
       </div>
@@ -59,8 +59,8 @@ function Tools({ state }: { state: ComparisonState }) {
   return (
     <div class="tools">
       <Search query={state.query} />
-      <Choice label="Which sections" of={WHICH} chosen={state.all.value} choose={(all) => (state.all.value = all)} />
-      <Choice label="In which order" of={ORDERS} chosen={state.order.value} choose={(order) => (state.order.value = order)} />
+      <Choice label="Which sections" options={WHICH} value={state.all.value} onChoose={(all) => (state.all.value = all)} />
+      <Choice label="In which order" options={ORDERS} value={state.order.value} onChoose={(order) => (state.order.value = order)} />
       {!state.all.value && hidden > 0 && (
         <span class="hint">{format.count(hidden)} without a clear difference not shown</span>
       )}
@@ -72,7 +72,7 @@ function Axis({ scale }: { scale: Scale }) {
   return (
     <div class="axis" aria-hidden="true">
       {scale.ticks.map((tick) => (
-        <span key={tick} style={{ left: `${100 * scale.at(tick)}%` }}>
+        <span key={tick} style={{ left: `${100 * scale.position(tick)}%` }}>
           {tick ? signed(tick).replace(".0%", "%") : "0"}
         </span>
       ))}
@@ -83,28 +83,28 @@ function Axis({ scale }: { scale: Scale }) {
 interface Props {
   state: ComparisonState;
   line: Line;
-  place: number;
+  index: number;
   scale: Scale;
   threshold: number;
 }
 
-function OfEntry({ state, line, place, scale, threshold }: Props) {
+function EntryLine({ state, line, index, scale, threshold }: Props) {
   const { entry, name, depth } = line;
   const open = () => (state.opened.value = entry.path);
   return (
     <div
       class={`line section${state.opened.value === entry.path ? " selected" : ""}`}
       role="row"
-      tabIndex={place ? -1 : 0}
-      aria-rowindex={place + 2}
+      tabIndex={index ? -1 : 0}
+      aria-rowindex={index + 2}
       onClick={open}
       onKeyDown={(event) => steer(event, open)}
     >
-      <div class="name" role="cell" style={indented(depth, DEEPEST)}>
+      <div class="name" role="cell" style={indentation(depth, DEEPEST)}>
         <bdi>{name}</bdi>
-        {entry.renamed && <span class="notes">like {shown(entry.renamed)}: renamed?</span>}
+        {entry.renamed && <span class="notes">like {readablePath(entry.renamed)}: renamed?</span>}
       </div>
-      <div class={`verdict-word ${classOf(entry.verdict)}`} role="cell">{worded(entry.verdict)}</div>
+      <div class={`verdict-word ${classOf(entry.verdict)}`} role="cell">{verdictText(entry.verdict)}</div>
       <div class="plot-cell" role="cell">
         <Interval entry={entry} scale={scale} threshold={threshold} />
       </div>
@@ -141,10 +141,10 @@ function Opened({ state }: { state: ComparisonState }) {
         ✕
       </button>
       <h2>
-        <bdi>{shown(entry.path)}</bdi>
+        <bdi>{readablePath(entry.path)}</bdi>
       </h2>
       <p class={`opened ${classOf(entry.verdict)}`}>
-        <b>{worded(entry.verdict)}</b> {shift(entry)}
+        <b>{verdictText(entry.verdict)}</b> {shift(entry)}
       </p>
       <p class="pieces">
         <span>{interval(entry)}</span>
@@ -158,7 +158,7 @@ function Numbers({ entry }: { entry: Entry }) {
   return (
     <Scrollable label="Both sides">
       <Sides entry={entry} />
-      {entry.renamed && <p class="hint">Like {shown(entry.renamed)}, which only the other side has: renamed?</p>}
+      {entry.renamed && <p class="hint">Like {readablePath(entry.renamed)}, which only the other side has: renamed?</p>}
     </Scrollable>
   );
 }

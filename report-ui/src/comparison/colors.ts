@@ -29,7 +29,7 @@ export function colorOfChange(verdict: Verdict, percent: number | null, theme: T
   if (verdict === "slower" || verdict === "faster") {
     const [pale, full] = shades[verdict];
     const part = Math.sqrt(Math.min(1, Math.abs(logOf(percent ?? 0)) / DOUBLE));
-    return hex(pale.map((from, at) => from + (full[at]! - from) * part));
+    return hex(pale.map((start, i) => start + (full[i]! - start) * part));
   }
   if (verdict === "no difference") return shades.same;
   return verdict === "inconclusive" ? shades.unknown : shades.only;

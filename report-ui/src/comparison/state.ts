@@ -1,5 +1,5 @@
 import { computed, signal } from "@preact/signals";
-import { partsOf, shown, unescaped } from "../path";
+import { containsAll, partsOf, readablePath, unescaped, wordsOf } from "../path";
 import { type Tree, treeOf } from "../tree";
 import type { TreeNode } from "../types";
 import type { ComparisonPayload, Entry } from "./types";
@@ -7,7 +7,7 @@ import type { ComparisonPayload, Entry } from "./types";
 export type Which = "base" | "new";
 export type Order = "tree" | "shift" | "time";
 
-/** A line of the forest: an entry and its place in the tree. */
+/** A line of the forest: an entry and its depth in the tree. */
 export interface Line {
   entry: Entry;
   name: string;
@@ -53,27 +53,27 @@ interface LineOptions {
 
 /** The lines to show: in tree order, entries with a result and their ancestors; else sorted by path. */
 export function linesOf(nodes: readonly Entry[], { query, all, order }: LineOptions): Line[] {
-  const words = query.toLowerCase().split(/\s+/).filter(Boolean);
-  const wanted = nodes.filter((entry) => words.every((word) => shown(entry.path).toLowerCase().includes(word)));
+  const words = wordsOf(query);
+  const matching = nodes.filter((entry) => containsAll(readablePath(entry.path), words));
   if (order !== "tree" || words.length) {
-    const lines = (all || words.length ? wanted : wanted.filter(isTelling)).map((entry) => ({
+    const lines = (all || words.length ? matching : matching.filter(isTelling)).map((entry) => ({
       entry,
-      name: shown(entry.path),
+      name: readablePath(entry.path),
       depth: 0,
     }));
     if (order === "tree") return lines;
     return lines.sort((left, right) => weight(right.entry, order) - weight(left.entry, order));
   }
-  const telling = new Set<string>();
+  const paths = new Set<string>();
   for (const entry of nodes) {
     const parts = partsOf(entry.path);
-    if (all || parts.length === 1 || isTelling(entry)) parts.forEach((_, at) => telling.add(parts.slice(0, at + 1).join("/")));
+    if (all || parts.length === 1 || isTelling(entry)) parts.forEach((_, i) => paths.add(parts.slice(0, i + 1).join("/")));
   }
   return nodes
-    .filter((entry) => telling.has(entry.path))
+    .filter((entry) => paths.has(entry.path))
     .map((entry) => {
       const parts = partsOf(entry.path);
-      return { entry, name: shown(parts[parts.length - 1]!), depth: parts.length - 1 };
+      return { entry, name: readablePath(parts[parts.length - 1]!), depth: parts.length - 1 };
     });
 }
 
@@ -88,21 +88,21 @@ function spentNs(entry: Entry, side: Which): number {
 
 /** The sections of one side as a tree whose boxes are as wide as the time in their steady calls. */
 export function treeFrom(nodes: readonly Entry[], side: Which): TreeNode {
-  const root = made("root", "", 0);
-  const known = new Map<string, TreeNode>([["", root]]);
+  const root = newNode("root", "", 0);
+  const byPath = new Map<string, TreeNode>([["", root]]);
   for (const entry of nodes) {
     const parts = partsOf(entry.path);
-    const parent = known.get(parts.slice(0, -1).join("/")) ?? root;
-    const node = made(unescaped(parts[parts.length - 1]!), entry.path, spentNs(entry, side));
+    const parent = byPath.get(parts.slice(0, -1).join("/")) ?? root;
+    const node = newNode(unescaped(parts[parts.length - 1]!), entry.path, spentNs(entry, side));
     // Its children are subtracted; never below 0, because some may be concurrent.
     parent.self_ns = Math.max(0, parent.self_ns - node.total_ns);
     parent.children.push(node);
-    known.set(entry.path, node);
+    byPath.set(entry.path, node);
   }
   return root;
 }
 
-function made(name: string, path: string, totalNs: number): TreeNode {
+function newNode(name: string, path: string, totalNs: number): TreeNode {
   const none = { min_ns: null, max_ns: null, mean_ns: null, p50_ns: null, p90_ns: null, p99_ns: null };
   const times = { total_ns: totalNs, self_ns: totalNs, concurrent_ns: 0, recorder_ns: 0, sum_ns: totalNs };
   const kind = { wait: false, parallel: false, call_site: null };

@@ -39,7 +39,7 @@ export interface ComparisonView {
   title: string;
   headline: string[];
   remarks: string[];
-  /** Of each difference whether it alone may make anything faster or slower. */
+  /** Whether each difference alone may make anything faster or slower. */
   grounds: boolean[];
 }
 

@@ -32,7 +32,7 @@ export function between(entry: Entry): string {
   return `it lies between ${signed(entry.low_percent)} and ${signed(entry.high_percent)}`;
 }
 
-/** What got done a second on a side. */
+/** The work per second on a side. */
 export function rates(side: Side): string[] {
   return RATES.flatMap(([key, unit]) => {
     const rate = side[key];
@@ -43,7 +43,7 @@ export function rates(side: Side): string[] {
 }
 
 /** A verdict as people read it, as outputs/writing/formatting.py writes it. */
-export function worded(verdict: Verdict): string {
+export function verdictText(verdict: Verdict): string {
   return verdict === "inconclusive" ? "cannot tell" : verdict;
 }
 

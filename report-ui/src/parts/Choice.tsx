@@ -1,16 +1,16 @@
 interface Props<Value> {
   label: string;
-  of: readonly (readonly [value: Value, title: string])[];
-  chosen: Value;
-  choose: (value: Value) => void;
+  options: readonly (readonly [value: Value, title: string])[];
+  value: Value;
+  onChoose: (value: Value) => void;
 }
 
-/** One of several, a button each. */
-export function Choice<Value>({ label, of, chosen, choose }: Props<Value>) {
+/** A choice, with one button per option. */
+export function Choice<Value>({ label, options, value, onChoose }: Props<Value>) {
   return (
     <div class="switch" role="group" aria-label={label}>
-      {of.map(([value, title]) => (
-        <button type="button" key={title} aria-pressed={chosen === value} onClick={() => choose(value)}>
+      {options.map(([option, title]) => (
+        <button type="button" key={title} aria-pressed={value === option} onClick={() => onChoose(option)}>
           {title}
         </button>
       ))}

@@ -2,7 +2,7 @@
 export function Coded({ text }: { text: string }) {
   return (
     <>
-      {text.split(/`([^`]+)`/).map((piece, at) => (at % 2 ? <code key={at}>{piece}</code> : piece))}
+      {text.split(/`([^`]+)`/).map((piece, i) => (i % 2 ? <code key={i}>{piece}</code> : piece))}
     </>
   );
 }

@@ -8,12 +8,17 @@ interface Props {
   name?: (row: Entry) => ComponentChild;
   /** A picture of a row, before its numbers, and the picture's head. */
   picture?: { title: string; of: (row: Entry) => ComponentChild };
-  rows?: readonly Entry[];
   isChosen?: (row: Entry) => boolean;
 }
 
-/** A table of the report view: its columns, their titles and cells are Python's. */
-export function DataTable({ table, name, picture, rows, isChosen }: Props) {
+/** A picture of a row's share, as a bar. */
+export const SHARE_BAR: NonNullable<Props["picture"]> = {
+  title: "",
+  of: (row) => <i class="part" style={{ width: `${100 * Math.min(1, row.share ?? 0)}%` }} />,
+};
+
+/** A table of the report view, with columns, titles and cells from Python. */
+export function DataTable({ table, name, picture, isChosen }: Props) {
   return (
     <Scrollable label={`Table: ${table.noun}`}>
       <table class="numbers data">
@@ -29,8 +34,8 @@ export function DataTable({ table, name, picture, rows, isChosen }: Props) {
           </tr>
         </thead>
         <tbody>
-          {(rows ?? table.rows).map((row, at) => (
-            <tr key={at} class={`${row.tone}${isChosen?.(row) ? " chosen" : ""}`}>
+          {table.rows.map((row, i) => (
+            <tr key={i} class={`${row.tone}${isChosen?.(row) ? " chosen" : ""}`}>
               <td class="words">
                 {name ? name(row) : <bdi>{row.name}</bdi>}
                 {row.mark && <em class="mark">{row.mark}</em>}

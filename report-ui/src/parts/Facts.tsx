@@ -13,13 +13,13 @@ export interface Fact {
 interface Props {
   id: string;
   title: string;
-  of: readonly string[];
+  columns: readonly string[];
   facts: readonly Fact[];
   children?: ComponentChildren;
 }
 
 /** The facts in which the runs differ; nothing if there are none. */
-export function Facts({ id, title, of, facts, children }: Props) {
+export function Facts({ id, title, columns, facts, children }: Props) {
   if (!facts.length) return null;
   return (
     <Part id={id} title={title}>
@@ -27,8 +27,8 @@ export function Facts({ id, title, of, facts, children }: Props) {
         <table class="numbers facts">
           <thead>
             <tr>
-              {["fact", ...of].map((head, at) => (
-                <th class="words" key={at}>{head}</th>
+              {["fact", ...columns].map((head, i) => (
+                <th class="words" key={i}>{head}</th>
               ))}
             </tr>
           </thead>
@@ -36,8 +36,8 @@ export function Facts({ id, title, of, facts, children }: Props) {
             {facts.map((fact) => (
               <tr key={fact.key} class={fact.isGround ? "alarm" : ""}>
                 <td class="words">{fact.key}</td>
-                {fact.of.map((value, at) => (
-                  <td class="words" key={at}>{value || ABSENT}</td>
+                {fact.of.map((value, i) => (
+                  <td class="words" key={i}>{value || ABSENT}</td>
                 ))}
               </tr>
             ))}

@@ -6,7 +6,7 @@ interface Props {
   children: ComponentChildren;
 }
 
-/** A part of a page: the masthead leads to it. */
+/** A part of a page, to which the masthead links. */
 export function Part({ id, title, children }: Props) {
   return (
     <section id={id} aria-labelledby={`${id}-title`}>
@@ -17,8 +17,8 @@ export function Part({ id, title, children }: Props) {
 }
 
 /** Parts, one below the other. */
-export function Parts({ of }: { of: readonly { id: string; title: string; body: ComponentChildren }[] }) {
-  return of.map(({ id, title, body }) => (
+export function Parts({ parts }: { parts: readonly { id: string; title: string; body: ComponentChildren }[] }) {
+  return parts.map(({ id, title, body }) => (
     <Part key={id} id={id} title={title}>
       {body}
     </Part>

@@ -1,9 +1,9 @@
 /** Short facts, piece by piece. */
-export function Pieces({ of, class: name }: { of: readonly string[]; class: string }) {
+export function Pieces({ pieces, class: name }: { pieces: readonly string[]; class: string }) {
   return (
     <p class={name}>
-      {of.map((piece, at) => (
-        <span key={at}>
+      {pieces.map((piece, i) => (
+        <span key={i}>
           <bdi>{piece}</bdi>
         </span>
       ))}

@@ -5,7 +5,7 @@ import { LINE_PX } from "./lines";
 
 interface Props<Row> {
   rows: readonly Row[];
-  children: (row: Row, place: number) => VNode;
+  children: (row: Row, index: number) => VNode;
 }
 
 /** The rows of a table, of many only those on the screen. */
@@ -15,7 +15,7 @@ export function Rows<Row>({ rows, children }: Props<Row>) {
   return (
     <div ref={body} class="lines" role="rowgroup" style={{ height: `${rows.length * LINE_PX}px` }}>
       <div style={{ transform: `translateY(${from * LINE_PX}px)` }}>
-        {rows.slice(from, to).map((row, at) => children(row, from + at))}
+        {rows.slice(from, to).map((row, i) => children(row, from + i))}
       </div>
     </div>
   );

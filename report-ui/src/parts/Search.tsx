@@ -7,7 +7,7 @@ interface Props {
   input?: RefObject<HTMLInputElement | null>;
 }
 
-/** Where one types what sections are searched for. */
+/** The input for a search of sections. */
 export function Search({ query, hint = "Search", input }: Props) {
   return (
     <input

@@ -2,7 +2,7 @@
 export const LINE_PX = 28;
 const INDENT_PX = 16;
 
-/** How far in a line's name begins. Lines deeper than `deepest` keep to it, so that names stay on the screen. */
-export function indented(depth: number, deepest: number): { paddingLeft: string } {
+/** The indentation of a line's name, at most that of `deepest`, so that names stay on the screen. */
+export function indentation(depth: number, deepest: number): { paddingLeft: string } {
   return { paddingLeft: `${Math.min(depth, deepest) * INDENT_PX}px` };
 }

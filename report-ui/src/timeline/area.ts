@@ -23,7 +23,7 @@ export interface AreaSums {
   outsideNs: number;
 }
 
-/** The self time of each section within an area, and how many of its calls were open there: all parts sum to the area. */
+/** The self time of each section in an area, and the number of its calls that were open there; the times sum to the area. */
 export function sumsOf(model: Model, { track, fromNs, toNs }: Area): AreaSums {
   const { startNs, durationNs, spot: spots } = model;
   const sections = new Map<number, SectionSum>();
@@ -47,11 +47,11 @@ export function sumsOf(model: Model, { track, fromNs, toNs }: Area): AreaSums {
     }
     above = part;
   }
-  const found = [...sections.values()].sort((left, right) => right.selfNs - left.selfNs || left.spot - right.spot);
-  return { sections: found, outsideNs };
+  const sorted = [...sections.values()].sort((left, right) => right.selfNs - left.selfNs || left.spot - right.spot);
+  return { sections: sorted, outsideNs };
 }
 
-/** How many calls of its track are in an area: what the sums of it cost. */
+/** The number of calls in an area: the cost of its sums. */
 export function callsIn(model: Model, { track, fromNs, toNs }: Area): number {
   return partsOf(model, track, fromNs, toNs).reduce((sum, { from, to }) => sum + to - from, 0);
 }
@@ -71,7 +71,7 @@ function partsOf(model: Model, track: number, fromNs: number, toNs: number): Par
     const before = from - 1;
     if (before >= row.from && startNs[before]! + durationNs[before]! > fromNs) from = before;
     const to = firstFrom(model, from, row.to, toNs);
-    // What is deeper lies in these calls.
+    // Deeper calls are in these.
     if (to <= from) break;
     parts.push({ from, to });
   }

@@ -5,13 +5,13 @@ const UNITS = [
   [1, "ns"],
 ] as const;
 
-/** Round moments of a period, at least `leastNs` apart. */
-export function moments(fromNs: number, toNs: number, leastNs: number): { stepNs: number; at: number[] } {
-  const power = 10 ** Math.floor(Math.log10(Math.max(1, leastNs)));
-  const stepNs = [1, 2, 5, 10].map((times) => times * power).find((step) => step >= leastNs) ?? 10 * power;
-  const at: number[] = [];
-  for (let moment = Math.ceil(fromNs / stepNs) * stepNs; moment <= toNs; moment += stepNs) at.push(moment);
-  return { stepNs, at };
+/** Round moments of a period, at least `minNs` apart. */
+export function moments(fromNs: number, toNs: number, minNs: number): { stepNs: number; at: number[] } {
+  const power = 10 ** Math.floor(Math.log10(Math.max(1, minNs)));
+  const stepNs = [1, 2, 5, 10].map((times) => times * power).find((step) => step >= minNs) ?? 10 * power;
+  const moments: number[] = [];
+  for (let moment = Math.ceil(fromNs / stepNs) * stepNs; moment <= toNs; moment += stepNs) moments.push(moment);
+  return { stepNs, at: moments };
 }
 
 /** A moment since the run began, in the unit of the steps, with enough digits to distinguish neighbours. */

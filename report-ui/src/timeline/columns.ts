@@ -1,6 +1,6 @@
 import type { TimelineFacts } from "../types";
 
-/** The calls of all tracks, track by track, in each in the order they began. */
+/** The calls of all tracks, track by track, by start. */
 export interface Columns {
   startNs: Float64Array;
   durationNs: Float64Array;
@@ -11,24 +11,24 @@ export interface Columns {
 
 const CHUNK = 1 << 20;
 
-/** Reads base64 into bytes piece by piece, and lets the page breathe between them. */
+/** Reads base64 into bytes piece by piece, so that the page can respond in between. */
 export async function unpacked(base64: string): Promise<Uint8Array> {
   const stream = new DecompressionStream("gzip");
-  const whole = new Response(stream.readable).arrayBuffer();
+  const buffer = new Response(stream.readable).arrayBuffer();
   const writer = stream.writable.getWriter();
   const text = base64.trim();
-  for (let at = 0; at < text.length; at += CHUNK) {
-    const binary = atob(text.slice(at, at + CHUNK));
+  for (let start = 0; start < text.length; start += CHUNK) {
+    const binary = atob(text.slice(start, start + CHUNK));
     const bytes = new Uint8Array(binary.length);
-    for (let place = 0; place < binary.length; place += 1) bytes[place] = binary.charCodeAt(place);
+    for (let i = 0; i < binary.length; i += 1) bytes[i] = binary.charCodeAt(i);
     await writer.write(bytes);
     await breath();
   }
   await writer.close();
-  return new Uint8Array(await whole);
+  return new Uint8Array(await buffer);
 }
 
-/** Numbers out of their bytes, and starts out of the gaps between them: outputs/html/events.py. */
+/** Reads numbers from their bytes, and starts from the gaps between them: outputs/html/events.py. */
 export async function columnsOf(bytes: Uint8Array, facts: TimelineFacts): Promise<Columns> {
   const count = facts.drawn;
   const [gapPlanes, durationPlanes, spotPlanes] = facts.planes;
@@ -39,9 +39,9 @@ export async function columnsOf(bytes: Uint8Array, facts: TimelineFacts): Promis
   const spot = numbers(bytes, (gapPlanes + durationPlanes) * count, count, spotPlanes, new Uint32Array(count));
   const ticks = facts.ticks.reduce((sum, [, , , many]) => sum + many, 0);
   const lateNs = numbers(bytes, (gapPlanes + durationPlanes + spotPlanes) * count, ticks, facts.late_planes, new Float64Array(ticks));
-  let at = 0;
+  let offset = 0;
   for (const { calls } of facts.tracks) {
-    for (const end = at + calls, first = at; at < end; at += 1) if (at > first) startNs[at]! += startNs[at - 1]!;
+    for (const end = offset + calls, first = offset; offset < end; offset += 1) if (offset > first) startNs[offset]! += startNs[offset - 1]!;
   }
   return { startNs, durationNs, spot, lateNs };
 }
@@ -49,7 +49,7 @@ export async function columnsOf(bytes: Uint8Array, facts: TimelineFacts): Promis
 function numbers<To extends Float64Array | Uint32Array>(bytes: Uint8Array, from: number, count: number, planes: number, to: To): To {
   for (let plane = 0, weight = 1; plane < planes; plane += 1, weight *= 256) {
     const offset = from + plane * count;
-    for (let at = 0; at < count; at += 1) to[at]! += bytes[offset + at]! * weight;
+    for (let i = 0; i < count; i += 1) to[i]! += bytes[offset + i]! * weight;
   }
   return to;
 }

@@ -1,13 +1,13 @@
 import { listen } from "./hands";
 import type { TimelineView } from "./view";
 
-/** What of a minimap's frame is held. */
+/** The part of a minimap's frame that the reader holds. */
 export type Grip = "left" | "right" | "inside" | "outside";
 
 const NEAR_PX = { mouse: 5, touch: 14 };
 const CURSORS: Record<Grip, string> = { left: "ew-resize", right: "ew-resize", inside: "grab", outside: "pointer" };
 
-/** What of the frame is at a pixel: its edges reach outwards, and at most a third of it inwards. */
+/** The part of the frame at a pixel: edges extend outwards, and inwards by at most a third of the frame. */
 export function gripAt(px: number, leftPx: number, rightPx: number, nearPx: number): Grip {
   const inwards = Math.min(nearPx, (rightPx - leftPx) / 3);
   if (px < leftPx - nearPx || px > rightPx + nearPx) return "outside";
@@ -15,16 +15,16 @@ export function gripAt(px: number, leftPx: number, rightPx: number, nearPx: numb
   return px >= rightPx - inwards ? "right" : "inside";
 }
 
-/** Where a frame is after its grip was moved; an edge does not pass the other one. */
-export function dragged(grip: Grip, [fromNs, toNs]: [number, number], byNs: number, leastNs: number): [fromNs: number, toNs: number] {
-  if (grip === "left") return [Math.min(fromNs + byNs, toNs - leastNs), toNs];
-  if (grip === "right") return [fromNs, Math.max(toNs + byNs, fromNs + leastNs)];
+/** The frame after its grip was moved; the edges do not pass each other. */
+export function drag(grip: Grip, [fromNs, toNs]: [number, number], byNs: number, minNs: number): [fromNs: number, toNs: number] {
+  if (grip === "left") return [Math.min(fromNs + byNs, toNs - minNs), toNs];
+  if (grip === "right") return [fromNs, Math.max(toNs + byNs, fromNs + minNs)];
   return [fromNs + byNs, toNs + byNs];
 }
 
-/** Mouse and fingers on a minimap. Returns what lets go of it. */
+/** Handles mouse and fingers on a minimap. Returns a function that stops it. */
 export function holdMinimap(canvas: HTMLCanvasElement, view: TimelineView): () => void {
-  let held: { grip: Grip; px: number; period: [number, number] } | null = null;
+  let dragging: { grip: Grip; px: number; period: [number, number] } | null = null;
   const { minimap } = view;
   const px = (event: PointerEvent) => event.clientX - canvas.getBoundingClientRect().left;
   const grip = (event: PointerEvent) => {
@@ -32,24 +32,24 @@ export function holdMinimap(canvas: HTMLCanvasElement, view: TimelineView): () =
     return gripAt(px(event), ...minimap.frame(canvas.clientWidth, ...view.period), near);
   };
   const down = (event: PointerEvent) => {
-    let found = grip(event);
-    if (found === "outside") {
-      // A click moves what is visible there, and it can be dragged on.
+    let target = grip(event);
+    if (target === "outside") {
+      // A click moves the visible period there, and a drag continues from it.
       const [from, to] = view.period;
       const middle = minimap.ns(canvas.clientWidth, px(event));
       view.showPeriod(middle - (to - from) / 2, middle + (to - from) / 2);
-      found = "inside";
+      target = "inside";
     }
-    // Edges are held where they are seen, not in the margin past the ends of the recorded time.
-    held = { grip: found, px: px(event), period: found === "inside" ? view.period : minimap.clipped(view.period) };
+    // Edges are held where they are drawn, not in the margin beyond the recorded time.
+    dragging = { grip: target, px: px(event), period: target === "inside" ? view.period : minimap.clipped(view.period) };
     canvas.setPointerCapture(event.pointerId);
   };
   const move = (event: PointerEvent) => {
-    canvas.style.cursor = held?.grip === "inside" ? "grabbing" : CURSORS[held?.grip ?? grip(event)];
-    if (!held) return;
-    const byNs = minimap.ns(canvas.clientWidth, px(event)) - minimap.ns(canvas.clientWidth, held.px);
-    view.showPeriod(...dragged(held.grip, held.period, byNs, view.leastNs));
+    canvas.style.cursor = dragging?.grip === "inside" ? "grabbing" : CURSORS[dragging?.grip ?? grip(event)];
+    if (!dragging) return;
+    const byNs = minimap.ns(canvas.clientWidth, px(event)) - minimap.ns(canvas.clientWidth, dragging.px);
+    view.showPeriod(...drag(dragging.grip, dragging.period, byNs, view.minNs));
   };
-  const up = () => (held = null);
+  const up = () => (dragging = null);
   return listen(canvas, view, { pointerdown: down, pointermove: move, pointerup: up, pointercancel: up });
 }

@@ -3,25 +3,25 @@ import type { TimelineView } from "./view";
 const CLICK_PX = 4;
 const WHEEL = 0.0022;
 
-/** Mouse, fingers and wheel on a timeline's canvas. Returns what lets go of it. */
+/** Handles mouse, fingers and wheel on a timeline's canvas. Returns a function that stops it. */
 export function hold(canvas: HTMLCanvasElement, view: TimelineView): () => void {
   const fingers = new Map<number, { x: number; y: number }>();
   let moved = 0;
   // Where an area begins.
   let area: { ns: number; track: number } | null = null;
-  const place = (event: PointerEvent | MouseEvent) => {
+  const position = (event: PointerEvent | MouseEvent) => {
     const box = canvas.getBoundingClientRect();
     return { x: event.clientX - box.left, y: event.clientY - box.top };
   };
   const down = (event: PointerEvent) => {
-    fingers.set(event.pointerId, place(event));
+    fingers.set(event.pointerId, position(event));
     moved = fingers.size > 1 ? CLICK_PX : 0;
-    const { x, y } = place(event);
+    const { x, y } = position(event);
     area = event.shiftKey ? { ns: view.moment(x), track: view.track(y) } : null;
     canvas.setPointerCapture(event.pointerId);
   };
   const move = (event: PointerEvent) => {
-    const now = place(event);
+    const now = position(event);
     const before = fingers.get(event.pointerId);
     if (!before) {
       if (event.pointerType === "mouse") view.hover(view.call(now.x, now.y));
@@ -37,7 +37,7 @@ export function hold(canvas: HTMLCanvasElement, view: TimelineView): () => void 
     fingers.set(event.pointerId, now);
   };
   const up = (event: PointerEvent) => {
-    const now = place(event);
+    const now = position(event);
     const isLet = fingers.delete(event.pointerId);
     if (area) {
       view.selectArea(area.ns, view.moment(now.x), area.track, false);
@@ -48,12 +48,12 @@ export function hold(canvas: HTMLCanvasElement, view: TimelineView): () => void 
   };
   const leave = () => view.hover(-1);
   const enlarge = (event: MouseEvent) => {
-    const { x, y } = place(event);
+    const { x, y } = position(event);
     const call = view.call(x, y);
     if (call >= 0) view.enlarge(call);
   };
   const wheel = (event: WheelEvent) => {
-    if (event.ctrlKey || event.metaKey) view.zoom(Math.exp(event.deltaY * WHEEL), place(event).x);
+    if (event.ctrlKey || event.metaKey) view.zoom(Math.exp(event.deltaY * WHEEL), position(event).x);
     else if (event.shiftKey || Math.abs(event.deltaX) > Math.abs(event.deltaY)) view.pan(event.deltaX || event.deltaY);
     else return; // the page's own
     event.preventDefault();
@@ -66,7 +66,7 @@ export function hold(canvas: HTMLCanvasElement, view: TimelineView): () => void 
   };
 }
 
-/** Listens on a canvas, which is drawn again when its size changes. Returns what stops it. */
+/** Redraws a canvas when its size changes. Returns a function that stops it. */
 export function listen(canvas: HTMLCanvasElement, view: TimelineView, listeners: Record<string, (event: never) => void>): () => void {
   const stop = new AbortController();
   const options = { passive: false, signal: stop.signal };
@@ -79,31 +79,31 @@ export function listen(canvas: HTMLCanvasElement, view: TimelineView, listeners:
   };
 }
 
-/** Two fingers: what was between them stays between them. */
+/** Zooms by two fingers: the time between them stays between them. */
 function pinch(
   fingers: ReadonlyMap<number, { x: number; y: number }>,
   id: number,
-  now: { x: number; y: number },
+  position: { x: number; y: number },
   view: TimelineView,
 ): void {
   const before = fingers.get(id)!;
-  const other = [...fingers].find(([one]) => one !== id)![1];
-  const wide = Math.max(10, Math.abs(now.x - other.x));
-  const was = Math.max(10, Math.abs(before.x - other.x));
-  view.zoom(was / wide, (now.x + other.x) / 2);
-  view.pan((before.x - now.x) / 2);
+  const otherFinger = [...fingers].find(([finger]) => finger !== id)![1];
+  const distance = Math.max(10, Math.abs(position.x - otherFinger.x));
+  const oldDistance = Math.max(10, Math.abs(before.x - otherFinger.x));
+  view.zoom(oldDistance / distance, (position.x + otherFinger.x) / 2);
+  view.pan((before.x - position.x) / 2);
 }
 
-/** What each key does; true where it did something. */
+/** Performs a key's action; returns whether it has one. */
 export function press(key: string, view: TimelineView, details: () => void): boolean {
-  const far = view.width / 8;
+  const step = view.width / 8;
   const moves: Record<string, () => void> = {
-    ArrowLeft: () => view.pan(-far),
-    ArrowRight: () => view.pan(far),
+    ArrowLeft: () => view.pan(-step),
+    ArrowRight: () => view.pan(step),
     ArrowUp: () => view.scroll(-36),
     ArrowDown: () => view.scroll(36),
-    a: () => view.pan(-far),
-    d: () => view.pan(far),
+    a: () => view.pan(-step),
+    d: () => view.pan(step),
     w: () => view.zoom(1 / 1.5),
     s: () => view.zoom(1.5),
     "+": () => view.zoom(1 / 1.5),

@@ -6,7 +6,7 @@ export const AXIS_PX = 24;
 const TITLE_PX = 17;
 const GAP_PX = 6;
 
-/** A track's place in the picture: its title, and its rows below. */
+/** A track in the picture: its title, and its rows below. */
 export interface Lane {
   title: string;
   topPx: number;
@@ -14,28 +14,28 @@ export interface Lane {
 
 export interface Layout {
   lanes: Lane[];
-  /** Where each row begins, counted from the top of all that there is. */
+  /** The top of each row, from the top of the whole picture. */
   rowPx: Float64Array;
   heightPx: number;
 }
 
-/** Tracks one below the other, grouped by process; the first one has the process's name. */
+/** Tracks one below the other, grouped by process; the first has the name of the process. */
 export function layoutOf(rows: readonly Row[], tracks: TimelineFacts["tracks"]): Layout {
   const lanes: Lane[] = [];
   const rowPx = new Float64Array(rows.length);
   const several = new Set(tracks.map((track) => track.process)).size > 1;
   let y = AXIS_PX;
   let before = -1;
-  rows.forEach((row, at) => {
+  rows.forEach((row, index) => {
     if (row.track !== before) {
       before = row.track;
       const { process_title: process, title } = tracks[row.track]!;
       lanes.push({ title: several ? `${process} · ${title}` : title, topPx: y });
       y += TITLE_PX;
     }
-    rowPx[at] = y;
+    rowPx[index] = y;
     y += ROW_PX;
-    if (rows[at + 1]?.track !== row.track) y += GAP_PX;
+    if (rows[index + 1]?.track !== row.track) y += GAP_PX;
   });
   return { lanes, rowPx, heightPx: y };
 }

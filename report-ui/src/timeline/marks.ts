@@ -7,17 +7,17 @@ const BOUNDARY_OPACITY = 0.16;
 export const MISS_PX = 5;
 
 /** Faint lines through all rows where ticks begin. */
-export function drawBoundaries(context: CanvasRenderingContext2D, at: readonly number[], heightPx: number): void {
+export function drawBoundaries(context: CanvasRenderingContext2D, positions: readonly number[], heightPx: number): void {
   context.fillStyle = ink("ink");
   context.globalAlpha = BOUNDARY_OPACITY;
-  for (const x of at) context.fillRect(x, AXIS_PX, 1, heightPx - AXIS_PX);
+  for (const x of positions) context.fillRect(x, AXIS_PX, 1, heightPx - AXIS_PX);
   context.globalAlpha = 1;
 }
 
-/** On the axis: where ticks begin, and in red those that were missed. */
-export function drawAxisMarks(context: CanvasRenderingContext2D, model: Model, at: readonly number[], stretch: Stretch): void {
+/** On the axis: the starts of ticks, missed ticks in red. */
+export function drawAxisMarks(context: CanvasRenderingContext2D, model: Model, positions: readonly number[], stretch: Stretch): void {
   context.fillStyle = ink("bar");
-  for (const x of at) context.fillRect(x, AXIS_PX - 4, 1, 3);
+  for (const x of positions) context.fillRect(x, AXIS_PX - 4, 1, 3);
   drawMisses(context, model, stretch, AXIS_PX - 1 - MISS_PX, MISS_PX);
 }
 

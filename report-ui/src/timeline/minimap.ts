@@ -8,15 +8,15 @@ import { density } from "./stretch";
 const FRAME_LEAST_PX = 6;
 const DIMMED = 0.55;
 
-/** Draws the whole recorded time as a strip: how many calls were open on a track, the missed ticks, and what is visible. */
+/** Draws the whole recorded time as a strip: the open calls of a track, the missed ticks, and the visible period. */
 export class Minimap {
-  private whole: HTMLCanvasElement | null = null;
+  private overview: HTMLCanvasElement | null = null;
   private drawnFor = "";
 
   constructor(
     private readonly model: Model,
     private readonly facts: TimelineFacts,
-    /** The main thread's. */
+    /** The track of the main thread. */
     private readonly track: number,
   ) {}
 
@@ -27,12 +27,12 @@ export class Minimap {
     if (this.drawnFor !== key) {
       canvas.width = width;
       canvas.height = height;
-      this.whole = this.drawWhole(width, height, ratio);
+      this.overview = this.drawWhole(width, height, ratio);
       this.drawnFor = key;
     }
     const context = canvas.getContext("2d", { alpha: false })!;
     context.setTransform(1, 0, 0, 1, 0, 0);
-    context.drawImage(this.whole!, 0, 0);
+    context.drawImage(this.overview!, 0, 0);
     context.setTransform(ratio, 0, 0, ratio, 0, 0);
     const [left, right] = this.frame(canvas.clientWidth, fromNs, toNs);
     context.globalAlpha = DIMMED;
@@ -47,7 +47,7 @@ export class Minimap {
     context.strokeRect(left + 1, 1, right - left - 2, canvas.clientHeight - 2);
   }
 
-  /** The edges of what is visible, in a strip of a width. */
+  /** The edges of the visible period in a strip. */
   frame(widthPx: number, fromNs: number, toNs: number): [leftPx: number, rightPx: number] {
     const left = Math.min(widthPx - FRAME_LEAST_PX, Math.max(0, this.px(widthPx, fromNs)));
     return [left, Math.min(widthPx, Math.max(left + FRAME_LEAST_PX, this.px(widthPx, toNs)))];
@@ -70,23 +70,23 @@ export class Minimap {
   }
 
   private drawWhole(width: number, height: number, ratio: number): HTMLCanvasElement {
-    const whole = document.createElement("canvas");
-    whole.width = width;
-    whole.height = height;
-    const context = whole.getContext("2d", { alpha: false })!;
+    const overview = document.createElement("canvas");
+    overview.width = width;
+    overview.height = height;
+    const context = overview.getContext("2d", { alpha: false })!;
     context.fillStyle = ink("raised");
     context.fillRect(0, 0, width, height);
     const nsPerPx = Math.max(1, this.facts.to_ns - this.facts.from_ns) / width;
     const open = density(this.model, this.track, this.facts.from_ns, nsPerPx, width);
-    const most = open.reduce((one, other) => Math.max(one, other), 1e-9);
+    const max = open.reduce((max, count) => Math.max(max, count), 1e-9);
     const room = height - (MISS_PX + 3) * ratio;
     context.fillStyle = ink("bar");
     open.forEach((value, x) => {
-      const high = Math.round((value / most) * room);
+      const high = Math.round((value / max) * room);
       context.fillRect(x, height - high, 1, high);
     });
     const stretch = { startNs: this.facts.from_ns, nsPerPx, widthPx: width };
     drawMisses(context, this.model, stretch, 2 * ratio, MISS_PX * ratio);
-    return whole;
+    return overview;
   }
 }

@@ -2,7 +2,7 @@ import type { TimelineFacts } from "../types";
 import type { Columns } from "./columns";
 import { type LoopTicks, ticksOf } from "./ticks";
 
-/** A line of the picture: calls of one track that are in equally many others. They follow each other. */
+/** A line of the picture: calls of one track at the same depth, one after the other. */
 export interface Row {
   track: number;
   depth: number;
@@ -13,12 +13,12 @@ export interface Row {
 /** The calls row by row, as the picture reads them. */
 export interface Model extends Omit<Columns, "lateNs"> {
   rows: Row[];
-  /** The cumulative duration of the calls before each: the calls of a period are a difference of two of these. */
+  /** The cumulative duration of the calls before each call: for a period, the difference of two of these. */
   sumNs: Float64Array;
   ticks: LoopTicks[];
 }
 
-/** Lays the calls of each track out by how deep they nest. */
+/** Arranges the calls of each track by their depth. */
 export function modelOf(columns: Columns, facts: TimelineFacts): Model {
   const { startNs, durationNs } = columns;
   const count = startNs.length;
@@ -26,16 +26,16 @@ export function modelOf(columns: Columns, facts: TimelineFacts): Model {
   const rows: Row[] = [];
   const order = new Uint32Array(count);
   let first = 0;
-  let placed = 0;
+  let total = 0;
   facts.tracks.forEach(({ calls }, track) => {
     const end = first + calls;
     const counts = nest(startNs, durationNs, depths, first, end);
-    const next = counts.map((many, depth) => {
-      rows.push({ track, depth, from: placed, to: placed + many });
-      placed += many;
-      return placed - many;
+    const next = counts.map((count, depth) => {
+      rows.push({ track, depth, from: total, to: total + count });
+      total += count;
+      return total - count;
     });
-    for (let at = first; at < end; at += 1) order[next[depths[at]!]!++] = at;
+    for (let call = first; call < end; call += 1) order[next[depths[call]!]!++] = call;
     first = end;
   });
   const model = {
@@ -45,12 +45,12 @@ export function modelOf(columns: Columns, facts: TimelineFacts): Model {
     spot: new Uint32Array(count),
     sumNs: new Float64Array(count + 1),
   };
-  for (let at = 0; at < count; at += 1) {
-    const from = order[at]!;
-    model.startNs[at] = startNs[from]!;
-    model.durationNs[at] = durationNs[from]!;
-    model.spot[at] = columns.spot[from]!;
-    model.sumNs[at + 1] = model.sumNs[at]! + durationNs[from]!;
+  for (let index = 0; index < count; index += 1) {
+    const source = order[index]!;
+    model.startNs[index] = startNs[source]!;
+    model.durationNs[index] = durationNs[source]!;
+    model.spot[index] = columns.spot[source]!;
+    model.sumNs[index + 1] = model.sumNs[index]! + durationNs[source]!;
   }
   return { ...model, ticks: ticksOf(model, columns.lateNs, facts) };
 }
@@ -59,13 +59,13 @@ export function modelOf(columns: Columns, facts: TimelineFacts): Model {
 function nest(startNs: Float64Array, durationNs: Float64Array, depths: Uint16Array, first: number, end: number): number[] {
   const open: number[] = [];
   const counts: number[] = [];
-  for (let at = first; at < end; at += 1) {
-    const start = startNs[at]!;
+  for (let call = first; call < end; call += 1) {
+    const start = startNs[call]!;
     while (open.length && open[open.length - 1]! <= start) open.pop();
     const depth = open.length;
-    depths[at] = depth;
+    depths[call] = depth;
     counts[depth] = (counts[depth] ?? 0) + 1;
-    open.push(start + durationNs[at]!);
+    open.push(start + durationNs[call]!);
   }
   return counts;
 }
@@ -77,7 +77,7 @@ export function rowOf({ rows }: Pick<Model, "rows">, call: number): number {
 
 /** The first call of a row that begins at `ns` or later. */
 export function firstFrom({ startNs }: Pick<Model, "startNs">, from: number, to: number, ns: number): number {
-  // It is usually near: double the steps until it is passed, then bisect.
+  // It is usually near: double the steps until past it, then bisect.
   let step = 1;
   let low = from;
   while (low < to && startNs[low]! < ns) {
@@ -96,25 +96,25 @@ export function firstFrom({ startNs }: Pick<Model, "startNs">, from: number, to:
 
 /** The call of a row at a moment, or the nearest within `slackNs`; -1 if there is none. */
 export function callAt(model: Model, row: Row, ns: number, slackNs: number): number {
-  const after = firstFrom(model, row.from, row.to, ns);
+  const next = firstFrom(model, row.from, row.to, ns);
   let best = -1;
   let nearest = slackNs;
-  for (const at of [after - 1, after]) {
-    if (at < row.from || at >= row.to) continue;
-    const start = model.startNs[at]!;
-    const away = Math.max(0, start - ns, ns - start - model.durationNs[at]!);
+  for (const call of [next - 1, next]) {
+    if (call < row.from || call >= row.to) continue;
+    const start = model.startNs[call]!;
+    const away = Math.max(0, start - ns, ns - start - model.durationNs[call]!);
     if (away <= nearest) {
-      best = at;
+      best = call;
       nearest = away;
     }
   }
   return best;
 }
 
-/** How many of the calls before each are of the spots that are wanted. */
-export function countsOf(model: Model, wanted: Uint8Array): Uint32Array {
+/** The number of calls of wanted spots before each call. */
+export function countsOf(model: Model, isWanted: Uint8Array): Uint32Array {
   const counts = new Uint32Array(model.spot.length + 1);
-  for (let at = 0; at < model.spot.length; at += 1) counts[at + 1] = counts[at]! + wanted[model.spot[at]!]!;
+  for (let call = 0; call < model.spot.length; call += 1) counts[call + 1] = counts[call]! + isWanted[model.spot[call]!]!;
   return counts;
 }
 

@@ -16,7 +16,7 @@ const MOMENT_PX = 110;
 const DIMMED = 0.16;
 const AREA_OPACITY = 0.16;
 
-/** The visible part of the timeline now. */
+/** The visible part of the timeline. */
 export interface Look {
   startNs: number;
   nsPerPx: number;
@@ -38,7 +38,7 @@ export class Picture {
     private readonly model: Model,
     private readonly layout: Layout,
     private readonly facts: TimelineFacts,
-    /** The ticks whose beginnings are marked. */
+    /** The ticks whose starts are marked. */
     private readonly lead: LoopTicks | null,
   ) {}
 
@@ -52,7 +52,7 @@ export class Picture {
       this.line = new Uint32Array(width);
     }
     const context = canvas.getContext("2d", { alpha: false })!;
-    // On whole pixels, or what shares one would change as it moves.
+    // On whole pixels; otherwise calls that share a pixel would change while they move.
     const nsPerPx = look.nsPerPx / ratio;
     const startNs = Math.round(look.startNs / nsPerPx) * nsPerPx;
     const names = this.paint(look, { startNs, nsPerPx, widthPx: width, counts: look.counts }, inks, ratio, height);
@@ -76,16 +76,16 @@ export class Picture {
     const paper = packed(...inks.paper);
     const names: NamedCall[] = [];
     pixels.fill(paper);
-    model.rows.forEach((row, at) => {
-      const top = layout.rowPx[at]! - look.scrollPx;
+    model.rows.forEach((row, index) => {
+      const top = layout.rowPx[index]! - look.scrollPx;
       const first = Math.round(top * ratio);
       const last = Math.min(height, Math.round((top + ROW_PX - 1) * ratio));
       if (last <= 0 || first >= height) return;
       line.fill(paper);
-      const named = (call: number, left: number, right: number) => {
+      const addName = (call: number, left: number, right: number) => {
         names.push({ call, leftPx: left / ratio, widthPx: (right - left) / ratio, topPx: top });
       };
-      paintRow(line, model, row, inks, sight, Object.assign(named, { leastPx: NAMED_PX * ratio }));
+      paintRow(line, model, row, inks, sight, Object.assign(addName, { minPx: NAMED_PX * ratio }));
       for (let y = Math.max(0, first); y < last; y += 1) pixels.set(line, y * sight.widthPx);
     });
     return names;
@@ -96,16 +96,16 @@ export class Picture {
     context.textBaseline = "middle";
     for (const { call, leftPx, widthPx, topPx } of names) {
       const spot = this.model.spot[call]!;
-      const text = this.fitted(context, this.facts.spots[spot]![1], widthPx - 9);
+      const text = this.fitName(context, this.facts.spots[spot]![1], widthPx - 9);
       if (!text) continue;
-      const [red, green, blue] = [0, 1, 2].map((at) => inks.rgb[3 * spot + at]!);
+      const [red, green, blue] = [0, 1, 2].map((channel) => inks.rgb[3 * spot + channel]!);
       context.fillStyle = inkOn(`#${((red! << 16) | (green! << 8) | blue!).toString(16).padStart(6, "0")}`);
       context.fillText(text, leftPx + 4, topPx + ROW_PX / 2);
     }
   }
 
   /** The part of a name that fits, by the mean width of a letter: measuring hundreds of names per frame is too slow. */
-  private fitted(context: CanvasRenderingContext2D, name: string, room: number): string {
+  private fitName(context: CanvasRenderingContext2D, name: string, room: number): string {
     let width = this.widths.get(name);
     if (width === undefined) this.widths.set(name, (width = context.measureText(name.slice(0, 200)).width));
     if (width <= room) return name.slice(0, 200);
@@ -132,25 +132,25 @@ export class Picture {
       const y = topPx - look.scrollPx;
       if (y < -20 || y > height) continue;
       context.fillStyle = ink("soft");
-      context.fillText(this.fitted(context, title, width - 8), 2, y + 9);
+      context.fillText(this.fitName(context, title, width - 8), 2, y + 9);
     }
   }
 
   private axis(context: CanvasRenderingContext2D, look: Look, startNs: number, width: number): void {
     context.fillStyle = ink("paper");
     context.fillRect(0, 0, width, AXIS_PX - 1);
-    const { stepNs, at } = moments(startNs, startNs + width * look.nsPerPx, MOMENT_PX * look.nsPerPx);
+    const { stepNs, at: roundTimes } = moments(startNs, startNs + width * look.nsPerPx, MOMENT_PX * look.nsPerPx);
     context.font = `11px ${ink("font")}`;
     context.textBaseline = "middle";
-    for (const ns of at) {
+    for (const ns of roundTimes) {
       const x = (ns - startNs) / look.nsPerPx;
       context.fillStyle = ink("hair-strong");
       context.fillRect(Math.round(x), AXIS_PX - 7, 1, 6);
       context.fillStyle = ink("faint");
       const text = moment(ns, stepNs);
-      const wide = context.measureText(text).width;
-      // The last one has its place on the left of its line where it would be cut.
-      context.fillText(text, x + 4 + wide > width ? x - 4 - wide : x + 4, 10);
+      const textWidth = context.measureText(text).width;
+      // The last text is on the left of its line if it would be cut off.
+      context.fillText(text, x + 4 + textWidth > width ? x - 4 - textWidth : x + 4, 10);
     }
     context.fillStyle = ink("hair");
     context.fillRect(0, AXIS_PX - 1, width, 1);
@@ -173,15 +173,15 @@ interface NamedCall {
   topPx: number;
 }
 
-/** The colours of all spots; of what is not wanted, hardly any. */
-export function inksOf(categories: readonly (string | null)[], wanted: Uint8Array | null, theme: Theme): Inks {
+/** The colours of all spots; those of unwanted spots are faint. */
+export function inksOf(categories: readonly (string | null)[], isWanted: Uint8Array | null, theme: Theme): Inks {
   const paper = rgbOf(ink("paper"));
   const rgb = new Uint8Array(3 * categories.length);
   const pixel = new Uint32Array(categories.length);
   categories.forEach((category, spot) => {
     const full = rgbOf(colorOf(category, theme));
-    const part = wanted && !wanted[spot] ? DIMMED : 1;
-    full.forEach((value, at) => (rgb[3 * spot + at] = paper[at]! + (value - paper[at]!) * part));
+    const part = isWanted && !isWanted[spot] ? DIMMED : 1;
+    full.forEach((value, channel) => (rgb[3 * spot + channel] = paper[channel]! + (value - paper[channel]!) * part));
     pixel[spot] = packed(rgb[3 * spot]!, rgb[3 * spot + 1]!, rgb[3 * spot + 2]!);
   });
   return { rgb, pixel, paper };

@@ -1,11 +1,11 @@
 import type { TimelineFacts } from "../types";
 import { firstFrom, type Model, type Row } from "./model";
 
-/** The ticks of one loop on one track, in the order they began. */
+/** The ticks of one loop on one track, by start. */
 export interface LoopTicks {
   track: number;
   spot: number;
-  /** The number of the first one in its writer's loop; null if it is not known. */
+  /** The number of the first tick in its writer's loop; null if unknown. */
   first: number | null;
   calls: Uint32Array;
   startNs: Float64Array;
@@ -34,8 +34,8 @@ export function ticksOf(model: Calls, lateNs: Float64Array, facts: TimelineFacts
   return facts.ticks.map(([track, spot, first, count]) => {
     const calls = callsOf(model, track, spot, count);
     const late = lateNs.subarray(from, (from += count));
-    const missed = calls.filter((_, at) => late[at]! > 0);
-    const starts = (of: Uint32Array) => Float64Array.from(of, (call) => model.startNs[call]!);
+    const missed = calls.filter((_, i) => late[i]! > 0);
+    const starts = (selection: Uint32Array) => Float64Array.from(selection, (call) => model.startNs[call]!);
     return { track, spot, first, calls, startNs: starts(calls), lateNs: late, missed: { calls: missed, startNs: starts(missed) } };
   });
 }
@@ -47,33 +47,33 @@ function callsOf({ rows, startNs, spot: spots }: Calls, track: number, spot: num
   for (const { from, to } of rows.filter(isOf)) {
     for (let call = from; call < to; call += 1) if (spots[call] === spot) calls[next++] = call;
   }
-  const isSorted = calls.every((call, at) => !at || startNs[calls[at - 1]!]! <= startNs[call]!);
+  const isSorted = calls.every((call, i) => !i || startNs[calls[i - 1]!]! <= startNs[call]!);
   return isSorted ? calls : calls.sort((left, right) => startNs[left]! - startNs[right]!);
 }
 
-/** The ticks whose beginnings are marked: of the first of the loops that has any, on its first track. */
+/** The ticks whose starts are marked: those of the first loop that has any, on its first track. */
 export function leading(ticks: readonly LoopTicks[], facts: TimelineFacts, loops: readonly string[]): LoopTicks | null {
   for (const path of loops) {
-    const found = ticks.find(({ spot }) => facts.spots[spot]![0] === path);
-    if (found) return found;
+    const loopTicks = ticks.find(({ spot }) => facts.spots[spot]![0] === path);
+    if (loopTicks) return loopTicks;
   }
   return null;
 }
 
-/** The tick that a call is; null if it is none. */
+/** The tick that a call is; null if it is not a tick. */
 export function tickOf(model: Model, call: number): Tick | null {
   const spot = model.spot[call];
   for (const { spot: loop, calls, startNs, first, lateNs } of model.ticks) {
     if (loop !== spot) continue;
     // Ticks of no duration begin together.
-    for (let at = indexFrom(startNs, model.startNs[call]!); startNs[at] === model.startNs[call]; at += 1) {
-      if (calls[at] === call) return { number: first === null ? null : first + at, lateNs: lateNs[at]! };
+    for (let index = indexFrom(startNs, model.startNs[call]!); startNs[index] === model.startNs[call]; index += 1) {
+      if (calls[index] === call) return { number: first === null ? null : first + index, lateNs: lateNs[index]! };
     }
   }
   return null;
 }
 
-/** The tick at a moment of the axis: a missed one within `slackNs`, else that of `lead`; -1 if there is none. */
+/** The tick at a moment of the axis: a missed tick within `slackNs`, else the tick of `lead`; -1 if there is none. */
 export function tickAt(model: Model, lead: LoopTicks | null, ns: number, slackNs: number): number {
   for (const { missed } of model.ticks) {
     const call = lastAt(model, missed, ns, slackNs);
@@ -83,10 +83,10 @@ export function tickAt(model: Model, lead: LoopTicks | null, ns: number, slackNs
 }
 
 function lastAt(model: Model, { calls, startNs }: Missed, ns: number, slackNs: number): number {
-  const at = indexFrom(startNs, ns + slackNs + 1) - 1;
-  if (at < 0) return -1;
-  const call = calls[at]!;
-  return startNs[at]! + model.durationNs[call]! + slackNs >= ns ? call : -1;
+  const index = indexFrom(startNs, ns + slackNs + 1) - 1;
+  if (index < 0) return -1;
+  const call = calls[index]!;
+  return startNs[index]! + model.durationNs[call]! + slackNs >= ns ? call : -1;
 }
 
 /** The index of the first start at `ns` or later. */

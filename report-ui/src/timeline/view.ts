@@ -9,8 +9,8 @@ import { inksOf, type Look, Picture } from "./picture";
 import { leading, type LoopTicks, tickAt } from "./ticks";
 
 const SNAP_PX = 4;
-// A pixel less than a tenth of a nanosecond wide shows nothing more.
-const LEAST_NS_PER_PX = 0.1;
+// Pixels of less than a tenth of a nanosecond show no further detail.
+const MIN_NS_PER_PX = 0.1;
 const MARGIN = 0.02;
 // Sums over more calls than this take longer than a frame.
 const SUMMED_AT_ONCE = 200_000;
@@ -19,10 +19,10 @@ const SUMMED_AT_ONCE = 200_000;
 export class TimelineView {
   readonly selected: Signal<number> = signal(-1);
   readonly hovered: Signal<number> = signal(-1);
-  /** What is summed. */
+  /** The area whose time is summed. */
   readonly area: Signal<Area | null> = signal(null);
-  /** The call at which an area begins whose end is not chosen yet; -1 without one. */
-  readonly marked: Signal<number> = signal(-1);
+  /** The call at which an area begins whose end is not chosen yet; -1 if there is none. */
+  readonly markedCall: Signal<number> = signal(-1);
   readonly layout: Layout;
   readonly minimap: Minimap;
   private readonly lead: LoopTicks | null;
@@ -31,7 +31,7 @@ export class TimelineView {
   private canvas: HTMLCanvasElement | null = null;
   private frame = 0;
   private inks: ReturnType<typeof inksOf> | null = null;
-  private wanted: Uint8Array | null = null;
+  private isWanted: Uint8Array | null = null;
   private look: Look = { startNs: 0, nsPerPx: 1, scrollPx: 0, counts: null, selected: -1, hovered: -1, area: null };
 
   constructor(
@@ -39,7 +39,7 @@ export class TimelineView {
     readonly facts: TimelineFacts,
     /** The category of each spot. */
     private readonly categories: readonly (string | null)[],
-    /** The paths of the loops, the foremost first. */
+    /** The paths of the loops, in the order of all outputs. */
     loops: readonly string[],
   ) {
     this.layout = layoutOf(model.rows, facts.tracks);
@@ -52,7 +52,7 @@ export class TimelineView {
     const isNew = this.canvas !== canvas;
     this.canvas = canvas;
     this.strip = strip;
-    this.inks = inksOf(this.categories, this.wanted, theme);
+    this.inks = inksOf(this.categories, this.isWanted, theme);
     if (isNew) this.all();
     this.draw();
   }
@@ -66,7 +66,7 @@ export class TimelineView {
     return Math.max(1, this.canvas?.clientWidth ?? 1);
   }
 
-  /** Everything that is kept, with a small margin. */
+  /** The whole recorded time, with a small margin. */
   all(): void {
     const { from_ns: from, to_ns: to } = this.facts;
     this.span(from, to);
@@ -77,20 +77,20 @@ export class TimelineView {
     this.move(fromNs - MARGIN * size, (size * (1 + 2 * MARGIN)) / this.width);
   }
 
-  /** What is visible, from and to. */
+  /** The visible period. */
   get period(): [fromNs: number, toNs: number] {
     const { startNs, nsPerPx } = this.look;
     return [startNs, startNs + this.width * nsPerPx];
   }
 
   /** The shortest period that can be shown. */
-  get leastNs(): number {
-    return LEAST_NS_PER_PX * this.width;
+  get minNs(): number {
+    return MIN_NS_PER_PX * this.width;
   }
 
   /** A period without a margin. */
   showPeriod(fromNs: number, toNs: number): void {
-    this.move(fromNs, Math.max(this.leastNs, toNs - fromNs) / this.width);
+    this.move(fromNs, Math.max(this.minNs, toNs - fromNs) / this.width);
   }
 
   /** The moment at a pixel. */
@@ -108,30 +108,30 @@ export class TimelineView {
     const { from_ns: from, to_ns: to } = this.facts;
     const fromNs = Math.max(from, Math.min(oneNs, otherNs));
     const toNs = Math.min(to, Math.max(oneNs, otherNs));
-    this.marked.value = -1;
+    this.markedCall.value = -1;
     this.setArea(toNs > fromNs ? { fromNs, toNs, track, isOpen } : null);
   }
 
-  /** Selects the time of a call, or from the begin of the call marked before to the end of this one. */
+  /** Selects the time of a call, or the time from the start of the marked call to the end of this one. */
   mark(call: number): void {
     if (call < 0) return;
     const { startNs, durationNs, rows } = this.model;
-    const isFirst = this.marked.value < 0;
-    const other = isFirst ? call : this.marked.value;
-    const [end, otherEnd] = [call, other].map((one) => startNs[one]! + durationNs[one]!) as [number, number];
+    const isFirst = this.markedCall.value < 0;
+    const other = isFirst ? call : this.markedCall.value;
+    const [end, otherEnd] = [call, other].map((index) => startNs[index]! + durationNs[index]!) as [number, number];
     this.selectArea(Math.min(startNs[call]!, startNs[other]!), Math.max(end, otherEnd), rows[rowOf(this.model, call)]!.track, false);
-    this.marked.value = isFirst ? call : -1;
+    this.markedCall.value = isFirst ? call : -1;
   }
 
-  /** True if there was an area. */
+  /** Clears the area; returns whether there was one. */
   clearArea(): boolean {
-    const had = this.area.value !== null;
-    this.marked.value = -1;
+    const hadArea = this.area.value !== null;
+    this.markedCall.value = -1;
     this.setArea(null);
-    return had;
+    return hadArea;
   }
 
-  /** Whether the sums of an area can be written now: of many calls, when its end is settled. */
+  /** Whether the sums of an area can be shown now: for many calls, only when its end no longer moves. */
   isSummed(area: Area): boolean {
     return !area.isOpen || callsIn(this.model, area) <= SUMMED_AT_ONCE;
   }
@@ -146,15 +146,15 @@ export class TimelineView {
   }
 
   scroll(px: number): void {
-    const most = Math.max(0, this.layout.heightPx - (this.canvas?.clientHeight ?? 0));
-    this.change({ scrollPx: Math.min(most, Math.max(0, this.look.scrollPx + px)) });
+    const max = Math.max(0, this.layout.heightPx - (this.canvas?.clientHeight ?? 0));
+    this.change({ scrollPx: Math.min(max, Math.max(0, this.look.scrollPx + px)) });
   }
 
   /** Zooms by a factor around the moment at `px`. */
   zoom(times: number, px = this.width / 2): void {
     const { startNs, nsPerPx } = this.look;
-    const most = ((this.facts.to_ns - this.facts.from_ns || 1) * (1 + 2 * MARGIN)) / this.width;
-    const next = Math.min(most, Math.max(LEAST_NS_PER_PX, nsPerPx * times));
+    const max = ((this.facts.to_ns - this.facts.from_ns || 1) * (1 + 2 * MARGIN)) / this.width;
+    const next = Math.min(max, Math.max(MIN_NS_PER_PX, nsPerPx * times));
     this.move(startNs + px * (nsPerPx - next), next);
   }
 
@@ -177,18 +177,18 @@ export class TimelineView {
     this.change({ selected: call });
   }
 
-  /** The next call of the same row, or with a search the next one found there. */
+  /** Selects the next call of the same row, or during a search the next match there. */
   step(by: 1 | -1): void {
-    const now = this.selected.value;
-    const row = this.model.rows[rowOf(this.model, now)];
+    const selected = this.selected.value;
+    const row = this.model.rows[rowOf(this.model, selected)];
     if (!row) {
       const { counts } = this.look;
       const first = counts ? firstCounted(counts, 0, this.model.spot.length) : 0;
       if (first < this.model.spot.length) this.reveal(first);
       return;
     }
-    let next = now + by;
-    while (next >= row.from && next < row.to && this.wanted && !this.wanted[this.model.spot[next]!]) next += by;
+    let next = selected + by;
+    while (next >= row.from && next < row.to && this.isWanted && !this.isWanted[this.model.spot[next]!]) next += by;
     if (next >= row.from && next < row.to) this.reveal(next);
   }
 
@@ -207,15 +207,15 @@ export class TimelineView {
 
   enlarge(call: number): void {
     const start = this.model.startNs[call]!;
-    const took = Math.max(1, this.model.durationNs[call]!);
-    this.span(start - took * 0.1, start + took * 1.1);
+    const durationNs = Math.max(1, this.model.durationNs[call]!);
+    this.span(start - durationNs * 0.1, start + durationNs * 1.1);
   }
 
   /** Marks the calls of some spots, and returns their number. */
-  search(wanted: Uint8Array | null, theme: Theme): number {
-    this.wanted = wanted;
-    const counts = wanted && countsOf(this.model, wanted);
-    this.inks = inksOf(this.categories, wanted, theme);
+  search(isWanted: Uint8Array | null, theme: Theme): number {
+    this.isWanted = isWanted;
+    const counts = isWanted && countsOf(this.model, isWanted);
+    this.inks = inksOf(this.categories, isWanted, theme);
     this.change({ counts });
     return counts ? counts[counts.length - 1]! : 0;
   }

@@ -8,7 +8,7 @@ import { Masthead } from "../views/Masthead";
 import { Sections } from "./Sections";
 import type { LoopTable, Run, Spread, VariantsPayload } from "./types";
 
-/** Several runs side by side: how fast each went, what kept it, and what each section took. */
+/** Several runs next to one another: speeds, bottlenecks, and the times of sections. */
 export function VariantsPage({ payload }: { payload: VariantsPayload }) {
   const { variants, view } = payload;
   const query = useSignal("");
@@ -16,17 +16,17 @@ export function VariantsPage({ payload }: { payload: VariantsPayload }) {
     { id: "sections", title: "Sections", body: <Sections payload={payload} query={query} /> },
     { id: "loops", title: "Loops", body: <Loops loops={variants.loops} /> },
   ].filter(({ id }) => id !== "loops" || variants.loops.length);
-  const losses = view.losses.flatMap((lost, at) => (lost.length ? [`${view.headline[at]}: ${lost.join(", ")}`] : []));
+  const losses = view.losses.flatMap((lost, i) => (lost.length ? [`${view.headline[i]}: ${lost.join(", ")}`] : []));
   return (
     <>
       <Masthead title={view.title} headline={view.headline} losses={losses} sections={sections} json={null} />
       <div class="variants" style={{ "--runs": variants.runs.length }}>
-        {variants.runs.map((run, at) => (
-          <Card key={at} run={run} headline={view.headlines[at]!} />
+        {variants.runs.map((run, i) => (
+          <Card key={i} run={run} headline={view.headlines[i]!} />
         ))}
       </div>
-      <Facts id="facts" title="Not the same in all" of={view.headline} facts={view.facts} />
-      <Parts of={sections} />
+      <Facts id="facts" title="Not the same in all" columns={view.headline} facts={view.facts} />
+      <Parts parts={sections} />
     </>
   );
 }
@@ -43,7 +43,7 @@ function Card({ run, headline }: { run: Run; headline: string[] }) {
           <span>{run.bottleneck.words}</span>
         </p>
       )}
-      <Pieces of={headline} class="pieces" />
+      <Pieces pieces={headline} class="pieces" />
     </article>
   );
 }
@@ -68,8 +68,8 @@ function Loops({ loops }: { loops: LoopTable[] }) {
                 </tr>
               </thead>
               <tbody>
-                {rows.map(({ label, cells, tone, spread }, at) => (
-                  <tr key={at}>
+                {rows.map(({ label, cells, tone, spread }, i) => (
+                  <tr key={i}>
                     <td class="words">{label}</td>
                     {cells.map((cell, column) => (
                       <td key={column} class={heads[column] === "missed" ? tone : ""}>

@@ -8,7 +8,7 @@ const SHOWN = 5;
 /** The selected time: its length, and the self time of the largest sections in it. */
 export function AreaLine({ view }: { view: TimelineView }) {
   const area = view.area.value;
-  // The element is always there, so that screen readers notice what comes into it.
+  // The element always exists, so that screen readers notice its new content.
   return <div aria-live="polite">{area && <Selected view={view} area={area} />}</div>;
 }
 
@@ -21,7 +21,7 @@ function Selected({ view, area }: { view: TimelineView; area: Area }) {
         <span>
           <bdi>{process} · {title}</bdi>
         </span>
-        {view.marked.value >= 0 && <span>M at another call moves the end there</span>}
+        {view.markedCall.value >= 0 && <span>M at another call moves the end there</span>}
         <button type="button" onClick={() => view.clearArea()}>
           Clear
         </button>
@@ -34,7 +34,7 @@ function Selected({ view, area }: { view: TimelineView; area: Area }) {
 function Sums({ view, area }: { view: TimelineView; area: Area }) {
   const { spots } = view.facts;
   const { sections, outsideNs } = sumsOf(view.model, area);
-  const took = (ns: number) => `${format.time(Math.round(ns))} (${format.share(ns / (area.toNs - area.fromNs))})`;
+  const timeText = (ns: number) => `${format.time(Math.round(ns))} (${format.share(ns / (area.toNs - area.fromNs))})`;
   const rest = sections.slice(SHOWN);
   const restNs = rest.reduce((sum, { selfNs }) => sum + selfNs, 0);
   return (
@@ -45,15 +45,15 @@ function Sums({ view, area }: { view: TimelineView; area: Area }) {
           <b>
             <bdi>{visible(spots[spot]![0]) || spots[spot]![1]}</bdi>
           </b>{" "}
-          {took(selfNs)} in {format.count(calls)} call{calls !== 1 && "s"}
+          {timeText(selfNs)} in {format.count(calls)} call{calls !== 1 && "s"}
         </span>
       ))}
       {rest.length > 0 && (
         <span>
-          {format.count(rest.length)} other section{rest.length > 1 && "s"} {took(restNs)}
+          {format.count(rest.length)} other section{rest.length > 1 && "s"} {timeText(restNs)}
         </span>
       )}
-      {outsideNs > 0.5 && <span>outside all sections {took(outsideNs)}</span>}
+      {outsideNs > 0.5 && <span>outside all sections {timeText(outsideNs)}</span>}
     </p>
   );
 }

@@ -7,12 +7,12 @@ import { ink, theme } from "../theme";
 import { childrenOf, lineage, type Tree } from "../tree";
 
 const ROW_PX = 24;
-const LEAST_PX = 0.5;
-const LEAST_NAMED_PX = 34;
-// Deeper rows are there once they are zoomed to.
-const ROWS_AT_MOST = 12;
-// Boxes too small for a pixel on any screen need no row.
-const LEAST_PART = 1 / 4000;
+const MIN_PX = 0.5;
+const MIN_NAMED_PX = 34;
+// Deeper rows appear when the reader zooms in.
+const MAX_ROWS = 12;
+// Boxes narrower than a pixel on any screen need no row.
+const MIN_PART = 1 / 4000;
 const ZOOM_MS = 180;
 const DOUBLE_MS = 250;
 export const LONGEST_NAME = 120;
@@ -27,11 +27,11 @@ export interface Fill {
 
 interface Props {
   tree: Tree;
-  /** What is in the boxes changes with this alone. */
+  /** The content of the boxes changes only with this. */
   boxes: Boxes;
-  whole: string;
+  rootTitle: string;
   label: string;
-  /** The place that nothing zooms out of. */
+  /** The index of the box that nothing zooms out of. */
   home?: number;
   zoomed: Signal<number>;
   selected: Signal<number | null>;
@@ -40,45 +40,45 @@ interface Props {
 }
 
 /** A tree as nested boxes: a click selects, a double click zooms, keys move. */
-export function BoxCanvas({ tree, boxes, whole, label, home = 0, zoomed, selected, fill, describe }: Props) {
+export function BoxCanvas({ tree, boxes, rootTitle, label, home = 0, zoomed, selected, fill, describe }: Props) {
   const canvas = useRef<HTMLCanvasElement>(null);
   const card = useRef<HTMLDivElement>(null);
   const cursor = useSignal<number | null>(null);
-  const now = zoomed.value;
-  const top = tree.places[now]!.depth;
-  const rows = rowsBelow(tree, boxes, now);
-  const chosen = selected.value;
-  useDrawing(canvas, { tree, boxes, whole, home, fill, zoomed: now, cursor: cursor.value, chosen, top, rows });
-  const at = (event: MouseEvent): number | null => {
+  const root = zoomed.value;
+  const top = tree.items[root]!.depth;
+  const rows = rowsBelow(tree, boxes, root);
+  const selectedIndex = selected.value;
+  useDrawing(canvas, { tree, boxes, rootTitle, home, fill, zoomed: root, cursor: cursor.value, selected: selectedIndex, top, rows });
+  const boxUnder = (event: MouseEvent): number | null => {
     const box = canvas.current!.getBoundingClientRect();
     const depth = top + Math.floor((event.clientY - box.top) / ROW_PX);
-    return boxAt(tree, boxes, spanOf(boxes, now), box.width, event.clientX - box.left, depth);
+    return boxAt(tree, boxes, spanOf(boxes, root), box.width, event.clientX - box.left, depth);
   };
-  // Of a double click both clicks are on the same box: nothing may move, or open over it, before the second.
-  const waiting = useRef(0);
+  // Both clicks of a double click are on the same box: nothing may move, or open over it, before the second.
+  const timer = useRef(0);
   const select = (index: number | null) => {
-    clearTimeout(waiting.current);
-    waiting.current = window.setTimeout(() => (selected.value = index === null || index === home ? null : index), DOUBLE_MS);
+    clearTimeout(timer.current);
+    timer.current = window.setTimeout(() => (selected.value = index === null || index === home ? null : index), DOUBLE_MS);
   };
   const zoom = (index: number | null) => {
-    clearTimeout(waiting.current);
+    clearTimeout(timer.current);
     if (index === null) return;
-    zoomed.value = index === now && now !== home ? tree.places[index]!.parent : index;
+    zoomed.value = index === root && root !== home ? tree.items[index]!.parent : index;
     selected.value = null;
   };
   const hover = (event: MouseEvent | null) => {
-    cursor.value = event && at(event);
-    if (card.current && event) place(card.current, event);
+    cursor.value = event && boxUnder(event);
+    if (card.current && event) placeCard(card.current, event);
   };
-  useEffect(() => () => clearTimeout(waiting.current), []);
-  const from = tree.places[home]!.depth;
+  useEffect(() => () => clearTimeout(timer.current), []);
+  const from = tree.items[home]!.depth;
   return (
     <>
       <p class="way">
-        {(now === home ? [] : lineage(tree, now).slice(from))
+        {(root === home ? [] : lineage(tree, root).slice(from))
           .map((index) => (
             <button key={index} type="button" class="node" onClick={() => (zoomed.value = index)}>
-              <bdi>{index === home ? whole : tree.places[index]!.name}</bdi>
+              <bdi>{index === home ? rootTitle : tree.items[index]!.name}</bdi>
             </button>
           ))}
       </p>
@@ -91,12 +91,12 @@ export function BoxCanvas({ tree, boxes, whole, label, home = 0, zoomed, selecte
         style={{ height: `${Math.max(rows, rowsBelow(tree, boxes, home)) * ROW_PX}px` }}
         onMouseMove={(event) => hover(event)}
         onMouseLeave={() => hover(null)}
-        onClick={(event) => event.detail < 2 && select(at(event))}
-        onDblClick={(event) => zoom(at(event))}
+        onClick={(event) => event.detail < 2 && select(boxUnder(event))}
+        onDblClick={(event) => zoom(boxUnder(event))}
         onKeyDown={(event) => steer(event, tree, cursor, zoomed, selected, home)}
       />
       <p class="readout" aria-live="polite">
-        {cursor.value === null && now === home ? "" : describe(cursor.value ?? now)}
+        {cursor.value === null && root === home ? "" : describe(cursor.value ?? root)}
       </p>
       <div ref={card} class="card" hidden={cursor.value === null} aria-hidden="true">
         {cursor.value === null ? "" : describe(cursor.value)}
@@ -105,7 +105,7 @@ export function BoxCanvas({ tree, boxes, whole, label, home = 0, zoomed, selecte
   );
 }
 
-/** The boxes of a tree, worked out once. */
+/** The boxes of a tree, computed once. */
 export function useBoxes(tree: Tree): Boxes {
   return useMemo(() => boxesOf(tree), [tree]);
 }
@@ -119,17 +119,17 @@ function steer(
   home: number,
 ): void {
   const top = zoomed.value;
-  const now = cursor.value ?? top;
-  const siblings = now !== home ? childrenOf(tree, tree.places[now]!.parent) : [now];
-  const sibling = (step: number) => siblings[siblings.indexOf(now) + step] ?? now;
+  const current = cursor.value ?? top;
+  const siblings = current !== home ? childrenOf(tree, tree.items[current]!.parent) : [current];
+  const sibling = (step: number) => siblings[siblings.indexOf(current) + step] ?? current;
   const moves: Record<string, () => void> = {
-    ArrowDown: () => (cursor.value = childrenOf(tree, now)[0] ?? now),
-    ArrowUp: () => (cursor.value = now === top ? now : tree.places[now]!.parent),
-    ArrowRight: () => (cursor.value = now === top ? now : sibling(1)),
-    ArrowLeft: () => (cursor.value = now === top ? now : sibling(-1)),
-    Enter: () => (zoomed.value = now),
-    Escape: () => (zoomed.value = top === home ? home : tree.places[top]!.parent),
-    " ": () => (selected.value = now || null),
+    ArrowDown: () => (cursor.value = childrenOf(tree, current)[0] ?? current),
+    ArrowUp: () => (cursor.value = current === top ? current : tree.items[current]!.parent),
+    ArrowRight: () => (cursor.value = current === top ? current : sibling(1)),
+    ArrowLeft: () => (cursor.value = current === top ? current : sibling(-1)),
+    Enter: () => (zoomed.value = current),
+    Escape: () => (zoomed.value = top === home ? home : tree.items[top]!.parent),
+    " ": () => (selected.value = current || null),
   };
   const move = moves[event.key];
   if (!move) return;
@@ -144,46 +144,46 @@ function spanOf(boxes: Boxes, index: number): Span {
 
 /** The number of visible levels of boxes. */
 function rowsBelow(tree: Tree, boxes: Boxes, index: number): number {
-  const { depth, end } = tree.places[index]!;
-  const least = boxes.size[index]! * LEAST_PART;
+  const { depth, end } = tree.items[index]!;
+  const minSize = boxes.size[index]! * MIN_PART;
   let deepest = depth;
-  for (let at = index + 1; at < end; at += 1) {
-    if (boxes.size[at]! > least) deepest = Math.max(deepest, tree.places[at]!.depth);
+  for (let i = index + 1; i < end; i += 1) {
+    if (boxes.size[i]! > minSize) deepest = Math.max(deepest, tree.items[i]!.depth);
   }
-  return Math.min(ROWS_AT_MOST, deepest - depth + 1);
+  return Math.min(MAX_ROWS, deepest - depth + 1);
 }
 
 interface Drawing {
   tree: Tree;
   boxes: Boxes;
-  whole: string;
+  rootTitle: string;
   home: number;
   fill: (index: number, theme: Theme) => Fill;
   zoomed: number;
   cursor: number | null;
-  chosen: number | null;
+  selected: number | null;
   top: number;
   rows: number;
 }
 
-/** Draws now, and on the way from one zoom to the next. */
+/** Draws now, and while the zoom changes. */
 function useDrawing(canvas: { current: HTMLCanvasElement | null }, drawing: Drawing): void {
-  const { boxes, zoomed, cursor, chosen, rows } = drawing;
+  const { boxes, zoomed, cursor, selected, rows } = drawing;
   const last = useRef<Span>(spanOf(boxes, zoomed));
   const colors = theme.value;
   useLayoutEffect(() => {
     const element = canvas.current!;
-    const from = last.current;
+    const start = last.current;
     const to = spanOf(boxes, zoomed);
     const began = performance.now();
-    const isStill = matchMedia("(prefers-reduced-motion: reduce)").matches || from.size === to.size;
+    const isStill = matchMedia("(prefers-reduced-motion: reduce)").matches || start.size === to.size;
     let frame = 0;
-    const step = (now: number) => {
-      const done = isStill ? 1 : Math.min(1, Math.max(0, now - began) / ZOOM_MS);
+    const step = (time: number) => {
+      const done = isStill ? 1 : Math.min(1, Math.max(0, time - began) / ZOOM_MS);
       const eased = 1 - (1 - done) ** 3;
       last.current = {
-        start: from.start + (to.start - from.start) * eased,
-        size: from.size + (to.size - from.size) * eased,
+        start: start.start + (to.start - start.start) * eased,
+        size: start.size + (to.size - start.size) * eased,
       };
       paint(element, drawing, last.current, colors);
       if (done < 1) frame = requestAnimationFrame(step);
@@ -195,7 +195,7 @@ function useDrawing(canvas: { current: HTMLCanvasElement | null }, drawing: Draw
       cancelAnimationFrame(frame);
       watcher.disconnect();
     };
-  }, [boxes, zoomed, cursor, chosen, colors, rows]);
+  }, [boxes, zoomed, cursor, selected, colors, rows]);
 }
 
 /** A canvas's context, for as many pixels as it has on the screen, in pixels of the page. */
@@ -215,35 +215,35 @@ export function contextOf(canvas: HTMLCanvasElement): CanvasRenderingContext2D {
 }
 
 function paint(canvas: HTMLCanvasElement, drawing: Drawing, span: Span, colors: Theme): void {
-  const { tree, boxes, top, rows, cursor, chosen, fill, home, whole } = drawing;
+  const { tree, boxes, top, rows, cursor, selected, fill, home, rootTitle } = drawing;
   const width = canvas.clientWidth;
   const context = contextOf(canvas);
   const mark = ink("ink");
   const raised = ink("raised");
-  eachBox(tree, boxes, span, width, LEAST_PX, (index, leftPx, boxPx) => {
-    const place = tree.places[index]!;
-    const row = place.depth - top;
+  eachBox(tree, boxes, span, width, MIN_PX, (index, leftPx, boxPx) => {
+    const item = tree.items[index]!;
+    const row = item.depth - top;
     if (row < 0 || row >= rows) return;
     const left = Math.max(0, leftPx);
     const right = Math.min(width, leftPx + boxPx);
     const { color, hatched, more } = index === home ? { color: raised } : fill(index, colors);
     context.fillStyle = color;
     // A hairline of background between boxes, except for the thinnest.
-    const wide = Math.max(LEAST_PX, right - left - (boxPx > 3 ? 1 : 0));
+    const wide = Math.max(MIN_PX, right - left - (boxPx > 3 ? 1 : 0));
     context.fillRect(left, row * ROW_PX, wide, ROW_PX - 1);
     if (hatched && wide > 2) hatch(context, left, row * ROW_PX, wide, ROW_PX - 1, color);
-    if (right - left >= LEAST_NAMED_PX) {
+    if (right - left >= MIN_NAMED_PX) {
       const paper = inkOn(color);
       context.fillStyle = index !== home && color[0] === "#" ? paper : mark;
-      const name = index === home ? whole : place.name;
+      const name = index === home ? rootTitle : item.name;
       const label = more ? `${name}  ${more}` : name;
       const room = right - left - 10;
-      const text = context.measureText(label.slice(0, 2 * LONGEST_NAME)).width <= room ? label : fitted(context, name, room);
-      if (hatched && text) behind(context, text, left + 3, row * ROW_PX, color);
+      const text = context.measureText(label.slice(0, 2 * LONGEST_NAME)).width <= room ? label : fitText(context, name, room);
+      if (hatched && text) clearBehind(context, text, left + 3, row * ROW_PX, color);
       context.fillText(text, left + 5, row * ROW_PX + ROW_PX / 2);
     }
-    if (row + 1 < rows) own(context, tree, boxes, index, { left: leftPx, width: boxPx, row, screen: width });
-    if (index === cursor || index === chosen) {
+    if (row + 1 < rows) drawSelf(context, tree, boxes, index, { left: leftPx, width: boxPx, row, screen: width });
+    if (index === cursor || index === selected) {
       context.strokeStyle = mark;
       context.lineWidth = 2;
       context.strokeRect(left + 1, row * ROW_PX + 1, Math.max(1, right - left - 3), ROW_PX - 3);
@@ -251,8 +251,8 @@ function paint(canvas: HTMLCanvasElement, drawing: Drawing, span: Span, colors: 
   });
 }
 
-/** The self time of a box that has others in it: what is left of its row's next one, at the right end. */
-function own(
+/** The self time of a box with children: the rest of the row below it, at the right end. */
+function drawSelf(
   context: CanvasRenderingContext2D,
   tree: Tree,
   boxes: Boxes,
@@ -260,20 +260,20 @@ function own(
   { left, width, row, screen }: { left: number; width: number; row: number; screen: number },
 ): void {
   const part = boxes.self[index]! / (boxes.size[index]! || 1);
-  const place = tree.places[index]!;
-  if (place.end === index + 1 || place.isSampled || part * width < 3) return;
+  const item = tree.items[index]!;
+  if (item.end === index + 1 || item.isSampled || part * width < 3) return;
   const from = Math.max(0, left + width * (1 - part));
   const to = Math.min(screen, left + width);
   if (to - from < 3) return;
   context.fillStyle = ink("raised");
   context.fillRect(from, (row + 1) * ROW_PX, to - from - 1, ROW_PX - 1);
-  if (to - from < LEAST_NAMED_PX) return;
+  if (to - from < MIN_NAMED_PX) return;
   context.fillStyle = ink("soft");
-  context.fillText(fitted(context, "[self]", to - from - 10), from + 5, (row + 1) * ROW_PX + ROW_PX / 2);
+  context.fillText(fitText(context, "[self]", to - from - 10), from + 5, (row + 1) * ROW_PX + ROW_PX / 2);
 }
 
-/** Puts a card where the mouse is, and never out of the window. */
-function place(card: HTMLElement, event: MouseEvent): void {
+/** Puts a card next to the mouse, inside the window. */
+function placeCard(card: HTMLElement, event: MouseEvent): void {
   const isRight = event.clientX > innerWidth / 2;
   card.style.left = isRight ? "auto" : `${event.clientX + 14}px`;
   card.style.right = isRight ? `${document.documentElement.clientWidth - event.clientX + 14}px` : "auto";
@@ -289,9 +289,9 @@ function hatch(context: CanvasRenderingContext2D, x: number, y: number, width: n
   context.rect(x, y, width, height);
   context.clip();
   context.beginPath();
-  for (let at = Math.floor((x - height) / HATCH_PX) * HATCH_PX; at < x + width; at += HATCH_PX) {
-    context.moveTo(at, y + height);
-    context.lineTo(at + height, y);
+  for (let left = Math.floor((x - height) / HATCH_PX) * HATCH_PX; left < x + width; left += HATCH_PX) {
+    context.moveTo(left, y + height);
+    context.lineTo(left + height, y);
   }
   context.strokeStyle = inkOn(color);
   context.globalAlpha = 0.28;
@@ -300,16 +300,16 @@ function hatch(context: CanvasRenderingContext2D, x: number, y: number, width: n
   context.restore();
 }
 
-/** Room for letters on what is hatched. */
-function behind(context: CanvasRenderingContext2D, text: string, left: number, top: number, color: string): void {
+/** A plain background for letters on hatching. */
+function clearBehind(context: CanvasRenderingContext2D, text: string, left: number, top: number, color: string): void {
   const before = context.fillStyle;
   context.fillStyle = color;
   context.fillRect(left, top + 3, context.measureText(text).width + 4, ROW_PX - 7);
   context.fillStyle = before;
 }
 
-/** As much of a name as there is room for. */
-export function fitted(context: CanvasRenderingContext2D, name: string, room: number): string {
+/** The part of a name that fits. */
+export function fitText(context: CanvasRenderingContext2D, name: string, room: number): string {
   const text = name.length > LONGEST_NAME ? name.slice(0, LONGEST_NAME) : name;
   if (context.measureText(text).width <= room) return text;
   let low = 0;

@@ -1,9 +1,10 @@
 import * as format from "../format";
-import { DataTable } from "../parts/DataTable";
+import { DataTable, SHARE_BAR } from "../parts/DataTable";
+import { containsAll, wordsOf } from "../path";
 import type { State } from "../state";
 import type { Entry, Table } from "../types";
 
-/** The self time of a mean tick by the names of its sections: one row for all places of a name, and what a search sums to. */
+/** The self time of a mean tick by the names of its sections: one row per name, and the sum of a search. */
 export function ByName({ state }: { state: State }) {
   const tick = state.tick.value ?? state.view.mean_ticks[0];
   const table = tick?.by_name;
@@ -23,7 +24,7 @@ export function ByName({ state }: { state: State }) {
             <bdi>{row.name}</bdi>
           )
         }
-        picture={{ title: "", of: (row) => <i class="part" style={{ width: `${100 * Math.min(1, row.share ?? 0)}%` }} /> }}
+        picture={SHARE_BAR}
       />
       {!rows.length && <p class="hint">No section has that in its name.</p>}
     </div>
@@ -31,11 +32,10 @@ export function ByName({ state }: { state: State }) {
 }
 
 function matches(row: Entry, query: string): boolean {
-  const name = row.name.toLowerCase();
-  return query.toLowerCase().split(/\s+/).every((word) => name.includes(word));
+  return containsAll(row.name, wordsOf(query));
 }
 
-/** The rows that a search finds, after one for all of them together. */
+/** The rows that match a search, after a row with their sum. */
 function summed(table: Table, rows: readonly Entry[], tickNs: number): Table {
   const ns = rows.reduce((sum, row) => sum + Number(row.values["self_ns"] ?? 0), 0);
   const share = tickNs ? ns / tickNs : 0;

@@ -2,7 +2,7 @@ import { useEffect, useRef } from "preact/hooks";
 import * as format from "../format";
 import { Coded } from "../parts/Coded";
 import type { State } from "../state";
-import { lineage, type Place, statsOf } from "../tree";
+import { lineage, type TreeItem, statsOf } from "../tree";
 import type { CallSite, Stats } from "../types";
 import { visible } from "../visible";
 import { Distribution } from "../charts/Distribution";
@@ -29,7 +29,7 @@ export function Details({ state }: { state: State }) {
     return () => before?.focus({ preventScroll: true });
   }, [isOpen]);
   if (index === null) return null;
-  const place = state.tree.places[index]!;
+  const item = state.tree.items[index]!;
   return (
     <aside ref={panel} class="details" tabIndex={-1} aria-label="Details of a section">
       <button type="button" class="plain close" aria-label="Close" onClick={() => (state.selected.value = null)}>
@@ -45,33 +45,33 @@ export function Details({ state }: { state: State }) {
               class="node"
               onClick={() => (state.selected.value = above)}
             >
-              <bdi>{state.tree.places[above]!.name}</bdi>
+              <bdi>{state.tree.items[above]!.name}</bdi>
             </button>
           ))}
       </p>
       <h2>
-        <bdi>{place.whole}</bdi>
+        <bdi>{item.fullName}</bdi>
       </h2>
-      {place.kind === "section" ? <Section state={state} place={place} /> : <p class="pieces">{place.text && <span>{place.text}</span>}</p>}
+      {item.kind === "section" ? <Section state={state} item={item} /> : <p class="pieces">{item.text && <span>{item.text}</span>}</p>}
     </aside>
   );
 }
 
-function Section({ state, place }: { state: State; place: Place }) {
-  const { index } = place;
+function Section({ state, item }: { state: State; item: TreeItem }) {
+  const { index } = item;
   return (
     <>
       <p class="pieces">
-        {place.category && <span>{place.category}</span>}
+        {item.category && <span>{item.category}</span>}
         {(state.view.notes[index] ?? []).map((note) => (
           <span key={note}>{note}</span>
         ))}
       </p>
-      <Numbers state={state} place={place} />
-      <Calls stats={statsOf(place.node, state.phase.value)} />
-      <Sites sites={place.node.call_sites ?? (place.node.call_site ? [place.node.call_site] : [])} />
-      <Writers state={state} place={place} />
-      <About state={state} path={place.node.path} />
+      <Numbers state={state} item={item} />
+      <Calls stats={statsOf(item.node, state.phase.value)} />
+      <Sites sites={item.node.call_sites ?? (item.node.call_site ? [item.node.call_site] : [])} />
+      <Writers state={state} item={item} />
+      <About state={state} path={item.node.path} />
       <p>
         <button
           type="button"
@@ -87,8 +87,8 @@ function Section({ state, place }: { state: State; place: Place }) {
   );
 }
 
-function Numbers({ state, place }: { state: State; place: Place }) {
-  const { node } = place;
+function Numbers({ state, item }: { state: State; item: TreeItem }) {
+  const { node } = item;
   const phases: [string, Stats][] = node.warmup
     ? [
         ["steady", node.steady ?? node],
@@ -96,9 +96,9 @@ function Numbers({ state, place }: { state: State; place: Place }) {
         ["all", node],
       ]
     : [["calls", node]];
-  const parent = state.tree.places[place.parent]!;
+  const parent = state.tree.items[item.parent]!;
   const parentNs = parent.node.total_ns;
-  const parentName = place.parent ? parent.name : "the run";
+  const parentName = item.parent ? parent.name : "the run";
   return (
     <>
       <table class="numbers">
@@ -166,24 +166,24 @@ function Calls({ stats }: { stats: Stats | null }) {
 
 function Sites({ sites }: { sites: CallSite[] }) {
   if (!sites.length) return null;
-  const most = [...sites].sort((left, right) => (right.count ?? 0) - (left.count ?? 0));
+  const sorted = [...sites].sort((left, right) => (right.count ?? 0) - (left.count ?? 0));
   return (
     <>
       <h3>Entered at</h3>
       <ul class="sites">
-        {most.slice(0, SITES_SHOWN).map((site, at) => (
-          <li key={at}>
+        {sorted.slice(0, SITES_SHOWN).map((site, i) => (
+          <li key={i}>
             <code>{site.file ? `${visible(site.file)}:${site.line}` : "and elsewhere"}</code> {visible(site.function)}
           </li>
         ))}
-        {most.length > SITES_SHOWN && <li>{format.count(most.length - SITES_SHOWN)} more call sites</li>}
+        {sorted.length > SITES_SHOWN && <li>{format.count(sorted.length - SITES_SHOWN)} more call sites</li>}
       </ul>
     </>
   );
 }
 
-function Writers({ state, place }: { state: State; place: Place }) {
-  const parts = place.node.by_writer ?? [];
+function Writers({ state, item }: { state: State; item: TreeItem }) {
+  const parts = item.node.by_writer ?? [];
   if (parts.length < 2 || !state.report.writers) return null;
   const longest = [...parts].sort((left, right) => right[2] - left[2]);
   return (
@@ -192,8 +192,8 @@ function Writers({ state, place }: { state: State; place: Place }) {
       <table class="numbers">
         <tbody>
           {longest.map(([writer, count, totalNs]) => {
-            const who = state.report.writers![writer]!;
-            const name = [who.process_name, who.thread_name].filter(Boolean).join(" / ") || who.id;
+            const thread = state.report.writers![writer]!;
+            const name = [thread.process_name, thread.thread_name].filter(Boolean).join(" / ") || thread.id;
             return (
               <tr key={writer}>
                 <td class="words">
@@ -211,15 +211,15 @@ function Writers({ state, place }: { state: State; place: Place }) {
 }
 
 function About({ state, path }: { state: State; path: string }) {
-  const found = state.view.screen.recommendations.filter((each) => each.path === path);
-  if (!found.length) return null;
+  const findings = state.view.screen.recommendations.filter((finding) => finding.path === path);
+  if (!findings.length) return null;
   return (
     <>
       <h3>Found here</h3>
       <ul>
-        {found.map((each, at) => (
-          <li key={at}>
-            <Coded text={each.text} />
+        {findings.map((finding, i) => (
+          <li key={i}>
+            <Coded text={finding.text} />
           </li>
         ))}
       </ul>

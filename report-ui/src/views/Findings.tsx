@@ -7,46 +7,46 @@ import { NodeLink } from "./NodeLink";
 
 const SHOWN = 3;
 
-/** What to do, a card each, what saves most first; what else was found, and what is not worth it. */
+/** One card per recommendation, the largest saving first; then further findings, and sections not worth optimizing. */
 export function Findings({ state }: { state: State }) {
   const { recommendations } = state.view.screen;
   const { dismissed } = state.view;
-  const cards = recommendations.filter((each) => each.kind === "recommendation").slice(0, SHOWN);
-  const others = recommendations.filter((each) => !cards.includes(each));
+  const cards = recommendations.filter((finding) => finding.kind === "recommendation").slice(0, SHOWN);
+  const further = recommendations.filter((finding) => !cards.includes(finding));
   if (!recommendations.length && !dismissed.length) return null;
   return (
     <Part id="findings" title="Recommendations">
-      {cards.length ? <List state={state} of={cards} from={0} /> : <p>No rule has a recommendation.</p>}
+      {cards.length ? <List state={state} findings={cards} from={0} /> : <p>No rule has a recommendation.</p>}
       {dismissed.length > 0 && <p class="dismissed">Not worth optimizing: {dismissed.join(", ")}</p>}
-      {others.length > 0 && (
+      {further.length > 0 && (
         <details>
-          <summary>{others.length === 1 ? "1 more finding" : `${others.length} more findings`}</summary>
-          <List state={state} of={others} from={cards.length} />
+          <summary>{further.length === 1 ? "1 more finding" : `${further.length} more findings`}</summary>
+          <List state={state} findings={further} from={cards.length} />
         </details>
       )}
     </Part>
   );
 }
 
-function List({ state, of, from }: { state: State; of: readonly Recommendation[]; from: number }) {
+function List({ state, findings, from }: { state: State; findings: readonly Recommendation[]; from: number }) {
   return (
     <ol class="findings" start={from + 1}>
-      {of.map((each, at) => (
-        <li key={at} class={each.severity}>
+      {findings.map((finding, i) => (
+        <li key={i} class={finding.severity}>
           <p class="gain">
-            <b aria-hidden="true">{from + at + 1}</b>
-            {each.gain.split("  ").map((piece, place) => (place ? <span key={place}> {piece}</span> : <strong key={place}>{piece}</strong>))}
+            <b aria-hidden="true">{from + i + 1}</b>
+            {finding.gain.split("  ").map((piece, i) => (i ? <span key={i}> {piece}</span> : <strong key={i}>{piece}</strong>))}
           </p>
           <p class="sentence">
-            <Coded text={each.text} />
+            <Coded text={finding.text} />
           </p>
           <p class="evidence">
-            {each.path && <NodeLink state={state} path={each.path} />}
-            {each.evidence.map((piece, place) => (
-              <span key={place}>{piece}</span>
+            {finding.path && <NodeLink state={state} path={finding.path} />}
+            {finding.evidence.map((piece, i) => (
+              <span key={i}>{piece}</span>
             ))}
           </p>
-          <Rule state={state} name={each.rule} />
+          <Rule state={state} name={finding.rule} />
         </li>
       ))}
     </ol>

@@ -1,4 +1,4 @@
-import { DataTable } from "../parts/DataTable";
+import { DataTable, SHARE_BAR } from "../parts/DataTable";
 import type { State } from "../state";
 
 /** Sampled functions: of a run without sections, and of threads without nodes. */
@@ -6,10 +6,7 @@ export function Functions({ state }: { state: State }) {
   return state.view.sampled_tables.map((table) => (
     <div key={table.title} class="by-name">
       <h3>{table.title}</h3>
-      <DataTable
-        table={table}
-        picture={{ title: "", of: (row) => <i class="part" style={{ width: `${100 * Math.min(1, row.share ?? 0)}%` }} /> }}
-      />
+      <DataTable table={table} picture={SHARE_BAR} />
     </div>
   ));
 }

@@ -5,7 +5,7 @@ import type { State } from "../state";
 import type { Gauge } from "../types";
 import { visible } from "../visible";
 
-/** What the program itself reported from time to time. */
+/** The values that the program itself reported. */
 export function Gauges({ state }: { state: State }) {
   return (
     <Scrollable label="Table of gauges">
@@ -31,7 +31,7 @@ export function Gauges({ state }: { state: State }) {
 
 function Line({ name, gauge }: { name: string; gauge: Gauge }) {
   const { last, min, p50, p99, max, zeros, count, windows } = gauge;
-  // Percentiles are approximate: where all readings seem to be whole, so are they.
+  // Percentiles are approximate: they are rounded if all readings seem to be integers.
   const isWhole = [last, min, max].every(Number.isInteger);
   const quantile = (value: number | null) => format.reading(isWhole && value !== null ? Math.round(value) : value);
   return (

@@ -14,7 +14,7 @@ export function Header({ state, sections }: { state: State; sections: { id: stri
       {about.length > 0 && (
         <details class="about">
           <summary>more about the run</summary>
-          <Pieces of={about} class="headline" />
+          <Pieces pieces={about} class="headline" />
         </details>
       )}
     </>

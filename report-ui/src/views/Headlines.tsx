@@ -2,7 +2,7 @@ import { Coded } from "../parts/Coded";
 import { Pieces } from "../parts/Pieces";
 import type { State } from "../state";
 
-/** How each loop that the report leads with does, and what makes the numbers doubtful. */
+/** The headline of each main loop, and the reasons to doubt the numbers. */
 export function Headlines({ state }: { state: State }) {
   const { headlines, warnings } = state.view.screen;
   return (
@@ -15,11 +15,11 @@ export function Headlines({ state }: { state: State }) {
             </button>{" "}
             <span class="figure">{pieces[0]}</span>
           </h2>
-          <Pieces of={pieces.slice(1)} class="pieces" />
+          <Pieces pieces={pieces.slice(1)} class="pieces" />
         </div>
       ))}
-      {warnings.map(({ text, rule }, at) => (
-        <p key={at} class={rule ? "warned" : "losses"} role="status">
+      {warnings.map(({ text, rule }, i) => (
+        <p key={i} class={rule ? "warned" : "losses"} role="status">
           <Coded text={text} />
           {rule && <span class="faint"> {rule}</span>}
         </p>

@@ -4,13 +4,13 @@ import { type Boxes, boxesOf, boxesOfTick } from "../icicle";
 import { colorOf, SAMPLED, shaded, type Theme } from "../palette";
 import type { State } from "../state";
 import { ink, theme } from "../theme";
-import type { Place } from "../tree";
+import type { TreeItem } from "../tree";
 import type { MeanTick } from "../types";
 import { BoxCanvas, type Fill, LONGEST_NAME } from "./BoxCanvas";
 
 const WHOLE = "the whole run, all threads";
 
-/** The mean tick of a loop as boxes, or the whole run: as wide as the time in them, what they consist of below. */
+/** The mean tick of a loop, or the whole run, as boxes as wide as their time, with their children below. */
 export function Icicle({ state }: { state: State }) {
   const tick = state.tick.value;
   const boxes = useMemo(() => (tick ? boxesOfTick(state.tree, tick) : boxesOf(state.tree)), [tick]);
@@ -22,9 +22,9 @@ export function Icicle({ state }: { state: State }) {
           value={tick?.path ?? WHOLE}
           onChange={(event) => state.draw(event.currentTarget.value === WHOLE ? null : event.currentTarget.value)}
         >
-          {state.view.mean_ticks.map((one) => (
-            <option key={one.path} value={one.path}>
-              {one.title}, {format.time(one.tick_ns)}
+          {state.view.mean_ticks.map((meanTick) => (
+            <option key={meanTick.path} value={meanTick.path}>
+              {meanTick.title}, {format.time(meanTick.tick_ns)}
             </option>
           ))}
           <option value={WHOLE}>{WHOLE}</option>
@@ -35,12 +35,12 @@ export function Icicle({ state }: { state: State }) {
         key={tick?.path ?? WHOLE}
         tree={state.tree}
         boxes={boxes}
-        whole={tick ? tick.title : "the whole run"}
+        rootTitle={tick ? tick.title : "the whole run"}
         label="A tick as boxes: arrows move, Enter zooms in, Escape zooms out, Space shows the details"
         home={state.home.value}
         zoomed={state.zoomed}
         selected={state.selected}
-        fill={(index, of) => fillOf(state.tree.places[index]!, of)}
+        fill={(index, colors) => fillOf(state.tree.items[index]!, colors)}
         describe={(index) => describe(state, boxes, tick, index)}
       />
       <Legend state={state} />
@@ -48,9 +48,9 @@ export function Icicle({ state }: { state: State }) {
   );
 }
 
-function fillOf({ kind, category, whole }: Place, of: Theme): Fill {
+function fillOf({ kind, category, fullName }: TreeItem, theme: Theme): Fill {
   if (kind === "self") return { color: ink("raised") };
-  return kind === "sampled" ? { color: SAMPLED[of], hatched: true } : { color: shaded(colorOf(category, of), whole) };
+  return kind === "sampled" ? { color: SAMPLED[theme], hatched: true } : { color: shaded(colorOf(category, theme), fullName) };
 }
 
 function Legend({ state }: { state: State }) {
@@ -73,12 +73,12 @@ function Legend({ state }: { state: State }) {
 }
 
 function describe(state: State, boxes: Boxes, tick: MeanTick | null, index: number): string {
-  const { kind, name, whole, category, text } = state.tree.places[index]!;
+  const { kind, name, fullName, category, text } = state.tree.items[index]!;
   const home = boxes.size[state.home.value]!;
   const ns = boxes.size[index]!;
   if (index === state.home.value) return `${tick ? tick.title : WHOLE}: ${format.time(ns)}`;
   const pieces = [
-    `${(whole.length > LONGEST_NAME ? name : whole).slice(0, LONGEST_NAME)}: ${format.time(ns)}, ${format.share(home ? ns / home : null)}${tick ? "" : " of all"}`,
+    `${(fullName.length > LONGEST_NAME ? name : fullName).slice(0, LONGEST_NAME)}: ${format.time(ns)}, ${format.share(home ? ns / home : null)}${tick ? "" : " of all"}`,
     ...(text ? [`sampled, ${text}`] : []),
     ...(kind === "self" ? [] : [`self ${format.time(boxes.self[index]!)}`]),
     ...(state.view.notes[index] ?? []).slice(0, 1),

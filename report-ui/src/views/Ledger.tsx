@@ -7,7 +7,7 @@ import type { Phase } from "../tree";
 import type { By } from "../types";
 import { ByName } from "./ByName";
 import { focusOn, Lines } from "./Lines";
-import { COLUMNS_AT_MOST } from "./Units";
+import { MAX_COLUMNS } from "./Units";
 
 type HeadFacts = readonly [column: Column, title: string, about: string, kind?: string];
 
@@ -44,7 +44,7 @@ const SHAPES: readonly (readonly [isByName: boolean, title: string])[] = [
   [true, "by name"],
 ];
 
-/** The tree as a table: what every millisecond went to, what is in no section included. */
+/** The tree as a table: where every millisecond went, including time in no section. */
 export function Ledger({ state }: { state: State }) {
   return (
     <>
@@ -70,7 +70,7 @@ function Tools({ state }: { state: State }) {
   return (
     <div class="tools">
       <Search input={search} hint="Search ( / )" query={state.query} />
-      <Choice label="Rows" of={SHAPES} chosen={state.isByName.value} choose={(isByName) => (state.isByName.value = isByName)} />
+      <Choice label="Rows" options={SHAPES} value={state.isByName.value} onChoose={(isByName) => (state.isByName.value = isByName)} />
       {!state.isByName.value && <TreeTools state={state} />}
     </div>
   );
@@ -79,7 +79,7 @@ function Tools({ state }: { state: State }) {
 function TreeTools({ state }: { state: State }) {
   return (
     <>
-      {state.hasPhases && <Choice label="Phase of the calls" of={PHASES} chosen={state.phase.value} choose={(phase) => (state.phase.value = phase)} />}
+      {state.hasPhases && <Choice label="Phase of the calls" options={PHASES} value={state.phase.value} onChoose={(phase) => (state.phase.value = phase)} />}
       <Bys state={state} />
       <button type="button" onClick={() => state.openAll(true)}>
         Unfold all
@@ -94,16 +94,16 @@ function TreeTools({ state }: { state: State }) {
 
 /** The columns: all together, or one per process, thread or role, if there are several. */
 function Bys({ state }: { state: State }) {
-  const there = BYS.filter(([by]) => state.view.units[by]);
-  if (!there.length) return null;
-  const choices: readonly (readonly [by: By | null, title: string])[] = [[null, "together"], ...there];
-  return <Choice label="Whose columns" of={choices} chosen={state.by.value} choose={(by) => state.showBy(by)} />;
+  const groupings = BYS.filter(([by]) => state.view.units[by]);
+  if (!groupings.length) return null;
+  const choices: readonly (readonly [by: By | null, title: string])[] = [[null, "together"], ...groupings];
+  return <Choice label="Whose columns" options={choices} value={state.by.value} onChoose={(by) => state.showBy(by)} />;
 }
 
 function Table({ state }: { state: State }) {
   const rows = state.rows.value;
   const units = state.by.value && (state.view.units[state.by.value] ?? null);
-  const kind = units ? (units.length > COLUMNS_AT_MOST ? " by many" : " by few") : "";
+  const kind = units ? (units.length > MAX_COLUMNS ? " by many" : " by few") : "";
   return (
     <div
       class={`ledger${kind}`}
@@ -127,9 +127,9 @@ function Table({ state }: { state: State }) {
 function headsOf(state: State): HeadFacts[] {
   const units = state.by.value && state.view.units[state.by.value];
   if (!units) return [...BEFORE, ...TIMES, ...AFTER];
-  const each = units.map((unit, at): HeadFacts => [`unit ${at}`, unit.short, unit.title, "unit"]);
+  const unitHeads = units.map((unit, i): HeadFacts => [`unit ${i}`, unit.short, unit.title, "unit"]);
   const strip: HeadFacts = ["most", "each", "All of them side by side, each as high as what it had", "strip"];
-  return [...BEFORE, strip, ...(units.length > COLUMNS_AT_MOST ? SPREAD : each), MOST, ...AFTER];
+  return [...BEFORE, strip, ...(units.length > MAX_COLUMNS ? SPREAD : unitHeads), MOST, ...AFTER];
 }
 
 interface HeadProps {
@@ -157,34 +157,34 @@ function Head({ state, column, title, about, kind }: HeadProps) {
 function steer(event: KeyboardEvent, state: State, rows: Row[]): void {
   const line = (event.target as HTMLElement).closest<HTMLElement>("[data-place]");
   if (!line) return;
-  const place = Number(line.dataset["place"]);
-  const row = rows[place];
+  const index = Number(line.dataset["place"]);
+  const row = rows[index];
   if (!row) return;
-  const target = nextPlace(event.key, state, rows, row, place);
+  const target = nextIndex(event.key, state, rows, row, index);
   if (target === null) return;
   event.preventDefault();
-  if (target !== place) focusOn(line.closest<HTMLElement>(".lines")!, Math.min(Math.max(target, 0), rows.length - 1));
+  if (target !== index) focusOn(line.closest<HTMLElement>(".lines")!, Math.min(Math.max(target, 0), rows.length - 1));
 }
 
-function nextPlace(key: string, state: State, rows: Row[], row: Row, place: number): number | null {
-  if (key === "ArrowDown") return place + 1;
-  if (key === "ArrowUp") return place - 1;
+function nextIndex(key: string, state: State, rows: Row[], row: Row, index: number): number | null {
+  if (key === "ArrowDown") return index + 1;
+  if (key === "ArrowUp") return index - 1;
   if (key === "Home") return 0;
   if (key === "End") return rows.length - 1;
   if (key === "ArrowRight") {
     if (row.opens && !row.isOpen) state.toggle(row.index, true);
-    return row.isOpen ? place + 1 : place;
+    return row.isOpen ? index + 1 : index;
   }
   if (key === "ArrowLeft") {
     if (row.isOpen) {
       state.toggle(row.index, false);
-      return place;
+      return index;
     }
-    return Math.max(0, rows.slice(0, place).findLastIndex((above) => above.depth < row.depth));
+    return Math.max(0, rows.slice(0, index).findLastIndex((above) => above.depth < row.depth));
   }
   if (key === "Enter" && (row.kind === "section" || row.kind === "sampled")) {
     state.selected.value = row.index;
-    return place;
+    return index;
   }
   return null;
 }

@@ -1,6 +1,6 @@
 import * as format from "../format";
 import { colorOf } from "../palette";
-import { indented } from "../parts/lines";
+import { indentation } from "../parts/lines";
 import type { Row } from "../rows";
 import type { State } from "../state";
 import { theme } from "../theme";
@@ -13,26 +13,26 @@ const DEEPEST = 18;
 interface Props {
   state: State;
   row: Row;
-  place: number;
+  index: number;
 }
 
 /** A line of the ledger. */
-export function Line({ state, row, place }: Props) {
-  const isPlace = row.kind === "section" || row.kind === "sampled";
-  const isSelected = isPlace && state.selected.value === row.index;
+export function Line({ state, row, index }: Props) {
+  const hasDetails = row.kind === "section" || row.kind === "sampled";
+  const isSelected = hasDetails && state.selected.value === row.index;
   const expanded = row.opens ? { "aria-expanded": row.isOpen } : {};
   return (
     <div
       class={`line ${row.kind}${isSelected ? " selected" : ""}`}
       role="row"
-      data-place={place}
-      tabIndex={place ? -1 : 0}
+      data-place={index}
+      tabIndex={index ? -1 : 0}
       aria-level={row.depth + 1}
-      aria-rowindex={place + 2}
+      aria-rowindex={index + 2}
       {...expanded}
-      onClick={() => isPlace && (state.selected.value = row.index)}
+      onClick={() => hasDetails && (state.selected.value = row.index)}
     >
-      <div class="name" role="gridcell" style={indented(row.depth, DEEPEST)}>
+      <div class="name" role="gridcell" style={indentation(row.depth, DEEPEST)}>
         <Name state={state} row={row} />
       </div>
       <Share state={state} row={row} />
@@ -70,14 +70,14 @@ function Name({ state, row }: { state: State; row: Row }) {
     <span class="fold" />
   );
   if (row.kind === "self") return <>{row.opens && folds}<span class="own">[self]</span></>;
-  const { node, name, whole, text } = state.tree.places[row.index]!;
+  const { node, name, fullName, text } = state.tree.items[row.index]!;
   const isSampled = row.kind === "sampled";
   const mark = isSampled ? "[sampled]" : markOf(node);
   const notes = isSampled ? [text] : state.view.notes[row.index];
   return (
     <>
       {folds}
-      <bdi title={whole === name ? undefined : whole}>{name}</bdi>
+      <bdi title={fullName === name ? undefined : fullName}>{name}</bdi>
       {mark && <em>{mark}</em>}
       {notes && <span class="notes">{notes.join(" · ")}</span>}
     </>
@@ -90,10 +90,10 @@ function markOf(node: TreeNode): string {
   return node.clock ? `${visible(node.clock)} clock` : node.concurrent_ns ? "parallel" : "";
 }
 
-/** The share and its bar in one element: of a thousand lines, each element less is a frame sooner. */
+/** The share and its bar in one element: in a thousand lines, each element less saves a frame. */
 function Share({ state, row }: { state: State; row: Row }) {
   const part = Math.min(1, Math.max(0, row.share ?? 0));
-  const category = row.kind === "section" ? state.tree.places[row.index]!.category : null;
+  const category = row.kind === "section" ? state.tree.items[row.index]!.category : null;
   const color = row.kind === "section" ? { "--color": colorOf(category, theme.value) } : {};
   return (
     <div class="share" role="gridcell" title={category ?? ""} style={{ "--part": part, ...color }}>

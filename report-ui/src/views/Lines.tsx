@@ -15,21 +15,21 @@ interface Props {
 /** The ledger's lines; of many lines only the visible ones, in elements that are reused while scrolling. */
 export function Lines({ state, rows, onKeyDown }: Props) {
   const body = useRef<HTMLDivElement>(null);
-  const drawn = useRef<{ rows: Row[]; slots: number; lines: Map<number, VNode> }>({ rows, slots: 0, lines: new Map() });
+  const cache = useRef<{ rows: Row[]; slots: number; lines: Map<number, VNode> }>({ rows, slots: 0, lines: new Map() });
   const focused = useRef(-1);
   const { from, to, slots } = useWindow(body, rows.length, LINE_PX);
-  if (drawn.current.rows !== rows || drawn.current.slots !== slots) drawn.current = { rows, slots, lines: new Map() };
-  const { lines } = drawn.current;
-  const line = (row: Row, place: number): VNode => {
-    const known = lines.get(place);
-    if (known) return known;
-    // What leaves the screen at one end is what comes in at the other.
-    const made = <Line key={slots ? place % slots : row.key} state={state} row={row} place={place} />;
-    lines.set(place, made);
-    return made;
+  if (cache.current.rows !== rows || cache.current.slots !== slots) cache.current = { rows, slots, lines: new Map() };
+  const { lines } = cache.current;
+  const line = (row: Row, index: number): VNode => {
+    const cached = lines.get(index);
+    if (cached) return cached;
+    // Lines that leave the screen at one end are reused at the other.
+    const element = <Line key={slots ? index % slots : row.key} state={state} row={row} index={index} />;
+    lines.set(index, element);
+    return element;
   };
   useLayoutEffect(() => {
-    for (const place of lines.keys()) if (place < from || place >= to) lines.delete(place);
+    for (const index of lines.keys()) if (index < from || index >= to) lines.delete(index);
     // A reused element must not keep the focus of the line that it showed before.
     const active = document.activeElement as HTMLElement | null;
     if (active && body.current!.contains(active) && active.dataset["place"] !== String(focused.current)) active.blur();
@@ -44,18 +44,18 @@ export function Lines({ state, rows, onKeyDown }: Props) {
       onFocusIn={(event) => (focused.current = Number((event.target as HTMLElement).dataset["place"]))}
     >
       <div style={{ transform: `translateY(${from * LINE_PX}px)` }}>
-        {rows.slice(from, to).map((row, at) => line(row, from + at))}
+        {rows.slice(from, to).map((row, i) => line(row, from + i))}
       </div>
     </div>
   );
 }
 
-/** Lines far away are not there until they are scrolled to. */
-export function focusOn(lines: HTMLElement, place: number): void {
-  const find = () => lines.querySelector<HTMLElement>(`[data-place="${place}"]`);
-  const top = lines.getBoundingClientRect().top + place * LINE_PX;
+/** Lines far away do not exist until the reader scrolls to them. */
+export function focusOn(lines: HTMLElement, index: number): void {
+  const find = () => lines.querySelector<HTMLElement>(`[data-place="${index}"]`);
+  const top = lines.getBoundingClientRect().top + index * LINE_PX;
   if (top < 80 || top > innerHeight - 2 * LINE_PX) scrollBy({ top: top - innerHeight / 2 });
-  const now = find();
-  if (now) now.focus({ preventScroll: true });
+  const element = find();
+  if (element) element.focus({ preventScroll: true });
   else requestAnimationFrame(() => requestAnimationFrame(() => find()?.focus({ preventScroll: true })));
 }

@@ -3,13 +3,13 @@ import { DataTable } from "../parts/DataTable";
 import type { State } from "../state";
 import type { Entry } from "../types";
 
-/** Each loop a row, in the order of all outputs: those that miss ticks first. */
+/** One row per loop, in the order of all outputs: loops that miss ticks first. */
 export function Loops({ state }: { state: State }) {
   const table = state.view.screen.loops;
   if (!table) return null;
   const means = (row: Entry): Extent[] => {
-    const place = state.tree.at.get(row.path);
-    const windows = place === undefined ? undefined : state.tree.places[place]!.node.windows;
+    const index = state.tree.indexByPath.get(row.path);
+    const windows = index === undefined ? undefined : state.tree.items[index]!.node.windows;
     const sums = new Map(windows?.totals_ns);
     return (windows?.counts ?? []).map(([at, count]) => {
       const mean = (sums.get(at) ?? 0) / count;

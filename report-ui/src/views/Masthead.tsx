@@ -1,5 +1,5 @@
 import { Pieces } from "../parts/Pieces";
-import { choose, chosen, type Chosen } from "../theme";
+import { choose, themeChoice, type Chosen } from "../theme";
 
 const NEXT: Record<Chosen, Chosen> = { auto: "light", light: "dark", dark: "auto" };
 
@@ -12,7 +12,7 @@ interface Props {
   json: string | null;
 }
 
-/** What was run and where, what is missing from it, and the way to the rest of the page. */
+/** What was run and where, losses, and links to the rest of the page. */
 export function Masthead({ title, headline, losses, sections, json }: Props) {
   return (
     <header>
@@ -34,14 +34,14 @@ export function Masthead({ title, headline, losses, sections, json }: Props) {
           <button
             type="button"
             class="plain"
-            onClick={() => choose(NEXT[chosen.value])}
+            onClick={() => choose(NEXT[themeChoice.value])}
             title="Light, dark, or the system's theme"
           >
-            theme: {chosen.value}
+            theme: {themeChoice.value}
           </button>
         </nav>
       </div>
-      <Pieces of={headline} class="headline" />
+      <Pieces pieces={headline} class="headline" />
       {losses.length > 0 && (
         <p class="losses" role="status">
           {losses.join(", ")}

@@ -14,7 +14,7 @@ import { Ticks } from "./Ticks";
 import { Timeline } from "./Timeline";
 import type { State } from "../state";
 
-/** The whole report. What a later view needs of a run comes to it as these do: out of the state, by its place here. */
+/** The whole report. Views get what they need from the state; this list determines their order. */
 export function Page({ state }: { state: State }) {
   const { view, report } = state;
   if (view.screen.nothing) {
@@ -28,25 +28,25 @@ export function Page({ state }: { state: State }) {
     );
   }
   const sections = [
-    { id: "ledger", title: "Ledger", shown: state.tree.places.length > 1, body: <Ledger state={state} /> },
-    { id: "functions", title: "Functions", shown: view.sampled_tables.length > 0, body: <Functions state={state} /> },
-    { id: "ticks", title: "Ticks", shown: report.loops.length > 0, body: <Ticks state={state} /> },
-    { id: "timeline", title: "Timeline", shown: view.timeline !== undefined, body: <Timeline state={state} /> },
-    { id: "gauges", title: "Gauges", shown: view.gauges.length > 0, body: <Gauges state={state} /> },
-  ].filter((section) => section.shown);
+    { id: "ledger", title: "Ledger", isShown: state.tree.items.length > 1, body: <Ledger state={state} /> },
+    { id: "functions", title: "Functions", isShown: view.sampled_tables.length > 0, body: <Functions state={state} /> },
+    { id: "ticks", title: "Ticks", isShown: report.loops.length > 0, body: <Ticks state={state} /> },
+    { id: "timeline", title: "Timeline", isShown: view.timeline !== undefined, body: <Timeline state={state} /> },
+    { id: "gauges", title: "Gauges", isShown: view.gauges.length > 0, body: <Gauges state={state} /> },
+  ].filter((section) => section.isShown);
   return (
     <>
       <Header state={state} sections={sections} />
       <Headlines state={state} />
       <Loops state={state} />
       <Marks state={state} />
-      {state.tree.places.length > 1 && (
+      {state.tree.items.length > 1 && (
         <Part id="icicle" title="Where the time goes">
           <Icicle state={state} />
         </Part>
       )}
       <Findings state={state} />
-      <Parts of={sections} />
+      <Parts parts={sections} />
       <Details state={state} />
     </>
   );

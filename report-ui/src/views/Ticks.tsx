@@ -7,10 +7,10 @@ import { shownPath } from "../tree";
 import type { Loop } from "../types";
 import { Worst } from "./Worst";
 
-/** A loop's ticks: over the run, the first ones, how they spread, and the worst one by one. */
+/** A loop's ticks: over the run, the first ticks, their distribution, and the worst ticks one by one. */
 export function Ticks({ state }: { state: State }) {
   const { loops } = state;
-  const loop = loops.find((one) => one.path === state.loop.value) ?? loops[0]!;
+  const loop = loops.find((candidate) => candidate.path === state.loop.value) ?? loops[0]!;
   return (
     <>
       {loops.length > 1 && (
@@ -20,9 +20,9 @@ export function Ticks({ state }: { state: State }) {
             value={state.loop.value}
             onChange={(event) => state.choose(event.currentTarget.value)}
           >
-            {loops.map((one) => (
-              <option key={one.path} value={one.path}>
-                {shownPath(state.tree, one.path)}
+            {loops.map((option) => (
+              <option key={option.path} value={option.path}>
+                {shownPath(state.tree, option.path)}
               </option>
             ))}
           </select>
@@ -34,8 +34,8 @@ export function Ticks({ state }: { state: State }) {
 }
 
 function OfLoop({ state, loop }: { state: State; loop: Loop }) {
-  const place = state.tree.at.get(loop.path);
-  const node = place === undefined ? null : state.tree.places[place]!.node;
+  const index = state.tree.indexByPath.get(loop.path);
+  const node = index === undefined ? null : state.tree.items[index]!.node;
   const windows = node?.windows;
   const first = loop.first_ticks?.durations_ns ?? [];
   return (

@@ -1,6 +1,7 @@
 import { useSignal } from "@preact/signals";
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import * as format from "../format";
+import { containsAll, wordsOf } from "../path";
 import type { State } from "../state";
 import { theme } from "../theme";
 import { breath, columnsOf, unpacked } from "../timeline/columns";
@@ -18,12 +19,12 @@ const LABEL =
   "Enter zooms to the call, Space shows its section, M at two calls sums the time from one to the other";
 const MINIMAP_LABEL = "The whole time: how many calls of the main thread were open, missed ticks in red, and what is visible as a frame";
 
-/** The calls that the run kept, each as a bar from its beginning to its end, thread by thread. */
+/** The recorded calls, each as a bar from its start to its end, thread by thread. */
 export function Timeline({ state }: { state: State }) {
   const facts = state.view.timeline!;
   const view = useSignal<TimelineView | null>(null);
   const problem = useSignal("");
-  const place = useRef<HTMLDivElement>(null);
+  const container = useRef<HTMLDivElement>(null);
   useEffect(() => {
     // Unpacked when the user scrolls near: the first screen does not wait for it.
     const watcher = new IntersectionObserver(
@@ -31,17 +32,17 @@ export function Timeline({ state }: { state: State }) {
         if (!entries.some((entry) => entry.isIntersecting)) return;
         watcher.disconnect();
         read(state).then(
-          (made) => (view.value = made),
+          (created) => (view.value = created),
           (error: unknown) => (problem.value = String(error)),
         );
       },
       { rootMargin: "600px" },
     );
-    watcher.observe(place.current!);
+    watcher.observe(container.current!);
     return () => watcher.disconnect();
   }, []);
   return (
-    <div ref={place}>
+    <div ref={container}>
       <p class="pieces">
         <span>{format.count(facts.calls)} calls</span>
         <span>
@@ -65,7 +66,7 @@ async function read(state: State): Promise<TimelineView> {
   const columns = await columnsOf(bytes, facts);
   await breath();
   const model = modelOf(columns, facts);
-  const categories = facts.spots.map(([path]) => state.tree.places[state.tree.at.get(path) ?? -1]?.category ?? null);
+  const categories = facts.spots.map(([path]) => state.tree.items[state.tree.indexByPath.get(path) ?? -1]?.category ?? null);
   return new TimelineView(model, facts, categories, state.loops.map((loop) => loop.path));
 }
 
@@ -73,22 +74,19 @@ function Shown({ state, view }: { state: State; view: TimelineView }) {
   const canvas = useRef<HTMLCanvasElement>(null);
   const strip = useRef<HTMLCanvasElement>(null);
   const query = useSignal("");
-  const found = useSignal(0);
+  const matches = useSignal(0);
   const colors = theme.value;
   useEffect(() => {
     const letGo = [hold(canvas.current!, view), holdMinimap(strip.current!, view)];
-    return () => letGo.forEach((one) => one());
+    return () => letGo.forEach((release) => release());
   }, [view]);
   // Before the browser continues: it may be about to print.
   useLayoutEffect(() => view.show(canvas.current!, strip.current!, colors), [view, colors]);
   const search = (text: string) => {
-    const words = text.toLowerCase().split(/\s+/).filter(Boolean);
-    const wanted = Uint8Array.from(view.facts.spots, ([path]) => {
-      const lower = path.toLowerCase();
-      return Number(words.every((word) => lower.includes(word)));
-    });
+    const words = wordsOf(text);
+    const isWanted = Uint8Array.from(view.facts.spots, ([path]) => Number(containsAll(path, words)));
     query.value = text;
-    found.value = view.search(words.length ? wanted : null, colors);
+    matches.value = view.search(words.length ? isWanted : null, colors);
   };
   useEffect(() => {
     const span = state.span.value;
@@ -116,7 +114,7 @@ function Shown({ state, view }: { state: State; view: TimelineView }) {
         </div>
         <span class="hint" aria-live="polite">
           {query.value.trim()
-            ? `${format.count(found.value)} calls found; Enter goes from one to the next`
+            ? `${format.count(matches.value)} calls found; Enter goes from one to the next`
             : "Drag to move, Ctrl and wheel or two fingers to zoom, double-click to zoom to a call, Shift and drag to sum."}
         </span>
       </div>
@@ -132,7 +130,7 @@ function Shown({ state, view }: { state: State; view: TimelineView }) {
           const isPlain = !event.ctrlKey && !event.metaKey && !event.altKey;
           if (!isPlain || !press(event.key, view, details)) return;
           event.preventDefault();
-          // Escape closes the details only where there is no area to clear.
+          // Escape closes the details only if there is no area to clear.
           if (event.key === "Escape") event.stopPropagation();
         }}
       />
@@ -142,7 +140,7 @@ function Shown({ state, view }: { state: State; view: TimelineView }) {
   );
 }
 
-/** The call that was chosen, or that the mouse is on. */
+/** The selected call, or the call under the mouse. */
 function Said({ view, details }: { state: State; view: TimelineView; details: () => void }) {
   const { model, facts } = view;
   const selected = view.selected.value;
@@ -179,7 +177,7 @@ function Said({ view, details }: { state: State; view: TimelineView; details: ()
             Its section
           </button>
           <button type="button" onClick={() => view.mark(call)}>
-            {view.marked.value < 0 ? "Sum from here" : "Sum to here"}
+            {view.markedCall.value < 0 ? "Sum from here" : "Sum to here"}
           </button>
         </>
       )}

@@ -9,7 +9,7 @@ import { visible } from "../visible";
 import { NodeLink } from "./NodeLink";
 
 // Parts with a smaller share of the tick are counted in one line.
-const LEAST_SHARE = 0.01;
+const MIN_SHARE = 0.01;
 const CAUSES: Record<string, string> = {
   gc_ns: "garbage collector",
   voluntary_switches: "voluntary switches",
@@ -24,32 +24,32 @@ interface Props {
   picked: Signal<number>;
 }
 
-/** The longest ticks; for one of them, where its time went, and its causes. */
+/** The longest ticks; for the selected one, where its time went, and its causes. */
 export function Worst({ state, loop, picked }: Props) {
   const longestNs = loop.worst[0]!.duration_ns || 1;
-  const tick = loop.worst[picked.value] ?? loop.worst[0]!;
+  const selectedTick = loop.worst[picked.value] ?? loop.worst[0]!;
   const waited = state.view.waited[loop.path] ?? [];
-  const waitedIn = (one: WorstTick) => waited[loop.worst.indexOf(one)] ?? 0;
+  const waitedIn = (tick: WorstTick) => waited[loop.worst.indexOf(tick)] ?? 0;
   return (
     <div class="worst">
       <div>
         <h3>Worst ticks</h3>
         <ol aria-label="Worst ticks">
-          {loop.worst.map((one, at) => (
-            <li key={at}>
+          {loop.worst.map((tick, i) => (
+            <li key={i}>
               <button
                 type="button"
-                aria-pressed={one === tick}
-                onClick={() => (picked.value = at)}
+                aria-pressed={tick === selectedTick}
+                onClick={() => (picked.value = i)}
               >
-                <span>{format.time(one.duration_ns)}</span>
+                <span>{format.time(tick.duration_ns)}</span>
                 <span class="bar">
-                  <i style={{ width: `${(100 * (one.duration_ns - waitedIn(one))) / longestNs}%` }} />
-                  <i class="waited" style={{ width: `${(100 * waitedIn(one)) / longestNs}%` }} />
+                  <i style={{ width: `${(100 * (tick.duration_ns - waitedIn(tick))) / longestNs}%` }} />
+                  <i class="waited" style={{ width: `${(100 * waitedIn(tick)) / longestNs}%` }} />
                   {loop.budget_ns !== null && <b style={{ left: `${Math.min(100, (100 * loop.budget_ns) / longestNs)}%` }} />}
                 </span>
                 <span class="faint">
-                  tick {format.count(one.tick)} at {format.time(one.started_ns)}
+                  tick {format.count(tick.tick)} at {format.time(tick.started_ns)}
                 </span>
               </button>
             </li>
@@ -68,7 +68,7 @@ export function Worst({ state, loop, picked }: Props) {
           </p>
         )}
       </div>
-      <Breakdown state={state} loop={loop} tick={tick} />
+      <Breakdown state={state} loop={loop} tick={selectedTick} />
     </div>
   );
 }
@@ -76,14 +76,14 @@ export function Worst({ state, loop, picked }: Props) {
 function Breakdown({ state, loop, tick }: { state: State; loop: Loop; tick: WorstTick }) {
   const all = useSignal(false);
   const usualNs = loop.p50_ns ?? loop.mean_ns ?? 0;
-  const of = { took: tick.duration_ns, usual: loop.mean_ns ?? 0, breakdown: tick.breakdown };
-  const parts = partsOf(loop.path, of, state.view.usual[loop.path] ?? {});
+  const durations = { took: tick.duration_ns, usual: loop.mean_ns ?? 0, breakdown: tick.breakdown };
+  const parts = partsOf(loop.path, durations, state.view.usual[loop.path] ?? {});
   const scaleNs = Math.max(tick.duration_ns, usualNs, 1);
   const percent = (ns: number) => `${Math.min(100, (100 * ns) / scaleNs)}%`;
   const causes = Object.entries(tick.causes).sort((left, right) => Number(right[1] > 0) - Number(left[1] > 0));
-  const isShown = (part: Part) => part.tookNs >= LEAST_SHARE * tick.duration_ns;
+  const isShown = (part: Part) => part.tookNs >= MIN_SHARE * tick.duration_ns;
   const small = parts.filter((part) => !isShown(part)).length;
-  const shown = all.value || small < 2 ? parts : parts.filter(isShown);
+  const visibleParts = all.value || small < 2 ? parts : parts.filter(isShown);
   return (
     <div class="breakdown" aria-live="polite">
       <h3>
@@ -109,9 +109,9 @@ function Breakdown({ state, loop, tick }: { state: State; loop: Loop; tick: Wors
           </tr>
         </thead>
         <tbody>
-          {shown.map((part) => {
-            const place = state.tree.at.get(part.path);
-            const category = place === undefined ? null : state.tree.places[place]!.category;
+          {visibleParts.map((part) => {
+            const index = state.tree.indexByPath.get(part.path);
+            const category = index === undefined ? null : state.tree.items[index]!.category;
             return (
               <tr key={`${part.path} ${part.isSelf}`} class={part.isCulprit ? "unusual" : ""}>
                 <td class="words" style={{ paddingLeft: `${Math.min(part.depth, 8) * 14}px` }}>
@@ -121,7 +121,7 @@ function Breakdown({ state, loop, tick }: { state: State; loop: Loop; tick: Wors
                     <NodeLink
                       state={state}
                       path={part.path}
-                      name={place === undefined ? part.path : state.tree.places[place]!.name}
+                      name={index === undefined ? part.path : state.tree.items[index]!.name}
                     />
                   )}
                 </td>
@@ -136,7 +136,7 @@ function Breakdown({ state, loop, tick }: { state: State; loop: Loop; tick: Wors
           })}
         </tbody>
       </table>
-      {shown.length < parts.length && (
+      {visibleParts.length < parts.length && (
         <button type="button" class="plain faint" onClick={() => (all.value = true)}>
           {small} smaller
         </button>
@@ -146,11 +146,11 @@ function Breakdown({ state, loop, tick }: { state: State; loop: Loop; tick: Wors
   );
 }
 
-/** The way to the same tick in the timeline, where that reaches back to it. */
+/** The link to the same tick in the timeline, if the timeline has it. */
 function InTimeline({ state, tick }: { state: State; tick: WorstTick }) {
-  const kept = state.view.timeline;
+  const timeline = state.view.timeline;
   const end = tick.started_ns + tick.duration_ns;
-  if (!kept || tick.started_ns < kept.from_ns || end > kept.to_ns) return null;
+  if (!timeline || tick.started_ns < timeline.from_ns || end > timeline.to_ns) return null;
   const show = () => {
     state.span.value = [tick.started_ns, end];
     document.getElementById("timeline")?.scrollIntoView({ behavior: "smooth" });

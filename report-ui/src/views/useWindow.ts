@@ -1,9 +1,9 @@
 import type { RefObject } from "preact";
 import { useLayoutEffect, useState } from "preact/hooks";
 
-// This few lines are always all in the document, for the browser's search.
+// If there are no more lines than this, all are in the document, for the browser's search.
 const ALL_UP_TO = 300;
-// More of them would make each frame of a long scroll slower.
+// More lines would make each frame of a long scroll slower.
 const AROUND = 4;
 const STEP = 5;
 
@@ -17,31 +17,31 @@ interface Shown extends Window {
   slots: number;
 }
 
-/** Which of many equally high lines to draw: those on the screen and some around them; on paper, all. */
+/** The lines to draw of many equally high ones: those on the screen and some around them; on paper, all. */
 export function useWindow(body: RefObject<HTMLElement | null>, count: number, linePx: number): Shown {
   const [range, setRange] = useState<Window>({ from: 0, to: 80 });
   const [isPrinted, setPrinted] = useState(false);
   useLayoutEffect(() => {
-    const look = () => {
+    const update = () => {
       const box = body.current?.getBoundingClientRect();
       if (!box) return;
       const first = Math.floor(-box.top / linePx) - AROUND;
       const last = Math.ceil((innerHeight - box.top) / linePx) + AROUND;
-      // In steps, so that a line of scrolling is not a drawing of everything.
+      // In steps, so that scrolling by a line does not redraw everything.
       const from = Math.max(0, Math.floor(first / STEP) * STEP);
       const to = from + Math.ceil((last - first) / STEP) * STEP + STEP;
-      setRange((before) => (before.from === from && before.to === to ? before : { from, to }));
+      setRange((previous) => (previous.from === from && previous.to === to ? previous : { from, to }));
     };
     const print = () => setPrinted(true);
     const printed = () => setPrinted(false);
-    look();
-    addEventListener("scroll", look, { passive: true });
-    addEventListener("resize", look);
+    update();
+    addEventListener("scroll", update, { passive: true });
+    addEventListener("resize", update);
     addEventListener("beforeprint", print);
     addEventListener("afterprint", printed);
     return () => {
-      removeEventListener("scroll", look);
-      removeEventListener("resize", look);
+      removeEventListener("scroll", update);
+      removeEventListener("resize", update);
       removeEventListener("beforeprint", print);
       removeEventListener("afterprint", printed);
     };

@@ -36,13 +36,13 @@ def allocate_in_every_tick(program) -> None:
             memory.close()
 
 
-def test_fresh_memory_in_every_tick_is_told(program):
+def test_fresh_memory_in_every_tick_is_reported(program):
     allocate_in_every_tick(program)
-    (found,) = program.found(RULE)
-    assert found.path == "control/resize"
-    assert found.facts["page_faults_per_tick"] >= PAGES
-    assert found.saving.share == pytest.approx(PAGES * 2_000 / 5_000_000, rel=0.2)
-    assert found.message == (
+    (finding,) = program.found(RULE)
+    assert finding.path == "control/resize"
+    assert finding.facts["page_faults_per_tick"] >= PAGES
+    assert finding.saving.share == pytest.approx(PAGES * 2_000 / 5_000_000, rel=0.2)
+    assert finding.message == (
         "Reuse memory across ticks (out=, copy_): each tick of control touches at least 4.19 MB of fresh "
         "memory (1,024 page faults), perhaps in resize at 839 MB/s, which costs about 2.05 ms of 5.00 ms"
     )
@@ -56,7 +56,7 @@ def test_memory_that_the_run_keeps_cannot_be_used_again(program, kept_share, is_
     assert bool(program.found(RULE)) == is_found
 
 
-def test_memory_that_is_used_again_is_not_spoken_of(program):
+def test_memory_that_is_used_again_is_not_reported(program):
     memory = fresh()
     touch(memory)
     for _ in program.ticks(20):
@@ -66,7 +66,7 @@ def test_memory_that_is_used_again_is_not_spoken_of(program):
     assert program.found(RULE) == []
 
 
-def test_where_a_tick_takes_much_longer_it_is_not_spoken_of(program):
+def test_where_a_tick_takes_much_longer_it_is_not_reported(program):
     for _ in program.ticks(20):
         memory = fresh()
         touch(memory)
@@ -75,7 +75,7 @@ def test_where_a_tick_takes_much_longer_it_is_not_spoken_of(program):
     assert program.found(RULE) == []
 
 
-def test_fresh_memory_in_one_tick_alone_is_not_spoken_of(program):
+def test_fresh_memory_in_one_tick_alone_is_not_reported(program):
     for tick in program.ticks(20):
         if tick == 7:
             memory = fresh()
@@ -98,22 +98,22 @@ def run_without_loops(program, *, faults, system=0.6, used=1.0, growth=0.0, huge
     return program.found(RULE)
 
 
-def test_a_run_that_repeats_nothing_is_told_of_the_fresh_memory_of_each_second(program):
-    (found,) = run_without_loops(program, faults=700_000.0)
-    assert found.path == ""
-    assert found.saving.share == pytest.approx(0.6)  # no more than the kernel took
-    assert found.message == (
+def test_in_a_run_that_repeats_nothing_fresh_memory_is_reported_per_second(program):
+    (finding,) = run_without_loops(program, faults=700_000.0)
+    assert finding.path == ""
+    assert finding.saving.share == pytest.approx(0.6)  # no more than the kernel took
+    assert finding.message == (
         "Reuse memory (out=, copy_): the run touches 2.87 GB/s of fresh memory (700,000 page faults per second), "
         "which costs about 60% of its time"
     )
 
 
 def test_huge_pages_are_fresh_memory_too(program):
-    (found,) = run_without_loops(program, faults=65_000.0, huge_pages=1800.0)
-    assert found.saving.share == pytest.approx(0.13 + 1800 * 220e-6, rel=0.02)
+    (finding,) = run_without_loops(program, faults=65_000.0, huge_pages=1800.0)
+    assert finding.saving.share == pytest.approx(0.13 + 1800 * 220e-6, rel=0.02)
     assert (
         "touches 4.04 GB/s of fresh memory (65,000 page faults and 1,800 huge pages per second)"
-        in found.message
+        in finding.message
     )
 
 
@@ -126,5 +126,5 @@ def test_huge_pages_are_fresh_memory_too(program):
         {"faults": 700_000.0, "growth": 700_000.0 * 4096},
     ],
 )
-def test_a_run_that_needs_its_memory_or_loses_little_by_it_is_not_spoken_of(program, said):
+def test_a_run_that_needs_its_memory_or_loses_little_by_it_is_not_reported(program, said):
     assert run_without_loops(program, **said) == []

@@ -38,8 +38,8 @@ def step():
     ],
     ids=["on", "for one step", "for each step", "off", "by the compiler"],
 )
-def test_anomaly_detection_that_is_left_on_is_told(tmp_path, switch, rules):
+def test_anomaly_detection_that_is_left_on_is_reported(tmp_path, switch, rules):
     profile, _ = run_sampled(tmp_path, PROGRAM.format(switch=switch), "--quiet", before="")
-    found = findings(profile, rules=[AnomalyDetectionRule()])
-    assert [one.rule for one in found] == rules
-    assert all(one.message.startswith("Switch anomaly detection off") for one in found)
+    all_findings = findings(profile, rules=[AnomalyDetectionRule()])
+    assert [finding.rule for finding in all_findings] == rules
+    assert all(finding.message.startswith("Switch anomaly detection off") for finding in all_findings)

@@ -27,7 +27,7 @@ def grasping(blocked: int, idle: int, state: str = "io") -> Profile:
     return replace(program.profile(), samples=sampled({key: count for key, count in counts.items() if count}))
 
 
-def found(profile: Profile):
+def findings_of(profile: Profile):
     return findings(profile, rules=[BlockedEventLoopRule()])
 
 
@@ -54,9 +54,9 @@ def test_a_program_that_sleeps_in_a_coroutine(tmp_path):
     profile, _ = run_sampled(tmp_path, PROGRAM, "--quiet", "--sample", "100", before="")
     assert profile.samples is not None
     if not profile.samples.is_late:  # else all cores were busy, and no finding is right
-        (one,) = found(profile)
-        assert one.facts["function"] == "measure"
-        assert one.message.startswith(
+        (finding,) = findings_of(profile)
+        assert finding.facts["function"] == "measure"
+        assert finding.message.startswith(
             "Await what measure waits for, or call it by asyncio.to_thread: at program.py:5 "
         )
 
@@ -67,4 +67,4 @@ def test_a_program_that_sleeps_in_a_coroutine(tmp_path):
     ids=["idle", "little", "few samples", "works"],
 )
 def test_other_event_loops_are_not_blocked(profile):
-    assert found(profile) == []
+    assert findings_of(profile) == []

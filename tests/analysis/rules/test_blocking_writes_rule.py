@@ -22,15 +22,15 @@ def logging(program, sync_ms, every=1, ticks=200, **options):
                 program.spend("os.fsync", sync_ms)
 
 
-def test_a_loop_that_syncs_its_log_in_each_tick_is_told_what_that_takes(program):
+def test_a_loop_that_syncs_its_log_in_each_tick_is_reported_with_its_time(program):
     logging(program, 3.9)
-    (found,) = program.found(RULE)
-    assert found.message == (
+    (finding,) = program.found(RULE)
+    assert finding.message == (
         "Write to the disk in another thread, or every so many ticks: os.fsync takes 3.90 ms of each tick of train, "
         "in 200 calls of 3.90 ms"
     )
-    assert (found.path, found.loop, found.severity) == ("train/log/os.fsync", "train", "critical")
-    assert found.saving.ns == pytest.approx(3.9 * MS)
+    assert (finding.path, finding.loop, finding.severity) == ("train/log/os.fsync", "train", "critical")
+    assert finding.saving.ns == pytest.approx(3.9 * MS)
 
 
 def test_a_checkpoint_now_and_then_and_a_quick_disk_are_no_reason(program):
@@ -41,17 +41,17 @@ def test_a_checkpoint_now_and_then_and_a_quick_disk_are_no_reason(program):
     assert program.found(RULE) == []
 
 
-def test_a_loop_that_holds_its_rate_all_the_same_is_left_alone(program):
+def test_a_loop_that_holds_its_rate_nevertheless_is_not_reported(program):
     logging(program, 2, hz=100, pace=True)
     assert program.found(RULE) == []
 
 
-def test_one_that_misses_its_rate_for_it_is_not(program):
+def test_a_loop_that_misses_its_rate_because_of_it_is_reported_with_its_cause(program):
     logging(program, 8, every=4, hz=100, pace=True)
-    (found,) = program.found(RULE)
-    assert found.path == "control/log/os.fsync"
-    missed = next(each for each in findings(program.profile()) if each.rule == "missed-deadline")
-    assert missed.facts["section"] == found.path
+    (finding,) = program.found(RULE)
+    assert finding.path == "control/log/os.fsync"
+    missed = next(other for other in findings(program.profile()) if other.rule == "missed-deadline")
+    assert missed.facts["section"] == finding.path
 
 
 @pytest.fixture

@@ -16,13 +16,13 @@ def train(program, *steps, rest=20.0):
         program.spend("update", rest)
 
 
-def test_as_many_bytes_gone_over_again_are_told(program):
+def test_copying_the_same_bytes_again_is_reported(program):
     train(program, ("np.array", 8, STATES), ("FloatTensor", 4, STATES), ("to device", 2, STATES))
-    (found,) = program.found(RULE)
-    assert found.path == "train/states/FloatTensor"
-    assert found.saving.share == pytest.approx(6 / 34)
-    assert found.facts["copies"] == 3
-    assert found.message == (
+    (finding,) = program.found(RULE)
+    assert finding.path == "train/states/FloatTensor"
+    assert finding.saving.share == pytest.approx(6 / 34)
+    assert finding.facts["copies"] == 3
+    assert finding.message == (
         "Do np.array and FloatTensor in one pass (out= of the first into the type that the last one "
         "needs): both process 37.7 MB in states, in 8.00 ms and 6.00 ms per call"
     )

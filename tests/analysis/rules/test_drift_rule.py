@@ -7,7 +7,7 @@ from support.steady_loops import MS, loop_of, sections, watched
 from ticktree.analysis.rules.changes import DriftRule, PhaseChangeRule
 
 
-def found(rule, took_ns, ticks=400, **options):
+def findings_of(rule, took_ns, ticks=400, **options):
     return findings(loop_of(ticks, sections(took_ns, **options)), rules=[rule])
 
 
@@ -22,51 +22,51 @@ def test_a_program_that_keeps_a_growing_list_drifts():
         kept.append(n)
         return 2 * MS + len(kept) * MS // 100
 
-    (one,) = found(DriftRule(), {"act": steady, "log": log})
-    assert (one.rule, one.path) == ("drift", "train/log")
-    assert one.message == (
+    (finding,) = findings_of(DriftRule(), {"act": steady, "log": log})
+    assert (finding.rule, finding.path) == ("drift", "train/log")
+    assert finding.message == (
         "train becomes slower during the run: 8.21 ms per tick at first, 12.0 ms at the end; log "
         "explains 100% of that"
     )
-    assert 0.1 < one.saving.share < 0.25
-    assert one.severity == "warning"
-    assert one.facts["tick_after_ns"] == pytest.approx(12 * MS, rel=0.05)
+    assert 0.1 < finding.saving.share < 0.25
+    assert finding.severity == "warning"
+    assert finding.facts["tick_after_ns"] == pytest.approx(12 * MS, rel=0.05)
 
 
 def test_a_program_whose_work_grows_with_each_tick_drifts_however_much():
     """From 30 us to 400 us: in logarithms a curve, and no line."""
-    (one,) = found(
+    (finding,) = findings_of(
         DriftRule(), {"act": lambda n: MS // 100, "search": lambda n: 20_000 + 32 * n}, ticks=12_000
     )
-    assert one.path == "train/search"
-    assert one.facts["tick_after_ns"] > 3 * one.facts["tick_before_ns"]
+    assert finding.path == "train/search"
+    assert finding.facts["tick_after_ns"] > 3 * finding.facts["tick_before_ns"]
 
 
-def test_a_program_that_becomes_faster_is_told_as_well():
-    (one,) = found(DriftRule(), {"act": lambda n: 10 * MS * (1 - n / 1000)})
-    assert one.message == (
+def test_a_program_that_becomes_faster_is_reported_as_well():
+    (finding,) = findings_of(DriftRule(), {"act": lambda n: 10 * MS * (1 - n / 1000)})
+    assert finding.message == (
         "train becomes faster during the run: 10.1 ms per tick at first, 6.20 ms at the end; act "
         "explains 100% of that"
     )
-    assert one.kind == "measurement"
+    assert finding.kind == "measurement"
 
 
 def test_a_steady_program_does_not_drift():
-    assert found(DriftRule(), {"act": steady, "log": steady}) == []
+    assert findings_of(DriftRule(), {"act": steady, "log": steady}) == []
 
 
 def test_a_step_is_no_drift_and_a_drift_is_no_step():
     stepping = {"act": lambda n: (6 if n < 250 else 9) * MS}
     rising = {"act": lambda n: 6 * MS * (1 + n / 500)}
-    assert found(DriftRule(), stepping) == []
-    assert found(PhaseChangeRule(), rising) == []
+    assert findings_of(DriftRule(), stepping) == []
+    assert findings_of(PhaseChangeRule(), rising) == []
 
 
-def test_when_no_section_explains_it_that_is_said():
+def test_the_finding_states_that_no_section_explains_the_change():
     rising = {name: lambda n: 6 * MS * (1 + n / 500) for name in ("a", "b", "c")}
-    (one,) = found(DriftRule(), rising)
-    assert one.path == "train"
-    assert one.message == (
+    (finding,) = findings_of(DriftRule(), rising)
+    assert finding.path == "train"
+    assert finding.message == (
         "train becomes slower during the run: 19.2 ms per tick at first, 32.7 ms at the end, in no "
         "single section"
     )
@@ -101,8 +101,8 @@ def test_while_others_take_the_cores_a_change_may_be_theirs(rule):
 def test_where_others_were_busier_at_times_a_change_may_be_theirs(others, kind):
     stepping = {"act": lambda n: (6 if n < 250 else 9) * MS}
     readings = {"used": [0.9] * len(others), "others": others, "waiting": [0.0] * len(others)}
-    (one,) = findings(watched(loop_of(400, sections(stepping)), **readings), rules=[PhaseChangeRule()])
-    assert one.kind == kind
-    assert one.message.endswith(
+    (finding,) = findings(watched(loop_of(400, sections(stepping)), **readings), rules=[PhaseChangeRule()])
+    assert finding.kind == kind
+    assert finding.message.endswith(
         "; other processes used more cores at times, so the change may be theirs: measure on an idle machine"
     ) == (kind == "measurement")

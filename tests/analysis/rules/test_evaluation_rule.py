@@ -18,14 +18,14 @@ def training(program, evaluating_ms, every=1, ticks=20, name="evaluate_policy"):
     return program.found(RULE)
 
 
-def test_evaluations_that_are_much_of_a_tick_are_found(program):
-    (found,) = training(program, 40)
-    assert found.path == "iteration/callback EvalCallback/evaluate_policy"
-    assert found.message == (
+def test_evaluations_that_are_much_of_a_tick_are_reported(program):
+    (finding,) = training(program, 40)
+    assert finding.path == "iteration/callback EvalCallback/evaluate_policy"
+    assert finding.message == (
         "Evaluate less often, or over fewer episodes: evaluate_policy takes 40% of a tick of iteration, in 20 calls "
         "of 40.0 ms"
     )
-    assert found.saving.share == pytest.approx(0.4)
+    assert finding.saving.share == pytest.approx(0.4)
 
 
 @pytest.mark.parametrize(

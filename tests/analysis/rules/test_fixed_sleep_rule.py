@@ -18,15 +18,15 @@ def control(program, work_ms=3.0, sleep_ms=10.0, hz=100.0):
         program.spend("sleep", sleep_ms, wait=True)
 
 
-def test_a_fixed_sleep_that_is_recorded_is_found_with_what_the_loop_would_gain(program):
+def test_a_fixed_sleep_that_is_recorded_is_reported_with_what_the_loop_would_gain(program):
     control(program)
-    (found,) = program.found(RULE)
-    assert found.message == (
+    (finding,) = program.found(RULE)
+    assert finding.message == (
         "Sleep only what is left of each tick of control, or use pace=True: ticks take 13.0 ms where the "
         "rate allows 10.0 ms, and only 3.00 ms of that is busy"
     )
-    assert found.saving.ns == pytest.approx(3 * MS)
-    assert (found.path, found.loop) == ("control", "control")
+    assert finding.saving.ns == pytest.approx(3 * MS)
+    assert (finding.path, finding.loop) == ("control", "control")
 
 
 @pytest.mark.parametrize(
@@ -51,10 +51,10 @@ def unrecorded(program, switches):
     return replace(profile, loops={"control": replace(loop, causes=causes, missed_causes=causes, worst=())})
 
 
-def test_a_sleep_in_no_section_is_known_by_the_core_that_is_given_up_in_each_tick(program):
+def test_a_sleep_in_no_section_is_recognized_by_the_core_given_up_in_each_tick(program):
     sleeping = unrecorded(program, 1.0)
-    (found,) = findings(sleeping, rules=[MissedDeadlineRule(), RULE])
-    assert (found.rule, found.severity) == ("fixed-sleep", "critical")  # all ticks would be kept
+    (finding,) = findings(sleeping, rules=[MissedDeadlineRule(), RULE])
+    assert (finding.rule, finding.severity) == ("fixed-sleep", "critical")  # all ticks would be kept
 
 
 def test_time_in_no_section_without_giving_up_the_core_is_work(program):

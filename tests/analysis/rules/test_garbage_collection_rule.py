@@ -13,7 +13,7 @@ from ticktree.profile.loop import Causes
 from ticktree.profile.samples import CodeLine, Samples, Weight
 
 
-def found(profile):
+def findings_of(profile):
     return findings(profile, rules=[GarbageCollectionRule()])
 
 
@@ -33,46 +33,46 @@ def ticking(pauses_ns, ticks=100, **options):
 def test_a_program_with_a_collection_every_tick_spends_its_time_there():
     profile = ticking(lambda n: 100 * US)
     loop = replace(profile.loops["train"], causes=Causes(100, 100 * 100 * US))
-    (one,) = found(replace(profile, loops={"train": loop}))
-    assert one.message == (
+    (finding,) = findings_of(replace(profile, loops={"train": loop}))
+    assert finding.message == (
         "Call gc.freeze() after set-up, and gc.set_threshold(50_000): the garbage collector takes 9% of train"
     )
-    assert one.facts["gc_share"] == pytest.approx(0.1 / 1.1)
-    assert (one.rule, one.path) == ("garbage-collection", "train")
+    assert finding.facts["gc_share"] == pytest.approx(0.1 / 1.1)
+    assert (finding.rule, finding.path) == ("garbage-collection", "train")
 
 
 def test_the_collections_of_fast_ticks_are_a_share_of_all_ticks():
     """Of ticks of 20 us nothing is known but the collector's pauses, except of the few that it makes long."""
     profile = loop_of(6000, lambda recorder, n: recorder.advance(20 * US))
     loop = replace(profile.loops["train"], causes=Causes(5, 6000 * 2 * US))
-    (one,) = found(replace(profile, loops={"train": loop}))
-    assert one.facts["gc_share"] == pytest.approx(0.1)
+    (finding,) = findings_of(replace(profile, loops={"train": loop}))
+    assert finding.facts["gc_share"] == pytest.approx(0.1)
 
 
-def test_a_program_whose_worst_ticks_are_collections_is_told():
-    (one,) = found(ticking(lambda n: 3 * MS if n % 250 == 249 else 0, 1000))
-    assert one.message == (
+def test_a_program_whose_worst_ticks_are_collections_is_reported():
+    (finding,) = findings_of(ticking(lambda n: 3 * MS if n % 250 == 249 else 0, 1000))
+    assert finding.message == (
         "Call gc.freeze() after set-up, and gc.set_threshold(50_000): "
         "the garbage collector makes 4 of the 8 worst ticks of train, with pauses of up to 3.00 ms"
     )
-    assert one.facts["longest_pause_ns"] == 3 * MS
+    assert finding.facts["longest_pause_ns"] == 3 * MS
 
 
-def test_a_program_that_is_hardly_ever_stopped_is_not_spoken_of():
-    assert found(ticking(lambda n: 0)) == []
-    assert found(ticking(lambda n: 10 * US)) == []
+def test_a_program_that_is_hardly_ever_stopped_is_not_reported():
+    assert findings_of(ticking(lambda n: 0)) == []
+    assert findings_of(ticking(lambda n: 10 * US)) == []
     profile = ticking(lambda n: 10 * US)
     loop = replace(profile.loops["train"], causes=Causes(100, 100 * 10 * US))
-    assert found(replace(profile, loops={"train": loop})) == []
-    assert found(ticking(lambda n: 3 * MS if n == 500 else 0, 1000)) == []
+    assert findings_of(replace(profile, loops={"train": loop})) == []
+    assert findings_of(ticking(lambda n: 3 * MS if n == 500 else 0, 1000)) == []
 
 
-def test_a_loop_of_whose_collections_nothing_is_known_is_not_spoken_of():
+def test_a_loop_without_data_about_collections_is_not_reported():
     profile = ticking(lambda n: 100 * US)
     loop = replace(profile.loops["train"], causes=None, worst=())
-    assert found(replace(profile, loops={"train": loop})) == []
+    assert findings_of(replace(profile, loops={"train": loop})) == []
     loop = replace(loop, causes=Causes(0))
-    assert found(replace(profile, loops={"train": loop})) == []
+    assert findings_of(replace(profile, loops={"train": loop})) == []
 
 
 def without_loops(pause_ns):
@@ -90,13 +90,13 @@ def without_loops(pause_ns):
     return profile
 
 
-def test_a_run_without_loops_is_told_by_the_life_of_its_process():
-    (one,) = found(without_loops(25 * MS))
-    assert one.message == (
+def test_in_a_run_without_loops_the_share_is_of_the_life_of_its_process():
+    (finding,) = findings_of(without_loops(25 * MS))
+    assert finding.message == (
         "Call gc.freeze() after set-up, and gc.set_threshold(50_000): the garbage collector takes 25% of the run"
     )
-    assert one.path == ""
-    assert found(without_loops(9 * MS)) == []
+    assert finding.path == ""
+    assert findings_of(without_loops(9 * MS)) == []
 
 
 @pytest.mark.parametrize(
@@ -108,6 +108,10 @@ def test_before_imports_end_there_is_nothing_to_freeze(importing, saved):
         stack("", program, module, CodeLine("load", "torch/__init__.py", 3)): Weight(importing),
         stack("", program, CodeLine("work", "main.py", 5)): Weight(100 - importing),
     }
-    all_of_it = found(replace(without_loops(25 * MS), samples=Samples(stacks)))
-    assert [one.saving.share for one in all_of_it] == ([] if saved is None else [pytest.approx(saved)])
-    assert [one.facts["gc_share"] for one in all_of_it] == [pytest.approx(0.25)] * (saved is not None)
+    all_findings = findings_of(replace(without_loops(25 * MS), samples=Samples(stacks)))
+    assert [finding.saving.share for finding in all_findings] == (
+        [] if saved is None else [pytest.approx(saved)]
+    )
+    assert [finding.facts["gc_share"] for finding in all_findings] == [pytest.approx(0.25)] * (
+        saved is not None
+    )

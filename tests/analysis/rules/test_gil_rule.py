@@ -34,19 +34,19 @@ def localizing(
     return replace(profile.profile(), samples=samples)
 
 
-def found(profile: Profile):
+def findings_of(profile: Profile):
     return findings(profile, rules=[GilRule()])
 
 
 def test_a_loop_that_waits_for_the_interpreter_names_the_function_that_holds_it():
-    (one,) = found(localizing(90, 10))
-    assert one.message == (
+    (finding,) = findings_of(localizing(90, 10))
+    assert finding.message == (
         "Run Map.integrate_scan in another process, or less often: a tick of filter waits 72% of its time for the "
         "interpreter (GIL), which that thread holds at slam.py:24 [sampled]"
     )
-    assert (one.path, one.loop, one.severity) == ("filter", "filter", "critical")
-    assert one.saving is not None
-    assert one.saving.share == pytest.approx(0.72)
+    assert (finding.path, finding.loop, finding.severity) == ("filter", "filter", "critical")
+    assert finding.saving is not None
+    assert finding.saving.share == pytest.approx(0.72)
 
 
 @pytest.mark.parametrize(
@@ -59,8 +59,8 @@ def test_a_loop_that_waits_for_the_interpreter_names_the_function_that_holds_it(
     ],
 )
 def test_of_an_expression_in_a_function_the_function_is_named(function, named):
-    (one,) = found(localizing(90, 10, scan=SCAN._replace(function=function)))
-    assert one.message.startswith(f"Run {named} in another process")
+    (finding,) = findings_of(localizing(90, 10, scan=SCAN._replace(function=function)))
+    assert finding.message.startswith(f"Run {named} in another process")
 
 
 @pytest.mark.parametrize(
@@ -75,7 +75,7 @@ def test_of_an_expression_in_a_function_the_function_is_named(function, named):
     ids=["little", "few samples", "nobody", "several functions: one of them", "late samples"],
 )
 def test_where_it_is_not_clear_there_is_no_finding(profile):
-    assert [one for one in found(profile) if "integrate_scan" in one.message] == []
+    assert [finding for finding in findings_of(profile) if "integrate_scan" in finding.message] == []
 
 
 PROGRAM = """
@@ -106,5 +106,5 @@ def test_a_marked_loop_that_shares_the_interpreter_with_a_busy_thread(tmp_path):
     profile, _ = run_sampled(tmp_path, PROGRAM, "--quiet", "--sample", "100", before="")
     assert profile.samples is not None
     if not profile.samples.is_late:  # else all cores were busy, and no finding is right
-        (one,) = found(profile)
-        assert (one.path, one.loop, one.facts["function"]) == ("filter", "filter", "scan")
+        (finding,) = findings_of(profile)
+        assert (finding.path, finding.loop, finding.facts["function"]) == ("filter", "filter", "scan")

@@ -25,28 +25,28 @@ def training(name: str = "wait for cuda", ms: float = 4.0, used: float | None = 
     return profile if used is None else watched(profile, **{"gpu0/used": [0.0, *[used] * 10, 0.0]})
 
 
-def found(profile, rule=None):
+def findings_of(profile, rule=None):
     return findings(profile, rules=[rule or GpuWaitRule()])
 
 
-def test_waits_for_a_gpu_that_is_idle_for_the_rest_of_the_tick_are_found() -> None:
-    (one,) = found(training())
-    assert (one.path, one.loop) == ("train/wait for cuda", "train")
-    assert one.saved_share == pytest.approx(0.4)
-    assert one.message.endswith(
+def test_waits_for_a_gpu_that_is_idle_for_the_rest_of_the_tick_are_reported() -> None:
+    (finding,) = findings_of(training())
+    assert (finding.path, finding.loop) == ("train/wait for cuda", "train")
+    assert finding.saved_share == pytest.approx(0.4)
+    assert finding.message.endswith(
         "2 waits for it take 4.00 ms of a tick of train, and the GPU is in use 50% of the time"
     )
 
 
 def test_no_more_is_saved_than_the_gpu_is_idle() -> None:
-    (one,) = found(training(used=0.85))
-    assert one.saved_share == pytest.approx(0.15)
-    assert found(training(used=1.0)) == []
+    (finding,) = findings_of(training(used=0.85))
+    assert finding.saved_share == pytest.approx(0.15)
+    assert findings_of(training(used=1.0)) == []
 
 
-def test_torchs_cache_that_is_emptied_in_each_tick_is_found() -> None:
-    (one,) = found(training("empty_cache", waits=1))
-    assert one.message == (
+def test_torchs_cache_that_is_emptied_in_each_tick_is_reported() -> None:
+    (finding,) = findings_of(training("empty_cache", waits=1))
+    assert finding.message == (
         "Do not call torch.cuda.empty_cache() in each tick: it takes 4.00 ms of a tick of train, and what it gives "
         "back is allocated again; the GPU is in use 50% of the time"
     )
@@ -58,15 +58,15 @@ def test_torchs_cache_that_is_emptied_in_each_tick_is_found() -> None:
     ids=["no counters", "short", "another row"],
 )
 def test_other_loops_are_left_alone(profile) -> None:
-    assert found(profile) == []
+    assert findings_of(profile) == []
 
 
 def test_what_leaves_the_gpu_as_much_to_do_saves_no_more_than_it_is_idle() -> None:
-    (copies,) = found(training("copy to cuda", used=0.8), PageableCopiesRule())
+    (copies,) = findings_of(training("copy to cuda", used=0.8), PageableCopiesRule())
     assert copies.saved_share == pytest.approx(0.2)
-    (unused,) = found(training("backward with unused gradients", used=0.8), UnusedGradientsRule())
+    (unused,) = findings_of(training("backward with unused gradients", used=0.8), UnusedGradientsRule())
     assert unused.saved_share == pytest.approx(0.2)  # half of 40%: it is work of the GPU too
-    (evaluated,) = found(training("evaluate_policy", used=0.8), EvaluationRule())
+    (evaluated,) = findings_of(training("evaluate_policy", used=0.8), EvaluationRule())
     assert evaluated.saved_share == pytest.approx(0.4)
-    (unknown,) = found(training("copy to cuda", used=None), PageableCopiesRule())
+    (unknown,) = findings_of(training("copy to cuda", used=None), PageableCopiesRule())
     assert unknown.saved_share == pytest.approx(0.4)

@@ -20,29 +20,29 @@ def chunks(program, depths, guidance=29.0, inference=58.0, gauge="queue depth"):
         program.gauge(gauge, depth)
 
 
-def test_guidance_is_dear_where_the_queue_never_ran_low(program):
+def test_guidance_is_expensive_if_the_queue_never_ran_low(program):
     chunks(program, depths=[0, 0, *[20 + n % 30 for n in range(300)]])
-    (found,) = program.found(RULE)
-    assert found.path == "get_actions/policy_inference/rtc.guidance_computation"
-    assert found.severity == "info"  # it runs beside the loop, which is not slower for it
-    assert found.facts["guidance_per_inference_ns"] == 29_000_000
-    assert found.facts["inference_ns"] == 87_000_000
-    assert found.message == (
+    (finding,) = program.found(RULE)
+    assert finding.path == "get_actions/policy_inference/rtc.guidance_computation"
+    assert finding.severity == "info"  # it runs beside the loop, which is not slower for it
+    assert finding.facts["guidance_per_inference_ns"] == 29_000_000
+    assert finding.facts["inference_ns"] == 87_000_000
+    assert finding.message == (
         "Freeze or compile the policy while rtc.guidance_computation guides it, or do without guidance: "
         "it takes 29.0 ms of each inference of 87.0 ms (33%), and queue depth is rarely below 21, where "
         "an inference takes 2.6 ticks: there is time to execute the old chunk to its end"
     )
 
 
-def test_guidance_is_dear_where_the_queue_runs_empty_all_the_same(program):
+def test_guidance_is_expensive_if_the_queue_runs_empty_nevertheless(program):
     chunks(program, depths=[n % 20 for n in range(300)])
-    (found,) = program.found(RULE)
-    assert found.message == (
+    (finding,) = program.found(RULE)
+    assert finding.message == (
         "Freeze or compile the policy while rtc.guidance_computation guides it, or do without guidance: "
         "it takes 29.0 ms of each inference of 87.0 ms (33%), and queue depth is still 0 in 5% of its "
         "readings"
     )
-    assert found.facts["readings_at_0"] == 15
+    assert finding.facts["readings_at_0"] == 15
 
 
 def test_where_the_queue_comes_near_its_end_guidance_may_be_what_saves_it(program):
@@ -56,7 +56,7 @@ def test_the_empty_queue_at_the_beginning_of_a_run_is_not_held_against_it(progra
 
 
 @pytest.mark.parametrize("given", [{"guidance": 10.0}, {"guidance": 0.0}, {"gauge": "distance, cm"}])
-def test_cheap_guidance_none_or_no_queue_gives_nothing_to_say(program, given):
+def test_cheap_guidance_none_or_no_queue_gives_no_finding(program, given):
     chunks(program, depths=[20 + n % 30 for n in range(300)], **given)
     assert program.found(RULE) == []
 
@@ -69,6 +69,6 @@ def test_guidance_in_the_loop_itself_is_at_stake_there(program):
                 program.spend("guidance", 29)
         program.spend("send_action", 1)
         program.gauge("queue depth", 50 - tick % 10)
-    (found,) = program.found(RULE)
-    assert found.saving.share == pytest.approx(29 / 97)
-    assert found.severity == "warning"
+    (finding,) = program.found(RULE)
+    assert finding.saving.share == pytest.approx(29 / 97)
+    assert finding.severity == "warning"

@@ -18,12 +18,12 @@ def chunked(program, horizon, ticks=120, merge=1.0, inference=100.0):
 
 def test_five_actions_of_a_chunk_do_not_pay_for_its_inference(program):
     chunked(program, horizon=5)
-    (found,) = program.found(RULE)
-    assert found.path == "control/get_actions/get_actions.policy_inference"
+    (finding,) = program.found(RULE)
+    assert finding.path == "control/get_actions/get_actions.policy_inference"
     loop_ns = 120 * 5 + 24 * 113
-    assert found.facts["actions_per_inference"] == 5
-    assert found.saving.share == pytest.approx(24 * 100 / loop_ns / 2)
-    assert found.message == (
+    assert finding.facts["actions_per_inference"] == 5
+    assert finding.saving.share == pytest.approx(24 * 100 / loop_ns / 2)
+    assert finding.message == (
         "Execute at least 10 actions per inference: get_actions.policy_inference (100 ms) serves 5 ticks "
         "of control, which costs each of them 20.0 ms, 72% of the tick"
     )
@@ -34,12 +34,12 @@ def test_ten_actions_do(program):
     assert program.found(RULE) == []
 
 
-def test_a_policy_that_is_asked_every_tick_has_no_horizon(program):
+def test_a_policy_called_in_every_tick_has_no_horizon(program):
     chunked(program, horizon=1, merge=0)
     assert program.found(RULE) == []
 
 
-def test_nor_has_one_whose_actions_are_repeated(program):
+def test_a_policy_whose_actions_are_repeated_has_no_horizon(program):
     chunked(program, horizon=4, merge=0)
     assert program.found(RULE) == []
 
@@ -50,8 +50,8 @@ def test_a_queue_of_actions_tells_that_there_are_chunks(program):
             program.spend("policy", 60)
         program.gauge("action queue depth", 4 - tick % 4)
         program.spend("send_action", 5)
-    (found,) = program.found(RULE)
-    assert found.facts["actions_per_inference"] == 4
+    (finding,) = program.found(RULE)
+    assert finding.facts["actions_per_inference"] == 4
 
 
 def test_merging_the_actions_of_several_models_does_not(program):

@@ -18,7 +18,7 @@ OTHER = CodeLine("Buffer.sample", "/home/ada/train.py", 9)
 RULES = [HotLineRule(), ListOfArraysRule()]
 
 
-def found(profile):
+def findings_of(profile):
     return findings(profile, rules=RULES)
 
 
@@ -50,14 +50,19 @@ def found(profile):
         ),
     ],
 )
-def test_a_line_of_each_kind_is_found(kind, rule, message):
+def test_a_line_of_each_kind_is_reported(kind, rule, message):
     counts = {(HOT, "running"): 60, (OTHER, "gil"): 15, (OTHER, "sleep"): 25}
     noted = f"{kind} {HOT.file}:7\n{kind} {OTHER.file}:9"
-    (one,) = found(sampled_store(counts, noted))
-    assert one.message == f"{message} takes 6.00 ms of each tick of train, 60% of it [sampled]"
-    assert (one.rule, one.path, one.loop, one.severity) == (rule, "train/store", "train", "critical")
-    assert one.saving is not None
-    assert one.saving.share == pytest.approx(0.6)
+    (finding,) = findings_of(sampled_store(counts, noted))
+    assert finding.message == f"{message} takes 6.00 ms of each tick of train, 60% of it [sampled]"
+    assert (finding.rule, finding.path, finding.loop, finding.severity) == (
+        rule,
+        "train/store",
+        "train",
+        "critical",
+    )
+    assert finding.saving is not None
+    assert finding.saving.share == pytest.approx(0.6)
 
 
 @pytest.mark.parametrize(
@@ -71,42 +76,42 @@ def test_a_line_of_each_kind_is_found(kind, rule, message):
     ids=["nothing noted", "little", "few samples", "waits"],
 )
 def test_other_samples_give_no_finding(profile):
-    assert found(profile) == []
+    assert findings_of(profile) == []
 
 
 def test_data_that_is_converted_in_three_lines_and_more():
     lines = [CodeLine("to_batch", "/home/ada/train.py", number) for number in (7, 8, 9)]
     noted = "\n".join(f"conversion {line.file}:{line.line}" for line in lines)
-    (one,) = found(sampled_store({(line, "running"): 20 + line.line for line in lines}, noted))
-    assert one.message == (
+    (finding,) = findings_of(sampled_store({(line, "running"): 20 + line.line for line in lines}, noted))
+    assert finding.message == (
         "Convert once, into the type and layout that are used: converting arrays in several lines, as train.py:9 in "
         "store takes 8.00 ms of each tick of train, 80% of it [sampled]"
     )
-    assert found(sampled_store({(line, "running"): 40 for line in lines[:2]}, noted)) == []
+    assert findings_of(sampled_store({(line, "running"): 40 for line in lines[:2]}, noted)) == []
 
 
-def test_one_inference_for_all_is_not_free():
+def test_one_inference_for_all_inputs_is_not_free():
     call = CodeLine("Linear.forward", "/lib/torch/nn/modules/linear.py", 134)
     profile = sampled_store({}, f"one-by-one {HOT.file}:7")
     stacks = {stack("train/store", HOT, call): Weight(100, 10**9)}
-    (one,) = found(replace(profile, samples=replace(profile.samples, stacks=stacks)))
-    assert one.message == (
+    (finding,) = findings_of(replace(profile, samples=replace(profile.samples, stacks=stacks)))
+    assert finding.message == (
         "Stack the inputs and infer once for all of them: the inference for one after the other at train.py:7 in "
         "store takes 8.00 ms of each tick of train, 80% of it [sampled]"
     )
-    assert one.saving.share == pytest.approx(0.5 * 0.8)
+    assert finding.saving.share == pytest.approx(0.5 * 0.8)
 
 
 def test_an_f_string_that_is_logged_is_no_waste():
     noted = f"eager-log {HOT.file}:7"
-    (one,) = found(sampled_store({(HOT, "running"): 60}, noted))
-    assert one.facts["line_kind"] == "eager-log"
+    (finding,) = findings_of(sampled_store({(HOT, "running"): 60}, noted))
+    assert finding.facts["line_kind"] == "eager-log"
     profile = sampled_store({(HOT, "running"): 60}, noted)
     handled = stack(
         "train/store", HOT, CodeLine("Logger.handle", "/usr/lib/python3.11/logging/__init__.py", 1632)
     )
     stacks = {**profile.samples.stacks, handled: Weight(5, 50_000_000)}
-    assert found(replace(profile, samples=replace(profile.samples, stacks=stacks))) == []
+    assert findings_of(replace(profile, samples=replace(profile.samples, stacks=stacks))) == []
 
 
 COPIES = """
@@ -128,9 +133,9 @@ main()
 @pytest.mark.slow
 def test_an_unmarked_program_that_copies_deeply(tmp_path):
     profile, _ = run_sampled(tmp_path, COPIES, "--quiet", before="")
-    assert [(one.rule, one.path, one.loop, one.facts["line"]) for one in found(profile)] == [
-        ("hot-line", "", None, "program.py:5")
-    ]
+    assert [
+        (finding.rule, finding.path, finding.loop, finding.facts["line"]) for finding in findings_of(profile)
+    ] == [("hot-line", "", None, "program.py:5")]
 
 
 MARKED = """
@@ -153,7 +158,7 @@ def test_a_section_that_is_marked_keeps_the_samples_of_such_lines(tmp_path):
     profile, _ = run_sampled(tmp_path, MARKED, "--quiet", before="")
     assert profile.samples is not None
     assert {stack.path for stack in profile.samples.stacks} == {"train/sample"}
-    assert [(one.rule, one.path, one.facts["line"]) for one in found(profile)] == [
+    assert [(finding.rule, finding.path, finding.facts["line"]) for finding in findings_of(profile)] == [
         ("list-of-arrays", "train/sample", "program.py:10")
     ]
 
@@ -183,15 +188,15 @@ def test_a_sleep_until_work_is_done_that_takes_less(tmp_path):
     profile, _ = run_sampled(
         tmp_path, POLLING.format(infer_s=0.002, sleep_s=0.05, ticks=50), "--quiet", before=""
     )
-    (one,) = found(profile)
-    assert (one.path, one.facts["line_kind"], one.facts["line"]) == (
+    (finding,) = findings_of(profile)
+    assert (finding.path, finding.facts["line_kind"], finding.facts["line"]) == (
         "evaluate/quality",
         "poll",
         "program.py:12",
     )
     worked_ns = profile.root.at("evaluate/quality/infer").total_ns
-    slept_ns = one.facts["in_line_ns"] * profile.loops["evaluate"].ticks
-    assert one.saving.share == pytest.approx(
+    slept_ns = finding.facts["in_line_ns"] * profile.loops["evaluate"].ticks
+    assert finding.saving.share == pytest.approx(
         (slept_ns - worked_ns) / profile.root.at("evaluate").total_ns, abs=0.02
     )
 
@@ -201,4 +206,4 @@ def test_a_sleep_until_work_is_done_that_takes_as_long(tmp_path):
     profile, _ = run_sampled(
         tmp_path, POLLING.format(infer_s=0.2, sleep_s=0.002, ticks=12), "--quiet", before=""
     )
-    assert found(profile) == []
+    assert findings_of(profile) == []

@@ -14,14 +14,14 @@ from ticktree.analysis.rules.workers import IdleWorkerRule
 from ticktree.profile import FirstTicks, Profile, Waker, Wakes
 
 
-def said(profile: Profile) -> list[str]:
+def messages_of(profile: Profile) -> list[str]:
     return [finding.message for finding in findings(profile, rules=[IdleWorkerRule()])]
 
 
 def waiting(waits_ms, works_ms, wakers=None, calls=100) -> Profile:
     """Four workers that work and wait, and a learner that lets them go on."""
-    who = ids(4)
-    wait = node("recv", {w: [ms * MS] * calls for w, ms in zip(who, waits_ms, strict=True)}, wait=True)
+    workers = ids(4)
+    wait = node("recv", {w: [ms * MS] * calls for w, ms in zip(workers, waits_ms, strict=True)}, wait=True)
     if wakers is not None:
         shares = wait.by_writer.items()
         wakers = {
@@ -30,7 +30,7 @@ def waiting(waits_ms, works_ms, wakers=None, calls=100) -> Profile:
         }
         wait = node(
             "recv",
-            {w: [ms * MS] * calls for w, ms in zip(who, waits_ms, strict=True)},
+            {w: [ms * MS] * calls for w, ms in zip(workers, waits_ms, strict=True)},
             wait=True,
             wakers=wakers,
         )
@@ -45,22 +45,24 @@ def waiting(waits_ms, works_ms, wakers=None, calls=100) -> Profile:
 
 
 def test_it_says_who_waits_how_much_where_and_for_whom():
-    assert said(waiting([6] * 4, [4] * 4, wakers=0.9)) == [
+    assert messages_of(waiting([6] * 4, [4] * 4, wakers=0.9)) == [
         "4 × env worker wait 60% of their time, most of it in recv: 90% of that for learner in update"
     ]
 
 
-def test_where_nobody_knows_for_whom_only_that_is_left_out():
-    assert said(waiting([6] * 4, [4] * 4)) == ["4 × env worker wait 60% of their time, most of it in recv"]
+def test_without_known_causes_only_the_cause_is_left_out():
+    assert messages_of(waiting([6] * 4, [4] * 4)) == [
+        "4 × env worker wait 60% of their time, most of it in recv"
+    ]
 
 
 def test_who_works_more_than_it_waits_is_not_idle():
-    assert said(waiting([5] * 4, [5] * 4)) == []
+    assert messages_of(waiting([5] * 4, [5] * 4)) == []
 
 
-def test_only_the_idle_ones_of_a_role_are_spoken_of():
-    assert said(waiting([8, 1, 1, 8], [2] * 4))[0].startswith("2 of 4 × env worker wait 80%")
-    assert said(waiting([8, 1, 1, 1], [2] * 4))[0].startswith("env worker 0 waits 80% of its time")
+def test_only_the_idle_workers_of_a_role_are_reported():
+    assert messages_of(waiting([8, 1, 1, 8], [2] * 4))[0].startswith("2 of 4 × env worker wait 80%")
+    assert messages_of(waiting([8, 1, 1, 1], [2] * 4))[0].startswith("env worker 0 waits 80% of its time")
 
 
 def test_a_wait_for_the_end_of_something_is_no_idleness():
@@ -68,34 +70,34 @@ def test_a_wait_for_the_end_of_something_is_no_idleness():
     profile = crew(
         stepping([9] * 4), join, others=[writer(LEARNER, "main", last_ns=S), writer("1-1/1", "x")], run_ns=S
     )
-    assert said(profile) == []
+    assert messages_of(profile) == []
 
 
 def test_a_short_life_is_no_idleness():
-    assert said(waiting([0.06] * 4, [0.04] * 4)) == []
+    assert messages_of(waiting([0.06] * 4, [0.04] * 4)) == []
 
 
-def test_who_is_alone_waits_for_nobody_here():
+def test_a_single_worker_waits_for_no_other():
     sleep = node("sleep", {LEARNER: [9 * MS] * 100}, wait=True)
-    assert said(crew(sleep, count=0, others=[writer(LEARNER, "main", last_ns=S)])) == []
+    assert messages_of(crew(sleep, count=0, others=[writer(LEARNER, "main", last_ns=S)])) == []
 
 
-def test_waits_for_a_straggler_and_for_those_who_wait_for_it_are_said_of_the_straggler():
-    assert said(straggling_trainer()) == []
-    assert said(Trainer(slow={3: 8.5}, signals=False).profile()) == []
+def test_direct_and_indirect_waits_for_a_straggler_are_reported_for_the_straggler():
+    assert messages_of(straggling_trainer()) == []
+    assert messages_of(Trainer(slow={3: 8.5}, signals=False).profile()) == []
 
 
-def test_without_a_straggler_they_are_spoken_of():
+def test_without_a_straggler_they_are_reported():
     slow = Trainer(slow=dict.fromkeys(range(4), 9.0)).profile()
-    assert said(slow) == [
+    assert messages_of(slow) == [
         "learner waits 62% of its time, most of it in step_wait: 100% of that for env worker in env step; "
         "overlap the two: let learner continue with the last result while env worker works"
     ]
 
 
 def test_the_evidence_adds_up():
-    (one,) = findings(waiting([6] * 4, [4] * 4, wakers=0.9), rules=[IdleWorkerRule()])
-    assert one.facts == {
+    (finding,) = findings(waiting([6] * 4, [4] * 4, wakers=0.9), rules=[IdleWorkerRule()])
+    assert finding.facts == {
         "role": "env worker",
         "workers": 4,
         "idle_workers": 4,
@@ -107,7 +109,7 @@ def test_the_evidence_adds_up():
         "woken_in": "update",
         "woken_by_share": 0.9,
     }
-    assert (one.severity, one.path) == ("info", "recv")
+    assert (finding.severity, finding.path) == ("info", "recv")
 
 
 def a_loop_and_its_server(works_ms: int, startup_ms: int = 0, infer_ms: int = 1) -> Profile:
@@ -184,7 +186,7 @@ def test_the_start_up_of_the_thread_that_runs_the_main_loop_is_not_counted(start
 
 
 def test_the_sleep_that_holds_a_loops_rate_is_no_idleness():
-    def told(**options):
+    def messages(**options):
         program = Program()
 
         def work():
@@ -196,7 +198,7 @@ def test_the_sleep_that_holds_a_loops_rate_is_no_idleness():
         for _ in program.loop("control", range(50), **options):
             program.work("act", 2)
             program.work("sleep", 8, wait=True)
-        return said(program.profile())
+        return messages_of(program.profile())
 
-    assert told(hz=100) == []
-    assert told() == []
+    assert messages(hz=100) == []
+    assert messages() == []

@@ -182,8 +182,8 @@ HEALTHY = {
 
 @pytest.mark.parametrize("name", HEALTHY)
 def test_a_healthy_program_gets_no_recommendation(name):
-    found = [each for each in findings(HEALTHY[name]()) if each.kind == "recommendation"]
-    assert [(each.rule, each.message) for each in found] == []
+    all_findings = [finding for finding in findings(HEALTHY[name]()) if finding.kind == "recommendation"]
+    assert [(finding.rule, finding.message) for finding in all_findings] == []
 
 
 def storm() -> Profile:
@@ -303,5 +303,7 @@ INJECTED = {
 @pytest.mark.parametrize("name", INJECTED)
 def test_the_injected_cause_is_the_first_recommendation(name):
     make, expected = INJECTED[name]
-    found = [each for each in findings(make()) if each.kind == "recommendation"]
-    assert [each.rule for each in found][:1] == [expected], [each.message for each in found]
+    all_findings = [finding for finding in findings(make()) if finding.kind == "recommendation"]
+    assert [finding.rule for finding in all_findings][:1] == [expected], [
+        finding.message for finding in all_findings
+    ]

@@ -30,27 +30,32 @@ def tracking(
     return replace(program.profile(), samples=sampled({key: count for key, count in counts.items() if count}))
 
 
-def found(profile: Profile):
+def findings_of(profile: Profile):
     return findings(profile, rules=[LateWakeRule()])
 
 
 def test_a_loop_that_waits_for_the_interpreter_when_it_should_wake_names_who_holds_it():
-    (one,) = found(tracking(8, gil=30))
-    assert one.message == (
+    (finding,) = findings_of(tracking(8, gil=30))
+    assert finding.message == (
         "Run Camera.decode in another process, or less often: it holds the interpreter (GIL) at track.py:41 [sampled] "
         "when the loop should wake, and one tick in a hundred of pan_tilt takes 13.0 ms or more, where its rate "
         "allows 5.00 ms and it works for 500 µs"
     )
-    assert (one.path, one.kind, one.severity, one.saving) == ("pan_tilt", "recommendation", "warning", None)
+    assert (finding.path, finding.kind, finding.severity, finding.saving) == (
+        "pan_tilt",
+        "recommendation",
+        "warning",
+        None,
+    )
 
 
-def test_where_it_is_not_known_why_it_is_a_fact_about_the_measurement():
-    (one,) = found(tracking(8, gil=2))
-    assert one.message == (
+def test_without_a_known_reason_it_is_a_fact_about_the_measurement():
+    (finding,) = findings_of(tracking(8, gil=2))
+    assert finding.message == (
         "one tick in a hundred of pan_tilt takes 13.0 ms or more, where its rate allows 5.00 ms and it works for 500 "
         "µs: it sleeps until the next is due, and the system wakes it late"
     )
-    assert one.kind == "measurement"
+    assert finding.kind == "measurement"
 
 
 @pytest.mark.parametrize(
@@ -59,4 +64,4 @@ def test_where_it_is_not_known_why_it_is_a_fact_about_the_measurement():
     ids=["little", "rarely", "no time to spare"],
 )
 def test_other_loops_wake_in_time(profile):
-    assert found(profile) == []
+    assert findings_of(profile) == []

@@ -23,30 +23,30 @@ def train(program, name="np.array", ms=8.3, update=30, items=256):
             program.spend("backward", update)
 
 
-def test_arrays_made_of_lists_for_each_batch_are_told(program):
+def test_arrays_made_of_lists_for_each_batch_are_reported(program):
     train(program)
-    (found,) = program.found(RULE, **COPIES)
-    assert found.path == "train/update/sample/states/np.array"
-    assert found.facts["per_batch_ns"] == 16_600_000
-    assert found.facts["copied_bytes_per_s"] == pytest.approx(STATES / 8.3e-3)
-    assert found.saving.share == pytest.approx(16.6 * (1 - 0.4548) / 47.6, rel=0.01)
-    assert found.message == (
+    (finding,) = program.found(RULE, **COPIES)
+    assert finding.path == "train/update/sample/states/np.array"
+    assert finding.facts["per_batch_ns"] == 16_600_000
+    assert finding.facts["copied_bytes_per_s"] == pytest.approx(STATES / 8.3e-3)
+    assert finding.saving.share == pytest.approx(16.6 * (1 - 0.4548) / 47.6, rel=0.01)
+    assert finding.message == (
         "Keep stored items in one preallocated array and index batches out of it: np.array makes an "
         "array of 256 items for each sample, 16.6 ms of its 17.6 ms, at 4.55 GB/s"
     )
-    assert "preallocated" in found.message
+    assert "preallocated" in finding.message
 
 
 def test_without_the_machines_speed_all_of_it_is_at_stake(program):
     train(program)
-    (found,) = program.found(RULE)
-    assert found.saving.share == pytest.approx(16.6 / 47.6)
+    (finding,) = program.found(RULE)
+    assert finding.saving.share == pytest.approx(16.6 / 47.6)
 
 
-def test_a_speed_that_was_only_reckoned_is_none_to_hold_it_against(program):
+def test_a_computed_speed_is_not_used_for_comparison(program):
     train(program)
-    (found,) = program.found(RULE, ceiling__memcpy_bytes_per_s=400e9, ceiling__source="reckoned")
-    assert found.saving.share == pytest.approx(16.6 / 47.6)
+    (finding,) = program.found(RULE, ceiling__memcpy_bytes_per_s=400e9, ceiling__source="reckoned")
+    assert finding.saving.share == pytest.approx(16.6 / 47.6)
 
 
 def test_of_several_machines_it_is_held_against_the_slowest(program):
@@ -55,21 +55,21 @@ def test_of_several_machines_it_is_held_against_the_slowest(program):
     assert program.found(RULE, **both) == []
 
 
-def test_as_fast_as_the_machine_copies_is_not_spoken_of(program):
+def test_as_fast_as_the_machine_copies_is_not_reported(program):
     train(program, ms=4.5)
     assert program.found(RULE, **COPIES) == []
 
 
-def test_beside_an_update_of_two_seconds_it_is_not_worth_a_word(program):
+def test_next_to_an_update_of_two_seconds_it_is_not_reported(program):
     train(program, update=2000)
     assert program.found(RULE, **COPIES) == []
 
 
-def test_another_operation_of_the_same_speed_is_not_taken_for_it(program):
+def test_another_operation_of_the_same_speed_is_not_mistaken_for_it(program):
     train(program, name="decompress")
     assert program.found(RULE, **COPIES) == []
 
 
-def test_of_one_array_nothing_is_known(program):
+def test_a_single_array_gives_no_finding(program):
     train(program, items=0)
     assert program.found(RULE, **COPIES) == []

@@ -38,16 +38,16 @@ if __name__ == "__main__":
 
 def queueing(waits_ms, channel="lock", count=4, peers=None, calls=100) -> Profile:
     """Workers that wait so long for a lock in each of their 10 ms, and for whom."""
-    who = ids(count)
+    workers = ids(count)
     wakers = {
-        Waker(channel, each, other, "step"): Wakes(calls // count, round(ms * MS * calls / (count - 1)), 0)
-        for each, ms in zip(who, waits_ms, strict=True)
-        for other in (peers or who)
-        if other != each
+        Waker(channel, worker, other, "step"): Wakes(calls // count, round(ms * MS * calls / (count - 1)), 0)
+        for worker, ms in zip(workers, waits_ms, strict=True)
+        for other in (peers or workers)
+        if other != worker
     }
     wait = node(
         "acquire",
-        {each: [round(ms * MS)] * calls for each, ms in zip(who, waits_ms, strict=True)},
+        {worker: [round(ms * MS)] * calls for worker, ms in zip(workers, waits_ms, strict=True)},
         beside=True,
         wait=True,
         wakers=wakers,
@@ -58,17 +58,17 @@ def queueing(waits_ms, channel="lock", count=4, peers=None, calls=100) -> Profil
     )
 
 
-def found(profile: Profile):
+def findings_of(profile: Profile):
     return findings(profile, rules=[LockConvoyRule()])
 
 
 def test_workers_that_do_little_outside_a_lock_queue_for_it():
-    (one,) = found(queueing([7.4] * 4))
-    assert one.message == (
+    (finding,) = findings_of(queueing([7.4] * 4))
+    assert finding.message == (
         "Do less while the lock of acquire is held, or give each worker its own lock: of 4 × env worker, 3.0 "
         "wait for it at any moment, 100% of that until one of them lets it go"
     )
-    assert (one.path, one.severity, one.saving) == ("acquire", "critical", None)
+    assert (finding.path, finding.severity, finding.saving) == ("acquire", "critical", None)
     assert findings(queueing([7.4] * 4), rules=[IdleWorkerRule()]) == []
 
 
@@ -84,8 +84,8 @@ def test_workers_that_do_little_outside_a_lock_queue_for_it():
     ],
     ids=["outside", "messages", "another's", "two locks", "two workers", "few"],
 )
-def test_what_is_no_queue_for_one_lock_is_not_called_so(profile):
-    assert found(profile) == []
+def test_waits_that_are_no_queue_for_one_lock_are_not_reported(profile):
+    assert findings_of(profile) == []
 
 
 @pytest.mark.parametrize(("inside", "outside", "rules"), [(0.005, 0.0, ["lock-convoy"]), (0.001, 0.03, [])])
@@ -98,7 +98,7 @@ def test_processes_that_share_a_lock(tmp_path, inside, outside, rules):
     environment = {**os.environ, "TICKTREE_MEMORY_DIR": str(memory)}
     subprocess.run(command, cwd=tmp_path, env=environment, check=True, timeout=400)
     profile = RunDirectory.newest(tmp_path / "ticktree-runs").profile()
-    assert [one.rule for one in found(profile)] == rules
+    assert [finding.rule for finding in findings_of(profile)] == rules
 
 
 LOCK = CodeLine("store", "train.py", 7)
@@ -106,14 +106,14 @@ ELSEWHERE = CodeLine("store", "train.py", 8)
 NOTED = "lock other.py:3\nlock train.py:7"
 
 
-def test_a_loop_that_waits_for_a_lock_of_threads_is_found_by_samples():
-    (one,) = found(sampled_store({(LOCK, "lock"): 90, (ELSEWHERE, "running"): 10}, NOTED))
-    assert one.message == (
+def test_a_loop_that_waits_for_a_lock_of_threads_is_reported_by_samples():
+    (finding,) = findings_of(sampled_store({(LOCK, "lock"): 90, (ELSEWHERE, "running"): 10}, NOTED))
+    assert finding.message == (
         "Hold the lock of train.py:7 for less time: train waits for it there 7.20 ms per tick, 90% of store [sampled]"
     )
-    assert (one.path, one.severity) == ("train/store", "critical")
-    assert one.saving is not None
-    assert one.saving.share == pytest.approx(0.72)
+    assert (finding.path, finding.severity) == ("train/store", "critical")
+    assert finding.saving is not None
+    assert finding.saving.share == pytest.approx(0.72)
 
 
 @pytest.mark.parametrize(
@@ -130,7 +130,7 @@ def test_a_loop_that_waits_for_a_lock_of_threads_is_found_by_samples():
     ids=["works", "no lock", "unknown source", "late samples", "few samples", "little"],
 )
 def test_samples_that_show_no_long_wait_for_a_lock_give_no_finding(profile):
-    assert found(profile) == []
+    assert findings_of(profile) == []
 
 
 THREADS = """
@@ -162,6 +162,6 @@ def test_threads_that_share_a_lock(tmp_path):
     profile, _ = run_sampled(tmp_path, THREADS, "--quiet", before="")
     assert profile.samples is not None
     if not profile.samples.is_late:  # else all cores were busy, and no finding is right
-        assert [(one.rule, one.path, one.facts["line"]) for one in found(profile)] == [
+        assert [(finding.rule, finding.path, finding.facts["line"]) for finding in findings_of(profile)] == [
             ("lock-convoy", "train/store", "program.py:17")
         ]

@@ -16,50 +16,52 @@ from ticktree.profile import Gauge, Histogram, Writer
 LOOP = loop_of(20, sections({"act": lambda n: MS}))
 
 
-def found(rule, cores=2, **readings):
+def findings_of(rule, cores=2, **readings):
     return findings(watched(LOOP, cores, **readings), rules=[rule])
 
 
-def test_two_threads_beside_a_busy_process_on_two_cores_are_oversubscribed():
-    (one,) = found(
+def test_two_threads_next_to_a_busy_process_on_two_cores_are_oversubscribed():
+    (finding,) = findings_of(
         OversubscribedRule(), used=[1.33] * 9, others=[0.67] * 9, waiting=[0.33] * 9, steal=[0.0] * 9
     )
-    assert one.message == (
+    assert finding.message == (
         "Use one thread fewer (OMP_NUM_THREADS=1, and OMP_WAIT_POLICY=PASSIVE): 2.0 busy threads share 2 "
         "cores, of which others use 0.7, and wait for one 33% of the time they could run"
     )
-    assert (one.kind, one.severity) == (
+    assert (finding.kind, finding.severity) == (
         "measurement",
         "critical",
     )  # on an idle machine nothing would be wrong
-    assert one.facts["busy_threads"] == pytest.approx(1.985, abs=0.02)
-    assert one.facts["readings"] == 9
-    assert found(ContendedRule(), used=[1.33] * 9, others=[0.67] * 9, waiting=[0.33] * 9) == []
+    assert finding.facts["busy_threads"] == pytest.approx(1.985, abs=0.02)
+    assert finding.facts["readings"] == 9
+    assert findings_of(ContendedRule(), used=[1.33] * 9, others=[0.67] * 9, waiting=[0.33] * 9) == []
 
 
 def test_a_run_with_more_threads_than_cores_is_oversubscribed_by_itself():
-    (one,) = found(OversubscribedRule(), used=[2.0] * 9, others=[0.0] * 9, waiting=[0.6] * 9)
-    assert one.kind == "recommendation"
-    assert "others" not in one.message
+    (finding,) = findings_of(OversubscribedRule(), used=[2.0] * 9, others=[0.0] * 9, waiting=[0.6] * 9)
+    assert finding.kind == "recommendation"
+    assert "others" not in finding.message
 
 
-def test_what_others_take_is_no_saving():
+def test_cores_used_by_others_are_no_saving():
     """Three threads on two cores, most of which others use: with all cores they would wait a third of their time."""
-    (one,) = found(OversubscribedRule(), used=[0.6] * 9, others=[1.4] * 9, waiting=[0.8] * 9, steal=[0.0] * 9)
-    assert one.kind == "recommendation"
-    assert one.saving.share == pytest.approx(1 / 3, abs=0.01)
-    (alone,) = found(OversubscribedRule(), used=[2.0] * 9, others=[0.0] * 9, waiting=[0.6] * 9)
+    (finding,) = findings_of(
+        OversubscribedRule(), used=[0.6] * 9, others=[1.4] * 9, waiting=[0.8] * 9, steal=[0.0] * 9
+    )
+    assert finding.kind == "recommendation"
+    assert finding.saving.share == pytest.approx(1 / 3, abs=0.01)
+    (alone,) = findings_of(OversubscribedRule(), used=[2.0] * 9, others=[0.0] * 9, waiting=[0.6] * 9)
     assert alone.saving.share == pytest.approx(0.6, abs=0.01)
 
 
 def test_what_the_environment_says_of_threads_is_in_the_sentence():
     profile = watched(LOOP, used=[2.0] * 9, others=[0.0] * 9, waiting=[0.6] * 9)
     profile = replace(profile, metadata={**profile.metadata, "env.OMP_NUM_THREADS": frozenset({"8"})})
-    (one,) = findings(profile, rules=[OversubscribedRule()])
-    assert "OMP_NUM_THREADS is 8 now" in one.message
+    (finding,) = findings(profile, rules=[OversubscribedRule()])
+    assert "OMP_NUM_THREADS is 8 now" in finding.message
 
 
-def test_torchs_own_threads_are_spoken_of_where_torch_is_used():
+def test_the_advice_mentions_torchs_threads_if_torch_is_used():
     torch = {
         "torch/compiled": Gauge(
             name="torch/compiled", last=0, last_wall_ns=1, writer="", count=1, min=0, max=0, zeros=1
@@ -67,8 +69,10 @@ def test_torchs_own_threads_are_spoken_of_where_torch_is_used():
     }
     profile = watched(LOOP, used=[2.0] * 9, others=[0.0] * 9, waiting=[0.6] * 9)
     for gauges, expected in ((torch, True), ({}, False)):
-        (one,) = findings(replace(profile, gauges={**profile.gauges, **gauges}), rules=[OversubscribedRule()])
-        assert ("torch.set_num_threads(1)" in one.message) is expected
+        (finding,) = findings(
+            replace(profile, gauges={**profile.gauges, **gauges}), rules=[OversubscribedRule()]
+        )
+        assert ("torch.set_num_threads(1)" in finding.message) is expected
 
 
 def with_one_thread_each(profile):
@@ -77,24 +81,24 @@ def with_one_thread_each(profile):
 
 def test_what_is_set_already_is_no_advice():
     profile = with_one_thread_each(watched(LOOP, used=[2.0] * 9, others=[0.0] * 9, waiting=[0.6] * 9))
-    (one,) = findings(profile, rules=[OversubscribedRule()])
-    assert "OMP_NUM_THREADS" not in one.message
-    assert one.message == (
+    (finding,) = findings(profile, rules=[OversubscribedRule()])
+    assert "OMP_NUM_THREADS" not in finding.message
+    assert finding.message == (
         "Start fewer threads; numerical libraries run one each already: 5.0 busy threads share 2 cores, "
         "and wait for one 60% of the time they could run"
     )
-    assert (one.saving, one.severity) == (None, "critical")  # as much work is left for fewer of them
+    assert (finding.saving, finding.severity) == (None, "critical")  # as much work is left for fewer of them
     enough = with_one_thread_each(watched(LOOP, used=[1.0] * 9, others=[1.0] * 9, waiting=[0.4] * 9))
-    (one,) = findings(enough, rules=[OversubscribedRule()])
-    assert one.kind == "measurement"
-    assert one.message.startswith(
+    (finding,) = findings(enough, rules=[OversubscribedRule()])
+    assert finding.kind == "measurement"
+    assert finding.message.startswith(
         "Measure on an idle machine, or pin the run to cores of its own: 1.7 busy threads"
     )
     writers = {name: Writer(id=name) for name in ("1-1/0", "2-1/0", "3-1/0")}
-    (one,) = findings(replace(enough, writers=writers), rules=[OversubscribedRule()])
-    assert one.message.startswith("Measure on an idle machine")  # joblib starts one worker per core
-    (one,) = findings(replace(profile, writers=writers), rules=[OversubscribedRule()])
-    assert one.message == (
+    (finding,) = findings(replace(enough, writers=writers), rules=[OversubscribedRule()])
+    assert finding.message.startswith("Measure on an idle machine")  # joblib starts one worker per core
+    (finding,) = findings(replace(profile, writers=writers), rules=[OversubscribedRule()])
+    assert finding.message == (
         "Start fewer worker processes than 3, each of which runs one thread already: 5.0 busy threads share "
         "2 cores, and wait for one 60% of the time they could run"
     )
@@ -103,8 +107,8 @@ def test_what_is_set_already_is_no_advice():
 def test_processes_with_less_than_a_thread_each_have_none_to_spare():
     profile = watched(LOOP, used=[0.9] * 9, others=[1.7] * 9, waiting=[0.5] * 9)
     writers = {name: Writer(id=name) for name in ("1-1/0", "2-1/0", "3-1/0")}
-    (one,) = findings(replace(profile, writers=writers), rules=[OversubscribedRule()])
-    assert one.message == (
+    (finding,) = findings(replace(profile, writers=writers), rules=[OversubscribedRule()])
+    assert finding.message == (
         "Measure on an idle machine, or pin the run to cores of its own: 1.8 busy threads share 2 cores, of which "
         "others use 1.7, and wait for one 50% of the time they could run"
     )
@@ -113,12 +117,12 @@ def test_processes_with_less_than_a_thread_each_have_none_to_spare():
 def test_processes_that_each_use_many_threads_are_to_use_one():
     profile = watched(LOOP, used=[2.0] * 9, others=[0.0] * 9, waiting=[0.65] * 9)
     writers = {name: Writer(id=name) for name in ("1-1/0", "2-1/0", "3-1/0", "4-1/0", "5-1/0")}
-    (one,) = findings(replace(profile, writers=writers), rules=[OversubscribedRule()])
-    assert one.message == (
+    (finding,) = findings(replace(profile, writers=writers), rules=[OversubscribedRule()])
+    assert finding.message == (
         "Let each of 5 processes run one thread (OMP_NUM_THREADS=1), or start fewer of them: 5.7 busy threads share "
         "2 cores, and wait for one 65% of the time they could run"
     )
-    assert one.saving is None
+    assert finding.saving is None
 
 
 def steps_of_a_vector(recorder, _number):
@@ -130,9 +134,9 @@ def steps_of_a_vector(recorder, _number):
 def test_how_many_workers_of_a_vector_of_envs_run_at_a_time_can_be_limited(workers, is_named):
     profile = watched(loop_of(20, steps_of_a_vector), used=[2.0] * 9, others=[0.0] * 9, waiting=[0.6] * 9)
     writers = {name: Writer(id=name) for name in (f"{number}-1/0" for number in range(workers + 1))}
-    (one,) = findings(replace(profile, writers=writers), rules=[OversubscribedRule()])
+    (finding,) = findings(replace(profile, writers=writers), rules=[OversubscribedRule()])
     limit = "Give AsyncVectorEnv max_concurrency=2 (gymnasium 1.4 and later), or "
-    assert one.message.startswith(limit) is is_named
+    assert finding.message.startswith(limit) is is_named
     (other,) = findings(replace(profile, root=LOOP.root, writers=writers), rules=[OversubscribedRule()])
     assert "AsyncVectorEnv" not in other.message
 
@@ -153,7 +157,7 @@ def test_the_wait_that_is_looked_for_is_gymnasiums_and_it_has_the_argument():
     ],
 )
 def test_a_run_with_a_core_for_each_thread_is_not_oversubscribed(cores, used, others, waiting):
-    found_here = found(
+    found_here = findings_of(
         OversubscribedRule(), cores, used=[used] * 9, others=[others] * 9, waiting=[waiting] * 9
     )
     assert found_here == []
@@ -169,11 +173,11 @@ def test_a_run_with_a_core_for_each_thread_is_not_oversubscribed(cores, used, ot
     ],
 )
 def test_who_sleeps_most_of_the_time_has_little_to_gain_from_a_core_of_its_own(used, waiting, severity):
-    (one,) = found(ContendedRule(), 4, used=[used] * 9, others=[1.9] * 9, waiting=[waiting] * 9)
-    assert (one.kind, one.severity, one.saving) == ("measurement", severity, None)
+    (finding,) = findings_of(ContendedRule(), 4, used=[used] * 9, others=[1.9] * 9, waiting=[waiting] * 9)
+    assert (finding.kind, finding.severity, finding.saving) == ("measurement", severity, None)
 
 
-def test_without_readings_or_with_those_of_several_machines_nothing_is_said():
+def test_without_readings_or_with_those_of_several_machines_there_is_no_finding():
     for rule in (OversubscribedRule(), ContendedRule(), ThrottledRule()):
         assert findings(LOOP, rules=[rule]) == []
         profile = watched(
@@ -189,49 +193,49 @@ def test_without_readings_or_with_those_of_several_machines_nothing_is_said():
 
 
 def test_one_thread_whose_cores_others_take_is_in_contention():
-    (one,) = found(ContendedRule(), used=[0.7] * 9, others=[1.3] * 9, waiting=[0.3] * 9)
-    assert one.message.startswith(
+    (finding,) = findings_of(ContendedRule(), used=[0.7] * 9, others=[1.3] * 9, waiting=[0.3] * 9)
+    assert finding.message.startswith(
         "in the worst quarter of its seconds, the run waits for a core for at least 30% of the time it could run, and "
         "other processes use 1.3 of 2 cores: "
     )
-    assert one.facts["cores_used_by_others"] == pytest.approx(1.3)
+    assert finding.facts["cores_used_by_others"] == pytest.approx(1.3)
 
 
 def test_a_quarter_of_the_seconds_is_enough():
     waiting, others = [0.0] * 6 + [0.4] * 3, [0.1] * 6 + [1.5] * 3
-    assert len(found(ContendedRule(), used=[0.9] * 9, others=others, waiting=waiting)) == 1
+    assert len(findings_of(ContendedRule(), used=[0.9] * 9, others=others, waiting=waiting)) == 1
     waiting, others = [0.0] * 8 + [0.4], [0.1] * 8 + [1.5]
-    assert found(ContendedRule(), used=[0.9] * 9, others=others, waiting=waiting) == []
+    assert findings_of(ContendedRule(), used=[0.9] * 9, others=others, waiting=waiting) == []
 
 
-def test_who_waits_for_nobody_else_is_not_in_contention():
-    assert found(ContendedRule(), used=[1.0] * 9, others=[0.05] * 9, waiting=[0.3] * 9) == []
-    assert found(ContendedRule(), used=[1.0] * 9, others=[0.9] * 9, waiting=[0.01] * 9) == []
+def test_a_run_that_waits_for_no_other_process_is_not_in_contention():
+    assert findings_of(ContendedRule(), used=[1.0] * 9, others=[0.05] * 9, waiting=[0.3] * 9) == []
+    assert findings_of(ContendedRule(), used=[1.0] * 9, others=[0.9] * 9, waiting=[0.01] * 9) == []
 
 
-def test_time_that_the_hypervisor_takes_is_told():
-    (one,) = found(ContendedRule(), used=[1.0] * 9, others=[0.0] * 9, steal=[0.12] * 9)
-    assert "the hypervisor gives at least 12% of this virtual machine's time to others" in one.message
-    assert found(ContendedRule(), used=[1.0] * 9, others=[0.0] * 9, steal=[0.01] * 9) == []
+def test_time_that_the_hypervisor_takes_is_reported():
+    (finding,) = findings_of(ContendedRule(), used=[1.0] * 9, others=[0.0] * 9, steal=[0.12] * 9)
+    assert "the hypervisor gives at least 12% of this virtual machine's time to others" in finding.message
+    assert findings_of(ContendedRule(), used=[1.0] * 9, others=[0.0] * 9, steal=[0.01] * 9) == []
 
 
-def test_cores_that_became_slow_are_told():
-    (one,) = found(ThrottledRule(), frequency=[3400] * 12 + [2100] * 8, throttled=[0.0] * 20)
-    assert one.message == (
+def test_cores_that_became_slow_are_reported():
+    (finding,) = findings_of(ThrottledRule(), frequency=[3400] * 12 + [2100] * 8, throttled=[0.0] * 20)
+    assert finding.message == (
         "busy cores ran at 2,116 MHz instead of 3,400 MHz for 40% of the time: improve cooling, keep "
         "fewer cores busy, or fix a lower frequency"
     )
-    assert one.facts["lost_share"] == pytest.approx(0.4 * (1 - 2100 / 3400), abs=0.02)
-    assert one.facts["best_mhz"] == pytest.approx(3400, rel=0.02)
+    assert finding.facts["lost_share"] == pytest.approx(0.4 * (1 - 2100 / 3400), abs=0.02)
+    assert finding.facts["best_mhz"] == pytest.approx(3400, rel=0.02)
 
 
-def test_slow_downs_for_heat_are_told_whatever_the_frequency():
-    (one,) = found(ThrottledRule(), throttled=[0.0] * 5 + [3.0] * 5)
-    assert one.message == (
+def test_slow_downs_for_heat_are_reported_whatever_the_frequency():
+    (finding,) = findings_of(ThrottledRule(), throttled=[0.0] * 5 + [3.0] * 5)
+    assert finding.message == (
         "the system slowed cores down for their heat 3.0 times per second: improve cooling, keep fewer "
         "cores busy, or fix a lower frequency"
     )
-    assert one.severity == "warning"
+    assert finding.severity == "warning"
 
 
 @pytest.mark.parametrize(
@@ -243,8 +247,8 @@ def test_slow_downs_for_heat_are_told_whatever_the_frequency():
         {"throttled": [0.0] * 20},
     ],
 )
-def test_cores_that_kept_their_speed_are_not_spoken_of(readings):
-    assert found(ThrottledRule(), **readings) == []
+def test_cores_that_kept_their_speed_are_not_reported(readings):
+    assert findings_of(ThrottledRule(), **readings) == []
 
 
 def gpu_slowed(slowed: int, of: int):
@@ -264,11 +268,11 @@ def gpu_slowed(slowed: int, of: int):
 
 
 def test_a_gpu_that_was_slowed_down_in_a_fifth_of_the_readings_is_throttled():
-    (one,) = gpu_slowed(4, of=20)
-    assert one.message.startswith("GPU 1 was slowed down for its heat or its power limit 20% of the time")
-    assert one.facts == {"gpu": "1", "slowed_share": 0.2, "readings": 20}
+    (finding,) = gpu_slowed(4, of=20)
+    assert finding.message.startswith("GPU 1 was slowed down for its heat or its power limit 20% of the time")
+    assert finding.facts == {"gpu": "1", "slowed_share": 0.2, "readings": 20}
     assert gpu_slowed(3, of=20) == []
 
 
-def test_of_few_readings_nothing_is_said_of_a_gpu():
+def test_few_readings_of_a_gpu_give_no_finding():
     assert gpu_slowed(9, of=9) == []

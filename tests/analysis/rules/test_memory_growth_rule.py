@@ -31,22 +31,22 @@ def noise(mean, seed=1):
     return [mean * dice.uniform(0.5, 1.5) for _ in range(SECONDS)]
 
 
-def test_memory_that_grows_in_each_second_is_told_per_second_and_per_tick(program):
-    (found,) = grown(program, [3 * MB] * SECONDS)
-    assert found.message == (
+def test_memory_that_grows_in_each_second_is_reported_per_second_and_per_tick(program):
+    (finding,) = grown(program, [3 * MB] * SECONDS)
+    assert finding.message == (
         "the run's memory grows by 3.00 MB/s, 30.0 kB per tick of train, in 100% of its seconds, and is 580 MB at the "
         "end: unless that is a buffer that is filled by plan, look for what is kept"
     )
-    assert (found.kind, found.severity, found.path) == ("size", "info", "train")
+    assert (finding.kind, finding.severity, finding.path) == ("size", "info", "train")
 
 
 def test_memory_that_will_be_full_within_an_hour_is_a_recommendation(program):
-    (found,) = grown(program, [200 * MB] * 10, memory=8_400 * MB)
-    assert found.message == (
+    (finding,) = grown(program, [200 * MB] * 10, memory=8_400 * MB)
+    assert finding.message == (
         "Look for what is kept (losses with their graph, lists, caches): the run's memory grows by 200 MB/s, 2.00 MB "
         "per tick of train, and at that pace the machine's is full in 30.0 s"
     )
-    assert (found.kind, found.severity, found.path, found.saving) == (
+    assert (finding.kind, finding.severity, finding.path, finding.saving) == (
         "recommendation",
         "warning",
         "train",
@@ -69,8 +69,8 @@ def test_a_run_without_ticks_may_still_import(program):
 
 
 def test_memory_that_lasts_for_longer_is_a_size(program):
-    (found,) = grown(program, [3 * MB] * SECONDS, memory=64_000 * MB)
-    assert found.kind == "size"
+    (finding,) = grown(program, [3 * MB] * SECONDS, memory=64_000 * MB)
+    assert finding.kind == "size"
 
 
 def test_so_is_what_grows_by_more_and_less(program):
@@ -89,18 +89,18 @@ def test_so_is_what_grows_by_more_and_less(program):
     ],
     ids=["once", "full", "cleared", "short", "little", "given back"],
 )
-def test_what_fills_once_or_is_given_back_does_not_grow_all_along(program, per_second):
+def test_memory_that_fills_once_or_is_freed_does_not_grow_throughout(program, per_second):
     assert grown(program, per_second) == []
 
 
-def test_what_was_taken_by_imports_is_no_growth_of_the_run(program):
+def test_memory_of_imports_is_no_growth_of_the_run(program):
     """Stable-baselines3's PPO in a run of nine seconds: all it took, it took in the first six."""
-    taken = [each * MB for each in (206, 31, 15, 6, 55, 42, 1, 0.4, 0.1)]
+    taken = [size * MB for size in (206, 31, 15, 6, 55, 42, 1, 0.4, 0.1)]
     assert grown(program, taken, memory=25_000 * MB) == []
     assert grown(program, [*taken[:6], 15 * MB, 20 * MB, 25 * MB], memory=25_000 * MB)
 
 
-def test_nobody_watched(program):
+def test_an_unobserved_machine_gives_no_finding(program):
     program.spend("update", 10)
     assert program.found(MemoryGrowthRule()) == []
 
@@ -112,6 +112,8 @@ def test_what_grows_until_the_first_tick_does_not_count(program, startup_s, is_f
     resident = [400 * MB + second * 200 * MB for second in range(10)]
     profile = watched(program.profile(), resident=resident, growth=[200 * MB] * 10)
     first = profile.loops["train"].first_ticks.started_wall_ns
-    known = {"memory_bytes": frozenset([8_400 * MB]), "started_ns": frozenset([first - startup_s * 10**9])}
-    found = findings(replace(profile, metadata={**profile.metadata, **known}), rules=[MemoryGrowthRule()])
-    assert bool(found) is is_found
+    metadata = {"memory_bytes": frozenset([8_400 * MB]), "started_ns": frozenset([first - startup_s * 10**9])}
+    all_findings = findings(
+        replace(profile, metadata={**profile.metadata, **metadata}), rules=[MemoryGrowthRule()]
+    )
+    assert bool(all_findings) is is_found

@@ -9,7 +9,9 @@ from support.rule_programs import Program
 from ticktree.analysis.rules.torch import SmallMinibatchesRule
 
 
-def found(steps: int, pass_ms: float, step_ms: float, rest_ms: float, name: str = "optimizer step Adam"):
+def findings_of(
+    steps: int, pass_ms: float, step_ms: float, rest_ms: float, name: str = "optimizer step Adam"
+):
     with Program() as program:
         for _ in program.ticks(30, "iteration"):
             program.spend("rollout", rest_ms)
@@ -22,11 +24,11 @@ def found(steps: int, pass_ms: float, step_ms: float, rest_ms: float, name: str 
 
 
 def test_many_short_gradient_steps_are_one_finding_for_half_of_all_that_belongs_to_them() -> None:
-    (one,) = found(steps=32, pass_ms=0.4, step_ms=0.2, rest_ms=9.6)
-    assert one.path == "iteration/train/backward"
-    assert one.loop == "iteration"
-    assert one.saved_share == pytest.approx(0.35)  # half of the forward passes, too
-    assert one.message == (
+    (finding,) = findings_of(steps=32, pass_ms=0.4, step_ms=0.2, rest_ms=9.6)
+    assert finding.path == "iteration/train/backward"
+    assert finding.loop == "iteration"
+    assert finding.saved_share == pytest.approx(0.35)  # half of the forward passes, too
+    assert finding.message == (
         "Use larger minibatches, if learning allows: a tick of iteration has 32 gradient steps of 600 µs (backward "
         "pass and optimizer), 60% of it, and one of twice as many samples takes little longer"
     )
@@ -48,4 +50,4 @@ def test_many_short_gradient_steps_are_one_finding_for_half_of_all_that_belongs_
     ],
 )
 def test_long_few_and_unimportant_steps_are_none(program) -> None:
-    assert found(**program) == []
+    assert findings_of(**program) == []

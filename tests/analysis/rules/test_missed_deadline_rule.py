@@ -31,35 +31,35 @@ def test_the_section_that_takes_longer_in_missed_ticks_is_named(program):
         "22.0 ms in the others"
     )
     assert (finding.rule, finding.severity, finding.path) == ("missed-deadline", "warning", "control")
-    told = finding.facts
-    assert (told["missed"], told["ticks"], told["longest_run"]) == (14, 300, 11)
-    assert told["section"] == "control/act/inference"
-    assert (told["in_missed_ticks_ns"], told["in_kept_ticks_ns"]) == (41 * MS, 22 * MS)
-    assert told["mean_lateness_ns"] == told["max_lateness_ns"] == 43 * MS - 33_333_333
+    facts = finding.facts
+    assert (facts["missed"], facts["ticks"], facts["longest_run"]) == (14, 300, 11)
+    assert facts["section"] == "control/act/inference"
+    assert (facts["in_missed_ticks_ns"], facts["in_kept_ticks_ns"]) == (41 * MS, 22 * MS)
+    assert facts["mean_lateness_ns"] == facts["max_lateness_ns"] == 43 * MS - 33_333_333
 
 
-def test_a_loop_that_keeps_its_budget_is_not_told(program):
+def test_a_loop_that_keeps_its_budget_is_not_reported(program):
     control(program)
     assert program.found(RULE) == []
 
 
-def test_a_loop_without_a_budget_is_not_told(program):
+def test_a_loop_without_a_budget_is_not_reported(program):
     control(program, hz=None, slow=range(50))
     assert program.found(RULE) == []
 
 
-def test_one_late_tick_in_two_thousand_is_not_told(program):
+def test_one_late_tick_in_two_thousand_is_not_reported(program):
     for tick in program.ticks(2000, hz=1000, warmup=0):
         program.spend("step", 2 if tick == 999 else 0.5)
     assert program.found(RULE) == []
 
 
-def test_of_a_few_ticks_nothing_is_said(program):
+def test_a_few_ticks_give_no_finding(program):
     control(program, ticks=9, slow=range(5, 9))
     assert program.found(RULE) == []
 
 
-def test_misses_of_the_warm_up_are_not_told(program):
+def test_misses_of_the_warm_up_are_not_reported(program):
     for tick in program.ticks(100, hz=30, warmup=None):
         program.spend("inference", 4000 if tick == 0 else 22)
     assert program.found(RULE) == []
@@ -185,7 +185,7 @@ def test_a_section_that_compiles_is_a_cause(program):
     )
 
 
-def test_of_a_file_that_does_not_know_missed_ticks_their_number_is_told(program):
+def test_a_file_without_facts_about_missed_ticks_still_gives_their_number(program):
     control(program, slow=range(50, 110, 4))
     profile = program.profile()
     old = replace(

@@ -16,12 +16,12 @@ def infer(program, compiled, inference=100.0):
         robot_tick(program, inference=inference)
 
 
-def test_a_loop_of_inference_that_is_not_compiled_is_told(program):
+def test_a_loop_of_inference_that_is_not_compiled_is_reported(program):
     infer(program, compiled=0)
-    (found,) = program.found(RULE)
-    assert found.path == "control/get_actions/get_actions.policy_inference"
-    assert found.saving.share == pytest.approx(100 / 112 * (1 - 1 / 2.27))
-    assert found.message == (
+    (finding,) = program.found(RULE)
+    assert finding.path == "control/get_actions/get_actions.policy_inference"
+    assert finding.saving.share == pytest.approx(100 / 112 * (1 - 1 / 2.27))
+    assert finding.message == (
         "Compile the policy (torch.compile), if torch runs it: get_actions.policy_inference (100 ms per "
         "call) is inference, 89% of the busy time of control, and nothing is compiled"
     )
@@ -32,7 +32,7 @@ def test_where_something_is_compiled_it_is_silent(program):
     assert program.found(RULE) == []
 
 
-def test_where_nobody_watched_torch_it_is_silent(program):
+def test_without_the_instrument_of_torch_there_is_no_finding(program):
     infer(program, compiled=None)
     assert program.found(RULE) == []
 
@@ -60,7 +60,7 @@ def test_acting_on_a_robot_is_no_inference(program):
     assert program.found(RULE) == []
 
 
-def test_inference_of_which_the_loop_would_gain_nothing_is_not_spoken_of(program):
+def test_inference_that_would_gain_the_loop_nothing_is_not_reported(program):
     program.gauge(COMPILED_GAUGE, 0)
     for _ in program.ticks(20, hz=10, pace=True):
         program.spend("policy_inference", 1)
@@ -99,10 +99,10 @@ def test_of_inference_only_the_forward_passes_can_be_compiled(program):
     assert acting(program, "policy predict", forward_ms=0.15, rest_ms=0.85) == []
 
 
-def test_a_forward_pass_that_is_most_of_it_is_told(program):
-    (found,) = acting(program, "policy predict", forward_ms=8, rest_ms=2)
-    assert found.path.endswith("policy predict/forward Sequential")
-    assert found.saving.share == pytest.approx(0.8 * (1 - 1 / 2.27))
+def test_a_forward_pass_that_is_most_of_it_is_reported(program):
+    (finding,) = acting(program, "policy predict", forward_ms=8, rest_ms=2)
+    assert finding.path.endswith("policy predict/forward Sequential")
+    assert finding.saving.share == pytest.approx(0.8 * (1 - 1 / 2.27))
 
 
 def test_the_evaluation_of_a_policy_is_no_inference(program):

@@ -74,7 +74,7 @@ def rules_of(profile):
     return {finding.rule for finding in findings(profile)}
 
 
-def test_two_threads_beside_a_busy_process_are_oversubscribed(watched_run):
+def test_two_threads_next_to_a_busy_process_are_oversubscribed(watched_run):
     profile = watched_run(threads=2, busy=1)
     machine = Machine(profile)
     if machine.typical("waiting") is None:
@@ -83,6 +83,6 @@ def test_two_threads_beside_a_busy_process_are_oversubscribed(watched_run):
     assert "oversubscribed" in rules_of(profile)
 
 
-def test_one_thread_is_not_oversubscribed_whoever_is_beside_it(watched_run):
+def test_one_thread_is_not_oversubscribed_next_to_any_process(watched_run):
     profile = watched_run(threads=1, busy=1)
     assert "oversubscribed" not in rules_of(profile)

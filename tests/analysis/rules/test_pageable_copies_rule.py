@@ -9,7 +9,7 @@ from support.rule_programs import Program
 from ticktree.analysis.rules.torch import PageableCopiesRule
 
 
-def found(pinned: float, size: int = 37_700_000, ms: float = 4.0):
+def findings_of(pinned: float, size: int = 37_700_000, ms: float = 4.0):
     """A loop of 20 ms per tick besides its copy, with this share of copies from pinned memory."""
     with Program() as program:
         for number in program.ticks(100, "train"):
@@ -20,17 +20,17 @@ def found(pinned: float, size: int = 37_700_000, ms: float = 4.0):
 
 
 @pytest.mark.parametrize("pinned", [0, 0.4])
-def test_copies_that_are_mostly_from_pageable_memory_are_found(pinned: float) -> None:
-    (one,) = found(pinned)
-    assert (one.path, one.loop) == ("train/copy to cuda", "train")
-    assert one.saved_share == pytest.approx(0.2)
-    assert "copies 37.7 MB from pageable memory per call, and waits 4.00 ms for it" in one.message
+def test_copies_that_are_mostly_from_pageable_memory_are_reported(pinned: float) -> None:
+    (finding,) = findings_of(pinned)
+    assert (finding.path, finding.loop) == ("train/copy to cuda", "train")
+    assert finding.saved_share == pytest.approx(0.2)
+    assert "copies 37.7 MB from pageable memory per call, and waits 4.00 ms for it" in finding.message
 
 
 def test_pinned_small_and_short_copies_are_none() -> None:
-    assert found(pinned=0.6) == []
-    assert found(pinned=0, size=60_000) == []
-    assert found(pinned=0, ms=0.8) == []
+    assert findings_of(pinned=0.6) == []
+    assert findings_of(pinned=0, size=60_000) == []
+    assert findings_of(pinned=0, ms=0.8) == []
     with Program() as program:  # nothing is known of its memory
         for _ in program.ticks(100, "train"):
             program.spend("copy to cuda", 5, bytes=1_000_000)

@@ -10,22 +10,22 @@ from ticktree.analysis.rules.robot import PreprocessingRule
 RULE = PreprocessingRule()
 
 
-def test_preprocessing_out_of_proportion_to_its_inference_is_told(program):
+def test_preprocessing_out_of_proportion_to_its_inference_is_reported(program):
     for _ in program.ticks(20):
         robot_tick(program, preprocessing=60, inference=100)
-    (found,) = program.found(RULE)
-    assert found.path == "control/get_actions/get_actions.preprocessing"
-    assert found.severity == "critical"
-    assert found.saving.share == pytest.approx(60 / 162)
-    assert found.facts["inference_per_tick_ns"] == 100_000_000
-    assert found.message == (
+    (finding,) = program.found(RULE)
+    assert finding.path == "control/get_actions/get_actions.preprocessing"
+    assert finding.severity == "critical"
+    assert finding.saving.share == pytest.approx(60 / 162)
+    assert finding.facts["inference_per_tick_ns"] == 100_000_000
+    assert finding.message == (
         "Prepare fewer or smaller inputs, in one pass into reused memory: preprocessing takes 60.0 ms of "
         "the 162 ms of a tick of control, 60% as long as its inference, where at most 20% is usual, most "
         "of it in get_actions.preprocessing (60.0 ms per call)"
     )
 
 
-def test_what_the_guide_expects_is_not_spoken_of(program):
+def test_what_the_guide_expects_is_not_reported(program):
     for _ in program.ticks(20):
         robot_tick(program, preprocessing=20, inference=100)
     assert program.found(RULE) == []
@@ -36,9 +36,9 @@ def test_without_inference_it_must_be_half_of_the_work_and_sleep_is_none(program
         program.spend("resize", 30, bytes=900_000)
         program.spend("find the ball", 20)
         program.spend("log", 60 if tick == 10 else 0)  # else it holds its rate, and there is nothing to do
-    (found,) = program.found(RULE)
-    assert found.saving.headroom_ns == 30 * MS
-    assert found.message == (
+    (finding,) = program.found(RULE)
+    assert finding.saving.headroom_ns == 30 * MS
+    assert finding.message == (
         "Prepare fewer or smaller inputs, in one pass into reused memory: preprocessing takes 30.0 ms of "
         "the 100 ms of a tick of control, 57% of its busy time, most of it in resize (30.0 ms per call "
         "for 900 kB)"
@@ -53,7 +53,7 @@ def test_a_helper_that_is_there_to_prepare_may_do_so(program):
     assert program.found(RULE) == []
 
 
-def test_a_third_of_the_work_without_inference_is_not_spoken_of(program):
+def test_a_third_of_the_work_without_inference_is_not_reported(program):
     for _ in program.ticks(20):
         program.spend("resize", 10)
         program.spend("find the ball", 20)
@@ -67,13 +67,13 @@ def test_a_tenth_of_the_loop_is_needed(program):
     assert program.found(RULE) == []
 
 
-def test_what_is_said_to_be_preprocessing_in_the_settings_is(program):
+def test_a_section_declared_as_preprocessing_in_the_settings_counts(program):
     for _ in program.ticks(20):
         program.spend("munge", 50)
         program.spend("policy", 50)
     assert program.found(RULE) == []
-    (found,) = program.found(RULE, Settings(categories={"preprocessing": ("munge",)}))
-    assert found.path == "control/munge"
+    (finding,) = program.found(RULE, Settings(categories={"preprocessing": ("munge",)}))
+    assert finding.path == "control/munge"
 
 
 def test_nine_calls_are_too_few(program):

@@ -29,51 +29,53 @@ def consuming(
     others = node("Lock.acquire", {LOADER: [other_ms * MS] * TICKS}, beside=True, wait=True)
     run_ns = 10 * MS * TICKS
     parts = (loop,) if marked else (getting,)
-    children = {child.name: child for child in (*parts, *(each for each in (puts, others) if each.total_ns))}
+    children = {child.name: child for child in (*parts, *(wait for wait in (puts, others) if wait.total_ns))}
     root = Node(name="root", children=children)
     if not marked:
         outside = Share(0, run_ns - getting.total_ns, 0)
         root = replace(root, self_ns=outside.self_ns, by_writer={LEARNER: outside})
     loops = {"train": Loop(path="train", ticks=TICKS, stats=loop.steady, busy_ns=loop.stats.sum_ns)}
     writers = [writer(LEARNER, "learner", last_ns=run_ns), writer(LOADER, "loader", last_ns=run_ns)]
-    return Profile(root=root, loops=loops if marked else {}, writers={each.id: each for each in writers})
+    return Profile(root=root, loops=loops if marked else {}, writers={unit.id: unit for unit in writers})
 
 
-def found(profile: Profile):
-    every = findings(profile, rules=[StarvedRule(), FullQueueRule(), TransportRule(), IdleWorkerRule()])
-    return [one for one in every if one.kind == "recommendation"]
+def findings_of(profile: Profile):
+    all_findings = findings(
+        profile, rules=[StarvedRule(), FullQueueRule(), TransportRule(), IdleWorkerRule()]
+    )
+    return [finding for finding in all_findings if finding.kind == "recommendation"]
 
 
 def test_a_loop_waits_for_a_producer_that_never_waits():
-    (one,) = found(consuming(8))
-    assert one.message == (
+    (finding,) = findings_of(consuming(8))
+    assert finding.message == (
         "Make items faster, or in more workers: a tick of train waits 80% of its time at Queue.get for loader"
     )
-    assert (one.rule, one.path, one.loop) == ("starved", "train/Queue.get", "train")
-    assert one.saving is not None
-    assert one.saving.share == pytest.approx(0.8)
+    assert (finding.rule, finding.path, finding.loop) == ("starved", "train/Queue.get", "train")
+    assert finding.saving is not None
+    assert finding.saving.share == pytest.approx(0.8)
 
 
 def test_samples_say_where_the_producer_spends_its_time():
     samples = sampled({stack("", READ, state="sleep", thread="other threads"): 40})
-    (one,) = found(replace(consuming(8), samples=samples))
-    assert one.message.endswith("for loader, most of whose time is in read_shard (train.py:14 [sampled])")
+    (finding,) = findings_of(replace(consuming(8), samples=samples))
+    assert finding.message.endswith("for loader, most of whose time is in read_shard (train.py:14 [sampled])")
 
 
 def test_so_does_a_program_without_loops():
-    (one,) = found(consuming(8, marked=False))
-    assert (one.rule, one.path, one.loop) == ("starved", "Queue.get", None)
-    assert one.message.startswith("Make items faster, or in more workers: the run waits ")
+    (finding,) = findings_of(consuming(8, marked=False))
+    assert (finding.rule, finding.path, finding.loop) == ("starved", "Queue.get", None)
+    assert finding.message.startswith("Make items faster, or in more workers: the run waits ")
 
 
 def test_where_both_wait_the_time_goes_into_passing_items_on():
-    (one,) = found(consuming(9, 9))
-    assert one.message == (
+    (finding,) = findings_of(consuming(9, 9))
+    assert finding.message == (
         "Send less through the queue (smaller types, only what is used), or share the memory: a tick of train waits "
         "90% of its time at Queue.get, while loader waits 90% of its time until an item is taken: the time goes into "
         "passing them on"
     )
-    assert (one.rule, one.path) == ("transport", "train/Queue.get")
+    assert (finding.rule, finding.path) == ("transport", "train/Queue.get")
 
 
 @pytest.mark.parametrize(
@@ -82,7 +84,7 @@ def test_where_both_wait_the_time_goes_into_passing_items_on():
     ids=["it works", "the producer waits for another", "for others", "few"],
 )
 def test_other_waits_at_queues_are_no_lack_of_producers(profile):
-    assert [one.rule for one in found(profile) if one.rule != "idle-worker"] == []
+    assert [finding.rule for finding in findings_of(profile) if finding.rule != "idle-worker"] == []
 
 
 def test_a_loop_waits_for_room_in_a_queue():
@@ -95,11 +97,11 @@ def test_a_loop_waits_for_room_in_a_queue():
     profile = Profile(
         root=Node(name="root", children={"follow": loop, "compress": compress}),
         loops={"follow": Loop(path="follow", ticks=TICKS, stats=loop.steady, busy_ns=loop.stats.sum_ns)},
-        writers={each.id: each for each in writers},
+        writers={other.id: other for other in writers},
     )
-    (one,) = found(profile)
-    assert one.message == (
+    (finding,) = findings_of(profile)
+    assert finding.message == (
         "Take items faster, in more workers, or leave some out: a tick of follow waits 80% of its time at Queue.put "
         "for recorder, most of whose time is in compress"
     )
-    assert (one.rule, one.path) == ("full-queue", "follow/Queue.put")
+    assert (finding.rule, finding.path) == ("full-queue", "follow/Queue.put")

@@ -28,13 +28,13 @@ def driver(program, wait=True):
             program.spend("add derived", 3.2)
 
 
-def test_the_wait_for_the_other_side_is_told(program):
+def test_the_wait_for_the_other_side_is_reported(program):
     driver(program)
-    (found,) = program.found(RULE)
-    assert found.path == "driver/env/execute_and_wait_for_obs"
-    assert found.severity == "critical"
-    assert found.saving.share == pytest.approx(87 / 109.8)
-    assert found.message == (
+    (finding,) = program.found(RULE)
+    assert finding.path == "driver/env/execute_and_wait_for_obs"
+    assert finding.severity == "critical"
+    assert finding.saving.share == pytest.approx(87 / 109.8)
+    assert finding.message == (
         "Request the next observation while this one is processed, and send less: the round trip in "
         "execute_and_wait_for_obs is 79% of the busy time of driver, 87.0 ms of 110 ms (100% of "
         "execute_and_wait_for_obs is waiting)"
@@ -52,8 +52,8 @@ def test_a_robot_that_is_computed_is_no_trip(program):
     busy = with_cpu(profile, "driver/env/execute_and_wait_for_obs", Cpu(10, 950, 1000))
     idle = with_cpu(profile, "driver/env/execute_and_wait_for_obs", Cpu(10, 50, 1000))
     assert findings(busy, rules=[RULE]) == []
-    (found,) = findings(idle, rules=[RULE])
-    assert found.facts["waited_share"] == pytest.approx(0.95)
+    (finding,) = findings(idle, rules=[RULE])
+    assert finding.facts["waited_share"] == pytest.approx(0.95)
 
 
 def with_cpu(profile, path, cpu):
@@ -68,7 +68,7 @@ def with_cpu(profile, path, cpu):
     return replace(profile, root=changed(profile.root, path.split("/")))
 
 
-def test_a_third_of_the_loop_is_not_spoken_of(program):
+def test_a_third_of_the_loop_is_not_reported(program):
     for _ in program.ticks(20, "driver"):
         program.spend("get_observation", 10, wait=True)
         program.spend("policy", 20)
@@ -83,11 +83,11 @@ def test_the_sleep_that_holds_the_rate_is_neither_trip_nor_work(program):
         program.spend("policy", 10)
         program.spend("get_observation", 30, wait=True)
         program.spend("log", 100 if tick == 10 else 0)  # else it holds its rate, and there is nothing to do
-    (found,) = program.found(RULE)
-    assert found.facts["busy_share"] == pytest.approx(0.75 / (1 + 100 / (20 * 40)))
+    (finding,) = program.found(RULE)
+    assert finding.facts["busy_share"] == pytest.approx(0.75 / (1 + 100 / (20 * 40)))
 
 
-def test_a_section_that_gives_up_its_core_in_every_tick_is_seen_to_wait():
+def test_a_section_that_gives_up_its_core_in_every_tick_counts_as_a_wait():
     """Of a program that says nothing about waits, on a real clock: only names and what the system counts."""
     recorder = ticktree.Recorder()
     for _ in recorder.loop("control", range(12), warmup=0):
@@ -97,8 +97,8 @@ def test_a_section_that_gives_up_its_core_in_every_tick_is_seen_to_wait():
     recorder.disable()
     if not any("voluntary_switches" in tick.causes for tick in profile.loops["control"].worst):
         pytest.skip("this system does not tell what its threads waited for")
-    (found,) = findings(profile, rules=[RULE])
-    assert found.path == "control/robot/get_observation"
+    (finding,) = findings(profile, rules=[RULE])
+    assert finding.path == "control/robot/get_observation"
 
 
 def asked(program, server, rows=(), ms=90, name="POST simulator:8737/step"):
@@ -112,25 +112,25 @@ def asked(program, server, rows=(), ms=90, name="POST simulator:8737/step"):
             calling.rest("network")
 
 
-def test_a_call_whose_server_told_its_side_is_a_trip_whatever_its_name_and_says_what_is_slow_there(program):
+def test_a_call_with_server_timing_is_a_round_trip_whatever_its_name_and_names_the_slow_part(program):
     asked(program, 81, [(1, "simulate", 9), (1, "render", 72), (2, "rasterize", 63), (2, "encode", 9)])
-    (found,) = program.found(RULE)
-    assert found.path == "driver/POST simulator:8737\\/step"
-    assert found.message == (
+    (finding,) = program.found(RULE)
+    assert finding.path == "driver/POST simulator:8737\\/step"
+    assert finding.message == (
         "Make the server faster, or request the next observation while this one is processed: the round "
         "trip in POST simulator:8737/step is 90% of the busy time of driver, 90.0 ms of 100 ms (100% of "
         "POST simulator:8737/step is waiting); 90% of it is the server's own time, 70% its "
         "rasterize"
     )
-    assert found.facts["server_share"] == pytest.approx(0.9)
-    assert found.facts["server_part_share"] == pytest.approx(0.7)
-    assert found.facts["server_part"] == "rasterize"
+    assert finding.facts["server_share"] == pytest.approx(0.9)
+    assert finding.facts["server_part_share"] == pytest.approx(0.7)
+    assert finding.facts["server_part"] == "rasterize"
 
 
 def test_where_no_section_of_the_servers_stands_out_none_is_named(program):
     asked(program, 81, [(1, "simulate", 27), (1, "render", 27)])
-    (found,) = program.found(RULE)
-    assert found.message == (
+    (finding,) = program.found(RULE)
+    assert finding.message == (
         "Make the server faster, or request the next observation while this one is processed: the round "
         "trip in POST simulator:8737/step is 90% of the busy time of driver, 90.0 ms of 100 ms (100% of "
         "POST simulator:8737/step is waiting); 90% of it is the server's own time"
@@ -139,8 +139,8 @@ def test_where_no_section_of_the_servers_stands_out_none_is_named(program):
 
 def test_where_the_way_takes_longer_than_the_server_what_is_sent_is_to_be_smaller(program):
     asked(program, 18, [(1, "render", 18)])
-    (found,) = program.found(RULE)
-    assert found.message == (
+    (finding,) = program.found(RULE)
+    assert finding.message == (
         "Request the next observation while this one is processed, and send less: the round trip in POST "
         "simulator:8737/step is 90% of the busy time of driver, 90.0 ms of 100 ms (100% of POST "
         "simulator:8737/step is waiting); 80% of it is the network"

@@ -24,43 +24,43 @@ def loading(load_ms: float, ticks: int = 50, batches: int = 1, name: str = "Data
     return program.profile()
 
 
-def found(profile: Profile):
+def findings_of(profile: Profile):
     return findings(profile, rules=[SlowLoaderRule()])
 
 
-def test_a_loop_that_loads_its_batches_itself_is_told_what_workers_save():
-    (one,) = found(loading(8))
-    assert one.message == (
+def test_a_loop_that_loads_its_batches_itself_is_reported_with_the_saving_of_workers():
+    (finding,) = findings_of(loading(8))
+    assert finding.message == (
         "Load batches in other processes, DataLoader(..., num_workers=2, persistent_workers=True): train loads them "
         "itself, for 8.00 ms per tick, 50% of it"
     )
-    assert (one.path, one.severity) == ("train/DataLoader load", "critical")
-    assert one.saving.share == pytest.approx((8 - 1.5) / 16)
+    assert (finding.path, finding.severity) == ("train/DataLoader load", "critical")
+    assert finding.saving.share == pytest.approx((8 - 1.5) / 16)
 
 
 def test_each_batch_has_to_be_received():
-    assert found(loading(1.4)) == []
-    assert found(loading(1.4, batches=4)) == []
-    (one,) = found(loading(4, batches=2))
-    assert one.saving.share == pytest.approx((8 - 3) / 16)
+    assert findings_of(loading(1.4)) == []
+    assert findings_of(loading(1.4, batches=4)) == []
+    (finding,) = findings_of(loading(4, batches=2))
+    assert finding.saving.share == pytest.approx((8 - 3) / 16)
 
 
 def test_free_cores_bound_the_saving():
     readings = {"used": [1.0] * 9, "others": [0.6] * 9, "waiting": [0.0] * 9}
-    (one,) = found(watched(loading(8), cores=2, **readings))
-    assert one.saving.share == pytest.approx(1 - 1 / 1.4, abs=0.02)
-    assert found(watched(loading(8), cores=1, **{**readings, "others": [0.0] * 9})) == []
+    (finding,) = findings_of(watched(loading(8), cores=2, **readings))
+    assert finding.saving.share == pytest.approx(1 - 1 / 1.4, abs=0.02)
+    assert findings_of(watched(loading(8), cores=1, **{**readings, "others": [0.0] * 9})) == []
 
 
 def test_there_are_as_many_workers_as_the_loop_consumes_and_cores_allow():
     readings = {"used": [1.0] * 9, "others": [0.0] * 9, "waiting": [0.0] * 9}
-    (many,) = found(watched(loading(24), cores=16, **readings))
+    (many,) = findings_of(watched(loading(24), cores=16, **readings))
     assert "DataLoader(..., num_workers=3, " in many.message
     assert many.saving.share == pytest.approx((24 - 1.5) / 32)
-    (few,) = found(watched(loading(24), cores=2, **readings))
+    (few,) = findings_of(watched(loading(24), cores=2, **readings))
     assert "DataLoader(..., num_workers=2, " in few.message
     assert few.saving.share == pytest.approx(0.5, abs=0.01)  # three processes on two cores
-    (unknown,) = found(loading(24))
+    (unknown,) = findings_of(loading(24))
     assert unknown.saving.share == pytest.approx((32 - 24 / 2 - 1.5) / 32)  # each of two loads half
 
 
@@ -68,7 +68,7 @@ def test_there_are_as_many_workers_as_the_loop_consumes_and_cores_allow():
     "profile", [loading(8, ticks=9), loading(8, name="load")], ids=["few", "another name"]
 )
 def test_other_sections_are_left_alone(profile):
-    assert found(profile) == []
+    assert findings_of(profile) == []
 
 
 def epochs(count: int, start_ms: float, first_ms: float, batches: int = 10) -> Profile:
@@ -83,21 +83,21 @@ def epochs(count: int, start_ms: float, first_ms: float, batches: int = 10) -> P
 
 
 def test_workers_that_are_started_for_each_epoch_are_to_stay():
-    (one,) = found(epochs(30, 20, 15))
-    assert one.message == (
+    (finding,) = findings_of(epochs(30, 20, 15))
+    assert finding.message == (
         "Keep the loader's workers between epochs, DataLoader(..., persistent_workers=True), or load without "
         "(num_workers=0): they are started 29 times, for 20.0 ms each, and with the wait for their first batches that "
         "is 62% of a tick of train"
     )
-    assert (one.path, one.severity) == ("train/DataLoader start", "critical")
-    assert one.saving.share == pytest.approx((20 + 15 - 0.1) / 10 / (2.1 + 3.49), abs=0.02)
+    assert (finding.path, finding.severity) == ("train/DataLoader start", "critical")
+    assert finding.saving.share == pytest.approx((20 + 15 - 0.1) / 10 / (2.1 + 3.49), abs=0.02)
 
 
 @pytest.mark.parametrize(
     "profile", [epochs(3, 20, 15), epochs(30, 0.2, 0.5)], ids=["two loaders and a half", "long epochs"]
 )
 def test_workers_whose_start_costs_little_are_left_alone(profile):
-    assert found(profile) == []
+    assert findings_of(profile) == []
 
 
 PROGRAM = """
@@ -127,4 +127,4 @@ def test_a_real_loader_without_workers(tmp_path):
     profile, _ = run_sampled(tmp_path, PROGRAM, "--quiet", before="")
     profile = replace(profile, gauges={})  # not what else ran on this machine meanwhile
     profile = watched(profile, cores=2, used=[0.5] * 9, others=[0.0] * 9, waiting=[0.0] * 9)
-    assert [one.path for one in found(profile)] == ["train step/DataLoader load"]
+    assert [finding.path for finding in findings_of(profile)] == ["train step/DataLoader load"]

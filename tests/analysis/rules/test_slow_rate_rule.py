@@ -23,15 +23,15 @@ def train(program, ms: float, rest: float = 20, name: str = "float", **options) 
         program.spend("backward", rest)
 
 
-def test_bytes_converted_into_fresh_memory_are_told_with_what_would_be_saved(program):
+def test_bytes_converted_into_fresh_memory_are_reported_with_the_saving(program):
     train(program, 40, bytes=STATES)
-    (found,) = program.found(RULE, **HERE)
-    assert (found.path, found.severity) == ("train/float", "critical")
-    assert found.message == (
+    (finding,) = program.found(RULE, **HERE)
+    assert (finding.path, finding.severity) == ("train/float", "critical")
+    assert finding.message == (
         "Let float write into reused memory, in the order of that memory: it moves 37.7 MB in 40.0 ms, "
         "942 MB/s, and this machine copies memory 11× as fast (10.0 GB/s)"
     )
-    assert found.saving.share == pytest.approx((40 - 3.77) / 60)
+    assert finding.saving.share == pytest.approx((40 - 3.77) / 60)
 
 
 @pytest.mark.parametrize("ms", [3.7, 8.3, 18.8])
@@ -40,12 +40,12 @@ def test_a_fifth_of_memcpy_is_fast_enough(program, ms):
     assert program.found(RULE, **HERE) == []
 
 
-def test_beside_an_update_of_ten_seconds_it_is_not_worth_a_word(program):
+def test_next_to_an_update_of_ten_seconds_it_is_not_reported(program):
     train(program, 40, rest=10_000, bytes=STATES)
     assert program.found(RULE, **HERE) == []
 
 
-def test_of_a_machine_that_nobody_measured_nothing_is_said(program):
+def test_an_unmeasured_machine_gives_no_finding(program):
     train(program, 40, bytes=STATES, flops=1000)
     assert program.found(RULE) == []
     assert program.found(RULE, ceiling__source="reckoned", ceiling__flops_per_s=1_250_000_000_000) == []
@@ -76,12 +76,12 @@ def test_what_the_sections_in_it_take_is_theirs(program):
     assert program.found(RULE, **HERE) == []
 
 
-def test_one_that_computes_fast_on_what_it_reads_slowly_is_not_slow(program):
+def test_a_section_that_computes_fast_on_what_it_reads_slowly_is_not_slow(program):
     train(program, 40, bytes=STATES, flops=4_000_000_000)
     assert program.found(RULE, **HERE) == []
 
 
-def test_one_whose_computing_cannot_be_judged_is_not_judged_by_its_bytes(program):
+def test_a_section_whose_computing_cannot_be_judged_is_not_judged_by_its_bytes(program):
     train(program, 40, bytes=STATES, flops=4_000_000_000)
     only_memory = {key: value for key, value in HERE.items() if "flops" not in key}
     assert program.found(RULE, **only_memory) == []
@@ -96,7 +96,7 @@ def test_what_a_device_does_is_not_slow(program):
 
 
 @pytest.mark.parametrize(("waiting", "told"), [(0.3, 1), (0.6, 0), (1.0, 0)])
-def test_what_others_took_from_it_is_not_its_own_slowness(program, waiting, told):
+def test_time_that_others_took_is_not_its_own_slowness(program, waiting, told):
     train(program, 30, bytes=STATES)  # at an eighth of memcpy
     program.gauge("machine/waiting", waiting)
     assert len(program.found(RULE, **HERE)) == told
@@ -104,8 +104,8 @@ def test_what_others_took_from_it_is_not_its_own_slowness(program, waiting, told
 
 def test_few_bytes_a_call_want_more_of_them(program):
     train(program, 1, rest=1, bytes=4000)
-    (found,) = program.found(RULE, **HERE)
-    assert found.message == (
+    (finding,) = program.found(RULE, **HERE)
+    assert finding.message == (
         "Process more per call of float: it moves 4.00 kB in 1.00 ms, 4.00 MB/s, and this machine copies "
         "memory 2,500× as fast (10.0 GB/s)"
     )
@@ -113,8 +113,8 @@ def test_few_bytes_a_call_want_more_of_them(program):
 
 def test_a_product_on_one_of_many_cores_wants_more_threads(program):
     train(program, 30, flops=2_200_000_000, name="conv1")
-    (found,) = program.found(RULE, **MANY_CORES)
-    assert found.message == (
+    (finding,) = program.found(RULE, **MANY_CORES)
+    assert finding.message == (
         "Let conv1 use more threads, if cores are free: it does 2.20 GFLOP in 30.0 ms, 73.3 GFLOP/s, and "
         "this machine multiplies matrices 68× as fast (5.00 TFLOP/s)"
     )
@@ -124,8 +124,8 @@ def test_a_product_on_one_of_many_cores_wants_more_threads(program):
 
 def test_a_product_slower_than_one_thread_is_small_or_oddly_laid_out(program):
     train(program, 30, flops=1_000_000)
-    (found,) = program.found(RULE, **MANY_CORES)
-    assert found.message == (
+    (finding,) = program.found(RULE, **MANY_CORES)
+    assert finding.message == (
         "Use larger batches and fewer calls of float: it does 1.00 MFLOP in 30.0 ms, 33.3 MFLOP/s, and "
         "this machine multiplies matrices 150,000× as fast (5.00 TFLOP/s)"
     )
@@ -133,26 +133,28 @@ def test_a_product_slower_than_one_thread_is_small_or_oddly_laid_out(program):
 
 def test_large_products_that_are_slow_have_other_reasons(program):
     train(program, 1000, flops=2_200_000_000)
-    (found,) = program.found(RULE, **HERE)
-    assert found.message == (
+    (finding,) = program.found(RULE, **HERE)
+    assert finding.message == (
         "Check the batch size, dtype and memory layout of float: it does 2.20 GFLOP in 1.00 s, 2.20 "
         "GFLOP/s, and this machine multiplies matrices 86× as fast (190 GFLOP/s)"
     )
 
 
-def test_of_several_in_one_loop_the_one_with_most_to_save_is_told_and_the_others_are_counted(program):
+def test_of_several_slow_sections_in_a_loop_the_largest_saving_is_reported_and_the_others_are_counted(
+    program,
+):
     for _ in program.ticks(20, "train"):
         program.spend("float", 20, bytes=STATES)
         program.spend("divide", 40, bytes=STATES)
         program.spend("stack", 20, bytes=STATES)
-    (found,) = program.found(RULE, **HERE)
-    assert found.path == "train/divide"
-    assert found.message == (
+    (finding,) = program.found(RULE, **HERE)
+    assert finding.path == "train/divide"
+    assert finding.message == (
         "Let divide write into reused memory, in the order of that memory: it moves 37.7 MB in 40.0 ms, "
         "942 MB/s, and this machine copies memory 11× as fast (10.0 GB/s); 2 other sections there are "
         "also slow"
     )
-    assert found.saving.share == pytest.approx(1 - 3 * 3.77 / 80)
+    assert finding.saving.share == pytest.approx(1 - 3 * 3.77 / 80)
 
 
 def test_too_few_ticks_say_nothing(program):
@@ -161,6 +163,6 @@ def test_too_few_ticks_say_nothing(program):
     assert program.found(RULE, **HERE) == []
 
 
-def test_it_is_among_what_a_report_says(program):
+def test_it_is_part_of_a_report(program):
     train(program, 40, bytes=STATES)
     assert "slow-rate" in {found.rule for found in findings(program.profile(**HERE))}

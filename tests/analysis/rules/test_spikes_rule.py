@@ -20,15 +20,15 @@ def control(program, long_ms=50.0, every=100, ticks=600, hz=None, section="decid
             program.spend(section, long_ms)
 
 
-def test_one_long_call_in_a_hundred_ticks_is_found_with_its_section(program):
+def test_one_long_call_in_a_hundred_ticks_is_reported_with_its_section(program):
     control(program)
-    (found,) = program.found(RULE)
-    assert found.message == (
+    (finding,) = program.found(RULE)
+    assert finding.message == (
         "Do the rare work of decide in another thread, or a part of it in each tick: in 6 of 600 ticks "
         "of control, one in 100, it takes 50.0 ms, in the others 1.00 ms"
     )
-    assert (found.path, found.loop) == ("control/plan/decide", "control")
-    assert found.saving.share == pytest.approx(6 * 49 / (600 * 2 + 6 * 49), rel=0.05)
+    assert (finding.path, finding.loop) == ("control/plan/decide", "control")
+    assert finding.saving.share == pytest.approx(6 * 49 / (600 * 2 + 6 * 49), rel=0.05)
 
 
 @pytest.mark.parametrize(
@@ -46,7 +46,7 @@ def test_scatter_chance_and_what_is_planned_are_no_spikes(program, options):
     assert program.found(RULE) == []
 
 
-def test_while_others_take_the_cores_nothing_is_said(program):
+def test_while_other_processes_take_the_cores_there_is_no_finding(program):
     control(program)
     busy = watched(program.profile(), used=[0.7] * 9, others=[1.3] * 9, waiting=[0.3] * 9)
     assert findings(busy, rules=[RULE]) == []

@@ -21,7 +21,7 @@ def reading(name: str, values) -> Profile:
     return profile
 
 
-def found(profile: Profile):
+def findings_of(profile: Profile):
     return findings(profile, rules=[StarvedRule()])
 
 
@@ -45,13 +45,13 @@ def acting_on_chunks(ticks: int, *, chunk: int, asked_at: int, takes: int) -> Pr
 
 def test_a_loop_that_asks_for_its_next_actions_too_late_runs_dry():
     # 20, 19, ... 4, then 3 (asked), 2, 1, 0, 0, 0, 0 and 20 again: 4 of 24 ticks, 37 whole rounds of them.
-    (one,) = found(acting_on_chunks(900, chunk=20, asked_at=3, takes=7))
-    assert one.rule == "starved"
-    assert one.message == "Fill action queue depth faster: it is 0 in 16% of its readings"
-    assert (one.severity, one.path) == ("warning", "")
-    assert one.facts["readings_at_0"] == 148
-    assert one.facts["empty_share"] == 148 / 900
-    assert one.facts["max_reading"] == 20
+    (finding,) = findings_of(acting_on_chunks(900, chunk=20, asked_at=3, takes=7))
+    assert finding.rule == "starved"
+    assert finding.message == "Fill action queue depth faster: it is 0 in 16% of its readings"
+    assert (finding.severity, finding.path) == ("warning", "")
+    assert finding.facts["readings_at_0"] == 148
+    assert finding.facts["empty_share"] == 148 / 900
+    assert finding.facts["max_reading"] == 20
 
 
 @pytest.mark.parametrize(("waits_ms", "is_found"), [(8, True), (1, False)])
@@ -61,18 +61,18 @@ def test_a_queue_that_is_always_empty_is_in_use_where_the_loop_waits(waits_ms, i
         program.recorder.gauge("queue depth", 0)
         program.work("next batch", waits_ms, wait=True)
         program.work("update", 3)
-    assert bool(found(program.profile())) == is_found
+    assert bool(findings_of(program.profile())) == is_found
 
 
 def test_a_loop_that_asks_in_time_does_not():
-    assert found(acting_on_chunks(900, chunk=20, asked_at=8, takes=7)) == []
+    assert findings_of(acting_on_chunks(900, chunk=20, asked_at=8, takes=7)) == []
 
 
 @pytest.mark.parametrize(
     "name", ["queue_depth", "actionQueue", "frames/backlog", "Buffer", "depth", "replay buffer", "3 queues"]
 )
-def test_names_that_say_how_much_waits_are_known(name):
-    assert len(found(reading(name, [0] * 20 + [3] * 80))) == 1
+def test_names_of_queue_depths_are_recognized(name):
+    assert len(findings_of(reading(name, [0] * 20 + [3] * 80))) == 1
 
 
 @pytest.mark.parametrize(
@@ -89,21 +89,21 @@ def test_names_that_say_how_much_waits_are_known(name):
     ],
 )
 def test_names_that_say_something_else_are_not(name):
-    assert found(reading(name, [0] * 20 + [3] * 80)) == []
+    assert findings_of(reading(name, [0] * 20 + [3] * 80)) == []
 
 
 def test_one_reading_in_a_hundred_may_be_zero():
-    assert found(reading("queue", [0] * 10 + [3] * 990)) == []
-    assert len(found(reading("queue", [0] * 11 + [3] * 989))) == 1
+    assert findings_of(reading("queue", [0] * 10 + [3] * 990)) == []
+    assert len(findings_of(reading("queue", [0] * 11 + [3] * 989))) == 1
 
 
 def test_few_readings_at_zero_say_nothing():
-    assert found(reading("queue", [0] * 9 + [3] * 20)) == []
+    assert findings_of(reading("queue", [0] * 9 + [3] * 20)) == []
 
 
-def test_a_queue_that_was_never_used_and_a_value_that_falls_below_zero_are_not_spoken_of():
-    assert found(reading("queue", [0] * 500)) == []
-    assert found(reading("queue", [0] * 50 + [-1, 3] * 50)) == []
+def test_a_queue_that_was_never_used_and_a_value_that_falls_below_zero_are_not_reported():
+    assert findings_of(reading("queue", [0] * 500)) == []
+    assert findings_of(reading("queue", [0] * 50 + [-1, 3] * 50)) == []
 
 
 def test_readings_before_the_queue_was_first_filled_do_not_count():
@@ -115,7 +115,7 @@ def test_readings_before_the_queue_was_first_filled_do_not_count():
     profile = recorder.snapshot()
     recorder.disable()
     assert profile.gauges["action queue depth"].zeros == 101
-    assert found(profile) == []
+    assert findings_of(profile) == []
 
 
 def test_the_emptiest_queue_is_first():
@@ -125,5 +125,5 @@ def test_the_emptiest_queue_is_first():
         recorder.gauge("queue b", each % 2)
     profile = recorder.snapshot()
     recorder.disable()
-    assert [one.facts["gauge"] for one in found(profile)] == ["queue b", "queue a"]
-    assert [one.severity for one in found(profile)] == ["critical", "warning"]
+    assert [finding.facts["gauge"] for finding in findings_of(profile)] == ["queue b", "queue a"]
+    assert [finding.severity for finding in findings_of(profile)] == ["critical", "warning"]

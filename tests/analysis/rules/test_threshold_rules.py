@@ -15,14 +15,14 @@ MB = 1_000_000
 NAMES = {"critical", "slow", "memory", "gpu-memory"}
 
 
-def found(profile, **thresholds):
+def findings_of(profile, **thresholds):
     settings = Settings(thresholds=Thresholds(**thresholds))
     rules = [rule for rule in RULES if rule.name in NAMES]
     return findings(profile, settings, rules)
 
 
-def said(profile, **thresholds):
-    return {(each.rule, each.path) for each in found(profile, **thresholds)}
+def messages_of(profile, **thresholds):
+    return {(finding.rule, finding.path) for finding in findings_of(profile, **thresholds)}
 
 
 def trainer(sample_ms=20, forward_ms=40, **options) -> Program:
@@ -39,7 +39,7 @@ def trainer(sample_ms=20, forward_ms=40, **options) -> Program:
 
 
 def test_what_takes_more_than_30_percent_of_a_tick_is_critical_and_its_parents_are_not():
-    (finding,) = found(trainer().profile())
+    (finding,) = findings_of(trainer().profile())
     assert (finding.rule, finding.kind, finding.severity) == ("critical", "size", "info")
     assert (finding.path, finding.loop) == ("train/update/actor/forward", "train")
     assert finding.message == (
@@ -50,8 +50,8 @@ def test_what_takes_more_than_30_percent_of_a_tick_is_critical_and_its_parents_a
     assert (finding.facts["self_per_tick_ns"], finding.facts["calls"]) == (40 * MS, 10)
 
 
-def test_where_all_take_their_part_none_is_critical():
-    assert found(trainer(sample_ms=29, forward_ms=29).profile()) == []
+def test_if_all_sections_take_a_similar_share_none_is_critical():
+    assert findings_of(trainer(sample_ms=29, forward_ms=29).profile()) == []
 
 
 def test_the_loops_own_time_and_that_of_a_section_with_sections_are_named_so():
@@ -61,7 +61,7 @@ def test_the_loops_own_time_and_that_of_a_section_with_sections_are_named_so():
         with program.section("update"):
             program.take(45)
             program.work("forward", 1)
-    assert [each.message.partition(" takes")[0] for each in found(program.profile())] == [
+    assert [finding.message.partition(" takes")[0] for finding in findings_of(program.profile())] == [
         "update [self]",
         "train [self]",
     ]
@@ -76,25 +76,25 @@ def test_a_loop_that_holds_its_rate_has_nothing_critical_in_it():
             program.work("sleep", pace_ms, wait=True)
         return program.profile()
 
-    assert said(control(4)) == set()
-    assert said(control(0)) == {("critical", "control/act")}
+    assert messages_of(control(4)) == set()
+    assert messages_of(control(0)) == {("critical", "control/act")}
 
 
-def test_where_one_section_is_all_there_is_nothing_is_said_of_its_part():
+def test_if_there_is_only_one_section_its_share_is_not_reported():
     program = Program()
     for _ in program.loop("train", range(10)):
         program.work("everything", 20)
-    assert said(program.profile()) == set()
+    assert messages_of(program.profile()) == set()
 
 
-def test_waits_and_what_runs_beside_are_not_critical():
+def test_waits_and_concurrent_sections_are_not_critical():
     program = Program()
     for _ in program.loop("train", range(10)):
         program.work("receive", 60, wait=True)
         for name in "abcd":
             program.work(name, 10)
         program.record_duration("server", 0.5)
-    assert said(program.profile()) == set()
+    assert messages_of(program.profile()) == set()
 
 
 def test_without_a_loop_the_run_is_judged_in_seconds():
@@ -102,7 +102,7 @@ def test_without_a_loop_the_run_is_judged_in_seconds():
     program.work("load", 4000)
     program.work("solve", 900)
     program.work("save", 90)
-    critical, slow = found(program.profile())
+    critical, slow = findings_of(program.profile())
     assert (
         critical.message
         == "load takes 80% of the run; without it the run would take 990 ms instead of 4.99 s"
@@ -121,7 +121,7 @@ def test_in_a_loop_that_is_a_lesser_part_of_the_run_less_is_at_stake():
         program.work("learn", 40)
         for name in "abc":
             program.work(name, 20)
-    learn, env = found(program.profile())
+    learn, env = findings_of(program.profile())
     assert (learn.path, learn.saving.share) == ("train/learn", pytest.approx(0.4))
     assert learn.loop == "train"
     assert (env.path, env.saving.share) == ("fill/env", pytest.approx(10 / 10.5))
@@ -137,7 +137,7 @@ def test_a_section_of_more_than_100_ms_a_call_is_slow():
                 program.work(name, 20)
         if tick == 50:
             program.work("checkpoint", 130)
-    critical, slow = found(program.profile())
+    critical, slow = findings_of(program.profile())
     assert (critical.rule, critical.path) == ("critical", "train/learn")  # and not slow: it takes 70 ms
     assert (slow.rule, slow.severity, slow.path) == ("slow", "info", "train/checkpoint")
     assert (
@@ -156,15 +156,15 @@ def test_where_a_tick_takes_seconds_what_is_little_of_it_is_not_slow():
             program.work("head", 110)  # 3% of it, and 6% together
         if tick == 50:
             program.work("checkpoint", 300)  # 0.1% of all ticks, and 9% of one
-    assert said(program.profile()) == {
+    assert messages_of(program.profile()) == {
         ("critical", "train/learn"),
         ("slow", "train/head"),
         ("slow", "train/checkpoint"),
     }
 
 
-def test_what_is_critical_is_not_said_to_be_slow_as_well():
-    assert said(trainer(forward_ms=400).profile()) == {("critical", "train/update/actor/forward")}
+def test_a_critical_section_is_not_reported_as_slow_as_well():
+    assert messages_of(trainer(forward_ms=400).profile()) == {("critical", "train/update/actor/forward")}
 
 
 def test_what_is_long_for_what_is_in_it_is_not_slow():
@@ -173,13 +173,15 @@ def test_what_is_long_for_what_is_in_it_is_not_slow():
         with program.section("epoch"):
             for number in range(20):
                 program.work(f"part {number}", 10)
-    assert said(program.profile()) == set()
+    assert messages_of(program.profile()) == set()
 
 
 def test_thresholds_may_be_others():
     profile = trainer().profile()
-    assert said(profile, critical_share=0.5) == set()
-    assert said(profile, critical_share=0.5, slow_ns=30 * MS) == {("slow", "train/update/actor/forward")}
+    assert messages_of(profile, critical_share=0.5) == set()
+    assert messages_of(profile, critical_share=0.5, slow_ns=30 * MS) == {
+        ("slow", "train/update/actor/forward")
+    }
 
 
 def grown(profile, path, growth, **fields):
@@ -188,7 +190,7 @@ def grown(profile, path, growth, **fields):
 
 def test_a_section_that_needs_more_than_100_mb_is_named_with_what_it_needs():
     profile = grown(trainer(20, 25).profile(), "train/sample", 151 * MB)
-    (finding,) = found(profile)
+    (finding,) = findings_of(profile)
     assert (finding.rule, finding.severity, finding.path) == ("memory", "info", "train/sample")
     assert finding.message == "a call of sample needs at least 151 MB beyond what was allocated before"
     assert finding.facts == {
@@ -198,15 +200,17 @@ def test_a_section_that_needs_more_than_100_mb_is_named_with_what_it_needs():
         "calls_measured": 10,
         "is_exact": False,
     }
-    (exact,) = found(grown(profile, "train/sample", 151 * MB, is_exact=True))
+    (exact,) = findings_of(grown(profile, "train/sample", 151 * MB, is_exact=True))
     assert exact.message == "a call of sample needs 151 MB beyond what was allocated before"
 
 
-def test_the_peak_of_the_process_alone_says_nothing_of_a_section():
+def test_the_peak_of_the_process_alone_is_no_fact_about_a_section():
     profile = trainer(20, 25).profile()
-    assert said(grown(profile, "train/sample", None)) == set()
-    assert said(grown(profile, "train/sample", 99 * MB)) == set()
-    assert said(grown(profile, "train/sample", 99 * MB), memory_bytes=50 * MB) == {("memory", "train/sample")}
+    assert messages_of(grown(profile, "train/sample", None)) == set()
+    assert messages_of(grown(profile, "train/sample", 99 * MB)) == set()
+    assert messages_of(grown(profile, "train/sample", 99 * MB), memory_bytes=50 * MB) == {
+        ("memory", "train/sample")
+    }
 
 
 def test_of_a_chain_of_parents_the_last_that_needs_it_is_named():
@@ -217,8 +221,8 @@ def test_of_a_chain_of_parents_the_last_that_needs_it_is_named():
         ("train/update/actor/forward", 200),
     ):
         profile = grown(profile, path, growth * MB)
-    assert said(profile) == {("memory", "train/update/actor/forward")}
-    assert said(grown(profile, "train/update", 900 * MB)) == {
+    assert messages_of(profile) == {("memory", "train/update/actor/forward")}
+    assert messages_of(grown(profile, "train/update", 900 * MB)) == {
         ("memory", "train/update"),
         ("memory", "train/update/actor/forward"),
     }
@@ -227,10 +231,10 @@ def test_of_a_chain_of_parents_the_last_that_needs_it_is_named():
 def test_a_devices_memory_is_judged_by_itself():
     device = Memory(10, 0, 7300 * MB, growth_bytes=2100 * MB, is_exact=True, devices=frozenset({"cuda:0"}))
     profile = with_node(trainer(20, 25).profile(), "train/update/actor/forward", device_memory=device)
-    (finding,) = found(profile)
+    (finding,) = findings_of(profile)
     assert (finding.rule, finding.path) == ("gpu-memory", "train/update/actor/forward")
     assert finding.message == "a call of forward needs 2.10 GB of cuda:0 beyond what was allocated before"
-    assert said(profile, device_memory_bytes=3000 * MB) == set()
+    assert messages_of(profile, device_memory_bytes=3000 * MB) == set()
 
 
 def test_time_outside_all_sections_is_no_section_to_work_on():
@@ -239,4 +243,4 @@ def test_time_outside_all_sections_is_no_section_to_work_on():
     program.take(900)
     program.work("load", 10)
     program.work("save", 10)
-    assert said(program.profile()) == set()
+    assert messages_of(program.profile()) == set()

@@ -14,18 +14,18 @@ def run(program, ticks, **options):
 
 
 def test_nine_ticks_say_nothing(program):
-    (found,) = run(program, 9)
-    assert (found.path, found.severity) == ("control", "info")
+    (finding,) = run(program, 9)
+    assert (finding.path, finding.severity) == ("control", "info")
     assert (
-        found.message
+        finding.message
         == "control has 9 ticks: too few for any statistics; record at least 10, and 299 for a p99"
     )
 
 
 def test_twenty_ticks_say_a_mean_and_a_median(program):
-    (found,) = run(program, 20)
-    assert found.message == "control has 20 ticks: too few for a p90, which needs 29"
-    assert (found.facts["percentile"], found.facts["needed_ticks"]) == (90, 29)
+    (finding,) = run(program, 20)
+    assert finding.message == "control has 20 ticks: too few for a p90, which needs 29"
+    assert (finding.facts["percentile"], finding.facts["needed_ticks"]) == (90, 29)
 
 
 def test_a_loop_without_a_rate_is_judged_by_its_p90(program):
@@ -38,9 +38,9 @@ def test_a_loop_with_a_rate_is_judged_by_its_p99(program, ticks, findings):
 
 
 def test_ticks_of_warm_up_do_not_count(program):
-    (found,) = run(program, 12, warmup=5)
-    assert found.message.startswith("control has 7 ticks after its warm-up: too few")
-    assert found.facts["warmup_ticks"] == 5
+    (finding,) = run(program, 12, warmup=5)
+    assert finding.message.startswith("control has 7 ticks after its warm-up: too few")
+    assert finding.facts["warmup_ticks"] == 5
 
 
 def test_a_program_without_loops_has_no_ticks_to_count(program):

@@ -18,13 +18,13 @@ def vector_env(
     step_us: int, send_us: int = 400, wait_us: int = 400, policy_us: int = 0, known: float = 1.0
 ) -> Profile:
     """A loop that sends eight workers their actions and waits for them, as AsyncVectorEnv does."""
-    ended = {
-        Waker("result", LEARNER, who, "env.step"): Wakes(STEPS, wait_us * US * STEPS // 8, 0)
-        for who in WORKERS
+    wakers = {
+        Waker("result", LEARNER, worker, "env.step"): Wakes(STEPS, wait_us * US * STEPS // 8, 0)
+        for worker in WORKERS
     }
-    asked = {
-        Waker("action", who, LEARNER, "env/envs.step/step_async"): Wakes(STEPS, wait_us * US * STEPS, 0)
-        for who in WORKERS
+    requests = {
+        Waker("action", worker, LEARNER, "env/envs.step/step_async"): Wakes(STEPS, wait_us * US * STEPS, 0)
+        for worker in WORKERS
     }
     tick_us = send_us + wait_us + policy_us + 10
     loop = node(
@@ -35,36 +35,45 @@ def vector_env(
             {LEARNER: [(tick_us - 10) * US] * STEPS},
             node("step_async", {LEARNER: [send_us * US] * STEPS}, wait=True),
             node("policy", {LEARNER: [policy_us * US] * STEPS}),
-            node("step_wait", {LEARNER: [wait_us * US] * STEPS}, wait=True, wakers=ended),
+            node("step_wait", {LEARNER: [wait_us * US] * STEPS}, wait=True, wakers=wakers),
         ),
     )
     run_ns = tick_us * US * STEPS
     idle_us = round((tick_us - step_us) * known)
     parts = (
-        node("env.step", {who: [step_us * US] * STEPS for who in WORKERS}, beside=True),
-        node("recv", {who: [idle_us * US] * STEPS for who in WORKERS}, beside=True, wait=True, wakers=asked),
+        node("env.step", {worker: [step_us * US] * STEPS for worker in WORKERS}, beside=True),
+        node(
+            "recv",
+            {worker: [idle_us * US] * STEPS for worker in WORKERS},
+            beside=True,
+            wait=True,
+            wakers=requests,
+        ),
     )
     root = Node(name="root", children={child.name: child for child in (loop, *parts)})
-    writers = [writer(LEARNER, "learner", last_ns=run_ns), *(writer(who, last_ns=run_ns) for who in WORKERS)]
+    writers = [
+        writer(LEARNER, "learner", last_ns=run_ns),
+        *(writer(worker, last_ns=run_ns) for worker in WORKERS),
+    ]
     return Profile(
         root=root,
         loops={"env": Loop(path="env", ticks=STEPS, stats=loop.steady, busy_ns=loop.stats.sum_ns)},
-        writers={each.id: each for each in writers},
+        writers={unit.id: unit for unit in writers},
     )
 
 
-def found(profile: Profile):
+def findings_of(profile: Profile):
     return findings(profile, rules=[TransportRule()])
 
 
 def test_workers_that_work_less_than_the_loop_waits_for_them_cost_more_than_they_give():
-    (one,) = found(vector_env(step_us=12))
-    assert (one.path, one.loop, one.severity) == ("env/envs.step", "env", "critical")
-    assert one.message == (
+    (finding,) = findings_of(vector_env(step_us=12))
+    assert (finding.path, finding.loop, finding.severity) == ("env/envs.step", "env", "critical")
+    assert finding.message == (
         "Do the work of 8 × env worker in the process of env, or give each worker more per message: they are busy for "
         "96.0 µs per tick together, and envs.step waits 800 µs to send to them and for them"
     )
-    assert one.saving.share == pytest.approx((800 - 96) / 810)
+    assert finding.saving.share == pytest.approx((800 - 96) / 810)
 
 
 @pytest.mark.parametrize(
@@ -86,19 +95,21 @@ def test_the_class_is_the_one_of_the_programs_library(role, section, advice):
 
 
 def test_workers_that_would_take_as_long_one_after_the_other_are_worth_their_transport():
-    assert found(vector_env(step_us=60)) == []
-    assert found(vector_env(step_us=400)) == []
+    assert findings_of(vector_env(step_us=60)) == []
+    assert findings_of(vector_env(step_us=400)) == []
 
 
 def test_what_the_loop_does_while_its_workers_work_is_not_called_transport():
-    (one,) = found(vector_env(step_us=12, policy_us=2000))
-    assert one.saving.ns == pytest.approx((800 - 96) * US)
+    (finding,) = findings_of(vector_env(step_us=12, policy_us=2000))
+    assert finding.saving.ns == pytest.approx((800 - 96) * US)
 
 
-def test_of_workers_that_are_mostly_outside_all_sections_nothing_is_known():
-    assert found(vector_env(step_us=12, known=0.7)) == []
+def test_workers_mostly_outside_all_sections_give_no_finding():
+    assert findings_of(vector_env(step_us=12, known=0.7)) == []
 
 
-def test_that_the_loop_waits_for_such_workers_is_said_once():
-    advice = [each.rule for each in findings(vector_env(step_us=12)) if each.kind == "recommendation"]
+def test_the_wait_for_such_workers_is_reported_once():
+    advice = [
+        finding.rule for finding in findings(vector_env(step_us=12)) if finding.kind == "recommendation"
+    ]
     assert advice == ["transport"]

@@ -19,37 +19,38 @@ WORKERS = [worker(number) for number in range(4)]
 def pool(long_ms: int, waited_ms: int, *, name="ThreadPoolExecutor-0", rounds=ROUNDS) -> Profile:
     """A pool of four, whose tasks take 10 ms, but the last of each round, and how long each round was waited for."""
     tasks = {
-        who: [(10 if (at + number) % 4 else long_ms) * MS for at in range(rounds)]
-        for number, who in enumerate(WORKERS)
+        worker: [(10 if (index + number) % 4 else long_ms) * MS for index in range(rounds)]
+        for number, worker in enumerate(WORKERS)
     }
     wakers = {
-        Waker("future", LEARNER, who, ""): Wakes(rounds, waited_ms * MS * rounds // 4, 0) for who in WORKERS
+        Waker("future", LEARNER, worker, ""): Wakes(rounds, waited_ms * MS * rounds // 4, 0)
+        for worker in WORKERS
     }
     waits = node("Future.result", {LEARNER: [waited_ms * MS] * rounds}, wait=True, wakers=wakers)
     work = node("evaluate", tasks, beside=True)
     run_ns = (waited_ms + 1) * MS * rounds
     writers = [
         writer(LEARNER, "learner", last_ns=run_ns),
-        *(writer(who, name, last_ns=run_ns) for who in WORKERS),
+        *(writer(worker, name, last_ns=run_ns) for worker in WORKERS),
     ]
     root = Node(name="root", self_ns=MS * rounds, children={child.name: child for child in (waits, work)})
-    return Profile(root=root, writers={each.id: each for each in writers})
+    return Profile(root=root, writers={unit.id: unit for unit in writers})
 
 
-def found(profile: Profile):
+def findings_of(profile: Profile):
     return findings(profile, rules=[UnevenTasksRule(), StragglerRule()])
 
 
 def test_a_pool_is_waited_for_whose_tasks_take_unequally_long():
-    (one,) = found(pool(70, 70))
-    assert one.message == (
+    (finding,) = findings_of(pool(70, 70))
+    assert finding.message == (
         "Start the longest tasks first, split them, or continue without the last (as_completed): one call of evaluate "
         "in ten takes 69.3 ms, half of them 10.1 ms; 4 × ThreadPoolExecutor-0 work 1.25 s each, and 3.50 s is waited "
         "for them"
     )
-    assert (one.rule, one.path, one.loop) == ("uneven-tasks", "evaluate", None)
-    assert one.saving is not None
-    assert one.saving.share == pytest.approx((70 - 25) / 71, rel=0.05)
+    assert (finding.rule, finding.path, finding.loop) == ("uneven-tasks", "evaluate", None)
+    assert finding.saving is not None
+    assert finding.saving.share == pytest.approx((70 - 25) / 71, rel=0.05)
 
 
 @pytest.mark.parametrize(
@@ -58,7 +59,7 @@ def test_a_pool_is_waited_for_whose_tasks_take_unequally_long():
     ids=["equal", "busy", "no pool", "few"],
 )
 def test_other_pools_give_no_finding(profile):
-    assert [one.rule for one in found(profile) if one.rule == "uneven-tasks"] == []
+    assert [finding.rule for finding in findings_of(profile) if finding.rule == "uneven-tasks"] == []
 
 
 def test_a_worker_that_got_more_of_the_long_tasks_is_no_straggler():
@@ -69,8 +70,8 @@ def test_a_worker_that_got_more_of_the_long_tasks_is_no_straggler():
         work, by_writer={**work.by_writer, WORKERS[0]: replace(first, total_ns=2 * first.total_ns)}
     )
     children = {**profile.root.children, "evaluate": more}
-    found_in = found(replace(profile, root=replace(profile.root, children=children)))
-    assert [one.rule for one in found_in] == ["uneven-tasks"]
+    all_findings = findings_of(replace(profile, root=replace(profile.root, children=children)))
+    assert [finding.rule for finding in all_findings] == ["uneven-tasks"]
 
 
 def test_a_pool_is_not_judged_by_anothers_tasks():
@@ -78,7 +79,9 @@ def test_a_pool_is_not_judged_by_anothers_tasks():
     idle = writer(worker(9), "pool worker", last_ns=S)
     idle_too = writer(worker(10), "pool worker", last_ns=S)
     writers = {**profile.writers, idle.id: idle, idle_too.id: idle_too}
-    assert [one.facts["role"] for one in found(replace(profile, writers=writers))] == ["ThreadPoolExecutor-0"]
+    assert [finding.facts["role"] for finding in findings_of(replace(profile, writers=writers))] == [
+        "ThreadPoolExecutor-0"
+    ]
 
 
 PROGRAM = """
@@ -100,5 +103,5 @@ def test_a_program_that_waits_for_the_longest_of_each_round(tmp_path):
     command = [sys.executable, "-m", "ticktree", "run", "--quiet", "program.py"]
     subprocess.run(command, cwd=tmp_path, check=True, timeout=300)
     profile = RunDirectory.newest(tmp_path / "ticktree-runs").profile()
-    recommended = [one.rule for one in findings(profile) if one.kind == "recommendation"]
+    recommended = [finding.rule for finding in findings(profile) if finding.kind == "recommendation"]
     assert recommended[:1] == ["uneven-tasks"]

@@ -23,19 +23,19 @@ def test_the_page_has_what_the_json_has():
     assert data_in(rendered(base, new, "html"))["comparison"] == json.loads(rendered(base, new, "json"))
 
 
-def test_it_says_what_was_compared_and_where():
+def test_the_page_names_both_sides_and_the_machine():
     base, new = sides(runs=5)
     view = data_in(rendered(base, new, "html"))["view"]
     assert view["title"] == "pretrained"
     assert view["headline"] == ["5 runs of the base, 5 new", "bench-3", "Python 3.11.9"]
     assert "Each run is one value." in view["remarks"]
-    named = [replace(run, metadata={**run.metadata, "name": frozenset({"</script>"})}) for run in new]
-    document = rendered(base, named, "html")
+    hostile = [replace(run, metadata={**run.metadata, "name": frozenset({"</script>"})}) for run in new]
+    document = rendered(base, hostile, "html")
     assert data_in(document)["view"]["title"] == "pretrained \N{RIGHTWARDS ARROW} </script>"
     assert len(elements(document).scripts) == 2
 
 
-def test_which_differences_alone_may_have_done_it_is_told():
+def test_differences_that_alone_may_cause_a_change_are_marked():
     base, new = sides()
     new = [replace(run, metadata={**run.metadata, "python": frozenset({"3.13.1"})}) for run in new]
     data = data_in(rendered(base, new, "html"))
@@ -45,6 +45,6 @@ def test_which_differences_alone_may_have_done_it_is_told():
 
 def test_the_json_names_both_sides():
     base, new = sides(runs=5)
-    told = json.loads(rendered(base, new, "json"))
-    assert told["base"] == {"names": ["pretrained"], "runs": 5}
-    assert told["new"] == {"names": ["pretrained"], "runs": 5}
+    document = json.loads(rendered(base, new, "json"))
+    assert document["base"] == {"names": ["pretrained"], "runs": 5}
+    assert document["new"] == {"names": ["pretrained"], "runs": 5}

@@ -37,7 +37,7 @@ def read(facts: dict, data: bytes) -> list[np.ndarray]:
     return columns
 
 
-def of(*calls: tuple[int, int]) -> Timeline:
+def timeline_of(*calls: tuple[int, int]) -> Timeline:
     start, duration = (np.array(column, np.int64) for column in zip(*calls))
     nothing = np.zeros(len(calls), np.int64)
     return Timeline((lane(0, "train"),), (CalledNode("a"),), start, duration, nothing, nothing)
@@ -47,48 +47,48 @@ def of(*calls: tuple[int, int]) -> Timeline:
     "timeline",
     [
         crowd(5_000)[1],
-        of((0, 0)),
-        of((5 * 10**15, 10**14), (5 * 10**15 + 1, 3), (6 * 10**15, 0)),
-        of((10, 100), (50, 100), (60, 20)),  # the second outlasts the first: a track of its own
+        timeline_of((0, 0)),
+        timeline_of((5 * 10**15, 10**14), (5 * 10**15 + 1, 3), (6 * 10**15, 0)),
+        timeline_of((10, 100), (50, 100), (60, 20)),  # the second outlasts the first: a track of its own
     ],
 )
-def test_what_was_put_in_can_be_taken_out_to_the_nanosecond(timeline):
+def test_unpacked_calls_equal_the_packed_ones_to_the_nanosecond(timeline):
     facts, data = packed_timeline(timeline, Profile.empty())
-    start, duration, spot = read(facts, data)
+    start, duration, spots = read(facts, data)
     calls = np.concatenate([track.calls for track in tracks_of(timeline)])
     assert np.array_equal(start, timeline.start_ns[calls])
     assert np.array_equal(duration, timeline.duration_ns[calls])
-    assert np.array_equal(spot, timeline.spot[calls])
+    assert np.array_equal(spots, timeline.spot[calls])
     assert facts["from_ns"] == timeline.start_ns.min()
     assert facts["to_ns"] == timeline.end_ns.max()
 
 
-def test_calls_that_do_not_nest_have_a_track_of_their_own():
-    facts, _ = packed_timeline(of((10, 100), (50, 100)), Profile.empty())
+def test_calls_that_do_not_nest_have_separate_tracks():
+    facts, _ = packed_timeline(timeline_of((10, 100), (50, 100)), Profile.empty())
     assert [track["title"] for track in facts["tracks"]] == ["thread 4200", "thread 4200, overlapping 1"]
 
 
-def test_of_many_calls_that_overlap_most_are_told_by_how_many_there_are():
+def test_of_many_overlapping_calls_most_are_shown_as_a_count():
     """A hundred requests, each handed over when it ends: the page does not grow with what was under way at once."""
-    timeline = of(*((10 * n, 1000 + 10 * n) for n in range(100)))
+    timeline = timeline_of(*((10 * n, 1000 + 10 * n) for n in range(100)))
     facts, data = packed_timeline(timeline, Profile.empty())
     assert len(facts["tracks"]) == 5
     assert facts["tracks"][-1]["title"] == "thread 4200, 96 more that overlap"
-    start, duration, spot = read(facts, data)
+    start, duration, spots = read(facts, data)
     first = sum(track["calls"] for track in facts["tracks"][:-1])
-    names = [facts["spots"][at][1] for at in spot[first:]]
+    names = [facts["spots"][at][1] for at in spots[first:]]
     assert names[:3] == ["1 more", "2 to 3 more", "4 to 7 more"]
     assert start[first + 1 :].tolist() == (start + duration)[first:-1].tolist()  # one after the other
     ends = timeline.end_ns[4:]
-    for at in range(first, len(spot)):
+    for at in range(first, len(spots)):
         low, high = (int(word) for word in re.findall(r"\d+", f"{names[at - first]} {names[at - first]}")[:2])
-        there = np.count_nonzero((timeline.start_ns[4:] <= start[at]) & (ends > start[at]))
-        assert low <= there <= max(low, high)
+        open_calls = np.count_nonzero((timeline.start_ns[4:] <= start[at]) & (ends > start[at]))
+        assert low <= open_calls <= max(low, high)
     assert facts["calls"] == 100
 
 
-def test_what_was_measured_elsewhere_has_few_tracks_too():
-    timeline = of(*((10 * n, 1000 + 10 * n) for n in range(100)))
+def test_durations_measured_elsewhere_have_few_tracks_too():
+    timeline = timeline_of(*((10 * n, 1000 + 10 * n) for n in range(100)))
     facts, _ = packed_timeline(replace(timeline, spots=(CalledNode("a", recorded=True),)), Profile.empty())
     assert [track["title"].partition(", ")[2] for track in facts["tracks"]] == [
         "measured elsewhere",
@@ -97,9 +97,11 @@ def test_what_was_measured_elsewhere_has_few_tracks_too():
     ]
 
 
-def test_names_are_as_they_may_be_shown():
+def test_names_are_safe_to_show():
     name = "\u202e</script>"
-    timeline = replace(of((0, 1)), lanes=(lane(0, name, name),), spots=(CalledNode(paths.join([name])),))
+    timeline = replace(
+        timeline_of((0, 1)), lanes=(lane(0, name, name),), spots=(CalledNode(paths.join([name])),)
+    )
     facts, _ = packed_timeline(timeline, Profile.empty())
     assert facts["spots"] == [[paths.join([name]), visible(name), 0]]
     assert visible(name) in facts["tracks"][0]["title"]
@@ -107,19 +109,21 @@ def test_names_are_as_they_may_be_shown():
     assert page.count(b"</script>") == 3
 
 
-def test_the_page_has_them_in_an_element_of_their_own_and_only_where_there_are_any():
+def test_the_page_has_calls_in_a_separate_element_only_if_there_are_any():
     profile, timeline = crowd(500)
     page = OUTPUTS["html"].render(profile, timeline=timeline)
-    (found,) = re.findall(rb'<script id="ticktree-events" type="text/plain">([^<]*)</script>', page)
-    assert gzip.decompress(base64.b64decode(found)) == packed_timeline(timeline, profile)[1]
+    (encoded,) = re.findall(rb'<script id="ticktree-events" type="text/plain">([^<]*)</script>', page)
+    assert gzip.decompress(base64.b64decode(encoded)) == packed_timeline(timeline, profile)[1]
     assert page == OUTPUTS["html"].render(profile, timeline=timeline)
     assert b'ticktree-events" type' not in OUTPUTS["html"].render(profile)
     assert b'ticktree-events" type' not in OUTPUTS["html"].render(profile, timeline=empty(timeline))
 
 
 def empty(timeline: Timeline) -> Timeline:
-    none = np.empty(0, np.int64)
-    return replace(timeline, start_ns=none, duration_ns=none, spot=none, lane=none)
+    empty_column = np.empty(0, np.int64)
+    return replace(
+        timeline, start_ns=empty_column, duration_ns=empty_column, spot=empty_column, lane=empty_column
+    )
 
 
 def test_a_call_costs_few_bytes():
@@ -133,7 +137,7 @@ def test_the_page_has_the_lateness_of_each_tick_after_its_calls():
     for tick in recorder.loop("control", range(30), hz=100, warmup=0):
         recorder.advance(14_000_000 if tick == 20 else 6_000_000)
     facts, data = packed_timeline(recorder.timeline(), recorder.snapshot())
-    assert facts["ticks"] == [[0, next(at for at, spot in enumerate(facts["spots"]) if spot[0]), 0, 30]]
+    assert facts["ticks"] == [[0, next(at for at, spots in enumerate(facts["spots"]) if spots[0]), 0, 30]]
     planes = np.frombuffer(data[-30 * facts["late_planes"] :], np.uint8).reshape(-1, 30)
     late = sum(plane.astype(int) << (8 * place) for place, plane in enumerate(planes))
     assert {tick: ns for tick, ns in enumerate(late) if ns} == {20: 4_000_000}

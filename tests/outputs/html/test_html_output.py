@@ -64,9 +64,9 @@ class Elements(HTMLParser):
 
 
 def elements(document: bytes) -> Elements:
-    found = Elements()
-    found.feed(document.decode())
-    return found
+    parser = Elements()
+    parser.feed(document.decode())
+    return parser
 
 
 def data_in(document: bytes) -> dict:
@@ -80,11 +80,11 @@ def render(profile: Profile) -> bytes:
     return OUTPUTS["html"].render(profile)
 
 
-def told(profile: Profile) -> dict:
+def data_of(profile: Profile) -> dict:
     return facts(Context(profile), [], ViewOptions())
 
 
-def named(name: str) -> Profile:
+def profile_named(name: str) -> Profile:
     root = node("root", [], node(name, [1000, 2000]), self_ns=0)
     return replace(
         Profile.empty(), root=root, metadata={"name": frozenset([name]), "command": frozenset([name])}
@@ -102,7 +102,7 @@ def test_the_same_profile_gives_the_same_page(make):
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_the_code_of_a_page_is_small_and_names_nobody(page):
+def test_the_code_of_a_page_is_small_and_contains_no_local_paths(page):
     built = resources.files("ticktree.outputs.html").joinpath(page).read_bytes()
     assert len(built) < KILOBYTES_AT_MOST * 1000
     assert elements(built).links == ["data:,"]
@@ -126,22 +126,22 @@ def test_the_page_lets_its_own_script_run_and_nothing_be_fetched(page):
 
 @pytest.mark.parametrize("page", PAGES)
 @pytest.mark.parametrize("marker", [embedding.DATA, embedding.TITLE, b"@@ticktree-policy@@"])
-def test_the_built_page_has_one_place_for_each_thing(marker, page):
+def test_the_built_page_has_each_placeholder_once(marker, page):
     built = resources.files("ticktree.outputs.html").joinpath(page).read_bytes()
     assert built.count(marker) == (0 if b"policy" in marker else 1)
 
 
 @pytest.mark.parametrize("name", [*HOSTILE, "x" * 10_000])
 def test_a_hostile_name_stays_text(name):
-    document = render(named(name))
-    found = elements(document)
-    assert len(found.scripts) == 2
+    document = render(profile_named(name))
+    parsed = elements(document)
+    assert len(parsed.scripts) == 2
     assert data_in(document)["report"]["tree"]["children"][0]["name"] == name
 
 
 @settings(max_examples=50)
 @given(st.text())
-def test_no_name_ends_the_element_it_is_in(name):
+def test_no_name_ends_its_element(name):
     text = embedding.embedded(json.dumps({"name": name}).encode()).decode()
     assert not set("<>&") & set(text)
     assert json.loads(text) == {"name": name}
@@ -161,7 +161,7 @@ def nodes_of(tree: dict) -> Iterator[dict]:
 
 
 @pytest.mark.parametrize("make", [training, control, robot])
-def test_what_is_said_of_nodes_goes_by_their_place_in_the_json(make):
+def test_facts_about_nodes_use_their_index_in_the_json(make):
     data = data_in(render(make()))
     paths = [each["path"] for each in nodes_of(data["report"]["tree"])]
     view = data["view"]
@@ -194,7 +194,7 @@ def test_the_boxes_of_a_mean_tick_are_its_sections_and_sum_to_it(make):
 
 
 @pytest.mark.parametrize("make", [training, control, robot])
-def test_the_page_says_what_the_terminal_says(make):
+def test_the_page_has_the_same_content_as_the_terminal(make):
     view = report_view(Context(make()))
     screen = data_in(render(make()))["view"]["screen"]
     assert screen["headlines"] == [headline.to_dict() for headline in view.headlines]
@@ -211,21 +211,21 @@ def test_the_page_says_what_the_terminal_says(make):
 def test_the_usual_tick_is_the_mean_of_the_steady_ones():
     profile = control()
     (loop,) = profile.loops.values()
-    usual = told(profile)["usual"][loop.path]
+    usual = data_of(profile)["usual"][loop.path]
     assert usual.keys() == {path for tick in loop.worst for path in tick.breakdown}
     for path, ns in usual.items():
         assert ns == profile.root.at(path).steady.sum_ns // loop.stats.count
 
 
-def test_losses_and_an_empty_run_are_told():
-    screen = told(replace(training(), losses={"nodes_refused": 3}))["screen"]
+def test_losses_and_an_empty_run_are_shown():
+    screen = data_of(replace(training(), losses={"nodes_refused": 3}))["screen"]
     assert screen["warnings"][-1]["text"] == "Not recorded: 3 nodes refused"
-    assert "doctor" in told(Profile.empty())["screen"]["nothing"]
+    assert "doctor" in data_of(Profile.empty())["screen"]["nothing"]
 
 
 def test_the_page_reads_only_what_the_report_view_has():
     source = (ROOT / "report-ui" / "src" / "types.ts").read_text()
-    wanted = {
+    types = {
         name: set(re.findall(r"^  (\w+)\??:", body, re.MULTILINE))
         for name, body in re.findall(
             r"^export interface (\w+)[^{]*\{\n(.*?)^\}", source, re.MULTILINE | re.DOTALL
@@ -234,8 +234,8 @@ def test_the_page_reads_only_what_the_report_view_has():
     profile = training()
     view = data_in(render(profile))["view"]
     screen = view["screen"]
-    lost = told(replace(profile, losses={"nodes_refused": 3}))["screen"]
-    there = {
+    lost = data_of(replace(profile, losses={"nodes_refused": 3}))["screen"]
+    view_keys = {
         "View": view,
         "Screen": screen,
         "Headline": screen["headlines"][0],
@@ -246,5 +246,5 @@ def test_the_page_reads_only_what_the_report_view_has():
         "Entry": screen["loops"]["rows"][0],
         "MeanTick": view["mean_ticks"][0],
     }
-    for name, fields in there.items():
-        assert wanted[name] <= fields.keys() | {"timeline"}, name
+    for name, fields in view_keys.items():
+        assert types[name] <= fields.keys() | {"timeline"}, name

@@ -19,12 +19,12 @@ def view_of(profile):
     return data_in(render(profile))["view"]
 
 
-def test_calls_are_told_by_the_place_of_the_section_whose_own_time_they_are():
+def test_sampled_calls_use_the_index_of_the_section_whose_self_time_they_are():
     data = data_in(render(sampled_training()))
     paths = [node["path"] for node in nodes_of(data["report"]["tree"])]
-    told = {paths[one["place"]]: one for one in data["view"]["sampled"]}
-    assert told.keys() == {"", "train/update"}
-    update = told["train/update"]
+    sampled_by_path = {paths[entry["place"]]: entry for entry in data["view"]["sampled"]}
+    assert sampled_by_path.keys() == {"", "train/update"}
+    update = sampled_by_path["train/update"]
     assert paths[update["base"]] == "train"
     assert update["samples"] == 101
     assert list(zip(update["depth"], update["name"], strict=True)) == [
@@ -39,14 +39,14 @@ def test_a_run_without_sections_has_its_functions_in_a_table_and_what_to_mark():
     metadata = {SAMPLED_LOOP: frozenset(["train.py:40"]), SAMPLED_LOOP_CODE: frozenset(["for x in y:"])}
     view = view_of(replace(unmarked(), metadata=metadata))
     assert view["screen"]["nothing"] == ""
-    whole, others = view["sampled_tables"]
-    assert whole["title"] == "Where the run goes [sampled], 99 samples"
-    assert [row["name"] for row in whole["rows"]] == ["crunch", "nap"]
+    run_table, others = view["sampled_tables"]
+    assert run_table["title"] == "Where the run goes [sampled], 99 samples"
+    assert [row["name"] for row in run_table["rows"]] == ["crunch", "nap"]
     assert others["title"] == "Other threads [sampled], 5 samples"
     assert view["marks"] == ["Mark the loop at train.py:40: for x in y:"]
 
 
-def test_without_samples_there_is_nothing_to_tell():
+def test_without_samples_there_are_no_sampled_facts():
     view = view_of(training())
     assert (view["sampled"], view["sampled_tables"], view["marks"]) == ([], [], [])
 
@@ -54,20 +54,20 @@ def test_without_samples_there_is_nothing_to_tell():
 def test_calls_too_narrow_to_be_drawn_are_left_out():
     rare = CRUNCH._replace(function="rare")
     profile = replace(unmarked(), samples=sampled({stack("", CRUNCH): 10_000, stack("", rare): 4}))
-    (own,) = view_of(profile)["sampled"]
-    assert own["name"] == ["crunch"]
+    (entry,) = view_of(profile)["sampled"]
+    assert entry["name"] == ["crunch"]
 
 
 @pytest.mark.slow
 @settings(max_examples=25)
 @given(profiles())
-def test_the_parts_of_a_call_are_no_more_than_it(profile):
+def test_the_children_of_a_call_sum_to_at_most_its_share(profile):
     data = data_in(render(profile))
     paths = [node["path"] for node in nodes_of(data["report"]["tree"])]
-    assert {paths[one["place"]] for one in data["view"]["sampled"]} == sampled_times(profile).keys()
-    for one in data["view"]["sampled"]:
-        for at, depth in enumerate(one["depth"]):
-            below = [each for each in range(at + 1, len(one["depth"])) if one["depth"][each] <= depth]
-            inside = range(at + 1, below[0] if below else len(one["depth"]))
-            parts = [one["share"][each] for each in inside if one["depth"][each] == depth + 1]
-            assert sum(parts) <= one["share"][at] * 1.001 + 1e-9
+    assert {paths[entry["place"]] for entry in data["view"]["sampled"]} == sampled_times(profile).keys()
+    for entry in data["view"]["sampled"]:
+        for at, depth in enumerate(entry["depth"]):
+            below = [each for each in range(at + 1, len(entry["depth"])) if entry["depth"][each] <= depth]
+            inside = range(at + 1, below[0] if below else len(entry["depth"]))
+            parts = [entry["share"][each] for each in inside if entry["depth"][each] == depth + 1]
+            assert sum(parts) <= entry["share"][at] * 1.001 + 1e-9

@@ -14,6 +14,6 @@ CASES = json.loads((Path(__file__).parents[3] / "report-ui/tests/formatting.json
 
 
 @pytest.mark.parametrize(("function", "values", "text"), CASES)
-def test_the_cases_that_the_front_end_is_tested_with_are_what_is_written_here(function, values, text):
+def test_the_front_ends_test_cases_equal_pythons_formatting(function, values, text):
     write = visible if function == "visible" else getattr(formatting, function)
     assert write(*values) == text

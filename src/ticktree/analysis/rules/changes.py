@@ -1,20 +1,22 @@
-"""Rules about changes during a run: ticks that become slower all along, or from one moment on."""
+"""Rules about changes during a run: ticks that become slower throughout it, or from one moment on."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 from ticktree.analysis.context import Context
-from ticktree.analysis.drift import Kind, LoopChange, Stretch, change_of, in_windows
-from ticktree.analysis.finding import Claim, Fact, Finding
+from ticktree.analysis.drift import Kind as ChangeKind
+from ticktree.analysis.drift import LoopChange, Stretch, change_of, in_windows
+from ticktree.analysis.finding import Claim, Finding, Kind
 from ticktree.analysis.loop_views import counts
 from ticktree.analysis.machine import Machine, doubt_of, others_varied
+from ticktree.analysis.rules import Facts, finding
 from ticktree.profile import Loop, Node
 from ticktree.profile import path as paths
 
-# With a smaller share, a section does not explain a change: others explain as much.
+# With a smaller share, a section does not explain a change: other sections explain as much.
 EXPLAINED_SHARE = 0.5
 
 
@@ -54,7 +56,7 @@ class ChangedLoop:
     lost_ns: float
 
 
-def changed_loops(context: Context, kind: Kind) -> Iterator[ChangedLoop]:
+def changed_loops(context: Context, change_kind: ChangeKind) -> Iterator[ChangedLoop]:
     """Yield the loops with a change of this kind, in the order of their paths.
 
     Loops of several runs are left out, because each run has its own change, and so are loops of several threads: when
@@ -62,54 +64,57 @@ def changed_loops(context: Context, kind: Kind) -> Iterator[ChangedLoop]:
     """
     for path, loop in sorted(context.profile.loops.items()):
         node = context.profile.root.at(path)
-        goers = sum(1 for share in node.by_writer.values() if share.count)
-        if len(node.per_run) > 1 or goers > 1:
+        threads = sum(1 for share in node.by_writer.values() if share.count)
+        if len(node.per_run) > 1 or threads > 1:
             continue
         change = change_of(node)
-        if change is not None and change.kind == kind:
+        if change is not None and change.kind == change_kind:
             cause = _cause(path, node, change)
             yield ChangedLoop(loop, change, node.windows.width_ns, cause, _lost_ns(change))
 
 
 def _lost_ns(change: LoopChange) -> float:
-    if change.kind == "trend":  # half of the ticks times half of the way, on either side of the middle
-        ticks = sum(each.ticks for each in (*change.before, *change.after)) * 1.5
-        return ticks * abs(change.after_ns - change.before_ns) / 2
-    slow = change.after if change.after_ns > change.before_ns else (*change.before, *change.rest)
-    return sum(each.ticks for each in slow) * abs(change.after_ns - change.before_ns)
+    change_ns = abs(change.after_ns - change.before_ns)
+    if change.kind == "trend":  # half of the ticks times half of the change, on either side of the middle
+        return _ticks((*change.before, *change.after)) * 1.5 * change_ns / 2
+    is_slower = change.after_ns > change.before_ns
+    return _ticks(change.after if is_slower else (*change.before, *change.rest)) * change_ns
+
+
+def _ticks(periods: Iterable[Stretch]) -> int:
+    return sum(period.ticks for period in periods)
 
 
 def _cause(path: str, node: Node, change: LoopChange) -> ChangeCause:
     """Return the section furthest down that explains most of the change of a loop's ticks."""
     width_ns = node.windows.width_ns
-    at_first, then = (*change.before, *change.rest), change.after
+    before, after = (*change.before, *change.rest), change.after
     before_ns, after_ns = (
-        sum(each.total_ns for each in stretches) / sum(each.ticks for each in stretches)
-        for stretches in (at_first, then)
+        sum(period.total_ns for period in periods) / _ticks(periods) for periods in (before, after)
     )
-    whole_ns = after_ns - before_ns
-    cause, counted = ChangeCause(path, 1.0, before_ns, after_ns), 1.0
-    while node.children and whole_ns:
-        parts = [
-            ChangeCause(paths.child(cause.path, name), counted * counts(child) * (b - a) / whole_ns, a, b)
+    change_ns = after_ns - before_ns
+    cause, weight = ChangeCause(path, 1.0, before_ns, after_ns), 1.0
+    while node.children and change_ns:
+        causes = [
+            ChangeCause(paths.child(cause.path, name), weight * counts(child) * (b - a) / change_ns, a, b)
             for name, child in node.children.items()
             if child.windows.counts
-            for a, b in [(_a_tick(child, width_ns, at_first), _a_tick(child, width_ns, then))]
+            for a, b in [(_per_tick_ns(child, width_ns, before), _per_tick_ns(child, width_ns, after))]
         ]
-        most = max(parts, key=lambda part: (part.share, part.path), default=None)
-        if most is None or most.share < EXPLAINED_SHARE:
+        largest = max(causes, key=lambda candidate: (candidate.share, candidate.path), default=None)
+        if largest is None or largest.share < EXPLAINED_SHARE:
             break
-        cause, node = most, node.children[paths.split(most.path)[-1]]
-        counted *= counts(node)
+        cause, node = largest, node.children[paths.split(largest.path)[-1]]
+        weight *= counts(node)
     return cause
 
 
-def _a_tick(node: Node, width_ns: int, stretches: Sequence[Stretch]) -> float:
-    """Return a section's time a tick of the loop in these stretches."""
-    if node.windows.width_ns > width_ns:  # which part of a wider window it is, is not known
+def _per_tick_ns(node: Node, width_ns: int, periods: Sequence[Stretch]) -> float:
+    """Return a section's time per tick of the loop in these periods."""
+    if node.windows.width_ns > width_ns:  # the part of a wider window that lies in a period is unknown
         return 0.0
-    spent_ns = sum(in_windows(node.windows, width_ns, each.first, each.last) for each in stretches)
-    return spent_ns / sum(each.ticks for each in stretches)
+    total_ns = sum(in_windows(node.windows, width_ns, period.first, period.last) for period in periods)
+    return total_ns / _ticks(periods)
 
 
 class DriftRule:
@@ -128,7 +133,7 @@ class DriftRule:
 class PhaseChangeRule:
     """A loop's ticks change to another level at a moment of the run.
 
-    Finds each loop whose time per tick is another from one moment on; see docs/rules/phase-change.md.
+    Finds each loop whose time per tick is different from one moment on; see docs/rules/phase-change.md.
     """
 
     name: ClassVar[str] = "phase-change"
@@ -138,27 +143,20 @@ class PhaseChangeRule:
         return _findings(self.name, context, "step")
 
 
-def _findings(rule: str, context: Context, kind: Kind) -> Iterator[Finding]:
-    # Where the run lacked cores, or others used more of them at times, the change may be due to that.
+def _findings(rule: str, context: Context, change_kind: ChangeKind) -> Iterator[Finding]:
+    # Where the run lacked cores, or other processes used more of them at times, the change may be due to that.
     machine = Machine(context.profile)
-    doubt = doubt_of(machine) or ("others" if others_varied(machine) else "")
-    for changed in changed_loops(context, kind):
-        facts = _facts(changed)
-        if doubt:
-            facts["doubt"] = doubt
-        yield Finding(
-            rule=rule,
-            # A loop that becomes faster leaves nothing to do: caches fill, or the warm-up set aside was too short.
-            kind="measurement" if doubt or changed.change.change < 0 else "recommendation",
-            claim=Claim(changed.lost_ns / context.run_ns if context.run_ns else 0.0),
-            path=changed.cause.path,
-            facts=facts,
-        )
+    doubt = doubt_of(machine) or ("others" if others_varied(machine) else None)
+    for changed in changed_loops(context, change_kind):
+        # A loop that becomes faster leaves nothing to do: caches fill, or the warm-up set aside was too short.
+        kind: Kind = "measurement" if doubt or changed.change.change < 0 else "recommendation"
+        claim = Claim(changed.lost_ns / context.run_ns if context.run_ns else 0.0)
+        yield finding(rule, changed.cause.path, {**_facts(changed), "doubt": doubt}, claim, kind=kind)
 
 
-def _facts(changed: ChangedLoop) -> dict[str, Fact]:
+def _facts(changed: ChangedLoop) -> Facts:
     change, cause = changed.change, changed.cause
-    facts: dict[str, Fact] = {
+    facts: Facts = {
         "changed_loop": changed.loop.path,
         "tick_before_ns": change.before_ns,
         "tick_after_ns": change.after_ns,
@@ -172,7 +170,7 @@ def _facts(changed: ChangedLoop) -> dict[str, Fact]:
             "section_after_ns": cause.after_ns,
         }
     if change.kind == "step":
-        facts["ticks"] = sum(each.ticks for each in (*change.before, *change.after, *change.rest))
+        facts["ticks"] = _ticks((*change.before, *change.after, *change.rest))
         facts["from_ns"] = change.after[0].first * changed.width_ns
         if not change.lasts:
             facts["until_ns"] = (change.after[-1].last + 1) * changed.width_ns

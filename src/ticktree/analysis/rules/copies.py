@@ -10,24 +10,24 @@ from ticktree.analysis.context import Context
 from ticktree.analysis.finding import LEAST_SHARE, Claim, Finding
 from ticktree.analysis.loops import LEAST_TICKS, NS_PER_SECOND, SectionView
 from ticktree.analysis.machine import slowest_machine
+from ticktree.analysis.rules import Facts, finding, longest
 from ticktree.analysis.rules.lines import is_hot, line_finding
 from ticktree.analysis.section_kinds import makes_an_array, moves_data, per_tick_ns
 from ticktree.profile import path as paths
 from ticktree.profile.noted_lines import ARRAY_OF_LIST
 
-# Smaller things are in the processor's cache when they are copied again, and that costs next to nothing: a
-# megabyte is about what a core has to itself. And an array of less is made in about the time that a call takes. Our
-# own choice.
-LEAST_BYTES = 1_000_000
-# Two passes over the same bytes take comparable times. What took less than a tenth has not touched them: a
-# conversion that finds nothing to convert returns the same memory. Our own choice.
+# Smaller data is in the processor's cache when it is copied again, and that costs next to nothing: a core has about a
+# megabyte of cache to itself. And a smaller array is made in about the time that a call takes. Our own choice.
+MIN_BYTES = 1_000_000
+# Two passes over the same bytes take comparable times. A section that took less than a tenth did not touch them: a
+# conversion with nothing to convert returns the same memory. Our own choice.
 COMPARABLE_SHARE = 0.1
 
-# Copying at this part of the machine's speed is as good as a plain copy: making the array before saves nothing.
-# Numpy makes an array of 256 at about half the speed of memcpy (docs/workloads/visual_sac.md). Our own choice between
-# the two.
+# Copying at this fraction of the machine's speed is as good as a plain copy: making the array in advance saves
+# nothing. Numpy makes an array of 256 at about half the speed of memcpy (docs/workloads/visual_sac.md). Our own choice
+# between the two.
 GOOD_RATE_SHARE = 0.7
-# It must be this share of its batch; otherwise the batch is slow for another reason. Our own choice.
+# The arrays must take this share of their batch; otherwise the batch is slow for another reason. Our own choice.
 OF_THE_BATCH_SHARE = 0.3
 
 
@@ -45,39 +45,35 @@ class CopiedTwiceRule:
             copies = sorted((section for section in view.path_sections if _is_copy(section)), key=_data)
             for _, group in groupby(copies, key=_data):
                 passes = sorted(group, key=lambda section: (-section.total_ns, section.path))
-                # The others were too fast to have processed the data.
-                least_ns = COMPARABLE_SHARE * passes[0].total_ns
-                passes = [section for section in passes if section.total_ns >= least_ns]
+                # Faster sections cannot have processed the data.
+                min_ns = COMPARABLE_SHARE * passes[0].total_ns
+                passes = [section for section in passes if section.total_ns >= min_ns]
                 share = view.share(per_tick_ns(passes[1:]))
                 if len(passes) > 1 and share >= LEAST_SHARE:
                     yield self._finding(passes, share)
 
     def _finding(self, passes: Sequence[SectionView], share: float) -> Finding:
-        longest, others = passes[0], passes[1:]
-        return Finding(
-            rule=self.name,
-            claim=Claim(share, longest.view.path),
-            path=others[0].path,
-            facts={
-                "section": longest.path,
-                "other_section": others[0].path,
-                "parent": paths.parent(longest.path),
-                "per_call_bytes": longest.bytes_per_call or 0.0,
-                "copies": len(passes),
-                "in_section_ns": longest.call_ns,
-                "in_others_ns": per_tick_ns(others) / longest.calls,
-                "calls": longest.count,
-            },
-        )
+        first, repeats = passes[0], passes[1:]
+        facts: Facts = {
+            "section": first.path,
+            "other_section": repeats[0].path,
+            "parent": paths.parent(first.path),
+            "per_call_bytes": first.bytes_per_call or 0.0,
+            "copies": len(passes),
+            "in_section_ns": first.call_ns,
+            "in_others_ns": per_tick_ns(repeats) / first.calls,
+            "calls": first.count,
+        }
+        return finding(self.name, repeats[0].path, facts, Claim(share, first.view.path))
 
 
 def _is_copy(section: SectionView) -> bool:
-    is_large = (section.bytes_per_call or 0) >= LEAST_BYTES
+    is_large = (section.bytes_per_call or 0) >= MIN_BYTES
     return is_large and section.count >= LEAST_TICKS and moves_data(section.name)
 
 
 def _data(section: SectionView) -> tuple[str, int, float]:
-    """Return what is the same for copies of the same data: where they are, how often, and how many bytes."""
+    """Return what copies of the same data have in common: their parent, number of calls, and bytes per call."""
     return paths.parent(section.path), section.node.count, section.bytes_per_call or 0.0
 
 
@@ -90,38 +86,35 @@ class ListOfArraysRule:
     name: ClassVar[str] = "list-of-arrays"
 
     def find(self, context: Context) -> Iterator[Finding]:
-        """Yield a finding for each section whose batches are made of single arrays, slower than memory is copied.
+        """Yield a finding for each section that makes batches of single arrays more slowly than memory is copied.
 
-        Also for each in which samples show that arrays are made of lists.
+        Also for each section in which samples show that arrays are made of lists.
         """
         for time in context.line_times:
             if time.kind == ARRAY_OF_LIST and is_hot(time):
                 yield line_finding(self.name, time, time.ns)
-        known = slowest_machine(context.profile)
-        memcpy = known.memcpy_bytes_per_s if known is not None and known.is_measured else None
+        machine = slowest_machine(context.profile)
+        memcpy = machine.memcpy_bytes_per_s if machine is not None and machine.is_measured else None
         for view in context.repeated:
-            for batch, made in _batches(view.path_sections).values():
-                share = _saved_share(batch, made, memcpy)
+            for batch, arrays in _batches(view.path_sections).values():
+                share = _saved_share(batch, arrays, memcpy)
                 if share >= LEAST_SHARE:
-                    yield self._finding(batch, made, share)
+                    yield self._finding(batch, arrays, share)
 
-    def _finding(self, batch: SectionView, made: Sequence[SectionView], share: float) -> Finding:
-        longest = max(made, key=lambda section: section.total_ns)
-        return Finding(
-            rule=self.name,
-            claim=Claim(share, batch.view.path),
-            path=longest.path,
-            facts={
-                "section": longest.path,
-                "batch_section": batch.path,
-                "per_batch_ns": per_tick_ns(made) / batch.calls,
-                "batch_ns": batch.call_ns,
-                "batch_bytes": sum((each.bytes_per_call or 0) * each.calls for each in made) / batch.calls,
-                "copied_bytes_per_s": _bytes_per_s(made),
-                "items": batch.items_per_call or 0.0,
-                "batches": batch.count,
-            },
-        )
+    def _finding(self, batch: SectionView, arrays: Sequence[SectionView], share: float) -> Finding:
+        path = longest(arrays).path
+        facts: Facts = {
+            "section": path,
+            "batch_section": batch.path,
+            "per_batch_ns": per_tick_ns(arrays) / batch.calls,
+            "batch_ns": batch.call_ns,
+            "batch_bytes": sum((section.bytes_per_call or 0) * section.calls for section in arrays)
+            / batch.calls,
+            "copied_bytes_per_s": _bytes_per_s(arrays),
+            "items": batch.items_per_call or 0.0,
+            "batches": batch.count,
+        }
+        return finding(self.name, path, facts, Claim(share, batch.view.path))
 
 
 def _batches(sections: Iterable[SectionView]) -> Mapping[str, tuple[SectionView, list[SectionView]]]:
@@ -130,27 +123,28 @@ def _batches(sections: Iterable[SectionView]) -> Mapping[str, tuple[SectionView,
     for section in sections:
         if not _makes_array(section) or any(map(_makes_array, section.above())):
             continue
-        batch = next((each for each in (section, *section.above()) if (each.items_per_call or 0) >= 2), None)
+        lineage = (section, *section.above())
+        batch = next((batch for batch in lineage if (batch.items_per_call or 0) >= 2), None)
         if batch is not None and batch.count >= LEAST_TICKS and section.count >= batch.count:
             batches.setdefault(batch.path, (batch, []))[1].append(section)
     return batches
 
 
 def _makes_array(section: SectionView) -> bool:
-    return makes_an_array(section.name) and (section.bytes_per_call or 0) >= LEAST_BYTES
+    return makes_an_array(section.name) and (section.bytes_per_call or 0) >= MIN_BYTES
 
 
-def _saved_share(batch: SectionView, made: Sequence[SectionView], memcpy: float | None) -> float:
-    """Return what part of the tick copying at the machine's speed would save; 0 where the batch is not slow for it."""
-    made_ns = per_tick_ns(made)
-    slow = 1 - _bytes_per_s(made) / memcpy if memcpy is not None else 1.0
-    if slow <= 1 - GOOD_RATE_SHARE or made_ns < OF_THE_BATCH_SHARE * batch.total_ns:
+def _saved_share(batch: SectionView, arrays: Sequence[SectionView], memcpy: float | None) -> float:
+    """Return the share of the tick that copying at the machine's speed would save; 0 if that is not why it is slow."""
+    arrays_ns = per_tick_ns(arrays)
+    slow = 1 - _bytes_per_s(arrays) / memcpy if memcpy is not None else 1.0
+    if slow <= 1 - GOOD_RATE_SHARE or arrays_ns < OF_THE_BATCH_SHARE * batch.total_ns:
         return 0.0
-    return batch.view.share(made_ns * slow)
+    return batch.view.share(arrays_ns * slow)
 
 
-def _bytes_per_s(made: Sequence[SectionView]) -> float:
+def _bytes_per_s(arrays: Sequence[SectionView]) -> float:
     """Return the rate at which all of them together processed their declared bytes."""
-    processed = sum((section.bytes_per_call or 0) * section.node.count for section in made)
-    total_ns = sum(section.node.total_ns for section in made)
-    return processed * NS_PER_SECOND / total_ns if total_ns > 0 else 0.0
+    total_bytes = sum((section.bytes_per_call or 0) * section.node.count for section in arrays)
+    total_ns = sum(section.node.total_ns for section in arrays)
+    return total_bytes * NS_PER_SECOND / total_ns if total_ns > 0 else 0.0

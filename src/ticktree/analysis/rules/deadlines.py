@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
+from statistics import fmean
 from typing import ClassVar, NamedTuple
 
 from ticktree.analysis.context import Context
 from ticktree.analysis.finding import Claim, Fact, Finding, Kind, severity_of_missed
 from ticktree.analysis.loops import LEAST_TICKS, MISSES_SHARE, TELLING_SHARE, LoopView
 from ticktree.analysis.machine import Machine, doubt_of
+from ticktree.analysis.rules import Facts, finding
 from ticktree.analysis.sampled import running_elsewhere, sampled_times
 from ticktree.analysis.tick_causes import EXPLAINED_SHARE, FAULT_NS, MissedTicks, missed_ticks, usual_per_tick
 from ticktree.profile import Causes, Loop, Node
@@ -20,30 +22,37 @@ from ticktree.profile.loop import WorstTick
 
 # Ticks that are preempted less often were late for another reason. Our own choice.
 PREEMPTED_SHARE = 0.5
-# Losing its core explains a thread's missed ticks if it happened once per missed tick, and this many times as often as
-# in ticks that were not missed.
+# A thread misses ticks because it loses its core if that happened once per missed tick, and this many times as often
+# as in other ticks.
 SWITCHES_FACTOR = 2.0
 
-# A tick that begins so late, as a part of its budget, is one that a controller notices. Our own choice.
+# A controller notices a tick that begins this late, as a share of its budget. Our own choice.
 LATE_WAKE_SHARE = 0.5
-# The part of its sleep in which samples must show that it could run and has not the interpreter.
-LEAST_LATE_SHARE = 0.05
-# A thread that sleeps once per tick gives up its core once per tick; a few ticks may be without.
+# The share of its sleep in which samples must show that it could run but did not have the interpreter.
+MIN_LATE_SHARE = 0.05
+# A thread that sleeps once per tick gives up its core once per tick; a few ticks may be exceptions.
 SLEEPS_PER_TICK = 0.9
 
 # A tick that takes this many times the median is more than scatter. Our own choice, as all of these.
 SPIKE_FACTOR = 5.0
 # Where more ticks are long, the loop has two kinds of ticks; fewer than three may be chance.
-MOST_SPIKES_SHARE = 0.05
-FEWEST_SPIKES = 3
-FEWEST_TICKS = 50
+MAX_SPIKES_SHARE = 0.05
+MIN_SPIKES = 3
+MIN_SPIKE_TICKS = 50
 # They must cost a twentieth of the loop's time.
-LEAST_LOST_SHARE = 0.05
-# The section is called in the other ticks too: an update every hundredth tick is the loop's plan, and no spike.
+MIN_LOST_SHARE = 0.05
+# The section is called in the other ticks too: an update every hundredth tick is intended, not a spike.
 USUAL_CALLS = 0.5
 
 # Pauses of the garbage collector explain long ticks if they are this share of the ticks' time beyond the median.
 GC_SHARE = 0.5
+# What the system does to a thread, by the name of the fact about it.
+_SYSTEM_CAUSES = {
+    "gc_pause_ns": "gc",
+    "preemptions": "preemption",
+    "pages_read": "disk",
+    "pages_touched": "page faults",
+}
 
 # The required probability that the longest of n ticks is above a percentile; see `ticks_for`.
 CONFIDENCE = 0.95
@@ -51,7 +60,7 @@ PERCENTILES = (0.5, 0.9, 0.99)
 
 
 class MissedDeadlineRule:
-    """A loop misses its budget: how often, and what takes longer in the ticks that do.
+    """A loop misses its budget: how often, and what takes longer in the missed ticks.
 
     Finds each loop that misses its budget more than once in a thousand ticks; see docs/rules/missed-deadline.md.
     """
@@ -68,29 +77,25 @@ class MissedDeadlineRule:
             view = context.view_of(loop.path)
             if view is not None and view.is_paced_unseen:
                 continue
-            doubt = doubt_of(machine) if _may_lack_cores(missed, machine) else ""
-            yield Finding(
-                rule=self.name,
-                kind="measurement" if doubt else "recommendation",
-                severity=severity_of_missed(missed.share),
-                path=loop.path,
-                facts={
-                    "missed": loop.missed,
-                    "ticks": loop.stats.count,
-                    "missed_share": round(missed.share, 6),
-                    "longest_run": loop.longest_miss_run,
-                    "budget_ns": loop.budget_ns,
-                    **_lateness(loop),
-                    **(_causes_of_some(missed) if missed.kept else _causes_of_all(missed)),
-                    **({"doubt": doubt} if doubt else {}),
-                },
-            )
+            doubt = (doubt_of(machine) or None) if _may_lack_cores(missed, machine) else None
+            facts: Facts = {
+                "missed": loop.missed,
+                "ticks": loop.stats.count,
+                "missed_share": round(missed.share, 6),
+                "longest_run": loop.longest_miss_run,
+                "budget_ns": loop.budget_ns,
+                **_lateness(loop),
+                **(_differences(missed) if missed.kept else _busy_time(missed)),
+                "doubt": doubt,
+            }
+            kind: Kind = "measurement" if doubt else "recommendation"
+            yield finding(self.name, loop.path, facts, kind=kind, severity=severity_of_missed(missed.share))
 
 
 def _may_lack_cores(missed: MissedTicks, machine: Machine) -> bool:
-    """Return whether missed ticks may be late only because their thread waited for a core.
+    """Return whether ticks may have been missed only because their thread waited for a core.
 
-    A thread that was never preempted did not wait; and if all ticks are missed, a free core would not avoid it.
+    A thread that was never preempted did not wait; and if all ticks are missed, a free core would not help.
     """
     if not missed.kept:
         busy_ns, budget_ns = missed.busy.missed_ns if missed.busy else 0.0, missed.loop.budget_ns or 0
@@ -99,16 +104,16 @@ def _may_lack_cores(missed: MissedTicks, machine: Machine) -> bool:
     return causes is None or causes.involuntary_switches >= PREEMPTED_SHARE * causes.ticks
 
 
-def _lateness(loop: Loop) -> Mapping[str, Fact]:
-    late = loop.lateness
-    if late is None or late.mean_ns is None:
+def _lateness(loop: Loop) -> Facts:
+    lateness = loop.lateness
+    if lateness is None or lateness.mean_ns is None:
         return {}
-    return {"mean_lateness_ns": late.mean_ns, "max_lateness_ns": late.max_ns}
+    return {"mean_lateness_ns": lateness.mean_ns, "max_lateness_ns": lateness.max_ns}
 
 
-def _causes_of_all(missed: MissedTicks) -> Mapping[str, Fact]:
-    """Return the facts about ticks of a loop that misses all of them."""
-    facts: dict[str, Fact] = {}
+def _busy_time(missed: MissedTicks) -> Facts:
+    """Return the facts about the ticks of a loop that misses all of them."""
+    facts: Facts = {}
     if missed.busy is not None:
         facts["busy_per_tick_ns"] = missed.busy.missed_ns
         if missed.largest is not None and missed.largest.missed_ns > 0:
@@ -116,9 +121,9 @@ def _causes_of_all(missed: MissedTicks) -> Mapping[str, Fact]:
     return facts
 
 
-def _causes_of_some(missed: MissedTicks) -> Mapping[str, Fact]:
-    """Return what was different in the missed ticks: in which sections, and what the system did."""
-    facts: dict[str, Fact] = {}
+def _differences(missed: MissedTicks) -> Facts:
+    """Return what was different in missed ticks: the time of sections, and what the system did."""
+    facts: Facts = {}
     for prefix, cost in zip(("", "second_"), missed.blamed[:2], strict=False):
         facts |= {
             f"{prefix}section": cost.path,
@@ -126,13 +131,7 @@ def _causes_of_some(missed: MissedTicks) -> Mapping[str, Fact]:
             f"{prefix}in_kept_ticks_ns": cost.kept_ns,
         }
     facts |= dict(_system_causes(missed))
-    names = {
-        "gc_pause_ns": "gc",
-        "preemptions": "preemption",
-        "pages_read": "disk",
-        "pages_touched": "page faults",
-    }
-    causes = [name for key, name in names.items() if key in facts]
+    causes = [name for key, name in _SYSTEM_CAUSES.items() if key in facts]
     if any("compil" in paths.name_of(cost.path).lower() for cost in missed.blamed):
         causes.append("compiling")
     if causes:
@@ -141,29 +140,29 @@ def _causes_of_some(missed: MissedTicks) -> Mapping[str, Fact]:
 
 
 def _system_causes(missed: MissedTicks) -> Iterator[tuple[str, Fact]]:
-    """Yield how much more of what the system does to a thread there was per missed tick."""
-    known = missed.causes()
-    if known is None or missed.busy is None or missed.busy.excess_ns <= 0:
+    """Yield what the system did to the thread more often, or for longer, in missed ticks than in others."""
+    causes = missed.causes()
+    if causes is None or missed.busy is None or missed.busy.excess_ns <= 0:
         return
-    in_missed, in_kept = known
-    least_ns = EXPLAINED_SHARE * missed.busy.excess_ns
+    in_missed, in_kept = causes
+    min_ns = EXPLAINED_SHARE * missed.busy.excess_ns
     gc_ns = in_missed.gc_ns / missed.loop.missed - (in_kept.gc_ns / missed.kept if missed.kept else 0.0)
-    if gc_ns >= least_ns:
+    if gc_ns >= min_ns:
         yield "gc_pause_ns", gc_ns
     preemptions = in_missed.involuntary_switches / in_missed.ticks
     usual = in_kept.involuntary_switches / in_kept.ticks
     if preemptions >= 1 and preemptions >= SWITCHES_FACTOR * usual:
         yield "preemptions", preemptions
         yield "usual_preemptions", usual
-    pages_read = _more(in_missed, in_kept, "major_faults")
+    pages_read = _excess(in_missed, in_kept, "major_faults")
     if pages_read >= 1:
         yield "pages_read", pages_read
-    pages_touched = _more(in_missed, in_kept, "minor_faults")
-    if pages_touched * FAULT_NS >= least_ns:
+    pages_touched = _excess(in_missed, in_kept, "minor_faults")
+    if pages_touched * FAULT_NS >= min_ns:
         yield "pages_touched", pages_touched
 
 
-def _more(in_missed: Causes, in_kept: Causes, cause: str) -> float:
+def _excess(in_missed: Causes, in_kept: Causes, cause: str) -> float:
     amount: int = getattr(in_missed, cause)
     usual: int = getattr(in_kept, cause)
     return amount / in_missed.ticks - usual / in_kept.ticks
@@ -172,13 +171,13 @@ def _more(in_missed: Causes, in_kept: Causes, cause: str) -> float:
 class LateWakeRule:
     """A loop that sleeps until its ticks are due wakes up late, though it has time to spare.
 
-    Finds each loop one tick in a hundred of which begins late by half a budget; see docs/rules/late-wake.md.
+    Finds each loop that begins one tick in a hundred late by half a budget; see docs/rules/late-wake.md.
     """
 
     name: ClassVar[str] = "late-wake"
 
     def find(self, context: Context) -> Iterator[Finding]:
-        """Yield a finding for each loop that holds its rate and wakes late; a fact unless it is known why."""
+        """Yield a finding for each loop that holds its rate but wakes late; a measurement if the reason is unknown."""
         samples, times = context.profile.samples, sampled_times(context.profile)
         for view in context.main_loops:
             if view.loop is None or not view.loop.budget_ns or not view.slack_ns or view.fails:
@@ -186,25 +185,25 @@ class LateWakeRule:
             p99_ns, budget_ns = view.loop.stats.p99_ns or 0, view.loop.budget_ns
             if view.ticks < ticks_for(0.99) or p99_ns < (1 + LATE_WAKE_SHARE) * budget_ns:
                 continue
-            facts: dict[str, Fact] = {
+            facts: Facts = {
                 "p99_ns": p99_ns,
                 "budget_ns": budget_ns,
                 "busy_per_tick_ns": round(view.busy_ns),
             }
-            own = {section.path: section for section in view.sections}
-            asleep = [time for path, time in times.items() if path in own and own[path].is_slack]
-            waits_for_gil = any(time.states().get("gil", 0.0) >= LEAST_LATE_SHARE for time in asleep)
-            holder = running_elsewhere(samples, own) if samples is not None and waits_for_gil else None
+            sections = {section.path: section for section in view.sections}
+            asleep = [time for path, time in times.items() if path in sections and sections[path].is_slack]
+            waits_for_gil = any(time.states().get("gil", 0.0) >= MIN_LATE_SHARE for time in asleep)
+            holder = running_elsewhere(samples, sections) if samples is not None and waits_for_gil else None
             if holder is not None:
                 facts |= {"function": holder.function, "line": holder.place}
             kind: Kind = "recommendation" if holder is not None else "measurement"
-            yield Finding(rule=self.name, kind=kind, severity="warning", path=view.path, facts=facts)
+            yield finding(self.name, view.path, facts, kind=kind, severity="warning")
 
 
 class FixedSleepRule:
     """A loop sleeps a fixed time in each tick and so does not hold its rate.
 
-    Finds each loop that would hold its rate if it slept only what is left of a tick; see docs/rules/fixed-sleep.md.
+    Finds each loop that would hold its rate if it slept only for the rest of a tick; see docs/rules/fixed-sleep.md.
     """
 
     name: ClassVar[str] = "fixed-sleep"
@@ -220,25 +219,21 @@ class FixedSleepRule:
             # A few late ticks make the mean long; a fixed sleep makes all ticks long.
             if not view.lags or slept_ns < over_ns or busy_ns > loop.budget_ns:
                 continue
-            yield Finding(
-                rule=self.name,
-                claim=Claim(over_ns / view.tick_ns, view.path),
-                path=view.path,
-                facts={
-                    "tick_ns": view.tick_ns,
-                    "budget_ns": loop.budget_ns,
-                    "busy_per_tick_ns": busy_ns,
-                    "slept_per_tick_ns": slept_ns,
-                    "ticks": view.ticks,
-                },
-            )
+            facts: Facts = {
+                "tick_ns": view.tick_ns,
+                "budget_ns": loop.budget_ns,
+                "busy_per_tick_ns": busy_ns,
+                "slept_per_tick_ns": slept_ns,
+                "ticks": view.ticks,
+            }
+            yield finding(self.name, view.path, facts, Claim(over_ns / view.tick_ns, view.path))
 
 
 def _slept_ns(view: LoopView) -> float:
     """Return the sleep of a tick: as recorded, or its self time if its thread gives up its core in each tick."""
     if view.slack_ns or view.loop is None:
         calls = sum(section.calls for section in view.sections if section.is_slack)
-        # A loop that sleeps less often sleeps what is left, if anything is.
+        # A loop that sleeps less often sleeps for the rest of a tick, if there is any.
         return view.slack_ns if calls >= SLEEPS_PER_TICK else 0.0
     switches = usual_per_tick(view.loop, "voluntary_switches")
     sleeps = switches is not None and switches >= SLEEPS_PER_TICK
@@ -246,11 +241,11 @@ def _slept_ns(view: LoopView) -> float:
 
 
 class _Spikes(NamedTuple):
-    """The ticks that take far longer than the others: how many, what they lose, and those that are kept."""
+    """The ticks that take far longer than the others: their number, lost time, and those with a breakdown."""
 
-    number: int
+    long_ticks: int
     lost_ns: float
-    kept: Sequence[WorstTick]
+    worst: Sequence[WorstTick]
 
 
 class SpikesRule:
@@ -267,57 +262,50 @@ class SpikesRule:
             return
         for view in context.loops:
             spikes = _spikes(view)
-            path = None if spikes is None else _blamed(view, spikes, context)
-            if spikes is not None and path is not None:
+            if spikes is not None and (path := _slow_section(view, spikes, context)) is not None:
                 yield self._finding(view, spikes, path, context.profile.root.at(path))
 
     def _finding(self, view: LoopView, spikes: _Spikes, path: str, node: Node) -> Finding:
-        period = _period(spikes.kept)
-        return Finding(
-            rule=self.name,
-            claim=Claim(spikes.lost_ns / (view.tick_ns * view.ticks), view.path),
-            path=path,
-            facts={
-                "long_ticks": spikes.number,
-                "ticks": view.ticks,
-                "in_long_ticks_ns": sum(tick.breakdown.get(path, 0) for tick in spikes.kept)
-                / len(spikes.kept),
-                "in_other_ticks_ns": _usual_ns(view, node),
-                **({"one_in_ticks": period} if period is not None else {}),
-            },
-        )
+        facts: Facts = {
+            "long_ticks": spikes.long_ticks,
+            "ticks": view.ticks,
+            "in_long_ticks_ns": fmean(tick.breakdown.get(path, 0) for tick in spikes.worst),
+            "in_other_ticks_ns": _usual_ns(view, node),
+            "one_in_ticks": _period(spikes.worst),
+        }
+        return finding(self.name, path, facts, Claim(spikes.lost_ns / (view.tick_ns * view.ticks), view.path))
 
 
 def _spikes(view: LoopView) -> _Spikes | None:
     loop = view.loop
-    if loop is None or loop.hz or view.ticks < FEWEST_TICKS or not loop.stats.p50_ns:
+    if loop is None or loop.hz or view.ticks < MIN_SPIKE_TICKS or not loop.stats.p50_ns:
         return None
-    least_ns = SPIKE_FACTOR * loop.stats.p50_ns
+    min_ns = SPIKE_FACTOR * loop.stats.p50_ns
     long_ticks = {
         middle_of(bucket): count
         for bucket, count in loop.stats.histogram.buckets.items()
-        if middle_of(bucket) >= least_ns
+        if middle_of(bucket) >= min_ns
     }
     count = sum(long_ticks.values())
-    lost_ns = sum((tick_ns - loop.stats.p50_ns) * number for tick_ns, number in long_ticks.items())
-    kept = [tick for tick in loop.worst if tick.duration_ns >= least_ns]
-    if not FEWEST_SPIKES <= count <= MOST_SPIKES_SHARE * view.ticks or len(kept) < FEWEST_SPIKES:
+    lost_ns = sum((tick_ns - loop.stats.p50_ns) * ticks for tick_ns, ticks in long_ticks.items())
+    worst = [tick for tick in loop.worst if tick.duration_ns >= min_ns]
+    if not MIN_SPIKES <= count <= MAX_SPIKES_SHARE * view.ticks or len(worst) < MIN_SPIKES:
         return None
-    return _Spikes(count, lost_ns, kept) if lost_ns >= LEAST_LOST_SHARE * loop.stats.sum_ns else None
+    return _Spikes(count, lost_ns, worst) if lost_ns >= MIN_LOST_SHARE * loop.stats.sum_ns else None
 
 
-def _blamed(view: LoopView, spikes: _Spikes, context: Context) -> str | None:
+def _slow_section(view: LoopView, spikes: _Spikes, context: Context) -> str | None:
     """Return the deepest section that explains most of the long ticks; None if none does."""
-    paths_in_ticks = {path for tick in spikes.kept for path in tick.breakdown} - {view.path}
+    paths_in_ticks = {path for tick in spikes.worst for path in tick.breakdown} - {view.path}
     nodes = {path: node for path in paths_in_ticks if (node := context.profile.root.find(path)) is not None}
     median_ns = view.loop.stats.p50_ns or 0 if view.loop else 0
-    excess_ns = sum(tick.duration_ns - median_ns for tick in spikes.kept)
-    if sum(tick.causes.get("gc_ns", 0) for tick in spikes.kept) >= GC_SHARE * excess_ns:
-        return None  # the rule garbage-collection reports that, with what to do
+    excess_ns = sum(tick.duration_ns - median_ns for tick in spikes.worst)
+    if sum(tick.causes.get("gc_ns", 0) for tick in spikes.worst) >= GC_SHARE * excess_ns:
+        return None  # the rule garbage-collection reports that, and what to do
     explaining = [
         path
         for path, node in nodes.items()
-        if sum(tick.breakdown.get(path, 0) - _usual_ns(view, node) for tick in spikes.kept)
+        if sum(tick.breakdown.get(path, 0) - _usual_ns(view, node) for tick in spikes.worst)
         >= TELLING_SHARE * excess_ns
     ]
     path = max(explaining, key=lambda path: (len(paths.split(path)), path), default=None)
@@ -332,11 +320,11 @@ def _usual_ns(view: LoopView, node: Node) -> float:
     return (stats.p50_ns or 0) * stats.count / view.ticks
 
 
-def _period(kept: Sequence[WorstTick]) -> int | None:
+def _period(worst: Sequence[WorstTick]) -> int | None:
     """Return the period of long ticks; None if it varies, or if several threads run the loop."""
-    numbers = sorted(tick.tick for tick in kept)
-    distances = {later - sooner for sooner, later in pairwise(numbers)}
-    is_regular = len({tick.writer for tick in kept}) == 1 and len(distances) == 1
+    numbers = sorted(tick.tick for tick in worst)
+    distances = {after - before for before, after in pairwise(numbers)}
+    is_regular = len({tick.writer for tick in worst}) == 1 and len(distances) == 1
     return distances.pop() if is_regular else None
 
 
@@ -355,18 +343,14 @@ class TooFewTicksRule:
             needed = ticks_for(PERCENTILES[2] if loop.hz else PERCENTILES[1])
             if not loop.ticks or ticks >= needed:
                 continue
-            wanted = next(quantile for quantile in PERCENTILES if ticks < ticks_for(quantile))
-            yield Finding(
-                rule=self.name,
-                kind="measurement",
-                path=loop.path,
-                facts={
-                    "steady_ticks": ticks,
-                    "warmup_ticks": loop.warmup_ticks,
-                    "percentile": round(100 * wanted),
-                    "needed_ticks": ticks_for(wanted),
-                },
-            )
+            percentile = next(quantile for quantile in PERCENTILES if ticks < ticks_for(quantile))
+            facts: Facts = {
+                "steady_ticks": ticks,
+                "warmup_ticks": loop.warmup_ticks,
+                "percentile": round(100 * percentile),
+                "needed_ticks": ticks_for(percentile),
+            }
+            yield finding(self.name, loop.path, facts, kind="measurement")
 
 
 def ticks_for(quantile: float) -> int:

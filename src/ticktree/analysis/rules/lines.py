@@ -1,4 +1,4 @@
-"""The rule about hot lines: code that is known to be slow, where samples show that a loop spends its time there."""
+"""The rule about hot lines: code that is known to be slow and in which, as samples show, a loop spends its time."""
 
 from __future__ import annotations
 
@@ -7,17 +7,18 @@ from typing import ClassVar
 
 from ticktree.analysis.context import Context
 from ticktree.analysis.finding import WARNING_SHARE, Claim, Finding
+from ticktree.analysis.rules import Facts, finding
 from ticktree.analysis.sampled import LineTime
 from ticktree.profile.noted_lines import ARRAY_OF_LIST, CONVERSION, LOCK, ONE_BY_ONE, POLL
 
-# A part of a tick that is worth the work of writing the line again. Our own choice.
-LEAST_LINE_SHARE = WARNING_SHARE
-# Where data is converted in so many lines, most of them are for nothing: one can do all of it. Our own choice.
-LEAST_CONVERSIONS = 3
-# The part of a line's time that the advice saves, where that is not all. One inference for all inputs still computes
-# for each of them: for 4 to 32 inputs, it saved 48% to 95% of the time (docs/rules/hot-line.md).
+# The share of a tick for which it pays to rewrite a line. Our own choice.
+MIN_LINE_SHARE = WARNING_SHARE
+# Where this many lines convert data, most of them are unnecessary: one line can do it all. Our own choice.
+MIN_CONVERSIONS = 3
+# The share of a line's time that the advice saves, if not all of it. One inference for all inputs still computes each
+# of them: for 4 to 32 inputs, it saved 48% to 95% of the time (docs/rules/hot-line.md).
 SAVED_SHARES = {ONE_BY_ONE: 0.5}
-# Other rules are about these.
+# Other rules report these.
 _OF_OTHER_RULES = frozenset({ARRAY_OF_LIST, LOCK})
 
 
@@ -33,8 +34,8 @@ class HotLineRule:
     def find(self, context: Context) -> Iterator[Finding]:
         """Yield a finding for each section of a main loop, or of a run without loops, and each kind of line."""
         for time in context.line_times:
-            # One conversion may be needed.
-            if time.kind == CONVERSION and time.lines < LEAST_CONVERSIONS:
+            # One conversion may be necessary.
+            if time.kind == CONVERSION and time.lines < MIN_CONVERSIONS:
                 continue
             if time.kind == POLL:
                 yield from _polling(self.name, time)
@@ -43,36 +44,33 @@ class HotLineRule:
 
 
 def _polling(rule: str, time: LineTime) -> Iterator[Finding]:
-    """Yield the finding that a section sleeps for longer than what it waits for takes: work that it handed over.
+    """Yield the finding that a section sleeps for longer than the work takes that it started and waits for.
 
-    Where that work is not known, the sleep may be as long as it has to be.
+    If that work was not recorded, the sleep may be no longer than necessary.
     """
     below = time.section.path + "/"
-    worked_ns = sum(each.concurrent_ns for each in time.section.view.sections if each.path.startswith(below))
+    sections = time.section.view.sections
+    worked_ns = sum(section.concurrent_ns for section in sections if section.path.startswith(below))
     saved = time._replace(ns=max(0.0, time.ns - worked_ns), surely_ns=time.surely_ns - worked_ns)
     if worked_ns and is_hot(saved):
         yield line_finding(rule, time, saved.ns)
 
 
 def is_hot(time: LineTime) -> bool:
-    """Return whether at least a tenth of the tick is surely spent in these lines."""
-    return time.section.view.share(time.surely_ns) >= LEAST_LINE_SHARE
+    """Return whether these lines certainly take at least a tenth of the tick."""
+    return time.section.view.share(time.surely_ns) >= MIN_LINE_SHARE
 
 
 def line_finding(rule: str, time: LineTime, saved_ns: float) -> Finding:
-    """Return the finding that a loop could do without so much of the time in these lines."""
+    """Return the finding that a loop could save `saved_ns` of the time in these lines."""
     view = time.section.view
-    return Finding(
-        rule=rule,
-        claim=Claim(view.share(saved_ns), view.path),
-        path=time.section.path,
-        facts={
-            "line": time.line,
-            "line_kind": time.kind,
-            "in_line_ns": round(time.ns),
-            "tick_share": view.share(time.ns),
-            "in_line_share": time.share,
-            "samples": time.samples,
-            "lines": time.lines,
-        },
-    )
+    facts: Facts = {
+        "line": time.line,
+        "line_kind": time.kind,
+        "in_line_ns": round(time.ns),
+        "tick_share": view.share(time.ns),
+        "in_line_share": time.share,
+        "samples": time.samples,
+        "lines": time.lines,
+    }
+    return finding(rule, time.section.path, facts, Claim(view.share(saved_ns), view.path))

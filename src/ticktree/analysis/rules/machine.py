@@ -1,4 +1,4 @@
-"""Rules about the machine: cores that others take, more threads than cores, cores or GPUs that slow down."""
+"""Rules about the machine: cores used by other processes, more threads than cores, cores or GPUs that slow down."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import ClassVar
 
 from ticktree.analysis.context import Context
-from ticktree.analysis.finding import Claim, Fact, Finding, Severity, severity_of
+from ticktree.analysis.finding import Claim, Finding, Kind, Severity, severity_of
 from ticktree.analysis.machine import (
     MARGIN_CORES,
     QUANTILE,
@@ -15,47 +15,48 @@ from ticktree.analysis.machine import (
     is_contended,
     is_oversubscribed,
 )
+from ticktree.analysis.rules import Facts, finding
 from ticktree.analysis.workers.roles import most_processes
 from ticktree.profile import Gauge
 from ticktree.profile.histogram import middle_of
 from ticktree.profile.machine import gpus
 
-# A twentieth of all time gone is more than most comparisons are about.
+# A loss of a twentieth of all time is larger than most differences that people measure.
 STEAL_SHARE = 0.05
 
 # Cores that clock up and down with their load differ by a tenth from second to second.
 SLOW_FACTOR = 0.85
-# In a fifth of the run, it is not a passing disturbance.
+# In a fifth of the run, it is no brief disturbance.
 SLOW_SHARE = 0.2
-# In less than ten seconds a core may just have begun to clock up.
-FEWEST_READINGS = 10
-# The best speed is the one that a tenth of the readings reached: a single one may be wrong.
-_BEST = 0.9
-# Events per second, in the median second or in the worst tenth of them; none is the rule.
-_EVENTS_AT = 0.9
+# In the first ten seconds a core may still be raising its clock.
+MIN_READINGS = 10
+# The best speed is the one that a tenth of the readings reached: a single reading may be wrong.
+_BEST_SPEED = 0.9
+# Throttling events per second, in the worst tenth of the seconds: most seconds have none.
+_THROTTLED = 0.9
 
-# Variables for the number of threads that libraries start for one operation.
-_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
-# What the instrument of gymnasium calls the wait for an AsyncVectorEnv's workers.
+# Environment variables for the number of threads that libraries start for one operation.
+_THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
+# The section of gymnasium's instrument for the wait for an AsyncVectorEnv's workers.
 VECTOR_WAIT = "step_wait"
-# The gauge that the instrument of torch keeps: it exists where the program uses torch.
+# A gauge of torch's instrument: it exists if the program uses torch.
 COMPILED_GAUGE = "torch/compiled"
 
 
-def _measurement(rule: str, severity: Severity, facts: Mapping[str, Fact]) -> Finding:
-    return Finding(rule=rule, kind="measurement", severity=severity, path="", facts=facts)
+def _measurement(rule: str, severity: Severity, facts: Facts) -> Finding:
+    return finding(rule, "", facts, kind="measurement", severity=severity)
 
 
 class ContendedRule:
     """Other processes, or the hypervisor, take the cores that the run needs.
 
-    Finds a run that others kept from its cores; see docs/rules/contended.md.
+    Finds a run that could not use its cores because of others; see docs/rules/contended.md.
     """
 
     name: ClassVar[str] = "contended"
 
     def find(self, context: Context) -> Iterator[Finding]:
-        """Yield a finding for other processes, unless the run itself has threads to spare, and one for steal."""
+        """Yield a finding for other processes, unless the run has more threads than it needs, and one for steal."""
         machine = Machine(context.profile)
         if machine.is_one:
             yield from self._by_processes(machine)
@@ -75,7 +76,7 @@ class ContendedRule:
                 "cores_used_by_others": others,
                 "cores_used": used or 0.0,
                 "readings": gauge.count if (gauge := machine.gauge("others")) else 0,
-                **({"cores": machine.cores} if machine.cores is not None else {}),
+                "cores": machine.cores,
             },
         )
 
@@ -98,7 +99,7 @@ class ContendedRule:
 def _share_of_run(waiting: float, used: float | None) -> float:
     """Return the possible cost of waits for a core: a loop does not wait while it sleeps between its ticks.
 
-    Threads waited for a share of the time in which they could have run, and ran on so many cores on average.
+    `waiting` is a share of the time in which threads could have run; they ran on `used` cores on average.
     """
     if used is None or waiting >= 1:
         return waiting
@@ -114,40 +115,36 @@ class OversubscribedRule:
     name: ClassVar[str] = "oversubscribed"
 
     def find(self, context: Context) -> Iterator[Finding]:
-        """Yield one finding, where in the median second threads waited and the run had some to spare."""
+        """Yield one finding if threads waited in the median second and the run had more threads than cores."""
         machine = Machine(context.profile)
         used, waiting = machine.typical("used"), machine.typical("waiting")
         if not machine.is_one or used is None or waiting is None or not is_oversubscribed(machine):
             return
-        # With no more threads than cores it is others that are in the way, and on an idle machine nothing is wrong.
-        busy, cores = busy_threads(used, waiting), machine.cores or 0
-        is_alone = busy > cores + MARGIN_CORES
+        # With no more threads than cores, other processes are the cause, and on an idle machine nothing is wrong.
+        threads, cores = busy_threads(used, waiting), machine.cores or 0
+        is_alone = threads > cores + MARGIN_CORES
         settings = _thread_settings(context)
-        # Threads of one library spin while they wait for each other; others, and workers, do work that is left with
-        # fewer of them.
+        # Threads of one library spin while they wait for each other; with fewer of any other threads, or workers, the
+        # same work remains.
         may_spin = settings["threads_per_library"] == "many" and settings["processes"] in (0, 1)
-        yield Finding(
-            rule=self.name,
-            kind="recommendation" if is_alone else "measurement",
-            severity=severity_of(waiting),
-            # Alone on all cores, the same threads would still wait so much for each other; the rest is others' doing.
-            claim=Claim(min(waiting, 1 - cores / busy)) if is_alone and may_spin else None,
-            path="",
-            facts={
-                "busy_threads": busy,
-                "cores": cores,
-                "waiting_share": waiting,
-                "cores_used": used,
-                "cores_used_by_others": machine.typical("others") or 0.0,
-                "readings": gauge.count if (gauge := machine.gauge("waiting")) else 0,
-                **settings,
-                **_vector_workers(context, machine),
-            },
-        )
+        facts: Facts = {
+            "busy_threads": threads,
+            "cores": cores,
+            "waiting_share": waiting,
+            "cores_used": used,
+            "cores_used_by_others": machine.typical("others") or 0.0,
+            "readings": gauge.count if (gauge := machine.gauge("waiting")) else 0,
+            **settings,
+            **_vector_workers(context, machine),
+        }
+        # Alone on all cores, the same threads would wait this much for each other; other processes cause the rest.
+        claim = Claim(min(waiting, 1 - cores / threads)) if is_alone and may_spin else None
+        kind: Kind = "recommendation" if is_alone else "measurement"
+        yield finding(self.name, "", facts, claim, kind=kind, severity=severity_of(waiting))
 
 
-def _vector_workers(context: Context, machine: Machine) -> Mapping[str, Fact]:
-    """Return how many processes an AsyncVectorEnv may have, where the run has one and more of them than cores."""
+def _vector_workers(context: Context, machine: Machine) -> Facts:
+    """Return how many workers an AsyncVectorEnv may have, if the run has one and more processes than cores."""
     root, processes = context.profile.root, {writer.process for writer in context.profile.writers.values()}
     workers = len(processes) - 1
     if workers <= (machine.cores or 0):
@@ -156,15 +153,15 @@ def _vector_workers(context: Context, machine: Machine) -> Mapping[str, Fact]:
     return {"vector_workers": workers} if waits else {}
 
 
-def _thread_settings(context: Context) -> Mapping[str, Fact]:
-    """Return what decides which remedy this run has: what is set already, and what it does not use, is none."""
+def _thread_settings(context: Context) -> Facts:
+    """Return the facts that decide between remedies: settings that exist already, and what the run uses."""
     metadata = context.profile.metadata
-    values = {name: metadata[f"env.{name}"] for name in _VARIABLES if metadata.get(f"env.{name}")}
-    facts: dict[str, Fact] = {
+    values = {name: metadata[f"env.{name}"] for name in _THREAD_VARIABLES if metadata.get(f"env.{name}")}
+    facts: Facts = {
         "processes": most_processes(context.profile),
         "uses_torch": COMPILED_GAUGE in context.profile.gauges,
         "threads_per_library": "one"
-        if any(str(each) == "1" for some in values.values() for each in some)
+        if any(str(setting) == "1" for settings in values.values() for setting in settings)
         else "many",
     }
     if values:
@@ -174,7 +171,7 @@ def _thread_settings(context: Context) -> Mapping[str, Fact]:
 
 
 class ThrottledRule:
-    """The cores became slower during the run, or a GPU was slowed down for its heat or its power.
+    """The cores became slower during the run, or a GPU was slowed down because of its heat or its power.
 
     Finds a machine that did not keep its speed; see docs/rules/throttled.md.
     """
@@ -182,7 +179,7 @@ class ThrottledRule:
     name: ClassVar[str] = "throttled"
 
     def find(self, context: Context) -> Iterator[Finding]:
-        """Yield a finding where cores were slowed down for their heat or were slow for long, and one for each GPU."""
+        """Yield a finding for cores that were slowed down by heat or were slow for long, and one for each slow GPU."""
         machine = Machine(context.profile)
         if machine.is_one:
             yield from self._cores(machine)
@@ -191,43 +188,41 @@ class ThrottledRule:
 
     def _gpu(self, number: int, readings: Mapping[str, Gauge]) -> Iterator[Finding]:
         slowed = readings.get("slowed")
-        if slowed is None or slowed.count < FEWEST_READINGS:
+        if slowed is None or slowed.count < MIN_READINGS:
             return
         share = (slowed.count - slowed.zeros) / slowed.count
         if share >= SLOW_SHARE:
-            facts: dict[str, Fact] = {"gpu": str(number), "slowed_share": share, "readings": slowed.count}
+            facts: Facts = {"gpu": str(number), "slowed_share": share, "readings": slowed.count}
             yield _measurement(self.name, "warning", facts)
 
     def _cores(self, machine: Machine) -> Iterator[Finding]:
         speed, events = machine.gauge("frequency"), machine.gauge("throttled")
-        slow = None if speed is None else _slow(speed)
-        events_per_s = None if events is None else events.quantile(_EVENTS_AT)
+        slow = None if speed is None else _slow_cores(speed)
+        events_per_s = None if events is None else events.quantile(_THROTTLED)
         if slow is None and not events_per_s:
             return
-        facts: dict[str, Fact] = {}
-        lost_share = 0.0
+        facts: Facts = {}
+        severity: Severity = "warning"
         if slow is not None:
             share, best, mean = slow
             lost_share = share * (1 - mean / best)
+            severity = severity_of(lost_share)
             facts |= {"slow_share": share, "lost_share": lost_share, "best_mhz": best, "slow_mhz": mean}
-        if events_per_s:
-            facts["slow_downs_per_s"] = events_per_s
-        severity = severity_of(lost_share) if slow is not None else "warning"
-        yield _measurement(self.name, severity, facts)
+        yield _measurement(self.name, severity, {**facts, "slow_downs_per_s": events_per_s or None})
 
 
-def _slow(speed: Gauge) -> tuple[float, float, float] | None:
-    """Return the share of slow readings, the best speed and the mean of the slow ones; None if few are slow."""
-    best = speed.quantile(_BEST)
-    if best is None or speed.count < FEWEST_READINGS:
+def _slow_cores(speed: Gauge) -> tuple[float, float, float] | None:
+    """Return the share of slow readings, the best speed, and the mean of slow readings; None if few are slow."""
+    best = speed.quantile(_BEST_SPEED)
+    if best is None or speed.count < MIN_READINGS:
         return None
-    slow = {
+    slow_buckets = {
         bucket: count
         for bucket, count in speed.positive.buckets.items()
         if middle_of(bucket) < SLOW_FACTOR * best
     }
-    number = sum(slow.values())
-    if number < SLOW_SHARE * speed.filed:
+    slow_count = sum(slow_buckets.values())
+    if slow_count < SLOW_SHARE * speed.filed:
         return None
-    mean = sum(middle_of(bucket) * count for bucket, count in slow.items()) / number
-    return number / speed.filed, best, mean
+    mean = sum(middle_of(bucket) * count for bucket, count in slow_buckets.items()) / slow_count
+    return slow_count / speed.filed, best, mean

@@ -1,14 +1,15 @@
-"""Rules about robot policies and chunks of actions: what is done for each, how many serve, what their copies cost."""
+"""Rules about robot policies and chunks of actions: their inputs, horizon, guidance, merging, copies, round trips."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import ClassVar, NamedTuple
 
 from ticktree.analysis.categories import Categories, words
 from ticktree.analysis.context import Context
 from ticktree.analysis.finding import LEAST_SHARE, WARNING_SHARE, Claim, Fact, Finding
 from ticktree.analysis.loops import DOMINATES_SHARE, LEAST_TICKS, LoopView, SectionView
+from ticktree.analysis.rules import Facts, finding, longest
 from ticktree.analysis.rules.queues import is_depth
 from ticktree.analysis.section_kinds import (
     GUIDANCE,
@@ -27,11 +28,11 @@ from ticktree.analysis.tick_causes import growth, usual_per_tick
 from ticktree.profile import Gauge, Loop
 
 # A guide to the real-time chunking of robot policies expects 5 to 20 ms of preprocessing for 100 to 200 ms of
-# inference: at most a fifth of it, the most of the one against the least of the other.
+# inference: at most a fifth of it, comparing the longest preprocessing with the shortest inference.
 OF_INFERENCE_SHARE = 0.2
 
-# So much of a round trip is waited, where waits or CPU time were measured: what is on the CPU computes, whatever its
-# name.
+# The share of a round trip that is waited, if waits or CPU time were measured: a section on the CPU computes, whatever
+# its name.
 WAITS_SHARE = 0.5
 
 
@@ -44,49 +45,45 @@ class PreprocessingRule:
     name: ClassVar[str] = "preprocessing"
 
     def find(self, context: Context) -> Iterator[Finding]:
-        """Yield a finding for each loop in which preprocessing takes a tenth and too much for its inference."""
+        """Yield a finding for each loop in which preprocessing takes a tenth, and too long for its inference."""
         for view in context.repeated:
             sections = sections_of(view, PREPROCESSING, context, lambda section: section.count >= LEAST_TICKS)
             prepared_ns = per_tick_ns(sections)
             if not sections or view.share(prepared_ns) < WARNING_SHARE:
                 continue
             model = inference(view, context)
-            inside = [section for section in sections if any(above in model for above in section.above())]
+            inside = [section for section in sections if _is_in(section, model)]
             model_ns = per_tick_ns(model) - per_tick_ns(inside)
             if model_ns > 0:
                 is_too_long = prepared_ns > OF_INFERENCE_SHARE * model_ns
-            else:  # a section that is not a loop may be a helper that only prepares what another one uses
+            else:  # a section that is not a loop may be a helper that only prepares input for another section
                 is_too_long = view.loop is not None and view.needed_share(prepared_ns) >= DOMINATES_SHARE
             if is_too_long:
                 yield self._finding(view, sections, model_ns)
 
     def _finding(self, view: LoopView, sections: Sequence[SectionView], model_ns: float) -> Finding:
-        longest = max(sections, key=lambda section: section.total_ns)
-        prepared_ns = per_tick_ns(sections)
-        facts: dict[str, Fact] = {
-            "section": longest.path,
+        section, prepared_ns = longest(sections), per_tick_ns(sections)
+        facts: Facts = {
+            "section": section.path,
             "preprocessing_per_tick_ns": prepared_ns,
             "tick_ns": view.tick_ns,
             "busy_share": view.needed_share(prepared_ns),
-            "section_per_tick_ns": longest.total_ns,
-            "per_call_ns": longest.call_ns,
-            "calls": longest.count,
+            "section_per_tick_ns": section.total_ns,
+            "per_call_ns": section.call_ns,
+            "calls": section.count,
         }
         if model_ns > 0:
             facts |= {"inference_per_tick_ns": model_ns, "of_inference_share": prepared_ns / model_ns}
-        if longest.bytes_per_call is not None:
-            facts |= {
-                "per_call_bytes": longest.bytes_per_call,
-                "section_bytes_per_s": longest.bytes_per_s or 0.0,
-            }
+        if (size := section.bytes_per_call) is not None:
+            facts |= {"per_call_bytes": size, "section_bytes_per_s": section.bytes_per_s or 0.0}
         claim = Claim(view.share(prepared_ns), view.path)
-        return Finding(rule=self.name, claim=claim, path=longest.path, facts=facts)
+        return finding(self.name, section.path, facts, claim)
 
 
 class RoundTripRule:
     """The round trip to the robot, or over the network, is most of a loop.
 
-    Finds each loop of which half or more of the busy time is a round trip; see docs/rules/round-trip.md.
+    Finds each loop that spends half of its busy time, or more, on round trips; see docs/rules/round-trip.md.
     """
 
     name: ClassVar[str] = "round-trip"
@@ -99,21 +96,17 @@ class RoundTripRule:
                 yield self._finding(view, sorted(sections, key=lambda section: -section.total_ns))
 
     def _finding(self, view: LoopView, sections: Sequence[SectionView]) -> Finding:
-        longest, trips_ns = sections[0], per_tick_ns(sections)
-        facts: dict[str, Fact] = {
-            "section": longest.path,
+        section, trips_ns, server = sections[0], per_tick_ns(sections), server_side(sections)
+        facts: Facts = {
+            "section": section.path,
             "round_trips_per_tick_ns": trips_ns,
             "needed_per_tick_ns": view.needed_ns,
             "busy_share": view.needed_share(trips_ns),
-            "calls_per_tick": longest.calls,
-            "calls": longest.count,
+            "calls_per_tick": section.calls,
+            "calls": section.count,
+            "second_section": sections[1].path if len(sections) > 1 else None,
+            "waited_share": _idle_share(section),
         }
-        if len(sections) > 1:
-            facts["second_section"] = sections[1].path
-        idle = _idle_share(longest)
-        if idle is not None:
-            facts["waited_share"] = idle
-        server = server_side(sections)
         if server is not None:
             facts |= {
                 "server_share": server.server_share,
@@ -121,12 +114,12 @@ class RoundTripRule:
                 "server_part_share": server.longest_share,
             }
         claim = Claim(view.share(trips_ns), view.path)
-        return Finding(rule=self.name, claim=claim, path=longest.path, facts=facts)
+        return finding(self.name, section.path, facts, claim)
 
 
 def _is_trip(section: SectionView) -> bool:
     """Return whether `section` waited for something outside the run."""
-    if section.count < LEAST_TICKS or section.wakers():  # a process of the run: other rules name it
+    if section.count < LEAST_TICKS or section.wakers():  # other rules name waits for processes of the run
         return False
     idle = _idle_share(section)
     if idle is not None:
@@ -136,7 +129,7 @@ def _is_trip(section: SectionView) -> bool:
 
 
 def _idle_share(section: SectionView) -> float | None:
-    """Return the share of it that was waiting, or not on the CPU; None if neither was measured."""
+    """Return the share of `section` that was waiting, or not on the CPU; None if neither was measured."""
     cpu = section.node.cpu
     off_cpu = max(0.0, 1 - cpu.cpu_ns / cpu.wall_ns) if cpu is not None and cpu.wall_ns > 0 else None
     return max(section.waited_share, off_cpu or 0.0) if section.waited_share > 0 else off_cpu
@@ -146,46 +139,44 @@ def _blocks(section: SectionView) -> bool:
     """Return whether the loop's thread gave up its core often enough to wait in each call of `section`."""
     view = section.view
     switches = usual_per_tick(view.loop, "voluntary_switches") if view.loop is not None else None
-    sleeps = sum(each.calls for each in view.path_sections if each.is_slack)
+    sleeps = sum(sleep.calls for sleep in view.path_sections if sleep.is_slack)
     return switches is not None and switches >= section.calls + sleeps
 
 
 _EXECUTION = Categories(
     {"execution": ("send action*", "execute action*", "apply action*", "env step", "step env", "robot step")}
 )
-# An action is executed in every tick; a few may be left out where the queue was empty. Our own choice.
+# An action is executed in every tick; a few ticks may have none because the queue was empty. Our own choice.
 EVERY_TICK_SHARE = 0.5
-# A queue is also between a loader and its learner, and a buffer is where experience is kept.
+# A queue may also be between a loader and its learner, and a buffer may hold experience.
 _ACTIONS = frozenset({"action", "actions", "chunk", "chunks"})
 
 # A guide to real-time chunking asks for an execution horizon of at least 10 to 20 actions.
-LEAST_HORIZON = 10
-# A policy that is called in every tick does not execute chunks, whatever the name of its section.
-LEAST_USED = 1.5
+MIN_HORIZON = 10
+# A policy that is called in every tick does not return chunks, whatever the name of its section.
+MIN_ACTIONS = 1.5
 
-# What guidance costs at least where nothing is wasted: of an inference of SmolVLA on one thread it took 33% as it
-# comes (87 ms with it, 58 without) and 25% with the policy's parameters frozen (77 ms), measured here.
+# The minimum cost of guidance if nothing is wasted: of an inference of SmolVLA on one thread it took 33% by default
+# (87 ms with it, 58 without) and 25% with the policy's parameters frozen (77 ms), measured here.
 GUIDANCE_SHARE = 0.25
-# This share of readings may be below the queue's low: it is empty when a run begins.
+# This share of readings may be below the queue's low: the queue is empty when a run begins.
 LOW = 0.05
-# With twice the actions in the queue that one inference takes, it may take twice as long before the loop waits. Our
-# own choice.
+# If the queue has twice the actions that are executed during one inference, an inference may take twice as long before
+# the loop waits. Our own choice.
 IN_QUEUE_FACTOR = 2.0
-# From this share and this number of empty readings, the queue runs empty; the first few are the run's
-# beginning. (Without guided chunks 3.7 to 5.7% of the ticks of a 30 Hz loop were without an action, measured here.)
+# With this share and this number of empty readings, the queue runs empty; the first few are the run's beginning.
+# (Without guided chunks 3.7 to 5.7% of the ticks of a 30 Hz loop were without an action, measured here.)
 EMPTY_SHARE = 0.01
 EMPTY_READINGS = 10
 
-# What follows inference is expected to take 1 to 5 ms where it takes 100 to 200: at most a twentieth of it. (Of a
-# guide to real-time chunking; it gives no number for the merge itself, which does less than the rest that
-# follows. It names large buffers of previous actions as a cause, but gives no number of their own.)
+# The work after an inference of 100 to 200 ms is expected to take 1 to 5 ms: at most a twentieth. (From a guide to
+# real-time chunking; it gives no number for the merge itself, which is the smaller part of that work. It names large
+# buffers of previous actions as a cause, but gives no number for them.)
 MERGE_SHARE = 0.05
-# And it must be at least this share of its tick, with or without inference in it. Our own choice.
+# It must also be at least this share of its tick, with or without inference in it. Our own choice.
 OF_THE_TICK_SHARE = 0.05
-# What waits for more than half of its time waits for the other thread; else it works.
-MOSTLY_SHARE = 0.5
-# "Each time": in at least nine of ten inferences, or ticks where there is none. Our own choice.
-EACH_TIME_SHARE = 0.9
+# "For every inference": for at least nine of ten, or in nine of ten ticks if there is no inference. Our own choice.
+EVERY_INFERENCE_SHARE = 0.9
 
 
 class HorizonRule:
@@ -202,29 +193,29 @@ class HorizonRule:
             model = inference(view, context)
             if view.loop is None or not model or not _executes_chunks(view, context):
                 continue
-            longest = max(model, key=lambda section: section.total_ns)
-            used = view.ticks / longest.count if longest.count >= LEAST_TICKS else LEAST_HORIZON
-            share = longest.share * (1 - used / LEAST_HORIZON)
-            if not LEAST_USED <= used < LEAST_HORIZON or share < WARNING_SHARE:
+            section = longest(model)
+            actions = view.ticks / section.count if section.count >= LEAST_TICKS else MIN_HORIZON
+            share = section.share * (1 - actions / MIN_HORIZON)
+            if not MIN_ACTIONS <= actions < MIN_HORIZON or share < WARNING_SHARE:
                 continue
-            facts: dict[str, Fact] = {
-                "section": longest.path,
-                "actions_per_inference": used,
-                "wanted_actions_per_inference": LEAST_HORIZON,
-                "per_call_ns": longest.call_ns,
-                "per_tick_ns": longest.total_ns,
-                "tick_share": longest.share,
-                "inferences": longest.count,
+            facts: Facts = {
+                "section": section.path,
+                "actions_per_inference": actions,
+                "wanted_actions_per_inference": MIN_HORIZON,
+                "per_call_ns": section.call_ns,
+                "per_tick_ns": section.total_ns,
+                "tick_share": section.share,
+                "inferences": section.count,
                 "ticks": view.ticks,
             }
-            yield Finding(rule=self.name, claim=Claim(share, view.path), path=longest.path, facts=facts)
+            yield finding(self.name, section.path, facts, Claim(share, view.path))
 
 
 def _executes_chunks(view: LoopView, context: Context) -> bool:
     """Return whether `view` executes, tick by tick, the actions of chunks.
 
-    A policy that is called in every tick gives no chunks. A loop that only infers may do so at any rate: which of its
-    actions are executed, and how many, is unknown then.
+    A policy that is called in every tick returns no chunks. A loop that only infers may do so at any rate: how many of
+    its actions are executed is then unknown.
     """
     kinds = (QUEUE_MERGE, GUIDANCE, PREVIOUS_ACTIONS)
     depths = (name for name, gauge in context.profile.gauges.items() if is_depth(gauge))
@@ -238,7 +229,7 @@ def _executes_chunks(view: LoopView, context: Context) -> bool:
 
 
 class _Guided(NamedTuple):
-    """A guided inference: the longest section that guides; per tick, its time, that of all, and how many."""
+    """A guided inference: the longest guidance; per tick, the time of guidance and inference, and their number."""
 
     section: SectionView
     ns: float
@@ -247,7 +238,7 @@ class _Guided(NamedTuple):
 
 
 class GuidanceRule:
-    """Guiding a policy's new actions by the old ones costs more than it gives.
+    """Guiding a policy's new actions by the old ones costs more than it gains.
 
     Finds each guided inference whose queue of actions shows that it does not pay; see docs/rules/guidance.md.
     """
@@ -255,9 +246,9 @@ class GuidanceRule:
     name: ClassVar[str] = "guidance"
 
     def find(self, context: Context) -> Iterator[Finding]:
-        """Yield a finding where guidance is expensive and the queue is never short, or is empty in spite of it."""
+        """Yield a finding if guidance is expensive and the queue never runs low, or runs empty nevertheless."""
         depths = [gauge for gauge in context.profile.gauges.values() if is_depth(gauge)]
-        if len(depths) != 1 or depths[0].count < LEAST_TICKS:  # of several, any might be the actions'
+        if len(depths) != 1 or depths[0].count < LEAST_TICKS:  # of several, any might be the queue of actions
             return
         depth = depths[0]
         for view in context.repeated:
@@ -269,7 +260,7 @@ class GuidanceRule:
             reason = _empty(zeros, readings) or _never_low(depth, guided, loop)
             if reason is None or share < LEAST_SHARE:
                 continue
-            facts: dict[str, Fact] = {
+            facts: Facts = {
                 "section": guided.section.path,
                 "guidance_per_inference_ns": guided.ns / guided.inferences,
                 "inference_ns": guided.inference_ns / guided.inferences,
@@ -280,38 +271,43 @@ class GuidanceRule:
                 **reason,
             }
             claim = Claim(share, view.path) if loop is view.loop else None
-            yield Finding(rule=self.name, claim=claim, path=guided.section.path, facts=facts)
+            yield finding(self.name, guided.section.path, facts, claim)
 
 
 def _guided(view: LoopView, context: Context) -> _Guided | None:
     """Return the guidance in `view`; None without guidance or inference."""
     guides = sections_of(view, GUIDANCE, context)
-    every = inference(view, context)
-    model = [each for each in every if not any(one in guides for one in (each, *each.above()))]
+    unguided = [section for section in inference(view, context) if section not in guides]
+    model = [section for section in unguided if not _is_in(section, guides)]
     inferences = max((section.calls for section in model), default=0)
     if not guides or inferences * view.ticks < LEAST_TICKS:
         return None
-    outside = [section for section in guides if not any(above in model for above in section.above())]
+    outside = [section for section in guides if not _is_in(section, model)]
     inference_ns = per_tick_ns(model) + per_tick_ns(outside)
-    longest = max(guides, key=lambda section: section.total_ns)
-    return _Guided(longest, per_tick_ns(guides), inference_ns, inferences) if inference_ns > 0 else None
+    if inference_ns <= 0:
+        return None
+    return _Guided(longest(guides), per_tick_ns(guides), inference_ns, inferences)
+
+
+def _is_in(section: SectionView, sections: Sequence[SectionView]) -> bool:
+    return any(above in sections for above in section.above())
 
 
 def _control_loop(view: LoopView, context: Context) -> Loop | None:
-    """Return the loop that executes the actions: the only one with a rate; else the one that infers."""
+    """Return the loop that executes the actions: the only loop with a rate, or, without rates, the one that infers."""
     paced = [loop for loop in context.profile.loops.values() if loop.budget_ns is not None]
     return paced[0] if len(paced) == 1 else view.loop if not paced else None
 
 
-def _empty(zeros: int, readings: int) -> Mapping[str, Fact] | None:
+def _empty(zeros: int, readings: int) -> Facts | None:
     """Return the share of readings with an empty queue; None if there are hardly any."""
     if zeros < EMPTY_READINGS or zeros < EMPTY_SHARE * readings:
         return None
     return {"empty_share": zeros / readings}
 
 
-def _never_low(depth: Gauge, guided: _Guided, loop: Loop | None) -> Mapping[str, Fact] | None:
-    """Return the queue's low if it always had far more actions than an inference takes; None if not."""
+def _never_low(depth: Gauge, guided: _Guided, loop: Loop | None) -> Facts | None:
+    """Return the queue's low if it always had far more actions than an inference takes; else None."""
     period_ns, low = (loop.budget_ns or loop.stats.mean_ns) if loop is not None else None, depth.quantile(LOW)
     if not period_ns or low is None:
         return None
@@ -337,16 +333,12 @@ class QueueMergeRule:
                 is_long = section.total_ns >= MERGE_SHARE * model_ns
                 if not is_long or section.count < LEAST_TICKS or section.share < OF_THE_TICK_SHARE:
                     continue
-                facts = _call_facts(section)
-                if model_ns > 0:
-                    facts["of_inference_share"] = section.total_ns / model_ns
-                if section.waited_share > 0:
-                    facts["waited_share"] = section.waited_share
-                grown = growth(section.node)
-                if grown is not None:
-                    facts["as_long_at_the_end_factor"] = grown
-                claim = Claim(section.share, view.path)
-                yield Finding(rule=self.name, claim=claim, path=section.path, facts=facts)
+                facts: Facts = {
+                    "of_inference_share": section.total_ns / model_ns if model_ns > 0 else None,
+                    "waited_share": section.waited_share if section.waited_share > 0 else None,
+                    "as_long_at_the_end_factor": growth(section.node),
+                }
+                yield _finding(self.name, section, facts)
 
 
 class BufferCopiesRule:
@@ -360,40 +352,39 @@ class BufferCopiesRule:
     def find(self, context: Context) -> Iterator[Finding]:
         """Yield a finding for each copy of the previous actions that takes long."""
         for view in context.repeated:
-            times = max((section.count for section in inference(view, context)), default=view.ticks)
+            inferences = max((section.count for section in inference(view, context)), default=view.ticks)
             for section in sections_of(view, PREVIOUS_ACTIONS, context):
                 is_long = section.share >= OF_THE_TICK_SHARE and section.count >= LEAST_TICKS
-                if not is_long or not _copies(section) or section.count < EACH_TIME_SHARE * times:
+                if not is_long or not _copies(section) or section.count < EVERY_INFERENCE_SHARE * inferences:
                     continue
-                facts = _call_facts(section)
-                copied = _copied_bytes(section)
-                if copied is not None:
-                    facts["per_call_bytes"] = copied
-                claim = Claim(section.share, view.path)
-                yield Finding(rule=self.name, claim=claim, path=section.path, facts=facts)
+                yield _finding(self.name, section, {"per_call_bytes": _copied_bytes(section)})
 
 
-def _call_facts(section: SectionView) -> dict[str, Fact]:
-    """Return what a call of a section takes, and the share of the tick that its calls take."""
-    return {
+def _finding(rule: str, section: SectionView, facts: Facts) -> Finding:
+    """Return the finding that a loop could do without a section."""
+    calls: dict[str, Fact] = {
         "section": section.path,
         "per_call_ns": section.call_ns,
         "calls": section.count,
         "tick_share": section.share,
     }
+    claim = Claim(section.share, section.view.path)
+    return finding(rule, section.path, {**calls, **facts}, claim)
 
 
 def _copies(section: SectionView) -> bool:
-    """Return whether it, or most of its time below, copies: by its declared bytes, or by its name."""
+    """Return whether a section copies, or most of its time is in children that do: by declared bytes, or by name."""
     if section.bytes_per_call is not None or moves_data(section.name):
         return True
-    inside = [each for each in section.below if moves_data(each.name) or each.bytes_per_call is not None]
-    return 2 * per_tick_ns(inside) >= section.total_ns > 0
+    copies = [child for child in section.below if moves_data(child.name) or child.bytes_per_call is not None]
+    return 2 * per_tick_ns(copies) >= section.total_ns > 0
 
 
 def _copied_bytes(section: SectionView) -> float | None:
-    """Return the bytes per call that it or its children declare; None if none does."""
+    """Return the bytes per call that a section or its children declare; None if none does."""
     if section.bytes_per_call is not None:
         return section.bytes_per_call
-    declared = [each.bytes_per_call * each.calls for each in section.below if each.bytes_per_call is not None]
-    return sum(declared) / section.calls if declared and section.calls else None
+    sizes = [
+        child.bytes_per_call * child.calls for child in section.below if child.bytes_per_call is not None
+    ]
+    return sum(sizes) / section.calls if sizes and section.calls else None

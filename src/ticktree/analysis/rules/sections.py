@@ -1,4 +1,4 @@
-"""Rules about sections that are large: much of a tick, long calls, writes that wait for the disk, evaluations."""
+"""Rules about large sections: much of a tick, long calls, writes that wait for the disk, evaluations."""
 
 from __future__ import annotations
 
@@ -7,21 +7,22 @@ from typing import ClassVar
 
 from ticktree.analysis.bottlenecks import Bottleneck
 from ticktree.analysis.context import Context
-from ticktree.analysis.finding import LEAST_SHARE, Claim, Fact, Finding, Thresholds
+from ticktree.analysis.finding import LEAST_SHARE, Claim, Finding, Thresholds
+from ticktree.analysis.rules import Facts, finding, longest
 from ticktree.analysis.section_kinds import EVALUATION, per_tick_ns, sections_of
 
-# Less of a tick is not worth a line, however long it takes. Our own choice.
+# A smaller share of a tick is not worth a line, however long the call. Our own choice.
 TRIFLE_SHARE = 0.05
 
-# Functions that wait until what was written is on the disk, as the instrument `disk` calls them.
+# The sections of the instrument `disk`: functions that wait until written data is on the disk.
 DISK_SECTIONS = frozenset({"os.fsync", "os.fdatasync", "os.sync"})
-# Fewer are occasional checkpoints, without which a run could not continue after a crash. Our own choice.
-LEAST_SYNCS = 10
+# Fewer are occasional checkpoints, which a run needs in order to continue after a crash. Our own choice.
+MIN_SYNCS = 10
 
 # A curve of a training's progress is worth some of its time. Our own choice.
 EVALUATED_SHARE = 0.2
-# Fewer may be of its beginning and end.
-LEAST_EVALUATIONS = 3
+# Fewer may be only at its beginning and end.
+MIN_EVALUATIONS = 3
 
 
 class CriticalRule:
@@ -69,29 +70,25 @@ class BlockingWritesRule:
     def find(self, context: Context) -> Iterator[Finding]:
         """Yield a finding for each loop that calls such functions often, at the node with most of their time."""
         for view in context.loops:
-            named = (each for each in view.path_sections if each.name in DISK_SECTIONS)
-            synced = [each for each in named if not each.is_in_wait]
-            calls = sum(each.count for each in synced)
-            if view.loop is None or calls < LEAST_SYNCS:
+            named = (section for section in view.path_sections if section.name in DISK_SECTIONS)
+            syncs = [section for section in named if not section.is_in_wait]
+            calls = sum(section.count for section in syncs)
+            if view.loop is None or calls < MIN_SYNCS:
                 continue
-            largest = max(synced, key=lambda each: each.total_ns)
-            yield Finding(
-                rule=self.name,
-                claim=Claim(view.share(per_tick_ns(synced)), view.path),
-                path=largest.path,
-                facts={
-                    "section": largest.path,
-                    "calls": calls,
-                    "per_tick_ns": per_tick_ns(synced),
-                    "per_call_ns": largest.call_ns,
-                },
-            )
+            section = longest(syncs)
+            facts: Facts = {
+                "section": section.path,
+                "calls": calls,
+                "per_tick_ns": per_tick_ns(syncs),
+                "per_call_ns": section.call_ns,
+            }
+            yield finding(self.name, section.path, facts, Claim(view.share(per_tick_ns(syncs)), view.path))
 
 
 class EvaluationRule:
     """A training evaluates its policy for much of its time.
 
-    Finds each main loop a fifth of which, or more, is evaluations; see docs/rules/evaluation.md.
+    Finds each main loop that spends a fifth of its time, or more, on evaluations; see docs/rules/evaluation.md.
     """
 
     name: ClassVar[str] = "evaluation"
@@ -100,24 +97,20 @@ class EvaluationRule:
         """Yield a finding for each such loop, at the longest of its evaluations."""
         for view in context.main_loops:
             evaluations = sections_of(view, EVALUATION, context)
-            calls, share = sum(each.count for each in evaluations), view.share(per_tick_ns(evaluations))
-            if view.loop is not None and calls >= LEAST_EVALUATIONS and share >= EVALUATED_SHARE:
-                longest = max(evaluations, key=lambda each: each.total_ns)
-                yield Finding(
-                    rule=self.name,
-                    claim=Claim(share, view.path, spares_gpu=True),
-                    path=longest.path,
-                    facts={
-                        "section": longest.path,
-                        "calls": calls,
-                        "per_call_ns": longest.call_ns,
-                        "tick_share": share,
-                    },
-                )
+            calls, share = sum(section.count for section in evaluations), view.share(per_tick_ns(evaluations))
+            if view.loop is not None and calls >= MIN_EVALUATIONS and share >= EVALUATED_SHARE:
+                section = longest(evaluations)
+                facts: Facts = {
+                    "section": section.path,
+                    "calls": calls,
+                    "per_call_ns": section.call_ns,
+                    "tick_share": share,
+                }
+                yield finding(self.name, section.path, facts, Claim(share, view.path, spares_gpu=True))
 
 
 def _is_critical(bottleneck: Bottleneck, thresholds: Thresholds) -> bool:
-    """Return whether a section works for a critical share of the tick, but not all of it, which could be saved."""
+    """Return whether a section works for a critical share of the tick, but not for all of it, and could save time."""
     saving = bottleneck.saving
     if saving is None or saving.speedup is None or not _is_work(bottleneck):
         return False
@@ -125,29 +118,27 @@ def _is_critical(bottleneck: Bottleneck, thresholds: Thresholds) -> bool:
 
 
 def _is_work(bottleneck: Bottleneck) -> bool:
-    """Return whether a section works on the loop's path, and is neither a loop nor the time outside all sections."""
+    """Return whether a section works on the loop's path, and is neither a loop nor time outside all sections."""
     section = bottleneck.section
     return bottleneck.saving is not None and bool(section.path) and not (section.is_wait or section.is_loop)
 
 
 def _is_trifle(bottleneck: Bottleneck, call_ns: float) -> bool:
-    """Return whether its calls are a small share of a tick: in a tick of seconds, every layer is slow."""
+    """Return whether a section's calls are a small share of a tick: in a tick of seconds, every layer is slow."""
     view = bottleneck.view
     return view.loop is not None and max(call_ns / view.tick_ns, bottleneck.share) < TRIFLE_SHARE
 
 
 def _finding(rule: str, bottleneck: Bottleneck) -> Finding:
     view, section = bottleneck.view, bottleneck.section
-    facts: dict[str, Fact] = {
+    calls = round(section.calls * view.ticks)
+    facts: Facts = {
         "section": section.path,
         "is_self_time": section.has_sections and not section.is_loop,
         "self_share": bottleneck.share,
         "self_per_tick_ns" if view.loop else "self_in_total_ns": section.self_ns,
+        "self_per_call_ns": bottleneck.call_ns,
+        "calls": calls if calls > 1 else None,
     }
-    if bottleneck.call_ns is not None:
-        facts["self_per_call_ns"] = bottleneck.call_ns
-    calls = round(section.calls * view.ticks)
-    if calls > 1:
-        facts["calls"] = calls
     claim = Claim(bottleneck.share, view.path)
-    return Finding(rule=rule, kind="size", claim=claim, path=section.path, facts=facts)
+    return finding(rule, section.path, facts, claim, kind="size")

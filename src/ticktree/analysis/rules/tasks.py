@@ -1,4 +1,4 @@
-"""The rule about asyncio: calls that wait in the event loop, while no other task can run."""
+"""The rule about asyncio: calls that wait in the event loop so that no other task can run."""
 
 from __future__ import annotations
 
@@ -8,13 +8,14 @@ from typing import ClassVar
 
 from ticktree.analysis.context import Context
 from ticktree.analysis.finding import WARNING_SHARE, Finding, severity_of
+from ticktree.analysis.rules import Facts, finding
 from ticktree.analysis.sampled import interval, sampled_times
 from ticktree.profile import CodeLine, SampledStack
 from ticktree.profile.samples import LEAST_SAMPLES
 
-# A part of the run in which no task can run. Our own choice.
-LEAST_BLOCKED_SHARE = WARNING_SHARE
-# What a thread does that waits: the event loop itself waits in its selector, outside all handles.
+# A share of the run in which no task can run. Our own choice.
+MIN_BLOCKED_SHARE = WARNING_SHARE
+# The states of a thread that waits; the event loop itself waits in its selector, outside all handles.
 _WAITS = frozenset({"lock", "sleep", "io", "blocked"})
 # The function of asyncio that runs a task until it awaits.
 _HANDLE = "Handle._run"
@@ -30,39 +31,37 @@ class BlockedEventLoopRule:
     name: ClassVar[str] = "blocked-event-loop"
 
     def find(self, context: Context) -> Iterator[Finding]:
-        """Yield one finding, of the function that blocks the event loop for longest."""
+        """Yield one finding, about the function that blocks the event loop the longest."""
         if context.profile.samples is None or context.profile.samples.is_late or not context.run_ns:
             return
-        blocked: Counter[tuple[str, CodeLine]] = Counter()
+        blocked_ns: Counter[tuple[str, CodeLine]] = Counter()
         count = 0
         for path, sampled in sampled_times(context.profile).items():
             count += sampled.count
             for stack, ns in sampled.parts().items():
                 line = _blocking_line(stack)
                 if line is not None:
-                    blocked[path, line] += ns
+                    blocked_ns[path, line] += ns
         functions: Counter[tuple[str, str, str]] = Counter()
-        for (path, line), ns in blocked.items():
+        for (path, line), ns in blocked_ns.items():
             functions[path, line.function, line.file] += ns
         for (path, function, file), ns in functions.most_common(1):
             share = min(1.0, ns / context.run_ns)
-            if count < LEAST_SAMPLES or interval(share, count)[0] < LEAST_BLOCKED_SHARE:
+            if count < LEAST_SAMPLES or interval(share, count)[0] < MIN_BLOCKED_SHARE:
                 return
             lines = {
-                at: ns for (where, at), ns in blocked.items() if (where, *at[:2]) == (path, function, file)
+                line: line_ns
+                for (section, line), line_ns in blocked_ns.items()
+                if (section, line.function, line.file) == (path, function, file)
             }
-            hottest = max(lines, key=lambda at: (lines[at], at))
-            yield Finding(
-                rule=self.name,
-                severity=severity_of(share),
-                path=path,
-                facts={
-                    "function": function,
-                    "line": hottest.place,
-                    "blocked_share": share,
-                    "blocked_ns": ns,
-                },
-            )
+            hottest = max(lines, key=lambda line: (lines[line], line))
+            facts: Facts = {
+                "function": function,
+                "line": hottest.place,
+                "blocked_share": share,
+                "blocked_ns": ns,
+            }
+            yield finding(self.name, path, facts, severity=severity_of(share))
 
 
 def _blocking_line(stack: SampledStack) -> CodeLine | None:

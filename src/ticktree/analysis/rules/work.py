@@ -3,30 +3,31 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import ClassVar, Literal, NamedTuple, TypeAlias
 
 from ticktree.analysis.context import Context
-from ticktree.analysis.finding import LEAST_SHARE, Claim, Fact, Finding
+from ticktree.analysis.finding import LEAST_SHARE, Claim, Finding, Severity
 from ticktree.analysis.loops import LEAST_TICKS, LoopView, SectionView
 from ticktree.analysis.machine import Ceilings, Machine, fastest_machine, slowest_machine
-from ticktree.profile import Node
+from ticktree.analysis.rules import Facts, finding
 from ticktree.profile import path as paths
 
 Kind: TypeAlias = Literal["bytes", "flops"]
 
-# More than that no machine will ever do; with it, a rate would be no number any more.
-_BEYOND_SENSE = 10**100
+# No machine will ever do more than that; with larger amounts, a rate would not be a finite number.
+_MAX_AMOUNT = 10**100
 
 # A measured ceiling may be exceeded by this factor: the best round of a second is within some percent of the maximum,
 # and other libraries multiply somewhat faster than numpy's. Our own choice. Nothing may exceed a computed ceiling: it
 # is a bound.
 MARGIN = 1.25
-# A byte that is copied moves three times: it is read, its section is fetched, and it is written (McCalpin, STREAM, on
-# write-allocate). Who only reads, or writes past the caches, can be three times as fast as memcpy, byte by byte.
+# A byte that is copied moves three times: it is read, its destination is fetched, and it is written (McCalpin, STREAM,
+# on write-allocate). A program that only reads, or writes past the caches, can be three times as fast as memcpy per
+# byte.
 MOVES_OF_A_COPY = 3
-# Of a call that moves four times what the largest cache holds, little can have been there; below that much may.
+# If a call moves four times the size of the largest cache, little of it can have been cached; otherwise much may be.
 CACHES_OVER = 4
 
 
@@ -47,11 +48,6 @@ class WorkRate:
     ns: int
 
     @property
-    def node(self) -> Node:
-        """The node."""
-        return self.section.node
-
-    @property
     def per_s(self) -> float:
         """Bytes or operations a second."""
         return float(self.amount) * 1e9 / self.ns
@@ -59,7 +55,7 @@ class WorkRate:
     @property
     def calls(self) -> int:
         """The number of calls, at least 1: a call that has not ended may already have declared work."""
-        return self.node.count or 1
+        return self.section.node.count or 1
 
     @property
     def per_call(self) -> float:
@@ -76,52 +72,52 @@ class WorkRate:
         return None if single is None else single * MOVES_OF_A_COPY * ceilings.cores
 
 
-def on_the_processor(found: Sequence[SectionView]) -> Iterator[SectionView]:
-    """Yield those of `found` without device time, there or in an ancestor: a GPU's work is not the processor's."""
-    left_out: set[int] = set()
-    for section in found:  # parents before their children
-        if section.node.device is not None or section.node.on_devices or id(section) in left_out:
-            left_out.update(id(below) for below in section.below)
+def on_the_processor(sections: Sequence[SectionView]) -> Iterator[SectionView]:
+    """Yield the sections without device time, also in their ancestors: a GPU's work is not the processor's."""
+    skipped: set[int] = set()
+    for section in sections:  # parents before their children
+        if section.node.device is not None or section.node.on_devices or id(section) in skipped:
+            skipped.update(id(below) for below in section.below)
         else:
             yield section
 
 
 def work_rates(section: SectionView) -> Iterator[WorkRate]:
-    """Yield the rates that can be judged in `section`: of bytes and of operations."""
+    """Yield the rates of bytes and of operations in `section`, unless they are meaningless."""
     work = section.node.work
     if work is None or section.node.total_ns < 0:
         return
     amounts: tuple[tuple[Kind, int], ...] = (("flops", work.flops), ("bytes", work.bytes))
     for kind, amount in amounts:
-        if 0 < amount < _BEYOND_SENSE:
+        if 0 < amount < _MAX_AMOUNT:
             yield WorkRate(section, kind, amount, max(1, section.node.total_ns))
 
 
 def _flops_ceiling(ceilings: Ceilings) -> float | None:
-    """Return what all cores can do: on a machine that was busy when it was measured, more than they then did."""
+    """Return the ceiling of all cores: more than was measured if the machine was busy then."""
     if ceilings.flops_per_s is None or not ceilings.is_measured:
         return ceilings.flops_per_s
     return max(ceilings.flops_per_s, ceilings.cores * (ceilings.flops_per_s_thread or 0.0))
 
 
-# Far below is less than a fifth. What is declared as one byte may stand for three that move (read, converted,
-# written), and what is declared as an operation may be a float64's, half as fast, in a convolution, which reaches
-# some two thirds of a matrix product: none of that explains a fifth (docs/workloads/visual_sac.md: convolutions at
-# 61 to 89 GFLOP/s where one thread can do 96, np.array at 0.45 of memcpy, copies into fresh memory at 0.1 to 0.2).
+# Slow means less than a fifth. One declared byte may stand for three that move (read, converted, written), and one
+# declared operation may be a float64's, half as fast, in a convolution, which reaches about two thirds of the rate of
+# a matrix product: none of that explains a fifth (docs/workloads/visual_sac.md: convolutions at 61 to 89 GFLOP/s where
+# one thread can do 96, np.array at 0.45 of memcpy, copies into fresh memory at 0.1 to 0.2).
 SLOW_SHARE = 0.2
-# The rate must be the section's own: what sections in it take is theirs. Our own choice.
-LEAST_SELF_SHARE = 0.5
-# What has the processor for less of its time waits for something else: a disk, a network, a lock. Our own choice.
-LEAST_CPU_SHARE = 0.5
-# The time in which a run's threads waited for a core is not the section's, but never all of it.
-MOST_WAITING_SHARE = 0.95
-# A call of numpy's or torch's takes a microsecond or several, in which memory copies some 50 kB.
+# The rate must be that of the section itself, not of its children. Our own choice.
+MIN_SELF_SHARE = 0.5
+# A section with less CPU time waits for something else: a disk, a network, a lock. Our own choice.
+MIN_CPU_SHARE = 0.5
+# The time in which a run's threads waited for a core is not the section's fault, but it is never all of its time.
+MAX_WAITING_SHARE = 0.95
+# A call of numpy or torch takes a microsecond or more, in which about 50 kB of memory can be copied.
 SMALL_BYTES = 50_000
 # A product of two matrices of 128 x 128 is 4.2 MFLOP; smaller ones do not fill a core, let alone several.
 SMALL_FLOPS = 4_000_000
 
 # Maximum number of siblings to name that are also too fast.
-_NAMED = 3
+_SIBLINGS_NAMED = 3
 
 
 class _Excess(NamedTuple):
@@ -145,9 +141,9 @@ class ImpossibleRateRule:
     name: ClassVar[str] = "impossible-rate"
 
     def find(self, context: Context) -> Iterator[Finding]:
-        """Yield a finding for each group of siblings that are too fast, about the one furthest above its ceiling.
+        """Yield a finding for each group of siblings that are too fast, about the section furthest above its ceiling.
 
-        Where the machine has a GPU, one for all.
+        If the machine has a GPU, there is one finding for all.
         """
         ceilings = fastest_machine(context.profile)
         if ceilings is None:
@@ -161,7 +157,7 @@ class ImpossibleRateRule:
                 key = ("", False) if ceilings.gpus else (paths.parent(section.path), excess.is_certain)
                 groups.setdefault(key, []).append(excess)
         for group in groups.values():
-            yield self._finding(sorted(group, key=lambda each: -each.factor), ceilings, context, names)
+            yield self._finding(sorted(group, key=lambda excess: -excess.factor), ceilings, context, names)
 
     def _finding(
         self, group: Sequence[_Excess], ceilings: Ceilings, context: Context, names: Counter[str]
@@ -171,19 +167,15 @@ class ImpossibleRateRule:
         in_loop = any(path == loop or paths.is_below(path, loop) for loop in context.profile.loops)
         facts = _facts(worst, ceilings)
         name = worst.rate.section.name
-        if names[name] > 1 and paths.parent(path):  # as a layer, which every network has
+        if names[name] > 1 and paths.parent(path):  # for example a layer, which every network has
             facts["parent"] = paths.parent(path)
-        others = [other for other in dict.fromkeys(each.rate.section.name for each in group) if other != name]
-        if others:
-            facts |= {"others": ", ".join(others[:_NAMED]), "more_sections": len(others)}
-        return Finding(
-            rule=self.name,
-            kind="measurement",
-            severity="critical" if is_certain and in_loop else "warning" if is_certain or in_loop else "info",
-            path=path,
-            facts=facts,
-            is_wrong_number=is_certain,
-        )
+        siblings = [*dict.fromkeys(excess.rate.section.name for excess in group)][1:]  # without the worst
+        if siblings:
+            facts |= {"others": ", ".join(siblings[:_SIBLINGS_NAMED]), "more_sections": len(siblings)}
+        warning: Severity = "warning" if is_certain or in_loop else "info"
+        severity: Severity = "critical" if is_certain and in_loop else warning
+        excess = finding(self.name, path, facts, kind="measurement", severity=severity)
+        return replace(excess, is_wrong_number=is_certain)
 
 
 def _excess(section: SectionView, ceilings: Ceilings) -> _Excess | None:
@@ -198,10 +190,10 @@ def _excess(section: SectionView, ceilings: Ceilings) -> _Excess | None:
         narrower = ceilings.low_precision_factor if rate.kind == "flops" else 1.0
         if rate.per_s > limit:
             excesses.append(_Excess(rate, ceiling, is_certain=rate.per_s > limit * narrower))
-    return max(excesses, key=lambda each: (each.is_certain, each.factor), default=None)
+    return max(excesses, key=lambda excess: (excess.is_certain, excess.factor), default=None)
 
 
-def _facts_of(rate: WorkRate, ceiling: float) -> Mapping[str, Fact]:
+def _rate_facts(rate: WorkRate, ceiling: float) -> Facts:
     return {
         "section": rate.section.path,
         "kind": rate.kind,
@@ -212,39 +204,40 @@ def _facts_of(rate: WorkRate, ceiling: float) -> Mapping[str, Fact]:
     }
 
 
-def _facts(worst: _Excess, ceilings: Ceilings) -> dict[str, Fact]:
-    rate, work = worst.rate, worst.rate.node.work
+def _facts(worst: _Excess, ceilings: Ceilings) -> Facts:
+    rate, node = worst.rate, worst.rate.section.node
     is_measured = rate.kind == "bytes" or ceilings.is_measured
-    facts: dict[str, Fact] = {
-        **_facts_of(rate, worst.ceiling),
+    facts: Facts = {
+        **_rate_facts(rate, worst.ceiling),
         "too_fast_factor": worst.factor,
-        "calls": rate.node.count,
+        "calls": node.count,
         "is_certain": worst.is_certain,
         "gpus": ceilings.gpus,
         "ceiling": "measured" if is_measured else "estimated",
     }
-    if work is not None and work.items:
-        facts |= {"items": work.items / rate.calls, "possible_items": work.items / rate.calls / worst.factor}
+    if node.work is not None and node.work.items:
+        items = node.work.items / rate.calls
+        facts |= {"items": items, "possible_items": items / worst.factor}
     return facts
 
 
-class _Slow(NamedTuple):
-    """A rate, of the kind of work in which a section is least slow, that is far below the machine's ceiling."""
+class _SlowRate(NamedTuple):
+    """A rate far below the machine's ceiling, of the kind of work in which the section is closest to its ceiling."""
 
     rate: WorkRate
     ceiling: float
-    kept_share: float  # of its time, without known waits for a core
+    core_share: float  # the share of its time in which it did not wait for a core
 
     @property
     def saved_ns(self) -> float:
-        """How much shorter it would be per tick at the ceiling, with cores as busy."""
-        return self.rate.section.total_ns * (self.kept_share - self.rate.per_s / self.ceiling)
+        """How much shorter it would be per tick at the ceiling, on equally busy cores."""
+        return self.rate.section.total_ns * (self.core_share - self.rate.per_s / self.ceiling)
 
 
 class SlowRateRule:
     """A section declares far less work than the machine can do in its time.
 
-    Finds each loop's sections that do their work far slower than the machine can; see docs/rules/slow-rate.md.
+    Finds each loop's sections that do their work far more slowly than the machine can; see docs/rules/slow-rate.md.
     """
 
     name: ClassVar[str] = "slow-rate"
@@ -254,63 +247,61 @@ class SlowRateRule:
         ceilings = slowest_machine(context.profile)
         if ceilings is None:
             return
-        # Time in which others had its core does not make it slow; the rule contended reports that.
-        kept_share = 1 - min(MOST_WAITING_SHARE, Machine(context.profile).typical("waiting") or 0.0)
+        # Time in which other processes had its core does not make it slow; the rule contended reports that.
+        core_share = 1 - min(MAX_WAITING_SHARE, Machine(context.profile).typical("waiting") or 0.0)
         on_processor = {section.path for section in on_the_processor(context.run.sections)}
         for view in context.repeated:
             sections = [section for section in view.path_sections if section.path in on_processor]
-            slow = [_slow(section, ceilings, kept_share) for section in sections]
+            rates = [_slow_rate(section, ceilings, core_share) for section in sections]
             for kind in ("bytes", "flops"):
-                group = [each for each in slow if each is not None and each.rate.kind == kind]
-                group.sort(key=lambda each: -each.saved_ns)
-                share = view.share(sum(each.saved_ns for each in group))
+                group = [slow for slow in rates if slow is not None and slow.rate.kind == kind]
+                group.sort(key=lambda slow: -slow.saved_ns)
+                share = view.share(sum(slow.saved_ns for slow in group))
                 if group and view.ticks >= LEAST_TICKS and share >= LEAST_SHARE:
                     yield self._finding(group, view, ceilings, share)
 
-    def _finding(self, group: Sequence[_Slow], view: LoopView, ceilings: Ceilings, share: float) -> Finding:
+    def _finding(
+        self, group: Sequence[_SlowRate], view: LoopView, ceilings: Ceilings, share: float
+    ) -> Finding:
         worst, rate = group[0], group[0].rate
-        return Finding(
-            rule=self.name,
-            claim=Claim(share, view.path),
-            path=rate.section.path,
-            facts={
-                **_facts_of(rate, worst.ceiling),
-                "slower_factor": worst.ceiling / rate.per_s,
-                "calls": rate.section.count,
-                "tick_ns": view.tick_ns,
-                "reason": _reason(rate, ceilings),
-                **({"more_sections": len(group) - 1} if len(group) > 1 else {}),
-            },
-        )
+        facts: Facts = {
+            **_rate_facts(rate, worst.ceiling),
+            "slower_factor": worst.ceiling / rate.per_s,
+            "calls": rate.section.count,
+            "tick_ns": view.tick_ns,
+            "reason": _reason(rate, ceilings),
+            **({"more_sections": len(group) - 1} if len(group) > 1 else {}),
+        }
+        return finding(self.name, rate.section.path, facts, Claim(share, view.path))
 
 
-def _slow(section: SectionView, ceilings: Ceilings, kept_share: float) -> _Slow | None:
-    """Return how slow `section` is; None if it is not slow, or if its rate is that of a child."""
+def _slow_rate(section: SectionView, ceilings: Ceilings, core_share: float) -> _SlowRate | None:
+    """Return the rate of `section` if it is slow, and not that of a child."""
     node = section.node
     waits = node.wait or section.is_in_wait
-    if waits or node.total_ns <= 0 or node.self_ns < LEAST_SELF_SHARE * node.total_ns:
+    if waits or node.total_ns <= 0 or node.self_ns < MIN_SELF_SHARE * node.total_ns:
         return None
-    if node.cpu is not None and node.cpu.cpu_ns < LEAST_CPU_SHARE * node.cpu.wall_ns:
+    if node.cpu is not None and node.cpu.cpu_ns < MIN_CPU_SHARE * node.cpu.wall_ns:
         return None
     rates = [(rate, _measured_ceiling(rate.kind, ceilings)) for rate in work_rates(section)]
-    known = [(rate, ceiling) for rate, ceiling in rates if ceiling is not None]
-    if not known or len(known) < len(rates):
+    comparable = [(rate, ceiling) for rate, ceiling in rates if ceiling is not None]
+    if not comparable or len(comparable) < len(rates):
         return None
-    # What computes on what it reads is as fast as it can be where either is.
-    rate, ceiling = max(known, key=lambda pair: pair[0].per_s / pair[1])
-    is_slow = rate.per_s < SLOW_SHARE * ceiling * kept_share
-    return _Slow(rate, ceiling, kept_share) if is_slow else None
+    # A section that computes on what it reads is as fast as possible if either rate is.
+    rate, ceiling = max(comparable, key=lambda pair: pair[0].per_s / pair[1])
+    is_slow = rate.per_s < SLOW_SHARE * ceiling * core_share
+    return _SlowRate(rate, ceiling, core_share) if is_slow else None
 
 
 def _measured_ceiling(kind: Kind, ceilings: Ceilings) -> float | None:
-    """Return what was measured; nothing reaches what was only estimated."""
+    """Return the measured ceiling; no program reaches an estimated one."""
     if kind == "bytes":
         return ceilings.memcpy_bytes_per_s
     return ceilings.flops_per_s if ceilings.is_measured else None
 
 
 def _reason(rate: WorkRate, ceilings: Ceilings) -> str:
-    """Return the likeliest reason, on which the remedy depends."""
+    """Return the most likely reason, on which the remedy depends."""
     if rate.kind == "bytes":
         return "small calls" if rate.per_call < SMALL_BYTES else "memory access"
     single = ceilings.flops_per_s_thread

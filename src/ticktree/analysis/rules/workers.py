@@ -1,14 +1,16 @@
-"""Rules about workers: a straggler, uneven work, workers that wait or cost more than they work."""
+"""Rules about workers: stragglers, uneven work, workers that wait, and workers that cost more than they save."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from typing import ClassVar
 
 from ticktree.analysis.context import Context
-from ticktree.analysis.finding import LEAST_SHARE, Claim, Fact, Finding, Kind
+from ticktree.analysis.finding import LEAST_SHARE, Claim, Finding, Kind
 from ticktree.analysis.loops import LoopView, SectionView
 from ticktree.analysis.machine import QUANTILE, Machine, busy_threads, is_contended, most_saved_by_overlap
+from ticktree.analysis.rules import Facts, finding
 from ticktree.analysis.rules.locks import is_convoy
 from ticktree.analysis.rules.queues import queue_waits
 from ticktree.analysis.rules.torch import LOADER_WAIT
@@ -19,39 +21,40 @@ from ticktree.analysis.workers.waits import Blame, Waiting, blames, claim_of, ou
 from ticktree.profile import path as paths
 from ticktree.profile.table import sums_of
 
-# Nothing is shared out perfectly, and the busiest of many is a little busier by chance alone. At a fifth, one
-# worker in five does nothing that counts.
+# No work is shared perfectly, and the busiest of many workers is a little busier by chance alone. At a fifth, one
+# worker in five contributes nothing.
 UNEVEN_SHARE = 0.2
-# What the program's threads are called that an executor, or the runtime of JAX, chooses for the next task.
+# The names of threads that an executor, or the runtime of JAX, chooses for the next task.
 EXECUTOR_ROLES = ("ThreadPoolExecutor", "jax callbacks")
 # The workers of pools, which take tasks one after the other.
 POOL_ROLES = ("ThreadPoolExecutor", "pool worker", "executor worker", "loky worker")
-# They are waited for this much longer than each of them works: so most of them have nothing to do most of that time.
+# The program waits this much longer than each of them works: so most of them have nothing to do most of that time.
 UNEVEN_WAIT_FACTOR = 2.0
 # One task in ten takes this much longer than half of them. Our own choice.
 UNEVEN_TASK_FACTOR = 3.0
 
-# A worker that waits for more than half of its life waits more than it works: one of them could do the work of two. Of
-# its life, because what it does outside of all sections is no wait.
+# A worker that waits for more than half of its life waits more than it works: one worker could do the work of two. Its
+# life counts, because time outside all sections is not a wait.
 IDLE_SHARE = 0.5
-# To let a loop work while it waits is a change of the program's structure, which less of a tick is not worth: cores
-# that share their caches and execution units do less each when both are busy. Two equal workers of a loop on two such
-# cores were promised 19% of a tick, and the loop gained 8%.
-LEAST_OVERLAP_SHARE = 0.25
-# It must also wait for so much of the run: a thread that lived for a moment may have waited for all of it.
-LEAST_RUN_SHARE = 0.1
-# What ended its waits is named only if it ended this share of them.
+# A loop that works while it waits needs a change of the program's structure, which a smaller share of a tick does not
+# justify: cores that share their caches and execution units are slower when both are busy. For two equal workers of a
+# loop on two such cores, the rule promised 19% of a tick, and the loop gained 8%.
+MIN_OVERLAP_SHARE = 0.25
+# A worker must also wait for this share of the run: a thread that lived briefly may have waited for all of its life.
+MIN_RUN_SHARE = 0.1
+# The cause of a worker's waits is named only if it ended this share of them.
 NAMED_SHARE = 0.1
 
-# What ends these waits follows from their names, as instruments give them.
+# The names that instruments give to these waits tell what ends them.
 ENDED_BY_NAME = frozenset({LOADER_WAIT})
 
-# Workers of which the loop waits for less than half of the time that ended its waits do not serve this loop alone.
+# Workers serve a loop only in a section whose time is at least half waits that they ended.
 SERVES_SHARE = 0.5
-# Their work, one after the other, must take less than half of what the loop waits to send to them and for them.
+# Their work, one after the other, must take less than half of the time for which the loop waits to send to them and
+# for them.
 TRANSPORT_FACTOR = 2.0
-# What a worker does outside all sections for longer is unknown.
-KNOWN_LIFE_SHARE = 0.8
+# If a worker spends a smaller share of its life in sections, too little of its work is recorded.
+RECORDED_LIFE_SHARE = 0.8
 
 
 class StragglerRule:
@@ -66,33 +69,30 @@ class StragglerRule:
         """Yield a finding for each role, in each run, that has a straggler."""
         for role in context.comparable:
             if _uneven_tasks(role, context) is not None:
-                continue  # which of its threads took most of the long ones is chance
+                continue  # it is chance which of its threads took most of the long tasks
             runs: set[str] = set()
-            all_stragglers = [each for each in context.stragglers[role.name] if matters(each, context)]
+            all_stragglers = _stragglers(context.stragglers[role.name], context)
             for straggler in all_stragglers:
                 if straggler.unit.run in runs:
                     continue
                 runs.add(straggler.unit.run)
-                others = sum(each.unit.run == straggler.unit.run for each in all_stragglers) - 1
+                of_run = sum(peer.unit.run == straggler.unit.run for peer in all_stragglers)
                 blame = next(iter(blames(straggler, context)), None)
-                yield Finding(
-                    rule=self.name,
-                    claim=Claim(blame.saved_ns / context.run_ns) if blame and context.run_ns else None,
-                    path=straggler.main_path,
-                    facts={**_facts(straggler, others), **_facts_of_blame(blame)},
-                )
+                facts: Facts = {**_facts(straggler, of_run - 1), **_blame_facts(blame)}
+                claim = Claim(blame.saved_ns / context.run_ns) if blame and context.run_ns else None
+                yield finding(self.name, straggler.main_path, facts, claim)
 
 
-def matters(straggler: Straggler, context: Context) -> bool:
-    """Return whether a straggler loses enough to be reported."""
-    return straggler.excess_ns >= LEAST_SHARE * context.run_ns
+def _stragglers(stragglers: Sequence[Straggler], context: Context) -> list[Straggler]:
+    """Return the stragglers that lose enough to be reported."""
+    return [straggler for straggler in stragglers if straggler.excess_ns >= LEAST_SHARE * context.run_ns]
 
 
-def _facts(straggler: Straggler, others: int) -> Mapping[str, Fact]:
+def _facts(straggler: Straggler, others: int) -> Facts:
     unit = {"call": "per_call", "total": "in_total", "wait": "waited_per_call", "between": "between"}[
         straggler.measure
     ]
-    facts: dict[str, Fact] = {
+    return {
         "worker": straggler.unit.name,
         "section": straggler.path,
         "measure": straggler.measure,
@@ -102,15 +102,12 @@ def _facts(straggler: Straggler, others: int) -> Mapping[str, Fact]:
         "as_long_factor": straggler.factor,
         "calls": straggler.calls,
         "excess_ns": straggler.excess_ns,
+        "calls_by_peers": straggler.peers_calls if straggler.calls != straggler.peers_calls else None,
+        "more_stragglers": others or None,
     }
-    if straggler.calls != straggler.peers_calls:
-        facts["calls_by_peers"] = straggler.peers_calls
-    if others:
-        facts["more_stragglers"] = others
-    return facts
 
 
-def _facts_of_blame(blame: Blame | None) -> Mapping[str, Fact]:
+def _blame_facts(blame: Blame | None) -> Facts:
     if blame is None:
         return {}
     return {
@@ -127,7 +124,7 @@ def _facts_of_blame(blame: Blame | None) -> Mapping[str, Fact]:
 class ImbalanceRule:
     """Work is unevenly shared among workers of a role.
 
-    Finds each role whose work is unevenly shared, not just by one straggler; see docs/rules/imbalance.md.
+    Finds each role whose work is unevenly shared, also without stragglers; see docs/rules/imbalance.md.
     """
 
     name: ClassVar[str] = "imbalance"
@@ -137,63 +134,55 @@ class ImbalanceRule:
         for role in context.threads:
             stragglers = {straggler.unit for straggler in context.stragglers[role.name]}
             for workers in equals(role):
-                uneven = imbalance([each for each in whole_lives(workers) if each not in stragglers], context)
-                # The program does not choose which of an executor's threads takes the next task.
+                uneven = imbalance([unit for unit in whole_lives(workers) if unit not in stragglers], context)
+                # The program does not choose which thread of an executor takes the next task.
                 if role.name.startswith(EXECUTOR_ROLES) or uneven is None:
                     continue
                 if uneven.share > UNEVEN_SHARE and uneven.lost_ns > LEAST_SHARE * context.run_ns > 0:
                     yield self._finding(role, uneven, context.run_ns)
 
     def _finding(self, role: Role, uneven: Imbalance, run_ns: int) -> Finding:
-        return Finding(
-            rule=self.name,
-            claim=Claim(uneven.lost_ns / run_ns),
-            path="",
-            facts={
-                "role": role.name,
-                "workers": uneven.units,
-                "busiest": uneven.busiest.name,
-                "busy_ns": uneven.busiest_ns,
-                "mean_busy_ns": uneven.mean_ns,
-                "imbalance_share": uneven.share,
-            },
-        )
+        facts: Facts = {
+            "role": role.name,
+            "workers": uneven.units,
+            "busiest": uneven.busiest.name,
+            "busy_ns": uneven.busiest_ns,
+            "mean_busy_ns": uneven.mean_ns,
+            "imbalance_share": uneven.share,
+        }
+        return finding(self.name, "", facts, Claim(uneven.lost_ns / run_ns))
 
 
 class UnevenTasksRule:
     """Tasks of a pool take unequally long, and the program waits for the longest while other workers have none.
 
-    Finds each pool whose workers work for less than half of the time in which they are waited for; see
+    Finds each pool whose workers work for less than half of the time for which the program waits for them; see
     docs/rules/uneven-tasks.md.
     """
 
     name: ClassVar[str] = "uneven-tasks"
 
     def find(self, context: Context) -> Iterator[Finding]:
-        """Yield a finding for each pool and the tasks that its workers spend most time in."""
+        """Yield a finding for each pool, about the tasks that take most of its workers' time."""
         for role in context.threads:
             tasks = _uneven_tasks(role, context)
             if tasks is None:
                 continue
-            waited_ns = _waited_for(role, context)
+            waited_ns = _wait_for_role_ns(role, context)
             worked_ns = sum(unit.total_ns(tasks.node) for unit in role.units) / role.count
-            lost_ns = waited_ns - worked_ns - _waited_for_cores_ns(context)
+            lost_ns = waited_ns - worked_ns - _wait_for_cores_ns(context)
             if context.run_ns and waited_ns >= UNEVEN_WAIT_FACTOR * worked_ns and lost_ns > worked_ns:
-                yield Finding(
-                    rule=self.name,
-                    claim=Claim(lost_ns / context.run_ns),
-                    path=tasks.path,
-                    facts={
-                        "role": role.name,
-                        "workers": role.count,
-                        "section": tasks.path,
-                        "long_call_ns": tasks.stats.p90_ns or 0,
-                        "typical_call_ns": tasks.stats.p50_ns or 0,
-                        "calls": tasks.count,
-                        "worked_ns": worked_ns,
-                        "waited_ns": waited_ns,
-                    },
-                )
+                facts: Facts = {
+                    "role": role.name,
+                    "workers": role.count,
+                    "section": tasks.path,
+                    "long_call_ns": tasks.stats.p90_ns or 0,
+                    "typical_call_ns": tasks.stats.p50_ns or 0,
+                    "calls": tasks.count,
+                    "worked_ns": worked_ns,
+                    "waited_ns": waited_ns,
+                }
+                yield finding(self.name, tasks.path, facts, Claim(lost_ns / context.run_ns))
 
 
 def _uneven_tasks(role: Role, context: Context) -> SectionView | None:
@@ -205,16 +194,16 @@ def _uneven_tasks(role: Role, context: Context) -> SectionView | None:
         for section in context.run.sections
         if section.is_parallel and not section.is_wait and section.count >= LEAST_CALLS * role.count
     ]
-    spent = {section.path: sum(unit.total_ns(section.node) for unit in role.units) for section in sections}
-    tasks = max(sections, key=lambda section: (spent[section.path], section.path), default=None)
-    if tasks is None or not spent[tasks.path]:
+    total_ns = {section.path: sum(unit.total_ns(section.node) for unit in role.units) for section in sections}
+    tasks = max(sections, key=lambda section: (total_ns[section.path], section.path), default=None)
+    if tasks is None or not total_ns[tasks.path]:
         return None
     is_uneven = (tasks.stats.p90_ns or 0) >= UNEVEN_TASK_FACTOR * (tasks.stats.p50_ns or 0)
     return tasks if is_uneven else None
 
 
-def _waited_for_cores_ns(context: Context) -> float:
-    """Return for how long all threads together could have run and had no core; 0 if that is not known."""
+def _wait_for_cores_ns(context: Context) -> float:
+    """Return for how long all threads together could have run but had no core; 0 if unknown."""
     machine = Machine(context.profile)
     used, waiting = machine.at("used", QUANTILE), machine.at("waiting", QUANTILE)
     if not machine.is_one or used is None or waiting is None or waiting >= 1:
@@ -222,8 +211,8 @@ def _waited_for_cores_ns(context: Context) -> float:
     return busy_threads(used, waiting) * waiting * context.run_ns
 
 
-def _waited_for(role: Role, context: Context) -> int:
-    """Return the longest time that one thread of another role waited for workers of `role`."""
+def _wait_for_role_ns(role: Role, context: Context) -> int:
+    """Return the longest time that a thread of another role waited for workers of `role`."""
     return max(
         (
             cause.wakes.waited_ns // wait.count
@@ -240,17 +229,17 @@ def _waited_for(role: Role, context: Context) -> int:
 class IdleWorkerRule:
     """A worker waits more than it works.
 
-    Finds each role's idle threads, with where they wait most and what ends their waits; see docs/rules/idle-worker.md.
+    Finds each role's idle threads, their longest wait, and what ends it; see docs/rules/idle-worker.md.
     """
 
     name: ClassVar[str] = "idle-worker"
 
     def find(self, context: Context) -> Iterator[Finding]:
         """Yield a finding for each role with workers that wait for more than half of their time."""
-        if len(context.names) < 2:  # there is no other to wait for
+        if len(context.names) < 2:  # there is no other worker to wait for
             return
         idle = {role.name: Role(role.name, tuple(_idle(role, context))) for role in context.threads}
-        # Where the idle workers of each role wait most.
+        # The longest wait of each role's idle workers.
         waits = [
             (role, wait) for role in context.threads for wait in outer_waits(idle[role.name], context)[:1]
         ]
@@ -268,7 +257,7 @@ class IdleWorkerRule:
     def _finding(self, role: Role, idle: Mapping[Unit, int], wait: Waiting, context: Context) -> Finding:
         claim = claim_of(wait, context)
         lives_ns = sum(_time_ns(unit, context) for unit in idle)
-        facts: dict[str, Fact] = {
+        facts: Facts = {
             "role": role.name,
             "workers": role.count,
             "idle_workers": Role(role.name, tuple(idle)).count,
@@ -284,36 +273,36 @@ class IdleWorkerRule:
             facts[f"{prefix}woken_by"] = cause.by[0][0] if len(cause.by) == 1 else cause.role
             facts[f"{prefix}woken_in"] = cause.path
             facts[f"{prefix}woken_by_share"] = min(1.0, cause.wakes.waited_ns / wait.waited_ns)
-        # Workers that wait are capacity to spare; a main loop that waits would be faster, unless it waits for a core,
-        # or it is not known what for.
+        # Workers that wait are spare capacity; a main loop that waits could be faster, unless it waits for a core, or
+        # the cause of its wait is unknown.
         is_by_name = context.profile.root.at(wait.path).name in ENDED_BY_NAME
         kind: Kind = "size"
         if claim is not None and (causes or is_by_name) and not is_contended(Machine(context.profile)):
-            if not is_by_name:  # then more workers of a DataLoader would save all of it
+            if not is_by_name:  # otherwise more workers of a DataLoader would save all of it
                 claim = _overlapped(claim, wait, context)
-            kind = "recommendation" if claim.share >= LEAST_OVERLAP_SHARE else "size"
-        return Finding(rule=self.name, kind=kind, claim=claim, path=wait.path, facts=facts)
+            kind = "recommendation" if claim.share >= MIN_OVERLAP_SHARE else "size"
+        return finding(self.name, wait.path, facts, claim, kind=kind)
 
 
 def _overlapped(claim: Claim, wait: Waiting, context: Context) -> Claim:
     """Return what a loop gains if it works while it waits.
 
-    That is no more than it works, than the busiest of the workers it waits for is free, and than free cores allow.
+    It gains no more than its busy time, the free time of the busiest worker it waits for, and what free cores allow.
     """
     view, share = context.view_of(claim.path), claim.share
     if view is not None:
-        took_ns = view.sections[0].node.total_ns
+        loop_ns = view.sections[0].node.total_ns
         names = {name for cause in wait.causes for name, _ in cause.by}
         workers = [unit for unit in context.names.values() if unit.name in names]
         worked_ns = max((context.worked_ns(unit) / unit.members for unit in workers), default=0)
-        share = min(share, view.share(view.busy_ns), max(0.0, 1 - worked_ns / took_ns))
+        share = min(share, view.share(view.busy_ns), max(0.0, 1 - worked_ns / loop_ns))
     return Claim(min(share, most_saved_by_overlap(Machine(context.profile))), claim.path)
 
 
 def _explained(waits: Sequence[Waiting], context: Context) -> set[str]:
     """Return the roles that wait for a straggler, directly or not: the straggler's finding reports their waits."""
-    slow = [each for some in context.stragglers.values() for each in some if matters(each, context)]
-    blamed = {(blame.role, blame.path) for straggler in slow for blame in blames(straggler, context)}
+    stragglers = _stragglers([*chain(*context.stragglers.values())], context)
+    blamed = {(blame.role, blame.path) for straggler in stragglers for blame in blames(straggler, context)}
     explained = {wait.role.name for wait in waits if (wait.role.name, wait.path) in blamed}
     while True:
         more = {wait.role.name for wait in waits if wait.causes and wait.causes[0].role in explained}
@@ -323,19 +312,19 @@ def _explained(waits: Sequence[Waiting], context: Context) -> set[str]:
 
 
 def _idle(role: Role, context: Context) -> dict[Unit, int]:
-    """Return those of `role` that wait for more than half of their time, and for how long, in their order."""
+    """Return the workers of `role` that wait for more than half of their time, and for how long, in their order."""
     waits = (wait for wait in outer_waits(role, context) if wait.calls >= LEAST_CALLS * wait.count)
     waited = sums_of(dict(wait.by_unit) for wait in waits)
     return {unit: waited[unit] for unit in role.units if _is_idle(unit, waited.get(unit, 0), context)}
 
 
 def _is_idle(unit: Unit, waited_ns: int, context: Context) -> bool:
-    is_long = waited_ns >= LEAST_RUN_SHARE * context.run_ns * unit.members
+    is_long = waited_ns >= MIN_RUN_SHARE * context.run_ns * unit.members
     return is_long and waited_ns > IDLE_SHARE * _time_ns(unit, context) > 0
 
 
 def _time_ns(unit: Unit, context: Context) -> int:
-    """Return how long a unit lived; of one that runs the main loop, without the start-up before its first tick."""
+    """Return how long a unit lived; if it runs the main loop, without the start-up before its first tick."""
     view = next(iter(context.main_loops), None)
     is_main = view is not None and not view.sections[0].node.by_writer.keys().isdisjoint(unit.writers)
     life_ns = context.life_ns(unit)
@@ -352,7 +341,7 @@ class TransportRule:
     name: ClassVar[str] = "transport"
 
     def find(self, context: Context) -> Iterator[Finding]:
-        """Yield a finding for each main loop and role that serves it, unless other processes take the run's cores."""
+        """Yield a finding for each main loop and role that serves it, unless other processes use the run's cores."""
         if is_contended(Machine(context.profile)):  # then the loop may wait for cores, not for pipes
             return
         passing = [wait for wait in queue_waits(context) if wait.is_passing]
@@ -364,51 +353,48 @@ class TransportRule:
                 is_served = section is not None and section.count >= LEAST_CALLS
                 if section is None or not is_served or section.path in explained:
                     continue
-                if not all(_is_known(unit, context) for unit in role.units):
+                if not all(_is_recorded(unit, context) for unit in role.units):
                     continue
                 worked_ns = sum(map(context.worked_ns, role.units)) / section.node.count * section.calls
-                inside = [section, *section.all_below()]
-                blocked_ns = sum(each.self_ns for each in inside if each.is_wait and not each.is_parallel)
+                parts = (section, *section.all_below())
+                blocked_ns = sum(part.self_ns for part in parts if part.is_wait and not part.is_parallel)
                 if TRANSPORT_FACTOR * worked_ns >= blocked_ns:
                     continue
-                yield Finding(
-                    rule=self.name,
-                    claim=Claim(view.share(blocked_ns - worked_ns), view.path),
-                    path=section.path,
-                    facts={
-                        "role": role.name,
-                        "workers": role.count,
-                        "section": section.path,
-                        "blocked_per_tick_ns": blocked_ns,
-                        "worked_per_tick_ns": worked_ns,
-                        "calls": section.count,
-                    },
-                )
+                facts: Facts = {
+                    "role": role.name,
+                    "workers": role.count,
+                    "section": section.path,
+                    "blocked_per_tick_ns": blocked_ns,
+                    "worked_per_tick_ns": worked_ns,
+                    "calls": section.count,
+                }
+                claim = Claim(view.share(blocked_ns - worked_ns), view.path)
+                yield finding(self.name, section.path, facts, claim)
 
 
 def _served_section(view: LoopView, role: Role) -> SectionView | None:
-    """Return the section in which a loop sends work to a role and waits for it; None if it does not.
+    """Return the section in which a loop sends work to a role and waits for it; None if there is none.
 
-    It is the innermost section around all the loop's waits that the role ended: sending is next to waiting.
+    It is the innermost section around all of the loop's waits that the role ended: sending is next to waiting.
     """
-    workers, own = set(role.writers), set(view.sections[0].node.by_writer)
-    if view.loop is None or workers & own:
+    workers, loop_writers = set(role.writers), set(view.sections[0].node.by_writer)
+    if view.loop is None or workers & loop_writers:
         return None
-    ends: list[SectionView] = []
+    waits: list[SectionView] = []
     for section in view.path_sections:
         waited_ns = sum(
             wakes.waited_ns for waker, wakes in section.node.wakers.items() if waker.by in workers
         )
         if section.node.wait and waited_ns >= SERVES_SHARE * section.node.total_ns > 0:
-            ends.append(section)
-    if not ends:
+            waits.append(section)
+    if not waits:
         return None
-    common = [ends[0], *ends[0].above()]
-    for section in ends[1:]:
-        around = {section.path, *(above.path for above in section.above())}
-        common = [each for each in common if each.path in around]
-    return next((each for each in common if not each.node.wait), ends[0])
+    common = [waits[0], *waits[0].above()]
+    for wait in waits[1:]:
+        lineage = {wait.path, *(above.path for above in wait.above())}
+        common = [section for section in common if section.path in lineage]
+    return next((section for section in common if not section.node.wait), waits[0])
 
 
-def _is_known(unit: Unit, context: Context) -> bool:
-    return unit.span_ns is not None and context.present_ns(unit) >= KNOWN_LIFE_SHARE * unit.span_ns
+def _is_recorded(unit: Unit, context: Context) -> bool:
+    return unit.span_ns is not None and context.present_ns(unit) >= RECORDED_LIFE_SHARE * unit.span_ns

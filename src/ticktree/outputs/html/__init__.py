@@ -1,8 +1,8 @@
 """The HTML view: one file that opens anywhere and loads nothing from elsewhere.
 
-`facts` makes its data, `events` packs the calls of a timeline, and `embedding` puts both into the front end, which is
-built from `report-ui/` and is next to them as `page.html`. Views of several runs use another front end, `runs.html`.
-Pages without scripts, of a history and of experiments, use `static`.
+`facts` makes its data, `events` packs the calls of a timeline, and `embedding` puts both into the front end
+`page.html`, which is built from `report-ui/`. Views of several runs use another front end, `runs.html`. The pages of a
+history and of experiments have no scripts: they use `static`.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from ticktree.profile.timeline import Timeline
 def render(profile: Profile, options: ViewOptions, timeline: Timeline | None) -> bytes:
     """Return the profile as a page in UTF-8: the data of `--format json`, with the words of the other views."""
     context = Context(profile, options.settings)
-    found = findings_in(context)
-    words = facts(context, found, options)
+    findings = findings_in(context)
+    words = facts(context, findings, options)
     events = b""
     if timeline is not None and len(timeline):
         words["timeline"], events = packed_timeline(timeline, profile)
-    return page("page", "report", written(context, found).strip(), words, events)
+    return page("page", "report", written(context, findings).strip(), words, events)

@@ -1,4 +1,4 @@
-"""Embeds data into the built front end, so that names chosen by a program can only be text."""
+"""Embeds data into the built front end so that names chosen by a program remain text."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any, Literal, TypeAlias
 # A page for one run, and a page for several: a comparison, or variants side by side.
 FrontEnd: TypeAlias = Literal["page", "runs"]
 
-# Where the data and the title go in the built page; each is in it once.
+# The placeholders for the data and the title; the built page has each once.
 DATA = b"@@ticktree-data@@"
 TITLE = b"@@ticktree-title@@"
 
@@ -22,7 +22,7 @@ _EVENTS_LEVEL = 3
 # Shorter data stays readable in the file's source.
 PLAIN_AT_MOST = 32_768
 
-# JSON allows this form for every character of a string; without these three characters, an HTML parser finds no tag,
+# JSON allows this form for any character of a string; without these three characters, an HTML parser finds no tag,
 # entity or comment in it.
 _INERT = {ord("<"): "\\u003c", ord(">"): "\\u003e", ord("&"): "\\u0026"}
 
@@ -36,7 +36,7 @@ def page(
         front_end: one of the built front ends.
         view: "report", "comparison" or "variants".
         document: the data in JSON.
-        words: further data; its "title" is the page's title, and safe to show.
+        words: further data; its "title" is the title of the page, safe to show.
         events: columns of single calls; without them, the page has no element for them.
     """
     about = json.dumps(words, separators=(",", ":")).encode()
@@ -51,7 +51,7 @@ def _events(events: bytes) -> bytes:
     """Return events in a separate element after the data: the page unpacks them only when needed."""
     if not events:
         return b""
-    # Most of the bytes are close to random: a higher level would take twice as long and save a hundredth.
+    # Most bytes are nearly random: a higher level would take twice as long and save one percent.
     packed = base64.b64encode(gzip.compress(events, compresslevel=_EVENTS_LEVEL, mtime=0))
     return b'</script>\n    <script id="ticktree-events" type="text/plain">' + packed
 

@@ -1,16 +1,15 @@
-"""The calls of a timeline as columns of bytes, which compress well and are read without a parser.
+"""The calls of a timeline as columns of bytes, which compress well and need no parser.
 
-Calls are ordered by track, and within a track by start. Each call has the time since the start of the call before it
-in its track (for the first, since the start of the run), its duration, and its spot. A column is written byte by byte:
-first the lowest bytes of all its numbers, then the next, as many as its largest number needs. So the high bytes, which
-are nearly all 0, cost nothing, and the front end combines them in simple loops.
+Calls are ordered by track, and within a track by start. Each call has the time since the start of the previous call of
+its track (for the first, since the start of the run), its duration, and its spot: the index of its node. A column is
+written byte by byte: first the lowest bytes of all its numbers, then the next, as many as its largest number needs. So
+the high bytes, nearly all 0, cost nothing, and the front end combines them in simple loops.
 
 A program that records durations measured elsewhere, such as the latencies of a thousand concurrent requests, has as
 many tracks as there were requests at once, and a reader does not look at the fortieth. So the first tracks of a lane
 are followed by one that shows how many more calls there were at each moment: 1, 2 or 3, 4 to 7, and so on.
 
-A fourth column has the lateness of each tick, 0 for one that was not missed: loop by loop, and in a loop track by
-track.
+A fourth column has the lateness of each tick, 0 if it was not missed: loop by loop, and in a loop track by track.
 """
 
 from __future__ import annotations
@@ -33,17 +32,17 @@ TRACKS = 4
 
 
 @dataclass(frozen=True, eq=False)
-class _Drawn:
+class _DrawnTrack:
     """A track of the page: periods that nest."""
 
-    track: Track  # for a crowd, the first of those that it replaces, without calls
+    track: Track  # for overlaps, the first track that they replace, without calls
     title: str
     start_ns: Column
     duration_ns: Column
-    spot: Column  # an index into the timeline's spots; from their number on, into those of `_crowd_name`
+    spot: Column  # an index into the timeline's spots, then into those of `_overlap_name`
 
 
-def drawn(timeline: Timeline) -> Iterator[_Drawn]:
+def drawn_tracks(timeline: Timeline) -> Iterator[_DrawnTrack]:
     """Yield the tracks of the page: for each lane, nested calls, durations measured elsewhere, and their overlaps."""
 
     def kind(track: Track) -> tuple[Lane, str]:
@@ -52,41 +51,41 @@ def drawn(timeline: Timeline) -> Iterator[_Drawn]:
     for _, group in groupby(tracks_of(timeline), kind):
         tracks = list(group)
         for track in tracks if len(tracks) <= TRACKS + 1 else tracks[:TRACKS]:
-            at = track.calls
-            yield _Drawn(
-                track, track.name, timeline.start_ns[at], timeline.duration_ns[at], timeline.spot[at]
+            calls = track.calls
+            yield _DrawnTrack(
+                track, track.name, timeline.start_ns[calls], timeline.duration_ns[calls], timeline.spot[calls]
             )
         if len(tracks) > TRACKS + 1:
-            yield _crowd(timeline, tracks[TRACKS:])
+            yield _overlap(timeline, tracks[TRACKS:])
 
 
-def _crowd_name(level: int) -> str:
+def _overlap_name(level: int) -> str:
     """Return the name of a period in which 2**`level` or more calls overlap."""
-    least, most = 1 << level, (2 << level) - 1
-    return f"{least:,} more" if least == most else f"{least:,} to {most:,} more"
+    low, high = 1 << level, (2 << level) - 1
+    return f"{low:,} more" if low == high else f"{low:,} to {high:,} more"
 
 
-def _crowd(timeline: Timeline, tracks: list[Track]) -> _Drawn:
+def _overlap(timeline: Timeline, tracks: list[Track]) -> _DrawnTrack:
     calls = np.concatenate([track.calls for track in tracks])
-    moments, place = np.unique(
+    moments, indices = np.unique(
         np.concatenate((timeline.start_ns[calls], timeline.end_ns[calls])), return_inverse=True
     )
     change = np.zeros(len(moments), np.int64)
-    np.add.at(change, place, np.repeat((1, -1), len(calls)))
+    np.add.at(change, indices, np.repeat((1, -1), len(calls)))
     level = np.frexp(np.cumsum(change))[1] - 1  # -1 without calls
-    begins = np.flatnonzero(np.diff(level, prepend=-1))
-    starts, levels = moments[begins], level[begins]
+    changes = np.flatnonzero(np.diff(level, prepend=-1))
+    starts, levels = moments[changes], level[changes]
     durations = np.diff(starts, append=moments[-1])
     is_any = levels >= 0
     title = f"{tracks[0].lane.name}, {len(calls):,} more that overlap"
     spots = levels[is_any].astype(np.int64) + len(timeline.spots)
-    none = np.empty(0, np.int64)
-    track = replace(tracks[0], calls=none, order=none)
-    return _Drawn(track, title, starts[is_any], durations[is_any], spots)
+    empty = np.empty(0, np.int64)
+    track = replace(tracks[0], calls=empty, order=empty)
+    return _DrawnTrack(track, title, starts[is_any], durations[is_any], spots)
 
 
 # The category of a spot that is not a call, but a number of calls.
-CROWD = 2
+OVERLAP = 2
 
 
 def packed_timeline(timeline: Timeline, profile: Profile) -> tuple[dict[str, Any], bytes]:
@@ -97,7 +96,7 @@ def packed_timeline(timeline: Timeline, profile: Profile) -> tuple[dict[str, Any
         profile: of the same run, with the budgets of its loops.
     """
     timeline = one_spot_per_node(timeline)
-    tracks = [track for track in drawn(timeline) if len(track.spot)]
+    tracks = [track for track in drawn_tracks(timeline) if len(track.spot)]
     start = np.concatenate([track.start_ns for track in tracks])
     gaps = np.diff(start, prepend=0)
     firsts = np.cumsum([0, *(len(track.spot) for track in tracks)])[:-1]
@@ -105,11 +104,11 @@ def packed_timeline(timeline: Timeline, profile: Profile) -> tuple[dict[str, Any
     spot = np.concatenate([track.spot for track in tracks])
     columns = [gaps, np.concatenate([track.duration_ns for track in tracks]), spot]
     packed = [_planes(column) for column in columns]
-    ticks = list(ticks_of(profile, timeline, [(each.track.lane, each.track.calls) for each in tracks]))
-    late = np.concatenate([np.empty(0, np.int64), *(each.late_ns for each in ticks)])
-    packed_late = _planes(late) if late.any() else b""
-    spots = [[each.path, visible(each.label) or '""', int(each.recorded)] for each in timeline.spots]
-    spots += [["", _crowd_name(level), CROWD] for level in range(int(spot.max()) + 1 - len(spots))]
+    ticks = list(ticks_of(profile, timeline, [(item.track.lane, item.track.calls) for item in tracks]))
+    late_ns = np.concatenate([np.empty(0, np.int64), *(item.late_ns for item in ticks)])
+    packed_late = _planes(late_ns) if late_ns.any() else b""
+    spots = [[item.path, visible(item.label) or '""', int(item.recorded)] for item in timeline.spots]
+    spots += [["", _overlap_name(level), OVERLAP] for level in range(int(spot.max()) + 1 - len(spots))]
     facts = {
         "calls": len(timeline),
         "drawn": len(spot),
@@ -119,16 +118,16 @@ def packed_timeline(timeline: Timeline, profile: Profile) -> tuple[dict[str, Any
         "tracks": [_track(track) for track in tracks],
         "spots": spots,
         "planes": [len(planes) // len(spot) for planes in packed],
-        "ticks": [[each.track, each.spot, each.first, len(each.late_ns)] for each in ticks],
-        "late_planes": len(packed_late) // max(1, len(late)),
+        "ticks": [[item.track, item.spot, item.first, len(item.late_ns)] for item in ticks],
+        "late_planes": len(packed_late) // max(1, len(late_ns)),
     }
     return facts, b"".join((*packed, packed_late))
 
 
-def _track(one: _Drawn) -> dict[str, Any]:
-    lane = one.track.lane
+def _track(drawing: _DrawnTrack) -> dict[str, Any]:
+    lane = drawing.track.lane
     process = {"process": lane.process, "process_title": visible(f"{lane.process_title} {lane.pid}")}
-    return {**process, "title": visible(one.title), "calls": len(one.spot)}
+    return {**process, "title": visible(drawing.title), "calls": len(drawing.spot)}
 
 
 def _planes(column: Column) -> bytes:

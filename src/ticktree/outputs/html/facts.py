@@ -1,4 +1,4 @@
-"""The page's data besides the JSON: choices and words, so that the front end decides and phrases nothing itself."""
+"""The page's data besides the JSON: choices and words, so that the front end makes no decisions and no phrases."""
 
 from __future__ import annotations
 
@@ -32,29 +32,29 @@ from ticktree.profile.machine import programs_own
 def units(profile: Profile) -> dict[str, list[dict[str, Any]]]:
     """Return the possible columns: for each grouping of the writers, its processes, threads or roles.
 
-    Each of them has the indices of its writers in the JSON's `writers`. Groupings with one member only are left out,
-    and so are those that equal an earlier one.
+    Each column has the indices of its writers in the JSON's `writers`. Groupings with only one member, or equal to an
+    earlier grouping, are left out.
     """
-    places = {key: place for place, key in enumerate(sorted(profile.writers))}
+    indices = {key: index for index, key in enumerate(sorted(profile.writers))}
     groups: dict[str, list[dict[str, Any]]] = {}
-    known: set[frozenset[tuple[str, ...]]] = set()
+    partitions: set[frozenset[tuple[str, ...]]] = set()
     for by in get_args(By):
-        found = [unit for role in roles(profile, by) for unit in role.units]
-        apart = frozenset(unit.writers for unit in found)
-        if len(found) > 1 and apart not in known:
-            known.add(apart)
-            groups[by] = _group(found, by, places)
+        members = [unit for role in roles(profile, by) for unit in role.units]
+        partition = frozenset(unit.writers for unit in members)
+        if len(members) > 1 and partition not in partitions:
+            partitions.add(partition)
+            groups[by] = _group(members, by, indices)
     return groups
 
 
-def _group(found: Sequence[Unit], by: By, places: dict[str, int]) -> list[dict[str, Any]]:
-    titles = [title_of(unit, by) for unit in found]
-    writers = [[places[writer] for writer in unit.writers] for unit in found]
-    named = zip(titles, titles if by == "role" else short_titles(found), writers, strict=True)
-    return [{"title": title, "short": short, "writers": its_own} for title, short, its_own in named]
+def _group(units: Sequence[Unit], by: By, indices: dict[str, int]) -> list[dict[str, Any]]:
+    titles = [title_of(unit, by) for unit in units]
+    writers = [[indices[writer] for writer in unit.writers] for unit in units]
+    labels = zip(titles, titles if by == "role" else short_titles(units), writers, strict=True)
+    return [{"title": title, "short": short, "writers": ids} for title, short, ids in labels]
 
 
-def _mean_tick(view: LoopView, place_of: Mapping[int, int], options: ViewOptions) -> dict[str, Any]:
+def _mean_tick(view: LoopView, index_of: Mapping[int, int], options: ViewOptions) -> dict[str, Any]:
     by_name, tick_ns = self_times(view, options), round(view.tick_ns)
     name = currency.called(view)
     return {
@@ -62,8 +62,8 @@ def _mean_tick(view: LoopView, place_of: Mapping[int, int], options: ViewOptions
         "name": name,
         "title": formatting.capitalized(currency.one(view)) if view.loop else name,
         "tick_ns": tick_ns,
-        "places": [place_of[id(section.node)] for section in view.sections],
-        # The loop itself takes the whole tick, including ticktree's cost in it.
+        "places": [index_of[id(section.node)] for section in view.sections],
+        # The loop itself takes the whole tick, including ticktree's cost.
         "total_ns": [tick_ns, *(round(section.total_ns) for section in view.sections[1:])],
         "self_ns": [round(section.self_ns) for section in view.sections],
         "by_name": None if by_name is None else by_name.to_dict(),
@@ -71,38 +71,39 @@ def _mean_tick(view: LoopView, place_of: Mapping[int, int], options: ViewOptions
 
 
 # Boxes with a smaller share of their node's self time are not drawn.
-LEAST_SHARE = 1 / 2000
+MIN_SHARE = 1 / 2000
 
 
 def sampled_facts(
-    profile: Profile, place_of: Mapping[int, int], loop_of: list[int], options: ViewOptions
+    profile: Profile, index_of: Mapping[int, int], loop_of: list[int], options: ViewOptions
 ) -> dict[str, Any]:
-    """Return the sampled calls below each self time in columns, parents first, tables by function, and what to mark.
+    """Return the sampled calls in each self time as columns, parents first, tables by function, and code to mark.
 
     Args:
-        profile: what was recorded.
-        place_of: the index of each node in the JSON's tree, by its id.
+        profile: the profile.
+        index_of: the index of each node in the JSON's tree, by its id.
         loop_of: the index of the loop of each node.
         options: how much the tables show.
     """
     times = sampled_times(profile)
-    found = []
+    columns = []
     for path, time in times.items():
         node = profile.root.at(path)
-        at = place_of[id(node)]
-        found.append({"place": at, "base": at if path in profile.loops else loop_of[at], **_columns(time)})
-    named = {name.capitalize(): time for name, time in sampled_apart(profile).items()}
+        index = index_of[id(node)]
+        base = index if path in profile.loops else loop_of[index]
+        columns.append({"place": index, "base": base, **_columns(time)})
+    tables = {name.capitalize(): time for name, time in sampled_apart(profile).items()}
     if is_told_by_samples(profile) and paths.ROOT in times:
-        named = {"Where the run goes": times[paths.ROOT], **named}
+        tables = {"Where the run goes": times[paths.ROOT], **tables}
     return {
-        "sampled": sorted(found, key=lambda one: one["place"]),
-        "sampled_tables": [functions(name, time, options).to_dict() for name, time in named.items()],
+        "sampled": sorted(columns, key=lambda section: section["place"]),
+        "sampled_tables": [functions(name, time, options).to_dict() for name, time in tables.items()],
         "marks": next_marks(profile),
     }
 
 
 def _columns(time: SampledTime) -> dict[str, Any]:
-    calls = list(_calls(time.tree(), LEAST_SHARE * time.ns))
+    calls = list(_calls(time.tree(), MIN_SHARE * time.ns))
     samples = time.count  # once, because there may be thousands of calls
     return {
         "samples": samples,
@@ -113,13 +114,13 @@ def _columns(time: SampledTime) -> dict[str, Any]:
     }
 
 
-def _calls(root: SampledCall, least_ns: float) -> Iterator[tuple[int, SampledCall]]:
-    waiting = [(0, call) for call in reversed(root.in_order())]
-    while waiting:
-        depth, call = waiting.pop()
-        if call.ns >= least_ns:
+def _calls(root: SampledCall, min_ns: float) -> Iterator[tuple[int, SampledCall]]:
+    stack = [(0, call) for call in reversed(root.in_order())]
+    while stack:
+        depth, call = stack.pop()
+        if call.ns >= min_ns:
             yield depth, call
-            waiting.extend((depth + 1, below) for below in reversed(call.in_order()))
+            stack.extend((depth + 1, below) for below in reversed(call.in_order()))
 
 
 def _text(call: SampledCall, share: float, samples: int) -> str:
@@ -129,59 +130,58 @@ def _text(call: SampledCall, share: float, samples: int) -> str:
     return f"{summary} \N{MIDDLE DOT} {line_place(call.file, call.hottest_line)}" if call.file else summary
 
 
-def facts(context: Context, found: Sequence[Finding], options: ViewOptions) -> dict[str, Any]:
+def facts(context: Context, findings: Sequence[Finding], options: ViewOptions) -> dict[str, Any]:
     """Return choices and words, from the functions that all views use.
 
-    Data on nodes are ordered by their index in the tree from the top down, from 0 for the root, as in the JSON.
+    Data about nodes is ordered by their index in the tree, top down from 0 for the root, as in the JSON.
     """
-    profile, names, here = context.profile, context.short_names, fastest_machine(context.profile)
+    profile, names, ceilings = context.profile, context.short_names, fastest_machine(context.profile)
     nodes = [node for _, node in _in_order(profile.root)]
     options = replace(options, all=False, by=None, run=None)
-    every = replace(options, all=True)
-    place_of = {id(node): place for place, node in enumerate(nodes)}
-    sorted_out = _categories(profile.root, context)
-    rules = {finding.rule: explained(finding.rule) for finding in found}
-    whole = first_screen(context, every, found)
-    screen = replace(
-        first_screen(context, options, found), recommendations=whole.recommendations, loops=whole.loops
-    )
+    full = replace(options, all=True)
+    index_of = {id(node): index for index, node in enumerate(nodes)}
+    categories = _categories(profile.root, context)
+    rules = {finding.rule: explained(finding.rule) for finding in findings}
+    full_view = first_screen(context, full, findings)
+    screen = first_screen(context, options, findings)
+    screen = replace(screen, recommendations=full_view.recommendations, loops=full_view.loops)
     return {
         "title": screen.title,
         "screen": screen.to_dict(),
-        "about": [fact.text for fact in whole.provenance if fact not in screen.provenance],
-        "mean_ticks": [] if screen.nothing else [_mean_tick(view, place_of, every) for view in context.loops],
+        "about": [fact.text for fact in full_view.provenance if fact not in screen.provenance],
+        "mean_ticks": [] if screen.nothing else [_mean_tick(view, index_of, full) for view in context.loops],
         "pace": {path: pace(profile, loop) for path, loop in profile.loops.items()},
-        "over_budget": {path: why for path, loop in profile.loops.items() if (why := _over_budget(loop))},
+        "over_budget": {path: text for path, loop in profile.loops.items() if (text := _over_budget(loop))},
         "waited": {path: _waited(profile, loop) for path, loop in profile.loops.items()},
         "usual": {path: _usual(profile, loop) for path, loop in profile.loops.items()},
         "rules": {name: {"about": visible(rule.about), "page": rule.page} for name, rule in rules.items()},
         "dismissed": dismissed(context.main_loops),
         "units": units(profile),
         "gauges": sorted(programs_own(profile.gauges)),
-        "short": {at: short for at, node in enumerate(nodes) if (short := names.of(node.name)) != node.name},
+        "short": {i: short for i, node in enumerate(nodes) if (short := names.of(node.name)) != node.name},
         "notes": {
-            at: notes for at, node in enumerate(nodes) if (notes := notes_of(node, ViewOptions(), here))
+            i: notes for i, node in enumerate(nodes) if (notes := notes_of(node, ViewOptions(), ceilings))
         },
-        "outlived": [place for place, node in enumerate(nodes) if outlived(node)],
+        "outlived": [index for index, node in enumerate(nodes) if outlived(node)],
         "itself": {
             "total_ns": sum(node.recorder_ns for node in nodes),
             "calls": sum(node.count for node in nodes),
         },
-        **sorted_out,
-        **sampled_facts(profile, place_of, sorted_out["loop_of"], every),
+        **categories,
+        **sampled_facts(profile, index_of, categories["loop_of"], full),
     }
 
 
 def _usual(profile: Profile, loop: Loop) -> dict[str, int]:
-    """Return the usual time of a steady tick in each section that a kept breakdown names."""
-    named = {path for tick in loop.worst for path in tick.breakdown} | set(loop.missed_breakdown)
+    """Return the usual time of a steady tick in each section of a recorded breakdown."""
+    paths_named = {path for tick in loop.worst for path in tick.breakdown} | set(loop.missed_breakdown)
     ticks = max(1, loop.stats.count)
-    nodes = {path: profile.root.find(path) for path in sorted(named)}
+    nodes = {path: profile.root.find(path) for path in sorted(paths_named)}
     return {path: loop.calls_of(node).sum_ns // ticks for path, node in nodes.items() if node is not None}
 
 
 def _over_budget(loop: Loop) -> str:
-    """Return why ticks longer than the budget may not be missed; "" if there are none."""
+    """Return why ticks longer than the budget may not count as missed; "" if there are none."""
     budget_ns, max_ns = loop.budget_ns, loop.stats.max_ns
     if budget_ns is None or max_ns is None or max_ns <= budget_ns:
         return ""
@@ -209,29 +209,30 @@ def _is_outer_wait(profile: Profile, path: str) -> bool:
 
 def _in_order(root: Node) -> Iterator[tuple[int, Node]]:
     """Yield depth and node of the whole tree in the order of the JSON: parents first, children by name."""
-    waiting = [(0, root)]
-    while waiting:
-        depth, node = waiting.pop()
+    stack = [(0, root)]
+    while stack:
+        depth, node = stack.pop()
         yield depth, node
-        waiting.extend((depth + 1, node.children[name]) for name in sorted(node.children, reverse=True))
+        stack.extend((depth + 1, node.children[name]) for name in sorted(node.children, reverse=True))
 
 
 def _categories(root: Node, context: Context) -> dict[str, Any]:
     """Return the categories, the index of each node's category (its own, else its parent's, else -1), and its loop.
 
-    The loop is the index of the loop's node, 0 outside loops.
+    The loop is given by the index of its node, 0 outside loops.
     """
     names: dict[str, int] = {}
-    places: list[int] = []
+    category_of: list[int] = []
     loop_of: list[int] = []
     loops = {id(root.find(path)) for path in context.profile.loops}
-    above: list[Within] = []  # of the current node's ancestors
-    within_loop: list[int] = []  # the loop of the nodes in each of them
-    for place, (depth, node) in enumerate(_in_order(root)):
-        del above[depth:], within_loop[depth:]
-        loop_of.append(within_loop[-1] if within_loop else 0)
-        within_loop.append(place if id(node) in loops else loop_of[-1])
-        here = within(node, above[-1], context.category, is_loop=id(node) in loops) if above else Within()
-        above.append(here)
-        places.append(-1 if here.category is None else names.setdefault(here.category, len(names)))
-    return {"categories": list(names), "category_of": places, "loop_of": loop_of}
+    above: list[Within] = []  # the positions of the current node's ancestors
+    loops_above: list[int] = []  # the loop of the nodes in each of them
+    for index, (depth, node) in enumerate(_in_order(root)):
+        del above[depth:], loops_above[depth:]
+        is_loop = id(node) in loops
+        loop_of.append(loops_above[-1] if loops_above else 0)
+        loops_above.append(index if is_loop else loop_of[-1])
+        above.append(within(node, above[-1], context.category, is_loop=is_loop) if above else Within())
+        category = above[-1].category
+        category_of.append(-1 if category is None else names.setdefault(category, len(names)))
+    return {"categories": list(names), "category_of": category_of, "loop_of": loop_of}

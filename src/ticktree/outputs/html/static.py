@@ -1,4 +1,4 @@
-"""Pages without scripts: their frame, tables, and figures. This module escapes the names that it is given."""
+"""Pages without scripts: their frame, tables, and figures. This module escapes the names passed to it."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ _TONED = frozenset(["trend", "verdict", "shift"])
 
 
 def scrolled(label: str, classes: str = "") -> str:
-    """Return the opening tag of what may be wider than the page; with the focus, the keyboard scrolls it."""
+    """Return the opening tag of what may be wider than the page; it can have the focus, so that keys scroll it."""
     name = f"scroll {classes}".strip()
     return f'<div class="{name}" tabindex="0" role="group" aria-label="{escape(label)}">'
 
@@ -61,8 +61,8 @@ def html_table(table: Table, drawings: Sequence[str] = ()) -> Iterator[str]:
     has_notes = any(entry.notes for entry in table.entries)
     heads = _cell("th", "words", table.noun) + titles + (_cell("th", "words", "notes") if has_notes else "")
     yield f"{scrolled(f'Table: {table.noun}')}<table><thead><tr>{heads}</tr></thead><tbody>"
-    for at, entry in enumerate(table.entries):
-        yield f"<tr>{''.join(_cells(table, entry, classes, drawings[at] if drawings else '', has_notes))}</tr>"
+    for row, entry in enumerate(table.entries):
+        yield f"<tr>{''.join(_cells(table, entry, classes, drawings[row] if drawings else '', has_notes))}</tr>"
     yield "</tbody></table></div>"
 
 
@@ -71,9 +71,9 @@ def _cells(
 ) -> Iterator[str]:
     mark = f" <small>{escape(entry.mark)}</small>" if entry.mark else ""
     yield f'<td class="words">{escape(entry.name)}{mark}</td>'
-    for at, (head, name, cell) in enumerate(zip(table.heads, classes, entry.cells, strict=True)):
+    for column, (head, name, cell) in enumerate(zip(table.heads, classes, entry.cells, strict=True)):
         toned = f"{name} {entry.tone}".strip() if head.title in _TONED else name
-        yield f'<td class="{toned}">{drawing}</td>' if drawing and not at else _cell("td", toned, cell)
+        yield f'<td class="{toned}">{drawing}</td>' if drawing and not column else _cell("td", toned, cell)
     if has_notes:
         yield f'<td class="words"><small>{escape(" · ".join(entry.notes))}</small></td>'
 
@@ -88,10 +88,10 @@ _LINES = 6
 
 
 def _round_times(low_ns: float, high_ns: float) -> Iterator[int]:
-    """Yield the multiples of 1, 2 or 5 times a power of ten, in nanoseconds, of which most fit in."""
-    least = max(1.0, (high_ns - low_ns) / _LINES)
-    power = 10 ** math.floor(math.log10(least))
-    step = next(int(power * factor) for factor in (1, 2, 5, 10) if power * factor >= least)
+    """Yield as many multiples of 1, 2 or 5 times a power of ten, in nanoseconds, as a grid may have lines."""
+    min_step = max(1.0, (high_ns - low_ns) / _LINES)
+    power = 10 ** math.floor(math.log10(min_step))
+    step = next(int(power * factor) for factor in (1, 2, 5, 10) if power * factor >= min_step)
     yield from range(math.ceil(low_ns / step) * step, math.floor(high_ns) + 1, step)
 
 
@@ -134,11 +134,11 @@ def line(name: str, x1: float, y1: float, x2: float, y2: float) -> str:
 
 def text(x: float, y: float, words: str, anchor: str = "start", name: str = "") -> str:
     """Return a text of a figure."""
-    named = f' class="{name}"' if name else ""
-    return f'<text{named} x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{escape(words)}</text>'
+    attribute = f' class="{name}"' if name else ""
+    return f'<text{attribute} x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{escape(words)}</text>'
 
 
-def mark(x: float, y: float, radius: float, words: str) -> str:
+def mark(x: float, y: float, radius: float, label: str) -> str:
     """Return a circle of a figure, with `words` as its tooltip."""
     circle = f'<circle class="run" cx="{x:.1f}" cy="{y:.1f}" r="{radius:.3g}">'
-    return f"{circle}<title>{escape(words)}</title></circle>"
+    return f"{circle}<title>{escape(label)}</title></circle>"

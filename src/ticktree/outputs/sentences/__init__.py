@@ -20,16 +20,16 @@ def findings_in(context: Context) -> list[Finding]:
     return with_sentences(found_in(context), context.short_names)
 
 
-def with_sentences(found: Iterable[Finding], names: ShortNames) -> list[Finding]:
+def with_sentences(findings: Iterable[Finding], names: ShortNames) -> list[Finding]:
     """Return findings, each with its sentence as its message."""
-    return [replace(finding, message=sentence(finding, names)) for finding in found]
+    return [replace(finding, message=sentence(finding, names)) for finding in findings]
 
 
 def sentence(finding: Finding, names: ShortNames) -> str:
     """Return the message of a finding, safe to show.
 
     Args:
-        finding: of one of ticktree's rules, which have a template here; findings of other rules have a message.
+        finding: a finding of one of ticktree's rules, which have a template, or of another rule, with a message.
         names: the nodes' short names.
     """
     template = _TEMPLATES.get(finding.rule)
@@ -37,7 +37,7 @@ def sentence(finding: Finding, names: ShortNames) -> str:
     return visible(names.within(text))
 
 
-# A template is called as its rule is.
+# A template has the name of its rule.
 _TEMPLATES: Mapping[str, Callable[[FactText], str]] = {
     name.replace("_", "-"): template
     for module in (runs, work)

@@ -22,7 +22,7 @@ class FactText:
         return key in self._facts
 
     def __getitem__(self, key: str) -> str:
-        """Return a word unchanged, a path by its last name, a number in its unit."""
+        """Return a word unchanged, the last name of a path, or a number with its unit."""
         value = self._facts[key]
         if isinstance(value, str):
             return self._name(value) if key.endswith(_PATHS) else value
@@ -44,7 +44,7 @@ class FactText:
 
     @property
     def tick(self) -> str:
-        """What shares refer to: a tick of the loop, or the run."""
+        """The whole that shares refer to: a tick of the loop, or the run."""
         return f"a tick of {self.loop}" if self.finding.loop else "the run"
 
     @property
@@ -70,7 +70,7 @@ _UNITS: Mapping[str, Callable[[float], str]] = {
 
 
 def formatted(key: str, value: float) -> str:
-    """Return the number of a fact with the unit that the end of its key names."""
+    """Return the number of a fact with its unit, which the end of its key names."""
     unit = next((unit for ending, unit in _UNITS.items() if key.endswith(ending)), None)
     return unit(value) if unit is not None else formatting.reading(value)
 

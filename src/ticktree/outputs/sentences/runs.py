@@ -26,14 +26,14 @@ def missed_deadline(facts: FactText) -> str:
     return text + _doubt(facts, "the misses")
 
 
-def _doubt(facts: FactText, what: str) -> str:
+def _doubt(facts: FactText, effect: str) -> str:
     """Return the doubt about a finding in a run that lacked cores."""
     if "doubt" not in facts:
         return ""
     cores = {"contended": "took the run's cores", "others": "used more cores at times"}.get(facts["doubt"])
     if cores is not None:
-        return f"; other processes {cores}, so {what} may be theirs: measure on an idle machine"
-    return f"; the run has more busy threads than cores, so {what} may be due to that"
+        return f"; other processes {cores}, so {effect} may be theirs: measure on an idle machine"
+    return f"; the run has more busy threads than cores, so {effect} may be due to that"
 
 
 def _late_sections(facts: FactText) -> list[str]:
@@ -42,8 +42,8 @@ def _late_sections(facts: FactText) -> list[str]:
         if f"{prefix}section" in facts:
             is_loop = facts.path(f"{prefix}section") == facts.finding.path
             name = f"self time of {facts.loop}" if is_loop else facts[f"{prefix}section"]
-            missed, kept = facts[f"{prefix}in_missed_ticks_ns"], facts[f"{prefix}in_kept_ticks_ns"]
-            reasons.append(f"{name} takes {missed} in those and {kept} in the others")
+            missed, usual = facts[f"{prefix}in_missed_ticks_ns"], facts[f"{prefix}in_kept_ticks_ns"]
+            reasons.append(f"{name} takes {missed} in those and {usual} in the others")
     return reasons
 
 
@@ -52,9 +52,9 @@ def _system_causes(facts: FactText) -> list[str]:
     if "gc_pause_ns" in facts:
         reasons.append(f"the garbage collector takes {facts['gc_pause_ns']} of it")
     if "preemptions" in facts:
-        each, usual = facts.number("preemptions"), facts.number("usual_preemptions")
+        switches, usual = facts.number("preemptions"), facts.number("usual_preemptions")
         reasons.append(
-            f"another thread takes its core {each:.1f} times in each, {usual:.1f} times in the others"
+            f"another thread takes its core {switches:.1f} times in each, {usual:.1f} times in the others"
         )
     verbs = {"pages_read": "are read from a disk", "pages_touched": "are touched for the first time"}
     for key, verb in verbs.items():
@@ -91,25 +91,25 @@ def too_few_ticks(facts: FactText) -> str:
 
 def straggler(facts: FactText) -> str:
     peers = "its only peer" if facts.number("peers") == 1 else f"its {facts['peers']} peers"
-    where = facts["section"]
+    node = facts["section"]
     if facts.path("section") != facts.finding.path:
-        where += f", most of it in {facts.name}"
+        node += f", most of it in {facts.name}"
     measure, factor = facts["measure"], facts.number("as_long_factor")
     if measure == "call":
-        text = f"{facts['worker']} takes {facts['as_long_factor']} as long per call as {peers} in {where}"
+        text = f"{facts['worker']} takes {facts['as_long_factor']} as long per call as {peers} in {node}"
     elif measure == "wait":
         verb = "waits" if facts.number("peers") == 1 else "wait"
-        text = f"{facts['worker']} arrives last at {where}: {peers} {verb} {formatted('_factor', 1 / factor)} as long"
+        text = f"{facts['worker']} arrives last at {node}: {peers} {verb} {formatted('_factor', 1 / factor)} as long"
     elif measure == "between":
-        text = f"{facts['worker']} takes {facts['as_long_factor']} as long as {peers} between its waits in {where}"
+        text = f"{facts['worker']} takes {facts['as_long_factor']} as long as {peers} between its waits in {node}"
     else:
-        text = f"{facts['worker']} has {facts['as_long_factor']} as much to do as {peers} in {where}"
+        text = f"{facts['worker']} has {facts['as_long_factor']} as much to do as {peers} in {node}"
     if "waiting_role" in facts:
         number = facts.number("waiting_workers")
         waiting = facts["waiting_role"] if number == 1 else f"{number:,.0f} × {facts['waiting_role']}"
-        most = "" if facts["known_by"] == "wake edges" else "up to "
+        limit = "" if facts["known_by"] == "wake edges" else "up to "
         verb = "waits" if number == 1 else "wait"
-        text += f"; {waiting} {verb} for it {most}{facts['waited_for_it_share']} of the time in {facts['waited_in']}"
+        text += f"; {waiting} {verb} for it {limit}{facts['waited_for_it_share']} of the time in {facts['waited_in']}"
     if "more_stragglers" in facts:
         text += f"; {counted(round(facts.number('more_stragglers')), 'other worker')} also straggle"
         text += "s" if facts.number("more_stragglers") == 1 else ""
@@ -135,9 +135,9 @@ def idle_worker(facts: FactText) -> str:
     text = f"{name} {verb} {facts['waited_share']} of {their} time, most of it in {facts.name}"
     for prefix, joint in (("", ":"), ("second_", " and")):
         if f"{prefix}woken_by" in facts:
-            where = f" in {facts[f'{prefix}woken_in']}" if facts.path(f"{prefix}woken_in") else ""
+            section = f" in {facts[f'{prefix}woken_in']}" if facts.path(f"{prefix}woken_in") else ""
             by = facts[f"{prefix}woken_by"]
-            text += f"{joint} {facts[f'{prefix}woken_by_share']} of that for {by}{where}"
+            text += f"{joint} {facts[f'{prefix}woken_by_share']} of that for {by}{section}"
     if facts.name == LOADER_WAIT:
         text += "; give the DataLoader more workers (num_workers) or a larger prefetch_factor"
     elif facts.finding.kind == "recommendation" and "woken_by" in facts:
@@ -159,16 +159,16 @@ def lock_convoy(facts: FactText) -> str:
 
 
 def late_wake(facts: FactText) -> str:
-    late = (
+    delay = (
         f"one tick in a hundred of {facts.name} takes {facts['p99_ns']} or more, where its rate allows "
         f"{facts['budget_ns']} and it works for {facts['busy_per_tick_ns']}"
     )
     if "function" in facts:
         return (
             f"Run {facts['function']} in another process, or less often: it holds the interpreter (GIL) at "
-            f"{facts['line']} [sampled] when the loop should wake, and {late}"
+            f"{facts['line']} [sampled] when the loop should wake, and {delay}"
         )
-    return f"{late}: it sleeps until the next is due, and the system wakes it late"
+    return f"{delay}: it sleeps until the next is due, and the system wakes it late"
 
 
 def blocked_event_loop(facts: FactText) -> str:
@@ -215,7 +215,7 @@ def transport(facts: FactText) -> str:
 
 
 def _vector_class(facts: FactText) -> str:
-    """Return which class of the program's library does that, where the library is known."""
+    """Return the class of the program's library that does that, if the library is known."""
     if "AsyncVectorEnv" in facts["role"]:
         return " (SyncVectorEnv instead of AsyncVectorEnv)"
     if facts.name.startswith("VecEnv "):  # as the instrument of stable-baselines3 calls it
@@ -241,18 +241,18 @@ def memory_growth(facts: FactText) -> str:
 
 def starved(facts: FactText) -> str:
     if "role" in facts:
-        return f"Make items faster, or in more workers: {_waits_at(facts)}"
+        return f"Make items faster, or in more workers: {_wait(facts)}"
     return f"Fill {facts['gauge']} faster: it is 0 in {facts['empty_share']} of its readings"
 
 
 def full_queue(facts: FactText) -> str:
-    return f"Take items faster, in more workers, or leave some out: {_waits_at(facts)}"
+    return f"Take items faster, in more workers, or leave some out: {_wait(facts)}"
 
 
-def _waits_at(facts: FactText) -> str:
+def _wait(facts: FactText) -> str:
     line = f" ({facts['line']} [sampled])" if "line" in facts else ""
-    where = f", most of whose time is in {facts['function']}{line}" if "function" in facts else ""
-    return f"{facts.tick} waits {facts['waited_share']} of its time at {facts['section']} for {facts['role']}{where}"
+    hotspot = f", most of whose time is in {facts['function']}{line}" if "function" in facts else ""
+    return f"{facts.tick} waits {facts['waited_share']} of its time at {facts['section']} for {facts['role']}{hotspot}"
 
 
 def oversubscribed(facts: FactText) -> str:
@@ -274,10 +274,10 @@ def _thread_remedy(facts: FactText) -> str:
 
 
 def _fewer_threads(facts: FactText) -> str:
-    busy, processes = facts.number("busy_threads"), facts.number("processes")
+    threads, processes = facts.number("busy_threads"), facts.number("processes")
     is_one = facts["threads_per_library"] == "one"
-    # There are cores for all of them, but for what others take.
-    if (is_one or 1 < processes >= busy) and busy <= facts.number("cores") + MARGIN_CORES:
+    # There are cores for all threads, apart from those that other processes use.
+    if (is_one or 1 < processes >= threads) and threads <= facts.number("cores") + MARGIN_CORES:
         return "Measure on an idle machine, or pin the run to cores of its own"
     if is_one:
         if processes > 1:
@@ -285,8 +285,8 @@ def _fewer_threads(facts: FactText) -> str:
         return "Start fewer threads; numerical libraries run one each already"
     now = f"; {facts['variable']} is {facts['variable_value']} now" if "variable" in facts else ""
     if processes > 1:
-        one = f"run one thread (OMP_NUM_THREADS=1{now})"
-        return f"Let each of {facts['processes']} processes {one}, or start fewer of them"
+        advice = f"run one thread (OMP_NUM_THREADS=1{now})"
+        return f"Let each of {facts['processes']} processes {advice}, or start fewer of them"
     torch = "torch.set_num_threads(1) or " if facts.number("uses_torch") else ""
     return f"Use one thread fewer ({torch}OMP_NUM_THREADS=1, and OMP_WAIT_POLICY=PASSIVE{now})"
 
@@ -297,10 +297,10 @@ def contended(facts: FactText) -> str:
             "in the worst quarter of the run's seconds, the hypervisor gives at least "
             f"{facts['stolen_share']} of this virtual machine's time to others: nothing in the program can change that"
         )
-    of = f" of {facts.number('cores'):g} cores" if "cores" in facts else " cores"
+    total = f" of {facts.number('cores'):g} cores" if "cores" in facts else " cores"
     return (
         f"in the worst quarter of its seconds, the run waits for a core for at least {facts['waiting_share']} of the "
-        f"time it could run, and other processes use {facts.number('cores_used_by_others'):.1f}{of}: measure on an "
+        f"time it could run, and other processes use {facts.number('cores_used_by_others'):.1f}{total}: measure on an "
         "idle machine, or pin the run to cores that nothing else uses"
     )
 
@@ -333,10 +333,11 @@ def drift(facts: FactText) -> str:
 
 def phase_change(facts: FactText) -> str:
     lasts = "until_ns" not in facts
-    when = f"from {facts['from_ns']} " + ("of the run on" if lasts else f"to {facts['until_ns']} of the run")
+    end = "of the run on" if lasts else f"to {facts['until_ns']} of the run"
+    period = f"from {facts['from_ns']} {end}"
     before = f"{facts['tick_before_ns']} {'before' if lasts else 'otherwise'}"
     ticks = f"{facts['tick_after_ns']} per tick, {before}"
-    return f"{facts['changed_loop']} is {_slower(facts)} {when}: {ticks}{_explained(facts)}"
+    return f"{facts['changed_loop']} is {_slower(facts)} {period}: {ticks}{_explained(facts)}"
 
 
 def _slower(facts: FactText) -> str:
@@ -355,9 +356,9 @@ def garbage_collection(facts: FactText) -> str:
     if facts.number("gc_share") >= 0.02:
         reasons.append(f"takes {facts['gc_share']} of {facts.loop if facts.finding.path else 'the run'}")
     if "of_worst_ticks" in facts:
-        of = "" if reasons else f" of {facts.loop}"
+        loop = "" if reasons else f" of {facts.loop}"
         reasons.append(
-            f"makes {facts['of_worst_ticks']} of the {facts['worst_ticks']} worst ticks{of}, with pauses of up to "
+            f"makes {facts['of_worst_ticks']} of the {facts['worst_ticks']} worst ticks{loop}, with pauses of up to "
             f"{facts['longest_pause_ns']}"
         )
     advice = "Call gc.freeze() after set-up, and gc.set_threshold(50_000)"

@@ -11,7 +11,7 @@ from ticktree.outputs.writing import formatting
 from ticktree.outputs.writing.formatting import counted
 from ticktree.profile import noted_lines as lines
 
-# A call grows if it takes twice as long: noise and other load rarely double the mean of a third of a run.
+# Calls grow if they take twice as long: noise and other load rarely double the mean of a third of a run.
 GROWS_FACTOR = 2.0
 
 
@@ -71,19 +71,19 @@ def unused_gradients(facts: FactText) -> str:
     if "unused_share" in facts:
         unused = f"{facts['unused_share']} of its gradients"
     time = f" and take {facts['unused_time_share']} of its time" if "unused_time_share" in facts else ""
-    place = f" at {facts['line']}" if "line" in facts else ""
-    which = (
-        f"that {facts['section']} does not update during its backward pass{place} (requires_grad_(False))"
+    line = f" at {facts['line']}" if "line" in facts else ""
+    frozen = (
+        f"that {facts['section']} does not update during its backward pass{line} (requires_grad_(False))"
         if "section" in facts
-        else f"that the step after the backward pass{place} does not update (requires_grad_(False) during it)"
+        else f"that the step after the backward pass{line} does not update (requires_grad_(False) during it)"
     )
     return (
-        f"Freeze the parameters {which}: {unused} are cleared unused{time}, and the pass is {facts['tick_share']} "
+        f"Freeze the parameters {frozen}: {unused} are cleared unused{time}, and the pass is {facts['tick_share']} "
         f"of {facts.tick}"
     )
 
 
-# What to do about lines of each kind, and what they do.
+# For each kind of line, the advice, and what the line does.
 _LINES: Mapping[str, tuple[str, str]] = {
     lines.DEEP_COPY: ("Copy only the parts that change, or share what does not", "the deep copy at"),
     lines.JSON: ("Write only what is new as JSON, or write it less often", "the JSON made at"),
@@ -143,12 +143,12 @@ _LINES: Mapping[str, tuple[str, str]] = {
 
 
 def hot_line(facts: FactText) -> str:
-    advice, what = _LINES[facts["line_kind"]]
-    where = f" in {facts.name}" if facts.finding.loop and facts.finding.path != facts.finding.loop else ""
-    whole = "each tick" if facts.finding.loop else "the run"
+    advice, line = _LINES[facts["line_kind"]]
+    section = f" in {facts.name}" if facts.finding.loop and facts.finding.path != facts.finding.loop else ""
+    scope = "each tick" if facts.finding.loop else "the run"
     loop = f" of {facts.loop}" if facts.finding.loop else ""
     return (
-        f"{advice}: {what} {facts['line']}{where} takes {facts['in_line_ns']} of {whole}{loop}, "
+        f"{advice}: {line} {facts['line']}{section} takes {facts['in_line_ns']} of {scope}{loop}, "
         f"{facts['tick_share']} of it [sampled]"
     )
 
@@ -173,38 +173,38 @@ def copied_twice(facts: FactText) -> str:
 
 def allocation(facts: FactText) -> str:
     if "fresh_bytes_per_s" in facts:
-        where = f" (most of it in {facts['function']}, {facts['line']} [sampled])" if "line" in facts else ""
+        line = f" (most of it in {facts['function']}, {facts['line']} [sampled])" if "line" in facts else ""
         pages = facts.number("huge_pages_per_s")
         huge = f" and {pages:,.0f} huge pages" if pages >= 1 else ""
         return (
-            f"Reuse memory (out=, copy_): the run{where} touches {facts['fresh_bytes_per_s']} of fresh memory "
+            f"Reuse memory (out=, copy_): the run{line} touches {facts['fresh_bytes_per_s']} of fresh memory "
             f"({facts.number('page_faults_per_s'):,.0f} page faults{huge} per second), which costs about "
             f"{facts['estimated_share']} of its time"
         )
-    where = f", perhaps in {facts['section']} at {facts['section_bytes_per_s']}" if "section" in facts else ""
+    name = f", perhaps in {facts['section']} at {facts['section_bytes_per_s']}" if "section" in facts else ""
     return (
         f"Reuse memory across ticks (out=, copy_): each tick of {facts.loop} touches at least "
         f"{facts['fresh_memory_bytes']} of fresh memory ({facts.number('page_faults_per_tick'):,.0f} page faults)"
-        f"{where}, which costs about {facts['estimated_cost_ns']} of {facts['tick_ns']}"
+        f"{name}, which costs about {facts['estimated_cost_ns']} of {facts['tick_ns']}"
     )
 
 
 def preprocessing(facts: FactText) -> str:
-    than = f"{facts['busy_share']} of its busy time"
+    proportion = f"{facts['busy_share']} of its busy time"
     if "of_inference_share" in facts:
-        than = f"{facts['of_inference_share']} as long as its inference, where at most 20% is usual"
+        proportion = f"{facts['of_inference_share']} as long as its inference, where at most 20% is usual"
     size = f" for {facts['per_call_bytes']}" if "per_call_bytes" in facts else ""
     return (
         f"Prepare fewer or smaller inputs, in one pass into reused memory: preprocessing takes "
-        f"{facts['preprocessing_per_tick_ns']} of the {facts['tick_ns']} of {facts.tick}, {than}, most of it in "
+        f"{facts['preprocessing_per_tick_ns']} of the {facts['tick_ns']} of {facts.tick}, {proportion}, most of it in "
         f"{facts['section']} ({facts['per_call_ns']} per call{size})"
     )
 
 
 def horizon(facts: FactText) -> str:
-    wanted = facts.number("wanted_actions_per_inference")
+    actions = facts.number("wanted_actions_per_inference")
     return (
-        f"Execute at least {wanted:.0f} actions per inference: {facts['section']} ({facts['per_call_ns']}) serves "
+        f"Execute at least {actions:.0f} actions per inference: {facts['section']} ({facts['per_call_ns']}) serves "
         f"{facts.number('actions_per_inference'):.3g} ticks of {facts.loop}, which costs each of them "
         f"{facts['per_tick_ns']}, {facts['tick_share']} of the tick"
     )
@@ -229,6 +229,7 @@ def queue_merge(facts: FactText) -> str:
     cost = f"{facts['section']} takes {facts['per_call_ns']} per call, {facts['tick_share']} of {facts.tick}"
     if "of_inference_share" in facts:
         cost += f" and {facts['of_inference_share']} as long as the inference it follows"
+    # A merge that waits for more than half of its time waits for the other thread; otherwise it works.
     if facts.number("waited_share") > 0.5:
         return (
             f"Hold the queue's lock only to swap in the finished chunk: {cost}, and {facts['waited_share']} of that "
@@ -269,10 +270,10 @@ def round_trip(facts: FactText) -> str:
     names = facts["section"] + (f" and {facts['second_section']}" if "second_section" in facts else "")
     waits = f" ({facts['waited_share']} of {facts['section']} is waiting)" if "waited_share" in facts else ""
     calls = facts.number("calls_per_tick")
-    often = f", {calls:.0f} calls per tick" if calls >= 1.5 else ""
+    frequency = f", {calls:.0f} calls per tick" if calls >= 1.5 else ""
     cost = (
         f"the round trip in {names} is {facts['busy_share']} of the busy time of {facts.loop}, "
-        f"{facts['round_trips_per_tick_ns']} of {facts['needed_per_tick_ns']}{waits}{often}"
+        f"{facts['round_trips_per_tick_ns']} of {facts['needed_per_tick_ns']}{waits}{frequency}"
     )
     if facts.number("server_share") < 0.5:
         if "server_share" in facts:
@@ -327,7 +328,7 @@ def _wrong_work(facts: FactText) -> str:
 
 def slow_rate(facts: FactText) -> str:
     kind, section = facts["kind"], facts["section"]
-    verb, what = ("moves", "copies memory") if kind == "bytes" else ("does", "multiplies matrices")
+    verb, measure = ("moves", "copies memory") if kind == "bytes" else ("does", "multiplies matrices")
     remedy = {
         ("bytes", "small calls"): f"Process more per call of {section}",
         ("bytes", "memory access"): f"Let {section} write into reused memory, in the order of that memory",
@@ -337,7 +338,7 @@ def slow_rate(facts: FactText) -> str:
     }[kind, facts["reason"]]
     text = (
         f"{remedy}: it {verb} {facts[f'per_call_{kind}']} in {facts['per_call_ns']}, "
-        f"{facts[f'declared_{kind}_per_s']}, and this machine {what} {facts['slower_factor']} as fast "
+        f"{facts[f'declared_{kind}_per_s']}, and this machine {measure} {facts['slower_factor']} as fast "
         f"({facts[f'ceiling_{kind}_per_s']})"
     )
     if "more_sections" in facts:
@@ -359,7 +360,7 @@ def _self_time(facts: FactText) -> str:
 
 
 def _without(facts: FactText) -> str:
-    """Return the tick without a section; "" if the loop holds its rate, or if nothing would be left."""
+    """Return the tick without a section; "" if the loop holds its rate, or nothing would remain of the tick."""
     saving = facts.finding.saving
     if saving is None or saving.speedup is None or saving.share <= 0 or saving.limited_by_rate:
         return ""
@@ -368,9 +369,9 @@ def _without(facts: FactText) -> str:
 
 
 def memory(facts: FactText) -> str:
-    least = "" if facts.number("is_exact") else "at least "
-    where = f" of {facts['devices']}" if "devices" in facts else ""
-    return f"a call of {facts['section']} needs {least}{facts['needed_bytes']}{where} beyond what was allocated before"
+    bound = "" if facts.number("is_exact") else "at least "
+    gpu = f" of {facts['devices']}" if "devices" in facts else ""
+    return f"a call of {facts['section']} needs {bound}{facts['needed_bytes']}{gpu} beyond what was allocated before"
 
 
 def recompilation(facts: FactText) -> str:

@@ -1,6 +1,6 @@
 """Builds the report view of a profile: this module decides what a report shows, and in which order.
 
-On the first screen, the tree gets the room that everything else leaves in 45 lines of 80 columns.
+On the first screen, of 45 lines of 80 columns, the tree gets the lines that everything else leaves.
 """
 
 from __future__ import annotations
@@ -34,63 +34,64 @@ from ticktree.profile.machine import is_empty, programs_own
 
 LINES = 45
 COLUMNS = 80
-LEAST_ROWS = 4
-# Self times have fewer rows where the tree would have fewer lines than this.
+MIN_ROWS = 4
+# Self times have fewer rows if the tree would otherwise have fewer lines than this.
 ENOUGH_ROWS = 8
 FEW_SELF_TIMES = 3
 # A recommendation is cut off after this many lines, unless `--all` is given.
 TEXT_LINES = 4
 
 
-def _used(view: ReportView) -> int:
-    used = 1 + _wrapped([view.title, *(fact.text for fact in view.provenance)], 3)
-    used += sum(_wrapped([each.name, *each.pieces], 3) for each in view.headlines)
-    used += sum(min(TEXT_LINES, _text(each.text, COLUMNS - 3)) for each in view.warnings)
+def _line_count(view: ReportView) -> int:
+    count = 1 + _wrapped_lines([view.title, *(fact.text for fact in view.provenance)], 3)
+    count += sum(_wrapped_lines([item.name, *item.pieces], 3) for item in view.headlines)
+    count += sum(min(TEXT_LINES, _text_lines(item.text, COLUMNS - 3)) for item in view.warnings)
     if view.recommendations:
-        used += 2 + bool(view.more)
-    for each in view.recommendations:
-        used += min(TEXT_LINES, _text(f"{each.gain}  {each.text}", COLUMNS - 4)) + 1
+        count += 2 + bool(view.more)
+    for item in view.recommendations:
+        count += min(TEXT_LINES, _text_lines(f"{item.gain}  {item.text}", COLUMNS - 4)) + 1
     tables = [view.loops, *view.tables, *(part.self_times for part in view.parts)]
-    used += sum(1 + lines_of(table) for table in tables if table is not None)
-    used += sum(1 + _text(", ".join(part.dismissed), COLUMNS - 22) for part in view.parts if part.dismissed)
+    count += sum(1 + table_lines(table) for table in tables if table is not None)
+    remarks = (", ".join(part.dismissed) for part in view.parts if part.dismissed)
+    count += sum(1 + _text_lines(remark, COLUMNS - 22) for remark in remarks)
     trees = [part.tree for part in view.parts if part.tree is not None]
-    return used + sum(1 + lines_of(tree) for tree in trees) + 1 + len(view.closing)
+    return count + sum(1 + table_lines(tree) for tree in trees) + 1 + len(view.closing)
 
 
-def fits(tree: Table | None, room: int) -> bool:
-    """Return whether a tree fits the room that is left, or has no more rows than the minimum."""
-    return tree is None or lines_of(tree) <= max(room, LEAST_ROWS + 1)
+def _fits(tree: Table | None, room: int) -> bool:
+    """Return whether a tree fits into `room` lines, or has no more rows than the minimum."""
+    return tree is None or table_lines(tree) <= max(room, MIN_ROWS + 1)
 
 
-def lines_of(table: Table) -> int:
-    """Return how many lines a table takes, its heading included."""
-    remark = _text(table.remark, COLUMNS) if table.remark else 0
-    return 1 + len(table.entries) + sum(_below(entry, table) for entry in table.entries) + remark
+def table_lines(table: Table) -> int:
+    """Return how many lines a table takes, including its heading."""
+    remark = _text_lines(table.remark, COLUMNS) if table.remark else 0
+    return 1 + len(table.entries) + sum(_further_lines(entry, table) for entry in table.entries) + remark
 
 
-def _below(entry: Entry, table: Table) -> int:
-    """Return how many lines an entry has below its own."""
+def _further_lines(entry: Entry, table: Table) -> int:
+    """Return how many lines an entry takes beyond the first."""
     notes = sum(map(len, entry.notes)) + 3 * len(entry.notes)
-    names = max(len(each.guide + each.name + each.mark) + 3 * bool(each.mark) for each in table.entries)
-    cells = [[len(each.cells[at]) for each in table.entries] for at in range(len(table.heads))]
+    names = max(len(row.guide + row.name + row.mark) + 3 * bool(row.mark) for row in table.entries)
+    cells = [[len(row.cells[column]) for row in table.entries] for column in range(len(table.heads))]
     numbers = sum(2 + max(len(head.title), *sizes) for head, sizes in zip(table.heads, cells, strict=True))
     inline = COLUMNS - names - numbers - (0 if table.bar_rank is None else 2 + BAR_CELLS)
-    about = sum(_wrapped(list(pieces), 3, COLUMNS - 2) for pieces in entry.about)
+    about = sum(_wrapped_lines(list(pieces), 3, COLUMNS - 2) for pieces in entry.about)
     if notes <= inline:
         return about
-    return about + _wrapped(list(entry.notes), 3, max(1, COLUMNS - len(entry.trunk) - 2))
+    return about + _wrapped_lines(list(entry.notes), 3, max(1, COLUMNS - len(entry.trunk) - 2))
 
 
-def _text(text: str, width: int) -> int:
-    return _wrapped(text.split(" "), 1, width)
+def _text_lines(text: str, width: int) -> int:
+    return _wrapped_lines(text.split(" "), 1, width)
 
 
-def _wrapped(pieces: list[str], between: int, width: int = COLUMNS) -> int:
-    lines, at = 1, 0
+def _wrapped_lines(pieces: list[str], separator_width: int, width: int = COLUMNS) -> int:
+    lines, used_width = 1, 0
     for piece in pieces:
-        if at and at + between + len(piece) > width:
-            lines, at = lines + 1, 2
-        at += (between if at else 0) + min(len(piece), width)
+        if used_width and used_width + separator_width + len(piece) > width:
+            lines, used_width = lines + 1, 2
+        used_width += (separator_width if used_width else 0) + min(len(piece), width)
     return lines
 
 
@@ -99,38 +100,40 @@ RECOMMENDATIONS_SHOWN = 3
 
 
 def report_view(
-    context: Context, options: ViewOptions | None = None, found: Sequence[Finding] | None = None
+    context: Context, options: ViewOptions | None = None, findings: Sequence[Finding] | None = None
 ) -> ReportView:
-    """Return the report of a profile: what fits on a screen, or with `options.all` everything."""
+    """Return the report of a profile: what _fits on a screen, or with `options.all` everything."""
     options = options or ViewOptions()
-    view = first_screen(context, options, findings_in(context) if found is None else found)
+    view = first_screen(context, options, findings_in(context) if findings is None else findings)
     if view.nothing:
         return view
     view = replace(view, tables=list(_tables(context, options)))
     view = replace(view, parts=_parts(context, options, view))
-    while not options.all and _used(view) > LINES and len(view.recommendations) > 1:
+    while not options.all and _line_count(view) > LINES and len(view.recommendations) > 1:
         view = replace(view, recommendations=view.recommendations[:-1], more=view.more + 1)
     return view
 
 
-def first_screen(context: Context, options: ViewOptions, found: Sequence[Finding]) -> ReportView:
-    """Return the parts of a report that come before where the time goes: the answer, and one row per loop."""
+def first_screen(context: Context, options: ViewOptions, findings: Sequence[Finding]) -> ReportView:
+    """Return the first parts of a report: the answer, and one row per loop."""
     view = ReportView(
         title=title(context.profile),
         provenance=provenance(context, options),
-        warnings=warnings(context.profile, found, options),
+        warnings=warnings(context.profile, findings, options),
         nothing=NOTHING if is_empty(context.profile) else "",
         closing=closing(context.profile, options),
     )
     if view.nothing:
         return view
-    every = [each for each in found if not is_doubt(each) and (options.all or each.kind == "recommendation")]
-    shown = every if options.all else every[:RECOMMENDATIONS_SHOWN]
+    relevant = [finding for finding in findings if not is_doubt(finding)]
+    if not options.all:
+        relevant = [finding for finding in relevant if finding.kind == "recommendation"]
+    leading = relevant if options.all else relevant[:RECOMMENDATIONS_SHOWN]
     return replace(
         view,
         headlines=headlines(context, options),
-        recommendations=[_recommendation(each, context) for each in shown],
-        more=len(every) - len(shown),
+        recommendations=[_recommendation(finding, context) for finding in leading],
+        more=len(relevant) - len(leading),
         loops=loops(context, options),
     )
 
@@ -151,79 +154,78 @@ def _recommendation(finding: Finding, context: Context) -> Recommendation:
     )
 
 
-def _parts(context: Context, options: ViewOptions, view: ReportView) -> list[LoopPart]:
-    """Return where the time goes: of the main loop, or with `options.all` of every loop."""
+def _parts(context: Context, options: ViewOptions, report: ReportView) -> list[LoopPart]:
+    """Return where the time of the main loop goes, or with `options.all` that of every loop."""
     if is_told_by_samples(context.profile) and not programs_own(context.profile.gauges):
-        return _by_function(context, options)
-    views = list(context.loops if options.all else context.main_loops[:1])
+        return _sampled_parts(context, options)
     flat = _without_recursion(context, options)
-    rest = _rest(flat, options)
+    run_part = _run_part(flat, options)
     if options.all:
         parts = [
-            LoopPart(each.path, self_times(each, options), dismissed([each]), _tree(flat, each, options))
-            for each in views
+            LoopPart(view.path, self_times(view, options), dismissed([view]), _tree(flat, view, options))
+            for view in context.loops
         ]
-        return [*parts, *rest]
+        return [*parts, *run_part]
     parts = []
-    for each in views:
-        found = _tree(flat, each, options, details=True)
-        for part in _self_times(each, options):
-            room = max(LEAST_ROWS, LINES - _used(replace(view, parts=[part])) - 1)
-            if room >= ENOUGH_ROWS or fits(found, room):
+    for view in context.main_loops[:1]:
+        loop_tree = _tree(flat, view, options, details=True)
+        for part in _self_times(view, options):
+            room = max(MIN_ROWS, LINES - _line_count(replace(report, parts=[part])) - 1)
+            if room >= ENOUGH_ROWS or _fits(loop_tree, room):
                 break
-        most = room - 1
-        while not fits(found, room):
-            found, most = _tree(flat, each, options, most), most - 1
-        parts.append(replace(part, tree=found))
-    return [*parts, *rest]
+        max_rows = room - 1
+        while not _fits(loop_tree, room):
+            loop_tree, max_rows = _tree(flat, view, options, max_rows), max_rows - 1
+        parts.append(replace(part, tree=loop_tree))
+    return [*parts, *run_part]
 
 
 def _self_times(view: LoopView, options: ViewOptions) -> Iterator[LoopPart]:
-    """Yield a loop's part without a tree: with all self times of the first screen, then with less and less of them."""
+    """Yield a loop's part without a tree: with all self times of the first screen, then with fewer."""
     times = self_times(view, options)
     yield LoopPart(view.path, times, dismissed([view]), None)
     yield LoopPart(view.path, times, (), None)
     yield LoopPart(view.path, self_times(view, options, FEW_SELF_TIMES), (), None)
 
 
-def _by_function(context: Context, options: ViewOptions) -> list[LoopPart]:
-    """Return where a run without sections goes, from samples: its self time, and that of threads without a node."""
-    parts: list[LoopPart] = []
-    whole = sampled_times(context.profile).get(paths.ROOT)
-    if whole is not None:
-        title, tree = "Where the run goes", calls("Calls", whole, options)
-        parts.append(LoopPart(paths.ROOT, functions(title, whole, options), (), tree))
-    for name, time in sampled_apart(context.profile).items():
-        parts.append(LoopPart(paths.ROOT, functions(name.capitalize(), time, options), (), None))
-    return parts
+def _sampled_parts(context: Context, options: ViewOptions) -> list[LoopPart]:
+    """Return where the time of a run without sections goes, from samples: self time, and threads without a node."""
+    parts = [
+        LoopPart(paths.ROOT, functions(name.capitalize(), time, options), (), None)
+        for name, time in sampled_apart(context.profile).items()
+    ]
+    root_time = sampled_times(context.profile).get(paths.ROOT)
+    if root_time is None:
+        return parts
+    table = functions("Where the run goes", root_time, options)
+    return [LoopPart(paths.ROOT, table, (), calls("Calls", root_time, options)), *parts]
 
 
 def _tree(
-    flat: Context, view: LoopView, options: ViewOptions, most: int | None = None, *, details: bool = False
+    flat: Context, view: LoopView, options: ViewOptions, max_rows: int | None = None, *, details: bool = False
 ) -> Table | None:
-    same = flat.view_of(view.path) or view
-    here, times = fastest_machine(flat.profile), sampled_times(flat.profile)
-    return tree(same, options, flat.short_names, here, most, details, times)
+    flat_view = flat.view_of(view.path) or view
+    ceilings, times = fastest_machine(flat.profile), sampled_times(flat.profile)
+    return tree(flat_view, options, flat.short_names, ceilings, max_rows, details, times)
 
 
-def _rest(flat: Context, options: ViewOptions) -> list[LoopPart]:
-    """Return the tree of the run by process, thread or role; with `options.all`, what is outside its loops."""
-    run = flat.run
+def _run_part(flat: Context, options: ViewOptions) -> list[LoopPart]:
+    """Return the tree of the run by process, thread or role; with `options.all`, the part outside its loops."""
     if options.by is not None and flat.profile.writers:
-        found: Table | None = tree_by(flat.profile, run, options, options.by)
+        table: Table | None = tree_by(flat.profile, flat.run, options, options.by)
     elif options.all and any(view.loop is not None for view in flat.loops):
-        outer = outside(run, {view.path: view for view in flat.loops})
-        found = tree(outer, options, flat.short_names, fastest_machine(flat.profile))
+        outer = outside(flat.run, {view.path for view in flat.loops})
+        table = tree(outer, options, flat.short_names, fastest_machine(flat.profile))
     else:
         return []
-    return [LoopPart(paths.ROOT, None, (), found)]
+    return [LoopPart(paths.ROOT, None, (), table)]
 
 
 def _without_recursion(context: Context, options: ViewOptions) -> Context:
-    """Return the profile with every recursion as one node; with `options.all`, the profile itself."""
+    """Return the profile with each recursion as one node; with `options.all`, the profile itself."""
     profile = context.profile
     root = profile.root if options.all else flattened(profile.root)
-    # Only the recorded tree has the path of a loop within a recursion.
+    # Only the recorded tree has the path of a loop in a recursion.
     if root is profile.root or any(root.find(path) is None for path in profile.loops):
         return context
     return Context(replace(profile, root=root), context.settings)
@@ -252,5 +254,5 @@ def closing(profile: Profile, options: ViewOptions) -> list[str]:
     if options.run is None:
         return marks
     run = f" {options.run}" if options.run else ""
-    rest = [] if options.all else [f"All rows: ticktree report --all{run}"]
-    return [*marks, *rest, f"Page: ticktree report -o report.html{run}"]
+    more = [] if options.all else [f"All rows: ticktree report --all{run}"]
+    return [*marks, *more, f"Page: ticktree report -o report.html{run}"]

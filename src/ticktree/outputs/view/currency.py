@@ -1,7 +1,7 @@
 """The currency of a loop: the unit of its speed and of its savings.
 
-A loop with a target rate holds it or misses ticks: milliseconds of headroom. A loop without one has a rate: steps per
-second, or seconds per step. A function called a few times, and the run, take seconds.
+A loop with a target rate holds it or misses ticks: milliseconds of headroom. A loop without a target has a rate: steps
+per second, or seconds per step. A function called a few times, and the run, take seconds.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from ticktree.outputs.writing.visible import visible
 Currency: TypeAlias = Literal["headroom", "rate", "seconds"]
 
 # A section with fewer calls is not a loop, and has no meaningful rate.
-LEAST_TICKS = 10
+MIN_TICKS = 10
 # A loop holds its target rate if its rate differs by less.
 HELD_SHARE = 0.02
-# A loop with one of these names gives its ticks that name: `iteration` runs at 3.9 iterations/s, not steps/s.
-OWN_NOUNS = frozenset({"batch", "iteration", "epoch", "episode", "update", "trial", "step"})
+# The ticks of a loop with one of these names have the same name: `iteration` runs at 3.9 iterations/s, not steps/s.
+TICK_NOUNS = frozenset({"batch", "iteration", "epoch", "episode", "update", "trial", "step"})
 
 
 def currency(view: LoopView) -> Currency:
@@ -29,7 +29,7 @@ def currency(view: LoopView) -> Currency:
         return "seconds"
     if view.loop.hz or view.slack_ns > 0:
         return "headroom"
-    return "rate" if view.loop.ticks >= LEAST_TICKS else "seconds"
+    return "rate" if view.loop.ticks >= MIN_TICKS else "seconds"
 
 
 def called(view: LoopView) -> str:
@@ -43,12 +43,12 @@ def noun(view: LoopView) -> str:
         return "run"
     if currency(view) == "headroom":
         return "tick"
-    return _own_noun(view) or "step"
+    return _tick_noun(view) or "step"
 
 
-def _own_noun(view: LoopView) -> str:
+def _tick_noun(view: LoopView) -> str:
     last = called(view).rpartition(" ")[2].lower()
-    return last if last in OWN_NOUNS else ""
+    return last if last in TICK_NOUNS else ""
 
 
 def one(view: LoopView) -> str:
@@ -56,41 +56,41 @@ def one(view: LoopView) -> str:
     if view.loop is None:
         return called(view)
     name = called(view)
-    if _own_noun(view) != noun(view):
+    if _tick_noun(view) != noun(view):
         return f"a {noun(view)} of {name}"
     return f"{'an' if name[0].lower() in 'aeiou' else 'a'} {name}"
 
 
-def pace(view: LoopView, of: LoopView | None = None) -> str:
+def pace(view: LoopView, run_view: LoopView | None = None) -> str:
     """Return the pace of a loop in its currency, the same in every output.
 
     Args:
         view: the loop.
-        of: the same loop in the whole run if `view` is of a part of the run: it determines the currency.
+        run_view: the same loop in the whole run if `view` is of a part of the run: it determines the currency.
     """
-    kind = currency(of or view)
+    kind = currency(run_view or view)
     if kind == "seconds":
         return formatting.time(round(view.tick_ns))
     if kind == "rate":
-        return formatting.pace(round(view.tick_ns), noun(of or view))
+        return formatting.pace(round(view.tick_ns), noun(run_view or view))
     rates, actual_hz = view.loop.hz if view.loop else (), 1e9 / view.tick_ns
     if len(rates) != 1:
         return formatting.hertz(actual_hz)
     (target_hz,) = rates
-    if is_apart(of or view) or abs(actual_hz - target_hz) <= HELD_SHARE * target_hz:
+    if is_apart(run_view or view) or abs(actual_hz - target_hz) <= HELD_SHARE * target_hz:
         return formatting.hertz(target_hz)
     return f"{formatting.significant(actual_hz)} of {formatting.hertz(target_hz)}"
 
 
 def is_apart(view: LoopView) -> bool:
-    """Return whether it is not known how often a loop with a rate ticked: see `Loop.is_apart`."""
+    """Return whether it is unknown how often a loop with a rate ticked: see `Loop.is_apart`."""
     return view.loop is not None and view.loop.is_apart
 
 
 def headroom_ns(view: LoopView) -> int | None:
     """Return how much longer a tick could be busy at the loop's target rate; None without a target rate.
 
-    A loop that lags has what its waits for others leave, too.
+    In a loop that lags, waits for other threads count as busy.
     """
     if currency(view) != "headroom":
         return None
@@ -101,10 +101,10 @@ def headroom_ns(view: LoopView) -> int | None:
 
 
 def gain(saving: Saving | None, view: LoopView | None) -> str:
-    """Return what a loop or the run gains, such as "39%  1.27 → 0.78 s/step" less; "" if that is unknown or nothing.
+    """Return what a loop or the run gains, such as "-39%  1.27 → 0.78 s/step"; "" if that is unknown or nothing.
 
     Args:
-        saving: the time to save.
+        saving: the saving.
         view: the loop; None for the run.
     """
     if saving is None:
@@ -120,12 +120,12 @@ def gain(saving: Saving | None, view: LoopView | None) -> str:
     return f"\N{MINUS SIGN}{formatting.share(saving.share)}  {change}" if saving.share >= LEAST_SHARE else ""
 
 
-def _change(saving: Saving, per: str) -> str:
-    return formatting.shorter(saving.tick_ns, saving.tick_ns - saving.ns) + per
+def _change(saving: Saving, unit: str) -> str:
+    return formatting.shorter(saving.tick_ns, saving.tick_ns - saving.ns) + unit
 
 
 def _rate_change(saving: Saving, unit: str) -> str:
-    """Return the rate now and after the saving, both in the unit of the first."""
+    """Return the rate now and after the saving, both in the unit of the rate now."""
     new_ns = saving.tick_ns - saving.ns
     if saving.tick_ns > 1e9:
         return _change(saving, f"/{unit}")

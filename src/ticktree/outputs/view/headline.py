@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
+from itertools import islice
 
 from ticktree.analysis import Finding
 from ticktree.analysis.context import Context
@@ -33,43 +34,43 @@ def evidence(finding: Finding) -> list[str]:
     ]
 
 
-# Shares of cores used by others, taken by the hypervisor, or waited for, are negligible below this.
-WORTH_SAYING = 0.05
+# Smaller shares of cores used by other processes, taken by the hypervisor, or waited for, are negligible.
+MIN_CORE_SHARE = 0.05
 
 
 def machine_pieces(profile: Profile) -> Iterator[str]:
-    """Yield who used the cores, and how long the run waited for them; nothing if the machine was not watched."""
+    """Yield who used the cores and how long the run waited for them; nothing if the machine was not observed."""
     machine = Machine(profile)
     used, others = machine.typical("used"), machine.typical("others")
     if used is not None:
-        of = f" of {machine.cores:g} cores" if machine.cores is not None else " cores"
-        yield f"{used:.1f}{of} used"
-    if others is not None and others >= WORTH_SAYING:
+        total = f" of {machine.cores:g} cores" if machine.cores is not None else " cores"
+        yield f"{used:.1f}{total} used"
+    if others is not None and others >= MIN_CORE_SHARE:
         yield f"{others:.1f} by others"
     steal, waiting = machine.typical("steal"), machine.typical("waiting")
-    if steal is not None and steal >= WORTH_SAYING:
+    if steal is not None and steal >= MIN_CORE_SHARE:
         yield f"{formatting.share(steal)} taken by the hypervisor"
-    if waiting is not None and waiting >= WORTH_SAYING:
+    if waiting is not None and waiting >= MIN_CORE_SHARE:
         yield f"waiting for one {formatting.share(waiting)} of the time it could run"
 
 
 def _gpu_pieces(context: Context) -> Iterator[str]:
-    """Yield the share of the first main loop's time in which the busiest GPU was in use, where it is known."""
+    """Yield the share of the first main loop's time in which the busiest GPU was in use, if known."""
     loop = context.first_loop
     if loop is not None and (used := context.gpu_used(loop)) is not None:
         yield f"GPU in use {formatting.share(used)} of {visible(loop.name)}"
 
 
 def lost(profile: Profile, timeline: Timeline) -> dict[str, int]:
-    """Return the losses that are not 0, by kind, the calls that the timeline did not keep included."""
+    """Return the losses that are not 0, by kind, including the calls that the timeline did not keep."""
     # The timeline of a running program is read after its profile, and has overwritten more.
     counts = {**profile.losses, BEFORE_THE_TIMELINE: timeline.overwritten}
-    return {what.replace("_", " "): count for what, count in sorted(counts.items()) if count}
+    return {kind.replace("_", " "): count for kind, count in sorted(counts.items()) if count}
 
 
 NOTHING = "Nothing was recorded; `ticktree doctor` shows why."
-# Of these libraries `--all` names what is installed; the headline names those whose gauges say that the program
-# imported them.
+# `--all` names those of these libraries that are installed; the headline names those that the program imported, as
+# their gauges show.
 _LIBRARIES = ("torch", "jax", "tensorflow", "stable-baselines3", "mujoco", "numpy")
 # Uninformative parts of processor names.
 _NOISE = re.compile(r"\((?:R|TM)\)|\b(?:CPU|Processor|\d+-Core)\b|@.*")
@@ -83,24 +84,24 @@ def title(profile: Profile) -> str:
 def headline(context: Context, options: ViewOptions) -> list[str]:
     """Return what a reader must know before the first number, piece by piece."""
     pieces = [fact.text for fact in provenance(context, options)]
-    return [*pieces, *(f"{each.name}: {', '.join(each.pieces)}" for each in headlines(context, options)[:1])]
+    return [*pieces, *(f"{line.name}: {', '.join(line.pieces)}" for line in headlines(context, options)[:1])]
 
 
 def losses(profile: Profile) -> list[str]:
     """Return the losses, piece by piece; empty if there are none."""
-    lost = [
-        formatting.counted_phrase(number, visible(what).replace("_", " "))
-        for what, number in sorted(profile.losses.items())
-        if number and what != BEFORE_THE_TIMELINE
+    pieces = [
+        formatting.counted_phrase(number, visible(kind).replace("_", " "))
+        for kind, number in sorted(profile.losses.items())
+        if number and kind != BEFORE_THE_TIMELINE
     ]
-    lost = [f"Not recorded: {lost[0]}", *lost[1:]] if lost else []
+    pieces = [f"Not recorded: {pieces[0]}", *pieces[1:]] if pieces else []
     overwritten = profile.losses.get(BEFORE_THE_TIMELINE, 0)
-    if overwritten:  # every total contains them, the timeline does not
-        kept, every = profile.timeline_calls - overwritten, profile.timeline_calls
-        lost.append(
-            f"timeline: kept the last {formatting.count(kept)} of {formatting.counted(every, 'call')}"
+    if overwritten:  # all totals contain them, the timeline does not
+        recorded, calls = profile.timeline_calls - overwritten, profile.timeline_calls
+        pieces.append(
+            f"timeline: kept the last {formatting.count(recorded)} of {formatting.counted(calls, 'call')}"
         )
-    return lost
+    return pieces
 
 
 def provenance(context: Context, options: ViewOptions) -> list[Fact]:
@@ -114,7 +115,7 @@ def _facts(context: Context, options: ViewOptions) -> Iterator[tuple[str, str]]:
     yield "started", _started(profile)
     if profile.root.total_ns > 0:
         yield "took", f"{formatting.time(profile.root.total_ns)} recorded"
-    yield "ended", _ended(profile)
+    yield "ended", _exit_status(profile)
     if has_processes(profile) or (options.by is not None and profile.writers):
         yield "processes", census(profile, options.by)
     yield "commit", _commit(profile)
@@ -142,7 +143,7 @@ def _facts(context: Context, options: ViewOptions) -> Iterator[tuple[str, str]]:
 
 
 def _recorder(profile: Profile) -> str:
-    """Return the cost of ticktree itself, which no node's self time contains; "" if it is unknown."""
+    """Return the cost of ticktree itself, which is in no node's self time; "" if unknown."""
     nodes = [node for _, _, node in profile.root.walk()]
     cost_ns, calls = sum(node.recorder_ns for node in nodes), sum(node.count for node in nodes)
     if not cost_ns or not calls or profile.root.total_ns <= 0:
@@ -155,11 +156,11 @@ def _started(profile: Profile) -> str:
     times = [value for value in profile.metadata.get("started_ns", ()) if isinstance(value, int)]
     if not times:
         return ""
-    began = datetime.fromtimestamp(min(times) / 1e9, UTC)
-    return f"{began.day} {began:%b %Y %H:%M} UTC"
+    started = datetime.fromtimestamp(min(times) / 1e9, UTC)
+    return f"{started.day} {started:%b %Y %H:%M} UTC"
 
 
-def _ended(profile: Profile) -> str:
+def _exit_status(profile: Profile) -> str:
     if True in profile.metadata.get("unfinished", ()):
         return "unfinished"
     if True in profile.metadata.get("experiments", ()):
@@ -190,16 +191,17 @@ def fact(profile: Profile, key: str) -> str:
 WARNINGS_SHOWN = 3
 
 
-def warnings(profile: Profile, found: Sequence[Finding], options: ViewOptions) -> list[Warned]:
+def warnings(profile: Profile, findings: Sequence[Finding], options: ViewOptions) -> list[Warned]:
     """Return the reasons to doubt the numbers, the worst first, and the losses."""
-    doubts = [finding for finding in found if is_doubt(finding)]
+    doubts = [finding for finding in findings if is_doubt(finding)]
     if not options.all:
-        doubts = [each for each in doubts if each.severity != "info" or each.is_wrong_number][:WARNINGS_SHOWN]
-    lost = losses(profile)
+        relevant = (doubt for doubt in doubts if doubt.severity != "info" or doubt.is_wrong_number)
+        doubts = list(islice(relevant, WARNINGS_SHOWN))
+    loss_pieces = losses(profile)
     return [
-        *(Warned(each.message, each.rule, evidence(each)) for each in doubts),
+        *(Warned(doubt.message, doubt.rule, evidence(doubt)) for doubt in doubts),
         *map(Warned, sampling_doubts(profile)),
-        *([Warned(", ".join(lost))] if lost else []),
+        *([Warned(", ".join(loss_pieces))] if loss_pieces else []),
     ]
 
 

@@ -11,9 +11,9 @@ from ticktree.analysis.loops import LoopView
 from ticktree.outputs.options import ViewOptions
 from ticktree.outputs.view import currency
 from ticktree.outputs.view.model import Headline
-from ticktree.outputs.view.notes import ages
+from ticktree.outputs.view.notes import MIN_P99_VALUES, ages
 from ticktree.outputs.view.notes import pace as pace_lines
-from ticktree.outputs.view.tables import Column, shown, table_of
+from ticktree.outputs.view.tables import Column, needed, table_of
 from ticktree.outputs.writing import formatting
 from ticktree.outputs.writing.document import Entry, Table, Tone
 from ticktree.outputs.writing.visible import visible
@@ -25,7 +25,7 @@ TICKS_SHOWN = 3
 PARTS_SHOWN = 3
 # A part that takes this many times its usual time is mentioned.
 UNUSUAL = 1.5
-# A part of which a child takes this share is named by the child.
+# A child with this share of a part is named instead of the part.
 FILLED = 0.8
 
 _CAUSES = {
@@ -42,20 +42,20 @@ def worst_ticks(
 ) -> list[list[str]]:
     """Return the worst ticks of `loop`, the longest first, each as pieces: when, how long, and why.
 
-    Without `options.all`, the longest one and at most two more, if they are far longer than usual.
+    Without `options.all`, only the longest tick and at most two more that are far longer than usual.
     """
     names = names or ShortNames(profile.root)
     limit_ns = loop.budget_ns or UNUSUAL * (loop.stats.p50_ns or 0)
-    ticks = [tick for place, tick in enumerate(loop.worst) if not place or tick.duration_ns > limit_ns]
-    shown = loop.worst if options.all else ticks[:TICKS_SHOWN]
-    return [list(_tick(profile, loop, tick, options, names)) for tick in shown]
+    long_ticks = [tick for rank, tick in enumerate(loop.worst) if not rank or tick.duration_ns > limit_ns]
+    selected = loop.worst if options.all else long_ticks[:TICKS_SHOWN]
+    return [list(_tick(profile, loop, tick, options, names)) for tick in selected]
 
 
 def _tick(
     profile: Profile, loop: Loop, tick: WorstTick, options: ViewOptions, names: ShortNames
 ) -> Iterator[str]:
-    started, took = formatting.time(tick.started_ns), formatting.time(tick.duration_ns)
-    yield f"tick {formatting.count(tick.tick)} at {started} took {took}"
+    started, duration = formatting.time(tick.started_ns), formatting.time(tick.duration_ns)
+    yield f"tick {formatting.count(tick.tick)} at {started} took {duration}"
     parts = sorted(_part(profile, loop, tick, path, names) for path in _slowest_parts(loop, tick))
     yield from (text for _, _, text in (parts if options.all else parts[:PARTS_SHOWN]))
     yield from (_cause(key, amount) for key, amount in sorted(tick.causes.items()) if amount)
@@ -64,24 +64,25 @@ def _tick(
 def _part(
     profile: Profile, loop: Loop, tick: WorstTick, path: str, names: ShortNames
 ) -> tuple[int, str, str]:
-    """Return a part of a tick as text, after what orders it: by how much it is longer than usual."""
-    took_ns, node = tick.breakdown[path], profile.root.find(path)
+    """Return the sort key of a part of a tick, how much longer than usual it was; its path; and its text."""
+    part_ns, node = tick.breakdown[path], profile.root.find(path)
     usual_ns = 0 if node is None else loop.calls_of(node).sum_ns // max(1, loop.stats.count)
     name = visible(names.joined(paths.split(path)[len(paths.split(loop.path)) :]))
-    is_unusual = usual_ns and took_ns > UNUSUAL * usual_ns
+    is_unusual = usual_ns and part_ns > UNUSUAL * usual_ns
     usually = f" (usually {formatting.time(usual_ns)})" if is_unusual else ""
-    return usual_ns - took_ns, path, f"{name} {formatting.time(took_ns)}{usually}"
+    return usual_ns - part_ns, path, f"{name} {formatting.time(part_ns)}{usually}"
 
 
 def _slowest_parts(loop: Loop, tick: WorstTick) -> Iterator[str]:
-    """Yield the parts directly below the loop, each replaced by the descendant that takes most of it."""
-    below: dict[tuple[str, ...], list[str]] = {}
+    """Yield the children of the loop, each replaced by the descendant that takes most of it."""
+    children: dict[tuple[str, ...], list[str]] = {}
     for path in tick.breakdown:
-        below.setdefault(paths.split(path)[:-1], []).append(path)
-    for part in below.get(paths.split(loop.path), []):
+        children.setdefault(paths.split(path)[:-1], []).append(path)
+    for part in children.get(paths.split(loop.path), []):
         slowest = part
         while True:
-            longest = max(below.get(paths.split(slowest), []), key=tick.breakdown.__getitem__, default=None)
+            parts = children.get(paths.split(slowest), [])
+            longest = max(parts, key=tick.breakdown.__getitem__, default=None)
             if longest is None or tick.breakdown[longest] < FILLED * tick.breakdown[slowest]:
                 break
             slowest = longest
@@ -97,9 +98,7 @@ def _cause(key: str, amount: int) -> str:
     return f"{formatting.count(amount)} {name}"
 
 
-# With fewer ticks, p99 is the maximum.
-LEAST_FOR_P99 = 100
-# Loops that are not late, in a report that must fit a screen.
+# Number of loops, late loops aside, in a report that must fit a screen.
 SHOWN = 6
 
 
@@ -125,7 +124,7 @@ class LoopRow:
 
 
 def _tail(row: LoopRow) -> int | None:
-    return row.loop.stats.p99_ns if row.loop.stats.count >= LEAST_FOR_P99 else None
+    return row.loop.stats.p99_ns if row.loop.stats.count >= MIN_P99_VALUES else None
 
 
 def missed(loop: Loop) -> str:
@@ -187,21 +186,21 @@ LOOPS: tuple[Column[LoopRow], ...] = (
 
 def loops(context: Context, options: ViewOptions) -> Table | None:
     """Return the loops of a profile, one row per loop; None if there is none."""
-    every = [LoopRow(loop, context.view_of(loop.path), context.run_ns) for loop in context.all_loops]
-    if not every:
+    all_rows = [LoopRow(loop, context.view_of(loop.path), context.run_ns) for loop in context.all_loops]
+    if not all_rows:
         return None
-    # All loops that are late, and as many of the others as there is room for.
-    kept = [row for at, row in enumerate(every) if row.is_late or at < SHOWN]
-    rows = every if options.all or len(every) == len(kept) + 1 else kept
-    left = len(every) - len(rows)
-    rest = f"{formatting.counted(left, 'more loop')} without missed ticks" if left else ""
-    remark = "; ".join(filter(None, (_startup(context), rest)))
+    # All loops that are late, and as many others as fit.
+    top_rows = [row for rank, row in enumerate(all_rows) if row.is_late or rank < SHOWN]
+    rows = all_rows if options.all or len(all_rows) == len(top_rows) + 1 else top_rows
+    hidden_rows = len(all_rows) - len(rows)
+    remainder = f"{formatting.counted(hidden_rows, 'more loop')} without missed ticks" if hidden_rows else ""
+    remark = "; ".join(filter(None, (_startup(context), remainder)))
     items = ((_entry(row, context, options), row) for row in rows)
-    return table_of("loops", "loop", shown(LOOPS, rows, details=options.all), items, remark=remark)
+    return table_of("loops", "loop", needed(LOOPS, rows, details=options.all), items, remark=remark)
 
 
 def _startup(context: Context) -> str:
-    """Return the time until the first tick of the main loop; "" if it is unknown."""
+    """Return the time until the first tick of the main loop; "" if unknown."""
     if context.startup_ns is None or context.first_loop is None:
         return ""
     return f"start-up {formatting.time(context.startup_ns)} until the first tick of {visible(context.first_loop.name)}"
@@ -234,7 +233,7 @@ def _pieces(view: LoopView) -> Iterator[str]:
         yield currency.pace(view)
         return
     if view.is_paced_unseen:
-        yield f"{_held(view)} {currency.pace(view)} by a wait that was not recorded"
+        yield f"{_rate_verb(view)} {currency.pace(view)} by a wait that was not recorded"
         yield formatting.counted(loop.stats.count, "tick")
     elif kind == "headroom":
         headroom = currency.headroom_ns(view)
@@ -242,7 +241,7 @@ def _pieces(view: LoopView) -> Iterator[str]:
         if view.misses:
             yield f"misses {missed(loop)} of {ticks} at {pace}"
         elif loop.hz:
-            yield f"{_held(view)} {pace}, {missed(loop) or 0} of {ticks} missed"
+            yield f"{_rate_verb(view)} {pace}, {missed(loop) or 0} of {ticks} missed"
         else:
             yield f"{pace} by its own sleep, {ticks}"
         busy, room = formatting.time(round(view.busy_ns)), formatting.time(round(headroom or 0))
@@ -253,22 +252,22 @@ def _pieces(view: LoopView) -> Iterator[str]:
     else:
         yield currency.pace(view) + (" each" if kind == "seconds" and loop.stats.count > 1 else "")
         yield formatting.counted(loop.stats.count, currency.noun(view))
-    yield from _rest(view, loop)
+    yield from _details(view, loop)
 
 
-def _held(view: LoopView) -> str:
+def _rate_verb(view: LoopView) -> str:
     if currency.is_apart(view):
         return "is to hold"
     return "reaches" if " of " in currency.pace(view) else "holds"
 
 
-def _rest(view: LoopView, loop: Loop) -> Iterator[str]:
+def _details(view: LoopView, loop: Loop) -> Iterator[str]:
     if loop.warmup_ticks:
         warmup = loop.ticks - loop.stats.count
         yield f"{formatting.count(warmup)} of warm-up set aside"
     if view.threads > 1:
         yield f"on each of {view.threads} threads"
-    if loop.stats.count >= LEAST_FOR_P99:
+    if loop.stats.count >= MIN_P99_VALUES:
         yield f"p99 {formatting.time(loop.stats.p99_ns)}"
     elif loop.stats.count > 1:
         yield f"max {formatting.time(loop.stats.max_ns)}"

@@ -1,4 +1,4 @@
-"""ReportView: the content of a report, in reading order. Outputs render it and derive nothing."""
+"""ReportView: the content of a report, in reading order. Outputs only render it."""
 
 from __future__ import annotations
 
@@ -134,29 +134,29 @@ def parts_of(view: ReportView) -> Iterator[Part]:
         lines = [[headline.name, *headline.pieces]]
         yield Lines(lines, "alarm" if headline.is_missed else "strong", is_apart=False)
     if view.warnings:
-        found = [f"{each.text} ({visible(each.rule)})" if each.rule else each.text for each in view.warnings]
-        yield Lines([[text] for text in found], "warning", mark="!  ", is_apart=False)
+        texts = [(doubt.text, f" ({visible(doubt.rule)})" if doubt.rule else "") for doubt in view.warnings]
+        yield Lines([["".join(text)] for text in texts], "warning", mark="!  ", is_apart=False)
     if view.nothing:
         yield Nothing(view.nothing)
     more = f"{formatting.counted(view.more, 'more finding')}" if view.more else ""
     for title, is_size in (("Recommendations", False), ("Large sections", True)):
         items = [
-            Item(each.text, each.gain, [*filter(None, (each.where, visible(each.rule), *each.evidence))])
-            for each in view.recommendations
-            if (each.kind == "size") is is_size
+            Item(entry.text, entry.gain, [*filter(None, (entry.where, visible(entry.rule), *entry.evidence))])
+            for entry in view.recommendations
+            if (entry.kind == "size") is is_size
         ]
         if items:
             yield Listing(title, items, "" if is_size else more)
     if view.loops is not None:
         yield view.loops
     for part in view.parts:
-        yield from _where(part)
+        yield from _loop_parts(part)
     yield from view.tables
     if view.closing:
         yield Lines([[line] for line in view.closing], "faint")
 
 
-def _where(part: LoopPart) -> Iterator[Part]:
+def _loop_parts(part: LoopPart) -> Iterator[Part]:
     if part.self_times is not None:
         yield part.self_times
     if part.dismissed:

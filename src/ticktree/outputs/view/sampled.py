@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from ticktree.analysis.sampled import SampledCall, SampledRow, SampledTime, sampled_times
 from ticktree.outputs.options import ViewOptions
-from ticktree.outputs.view.tables import Column, table_of
+from ticktree.outputs.view.tables import Column, largest, table_of
 from ticktree.outputs.writing import formatting
 from ticktree.outputs.writing.document import Entry, Table, Tone
 from ticktree.outputs.writing.grid import cut, guides
@@ -23,16 +23,16 @@ from ticktree.profile.samples import (
 )
 
 MARK = "[sampled]"
-# The mark of functions below a [self] row.
+# Functions below a [self] row.
 ROWS_SHOWN = 2
 FUNCTIONS_SHOWN = 6
 CALLS_SHOWN = 12
-LEAST_SHARE = 0.01
+MIN_SHARE = 0.01
 NAME_CELLS = 44
 # A state with a smaller share of a function's time is not mentioned.
-_LEAST_STATE = 0.1
+_MIN_STATE_SHARE = 0.1
 _BAR_RANK = 3
-# Waits with less of the run do not say where it goes.
+# Sections that only wait, and have less of the run, do not show where it goes.
 UNMARKED_SHARE = 0.9
 _PACKAGES = ("site-packages/", "dist-packages/")
 # Notes on a thread's states; running code needs none.
@@ -53,21 +53,21 @@ def called(function: str) -> str:
 def place(file: str, line: int) -> str:
     """Return a line's name for a note: the file's path in its project or its package."""
     for folder in _PACKAGES:
-        _, found, rest = file.partition(folder)
-        if found:
+        _, separator, rest = file.partition(folder)
+        if separator:
             return visible(f"{rest}:{line}")
     return visible(f"{file.rpartition('/')[2]}:{line}") if file else ""
 
 
 def notes(row: SampledRow, *, details: bool = False) -> list[str]:
-    """Return notes on a function: its hottest line, and what it waits for."""
-    found = [place(row.file, row.lines[0].line)] if row.file else []
+    """Return notes on a function: its hottest line, and its waits."""
+    pieces = [place(row.file, row.lines[0].line)] if row.file else []
     if details and len(row.lines) > 1:
-        found = [f"{place(row.file, each.line)} {formatting.share(each.share)}" for each in row.lines[:3]]
+        pieces = [f"{place(row.file, line.line)} {formatting.share(line.share)}" for line in row.lines[:3]]
     for state, share in sorted(row.states.items(), key=lambda item: -item[1]):
-        if state in _STATES and share >= _LEAST_STATE:
-            found.append(f"{_STATES[state]} {formatting.share(share)}" if share < 0.995 else _STATES[state])
-    return found
+        if state in _STATES and share >= _MIN_STATE_SHARE:
+            pieces.append(f"{_STATES[state]} {formatting.share(share)}" if share < 0.995 else _STATES[state])
+    return pieces
 
 
 def is_worth_rows(time: SampledTime) -> bool:
@@ -90,7 +90,7 @@ _FUNCTIONS: tuple[Column[SampledRow], ...] = (
 
 
 def is_told_by_samples(profile: Profile) -> bool:
-    """Return whether functions in samples say where the run goes: no section does, but for a few waits."""
+    """Return whether only sampled functions show where the run goes: there are no sections, or just a few waits."""
     root = profile.root
     return not root.children or (
         not root.works_below
@@ -101,11 +101,11 @@ def is_told_by_samples(profile: Profile) -> bool:
 
 
 def functions(title: str, time: SampledTime, options: ViewOptions) -> Table:
-    """Return the innermost functions in which time was spent, one row per function."""
+    """Return the innermost functions in the samples, one row per function."""
     rows = time.rows()
-    kept = rows if options.all else [row for row in rows[:FUNCTIONS_SHOWN] if row.share >= LEAST_SHARE]
+    rows_shown = rows if options.all else [row for row in rows[:FUNCTIONS_SHOWN] if row.share >= MIN_SHARE]
     title = f"{title} {MARK}, {formatting.counted(time.count, 'sample')}"
-    items = ((_function(row, options), row) for row in kept)
+    items = ((_function(row, options), row) for row in rows_shown)
     return table_of(title, f"function {MARK}", _FUNCTIONS, items, bar_rank=_BAR_RANK)
 
 
@@ -117,7 +117,7 @@ def _function(row: SampledRow, options: ViewOptions) -> Entry:
 
 @dataclass(frozen=True, slots=True)
 class _CallRow:
-    """A function in the tree of calls, or a chain of functions that each made one call only."""
+    """A function in the tree of calls, or a chain of functions that each called only the next."""
 
     names: tuple[str, ...]
     last: SampledCall
@@ -134,31 +134,29 @@ _CALLS: tuple[Column[_CallRow], ...] = (
 def calls(title: str, time: SampledTime, options: ViewOptions) -> Table:
     """Return the tree of calls in the samples; without `options.all`, rows of less than 1% are left out."""
     root = time.tree()
-    rows = list(_call_rows(root, 0.0 if options.all else LEAST_SHARE * root.ns))
+    rows = list(_call_rows(root, 0.0 if options.all else MIN_SHARE * root.ns))
     if not options.all:
-        ranked = sorted(range(len(rows)), key=lambda at: (-rows[at].share, rows[at].depth, at))
-        kept = set(ranked[:CALLS_SHOWN])
-        rows = [row for at, row in enumerate(rows) if at in kept]
-    lines = zip(rows, guides([row.depth for row in rows]), strict=True)
-    items = ((_call(row, guide, trunk), row) for row, (guide, trunk) in lines)
+        rows = largest(rows, CALLS_SHOWN, lambda row: (-row.share, row.depth))
+    guided = zip(rows, guides([row.depth for row in rows]), strict=True)
+    items = ((_call(row, guide, trunk), row) for row, (guide, trunk) in guided)
     return table_of(f"{title} {MARK}", f"call {MARK}", _CALLS, items, bar_rank=_BAR_RANK)
 
 
-def _call_rows(root: SampledCall, least_ns: float) -> Iterator[_CallRow]:
-    waiting = [(call, 0) for call in reversed(root.in_order())]
-    while waiting:
-        call, depth = waiting.pop()
-        if call.ns < least_ns:
+def _call_rows(root: SampledCall, min_ns: float) -> Iterator[_CallRow]:
+    stack = [(call, 0) for call in reversed(root.in_order())]
+    while stack:
+        call, depth = stack.pop()
+        if call.ns < min_ns:
             continue
         names, last = [called(call.function)], call
         while True:
-            below = [each for each in last.in_order() if each.ns >= least_ns]
-            if len(below) != 1 or last.self_ns >= least_ns:
+            children = [child for child in last.in_order() if child.ns >= min_ns]
+            if len(children) != 1 or last.self_ns >= min_ns:
                 break
-            last = below[0]
+            last = children[0]
             names.append(called(last.function))
         yield _CallRow(tuple(names), last, call.ns / root.ns, depth)
-        waiting += [(each, depth + 1) for each in reversed(last.in_order())]
+        stack += [(child, depth + 1) for child in reversed(last.in_order())]
 
 
 def _call(row: _CallRow, guide: str, trunk: str) -> Entry:
@@ -169,18 +167,18 @@ def _call(row: _CallRow, guide: str, trunk: str) -> Entry:
 
 
 def next_marks(profile: Profile) -> list[str]:
-    """Return what to mark in a program that has no loop, line by line; nothing if the samples do not show it."""
+    """Return the code to mark in a program without loops, line by line; nothing if the samples do not show it."""
     if profile.loops or profile.samples is None:
         return []
-    found = []
+    marks = []
     loop, code = _fact(profile, SAMPLED_LOOP), _fact(profile, SAMPLED_LOOP_CODE)
     if loop:
-        found.append(f"Mark the loop at {loop}: {code}")
+        marks.append(f"Mark the loop at {loop}: {code}")
     function = _fact(profile, SAMPLED_FUNCTION)
     if function:
         command = f"ticktree run --focus {function} {_fact(profile, 'command')}"
-        found.append(f"{'Or record' if found else 'Record'} every call below {function}: {command}")
-    return found
+        marks.append(f"{'Or record' if marks else 'Record'} every call below {function}: {command}")
+    return marks
 
 
 def _fact(profile: Profile, key: str) -> str:
@@ -193,13 +191,14 @@ def doubts(profile: Profile) -> Sequence[str]:
     samples = profile.samples
     if samples is None or samples.count < LEAST_SAMPLES:
         return ()
-    found = []
+    reasons = []
     if samples.is_late:
         share = formatting.share(samples.late / samples.looks)
-        found.append(
+        reasons.append(
             f"{share} of the samples came late because all cores were busy: they show too many waits"
         )
     dropped = sum(samples.dropped.values())
     if dropped > LATE_SHARE * samples.looks:
-        found.append(f"{formatting.counted(dropped, 'sample')} dropped: the stack changed while it was read")
-    return found
+        lost = formatting.counted(dropped, "sample")
+        reasons.append(f"{lost} dropped: the stack changed while it was read")
+    return reasons

@@ -1,4 +1,4 @@
-"""Where the time of a mean tick goes: self time by section, with a total for a name that is in several places."""
+"""Where the time of a mean tick goes: self time by section name, one total for all sections of the same name."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ticktree.analysis.context import Context
 from ticktree.analysis.loops import LoopView, SectionView
 from ticktree.outputs.options import ViewOptions
 from ticktree.outputs.view import currency
-from ticktree.outputs.view.tables import CATEGORIES, Column, shown, table_of
+from ticktree.outputs.view.tables import CATEGORIES, Column, needed, table_of
 from ticktree.outputs.writing import formatting
 from ticktree.outputs.writing.document import Entry, Table, Tone
 from ticktree.outputs.writing.grid import cut
@@ -21,13 +21,13 @@ from ticktree.profile import path as paths
 
 SHOWN = 5
 # Sections of a smaller share of a tick are shown only with `--all`.
-LEAST_SHARE = 0.01
-# How many places of a name are listed.
-PLACES_SHOWN = 3
-PLACE_CELLS = 24
-# A place with a smaller share of a name's time is not listed.
-LEAST_PLACE_SHARE = 0.02
-# Calls per tick that differ by less from a whole number are shown as that number.
+MIN_SHARE = 0.01
+# How many parents are listed of the sections of one name.
+PARENTS_SHOWN = 3
+PARENT_CELLS = 24
+# A parent with a smaller share of the time of a name is not listed.
+MIN_PARENT_SHARE = 0.02
+# Numbers of calls per tick that differ by less from an integer are shown as that integer.
 EVERY_TICK = 0.02
 NAME_CELLS = 60
 _BAR_RANK = 3
@@ -72,37 +72,35 @@ def _by_name_columns(view: LoopView) -> tuple[Column[_NamedSections], ...]:
     )
 
 
-def self_times(view: LoopView, options: ViewOptions, most: int = SHOWN) -> Table | None:
+def self_times(view: LoopView, options: ViewOptions, max_rows: int = SHOWN) -> Table | None:
     """Return the self time of a mean tick by section name; None if one section has all of it.
 
     Args:
         view: the loop, or the run.
         options: with `all`, every name has a row.
-        most: number of names that have a row of their own otherwise.
+        max_rows: otherwise, the number of names that have a row of their own.
     """
-    named = sorted(_named(view), key=lambda row: (-row.self_ns, row.name))
-    if len(named) < 2:
+    all_rows = sorted(_by_name(view), key=lambda row: (-row.self_ns, row.name))
+    if len(all_rows) < 2:
         return None
-    kept = named if options.all else [row for row in named[:most] if row.share >= LEAST_SHARE]
-    if len(kept) == len(named) - 1:
-        kept = named
-    items = [(_entry(row, view), row) for row in kept]
-    rest = named[len(kept) :]
-    if rest:
-        together = _NamedSections(
-            f"{len(rest)} more", [each for row in rest for each in row.sections], view.tick_ns
-        )
-        items.append((Entry(together.name, (), tone="faint", share=together.share), together))
+    rows = all_rows if options.all else [row for row in all_rows[:max_rows] if row.share >= MIN_SHARE]
+    if len(rows) == len(all_rows) - 1:
+        rows = all_rows
+    items = [(_entry(row, view), row) for row in rows]
+    if hidden := all_rows[len(rows) :]:
+        sections = [section for row in hidden for section in row.sections]
+        remainder = _NamedSections(f"{len(hidden)} more", sections, view.tick_ns)
+        items.append((Entry(remainder.name, (), tone="faint", share=remainder.share), remainder))
     title = f"Where {currency.one(view)} goes (self time)"
     return table_of(title, "section", _by_name_columns(view), items, bar_rank=_BAR_RANK)
 
 
-def _named(view: LoopView) -> Iterator[_NamedSections]:
-    together: defaultdict[str, list[SectionView]] = defaultdict(list)
+def _by_name(view: LoopView) -> Iterator[_NamedSections]:
+    by_name: defaultdict[str, list[SectionView]] = defaultdict(list)
     for section in view.sections:
         if section.self_ns > 0 and not section.is_parallel:
-            together[_name(view, section)].append(section)
-    for name, sections in together.items():
+            by_name[_name(view, section)].append(section)
+    for name, sections in by_name.items():
         yield _NamedSections(name, sorted(sections, key=lambda section: -section.self_ns), view.tick_ns)
 
 
@@ -118,47 +116,43 @@ def _entry(row: _NamedSections, view: LoopView) -> Entry:
     tone: Tone = "wait" if largest.is_wait else "plain"
     mark = mark_of(largest).replace("self", "")  # the name has it
     path = largest.path if len(row.sections) == 1 else ""
-    return Entry(cut(row.name, NAME_CELLS), (), tone, mark, _where(row, view), share=row.share, path=path)
+    return Entry(cut(row.name, NAME_CELLS), (), tone, mark, _parents(row, view), share=row.share, path=path)
 
 
-def _where(row: _NamedSections, view: LoopView) -> list[str]:
-    """Return where the sections of a name are: what distinguishes their paths, or the parent of a single one."""
+def _parents(row: _NamedSections, view: LoopView) -> list[str]:
+    """Return where the sections of a name are: by the parts of their paths that differ, or by the only parent."""
     depth = len(paths.split(view.path))
-    sections = [each for each in row.sections if each.self_ns >= LEAST_PLACE_SHARE * row.self_ns]
-    names = [paths.split(section.path)[depth:-1] for section in sections]
-    if not names:
+    sections = [section for section in row.sections if section.self_ns >= MIN_PARENT_SHARE * row.self_ns]
+    parents = [paths.split(section.path)[depth:-1] for section in sections]
+    if len(parents) == 1:
+        parent = cut(visible(view.names.joined(parents[0])), PARENT_CELLS)
+        return [f"in {parent}"] if parent else []
+    common = len(list(takewhile(lambda names: len(set(names)) == 1, zip(*parents, strict=False))))
+    shares: defaultdict[str, float] = defaultdict(float)
+    for parent_names, section in zip(parents, sections, strict=True):
+        name = view.names.of(parent_names[common]) if len(parent_names) > common else view.name
+        shares[cut(visible(name), PARENT_CELLS)] += section.self_ns / row.tick_ns
+    if not shares or len(shares) > PARENTS_SHOWN:
         return [f"in {len(row.sections)} places"]
-    if len(names) == 1:
-        above = cut(visible(view.names.joined(names[0])), PLACE_CELLS)
-        return [f"in {above}"] if above else []
-    apart = len(list(takewhile(lambda each: len(set(each)) == 1, zip(*names, strict=False))))
-    parts: defaultdict[str, float] = defaultdict(float)
-    for place, section in zip(names, sections, strict=True):
-        key = view.names.of(place[apart]) if len(place) > apart else view.name
-        parts[cut(visible(key), PLACE_CELLS)] += section.self_ns / row.tick_ns
-    if len(parts) > PLACES_SHOWN:
-        return [f"in {len(row.sections)} places"]
-    ranked = sorted(parts.items(), key=lambda entry: -entry[1])
-    return [", ".join(f"{place} {formatting.share(share)}" for place, share in ranked)]
+    ranked = sorted(shares.items(), key=lambda entry: -entry[1])
+    return [", ".join(f"{name} {formatting.share(share)}" for name, share in ranked)]
 
 
 def dismissed(views: Sequence[LoopView]) -> list[str]:
-    """Return the often suspected sections of these loops that are not worth optimizing, with their maximum gain."""
-    found = [one for view in views for one in not_worth_doing(view)]
-    return [
-        f"{_short(one.section.view, one.section)} ({_most(one.section.view, one.section)})"
-        for one in found[:MOST]
-    ]
+    """Return the commonly suspected sections of these loops that are not worth optimizing, with their maximum gain."""
+    sections = [unworthy.section for view in views for unworthy in not_worth_doing(view)]
+    return [f"{_short_name(section)} ({_max_gain(section)})" for section in sections[:MOST]]
 
 
-def _short(view: LoopView, section: SectionView) -> str:
+def _short_name(section: SectionView) -> str:
+    view = section.view
     names = paths.split(section.path)[len(paths.split(view.path)) :]
-    whole = view.names.joined(names if len(names) < 3 else (names[0], "…", names[-1]))
-    return cut(visible(whole), NAME_CELLS)
+    name = view.names.joined(names if len(names) < 3 else (names[0], "…", names[-1]))
+    return cut(visible(name), NAME_CELLS)
 
 
-def _most(view: LoopView, section: SectionView) -> str:
-    saving = view.saving(section.total_ns)
+def _max_gain(section: SectionView) -> str:
+    view, saving = section.view, section.view.saving(section.total_ns)
     if currency.currency(view) == "headroom" or saving.speedup is None:
         return f"at most {formatting.time(round(section.total_ns))} per {currency.noun(view)}"
     return f"at most {saving.speedup:.3f}×"
@@ -166,18 +160,19 @@ def _most(view: LoopView, section: SectionView) -> str:
 
 def section_table(context: Context, view: LoopView) -> Table | None:
     """Return, for `--all`, what each section costs a loop, and the loop's speed without it."""
-    rows = [one for one in context.bottlenecks if one.view is view]
+    rows = [bottleneck for bottleneck in context.bottlenecks if bottleneck.view is view]
     if len(rows) < 2:
         return None
     title = f"sections of {currency.called(view)}"
-    items = ((_section_entry(one), one) for one in rows)
-    return table_of(title, title, shown(SECTIONS, rows), items, bar_rank=6)
+    items = ((_section_entry(bottleneck), bottleneck) for bottleneck in rows)
+    return table_of(title, title, needed(SECTIONS, rows), items, bar_rank=6)
 
 
-def _section_entry(one: Bottleneck) -> Entry:
-    tone: Tone = "wait" if one.section.is_wait else "faint" if one.section.is_parallel else "plain"
-    name = visible(one.view.name_of(one.section)) if one.section.path else "outside all sections"
-    return Entry(name, (), tone, mark_of(one.section), share=_share(one), path=one.section.path)
+def _section_entry(bottleneck: Bottleneck) -> Entry:
+    section = bottleneck.section
+    tone: Tone = "wait" if section.is_wait else "faint" if section.is_parallel else "plain"
+    name = visible(bottleneck.view.name_of(section)) if section.path else "outside all sections"
+    return Entry(name, (), tone, mark_of(section), share=_share(bottleneck), path=section.path)
 
 
 def mark_of(section: SectionView) -> str:
@@ -193,19 +188,19 @@ def mark_of(section: SectionView) -> str:
     return "self" if section.has_sections and section.path else ""
 
 
-def _without(one: Bottleneck) -> str:
+def _without(bottleneck: Bottleneck) -> str:
     """Return the loop's speed now and without a section, in the loop's currency."""
-    gain = currency.gain(one.saving, one.view if one.view.loop else None)
+    gain = currency.gain(bottleneck.saving, bottleneck.view if bottleneck.view.loop else None)
     return gain.partition("  ")[2] or gain
 
 
-def _share(one: Bottleneck) -> float | None:
-    return None if one.section.is_parallel else one.share
+def _share(bottleneck: Bottleneck) -> float | None:
+    return None if bottleneck.section.is_parallel else bottleneck.share
 
 
 SECTIONS: tuple[Column[Bottleneck], ...] = (
     Column("share", "share", "share", 0, "Self time as a share of the tick.", _share),
-    Column("self_ns", "self", "ns", 2, "Self time per tick.", lambda one: round(one.section.self_ns) or None),
+    Column("self_ns", "self", "ns", 2, "Self time per tick.", lambda row: round(row.section.self_ns) or None),
     Column("call_ns", "self per call", "ns", 1, "Self time of one call."),
     Column(
         "calls",
@@ -213,7 +208,7 @@ SECTIONS: tuple[Column[Bottleneck], ...] = (
         "count",
         5,
         "In all steady ticks.",
-        lambda one: round(one.section.calls * one.view.ticks) or None,
+        lambda row: round(row.section.calls * row.view.ticks) or None,
     ),
     Column(
         "without",
@@ -239,12 +234,13 @@ SECTIONS: tuple[Column[Bottleneck], ...] = (
 
 def categories(view: LoopView) -> Table | None:
     """Return the time of a loop, or of the run, by category; None if there is only one."""
-    found = category_shares(view)
-    if len(found) < 2:
+    shares = category_shares(view)
+    if len(shares) < 2:
         return None
     title = f"{visible(view.name) if view.loop else 'the run'} by category"
     tones: dict[str, Tone] = {"waiting": "wait"}
     items = (
-        (Entry(visible(one.name), (), tones.get(one.name, "plain"), share=one.share), one) for one in found
+        (Entry(visible(share.name), (), tones.get(share.name, "plain"), share=share.share), share)
+        for share in shares
     )
     return table_of(title, title, CATEGORIES, items, bar_rank=2)

@@ -28,16 +28,16 @@ def _last_name(path: str, names: ShortNames) -> str:
     return names.of(paths.name_of(path)) or "no section"
 
 
-def who(name: str, count: int) -> str:
+def workers_title(name: str, count: int) -> str:
     """Return the name of several workers of a role, such as "4 × actor"; for one worker, "actor"."""
     return name if count == 1 else f"{count:,} × {name}"
 
 
-Shown = TypeVar("Shown")
+Item = TypeVar("Item")
 
 
 @dataclass(frozen=True, slots=True)
-class Column(Generic[Shown]):
+class Column(Generic[Item]):
     """A column of items of one kind.
 
     Attributes:
@@ -58,8 +58,8 @@ class Column(Generic[Shown]):
     unit: str
     rank: int
     help: str
-    value: Callable[[Shown], Value] | str = ""
-    text: Callable[[Shown], str] | None = None
+    value: Callable[[Item], Value] | str = ""
+    text: Callable[[Item], str] | None = None
     empty: str = ""
     optional: bool = False
     detail: bool = False
@@ -69,63 +69,71 @@ class Column(Generic[Shown]):
         """The head of the column."""
         return Head(self.title, self.rank, not self.unit, self.key, self.unit, self.help)
 
-    def of(self, item: Shown) -> Value:
+    def value_of(self, item: Item) -> Value:
         """Return an item's value; None for an empty cell."""
         if not isinstance(self.value, str):
             return self.value(item)
-        found: Any = item
+        attribute: Any = item
         for name in (self.value or self.key).split("."):
-            found = None if found is None else getattr(found, name)
-        value: Value = round(found) if self.unit == "ns" and found is not None else found
+            attribute = None if attribute is None else getattr(attribute, name)
+        value: Value = round(attribute) if self.unit == "ns" and attribute is not None else attribute
         return value
 
-    def cell(self, item: Shown) -> str:
+    def cell(self, item: Item) -> str:
         """Return an item's cell, safe to show."""
         if self.text is not None:
             return self.text(item)
-        value = self.of(item)
+        value = self.value_of(item)
         if value is None:
             return self.empty
         return visible(value) if isinstance(value, str) else formatting.UNITS[self.unit](value)
 
 
-def shown(
-    columns: Sequence[Column[Shown]], items: Sequence[Shown], *, details: bool = True
-) -> list[Column[Shown]]:
-    """Return the columns of a table of `items`."""
+def needed(
+    columns: Sequence[Column[Item]], items: Sequence[Item], *, details: bool = True
+) -> list[Column[Item]]:
+    """Return the columns that a table of `items` needs."""
     return [
         column
         for column in columns
         if (details or not column.detail)
-        and (not column.optional or any(column.of(item) is not None for item in items))
+        and (not column.optional or any(column.value_of(item) is not None for item in items))
     ]
 
 
-def filled(entry: Entry, columns: Sequence[Column[Shown]], item: Shown) -> Entry:
+def filled(entry: Entry, columns: Sequence[Column[Item]], item: Item) -> Entry:
     """Return `entry` with the cells and values of `item`."""
-    cells, values = [column.cell(item) for column in columns], [column.of(item) for column in columns]
+    cells, values = [column.cell(item) for column in columns], [column.value_of(item) for column in columns]
     return replace(entry, cells=cells, values=values)
 
 
 def table_of(
     title: str,
     noun: str,
-    columns: Sequence[Column[Shown]],
-    items: Iterable[tuple[Entry, Shown]],
-    **others: Any,
+    columns: Sequence[Column[Item]],
+    items: Iterable[tuple[Entry, Item]],
+    **fields: Any,
 ) -> Table:
-    """Return a table of items, each with the entry that has all of its row but the cells; `others` as in `Table`."""
+    """Return a table of items, each with an entry without cells; `fields` are those of `Table`."""
     heads = [column.head for column in columns]
-    return Table(title, noun, heads, [filled(entry, columns, item) for entry, item in items], **others)
+    return Table(title, noun, heads, [filled(entry, columns, item) for entry, item in items], **fields)
+
+
+def largest(rows: list[Item], count: int | None, rank: Callable[[Item], Any]) -> list[Item]:
+    """Return the first `count` rows by rank, in their old order; None for all."""
+    if count is None or len(rows) <= count:
+        return rows
+    ranked = sorted(range(len(rows)), key=lambda index: (rank(rows[index]), index))
+    return [rows[index] for index in sorted(ranked[:count])]
 
 
 def quantile(name: str) -> Callable[[Gauge], float | None]:
-    """Return a percentile of a gauge, rounded if all readings seem to be integers: percentiles are approximate."""
+    """Return a function for a percentile of a gauge, which is rounded if all readings seem to be integers."""
 
     def value(gauge: Gauge) -> float | None:
-        found: float | None = getattr(gauge, name)
-        whole = all(reading == int(reading) for reading in (gauge.last, gauge.min, gauge.max))
-        return round(found) if whole and found is not None else found
+        percentile: float | None = getattr(gauge, name)
+        is_integer = all(reading == int(reading) for reading in (gauge.last, gauge.min, gauge.max))
+        return round(percentile) if is_integer and percentile is not None else percentile
 
     return value
 
@@ -164,7 +172,7 @@ WAITS: tuple[Column[Waiting], ...] = (
 
 CATEGORIES: tuple[Column[CategoryShare], ...] = (
     Column("share", "share", "share", 0, "Share of the tick."),
-    Column("time", "time", "ns", 0, "Self time per tick.", lambda one: one.ns),
+    Column("time", "time", "ns", 0, "Self time per tick.", "ns"),
     Column("sections", "sections", "count", 1, "Number of sections with self time."),
 )
 
@@ -177,8 +185,8 @@ CRITICAL: tuple[Column[CriticalShare], ...] = (
 
 def gauges(profile: Profile) -> Table:
     """Return the gauges that the program of `profile` reported; those of the machine are in the headline."""
-    own = programs_own(profile.gauges)
-    items = ((Entry(visible(own[name].name), ()), own[name]) for name in sorted(own))
+    rows = (gauge for _, gauge in sorted(programs_own(profile.gauges).items()))
+    items = ((Entry(visible(gauge.name), ()), gauge) for gauge in rows)
     return table_of("gauges", "gauge", GAUGES, items)
 
 
@@ -196,98 +204,99 @@ def critical(profile: Profile, options: ViewOptions) -> Table | None:
     path = critical_path(profile)
     if not path:
         return None
-    shown = path if options.all or len(path) == CRITICAL_SHOWN + 1 else path[:CRITICAL_SHOWN]
+    leading = path if options.all or len(path) == CRITICAL_SHOWN + 1 else path[:CRITICAL_SHOWN]
     names = ShortNames(profile.root)
-    items = [(_critical_entry(one, names), one) for one in shown]
+    items = [(_critical_entry(part, names), part) for part in leading]
     table = table_of("critical path", "critical path", CRITICAL, items, bar_rank=_BAR_RANK, remark=BOUND)
-    rest = path[len(shown) :]
+    rest = path[len(leading) :]
     if not rest:
         return table
-    share, ns = sum(one.share for one in rest), sum(one.ns for one in rest)
+    share, ns = sum(part.share for part in rest), sum(part.ns for part in rest)
     cells = (formatting.share(share), formatting.time(ns), "")
     return replace(
         table, entries=[*table.entries, Entry(f"{len(rest)} shorter", cells, tone="faint", share=share)]
     )
 
 
-def _critical_entry(one: CriticalShare, names: ShortNames) -> Entry:
-    name, most_ns = one.by[0]
-    is_alone = len(one.by) == 1 or most_ns >= ALONE_SHARE * one.ns
+def _critical_entry(part: CriticalShare, names: ShortNames) -> Entry:
+    name, largest_ns = part.by[0]
+    is_alone = len(part.by) == 1 or largest_ns >= ALONE_SHARE * part.ns
     notes = []
-    if not is_alone and most_ns >= NAMED_SHARE * one.ns:
-        notes.append(f"{formatting.share(most_ns / one.ns)} of it {visible(name)}")
-    shown = visible(f"{name if is_alone else one.role} in {_last_name(one.path, names)}")
-    return Entry(shown, (), notes=notes, share=one.share, path=one.path)
+    if not is_alone and largest_ns >= NAMED_SHARE * part.ns:
+        notes.append(f"{formatting.share(largest_ns / part.ns)} of it {visible(name)}")
+    title = visible(f"{name if is_alone else part.role} in {_last_name(part.path, names)}")
+    return Entry(title, (), notes=notes, share=part.share, path=part.path)
 
 
 WAITS_SHOWN = 6
 # Waits with a smaller share of their role's time are not listed.
-LEAST_WAIT_SHARE = 0.01
+MIN_WAIT_SHARE = 0.01
 CAUSES_SHOWN = 3
-# Of several workers, one is named if it has this share, and this many times an equal share.
+# One of several workers is named if it has this share, and this many times an equal share.
 NAMED_CAUSE_SHARE = 0.2
 NAMED_FACTOR = 1.5
 
 
 def why_idle(context: Context, options: ViewOptions) -> Table | None:
-    """Return which roles waited where, and what woke them; None without waits whose wake edges are known."""
-    known = [wait for wait in waitings(context) if wait.causes]
+    """Return the waits of each role, and what woke its workers; None without waits whose wake edges are known."""
+    waits = [wait for wait in waitings(context) if wait.causes]
     if not options.all:
-        known = [wait for wait in known if (wait.share or 0.0) >= LEAST_WAIT_SHARE][:WAITS_SHOWN]
-    items = ((_wait(wait, context, options), wait) for wait in known)
-    return table_of("why idle", "who waits", WAITS, items) if known else None
+        waits = [wait for wait in waits if (wait.share or 0.0) >= MIN_WAIT_SHARE][:WAITS_SHOWN]
+    items = ((_wait(wait, context, options), wait) for wait in waits)
+    return table_of("why idle", "who waits", WAITS, items) if waits else None
 
 
 def _wait(wait: Waiting, context: Context, options: ViewOptions) -> Entry:
-    name = visible(f"{who(wait.role.name, wait.count)} in {_last_name(wait.path, context.short_names)}")
+    workers = workers_title(wait.role.name, wait.count)
+    name = visible(f"{workers} in {_last_name(wait.path, context.short_names)}")
     return Entry(name, (), tone="wait", notes=tuple(_causes(wait, context, options)), path=wait.path)
 
 
 def _causes(wait: Waiting, context: Context, options: ViewOptions) -> Iterator[str]:
-    whole_ns = max(wait.waited_ns, wait.known_ns)
-    shown = wait.causes if options.all else wait.causes[:CAUSES_SHOWN]
-    for cause in shown:
-        yield f"{formatting.share(cause.wakes.waited_ns / whole_ns)} for {visible(_cause(cause, context))}"
-    rest_ns = whole_ns - sum(cause.wakes.waited_ns for cause in shown)
-    if rest_ns > LEAST_WAIT_SHARE * whole_ns:
-        known = " for others" if len(shown) < len(wait.causes) else ", unknown for what"
-        yield f"{formatting.share(rest_ns / whole_ns)}{known}"
+    total_ns = max(wait.waited_ns, wait.known_ns)
+    causes = wait.causes if options.all else wait.causes[:CAUSES_SHOWN]
+    for cause in causes:
+        yield f"{formatting.share(cause.wakes.waited_ns / total_ns)} for {visible(_cause(cause, context))}"
+    rest_ns = total_ns - sum(cause.wakes.waited_ns for cause in causes)
+    if rest_ns > MIN_WAIT_SHARE * total_ns:
+        reason = " for others" if len(causes) < len(wait.causes) else ", unknown for what"
+        yield f"{formatting.share(rest_ns / total_ns)}{reason}"
     wakes = sum(cause.wakes.count for cause in wait.causes)
     handover_ns = sum(cause.wakes.handover_ns for cause in wait.causes)
-    if handover_ns > LEAST_WAIT_SHARE * whole_ns:
+    if handover_ns > MIN_WAIT_SHARE * total_ns:
         yield f"continues {formatting.time(handover_ns / wakes)} after it was woken"
 
 
 def _cause(cause: Cause, context: Context) -> str:
-    """Return the workers that ended waits, and their section; of several, also the one that ended most."""
-    place = f" in {_last_name(cause.path, context.short_names)}" if cause.path else ""
-    (name, most_ns), count = cause.by[0], len(cause.by)
-    part = most_ns / cause.wakes.waited_ns if cause.wakes.waited_ns else 0.0
+    """Return the workers that ended waits, and their section; of several, also the worker that ended most."""
+    suffix = f" in {_last_name(cause.path, context.short_names)}" if cause.path else ""
+    (name, largest_ns), count = cause.by[0], len(cause.by)
+    part = largest_ns / cause.wakes.waited_ns if cause.wakes.waited_ns else 0.0
     if count == 1 or part >= ALONE_SHARE:
-        return f"{name}{place}"
+        return f"{name}{suffix}"
     is_named = part >= max(NAMED_CAUSE_SHARE, NAMED_FACTOR / count)
-    most = f", {formatting.share(part)} of it {name}" if is_named else ""
-    return f"{who(cause.role, count)}{place}{most}"
+    note = f", {formatting.share(part)} of it {name}" if is_named else ""
+    return f"{workers_title(cause.role, count)}{suffix}{note}"
 
 
 ROLES_NAMED = 4
 
 
 def processes(profile: Profile, context: Context, by: By | None) -> Table:
-    """Return the time and waits of each role's processes, or of its threads with `--by thread`."""
-    title, noun, found = _roles(profile, by)
-    items = ((Entry(visible(role.name), ()), presence(role, context)) for role in found)
+    """Return the time and waits of each role's processes, or with `--by thread` of its threads."""
+    title, noun, all_roles = _roles(profile, by)
+    items = ((Entry(visible(role.name), ()), presence(role, context)) for role in all_roles)
     return table_of(title, noun, ROLES, items)
 
 
 def census(profile: Profile, by: By | None) -> str:
     """Return the number of processes or threads by role, in a few words."""
-    _, noun, found = _roles(profile, by)
-    shown = found if len(found) <= ROLES_NAMED else found[: ROLES_NAMED - 1]
-    names = [visible(who(role.name, role.count)) for role in shown]
-    rest = sum(role.count for role in found[len(shown) :])
+    _, noun, all_roles = _roles(profile, by)
+    named_roles = all_roles if len(all_roles) <= ROLES_NAMED else all_roles[: ROLES_NAMED - 1]
+    names = [visible(workers_title(role.name, role.count)) for role in named_roles]
+    rest = sum(role.count for role in all_roles[len(named_roles) :])
     names += [f"{formatting.count(rest)} others"] if rest else []
-    return f"{formatting.counted(sum(role.count for role in found), noun)}: {', '.join(names)}"
+    return f"{formatting.counted(sum(role.count for role in all_roles), noun)}: {', '.join(names)}"
 
 
 def _roles(profile: Profile, by: By | None) -> tuple[str, str, list[Role]]:

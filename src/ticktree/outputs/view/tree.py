@@ -5,7 +5,7 @@ The run's tree can have one column per process, thread or role; for many of them
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import pairwise
@@ -20,7 +20,7 @@ from ticktree.outputs.options import ViewOptions
 from ticktree.outputs.view import currency
 from ticktree.outputs.view.notes import is_age, mark_of, notes_of
 from ticktree.outputs.view.sampled import MARK, ROWS_SHOWN, called, is_worth_rows, notes
-from ticktree.outputs.view.tables import Column, shown, table_of, who
+from ticktree.outputs.view.tables import Column, largest, needed, table_of, workers_title
 from ticktree.outputs.writing.document import Entry, Table, Tone
 from ticktree.outputs.writing.formatting import capitalized
 from ticktree.outputs.writing.grid import guides
@@ -32,9 +32,9 @@ from ticktree.profile.short_names import ShortNames
 Kind: TypeAlias = Literal["section", "wait", "self", "itself", "sampled"]
 
 # Rows of a smaller share of the tick are shown only with `--all`.
-LEAST_SHARE = 0.01
+MIN_SHARE = 0.01
 # A [self] row needs at least this share of its section's time.
-LEAST_SELF_SHARE = 0.05
+MIN_SELF_SHARE = 0.05
 # A section with a smaller share on the loop's path is concurrent, and all its time is shown.
 ON_PATH_SHARE = 0.5
 _BAR_RANK = 4
@@ -46,7 +46,7 @@ TONES: dict[Kind, Tone] = {
     "sampled": "quiet",
 }
 # Self time of a smaller share of the tick is not divided by function.
-LEAST_SAMPLED_SHARE = 0.05
+MIN_SAMPLED_SHARE = 0.05
 CHAIN = " \N{SINGLE RIGHT-POINTING ANGLE QUOTATION MARK} "
 
 
@@ -57,8 +57,8 @@ class TreeRow:
     Attributes:
         kind: a section, a wait, the self time of a section, the cost of ticktree itself, or a sampled function.
         path: of the node.
-        names: of the node, or of all nodes of a chain of only children.
-        node: the node; the first one of a chain.
+        names: of the node, or of all nodes in a chain of only children.
+        node: the node; the first node of a chain.
         ns: per tick, or in the run.
         share: of the tick, or of the run.
         weight: the share of the longest of it and all its descendants, by which rows are chosen.
@@ -66,8 +66,8 @@ class TreeRow:
         stats: of the calls that ticks consist of.
         mark: the section's kind, if that changes what its numbers mean.
         depth: number of ancestors with rows.
-        own_path: path of the node whose self time the row has; the last one of a chain.
-        own_share: that self time as a share of the tick, or of the run.
+        self_path: path of the node whose self time the row has; the last node of a chain.
+        self_share: that self time as a share of the tick, or of the run.
         notes: on a sampled function.
     """
 
@@ -82,8 +82,8 @@ class TreeRow:
     stats: Stats = field(default_factory=Stats)
     mark: str = ""
     depth: int = 0
-    own_path: str = ""
-    own_share: float = 0.0
+    self_path: str = ""
+    self_share: float = 0.0
     notes: tuple[str, ...] = ()
 
 
@@ -93,110 +93,112 @@ class _Branch:
 
     section: SectionView
     ns: float
-    most_ns: float
+    largest_ns: float
     below: list[_Branch] = field(default_factory=list)
 
 
 def tree_rows(
     view: LoopView,
     *,
-    least_share: float = 0.0,
+    min_share: float = 0.0,
     fold: bool = False,
-    most: int | None = None,
+    max_rows: int | None = None,
     sampled: Mapping[str, SampledTime] | None = None,
 ) -> list[TreeRow]:
     """Return the rows of a loop's mean tick, or of the run, top to bottom, the largest of each parent's first.
 
     Args:
         view: the loop, or the run.
-        least_share: rows of a smaller share are left out.
+        min_share: rows of a smaller share are left out.
         fold: whether only children are folded into their parents' rows.
-        most: maximum number of rows, the largest ones; None for all.
+        max_rows: maximum number of rows, the largest ones; None for all.
         sampled: the sampled self time, by path.
     """
     if not view.sections:
         return []
     top = _branches(view)
-    least_ns = least_share * view.tick_ns
+    min_ns = min_share * view.tick_ns
     rows: list[TreeRow] = []
-    waiting: list[tuple[_Branch, int]] = [(top, 0)]
-    while waiting:
-        branch, depth = waiting.pop()
-        chain = _chain(branch, least_ns) if fold and depth else [branch]
+    stack: list[tuple[_Branch, int]] = [(top, 0)]
+    while stack:
+        branch, depth = stack.pop()
+        chain = _chain(branch, min_ns) if fold and depth else [branch]
         last = chain[-1]
         rows.append(_row(view, chain, depth))
-        below = [each for each in last.below if each.most_ns >= least_ns]
-        below = [each for each in below if not (fold and is_age(each.section.node))]
-        below.sort(key=lambda each: (each.ns, each.section.path))
-        own = last.section
-        least_self_ns = max(least_ns, LEAST_SELF_SHARE * last.ns if fold else 0.0)
-        if below and own.self_ns > 0 and own.self_ns >= least_self_ns:
+        children = [child for child in last.below if child.largest_ns >= min_ns]
+        children = [child for child in children if not (fold and is_age(child.section.node))]
+        children.sort(key=lambda child: (child.ns, child.section.path))
+        section = last.section
+        min_self_ns = max(min_ns, MIN_SELF_SHARE * last.ns if fold else 0.0)
+        if children and section.self_ns > 0 and section.self_ns >= min_self_ns:
             rows.append(_self(view, last, depth + 1))
-        waiting += [(each, depth + 1) for each in below]
-    # Each node's self time is in one row only: in its [self] row if there is one.
-    apart = {row.own_path for row in rows if row.kind == "self"}
+        stack += [(child, depth + 1) for child in children]
+    # Each node's self time is in one row only: in its [self] row if it has one.
+    self_paths = {row.self_path for row in rows if row.kind == "self"}
     rows = [
-        replace(row, own_share=0.0) if row.kind != "self" and row.own_path in apart else row
+        replace(row, self_share=0.0) if row.kind != "self" and row.self_path in self_paths else row
         for row in _self_last(rows)
     ]
-    return _largest([each for row in rows for each in (row, *_sampled(row, sampled or {}))], most)
+    rows = [row for section_row in rows for row in (section_row, *_sampled(section_row, sampled or {}))]
+    # A parent weighs at least as much as its children, and is less deep, so it comes first.
+    return largest(rows, max_rows, lambda row: (-row.weight, row.depth))
 
 
 def _sampled(row: TreeRow, sampled: Mapping[str, SampledTime]) -> Iterator[TreeRow]:
-    """Yield the functions in which a row's self time was spent."""
-    time = sampled.get(row.own_path)
+    """Yield the functions in which samples found a row's self time."""
+    time = sampled.get(row.self_path)
     if time is None or not is_worth_rows(time) or row.kind == "wait":
         return
-    for each in time.rows()[:ROWS_SHOWN]:
-        share = row.own_share * each.share
-        if share >= LEAST_SAMPLED_SHARE:
+    for function in time.rows()[:ROWS_SHOWN]:
+        share = row.self_share * function.share
+        if share >= MIN_SAMPLED_SHARE:
             yield TreeRow(
                 kind="sampled",
-                path=row.own_path,
-                names=(f"{called(each.function)} {MARK}",),
+                path=row.self_path,
+                names=(f"{called(function.function)} {MARK}",),
                 node=row.node,
                 ns=row.ns * share / row.share,
                 share=share,
                 weight=share,
                 depth=row.depth + 1,
-                notes=tuple(notes(each)),
+                notes=tuple(notes(function)),
             )
 
 
 def _branches(view: LoopView) -> _Branch:
     by_path: dict[str, _Branch] = {}
     for section in view.sections:  # parents before their children
-        took_ns = _took_ns(view, section)
-        by_path[section.path] = branch = _Branch(section, took_ns, took_ns)
+        total_ns = _section_ns(view, section)
+        by_path[section.path] = branch = _Branch(section, total_ns, total_ns)
         if section.parent is not None:
             by_path[section.parent.path].below.append(branch)
     # A concurrent section may take longer than its parent, which then needs a row as well.
     for section in reversed(view.sections):
         branch = by_path[section.path]
-        branch.most_ns = max([branch.ns, *(below.most_ns for below in branch.below)])
+        branch.largest_ns = max([branch.ns, *(child.largest_ns for child in branch.below)])
     return by_path[view.sections[0].path]
 
 
-def _took_ns(view: LoopView, section: SectionView) -> float:
+def _section_ns(view: LoopView, section: SectionView) -> float:
     """Return a section's time per tick: the part on the loop's path, or all of it if the section is concurrent."""
     if section is view.sections[0]:
         return view.tick_ns
-    took_ns = (view.stats_of(section.node).sum_ns if view.loop else section.node.total_ns) / view.ticks
-    return took_ns if section.total_ns < ON_PATH_SHARE * took_ns else section.total_ns
+    total_ns = (view.stats_of(section.node).sum_ns if view.loop else section.node.total_ns) / view.ticks
+    return total_ns if section.total_ns < ON_PATH_SHARE * total_ns else section.total_ns
 
 
-def _chain(branch: _Branch, least_ns: float) -> list[_Branch]:
-    """Return a section and its chain of only children, which make one row."""
+def _chain(branch: _Branch, min_ns: float) -> list[_Branch]:
+    """Return a section and its chain of only children, which are one row."""
     chain = [branch]
     while True:
         last = chain[-1]
-        below = [each for each in last.below if each.most_ns >= least_ns]
-        if len(below) != 1 or last.ns - below[0].ns >= least_ns:
+        children = [child for child in last.below if child.largest_ns >= min_ns]
+        if len(children) != 1 or last.ns - children[0].ns >= min_ns:
             return chain
-        inner = below[0].section
+        inner = children[0].section
         if inner.is_loop or inner.node.concurrent_ns or _kind(inner) != _kind(branch.section):
             return chain
-        chain.append(below[0])
+        chain.append(children[0])
 
 
 def _row(view: LoopView, chain: Sequence[_Branch], depth: int) -> TreeRow:
@@ -205,17 +207,17 @@ def _row(view: LoopView, chain: Sequence[_Branch], depth: int) -> TreeRow:
     return TreeRow(
         kind=_kind(first),
         path=first.path,
-        names=tuple(each.section.node.name for each in chain),
+        names=tuple(branch.section.node.name for branch in chain),
         node=first.node,
         ns=chain[0].ns,
         share=_share(chain[0].ns, view),
-        weight=_share(chain[0].most_ns, view),
+        weight=_share(chain[0].largest_ns, view),
         calls=first.calls,
         stats=stats,
         mark="slack" if first.is_slack else "loop" if first.is_loop else mark_of(first.node),
         depth=depth,
-        own_path=chain[-1].section.path,
-        own_share=_share(chain[-1].section.self_ns, view),
+        self_path=chain[-1].section.path,
+        self_share=_share(chain[-1].section.self_ns, view),
     )
 
 
@@ -230,8 +232,8 @@ def _self(view: LoopView, branch: _Branch, depth: int) -> TreeRow:
         share=share,
         weight=share,
         depth=depth,
-        own_path=section.path,
-        own_share=share,
+        self_path=section.path,
+        self_share=share,
     )
 
 
@@ -244,31 +246,22 @@ def _kind(section: SectionView) -> Kind:
 
 
 def _self_last(rows: list[TreeRow]) -> list[TreeRow]:
-    """Return the rows with the self time of each section below its children."""
-    done: list[TreeRow] = []
-    held: list[TreeRow] = []
+    """Return the rows, with the self time of each section after its children."""
+    ordered: list[TreeRow] = []
+    pending: list[TreeRow] = []
     for row in rows:
-        while held and held[-1].depth > row.depth:
-            done.append(held.pop())
-        (held if row.kind == "self" else done).append(row)
-    return done + held[::-1]
-
-
-def _largest(rows: list[TreeRow], most: int | None) -> list[TreeRow]:
-    if most is None or len(rows) <= most:
-        return rows
-    # A parent weighs at least as much as its children, and is less deep, so it comes first.
-    ranked = sorted(range(len(rows)), key=lambda at: (-rows[at].weight, rows[at].depth, at))
-    kept = set(ranked[:most])
-    return [row for at, row in enumerate(rows) if at in kept]
+        while pending and pending[-1].depth > row.depth:
+            ordered.append(pending.pop())
+        (pending if row.kind == "self" else ordered).append(row)
+    return ordered + pending[::-1]
 
 
 def _columns(view: LoopView) -> tuple[Column[TreeRow], ...]:
     per = f"per {currency.noun(view)}" if view.loop else "time"
-    of = "tick" if view.loop else "run"
+    whole = "tick" if view.loop else "run"
     return (
-        Column("share", "share", "share", 0, f"Share of the {of}."),
-        Column("ns", per, "ns", 0, f"Time per {of}."),
+        Column("share", "share", "share", 0, f"Share of the {whole}."),
+        Column("ns", per, "ns", 0, f"Time per {whole}."),
         Column("mean_ns", "mean", "ns", 2, "Mean time of a call.", "stats.mean_ns", detail=True),
         Column("min_ns", "min", "ns", 7, "The shortest call.", "stats.min_ns", detail=True),
         Column("p50_ns", "p50", "ns", 3, "The median call.", "stats.p50_ns", detail=True),
@@ -296,19 +289,19 @@ def tree(
     view: LoopView,
     options: ViewOptions,
     names: ShortNames,
-    here: Ceilings | None,
-    most: int | None = None,
+    ceilings: Ceilings | None,
+    max_rows: int | None = None,
     details: bool = False,
     sampled: Mapping[str, SampledTime] | None = None,
 ) -> Table | None:
     """Return the mean tick of a loop, or the run, as a tree; None if it is empty."""
-    least_share = 0.0 if options.all else LEAST_SHARE
-    rows = tree_rows(view, least_share=least_share, fold=not options.all, most=most, sampled=sampled)
+    min_share = 0.0 if options.all else MIN_SHARE
+    rows = tree_rows(view, min_share=min_share, fold=not options.all, max_rows=max_rows, sampled=sampled)
     if len(rows) < 2:
         return None
-    columns = shown(_columns(view), rows, details=options.all)
+    columns = needed(_columns(view), rows, details=options.all)
     title = capitalized(currency.one(view)) + ("" if options.all else " (from 1%)")
-    notes = partial(notes_of, options=options, here=here, details=details)
+    notes = partial(notes_of, options=options, ceilings=ceilings, details=details)
     return tree_of(rows, columns, title, names, notes)
 
 
@@ -321,8 +314,8 @@ def tree_of(
     narrower: Table | None = None,
 ) -> Table:
     """Return rows as a table with these columns, and with the `notes` on each node."""
-    lines = zip(rows, guides([row.depth for row in rows]), strict=True)
-    items = ((_entry(row, guide, trunk, names, notes), row) for row, (guide, trunk) in lines)
+    guided = zip(rows, guides([row.depth for row in rows]), strict=True)
+    items = ((_entry(row, guide, trunk, names, notes), row) for row, (guide, trunk) in guided)
     return table_of(title, "section", columns, items, bar_rank=_BAR_RANK, narrower=narrower)
 
 
@@ -330,10 +323,10 @@ def _entry(
     row: TreeRow, guide: str, trunk: str, names: ShortNames, notes: Callable[[Node], tuple[str, ...]]
 ) -> Entry:
     is_node = row.kind in ("section", "wait")
-    whole = CHAIN.join(visible(name) or '""' for name in row.names)
-    short = CHAIN.join(visible(names.of(name)) or '""' for name in row.names)
+    full_name = CHAIN.join(visible(name) or '""' for name in row.names)
+    short_name = CHAIN.join(visible(names.of(name)) or '""' for name in row.names)
     return Entry(
-        name=(whole if row.path else "the run") if is_node else row.names[0],
+        name=(full_name if row.path else "the run") if is_node else row.names[0],
         cells=(),
         tone="strong" if is_node and not row.depth else TONES[row.kind],
         mark=row.mark,
@@ -341,18 +334,18 @@ def _entry(
         guide=guide,
         trunk=trunk,
         share=row.share,
-        short=short if is_node and short != whole else "",
+        short=short_name if is_node and short_name != full_name else "",
         path=row.path,
     )
 
 
-def outside(run: LoopView, loops: Mapping[str, LoopView]) -> LoopView:
-    """Return the run without what is below its loops, which have their own trees."""
-    inside = [path for path in loops if path]
+def outside(run: LoopView, loops: Collection[str]) -> LoopView:
+    """Return the run without the descendants of the loops at these paths, which have their own trees."""
+    loops = {path for path in loops if path}
     sections = [
-        replace(section, is_loop=True) if section.path in loops and section.path else section
+        replace(section, is_loop=True) if section.path in loops else section
         for section in run.sections
-        if not any(paths.is_below(section.path, path) for path in inside)
+        if not any(paths.is_below(section.path, path) for path in loops)
     ]
     return replace(run, sections=sections)
 
@@ -360,7 +353,7 @@ def outside(run: LoopView, loops: Mapping[str, LoopView]) -> LoopView:
 # More columns fit in no terminal.
 UNITS_AT_MOST = 24
 # In the tree by process, rows of a smaller share of the run are shown only with `--all`.
-LEAST_RUN_SHARE = 0.001
+MIN_RUN_SHARE = 0.001
 
 _SHARE: Column[TreeRow] = Column("share", "share", "share", 0, "Share of the run's time.")
 _TOTAL: Column[TreeRow] = Column("ns", "total", "ns", 5, "Total time.")
@@ -370,11 +363,12 @@ _CALLS: Column[TreeRow] = Column("calls", "calls", "count", 4, "Completed calls.
 def tree_by(profile: Profile, run: LoopView, options: ViewOptions, by: By) -> Table:
     """Return the tree of the run, with the time of each process, thread or role in every row.
 
-    If not all of them fit next to one another, the columns are minimum, median, maximum, and who had the maximum.
+    If there are too many for one column each, the columns are minimum, median, maximum, and the name of the slowest.
     """
-    rows = tree_rows(run, least_share=0.0 if options.all else LEAST_RUN_SHARE)
+    rows = tree_rows(run, min_share=0.0 if options.all else MIN_RUN_SHARE)
     units = [unit for role in roles(profile, by) for unit in role.units]
-    names, notes = ShortNames(profile.root), partial(notes_of, options=options, here=fastest_machine(profile))
+    notes = partial(notes_of, options=options, ceilings=fastest_machine(profile))
+    names = ShortNames(profile.root)
     title = f"The run by {by}"
 
     def table(columns: Sequence[Column[TreeRow]], narrower: Table | None = None) -> Table:
@@ -384,51 +378,52 @@ def tree_by(profile: Profile, run: LoopView, options: ViewOptions, by: By) -> Ta
     if len(units) > UNITS_AT_MOST:
         return narrow
     for titles in (short_titles(units), [title_of(unit, by) for unit in units]):
-        narrow = table([_of_unit(unit, head) for unit, head in zip(units, titles, strict=True)], narrow)
+        narrow = table([_unit_column(unit, head) for unit, head in zip(units, titles, strict=True)], narrow)
     return narrow
 
 
 def title_of(unit: Unit, by: By) -> str:
     """Return the head of the column of `unit`."""
-    return visible(who(unit.name, unit.members) if by == "role" else unit.name)
+    return visible(workers_title(unit.name, unit.members) if by == "role" else unit.name)
 
 
 def short_titles(units: Sequence[Unit]) -> list[str]:
-    """Return the names of `units`; after the first of a role, only the numbers of the others."""
+    """Return the names of `units`; after the first unit of a role, only their numbers."""
     first, *rest = [visible(unit.name) for unit in units]
     follows = [before.role == unit.role for before, unit in pairwise(units)]
     names = zip(rest, units[1:], follows, strict=True)
     return [first, *(visible(u.name[len(u.role) + 1 :]) if short else name for name, u, short in names)]
 
 
-def _of_unit(unit: Unit, title: str) -> Column[TreeRow]:
+def _unit_column(unit: Unit, title: str) -> Column[TreeRow]:
     about = f"Time of {visible(unit.name)} in the run."
-    return Column(f"of_{unit.name}", title, "ns", 0, about, lambda row: _had(row, [unit]).get(unit))
+    return Column(f"of_{unit.name}", title, "ns", 0, about, lambda row: _unit_times(row, [unit]).get(unit))
 
 
 def _spreads(rows: Sequence[TreeRow], units: Sequence[Unit]) -> list[Column[TreeRow]]:
-    """Return the columns for many units; a row that only one unit has needs its time and its name only."""
-    known = {id(row): spread(_had(row, units)) for row in rows}  # once, because there may be a thousand units
+    """Return the columns for many units; a row of only one unit has no minimum and no median."""
+    # Once, because there may be a thousand units.
+    spreads = {id(row): spread(_unit_times(row, units)) for row in rows}
 
-    def of(name: str, least_units: int = 1) -> Callable[[TreeRow], Any]:
+    def cell(name: str, min_units: int = 1) -> Callable[[TreeRow], Any]:
         value = attrgetter(name)
-        return lambda row: value(found) if (found := known[id(row)]) and found.units >= least_units else None
+        return lambda row: value(times) if (times := spreads[id(row)]) and times.units >= min_units else None
 
     return [
-        Column("min_ns", "min", "ns", 3, "The smallest time of those with any.", of("min_ns", 2)),
-        Column("median_ns", "median", "ns", 2, "The middle.", of("median_ns", 2)),
-        Column("max_ns", "max", "ns", 1, "The largest time.", of("max_ns")),
+        Column("min_ns", "min", "ns", 3, "The smallest time of those with any.", cell("min_ns", 2)),
+        Column("median_ns", "median", "ns", 2, "The middle.", cell("median_ns", 2)),
+        Column("max_ns", "max", "ns", 1, "The largest time.", cell("max_ns")),
         Column(
             "slowest",
             "slowest",
             "",
             0,
             "The process, thread or role with the largest time.",
-            of("slowest.name"),
+            cell("slowest.name"),
         ),
     ]
 
 
-def _had(row: TreeRow, units: Sequence[Unit]) -> dict[Unit, int]:
+def _unit_times(row: TreeRow, units: Sequence[Unit]) -> dict[Unit, int]:
     kind = "self_ns" if row.kind == "self" else "total_ns"
     return amounts({writer: getattr(share, kind) for writer, share in row.node.by_writer.items()}, units)
