@@ -138,7 +138,7 @@ def test_it_reads_again_by_itself_and_the_second_time_soon():
 
     async def test(watcher):
         for _ in range(6000):
-            if watcher.app.now.state.running_ns >= 64 * scenes.S:
+            if watcher.app.screen_state.latest.running_ns >= 64 * scenes.S:
                 break
             await watcher.pilot.pause(0.05)
         assert "last" in watcher.text

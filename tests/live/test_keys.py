@@ -6,8 +6,8 @@ import pytest
 
 from support import live_scenes as scenes
 from support.live_snapshots import watch, watched
-from ticktree.live.app import steered
-from ticktree.live.screen import drawn
+from ticktree.live.app import steer
+from ticktree.live.screen import draw_screen
 from ticktree.live.view import ACTIONS, FILTER_CELLS, KEYS, LiveView
 
 ROBOT_NAMES = ["control", "observe", "resize", "find the ball", "plan", "solve", "send"]
@@ -55,7 +55,7 @@ def test_a_filter_is_typed_letter_by_letter_kept_by_enter_and_undone_by_escape()
 
 
 def test_what_is_pasted_into_a_filter_cannot_move_the_cursor_or_fill_the_screen():
-    view = LiveView(typing=True).typed("\x1b[31m\n" + "x" * 500)
+    view = LiveView(is_typing=True).with_letters("\x1b[31m\n" + "x" * 500)
     assert view.filter.startswith("[31mx")
     assert len(view.filter) == FILTER_CELLS
 
@@ -117,10 +117,10 @@ def test_a_pause_stops_reading_and_the_screen_until_it_is_over():
         before = watcher.text
         await watcher.look(3)
         assert watcher.text == before
-        assert watcher.app.now.state.running_ns == 71 * scenes.S
+        assert watcher.app.screen_state.latest.running_ns == 71 * scenes.S
         await watcher.press("p")
         await watcher.settle()
-        assert watcher.app.now.state.running_ns == 72 * scenes.S
+        assert watcher.app.screen_state.latest.running_ns == 72 * scenes.S
 
     arm = scenes.Robot()
     watch(test, [scenes.running(arm.play(100), at_s) for at_s in (1, 11, 12)])
@@ -181,21 +181,21 @@ def test_every_size_of_terminal_gets_a_picture_of_its_size():
     async def test(watcher):
         nonlocal now
         await watcher.look()
-        now = watcher.app.now
+        now = watcher.app.screen_state
 
     watch(test, scenes.trainer(5))
     for width in (1, 2, 7, 20, 39, 64, 100, 333):
         for height in (1, 2, 3, 5, 9, 17, 40, 200):
             for view in (
                 LiveView(),
-                LiveView(helping=True),
-                LiveView(typing=True, filter="x"),
-                LiveView(by_process=True),
+                LiveView(shows_help=True),
+                LiveView(is_typing=True, filter="x"),
+                LiveView(processes_first=True),
             ):
-                picture = drawn(now, view, width, height)
+                picture = draw_screen(now, view, width, height)
                 assert len(picture.lines) == height
                 for action in set(ACTIONS.values()) - {"quit"}:
-                    steered(picture, action)
+                    steer(picture, action)
 
 
 def test_the_terminal_may_be_resized_while_it_is_watched():

@@ -10,7 +10,7 @@ import ticktree
 from support import live_scenes as scenes
 from ticktree.live import columns
 from ticktree.live.difference import Span, difference
-from ticktree.live.rows import place_in, rows_of
+from ticktree.live.rows import row_index, rows_of
 from ticktree.live.view import LiveView
 from ticktree.profile import Profile
 
@@ -83,7 +83,11 @@ def test_a_folded_node_says_how_many_are_below_it(robot):
 def test_a_filter_shows_what_matches_and_what_leads_there_in_any_case(robot):
     profile, span = robot
     rows = rows_of(profile, span, LiveView(filter="SOL"))
-    assert [(row.name, row.matched) for row in rows] == [("control", False), ("plan", False), ("solve", True)]
+    assert [(row.name, row.is_match) for row in rows] == [
+        ("control", False),
+        ("plan", False),
+        ("solve", True),
+    ]
     assert rows_of(profile, span, LiveView(filter="nowhere")) == []
 
 
@@ -139,10 +143,10 @@ def test_the_cursor_stays_on_its_row_or_goes_to_its_nearest_ancestor(robot):
     profile, span = robot
     solve = ("control/plan/solve", "section")
     rows = rows_of(profile, span, LiveView(order="name"))
-    assert rows[place_in(rows, solve)].name == "solve"
+    assert rows[row_index(rows, solve)].name == "solve"
     folded = rows_of(profile, span, LiveView(folded=frozenset({"control/plan"})))
-    assert folded[place_in(folded, solve)].name == "plan"
-    assert place_in(folded, ("gone", "section")) == 0
+    assert folded[row_index(folded, solve)].name == "plan"
+    assert row_index(folded, ("gone", "section")) == 0
 
 
 def test_calls_under_focus_are_called_by_short_names_and_found_by_whole_ones():
@@ -154,17 +158,17 @@ def test_calls_under_focus_are_called_by_short_names_and_found_by_whole_ones():
         "Environment._act …(action / 2)",
         "Environment._act …(action)",
     ]
-    assert rows["Environment.step"].whole == "self._env.step(action) | Environment.step : drive.py @ L31"
+    assert rows["Environment.step"].full_name == "self._env.step(action) | Environment.step : drive.py @ L31"
     for letters in ("drive.py @ l31", "environment.step"):
-        matched = [row.name for row in rows_of(profile, None, LiveView(filter=letters)) if row.matched]
+        matched = [row.name for row in rows_of(profile, None, LiveView(filter=letters)) if row.is_match]
         assert "Environment.step" in matched
     assert names(profile, None, filter="action / 2")[-1].endswith("action / 2)")
-    assert all(not row.whole for row in rows_of(scenes.robot()[-1].profile, None, LiveView()))
+    assert all(not row.full_name for row in rows_of(scenes.robot()[-1].profile, None, LiveView()))
 
 
 def test_the_programs_own_gauges_come_before_the_machines():
     recorder = ticktree.Recorder(virtual_clock=True)
     for name in ("machine/used", "reward", "machine/others", "policy loss"):
         recorder.gauge(name, 1)
-    shown = columns.gauges_of(recorder.snapshot(), None)
-    assert [each.whole.name for each in shown] == ["policy loss", "reward", "machine/others", "machine/used"]
+    shown = columns.watched_gauges(recorder.snapshot(), None)
+    assert [each.run.name for each in shown] == ["policy loss", "reward", "machine/others", "machine/used"]

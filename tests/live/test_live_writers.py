@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from support import live_scenes as scenes
-from ticktree.live.columns import of_units, units_of
+from ticktree.live.columns import unit_columns, units_of
 from ticktree.profile import Profile, Writer
 
 
@@ -13,7 +13,7 @@ def profile_of(*writers: Writer) -> Profile:
 
 def titles(*writers: Writer) -> tuple[str, list[str]]:
     kind, units = units_of(profile_of(*writers))
-    return kind, [column.title for column in of_units(None, units, kind, 0)]
+    return kind, [column.title for column in unit_columns(None, units, kind, 0)]
 
 
 def process(number: int, **fields) -> Writer:

@@ -114,14 +114,14 @@ def test_a_loop_that_begins_to_miss_comes_first_and_the_others_stay():
 
     play("a", 3)
     first = play("b", 2)
-    kept = [now.whole.path for now in columns.loops_of(Context(first), None)]
+    kept = [now.run.path for now in columns.watched_loops(Context(first), None)]
     assert kept == ["a", "b"]
     busier = play("b", 5)
-    assert [now.whole.path for now in columns.loops_of(Context(busier), None, kept)] == ["a", "b"]
-    assert [now.whole.path for now in columns.loops_of(Context(busier), None)] == ["b", "a"]
+    assert [now.run.path for now in columns.watched_loops(Context(busier), None, kept)] == ["a", "b"]
+    assert [now.run.path for now in columns.watched_loops(Context(busier), None)] == ["b", "a"]
     play("c", 1)
     late = play("b", 20)
-    assert [now.whole.path for now in columns.loops_of(Context(late), None, kept)] == ["b", "a", "c"]
+    assert [now.run.path for now in columns.watched_loops(Context(late), None, kept)] == ["b", "a", "c"]
 
 
 def test_a_loop_that_misses_is_in_sight_on_a_small_terminal():
@@ -160,7 +160,7 @@ def test_the_pace_is_the_reports():
     table = report_view(Context(profile), ViewOptions()).loops
     titles = [head.title for head in table.heads]
     reported = {entry.path: dict(zip(titles, entry.cells, strict=True)) for entry in table.entries}
-    shown = {column.title: column for column in columns.of_loops(None)}
-    for now in columns.loops_of(Context(profile), None):
+    shown = {column.title: column for column in columns.loop_columns(None)}
+    for now in columns.watched_loops(Context(profile), None):
         for title in ("pace", "headroom", "missed", "max"):
-            assert shown[title].text(now) == reported[now.whole.path][title]
+            assert shown[title].text(now) == reported[now.run.path][title]

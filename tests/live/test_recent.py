@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ticktree
-from ticktree.live.difference import KEPT_IN_A_WINDOW, Recent
+from ticktree.live.difference import READINGS_PER_WINDOW, Recent
 from ticktree.profile import Node, Profile, Stats
 
 S = 1_000_000_000
@@ -44,7 +44,7 @@ def test_a_reset_of_the_recording_begins_the_window_anew():
 def test_after_a_pause_nothing_is_said_of_the_time_that_nobody_watched():
     recent = Recent(3 * S)
     assert watched(recent, (0, 0), (1, 10)) == [None, (1, 10)]
-    recent.forget()
+    recent.clear()
     assert watched(recent, (60, 600), (61, 620)) == [None, (1, 20)]
 
 
@@ -52,7 +52,7 @@ def test_readings_that_come_thick_and_fast_are_not_all_kept():
     recent = Recent(10 * S)
     for tenth in range(1000):
         span = recent.add(tenth * S // 10, calls(tenth))
-        assert len(recent._kept) <= KEPT_IN_A_WINDOW + 3
+        assert len(recent._readings) <= READINGS_PER_WINDOW + 3
         if tenth > 120:
             assert span is not None
             assert 10 <= span.length_ns / S <= 11.1

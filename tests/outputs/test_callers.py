@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import ticktree
-from ticktree.outputs.otlp import NO_CALL, callers_of
+from ticktree.outputs.otlp import NO_CALLER, callers_of
 from ticktree.profile.timeline import CalledNode, Lane, Timeline
 
 LANE = Lane("1-1", 1, "robot", "", 7, "MainThread", 0)
@@ -26,7 +26,7 @@ def made_in(timeline):
         return int(timeline.start_ns[at]), timeline.spots[timeline.spot[at]].path
 
     callers = callers_of(timeline).tolist()
-    return [(named(at), None if caller == NO_CALL else named(caller)) for at, caller in enumerate(callers)]
+    return [(named(at), None if caller == NO_CALLER else named(caller)) for at, caller in enumerate(callers)]
 
 
 # A program: names of sections, each with the sections that it calls.
@@ -115,7 +115,7 @@ def test_a_path_that_two_processes_mark_differently_is_one_place():
     spots = (CalledNode("a"), CalledNode("a/b"), CalledNode("a/b", wait=True))
     start, duration = np.array([0, 1, 5], np.int64), np.array([9, 2, 2], np.int64)
     spot, lane = np.array([0, 1, 2], np.int64), np.zeros(3, np.int64)
-    assert callers_of(Timeline((LANE,), spots, start, duration, spot, lane)).tolist() == [NO_CALL, 0, 0]
+    assert callers_of(Timeline((LANE,), spots, start, duration, spot, lane)).tolist() == [NO_CALLER, 0, 0]
 
 
 def test_of_nothing_nobody_is_the_caller():

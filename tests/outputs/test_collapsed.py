@@ -78,7 +78,7 @@ def test_inferno_draws_every_frame_with_its_width(make):
         below = sum(
             s.ns for s in every if not s.is_concurrent and s.frames[: len(stack.frames)] == stack.frames
         )
-        mark = " [partly concurrent]" if stack.frames[-1].partly else ""
+        mark = " [partly concurrent]" if stack.frames[-1].is_partly_concurrent else ""
         assert (as_written(stack.frames[-1].name) + mark, below) in drawn
 
 

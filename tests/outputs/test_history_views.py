@@ -13,7 +13,7 @@ from support.history_series import SERVER, days, run
 from ticktree.analysis.history.history import Commit, History, Trend, history
 from ticktree.outputs import ViewOptions
 from ticktree.outputs.history import BINARY, HISTORIES
-from ticktree.outputs.history_parts import ROWS, buckets, scale_of, spark
+from ticktree.outputs.history_parts import ROWS, downsample, scale_of, spark
 
 A, B = "a" * 40, "b" * 40
 HOSTILE = "</title><script>alert(1)</script>`````\x1b[2J\u202e|<img src=x onerror=y>"
@@ -124,25 +124,25 @@ def test_machines_that_were_replaced_are_counted_and_shown_when_asked_for():
 def test_an_outlier_does_not_press_the_others_flat():
     values = [1e6, 1.1e6, 0.9e6, 1.05e6, 0.95e6, 1e6, 1.1e6, 0.9e6, 1e8]
     scale = scale_of(trend(values))
-    assert scale.is_beyond(1e8)
-    assert not any(scale.is_beyond(value) for value in values[:-1])
-    assert scale.part(1.1e6) - scale.part(0.9e6) > 0.1
-    assert scale.part(1e8) == 1.0
+    assert scale.is_outside(1e8)
+    assert not any(scale.is_outside(value) for value in values[:-1])
+    assert scale.fraction(1.1e6) - scale.fraction(0.9e6) > 0.1
+    assert scale.fraction(1e8) == 1.0
 
 
 def test_a_level_that_few_runs_have_reached_is_on_the_scale():
     scale = scale_of(trend([1e6 + 1e4 * (at % 5) for at in range(40)] + [9e6, 9.1e6, 9e6]))
-    assert not scale.is_beyond(9e6)
+    assert not scale.is_outside(9e6)
 
 
 @pytest.mark.slow
 def test_a_trend_in_a_few_characters_goes_up_where_the_values_do():
     assert spark(trend([1.0] * 5 + [2.0] * 5)) in ("▁▁▁▁▁█████", "▁▁▁▁▁▇▇▇▇▇")
     assert len(spark(trend([float(at + 1) for at in range(1000)]))) == 18
-    assert buckets([1.0, 2.0, 3.0, 100.0], 2) == [1.5, 51.5]
+    assert downsample([1.0, 2.0, 3.0, 100.0], 2) == [1.5, 51.5]
 
 
 def test_values_that_never_differ_are_drawn_in_the_middle():
     scale = scale_of(trend([5.0] * 9))
-    assert 0.4 < scale.part(5.0) < 0.6
+    assert 0.4 < scale.fraction(5.0) < 0.6
     assert ROWS % 2 == 0

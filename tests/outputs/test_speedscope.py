@@ -132,7 +132,9 @@ def test_processes_are_told_apart_by_their_names():
 
 
 def name_of(frame):
-    return frame.name + (" [sampled]" if frame.is_sampled else " (partly concurrent)" if frame.partly else "")
+    return frame.name + (
+        " [sampled]" if frame.is_sampled else " (partly concurrent)" if frame.is_partly_concurrent else ""
+    )
 
 
 @pytest.mark.slow

@@ -32,7 +32,9 @@ def test_what_ran_concurrently_stands_apart_with_all_below_it():
 
 
 def test_a_section_of_which_the_lesser_part_ran_concurrently_stays_and_is_marked():
-    marked = {stack.frames[-1].name for stack in stacks(side_by_side()) if stack.frames[-1].partly}
+    marked = {
+        stack.frames[-1].name for stack in stacks(side_by_side()) if stack.frames[-1].is_partly_concurrent
+    }
     assert marked == {"tasks"}
 
 
