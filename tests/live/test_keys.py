@@ -15,12 +15,12 @@ ROBOT_NAMES = ["control", "observe", "resize", "find the ball", "plan", "solve",
 
 def row_names(watcher) -> list[str]:
     """The sections in sight, in order."""
-    shown = []
+    rows = []
     for line in watcher.lines():
         name = line.lstrip("│├└─ ").partition("  ")[0].removesuffix(" (wait)").partition(" +")[0]
         if name in ROBOT_NAMES and " /s" in line:
-            shown.append(name)
-    return shown
+            rows.append(name)
+    return rows
 
 
 def test_s_goes_through_the_orders_and_comes_back():
@@ -54,13 +54,13 @@ def test_a_filter_is_typed_letter_by_letter_kept_by_enter_and_undone_by_escape()
     watch(test, scenes.robot())
 
 
-def test_what_is_pasted_into_a_filter_cannot_move_the_cursor_or_fill_the_screen():
+def test_text_pasted_into_a_filter_cannot_move_the_cursor_or_fill_the_screen():
     view = LiveView(is_typing=True).with_letters("\x1b[31m\n" + "x" * 500)
     assert view.filter.startswith("[31mx")
     assert len(view.filter) == FILTER_CELLS
 
 
-def test_arrows_move_a_cursor_that_keeps_to_its_row_when_rows_are_sorted_anew():
+def test_arrows_move_a_cursor_that_stays_on_its_row_when_rows_are_sorted_again():
     async def test(watcher):
         await watcher.look()
         await watcher.press("down", "down", "down")
@@ -96,7 +96,7 @@ def test_folding_and_unfolding_with_space_arrows_minus_and_plus():
     watch(test, scenes.robot())
 
 
-def test_a_click_on_a_row_folds_it_and_one_beside_does_nothing():
+def test_a_click_on_a_row_folds_it_and_a_click_elsewhere_does_nothing():
     async def test(watcher):
         await watcher.look()
         at = next(y for y, line in enumerate(watcher.lines()) if line.startswith("├─ observe"))
@@ -167,7 +167,7 @@ def test_processes_can_be_paged_through_and_not_past():
     watch(test, scenes.trainer(12), size=(110, 20))
 
 
-def test_q_ends_it():
+def test_q_quits():
     async def test(watcher):
         await watcher.press("q")
         assert watcher.app._exit
@@ -176,12 +176,12 @@ def test_q_ends_it():
 
 
 def test_every_size_of_terminal_gets_a_picture_of_its_size():
-    now = None
+    screen_state = None
 
     async def test(watcher):
-        nonlocal now
+        nonlocal screen_state
         await watcher.look()
-        now = watcher.app.screen_state
+        screen_state = watcher.app.screen_state
 
     watch(test, scenes.trainer(5))
     for width in (1, 2, 7, 20, 39, 64, 100, 333):
@@ -192,7 +192,7 @@ def test_every_size_of_terminal_gets_a_picture_of_its_size():
                 LiveView(is_typing=True, filter="x"),
                 LiveView(processes_first=True),
             ):
-                picture = draw_screen(now, view, width, height)
+                picture = draw_screen(screen_state, view, width, height)
                 assert len(picture.lines) == height
                 for action in set(ACTIONS.values()) - {"quit"}:
                     steer(picture, action)
@@ -209,7 +209,7 @@ def test_the_terminal_may_be_resized_while_it_is_watched():
     watch(test, scenes.robot())
 
 
-def test_no_colour_is_used_that_the_terminal_did_not_choose():
+def test_only_the_terminals_own_colours_are_used():
     async def test() -> None:
         async with watched(scenes.robot(), (100, 30)) as watcher:
             await watcher.look()

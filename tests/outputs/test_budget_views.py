@@ -70,22 +70,22 @@ def tables(document):
     ]
 
 
-def shown(name):
+def escaped(name):
     return name.replace("\n", r"\n").replace("\x1b", r"\x1b")
 
 
-def test_markdown_of_a_check_is_tables_whose_cells_say_the_names_literally(checked):
+def test_markdown_of_a_check_has_tables_with_literal_names(checked):
     document = CHECKS["markdown"](checked, [], ViewOptions(all=True)).decode()
     failed, passed = tables(document)
     assert failed[0][:5] == passed[0][:5] == ["budget", "verdict", "measured", "budget", "margin"]
     paths = [result.path for result in checked.results if result.budget.bound.most == 1e6]
-    assert [row[0] for row in failed[1 : 1 + len(HOSTILE)]] == [f"{shown(path)} mean" for path in paths]
+    assert [row[0] for row in failed[1 : 1 + len(HOSTILE)]] == [f"{escaped(path)} mean" for path in paths]
     assert {row[1] for row in failed[1 : 1 + len(HOSTILE)]} == {"fail"}
     assert {row[1] for row in passed[1:]} == {"pass"}
     assert all(len(row) == len(table[0]) for table in (failed, passed) for row in table)
 
 
-def test_what_held_is_folded_and_nothing_else(checked):
+def test_only_passed_budgets_are_folded(checked):
     document = CHECKS["markdown"](checked, [], ViewOptions()).decode()
     before, _, after = document.partition("<details>")
     assert document.count("<details>") == document.count("\n</details>") == 1
@@ -130,14 +130,14 @@ def test_the_json_of_a_check_has_these_fields_and_no_others(checked):
         assert list(budget) == fields + (shift if budget["measure"] == "slower" else [])
 
 
-def test_markdown_of_a_comparison_is_tables_whose_cells_say_the_names_literally():
+def test_markdown_of_a_comparison_has_tables_with_literal_names():
     compared = compare([profile(HOSTILE)], [profile(HOSTILE, 1.5)])
     document = COMPARISONS["markdown"](compared, [], ViewOptions(all=True)).decode()
     assert document.startswith("# ticktree compare\n")
     loops, sections = tables(document)
     assert [row[0] for row in loops[1:]] == ["loop"]
     names = {row[0].strip().replace("\u00a0", "") for row in sections[2:]}
-    assert names == {shown(name) for name in HOSTILE}
+    assert names == {escaped(name) for name in HOSTILE}
     assert all(len(row) == len(table[0]) for table in (loops, sections) for row in table)
 
 

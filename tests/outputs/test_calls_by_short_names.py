@@ -36,7 +36,7 @@ def focused() -> Profile:
 
 
 @pytest.mark.parametrize("width", [80, 100])
-def test_calls_with_unlike_arguments_are_told_apart_in_a_narrow_tree(width):
+def test_calls_with_different_arguments_are_distinguishable_in_a_narrow_tree(width):
     text = OUTPUTS["terminal"].render(focused(), ViewOptions(width=width)).decode()
     rows = [line for line in text.splitlines() if "Net.forward" in line and "─ " in line]
     assert [[word in row for word in ("chosen])", "actions])")] for row in rows] == [
@@ -45,7 +45,7 @@ def test_calls_with_unlike_arguments_are_told_apart_in_a_narrow_tree(width):
     ]
 
 
-def test_what_is_worth_doing_names_functions_and_not_whole_calls():
+def test_recommendations_name_functions_and_not_full_calls():
     critical = next(found for found in findings(focused()) if found.rule == "critical")
     assert critical.message.startswith("Net.forward @ L")
     assert "of a tick of Driver.step; without it a tick of Driver.step would take" in critical.message

@@ -118,8 +118,8 @@ def test_the_same_program_under_the_sdk_makes_the_same_spans_in_the_same_traces(
     assert found == expected
 
 
-def same_trace(one, other):
-    return one.context.trace_id == other.context.trace_id
+def same_trace(span, other):
+    return span.context.trace_id == other.context.trace_id
 
 
 def test_a_span_is_a_call_to_the_nanosecond_with_its_thread():

@@ -72,7 +72,7 @@ def random_tree(rng: random.Random, depth: int) -> Node:
     )
 
 
-def test_a_recursion_is_one_row_that_says_how_deep_it_went_and_how_often():
+def test_a_recursion_is_one_row_with_its_depth_and_its_calls():
     rows = rows_of(node("plan", [400 * MS], search(100)))
     assert list(rows) == ["plan", "  search", "    expand", "    [self]", "  [self]"]
     row = rows["  search"]
@@ -80,7 +80,7 @@ def test_a_recursion_is_one_row_that_says_how_deep_it_went_and_how_often():
     assert (row.ns, row.calls, row.stats.mean_ns, row.share) == (300 * MS, 1, 300 * MS, 0.75)
 
 
-def test_what_lies_in_a_recursion_is_added_up_over_its_levels():
+def test_sections_in_a_recursion_are_summed_over_its_levels():
     rows = rows_of(search(100))
     assert (rows["  expand"].ns, rows["  expand"].calls) == (100 * MS, 100)
     assert rows["  expand"].stats.p99_ns == MS
@@ -98,17 +98,17 @@ def test_functions_that_call_each_other_recurse_and_the_inner_one_is_without_the
     assert left.stats.p50_ns is None
 
 
-def test_a_name_that_stands_in_itself_a_few_times_is_no_recursion():
+def test_a_name_that_is_nested_in_itself_a_few_times_is_no_recursion():
     for root in (profile_of(search(4)).root, training().root):
         assert flattened(root) is root
 
 
-def test_all_levels_are_rows_where_all_are_asked_for():
+def test_all_levels_are_rows_on_request():
     text = OUTPUTS["terminal"].render(profile_of(search(100)), ViewOptions(width=400, all=True)).decode()
     assert text.count("─ search ") == 100
 
 
-def test_what_ran_beside_its_like_is_no_level_of_it():
+def test_a_concurrent_node_is_no_level_of_a_recursion():
     beside = Node(name="search", self_ns=9 * MS, concurrent_ns=9 * MS)
     root = profile_of(chain("search", 6, beside)).root
     inner = flattened(root).children["search"].children["search"]
@@ -116,7 +116,7 @@ def test_what_ran_beside_its_like_is_no_level_of_it():
 
 
 @pytest.mark.parametrize("seed", range(60))
-def test_the_accounts_of_a_flattened_tree_add_up_for_every_writer(seed):
+def test_times_of_a_flattened_tree_sum_for_every_writer(seed):
     rng = random.Random(seed)
     trees = [random_tree(rng, 14) for _ in range(3)]
     root = profile_of(*{tree.name: tree for tree in trees}.values()).root
@@ -144,7 +144,7 @@ def test_a_report_of_a_deep_recursion_fits_a_screen(form):
     assert len(rendered.splitlines()) < 40
 
 
-def test_the_call_tree_of_a_lab_book_says_how_deep_a_recursion_went():
+def test_the_markdown_call_tree_has_the_depth_of_a_recursion():
     walk = chain(
         "walk(n - 1) | walk : app.py @ L3", 100, Node(name="leaf", self_ns=MS, steady=Stats.of([MS]))
     )
@@ -154,7 +154,7 @@ def test_the_call_tree_of_a_lab_book_says_how_deep_a_recursion_went():
     assert lines[0].endswith(", recursive: 100 levels, 100 calls)")
 
 
-def test_a_comparison_shows_two_levels_of_a_recursion_and_says_what_it_leaves_out():
+def test_a_comparison_shows_two_levels_of_a_recursion_and_counts_the_others():
     base, new = ([profile_of(node("plan", [400 * MS], search(100, own)))] for own in (2 * MS, MS))
     compared = compare(base, new)
     text = COMPARISONS["terminal"](compared, [], ViewOptions(width=200)).decode()
@@ -165,7 +165,7 @@ def test_a_comparison_shows_two_levels_of_a_recursion_and_says_what_it_leaves_ou
     assert "not shown" not in everything
 
 
-def test_runs_side_by_side_show_two_levels_of_a_recursion_whose_parts_add_up():
+def test_runs_side_by_side_show_two_levels_of_a_recursion_whose_times_sum():
     runs = variants([("a", profile_of(search(100))), ("b", profile_of(search(3)))], ViewOptions())
     text = VARIANTS["terminal"](runs, ViewOptions(width=120)).decode()
     table = text[text.index("sections ") :].splitlines()[1:6]

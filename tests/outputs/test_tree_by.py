@@ -21,15 +21,15 @@ from ticktree.profile.machine import is_empty
 ALL = ViewOptions(all=True)
 
 
-def shown(profile: Profile, **options) -> str:
+def render_text(profile: Profile, **options) -> str:
     return OUTPUTS["terminal"].render(profile, ViewOptions(**options)).decode()
 
 
 def tree_by(profile: Profile, options: ViewOptions, by: str) -> Table:
     """The tree of the run, which is the last."""
-    found = report_view(Context(profile), replace(options, by=by)).parts[-1].tree
-    assert found is not None
-    return found
+    table = report_view(Context(profile), replace(options, by=by)).parts[-1].tree
+    assert table is not None
+    return table
 
 
 def titles(table: Table) -> list[str]:
@@ -62,7 +62,7 @@ def test_what_does_not_fit_has_short_titles_and_then_only_the_spread():
     assert cells(spread, "physics")["max"] == "8.51 s"
 
 
-def test_of_what_only_one_does_there_is_no_least_and_no_middle():
+def test_a_section_of_a_single_process_has_no_minimum_and_no_median():
     *_, spread = tables(tree_by(straggling_trainer(), ALL, "process"))
     assert cells(spread, "update") | {"share": "", "total": ""} == {
         "share": "",
@@ -82,7 +82,7 @@ def test_so_many_that_no_terminal_has_room_are_not_even_tried():
     assert len(tables(tree_by(fewer, ALL, "process"))) == 3
 
 
-def test_by_role_all_of_a_role_are_added_up_and_counted():
+def test_by_role_all_workers_of_a_role_are_summed_and_counted():
     table = tree_by(straggling_trainer(), ALL, "role")
     assert titles(table)[2:4] == ["learner", "4 × env worker"]
     assert cells(table, "env step")["4 × env worker"] == cells(table, "env step")["total"]
@@ -97,22 +97,22 @@ def test_by_thread_threads_of_one_process_have_columns_of_their_own():
 
 
 def test_the_heading_says_how_many_of_which_role():
-    assert "5 processes: learner, 4 × env worker" in shown(straggling_trainer())
-    assert "5 threads: learner, 4 × env worker" in shown(straggling_trainer(), by="thread")
+    assert "5 processes: learner, 4 × env worker" in render_text(straggling_trainer())
+    assert "5 threads: learner, 4 × env worker" in render_text(straggling_trainer(), by="thread")
     many = [writer(f"{n}-1/1", f"role {n}", n + 1) for n in range(9)]
     profile = crew(stepping([5]), count=1, others=many)
-    assert "10 processes: env worker, role 0, role 1, 7 others" in shown(profile, width=200)
+    assert "10 processes: env worker, role 0, role 1, 7 others" in render_text(profile, width=200)
 
 
-def test_of_one_process_alone_nothing_is_said_of_processes_unless_asked():
+def test_a_single_process_has_no_process_columns_unless_requested():
     profile = crew(stepping([5]), count=1)
-    assert "process" not in shown(profile)
-    assert "1 process: env worker" in shown(profile, by="process")
+    assert "process" not in render_text(profile)
+    assert "1 process: env worker" in render_text(profile, by="process")
 
 
 def test_a_profile_that_does_not_say_who_did_what_is_the_plain_tree():
     profile = Profile(root=straggling_trainer().root)
-    assert shown(profile, by="process") == shown(profile)
+    assert render_text(profile, by="process") == render_text(profile)
 
 
 def test_processes_that_ran_on_are_marked_and_what_started_them_says_so():
@@ -142,7 +142,7 @@ def test_a_role_of_any_name_can_neither_move_the_cursor_nor_break_a_table(name):
     renamed = {key: replace(one, role=name + one.role) for key, one in profile.writers.items()}
     profile = replace(profile, writers=renamed)
     for by in (None, "process", "role"):
-        text = shown(profile, by=by, width=80)
+        text = render_text(profile, by=by, width=80)
         assert all(character == "\n" or character.isprintable() for character in text)
         assert max(map(cell_len, text.splitlines())) <= 80
     assert len(roles(profile, "process")) == 2

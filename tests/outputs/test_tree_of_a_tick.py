@@ -30,19 +30,19 @@ def run_of(profile: Profile) -> LoopView:
     return Context(profile).run
 
 
-def drawn(profile: Profile, options: ViewOptions = ALL) -> list[str]:
+def row_labels(profile: Profile, options: ViewOptions = ALL) -> list[str]:
     context = Context(profile)
     table = tree(run_of(profile), options, context.short_names, None)
     return [] if table is None else [entry.guide + entry.name for entry in table.entries]
 
 
-def notes(one: Node, options: ViewOptions = ALL) -> tuple[str, ...]:
-    return notes_of(one, options)
+def notes(node: Node, options: ViewOptions = ALL) -> tuple[str, ...]:
+    return notes_of(node, options)
 
 
 def test_the_longest_child_is_first_and_self_time_last():
     update = node("update", [10], node("short", [2]), node("long", [5]))
-    assert drawn(profile_of(update)) == [
+    assert row_labels(profile_of(update)) == [
         "the run",
         "└─ update",
         "   ├─ long",
@@ -53,7 +53,7 @@ def test_the_longest_child_is_first_and_self_time_last():
 
 def test_lines_lead_past_children_to_what_follows():
     tree_ = node("train", [90], node("update", [50], node("actor", [30])), node("env", [20]))
-    assert drawn(profile_of(tree_, self_ns=7)) == [
+    assert row_labels(profile_of(tree_, self_ns=7)) == [
         "the run",
         "├─ train",
         "│  ├─ update",
@@ -68,14 +68,14 @@ def test_lines_lead_past_children_to_what_follows():
 def test_only_children_are_folded_into_one_row_and_all_levels_are_rows_where_all_are_asked_for():
     inner = node("step", [100], node("simulate", [100], node("draw", [60]), node("move", [40])))
     profile = profile_of(node("env", [100], inner), node("other", [50]))
-    assert drawn(profile, ViewOptions()) == [
+    assert row_labels(profile, ViewOptions()) == [
         "the run",
         "├─ env › step › simulate",  # noqa: RUF001 - the sign between the names of a chain
         "│  ├─ draw",
         "│  └─ move",
         "└─ other",
     ]
-    assert "│  └─ step" in drawn(profile)
+    assert "│  └─ step" in row_labels(profile)
 
 
 def test_shares_are_of_the_loops_tick_and_rows_of_less_than_a_hundredth_are_left_out():
@@ -127,7 +127,7 @@ def test_what_takes_long_next_to_a_small_section_shows_that_section():
     learner = node("learner", [8_000 * MS], concurrent_ns=8_000 * MS)
     start = node("start thread", [MS], learner, self_ns=MS)
     profile = profile_of(node("train", [10_000 * MS], start, node("small", [MS])))
-    assert drawn(profile, ViewOptions()) == [
+    assert row_labels(profile, ViewOptions()) == [
         "the run",
         "└─ train",
         "   ├─ start thread",

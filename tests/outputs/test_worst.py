@@ -19,7 +19,7 @@ def loop_with(breakdown, causes=None, **fields) -> tuple[Profile, Loop]:
     return Profile(root=Node(name="root", children={"loop": ticks}), loops={"loop": loop}), loop
 
 
-def test_what_took_longer_than_usual_is_named_first():
+def test_the_part_that_took_longer_than_usual_is_named_first():
     profile, loop = loop_with({"loop/plan": 5 * MS, "loop/act": 40 * MS})
     [[when, *parts]] = worst_ticks(profile, loop, PLAIN)
     assert when == "tick 7 at 70.0 ms took 50.0 ms"
@@ -51,7 +51,7 @@ def test_a_part_of_an_unknown_node_has_no_usual_time():
     assert worst_ticks(profile, loop, PLAIN)[0][1] == "lost 5.00 ms"
 
 
-def test_beside_the_longest_only_ticks_out_of_the_ordinary_are_shown():
+def test_only_the_longest_and_unusual_ticks_are_shown():
     _, loop = loop_with({})
     late, usual = WorstTick(49 * MS, "1/1", 8, 0), WorstTick(10 * MS, "1/1", 9, 0)
     loop = replace(loop, worst=(*loop.worst, late, usual))
