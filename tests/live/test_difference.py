@@ -20,11 +20,11 @@ def without_open_calls(profile: Profile) -> Profile:
     """Open calls are a state: adding two readings of it says nothing."""
     built: dict[str, Node] = {}
     for path, _, node in reversed(list(profile.root.walk())):
-        below = {
-            name: built.pop(f"{path}/{each}" if path else each)
-            for name, each in ((name, ticktree_path(name)) for name in node.children)
+        children = {
+            name: built.pop(f"{path}/{child}" if path else child)
+            for name, child in ((name, ticktree_path(name)) for name in node.children)
         }
-        built[path] = replace(node, open=None, children=below)
+        built[path] = replace(node, open=None, children=children)
     return replace(profile, root=built[""])
 
 
@@ -37,22 +37,22 @@ def ticktree_path(name: str) -> str:
 @pytest.mark.slow
 @settings(max_examples=25)
 @given(profiles(), profiles())
-def test_what_was_there_before_and_the_difference_make_up_what_is_there_now(earlier, more):
+def test_the_earlier_profile_and_the_difference_merge_to_the_later_one(earlier, more):
     later = earlier + more
     between = difference(earlier, later)
     # Of a gauge that both have readings of, it is not known when those in between were.
-    both = earlier.gauges.keys() & more.gauges.keys()
-    expected, found = (
+    shared = earlier.gauges.keys() & more.gauges.keys()
+    expected, merged = (
         replace(
             profile,
             gauges={
-                name: replace(gauge, windows=GaugeWindows()) if name in both else gauge
+                name: replace(gauge, windows=GaugeWindows()) if name in shared else gauge
                 for name, gauge in profile.gauges.items()
             },
         )
         for profile in (later, earlier + between)
     )
-    assert without_open_calls(found) == without_open_calls(expected)
+    assert without_open_calls(merged) == without_open_calls(expected)
     between.check()  # it is a profile like any other
     for path, _, node in between.root.walk():
         assert node.open == later.root.at(path).open
@@ -61,7 +61,7 @@ def test_what_was_there_before_and_the_difference_make_up_what_is_there_now(earl
 @pytest.mark.slow
 @settings(max_examples=25)
 @given(profiles(), profiles())
-def test_percentiles_in_between_are_of_the_calls_in_between(earlier, more):
+def test_percentiles_of_a_difference_are_of_the_calls_in_between(earlier, more):
     between = difference(earlier, earlier + more)
     for path, _, node in more.root.walk():
         found, expected = between.root.at(path).stats, node.stats
@@ -77,7 +77,7 @@ def test_percentiles_in_between_are_of_the_calls_in_between(earlier, more):
 @pytest.mark.slow
 @settings(max_examples=25)
 @given(profiles())
-def test_nothing_happens_between_a_reading_and_itself(profile):
+def test_the_difference_of_a_reading_and_itself_is_empty(profile):
     between = difference(profile, profile)
     assert not any(node.count or node.total_ns or node.windows.counts for _, _, node in between.root.walk())
     assert not between.gauges
@@ -87,14 +87,14 @@ def test_nothing_happens_between_a_reading_and_itself(profile):
 @pytest.mark.slow
 @settings(max_examples=25)
 @given(profiles(), profiles())
-def test_what_is_there_now_was_not_there_before(earlier, more):
+def test_a_difference_in_the_wrong_order_is_an_error(earlier, more):
     later = earlier + more
     if any(node.count for _, _, node in more.root.walk()):
         with pytest.raises(NotLaterError):
             difference(later, earlier)
 
 
-def test_the_end_of_a_warm_up_takes_nothing_away():
+def test_the_end_of_a_warm_up_loses_no_calls():
     recorder = ticktree.Recorder(virtual_clock=True)
     readings = []
     for tick in recorder.loop("train", range(12), warmup=6):
@@ -112,7 +112,7 @@ def test_the_end_of_a_warm_up_takes_nothing_away():
     assert whole.root.at("train/step").total_ns == (3 * 10 + 6 * 1) * MS
 
 
-def test_a_reset_in_between_is_noticed():
+def test_a_reset_in_between_is_an_error():
     recorder = ticktree.Recorder(virtual_clock=True)
     for _ in range(3):
         with recorder.section("step"):
@@ -125,13 +125,13 @@ def test_a_reset_in_between_is_noticed():
         difference(before, recorder.snapshot())
 
 
-def test_a_node_that_is_gone_is_noticed():
+def test_a_missing_node_is_an_error():
     one = Profile(Node(name="root", children={"x": Node(name="x")}))
     with pytest.raises(NotLaterError):
         difference(one, Profile())
 
 
-def test_time_in_an_open_call_counts_though_it_has_not_ended():
+def test_time_in_an_open_call_counts_before_the_call_ends():
     recorder = ticktree.Recorder(virtual_clock=True)
     with recorder.section("long"):
         recorder.advance(5 * MS)

@@ -10,21 +10,21 @@ from support.live_snapshots import empty, lost, watch
 from ticktree.profile import Profile
 
 
-def test_the_end_is_said_and_the_last_state_stays():
+def test_the_screen_shows_the_end_and_keeps_the_last_state():
     async def test(watcher):
         await watcher.look(2)
         assert "running for" in watcher.text
         rates = [line for line in watcher.lines() if " /s" in line]
         await watcher.look()
         assert "run ended, exit status 0" in watcher.text
-        kept = [line for line in watcher.lines() if " /s" in line]
-        assert [line.split(" /s")[0] for line in kept] == [line.split(" /s")[0] for line in rates]
+        rows = [line for line in watcher.lines() if " /s" in line]
+        assert [line.split(" /s")[0] for line in rows] == [line.split(" /s")[0] for line in rates]
         assert "4,019" in watcher.text  # and what came after the last look is in it
 
     watch(test, scenes.ended(), size=(130, 30))
 
 
-def test_after_the_end_nothing_is_read_any_more():
+def test_nothing_is_read_after_the_end():
     class Ended:
         looks = 0
 
@@ -42,7 +42,7 @@ def test_after_the_end_nothing_is_read_any_more():
     watch(test, source=source, every_s=0.05, first_s=0.05)
 
 
-def test_a_run_that_disappears_is_told_and_what_was_seen_of_it_stays():
+def test_a_run_that_disappears_is_reported_and_its_last_rows_stay():
     async def test(watcher):
         await watcher.look(2)
         assert "cannot be read" in watcher.text
@@ -52,7 +52,7 @@ def test_a_run_that_disappears_is_told_and_what_was_seen_of_it_stays():
     watch(test, lost())
 
 
-def test_a_run_that_can_be_read_again_goes_on():
+def test_a_run_that_can_be_read_again_continues():
     async def test(watcher):
         await watcher.look(2)
         assert "cannot be read" in watcher.text
@@ -102,7 +102,7 @@ def test_losses_are_on_the_screen():
     watch(test, [scenes.running(profile, 1)])
 
 
-def test_keys_are_heard_while_a_reading_takes_long():
+def test_keys_work_during_a_long_reading():
     class Slow:
         def __init__(self):
             self.may_end = threading.Event()
@@ -132,13 +132,13 @@ def test_keys_are_heard_while_a_reading_takes_long():
     asyncio.run(run())
 
 
-def test_it_reads_again_by_itself_and_the_second_time_soon():
+def test_it_reads_again_without_a_key_and_the_second_time_soon():
     arm = scenes.Robot()
     readings = [scenes.running(arm.play(10), at_s) for at_s in range(1, 40)]
 
     async def test(watcher):
         for _ in range(6000):
-            if watcher.app.now.state.running_ns >= 64 * scenes.S:
+            if watcher.app.screen_state.latest.running_ns >= 64 * scenes.S:
                 break
             await watcher.pilot.pause(0.05)
         assert "last" in watcher.text

@@ -6,8 +6,8 @@ import pytest
 
 from support import live_scenes as scenes
 from support.live_snapshots import watch, watched
-from ticktree.live.app import steered
-from ticktree.live.screen import drawn
+from ticktree.live.app import steer
+from ticktree.live.screen import draw_screen
 from ticktree.live.view import ACTIONS, FILTER_CELLS, KEYS, LiveView
 
 ROBOT_NAMES = ["control", "observe", "resize", "find the ball", "plan", "solve", "send"]
@@ -15,12 +15,12 @@ ROBOT_NAMES = ["control", "observe", "resize", "find the ball", "plan", "solve",
 
 def row_names(watcher) -> list[str]:
     """The sections in sight, in order."""
-    shown = []
+    rows = []
     for line in watcher.lines():
         name = line.lstrip("│├└─ ").partition("  ")[0].removesuffix(" (wait)").partition(" +")[0]
         if name in ROBOT_NAMES and " /s" in line:
-            shown.append(name)
-    return shown
+            rows.append(name)
+    return rows
 
 
 def test_s_goes_through_the_orders_and_comes_back():
@@ -54,13 +54,13 @@ def test_a_filter_is_typed_letter_by_letter_kept_by_enter_and_undone_by_escape()
     watch(test, scenes.robot())
 
 
-def test_what_is_pasted_into_a_filter_cannot_move_the_cursor_or_fill_the_screen():
-    view = LiveView(typing=True).typed("\x1b[31m\n" + "x" * 500)
+def test_text_pasted_into_a_filter_cannot_move_the_cursor_or_fill_the_screen():
+    view = LiveView(is_typing=True).with_letters("\x1b[31m\n" + "x" * 500)
     assert view.filter.startswith("[31mx")
     assert len(view.filter) == FILTER_CELLS
 
 
-def test_arrows_move_a_cursor_that_keeps_to_its_row_when_rows_are_sorted_anew():
+def test_arrows_move_a_cursor_that_stays_on_its_row_when_rows_are_sorted_again():
     async def test(watcher):
         await watcher.look()
         await watcher.press("down", "down", "down")
@@ -96,7 +96,7 @@ def test_folding_and_unfolding_with_space_arrows_minus_and_plus():
     watch(test, scenes.robot())
 
 
-def test_a_click_on_a_row_folds_it_and_one_beside_does_nothing():
+def test_a_click_on_a_row_folds_it_and_a_click_elsewhere_does_nothing():
     async def test(watcher):
         await watcher.look()
         at = next(y for y, line in enumerate(watcher.lines()) if line.startswith("├─ observe"))
@@ -117,10 +117,10 @@ def test_a_pause_stops_reading_and_the_screen_until_it_is_over():
         before = watcher.text
         await watcher.look(3)
         assert watcher.text == before
-        assert watcher.app.now.state.running_ns == 71 * scenes.S
+        assert watcher.app.screen_state.latest.running_ns == 71 * scenes.S
         await watcher.press("p")
         await watcher.settle()
-        assert watcher.app.now.state.running_ns == 72 * scenes.S
+        assert watcher.app.screen_state.latest.running_ns == 72 * scenes.S
 
     arm = scenes.Robot()
     watch(test, [scenes.running(arm.play(100), at_s) for at_s in (1, 11, 12)])
@@ -167,7 +167,7 @@ def test_processes_can_be_paged_through_and_not_past():
     watch(test, scenes.trainer(12), size=(110, 20))
 
 
-def test_q_ends_it():
+def test_q_quits():
     async def test(watcher):
         await watcher.press("q")
         assert watcher.app._exit
@@ -176,26 +176,26 @@ def test_q_ends_it():
 
 
 def test_every_size_of_terminal_gets_a_picture_of_its_size():
-    now = None
+    screen_state = None
 
     async def test(watcher):
-        nonlocal now
+        nonlocal screen_state
         await watcher.look()
-        now = watcher.app.now
+        screen_state = watcher.app.screen_state
 
     watch(test, scenes.trainer(5))
     for width in (1, 2, 7, 20, 39, 64, 100, 333):
         for height in (1, 2, 3, 5, 9, 17, 40, 200):
             for view in (
                 LiveView(),
-                LiveView(helping=True),
-                LiveView(typing=True, filter="x"),
-                LiveView(by_process=True),
+                LiveView(shows_help=True),
+                LiveView(is_typing=True, filter="x"),
+                LiveView(processes_first=True),
             ):
-                picture = drawn(now, view, width, height)
+                picture = draw_screen(screen_state, view, width, height)
                 assert len(picture.lines) == height
                 for action in set(ACTIONS.values()) - {"quit"}:
-                    steered(picture, action)
+                    steer(picture, action)
 
 
 def test_the_terminal_may_be_resized_while_it_is_watched():
@@ -209,7 +209,7 @@ def test_the_terminal_may_be_resized_while_it_is_watched():
     watch(test, scenes.robot())
 
 
-def test_no_colour_is_used_that_the_terminal_did_not_choose():
+def test_only_the_terminals_own_colours_are_used():
     async def test() -> None:
         async with watched(scenes.robot(), (100, 30)) as watcher:
             await watcher.look()

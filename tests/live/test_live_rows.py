@@ -10,7 +10,7 @@ import ticktree
 from support import live_scenes as scenes
 from ticktree.live import columns
 from ticktree.live.difference import Span, difference
-from ticktree.live.rows import place_in, rows_of
+from ticktree.live.rows import row_index, rows_of
 from ticktree.live.view import LiveView
 from ticktree.profile import Profile
 
@@ -40,7 +40,7 @@ def test_siblings_are_sorted_by_the_last_seconds_and_not_by_the_whole_run():
     assert names(after, None) == ["early", "late"]
 
 
-def test_each_order_sorts_by_what_it_says():
+def test_each_order_sorts_by_its_quantity():
     recorder = ticktree.Recorder(virtual_clock=True)
     for name, calls, each_ms in (("often", 50, 1), ("long", 2, 40), ("at times long", 30, 3)):
         for call in range(calls):
@@ -54,7 +54,7 @@ def test_each_order_sorts_by_what_it_says():
     assert names(profile, span, order="name") == ["at times long", "long", "often"]
 
 
-def test_own_time_is_always_a_row_and_the_last_one(robot):
+def test_self_time_is_always_the_last_row(robot):
     profile, span = robot
     for order in ("share", "rate", "p99", "name"):
         rows = rows_of(profile, span, LiveView(order=order))
@@ -65,7 +65,7 @@ def test_own_time_is_always_a_row_and_the_last_one(robot):
         assert {row.path for row in own} == {"control", "control/observe", "control/plan"}
 
 
-def test_times_of_the_rows_below_a_node_add_up_to_it(robot):
+def test_times_of_the_rows_below_a_node_sum_to_its_time(robot):
     profile, span = robot
     rows = rows_of(profile, span, LiveView())
     below = [row for row in rows if row.guide in ("├─ ", "└─ ")]
@@ -74,16 +74,20 @@ def test_times_of_the_rows_below_a_node_add_up_to_it(robot):
     assert sum(row.recent_ns for row in below) == control.recent_ns
 
 
-def test_a_folded_node_says_how_many_are_below_it(robot):
+def test_a_folded_node_shows_the_number_of_hidden_nodes(robot):
     profile, span = robot
     rows = rows_of(profile, span, LiveView(folded=frozenset({"control"})))
     assert [(row.name, row.folded) for row in rows] == [("control", 6)]
 
 
-def test_a_filter_shows_what_matches_and_what_leads_there_in_any_case(robot):
+def test_a_filter_shows_matches_and_their_ancestors_and_ignores_case(robot):
     profile, span = robot
     rows = rows_of(profile, span, LiveView(filter="SOL"))
-    assert [(row.name, row.matched) for row in rows] == [("control", False), ("plan", False), ("solve", True)]
+    assert [(row.name, row.is_match) for row in rows] == [
+        ("control", False),
+        ("plan", False),
+        ("solve", True),
+    ]
     assert rows_of(profile, span, LiveView(filter="nowhere")) == []
 
 
@@ -94,7 +98,7 @@ def test_a_filter_finds_names_as_they_are_shown():
     assert names(profile, None, filter="a/b") == ["a/b"]
 
 
-def test_a_section_that_has_been_open_longer_than_the_window_says_so():
+def test_a_section_that_is_open_longer_than_the_window_is_marked():
     recorder = ticktree.Recorder(virtual_clock=True)
     with recorder.section("stuck"):
         recorder.advance(2 * S)
@@ -106,7 +110,7 @@ def test_a_section_that_has_been_open_longer_than_the_window_says_so():
     assert row.recent_ns == S
 
 
-def test_what_a_device_did_for_longer_than_the_call_is_no_part_of_it():
+def test_device_time_that_outlasts_the_call_is_no_part_of_it():
     recorder = ticktree.Recorder(virtual_clock=True)
     for took_ns in (30, 5):
         with recorder.section("update"):
@@ -139,13 +143,13 @@ def test_the_cursor_stays_on_its_row_or_goes_to_its_nearest_ancestor(robot):
     profile, span = robot
     solve = ("control/plan/solve", "section")
     rows = rows_of(profile, span, LiveView(order="name"))
-    assert rows[place_in(rows, solve)].name == "solve"
+    assert rows[row_index(rows, solve)].name == "solve"
     folded = rows_of(profile, span, LiveView(folded=frozenset({"control/plan"})))
-    assert folded[place_in(folded, solve)].name == "plan"
-    assert place_in(folded, ("gone", "section")) == 0
+    assert folded[row_index(folded, solve)].name == "plan"
+    assert row_index(folded, ("gone", "section")) == 0
 
 
-def test_calls_under_focus_are_called_by_short_names_and_found_by_whole_ones():
+def test_calls_under_focus_have_short_names_and_match_by_full_names():
     profile = scenes.focused()[-1].profile
     rows = {row.name: row for row in rows_of(profile, None, LiveView()) if row.is_section}
     first, second, *acts = rows
@@ -154,17 +158,17 @@ def test_calls_under_focus_are_called_by_short_names_and_found_by_whole_ones():
         "Environment._act …(action / 2)",
         "Environment._act …(action)",
     ]
-    assert rows["Environment.step"].whole == "self._env.step(action) | Environment.step : drive.py @ L31"
+    assert rows["Environment.step"].full_name == "self._env.step(action) | Environment.step : drive.py @ L31"
     for letters in ("drive.py @ l31", "environment.step"):
-        matched = [row.name for row in rows_of(profile, None, LiveView(filter=letters)) if row.matched]
+        matched = [row.name for row in rows_of(profile, None, LiveView(filter=letters)) if row.is_match]
         assert "Environment.step" in matched
     assert names(profile, None, filter="action / 2")[-1].endswith("action / 2)")
-    assert all(not row.whole for row in rows_of(scenes.robot()[-1].profile, None, LiveView()))
+    assert all(not row.full_name for row in rows_of(scenes.robot()[-1].profile, None, LiveView()))
 
 
 def test_the_programs_own_gauges_come_before_the_machines():
     recorder = ticktree.Recorder(virtual_clock=True)
     for name in ("machine/used", "reward", "machine/others", "policy loss"):
         recorder.gauge(name, 1)
-    shown = columns.gauges_of(recorder.snapshot(), None)
-    assert [each.whole.name for each in shown] == ["policy loss", "reward", "machine/others", "machine/used"]
+    gauges = columns.watched_gauges(recorder.snapshot(), None)
+    assert [gauge.run.name for gauge in gauges] == ["policy loss", "reward", "machine/others", "machine/used"]

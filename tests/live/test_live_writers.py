@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from support import live_scenes as scenes
-from ticktree.live.columns import of_units, units_of
+from ticktree.live.columns import unit_columns, units_of
 from ticktree.profile import Profile, Writer
 
 
@@ -13,14 +13,14 @@ def profile_of(*writers: Writer) -> Profile:
 
 def titles(*writers: Writer) -> tuple[str, list[str]]:
     kind, units = units_of(profile_of(*writers))
-    return kind, [column.title for column in of_units(None, units, kind, 0)]
+    return kind, [column.title for column in unit_columns(None, units, kind, 0)]
 
 
 def process(number: int, **fields) -> Writer:
     return Writer(**{"id": f"{number}-9/0", "is_main": True, **fields})
 
 
-def test_processes_are_called_by_what_they_do_and_numbered_where_several_do_it():
+def test_processes_are_named_by_role_and_numbered_if_several_share_it():
     kind, units = units_of(
         profile_of(
             process(4, role="actor", started_ns=9, last_ns=9),
@@ -36,7 +36,7 @@ def test_processes_are_called_by_what_they_do_and_numbered_where_several_do_it()
     ]
 
 
-def test_a_process_is_called_after_its_main_thread_and_has_all_its_threads():
+def test_a_process_has_the_name_of_its_main_thread_and_all_its_threads():
     main = Writer(id="5-9/1", role="learner", is_main=True)
     helper = Writer(id="5-9/0", role="loader", thread_name="loader")
     kind, units = units_of(profile_of(main, helper, process(6, role="actor")))
@@ -47,7 +47,7 @@ def test_a_process_is_called_after_its_main_thread_and_has_all_its_threads():
     }
 
 
-def test_of_one_process_the_threads_are_shown():
+def test_a_single_process_has_a_column_per_thread():
     main = Writer(id="5-9/0", role="main", is_main=True)
     assert titles(main, Writer(id="5-9/1", role="camera")) == ("threads", ["main", "camera"])
 

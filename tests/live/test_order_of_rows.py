@@ -86,7 +86,7 @@ def test_five_runs_of_a_robot_have_the_same_loops_in_the_same_order_everywhere(s
     assert order_in_top(profile) == NAMES
 
 
-def test_top_keeps_its_order_while_loops_that_are_alike_go_on():
+def test_top_keeps_its_order_while_similar_loops_run():
     robot = Robot(7)
     readings = [scenes.running(robot.play(30), at_s) for at_s in range(1, 9)]
     orders, trees = [], []
@@ -114,17 +114,17 @@ def test_a_loop_that_begins_to_miss_comes_first_and_the_others_stay():
 
     play("a", 3)
     first = play("b", 2)
-    kept = [now.whole.path for now in columns.loops_of(Context(first), None)]
-    assert kept == ["a", "b"]
+    order = [loop.run.path for loop in columns.watched_loops(Context(first), None)]
+    assert order == ["a", "b"]
     busier = play("b", 5)
-    assert [now.whole.path for now in columns.loops_of(Context(busier), None, kept)] == ["a", "b"]
-    assert [now.whole.path for now in columns.loops_of(Context(busier), None)] == ["b", "a"]
+    assert [loop.run.path for loop in columns.watched_loops(Context(busier), None, order)] == ["a", "b"]
+    assert [loop.run.path for loop in columns.watched_loops(Context(busier), None)] == ["b", "a"]
     play("c", 1)
     late = play("b", 20)
-    assert [now.whole.path for now in columns.loops_of(Context(late), None, kept)] == ["b", "a", "c"]
+    assert [loop.run.path for loop in columns.watched_loops(Context(late), None, order)] == ["b", "a", "c"]
 
 
-def test_a_loop_that_misses_is_in_sight_on_a_small_terminal():
+def test_a_loop_that_misses_is_visible_on_a_small_terminal():
     robot = Robot(3)
     readings = [scenes.running(robot.play(30), 1), scenes.running(robot.play(30), 11)]
 
@@ -137,7 +137,7 @@ def test_a_loop_that_misses_is_in_sight_on_a_small_terminal():
     watch(test, readings, size=(80, 18))
 
 
-def test_rows_that_are_alike_stay_and_one_that_grows_much_moves():
+def test_similar_rows_stay_and_a_row_that_grows_much_moves():
     def names(at_ms: dict[str, float], siblings=None) -> list[str]:
         recorder = ticktree.Recorder(virtual_clock=True)
         for name, ms in at_ms.items():
@@ -155,12 +155,12 @@ def test_rows_that_are_alike_stay_and_one_that_grows_much_moves():
     assert names({"a": 100, "b": 110, "c": 10, "d": 1}, {"": first}) == ["a", "b", "c", "d"]
 
 
-def test_the_pace_is_the_reports():
+def test_the_pace_equals_that_of_the_report():
     profile = Robot(1).play(60)
     table = report_view(Context(profile), ViewOptions()).loops
     titles = [head.title for head in table.heads]
     reported = {entry.path: dict(zip(titles, entry.cells, strict=True)) for entry in table.entries}
-    shown = {column.title: column for column in columns.of_loops(None)}
-    for now in columns.loops_of(Context(profile), None):
+    columns_by_title = {column.title: column for column in columns.loop_columns(None)}
+    for loop in columns.watched_loops(Context(profile), None):
         for title in ("pace", "headroom", "missed", "max"):
-            assert shown[title].text(now) == reported[now.whole.path][title]
+            assert columns_by_title[title].text(loop) == reported[loop.run.path][title]

@@ -8,9 +8,9 @@ from support.live_snapshots import CASES, FOLDER, rendered
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_the_screen_looks_as_it_was_last_approved(name):
+def test_the_screen_equals_the_approved_snapshot(name):
     assert asyncio.run(rendered(name)) == (FOLDER / f"{name}.txt").read_text(encoding="utf-8")
 
 
-def test_no_screen_is_kept_that_nothing_draws():
+def test_every_snapshot_file_has_a_case():
     assert {path.stem for path in FOLDER.iterdir()} == set(CASES)

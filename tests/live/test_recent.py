@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ticktree
-from ticktree.live.difference import KEPT_IN_A_WINDOW, Recent
+from ticktree.live.difference import READINGS_PER_WINDOW, Recent
 from ticktree.profile import Node, Profile, Stats
 
 S = 1_000_000_000
@@ -33,26 +33,26 @@ def test_a_late_reading_makes_the_window_longer_rather_than_empty():
     assert watched(Recent(3 * S), (0, 0), (1, 10), (9, 90)) == [None, (1, 10), (8, 80)]
 
 
-def test_two_readings_of_one_moment_say_nothing_of_any_stretch():
+def test_two_readings_of_one_moment_have_no_span():
     assert watched(Recent(3 * S), (1, 10), (1, 12), (2, 20)) == [None, None, (1, 10)]
 
 
-def test_a_reset_of_the_recording_begins_the_window_anew():
+def test_a_reset_of_the_recording_restarts_the_window():
     assert watched(Recent(9 * S), (0, 50), (1, 60), (2, 5), (3, 9)) == [None, (1, 10), None, (1, 4)]
 
 
-def test_after_a_pause_nothing_is_said_of_the_time_that_nobody_watched():
+def test_after_a_pause_the_unwatched_time_is_in_no_span():
     recent = Recent(3 * S)
     assert watched(recent, (0, 0), (1, 10)) == [None, (1, 10)]
-    recent.forget()
+    recent.clear()
     assert watched(recent, (60, 600), (61, 620)) == [None, (1, 20)]
 
 
-def test_readings_that_come_thick_and_fast_are_not_all_kept():
+def test_frequent_readings_are_not_all_stored():
     recent = Recent(10 * S)
     for tenth in range(1000):
         span = recent.add(tenth * S // 10, calls(tenth))
-        assert len(recent._kept) <= KEPT_IN_A_WINDOW + 3
+        assert len(recent._readings) <= READINGS_PER_WINDOW + 3
         if tenth > 120:
             assert span is not None
             assert 10 <= span.length_ns / S <= 11.1

@@ -91,9 +91,9 @@ def test_reading_changes_nothing_on_disk_or_in_memory(program):
         every = [*program.path.rglob("*"), *RunDirectory.open(program.path).memory_dir.rglob("*")]
         return {path: (path.stat().st_mtime_ns, path.stat().st_size) for path in every}
 
-    before = files()
+    files_before = files()
     RunSource(program.path).read()
-    assert files() == before
+    assert files() == files_before
 
 
 def test_a_run_that_had_ended_before_is_a_finished_one(program):
@@ -102,7 +102,7 @@ def test_a_run_that_had_ended_before_is_a_finished_one(program):
     assert (reading.state, steps(reading), reading.exit_status) == ("finished", 1, None)
 
 
-def test_a_program_that_was_killed_has_ended_and_what_it_recorded_is_there(program):
+def test_a_killed_program_has_ended_and_its_recording_is_available(program):
     source = RunSource(program.path)
     source.read()
     program.step(9)
@@ -146,7 +146,7 @@ def test_a_damaged_manifest_is_a_reading_and_no_error(program):
     assert "damaged" in RunSource(program.path).read().trouble
 
 
-def test_a_mistake_of_ours_is_a_reading_and_no_traceback(program, monkeypatch):
+def test_a_bug_in_ticktree_is_a_reading_and_no_traceback(program, monkeypatch):
     def broken(self):
         raise ZeroDivisionError("of ours")
 
@@ -163,7 +163,7 @@ def test_a_saved_profile_is_read_once_and_stays(program, tmp_path):
     assert (reading.name, reading.state, steps(reading)) == ("saved.json", "saved", 1)
 
 
-def test_what_is_no_profile_is_refused(tmp_path):
+def test_a_file_that_is_no_profile_is_refused(tmp_path):
     (tmp_path / "no.json").write_text("[]")
     with pytest.raises(TicktreeError):
         SavedSource(tmp_path / "no.json")

@@ -19,7 +19,7 @@ def titles(width: int) -> list[str]:
     return [column.title for column in LiveTable(COLUMNS, width, 10, 10).columns]
 
 
-def test_columns_of_the_highest_rank_are_given_up_first():
+def test_columns_of_the_highest_rank_are_dropped_first():
     assert titles(100) == ["first", "second", "third"]
     assert titles(30) == ["first", "third"]
     assert titles(20) == ["first"]
@@ -34,7 +34,7 @@ def test_no_line_is_wider_than_the_terminal(name, cell, width):
         assert line.cell_len <= width
 
 
-def test_numbers_end_and_units_begin_below_one_another():
+def test_numbers_and_units_are_aligned():
     table = LiveTable([LiveColumn("time", 8, lambda item: item, 0)], 40, 10, 10)
     lines = [
         table.line(item, Text("x")).plain for item in ("1.23 ms", "45.6 µs", "789 ns", "1.05 s", "7", "")

@@ -35,12 +35,12 @@ def huge() -> Profile:
     return program.profile()
 
 
-def written(profile: Profile, **options) -> str:
+def render_text(profile: Profile, **options) -> str:
     return OUTPUTS["agent"].render(profile, ViewOptions(**options)).decode()
 
 
 def fields(profile: Profile, **options) -> dict:
-    return json.loads(written(profile, **options))
+    return json.loads(render_text(profile, **options))
 
 
 def test_the_limit_is_2000_tokens():
@@ -64,7 +64,7 @@ def test_the_limit_is_2000_tokens():
 )
 def test_a_run_takes_at_most_2000_tokens_and_has_the_same_keys(make):
     for options in ({"run": "last"}, {"run": "x/" * 2000, "all": True, "by": "process"}):
-        text = written(make(), **options)
+        text = render_text(make(), **options)
         assert len(text) <= MAX_CHARACTERS
         assert list(json.loads(text)) == KEYS
         assert len(text.splitlines()) == len(KEYS) + 2  # a line per key: for those who read a part of it
@@ -74,11 +74,11 @@ def test_a_run_takes_at_most_2000_tokens_and_has_the_same_keys(make):
 @settings(max_examples=30)
 @given(profiles())
 def test_any_profile_takes_at_most_2000_tokens(profile):
-    assert len(written(profile, run="")) <= MAX_CHARACTERS
+    assert len(render_text(profile, run="")) <= MAX_CHARACTERS
 
 
 @pytest.mark.parametrize("make", [training, control, robot, straggling_trainer])
-def test_it_says_what_the_terminal_says(make):
+def test_it_has_the_content_of_the_terminal_view(make):
     view, found = report_view(Context(make()), ViewOptions()), fields(make())
     assert [each["text"] for each in found["recommendations"]] == [each.text for each in view.recommendations]
     assert [each["text"] for each in found["warnings"]] == [each.text for each in view.warnings]
@@ -90,7 +90,7 @@ def test_it_says_what_the_terminal_says(make):
     assert found["left_out"] == ({"recommendations": view.more} if view.more else {})
 
 
-def test_what_is_left_out_is_counted_and_a_loop_that_misses_comes_first():
+def test_omitted_rows_are_counted_and_a_loop_that_misses_comes_first():
     found = fields(huge())
     assert found["headlines"][0]["misses"]
     assert found["left_out"]["loops"] + len(found["loops"]["rows"]) == 200
@@ -107,13 +107,13 @@ def test_rows_name_their_section_and_their_values_have_units_in_the_keys():
     assert isinstance(loop["busy_ns"], int)
 
 
-def test_it_says_how_to_see_more_with_the_name_of_the_run():
+def test_it_names_the_commands_that_show_more_of_the_run():
     more = list(fields(training(), run="last")["more"].values())
     assert more[:2] == ["ticktree report --all last", "ticktree report --format json last"]
     assert next(iter(fields(training())["more"].values())) == "ticktree report --all"
 
 
-def test_the_largest_own_time_that_was_sampled_is_told_by_function():
+def test_the_largest_sampled_self_time_is_listed_by_function():
     found = fields(sampled_training())["sampled"]
     assert (found["path"], found["samples"], len(found["rows"])) == ("train/update", 101, 3)
     assert found["rows"][0]["function"] == "crunch"

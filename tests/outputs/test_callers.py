@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import ticktree
-from ticktree.outputs.otlp import NO_CALL, callers_of
+from ticktree.outputs.otlp import NO_CALLER, callers_of
 from ticktree.profile.timeline import CalledNode, Lane, Timeline
 
 LANE = Lane("1-1", 1, "robot", "", 7, "MainThread", 0)
@@ -19,14 +19,17 @@ def recorder_of(events=10_000):
     return ticktree.Recorder(virtual_clock=True, timeline=events)
 
 
-def made_in(timeline):
+def calls_with_callers(timeline):
     """(start, path) of each call and of the one it was made in, None where there is none."""
 
-    def named(at):
-        return int(timeline.start_ns[at]), timeline.spots[timeline.spot[at]].path
+    def start_and_path(i):
+        return int(timeline.start_ns[i]), timeline.spots[timeline.spot[i]].path
 
     callers = callers_of(timeline).tolist()
-    return [(named(at), None if caller == NO_CALL else named(caller)) for at, caller in enumerate(callers)]
+    return [
+        (start_and_path(i), None if caller == NO_CALLER else start_and_path(caller))
+        for i, caller in enumerate(callers)
+    ]
 
 
 # A program: names of sections, each with the sections that it calls.
@@ -58,7 +61,7 @@ def test_the_callers_are_those_of_the_program(program):
     now = [0]
     run(program, None)
     timeline = recorder.timeline()
-    found = dict(made_in(timeline))
+    found = dict(calls_with_callers(timeline))
     began = min((start for start, _ in found), default=0) - min((start for start, _ in expected), default=0)
     assert {
         (start - began, path): caller and (caller[0] - began, caller[1])
@@ -66,7 +69,7 @@ def test_the_callers_are_those_of_the_program(program):
     } == expected
 
 
-def test_a_caller_that_has_not_ended_or_was_overwritten_is_nobody():
+def test_a_caller_that_has_not_ended_or_was_overwritten_is_unknown():
     recorder = recorder_of(events=2)
     with recorder.section("a"), recorder.section("b"):
         pass
@@ -75,13 +78,13 @@ def test_a_caller_that_has_not_ended_or_was_overwritten_is_nobody():
         with recorder.section("b"):
             with recorder.section("c"):
                 recorder.advance(1)
-            assert [caller for _, caller in made_in(recorder.timeline())] == [None, None]
-        ((_, caller_of_b), (_, caller_of_c)) = made_in(recorder.timeline())
+            assert [caller for _, caller in calls_with_callers(recorder.timeline())] == [None, None]
+        ((_, caller_of_b), (_, caller_of_c)) = calls_with_callers(recorder.timeline())
         assert caller_of_b is None
         assert caller_of_c is not None
 
 
-def test_a_duration_measured_elsewhere_was_handed_over_in_the_section_that_was_open_then():
+def test_a_duration_measured_elsewhere_belongs_to_the_section_that_was_open_when_it_was_recorded():
     recorder = recorder_of()
     recorder.advance(1000)
     for _ in range(3):
@@ -90,14 +93,16 @@ def test_a_duration_measured_elsewhere_was_handed_over_in_the_section_that_was_o
             recorder.record_duration("net", 500e-9)
             recorder.advance(10)
     recorder.record_duration("net", 1e-9)
-    found = {call: caller for call, caller in made_in(recorder.timeline()) if call[1].endswith("net")}
+    found = {
+        call: caller for call, caller in calls_with_callers(recorder.timeline()) if call[1].endswith("net")
+    }
     calls = sorted(found)
-    polls = sorted(call for call, _ in made_in(recorder.timeline()) if call[1] == "poll")
+    polls = sorted(call for call, _ in calls_with_callers(recorder.timeline()) if call[1] == "poll")
     assert [found[call] for call in calls if call[1] == "poll/net"] == polls
     assert [found[call] for call in calls if call[1] == "net"] == [None]
 
 
-def test_what_another_thread_calls_is_nobodys_of_this_one():
+def test_a_call_of_another_thread_has_no_caller_in_this_one():
     recorder = recorder_of()
 
     def work():
@@ -108,16 +113,16 @@ def test_what_another_thread_calls_is_nobodys_of_this_one():
         thread = threading.Thread(target=work)
         thread.start()
         thread.join()
-    assert all(caller is None for _, caller in made_in(recorder.timeline()))
+    assert all(caller is None for _, caller in calls_with_callers(recorder.timeline()))
 
 
-def test_a_path_that_two_processes_mark_differently_is_one_place():
+def test_a_path_that_two_processes_mark_differently_is_one_node():
     spots = (CalledNode("a"), CalledNode("a/b"), CalledNode("a/b", wait=True))
     start, duration = np.array([0, 1, 5], np.int64), np.array([9, 2, 2], np.int64)
     spot, lane = np.array([0, 1, 2], np.int64), np.zeros(3, np.int64)
-    assert callers_of(Timeline((LANE,), spots, start, duration, spot, lane)).tolist() == [NO_CALL, 0, 0]
+    assert callers_of(Timeline((LANE,), spots, start, duration, spot, lane)).tolist() == [NO_CALLER, 0, 0]
 
 
-def test_of_nothing_nobody_is_the_caller():
+def test_an_empty_timeline_has_no_callers():
     none = np.empty(0, np.int64)
     assert callers_of(Timeline((), (), none, none, none, none)).tolist() == []

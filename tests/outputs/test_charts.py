@@ -24,39 +24,39 @@ def _matplotlib(request):
         pytest.importorskip("matplotlib", reason="charts were not drawn: there is no matplotlib")
 
 
-def words(profile):
+def texts_in(profile):
     root = ElementTree.fromstring(OUTPUTS["svg"].render(profile))
     return [element.text for element in root.iter("{http://www.w3.org/2000/svg}text") if element.text]
 
 
 def test_it_shows_time_calls_categories_and_memory():
-    found = words(training())
+    texts = texts_in(training())
     for title in ("Time by operation (10 smaller ones not shown)", "Time per call", "Categories"):
-        assert title in found
-    assert "Memory, where it was measured" in found
-    assert "visual_sac" in found
-    assert "update/actor [self]" in found
-    assert "34%, 704 ms" in found
-    assert "96.0 MB" in found
-    assert "self time, % of a mean steady tick of train, 2.06 s" in found
+        assert title in texts
+    assert "Memory, where it was measured" in texts
+    assert "visual_sac" in texts
+    assert "update/actor [self]" in texts
+    assert "34%, 704 ms" in texts
+    assert "96.0 MB" in texts
+    assert "self time, % of a mean steady tick of train, 2.06 s" in texts
 
 
-def test_without_memory_there_is_no_panel_that_looks_like_none_was_needed():
-    found = words(control())
-    assert not any("Memory" in word for word in found)
-    assert "Categories" in found
+def test_without_memory_measurements_there_is_no_memory_panel():
+    texts = texts_in(control())
+    assert not any("Memory" in text for text in texts)
+    assert "Categories" in texts
 
 
 def test_losses_are_in_the_picture():
-    assert any(word.endswith("Not recorded: 2 unwound") for word in words(control()))
+    assert any(text.endswith("Not recorded: 2 unwound") for text in texts_in(control()))
 
 
 def test_axes_of_durations_have_units():
-    assert {"10 ms", "100 ms", "1 s"} <= set(words(training()))
-    assert {"1 ms", "10 ms"} <= set(words(control()))
+    assert {"10 ms", "100 ms", "1 s"} <= set(texts_in(training()))
+    assert {"1 ms", "10 ms"} <= set(texts_in(control()))
 
 
-def test_bars_are_as_long_as_what_they_stand_for():
+def test_bars_are_as_long_as_their_values():
     root = ElementTree.fromstring(OUTPUTS["svg"].render(control()))
     width = {}
     for element in root.iter("{http://www.w3.org/2000/svg}path"):
@@ -85,7 +85,7 @@ def test_a_png_is_a_picture_of_its_size_without_a_screen_and_without_warnings(ma
 
 @pytest.mark.slow
 @pytest.mark.parametrize("form", ["png", "svg"])
-def test_what_the_user_has_set_changes_nothing_and_is_left_as_it_was(form):
+def test_the_users_settings_change_nothing_and_stay_unchanged(form):
     import matplotlib as mpl
 
     plain = OUTPUTS[form].render(training())
@@ -97,15 +97,15 @@ def test_what_the_user_has_set_changes_nothing_and_is_left_as_it_was(form):
 @pytest.mark.slow
 def test_hostile_names_are_letters_and_no_markup_and_no_formula():
     profile = hostile()
-    assert all(word.isprintable() for word in words(profile))
+    assert all(text.isprintable() for text in texts_in(profile))
     long = {path: loop for path, loop in profile.loops.items() if "xxx" in path}
-    assert any("xxx…xxx" in word for word in words(replace(profile, loops=long)))
+    assert any("xxx…xxx" in text for text in texts_in(replace(profile, loops=long)))
     odd = {name: node(name, [10, 20]) for name in ("</script>", r"$\frac{1}{2}$", "a & b")}
-    assert odd.keys() <= set(words(Profile(root=Node(name="root", children=odd))))
+    assert odd.keys() <= set(texts_in(Profile(root=Node(name="root", children=odd))))
 
 
 @pytest.mark.parametrize("form", ["png", "svg"])
-def test_without_matplotlib_a_line_says_what_to_install(form, monkeypatch):
+def test_without_matplotlib_the_error_names_what_to_install(form, monkeypatch):
     for name in [name for name in sys.modules if name.partition(".")[0] == "matplotlib"]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "matplotlib", None)

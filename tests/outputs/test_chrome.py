@@ -26,15 +26,15 @@ def test_calls_are_complete_events_in_microseconds_to_the_nanosecond():
         recorder.advance(1)
         with recorder.section("asleep", wait=True):
             recorder.advance(2_000_003)
-    events = [one for one in exported(recorder)["traceEvents"] if one["ph"] == "X"]
-    assert [(one["name"], one["cat"], one["ts"], one["dur"]) for one in events] == [
+    events = [event for event in exported(recorder)["traceEvents"] if event["ph"] == "X"]
+    assert [(event["name"], event["cat"], event["ts"], event["dur"]) for event in events] == [
         ("outer", "section", 1234.567, 2000.004),
         ("asleep", "waiting", 1234.568, 2000.003),
     ]
-    assert {one["tid"] for one in events} == {threading.get_native_id()}
+    assert {event["tid"] for event in events} == {threading.get_native_id()}
 
 
-def test_what_overlaps_is_on_other_threads_whose_numbers_fit_32_bits():
+def test_overlapping_calls_are_on_other_threads_whose_numbers_fit_32_bits():
     recorder = ticktree.Recorder(virtual_clock=True, timeline=100)
     recorder.advance(100)
     for ns in (40, 60):
@@ -43,8 +43,8 @@ def test_what_overlaps_is_on_other_threads_whose_numbers_fit_32_bits():
     with recorder.section("a"):
         recorder.advance(1)
     trace = exported(recorder)["traceEvents"]
-    threads = {one["tid"] for one in trace if one["ph"] == "X"}
-    names = {one["tid"]: one["args"]["name"] for one in trace if one["name"] == "thread_name"}
+    threads = {event["tid"] for event in trace if event["ph"] == "X"}
+    names = {event["tid"]: event["args"]["name"] for event in trace if event["name"] == "thread_name"}
     assert len(threads) == 2
     assert {names[at] for at in threads} == {"MainThread", "MainThread, measured elsewhere"}
     assert all(0 <= at < 1 << 31 for at in threads)
@@ -55,10 +55,10 @@ def test_hostile_names_are_kept_letter_by_letter():
     name = 'a</script>"\\\u202e\U0001f600\n'
     with recorder.section(name):
         recorder.advance(1)
-    assert [one["name"] for one in exported(recorder)["traceEvents"] if one["ph"] == "X"] == [name]
+    assert [event["name"] for event in exported(recorder)["traceEvents"] if event["ph"] == "X"] == [name]
 
 
-def test_what_is_lost_is_said():
+def test_losses_are_in_the_file():
     recorder = ticktree.Recorder(virtual_clock=True, timeline=4)
     for _ in range(9):
         with recorder.section("a"):
@@ -72,8 +72,8 @@ def test_a_missed_tick_has_a_mark_with_its_number_and_its_lateness():
         with recorder.section("think"):
             recorder.advance(14_000_000 if tick in (20, 27) else 6_000_000)
     trace = exported(recorder)["traceEvents"]
-    ticks = [(one["ts"], one["tid"]) for one in trace if one["name"] == "control"]
-    assert [one for one in trace if one["ph"] == "i"] == [
+    ticks = [(event["ts"], event["tid"]) for event in trace if event["name"] == "control"]
+    assert [event for event in trace if event["ph"] == "i"] == [
         {
             "name": "missed tick",
             "ph": "i",
@@ -98,6 +98,6 @@ def test_names_are_those_of_the_tree():
     for name in NAMES:
         with recorder.section(name):
             recorder.advance(1)
-    shown = [one["name"] for one in exported(recorder)["traceEvents"] if one["ph"] == "X"]
+    shown = [event["name"] for event in exported(recorder)["traceEvents"] if event["ph"] == "X"]
     assert set(shown) == set(recorder.snapshot().root.children)
     assert len(shown) == len(NAMES)

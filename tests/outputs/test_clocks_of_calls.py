@@ -56,7 +56,7 @@ def test_a_devices_calls_and_its_totals_are_one_frame():
     assert sorted(frames) == ["copies", "copies@device", "root", "update"]
 
 
-def test_a_devices_spans_say_their_clock():
+def test_a_devices_spans_have_their_clock():
     assert exported("otlp").count(b'{"key":"clock","value":{"stringValue":"device"}}') == 1
 
 

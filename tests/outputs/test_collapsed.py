@@ -20,7 +20,7 @@ def lines(profile):
     return EXPORTS["collapsed"].render(profile).decode().splitlines()
 
 
-def test_a_line_is_the_names_from_the_root_and_the_own_time():
+def test_a_line_has_the_names_from_the_root_and_the_self_time():
     assert lines(side_by_side()) == [
         f"root {MS}",
         f"root;main {19 * MS}",
@@ -31,7 +31,7 @@ def test_a_line_is_the_names_from_the_root_and_the_own_time():
     ]
 
 
-def test_hostile_names_stay_one_frame_and_one_of_their_own():
+def test_each_hostile_name_stays_a_separate_frame():
     found = lines(hostile())
     assert len(found) == 1 + 2 * len(NAMES)
     assert {line.count(";") for line in found if line.startswith("root;")} == {1, 2}
@@ -78,7 +78,7 @@ def test_inferno_draws_every_frame_with_its_width(make):
         below = sum(
             s.ns for s in every if not s.is_concurrent and s.frames[: len(stack.frames)] == stack.frames
         )
-        mark = " [partly concurrent]" if stack.frames[-1].partly else ""
+        mark = " [partly concurrent]" if stack.frames[-1].is_partly_concurrent else ""
         assert (as_written(stack.frames[-1].name) + mark, below) in drawn
 
 
@@ -90,7 +90,7 @@ def test_inferno_draws_hostile_names():
     assert {as_written(name) for name in NAMES} <= drawn
 
 
-def test_what_was_sampled_is_frames_with_their_lines_and_together_the_own_time():
+def test_samples_are_frames_with_lines_that_sum_to_the_self_time():
     assert lines(unmarked()) == [
         "root;main (/home/ada/train.py:40) [sampled];crunch (/home/ada/lib.py:7) [sampled] 505050506",
         "root;main (/home/ada/train.py:40) [sampled];crunch (/home/ada/lib.py:9) [sampled] 202020202",

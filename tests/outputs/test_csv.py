@@ -18,18 +18,18 @@ from ticktree.outputs.writing.visible import literal, visible
 from ticktree.profile import Profile
 
 
-def written(profile, table="nodes"):
+def render_text(profile, table="nodes"):
     return EXPORTS["csv"].render(profile, ViewOptions(table=table)).decode()
 
 
 def rows(profile, table="nodes"):
-    return list(csv.DictReader(StringIO(written(profile, table))))
+    return list(csv.DictReader(StringIO(render_text(profile, table))))
 
 
 @pytest.mark.slow
 @settings(max_examples=20)
 @given(profiles())
-def test_a_row_a_node_with_its_numbers_as_they_are(profile):
+def test_each_node_has_a_row_with_its_exact_numbers(profile):
     read = {row["path"]: row for row in rows(profile)}
     assert len(read) == sum(1 for _ in profile.root.walk())
     for path, depth, node in profile.root.walk():
@@ -48,10 +48,10 @@ def test_a_row_a_node_with_its_numbers_as_they_are(profile):
 
 
 @pytest.mark.parametrize("make", [training, control, side_by_side, hostile])
-def test_pandas_finds_that_the_accounts_add_up(make):
+def test_pandas_finds_that_children_and_self_time_sum_to_the_total(make):
     pandas = pytest.importorskip("pandas", reason="CSV files were not read by pandas")
     profile = make()
-    frame = pandas.read_csv(StringIO(written(profile)), keep_default_na=False, na_values=[""])
+    frame = pandas.read_csv(StringIO(render_text(profile)), keep_default_na=False, na_values=[""])
     (root,) = frame[frame.depth == 0].itertuples()
     assert root.total_ns == profile.root.total_ns
     assert frame.self_ns.sum() - frame.concurrent_ns.sum() == profile.root.total_ns
@@ -64,20 +64,20 @@ def test_pandas_finds_that_the_accounts_add_up(make):
 def test_duckdb_reads_the_same_totals(tmp_path):
     duckdb = pytest.importorskip("duckdb", reason="CSV files were not read by DuckDB")
     path = tmp_path / "run.csv"
-    path.write_text(written(training()), encoding="utf-8")
+    path.write_text(render_text(training()), encoding="utf-8")
     found = duckdb.sql(f"select total_ns, count from '{path}' where path = 'train/update'").fetchall()
     update = training().root.at("train/update")
     assert found == [(update.total_ns, update.count)]
 
 
-def test_hostile_names_stay_in_one_line_and_one_of_their_own():
-    text = written(hostile())
+def test_each_hostile_name_stays_different_and_in_one_line():
+    text = render_text(hostile())
     assert text.count("\n") == 2 * len(NAMES) + 2
     assert {row["name"] for row in rows(hostile())} == {literal(name) for name in (*NAMES, "root")}
     assert {row["name"] for row in rows(hostile(), "gauges")} == {literal(name) for name in NAMES}
 
 
-def test_loops_gauges_losses_and_facts_are_tables_of_their_own():
+def test_loops_gauges_losses_and_facts_are_separate_tables():
     (loop,) = rows(control(), "loops")
     assert (loop["path"], loop["ticks"], loop["hz"], loop["budget_ns"]) == (
         "control",
@@ -92,7 +92,7 @@ def test_loops_gauges_losses_and_facts_are_tables_of_their_own():
     assert {"key": "command", "value": "robot.py"} in rows(control(), "metadata")
 
 
-def test_what_is_not_known_is_empty_and_not_0():
+def test_unknown_values_are_empty_and_not_0():
     (loop,) = rows(training(), "loops")
     assert (loop["hz"], loop["budget_ns"], loop["missed"], loop["lateness_count"]) == ("", "", "", "")
     by_path = {row["path"]: row for row in rows(training())}
@@ -105,6 +105,6 @@ def test_what_is_not_known_is_empty_and_not_0():
 @pytest.mark.parametrize("table", get_args(TableName))
 def test_a_table_has_the_same_columns_whatever_is_in_it(table):
     heads = {
-        written(make(), table).partition("\n")[0] for make in (training, control, hostile, Profile.empty)
+        render_text(make(), table).partition("\n")[0] for make in (training, control, hostile, Profile.empty)
     }
     assert len(heads) == 1

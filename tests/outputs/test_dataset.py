@@ -44,7 +44,7 @@ def frame(folder):
     return pandas.read_parquet(folder / "calls")
 
 
-def test_the_calls_of_each_process_are_in_a_partition_of_their_own(written):
+def test_the_calls_of_each_process_are_in_a_separate_partition(written):
     folder, names = written(timeline("7-9"), timeline("8-9"))
     assert [name for name in names if name.startswith("calls/")] == [
         "calls/process=7-9/part-0.parquet",
@@ -70,7 +70,7 @@ def test_pandas_reads_every_call_as_it_was(written):
     assert set(calls.columns) == {*tabular.CALL_COLUMNS, "process"}
 
 
-def test_a_timeline_of_several_processes_is_taken_apart(written):
+def test_a_timeline_of_several_processes_is_split_by_process(written):
     from ticktree.profile.timeline import together
 
     folder, _ = written(together([timeline("7-9"), timeline("8-9", calls=10)]))

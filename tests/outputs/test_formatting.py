@@ -134,7 +134,7 @@ def test_any_reading_is_short(value):
         (None, ""),
     ],
 )
-def test_an_ending_is_said_in_words(status, text):
+def test_an_exit_status_is_written_in_words(status, text):
     assert formatting.ending(status) == text
 
 
@@ -148,7 +148,7 @@ def test_an_ending_is_said_in_words(status, text):
         ("8", "NVIDIA H200", "8 × NVIDIA H200"),
     ],
 )
-def test_gpus_are_named_where_their_model_is_known(number, model, text):
+def test_gpus_have_names_if_their_model_is_known(number, model, text):
     assert formatting.gpus(number, model) == text
 
 
@@ -161,6 +161,6 @@ def test_gpus_are_named_where_their_model_is_known(number, model, text):
         ("unwound", "1 unwound"),
     ],
 )
-def test_one_of_many_is_said_in_the_singular(phrase, one):
+def test_a_phrase_is_singular_for_1(phrase, one):
     assert formatting.counted_phrase(1, phrase) == one
     assert formatting.counted_phrase(2, phrase) == f"2 {phrase}"

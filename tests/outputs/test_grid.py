@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from ticktree.outputs.writing.document import Entry, Head, Table
-from ticktree.outputs.writing.grid import cut, drawn
+from ticktree.outputs.writing.grid import cut, draw_table
 
 words = st.text("ab 漢é", max_size=30)
 numbers = st.from_regex(r"[0-9]{1,25}( [a-z/]{1,9})?", fullmatch=True)
@@ -34,14 +34,14 @@ def grids(draw):
 
 @settings(max_examples=120)
 @given(grids(), st.integers(40, 120))
-def test_no_line_is_wider_than_asked_for_however_long_its_numbers(grid, width):
-    rows = [text.plain for row in drawn(grid, width) for text in row]
+def test_no_line_is_wider_than_the_grid_even_with_long_numbers(grid, width):
+    rows = [text.plain for row in draw_table(grid, width) for text in row]
     assert [row for row in rows if cell_len(row) > width] == []
 
 
-def test_a_number_that_no_column_was_made_for_goes_before_the_name():
+def test_a_column_with_a_very_long_number_is_dropped_before_the_name():
     heads = [Head("share", 0), Head("waits for", 0)]
-    [_, [row]] = drawn(Table("section", "section", heads, [Entry("update", ["12%", "1" * 35])]), 40)
+    [_, [row]] = draw_table(Table("section", "section", heads, [Entry("update", ["12%", "1" * 35])]), 40)
     assert row.plain == "update     12%"
 
 

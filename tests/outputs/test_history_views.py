@@ -13,7 +13,7 @@ from support.history_series import SERVER, days, run
 from ticktree.analysis.history.history import Commit, History, Trend, history
 from ticktree.outputs import ViewOptions
 from ticktree.outputs.history import BINARY, HISTORIES
-from ticktree.outputs.history_parts import ROWS, buckets, scale_of, spark
+from ticktree.outputs.history_parts import ROWS, downsample, scale_of, spark
 
 A, B = "a" * 40, "b" * 40
 HOSTILE = "</title><script>alert(1)</script>`````\x1b[2J\u202e|<img src=x onerror=y>"
@@ -54,7 +54,7 @@ def test_the_terminals_view_is_no_wider_than_the_terminal(width):
     assert all(line == line.rstrip() for line in lines)
 
 
-def test_colours_say_what_became_slower():
+def test_colours_mark_what_became_slower():
     plain = HISTORIES["terminal"](slowed(), ViewOptions()).decode()
     colored = HISTORIES["terminal"](slowed(), ViewOptions(color=True)).decode()
     assert "\x1b[31m●" in colored
@@ -62,7 +62,7 @@ def test_colours_say_what_became_slower():
 
 
 @pytest.mark.parametrize("form", ["terminal", "markdown", "html"])
-def test_what_a_section_is_called_is_text_and_nothing_else(form):
+def test_a_sections_name_is_only_text(form):
     document = HISTORIES[form](slowed(HOSTILE), ViewOptions(width=200)).decode()
     assert "\x1b" not in document
     assert "\u202e" not in document
@@ -96,14 +96,14 @@ def test_the_page_gives_the_json_back():
     assert json.loads(base64.b64decode(packed[1])) == json.loads(HISTORIES["json"](found, ViewOptions()))
 
 
-def test_every_way_of_saying_it_names_the_commit_what_it_did_and_what_else_may_be_the_reason():
+def test_every_format_names_the_commit_its_subject_and_other_possible_causes():
     text = HISTORIES["markdown"](slowed(), ViewOptions()).decode()
     row = next(line for line in text.splitlines() if line.startswith("| train | bbbbbbbbb"))
     assert re.search(r"\| \+4\d\.\d% \| \+\d+\.\d% to \+\d+\.\d% \|", row.replace("\u00a0", " "))
     assert "one of 3 commits since aaaaaaaaa" in row
 
 
-def test_where_the_commit_is_the_same_it_is_not_blamed():
+def test_an_unchanged_commit_is_not_blamed():
     values = [1e6 + 1e4 * (at % 5) for at in range(10)]
     runs = days(values, [A] * 10, **{"version.torch": "1"})
     runs += [run(10 + at, {"train": 2 * ns}, A, **{"version.torch": "2"}) for at, ns in enumerate(values)]
@@ -112,7 +112,7 @@ def test_where_the_commit_is_the_same_it_is_not_blamed():
     assert "version.torch 1 → 2" in text
 
 
-def test_machines_that_were_replaced_are_counted_and_shown_when_asked_for():
+def test_replaced_machines_are_counted_and_shown_on_request():
     runs = [*days([1e6] * 9), *[run(20 + at, {"train": 1e6}, **SERVER) for at in range(9)]]
     found = history(runs)
     text = HISTORIES["terminal"](found, ViewOptions()).decode()
@@ -121,28 +121,28 @@ def test_machines_that_were_replaced_are_counted_and_shown_when_asked_for():
     assert "Small CPU" in HISTORIES["terminal"](found, ViewOptions(all=True)).decode()
 
 
-def test_an_outlier_does_not_press_the_others_flat():
+def test_an_outlier_does_not_compress_the_other_values():
     values = [1e6, 1.1e6, 0.9e6, 1.05e6, 0.95e6, 1e6, 1.1e6, 0.9e6, 1e8]
     scale = scale_of(trend(values))
-    assert scale.is_beyond(1e8)
-    assert not any(scale.is_beyond(value) for value in values[:-1])
-    assert scale.part(1.1e6) - scale.part(0.9e6) > 0.1
-    assert scale.part(1e8) == 1.0
+    assert scale.is_outside(1e8)
+    assert not any(scale.is_outside(value) for value in values[:-1])
+    assert scale.fraction(1.1e6) - scale.fraction(0.9e6) > 0.1
+    assert scale.fraction(1e8) == 1.0
 
 
 def test_a_level_that_few_runs_have_reached_is_on_the_scale():
     scale = scale_of(trend([1e6 + 1e4 * (at % 5) for at in range(40)] + [9e6, 9.1e6, 9e6]))
-    assert not scale.is_beyond(9e6)
+    assert not scale.is_outside(9e6)
 
 
 @pytest.mark.slow
 def test_a_trend_in_a_few_characters_goes_up_where_the_values_do():
     assert spark(trend([1.0] * 5 + [2.0] * 5)) in ("▁▁▁▁▁█████", "▁▁▁▁▁▇▇▇▇▇")
     assert len(spark(trend([float(at + 1) for at in range(1000)]))) == 18
-    assert buckets([1.0, 2.0, 3.0, 100.0], 2) == [1.5, 51.5]
+    assert downsample([1.0, 2.0, 3.0, 100.0], 2) == [1.5, 51.5]
 
 
 def test_values_that_never_differ_are_drawn_in_the_middle():
     scale = scale_of(trend([5.0] * 9))
-    assert 0.4 < scale.part(5.0) < 0.6
+    assert 0.4 < scale.fraction(5.0) < 0.6
     assert ROWS % 2 == 0

@@ -14,20 +14,20 @@ from ticktree.outputs import OUTPUTS
 from ticktree.profile import Profile
 
 
-def written(profile):
+def render_json(profile):
     return OUTPUTS["json"].render(profile)
 
 
-def nodes_of(told):
-    waiting = [told["tree"]]
-    for node in waiting:  # the list grows while it is walked
-        waiting.extend(node["children"])
-    return {node["path"]: node for node in waiting}
+def nodes_of(report):
+    nodes = [report["tree"]]
+    for node in nodes:  # the list grows while it is walked
+        nodes.extend(node["children"])
+    return {node["path"]: node for node in nodes}
 
 
-def test_a_node_that_was_sampled_has_the_functions_of_its_own_time():
-    told = json.loads(written(sampled_training()))
-    nodes = nodes_of(told)
+def test_a_sampled_node_has_the_functions_of_its_self_time():
+    report = json.loads(render_json(sampled_training()))
+    nodes = nodes_of(report)
     assert {path for path, node in nodes.items() if "sampled" in node} == {"", "train/update"}
     update = nodes["train/update"]
     first = update["sampled"][0]
@@ -40,25 +40,25 @@ def test_a_node_that_was_sampled_has_the_functions_of_its_own_time():
     assert first["lines"] == [{"line": 7, "share": 0.75}, {"line": 9, "share": 0.25}]
     assert first["low"] < first["share"] < first["high"]
     assert first["states"] == {"running": 1.0}
-    assert [row["function"] for row in told["sampled_apart"]["other threads"]] == ["nap"]
+    assert [row["function"] for row in report["sampled_apart"]["other threads"]] == ["nap"]
 
 
 def test_without_samples_there_is_no_such_key():
-    assert b'"sampled' not in written(training())
+    assert b'"sampled' not in render_json(training())
 
 
 @settings(max_examples=25)
 @given(profiles())
-def test_with_samples_it_is_read_back_and_rows_are_all_of_the_own_time(profile):
-    assert Profile.from_json(written(profile)) == profile
-    told = json.loads(written(profile))
-    nodes = nodes_of(told)
+def test_with_samples_it_is_read_back_and_rows_sum_to_the_self_time(profile):
+    assert Profile.from_json(render_json(profile)) == profile
+    report = json.loads(render_json(profile))
+    nodes = nodes_of(report)
     assert {path for path, node in nodes.items() if "sampled" in node} == sampled_times(profile).keys()
-    assert told.get("sampled_apart", {}).keys() == sampled_apart(profile).keys()
+    assert report.get("sampled_apart", {}).keys() == sampled_apart(profile).keys()
     for node in nodes.values():
         assert sum(row["ns"] for row in node.get("sampled", [])) in (0, node["self_ns"])
 
 
 def test_a_program_without_sections_has_its_functions_at_the_root():
-    told = json.loads(written(unmarked()))
-    assert [row["function"] for row in told["tree"]["sampled"]] == ["crunch", "nap"]
+    report = json.loads(render_json(unmarked()))
+    assert [row["function"] for row in report["tree"]["sampled"]] == ["crunch", "nap"]

@@ -14,7 +14,7 @@ from ticktree.outputs.markdown import escaped
 from ticktree.profile import Node, Profile
 
 
-def shown(profile: Profile, **options) -> str:
+def render_text(profile: Profile, **options) -> str:
     return OUTPUTS["markdown"].render(profile, ViewOptions(**options)).decode()
 
 
@@ -42,7 +42,7 @@ def test_markdown_takes_names_literally(text, literal):
 @settings(max_examples=40)
 @given(profiles(), st.sampled_from([None, "process", "thread", "role"]))
 def test_every_row_of_a_table_has_as_many_cells_as_its_heading(profile, by):
-    blocks = shown(profile, all=True, call_sites=True, by=by).split("\n\n")
+    blocks = render_text(profile, all=True, call_sites=True, by=by).split("\n\n")
     for block in blocks:
         if block.startswith("|"):
             assert len({len(re.findall(r"(?<!\\)\|", line)) for line in block.splitlines()}) == 1
@@ -50,19 +50,19 @@ def test_every_row_of_a_table_has_as_many_cells_as_its_heading(profile, by):
 
 def test_a_name_cannot_become_html():
     tree = Node(name="root", children={"</script><b>": node("</script><b>", [MS])})
-    text = shown(Profile(root=tree))
+    text = render_text(Profile(root=tree))
     assert "<" not in re.sub(r"</?(details|summary)>", "", text)
     assert "script&gt;" in text
 
 
 def test_losses_are_announced():
-    assert "**Not recorded: 2 unwound**" in shown(control())
+    assert "**Not recorded: 2 unwound**" in render_text(control())
 
 
-def test_a_profile_of_nothing_says_so():
-    assert "Nothing was recorded" in shown(Profile.empty())
+def test_an_empty_profile_is_reported_as_empty():
+    assert "Nothing was recorded" in render_text(Profile.empty())
 
 
 def test_the_same_profile_gives_the_same_bytes_every_time():
     profile = replace(control(), losses={})
-    assert shown(profile) == shown(profile)
+    assert render_text(profile) == render_text(profile)

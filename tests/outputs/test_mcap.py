@@ -23,16 +23,16 @@ def read(content):
     reader = pytest.importorskip("mcap.reader", reason=REASON).make_reader(
         io.BytesIO(content), validate_crcs=True
     )
-    found: dict = {}
+    messages: dict = {}
     for schema, channel, message in reader.iter_messages():
         assert (schema.encoding, channel.message_encoding) == ("jsonschema", "json")
         fields = json.loads(message.data)
         assert set(fields) == set(json.loads(schema.data)["properties"]), channel.topic
-        found.setdefault(channel.topic, []).append((message.log_time, fields))
-    return found, reader
+        messages.setdefault(channel.topic, []).append((message.log_time, fields))
+    return messages, reader
 
 
-def written(profile, timeline=None, only=None):
+def render_mcap(profile, timeline=None, only=None):
     pytest.importorskip("mcap.writer", reason=REASON)
     return EXPORTS["mcap"].render(profile, ViewOptions(only=only), timeline)
 
@@ -40,7 +40,7 @@ def written(profile, timeline=None, only=None):
 @pytest.mark.parametrize("make", [training, control, side_by_side, hostile])
 def test_every_window_of_every_section_is_read_back(make):
     profile = make()
-    found, _ = read(written(profile))
+    found, _ = read(render_mcap(profile))
     sections = {topic for topic in found if topic.startswith("/ticktree/section/")}
     expected = {visible(path): node for path, _, node in profile.root.walk() if path and node.windows.counts}
     assert sections == {f"/ticktree/section/{path}" for path in expected}
@@ -55,7 +55,7 @@ def test_every_window_of_every_section_is_read_back(make):
 @pytest.mark.parametrize("make", [training, control, unknown_durations, hostile, Profile.empty])
 def test_the_whole_profile_is_in_it_as_tables_and_as_an_attachment(make):
     profile = make()
-    found, reader = read(written(profile))
+    found, reader = read(render_mcap(profile))
     rows = {row["path"]: row for row in found["/ticktree/nodes"][0][1]["rows"]}
     assert {path: row["total_ns"] for path, row in rows.items()} == {
         path: node.total_ns for path, _, node in profile.root.walk()
@@ -68,7 +68,7 @@ def test_the_whole_profile_is_in_it_as_tables_and_as_an_attachment(make):
 
 def test_worst_ticks_stand_where_they_began_with_their_breakdown():
     profile = control()
-    found, _ = read(written(profile))
+    found, _ = read(render_mcap(profile))
     for path, loop in profile.loops.items():
         ticks = found.get(f"/ticktree/worst_tick/{path}", [])
         assert sorted((at, round(row["duration_ms"] * 1e6)) for at, row in ticks) == sorted(
@@ -78,7 +78,7 @@ def test_worst_ticks_stand_where_they_began_with_their_breakdown():
 
 def test_gauges_and_what_was_lost_are_told():
     profile = control()
-    found, _ = read(written(profile))
+    found, _ = read(render_mcap(profile))
     for name, gauge in profile.gauges.items():
         ((_, row),) = found[f"/ticktree/gauge/{name}"]
         assert (row["last"], row["readings"]) == (gauge.last, gauge.count)
@@ -88,7 +88,7 @@ def test_gauges_and_what_was_lost_are_told():
 def test_calls_of_a_timeline_stand_where_they_began():
     recorder = recorded()
     profile, timeline = recorder.snapshot(), recorder.timeline()
-    found, _ = read(written(profile, timeline))
+    found, _ = read(render_mcap(profile, timeline))
     calls = {
         topic.removeprefix("/ticktree/call/"): rows for topic, rows in found.items() if "/call/" in topic
     }
@@ -101,18 +101,18 @@ def test_calls_of_a_timeline_stand_where_they_began():
         int(start) for start, spot in zip(timeline.start_ns, timeline.spot) if timeline.spots[spot].tick
     ]
     assert [at - began for at, _ in calls["control"]] == starts
-    only, _ = read(written(profile, timeline, only="calls"))
+    only, _ = read(render_mcap(profile, timeline, only="calls"))
     assert all(topic.startswith("/ticktree/call/") for topic in only)
 
 
 def test_without_a_timeline_no_call_is_made_up():
-    found, _ = read(written(control()))
+    found, _ = read(render_mcap(control()))
     assert not any("/call/" in topic for topic in found)
     with pytest.raises(TicktreeError, match="ticktree run --timeline"):
-        written(control(), only="calls")
+        render_mcap(control(), only="calls")
 
 
-def test_without_the_library_it_says_what_to_install(monkeypatch):
+def test_without_the_library_the_error_names_what_to_install(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "mcap", None)
     monkeypatch.setitem(__import__("sys").modules, "mcap.writer", None)
     with pytest.raises(TicktreeError, match=r"mcap needs mcap: python -m pip install 'ticktree\[mcap\]'"):

@@ -16,21 +16,21 @@ from ticktree.profile import Gauge, Node, Profile
 from ticktree.profile.codec import value_in
 
 
-def written(profile):
+def render_json(profile):
     return EXPORTS["mlagents"].render(profile)
 
 
 def shape(profile):
-    return json.loads(written(profile))
+    return json.loads(render_json(profile))
 
 
-def one(root_own_ns=0, *children, **fields):
+def profile_with(root_own_ns=0, *children, **fields):
     return Profile(Node(name="root", self_ns=root_own_ns, children={c.name: c for c in children}), **fields)
 
 
 def test_a_node_has_its_seconds_its_calls_and_its_children_by_name():
     step = node("step", [10 * MS, 20 * MS])
-    tree = shape(one(5 * MS, node("update", [100 * MS], step)))
+    tree = shape(profile_with(5 * MS, node("update", [100 * MS], step)))
     assert {key: tree[key] for key in ("name", "total", "count", "self")} == {
         "name": "root",
         "total": 0.105,
@@ -50,7 +50,7 @@ def test_a_node_has_its_seconds_its_calls_and_its_children_by_name():
 def test_what_ran_concurrently_with_its_parent_is_parallel_and_so_is_all_below_it():
     inner = node("inner", [20 * MS])
     worker = node("worker", [30 * MS], inner, concurrent_ns=30 * MS)
-    tree = shape(one(0, node("workers", [1 * MS], worker, self_ns=1 * MS)))
+    tree = shape(profile_with(0, node("workers", [1 * MS], worker, self_ns=1 * MS)))
     workers = tree["children"]["workers"]
     assert "is_parallel" not in workers
     assert (workers["total"], workers["self"]) == (0.001, 0.001)
@@ -59,14 +59,16 @@ def test_what_ran_concurrently_with_its_parent_is_parallel_and_so_is_all_below_i
 
 
 def test_a_child_called_root_is_no_root():
-    tree = shape(one(0, Node(name="root", self_ns=5)))
+    tree = shape(profile_with(0, Node(name="root", self_ns=5)))
     assert tree["children"]["root"]["count"] == 0
 
 
 def test_gauges_metadata_and_losses_are_there():
     gauge = Gauge(name="reward", last=2.0, last_wall_ns=0, writer="", count=3, min=-1.0, max=4.0)
     facts = {"python": frozenset({"3.11.7"}), "host": frozenset({"a", "b"}), "cores": frozenset({8})}
-    tree = shape(one(0, gauges={"reward": gauge}, metadata=facts, losses={"names_cut": 2, "unwound": 0}))
+    tree = shape(
+        profile_with(0, gauges={"reward": gauge}, metadata=facts, losses={"names_cut": 2, "unwound": 0})
+    )
     assert tree["gauges"] == {"reward": {"value": 2.0, "min": -1.0, "max": 4.0, "count": 3}}
     assert tree["metadata"] == {
         "timer_format_version": "0.1.0",
@@ -81,7 +83,7 @@ def test_gauges_metadata_and_losses_are_there():
 @pytest.mark.parametrize("make", [training, control, Profile.empty])
 def test_a_profile_written_and_read_again_has_the_same_totals_and_calls(make):
     profile = make()
-    back = profile_of(value_in(written(profile)), "back")
+    back = profile_of(value_in(render_json(profile)), "back")
     assert [(path, n.total_ns, n.count, n.self_ns) for path, _, n in back.root.walk()] == sorted(
         (path, n.total_ns, n.count, n.self_ns) for path, _, n in profile.root.walk()
     )
@@ -96,7 +98,7 @@ def test_any_profile_that_could_be_is_written_and_read_again(profile):
         n.total_ns < 0 or n.concurrent_ns < 0 or n.total_ns < n.self_ns for _, _, n in profile.root.walk()
     ):
         return  # a part of a run alone; no such file could say it
-    text = written(profile)
+    text = render_json(profile)
     value = value_in(text)
     assert is_timers_file(value)
     back = profile_of(value, "back")
@@ -137,7 +139,7 @@ def test_any_file_keeps_its_totals_and_once_its_accounts_add_up_changes_no_more(
             total_ns = sum(child.total_ns for child in read.children.values())
         assert abs(read.total_ns - total_ns) <= 2 * len(below) + 3
         waiting.extend((read.children[name], child) for name, child in below.items())
-    second = profile_of(value_in(written(first)), "run")
+    second = profile_of(value_in(render_json(first)), "run")
     assert second.losses == first.losses
     assert [(path, n.count, n.total_ns, n.self_ns) for path, _, n in second.root.walk()] == sorted(
         (path, n.count, n.total_ns, n.self_ns) for path, _, n in first.root.walk()
@@ -148,11 +150,11 @@ def test_a_tree_of_any_depth_is_written():
     tree = Node(name="leaf", self_ns=1)
     for _ in range(990):
         tree = Node(name="level", children={tree.name: tree})
-    back = profile_of(value_in(written(one(0, tree))), "deep")
+    back = profile_of(value_in(render_json(profile_with(0, tree))), "deep")
     assert sum(1 for _ in back.root.walk()) == 992
 
 
 def test_names_of_any_kind_come_back():
     names = ['"', "\\", "a/b", "", "\x00", "\u202e", "שלום", "</script>"]
-    profile = one(0, *(Node(name=name, self_ns=at) for at, name in enumerate(names)))
-    assert set(profile_of(value_in(written(profile)), "x").root.children) == set(names)
+    profile = profile_with(0, *(Node(name=name, self_ns=at) for at, name in enumerate(names)))
+    assert set(profile_of(value_in(render_json(profile)), "x").root.children) == set(names)

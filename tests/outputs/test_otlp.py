@@ -16,7 +16,7 @@ from ticktree.profile import Profile
 from ticktree.profile.histogram import edges_of
 
 
-def written(profile):
+def render_text(profile):
     return EXPORTS["otlp"].render(profile).decode()
 
 
@@ -27,7 +27,7 @@ def resource(profile):
     )
     from google.protobuf import json_format
 
-    request = json_format.Parse(written(profile), service.ExportMetricsServiceRequest())
+    request = json_format.Parse(render_text(profile), service.ExportMetricsServiceRequest())
     (only,) = request.resource_metrics
     return only
 
@@ -134,5 +134,5 @@ def test_hostile_names_are_there():
 
 
 def test_it_is_one_line_and_empty_of_nothing():
-    assert written(training()).count("\n") == 1
+    assert render_text(training()).count("\n") == 1
     assert set(metrics(Profile.empty())) == {"section.total", "section.own"}

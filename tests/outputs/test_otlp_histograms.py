@@ -23,7 +23,7 @@ from opentelemetry.sdk.metrics.view import ExponentialBucketHistogramAggregation
 MOST_NS = 1 << 40
 
 
-def ours(durations):
+def our_buckets(durations):
     """The point that we export of a section that was called so long."""
     recorder = ticktree.Recorder(virtual_clock=True)
     for ns in durations:
@@ -41,7 +41,7 @@ def ours(durations):
     return point
 
 
-def theirs(durations):
+def sdk_buckets(durations):
     """The point that the SDK's in-memory reader gets of the same."""
     reader = InMemoryMetricReader()
     view = View(
@@ -75,7 +75,7 @@ durations_ns = st.integers(0, 39).flatmap(lambda octave: st.integers(1 << octave
 @settings(max_examples=100, deadline=None)
 @given(st.lists(durations_ns.filter(lambda ns: not is_power_of_2(ns)), min_size=1, max_size=50))
 def test_they_are_the_same_bucket_by_bucket(durations):
-    mine, sdks = ours(durations), theirs(durations)
+    mine, sdks = our_buckets(durations), sdk_buckets(durations)
     assert mine.scale == sdks.scale == SCALE
     assert counts(mine.positive) == counts(sdks.positive)
     assert (mine.count, mine.zero_count) == (sdks.count, sdks.zero_count) == (len(durations), 0)
@@ -84,10 +84,10 @@ def test_they_are_the_same_bucket_by_bucket(durations):
 
 @pytest.mark.parametrize("octave", [1, 2, 10, 39])
 def test_an_exact_power_of_two_is_the_first_of_its_bucket_here_and_the_last_of_the_one_before_there(octave):
-    (bucket,) = counts(ours([1 << octave]).positive)
-    assert (bucket, *counts(theirs([1 << octave]).positive)) == (octave << SCALE, (octave << SCALE) - 1)
+    (bucket,) = counts(our_buckets([1 << octave]).positive)
+    assert (bucket, *counts(sdk_buckets([1 << octave]).positive)) == (octave << SCALE, (octave << SCALE) - 1)
 
 
 def test_nothing_is_counted_with_one_nanosecond_here_and_by_itself_there():
-    assert counts(ours([0]).positive) == {0: 1}
-    assert theirs([0]).zero_count == 1
+    assert counts(our_buckets([0]).positive) == {0: 1}
+    assert sdk_buckets([0]).zero_count == 1

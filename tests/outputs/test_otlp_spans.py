@@ -16,7 +16,7 @@ from support.example_profiles import training
 from support.hostile_profiles import NAMES
 from ticktree.errors import TicktreeError
 from ticktree.outputs import EXPORTS, ViewOptions
-from ticktree.outputs.otlp import SPANS_AT_ONCE
+from ticktree.outputs.otlp import SPANS_PER_REQUEST
 from ticktree.outputs.writing.visible import encodable
 from ticktree.profile import Profile
 from ticktree.profile.timeline import CalledNode, Lane, Timeline
@@ -118,8 +118,8 @@ def test_the_same_program_under_the_sdk_makes_the_same_spans_in_the_same_traces(
     assert found == expected
 
 
-def same_trace(one, other):
-    return one.context.trace_id == other.context.trace_id
+def same_trace(span, other):
+    return span.context.trace_id == other.context.trace_id
 
 
 def test_a_span_is_a_call_to_the_nanosecond_with_its_thread():
@@ -163,7 +163,7 @@ def test_spans_begin_when_the_run_says_that_they_did():
 
 @pytest.mark.slow
 def test_a_process_is_a_resource_and_many_spans_are_several_requests():
-    count = 2 * SPANS_AT_ONCE + 1
+    count = 2 * SPANS_PER_REQUEST + 1
     lanes = tuple(Lane(f"1-{pid}", pid, "robot", "actor", pid, "MainThread", 0) for pid in (7, 8))
     at = np.arange(count + 1)
     lane = (at == count).astype(np.int64)
@@ -172,7 +172,7 @@ def test_a_process_is_a_resource_and_many_spans_are_several_requests():
     )
     profile = Profile(losses={"unwound": 2}, metadata={"name": frozenset({"sac"})})
     found = list(resources(profile, timeline))
-    assert [len(one.scope_spans[0].spans) for one in found] == [SPANS_AT_ONCE, SPANS_AT_ONCE, 1, 1]
+    assert [len(one.scope_spans[0].spans) for one in found] == [SPANS_PER_REQUEST, SPANS_PER_REQUEST, 1, 1]
     facts = [facts_of(one.resource.attributes) for one in found]
     assert [each["process.pid"] for each in facts] == [7, 7, 7, 8]
     assert {each["process.title"] for each in facts} == {"robot, actor"}

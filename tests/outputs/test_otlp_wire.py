@@ -50,7 +50,7 @@ def test_of_sections_only_those_asked_for_are_told_and_the_run():
     assert told == {"", "train"}
 
 
-def test_what_waits_is_told_apart():
+def test_waits_are_a_separate_metric():
     from ticktree.profile import Node
 
     waits = Node(name="recv", self_ns=5, wait=True)

@@ -19,14 +19,14 @@ from ticktree.outputs.writing.visible import encodable
 from ticktree.profile import Profile, Work
 
 
-def written(profile, table="nodes"):
+def render_parquet(profile, table="nodes"):
     pytest.importorskip("pyarrow", reason="Parquet files were not written: there is no pyarrow")
     return EXPORTS["parquet"].render(profile, ViewOptions(table=table))
 
 
 def frame(profile, table="nodes"):
     pandas = pytest.importorskip("pandas", reason="Parquet files were not read by pandas")
-    return pandas.read_parquet(BytesIO(written(profile, table)), dtype_backend="numpy_nullable")
+    return pandas.read_parquet(BytesIO(render_parquet(profile, table)), dtype_backend="numpy_nullable")
 
 
 @pytest.mark.parametrize("make", [training, control, side_by_side, hostile])
@@ -43,7 +43,7 @@ def test_pandas_reads_the_same_totals(make):
 def test_duckdb_reads_the_same_totals(tmp_path):
     duckdb = pytest.importorskip("duckdb", reason="Parquet files were not read by DuckDB")
     path = tmp_path / "run.parquet"
-    path.write_bytes(written(training()))
+    path.write_bytes(render_parquet(training()))
     query = f"select sum(self_ns) - sum(concurrent_ns), max(typeof(total_ns)) from '{path}'"
     assert duckdb.sql(query).fetchall() == [(training().root.total_ns, "BIGINT")]
     unknown = duckdb.sql(f"select count(*) from '{path}' where memory_peak_bytes is null").fetchall()
@@ -58,7 +58,7 @@ def test_hostile_names_are_there():
 def test_a_table_has_the_same_types_whatever_is_in_it(table):
     parquet = pytest.importorskip("pyarrow.parquet", reason="Parquet files were not read by pyarrow")
     schemas = {
-        str(parquet.read_schema(BytesIO(written(make(), table))).remove_metadata())
+        str(parquet.read_schema(BytesIO(render_parquet(make(), table))).remove_metadata())
         for make in (training, control, Profile.empty)
     }
     assert len(schemas) == 1
@@ -66,7 +66,7 @@ def test_a_table_has_the_same_types_whatever_is_in_it(table):
 
 def test_losses_and_facts_are_in_the_files_metadata():
     parquet = pytest.importorskip("pyarrow.parquet", reason="Parquet files were not read by pyarrow")
-    notes = parquet.read_schema(BytesIO(written(control()))).metadata
+    notes = parquet.read_schema(BytesIO(render_parquet(control()))).metadata
     assert json.loads(notes[b"ticktree.not_recorded"]) == {"unwound": 2}
     assert json.loads(notes[b"ticktree.metadata"])["command"] == ["robot.py"]
 
@@ -77,7 +77,7 @@ def test_a_sum_beyond_64_bits_is_kept_exactly():
 
 
 def test_the_same_profile_gives_the_same_bytes():
-    assert written(training()) == written(training())
+    assert render_parquet(training()) == render_parquet(training())
 
 
 def test_without_pyarrow_a_line_says_what_to_install(monkeypatch):

@@ -47,7 +47,7 @@ SCHEMA = {
 }
 
 
-def written(profile):
+def render_pprof(profile):
     return EXPORTS["pprof"].render(profile)
 
 
@@ -55,7 +55,7 @@ def decoded(profile):
     pytest.importorskip("google.protobuf", reason="pprof files were not read by protobuf's own decoder")
     from support.protobuf_schemas import message_class
 
-    return message_class("Profile", SCHEMA).FromString(gzip.decompress(written(profile)))
+    return message_class("Profile", SCHEMA).FromString(gzip.decompress(render_pprof(profile)))
 
 
 def samples(read):
@@ -117,13 +117,13 @@ def test_places_and_losses_are_there():
 
 
 def test_the_same_profile_gives_the_same_bytes():
-    assert written(training()) == written(training())
+    assert render_pprof(training()) == render_pprof(training())
 
 
-def go_says(profile, folder, *words):
+def go_tool_output(profile, folder, *words):
     go = program("go", "pprof files were not read by go tool pprof")
     path = folder / "run.pb.gz"
-    path.write_bytes(written(profile))
+    path.write_bytes(render_pprof(profile))
     root = str(go.resolve().parents[1])
     places = {"GOROOT": root, "HOME": str(folder), "GOCACHE": str(folder), "PPROF_TMPDIR": str(folder)}
     return output_of(
@@ -134,7 +134,7 @@ def go_says(profile, folder, *words):
 @pytest.mark.parametrize("make", [training, control, side_by_side])
 def test_go_tool_pprof_lists_every_section_with_its_own_time_and_what_is_below(make, tmp_path):
     profile = make()
-    said = go_says(profile, tmp_path, "-top")
+    said = go_tool_output(profile, tmp_path, "-top")
     rows = re.findall(r"^ *(\d+)(?:ns)? +\S+ +\S+ +(\d+)(?:ns)? +\S+  (.*)$", said, re.MULTILINE)
     listed = {name: (int(flat), int(together)) for flat, together, name in rows}
     by_name = {}
@@ -149,13 +149,13 @@ def test_go_tool_pprof_lists_every_section_with_its_own_time_and_what_is_below(m
 
 
 def test_go_tool_pprof_shows_what_ran_concurrently_and_what_was_lost(tmp_path):
-    concurrent = go_says(side_by_side(), tmp_path, "-sample_index=concurrent", "-top")
+    concurrent = go_tool_output(side_by_side(), tmp_path, "-sample_index=concurrent", "-top")
     assert f"{30 * MS}ns total" in concurrent
-    assert "Not recorded: 3 unwound" in go_says(side_by_side(), tmp_path, "-comments")
+    assert "Not recorded: 3 unwound" in go_tool_output(side_by_side(), tmp_path, "-comments")
 
 
 def test_go_tool_pprof_reads_hostile_names(tmp_path):
-    assert "日本語" in go_says(hostile(), tmp_path, "-top")
+    assert "日本語" in go_tool_output(hostile(), tmp_path, "-top")
 
 
 def test_what_was_sampled_has_lines_and_no_calls_and_is_together_the_own_time():

@@ -16,7 +16,7 @@ from ticktree.outputs.writing.visible import literal, visible
 from ticktree.profile import Node, Profile
 
 
-def written(profile):
+def render_text(profile):
     return EXPORTS["prometheus"].render(profile).decode()
 
 
@@ -24,13 +24,13 @@ def families(profile):
     parser = pytest.importorskip(
         "prometheus_client.parser", reason="prometheus files were not read by its client's parser"
     )
-    return {family.name: family for family in parser.text_string_to_metric_families(written(profile))}
+    return {family.name: family for family in parser.text_string_to_metric_families(render_text(profile))}
 
 
 def values(profile, family, ending=""):
-    found = families(profile).get(f"ticktree_{family}")
+    samples = families(profile).get(f"ticktree_{family}")
     name = f"ticktree_{family}{ending}"
-    return {tuple(s.labels.values()): s.value for s in found.samples if s.name == name} if found else {}
+    return {tuple(s.labels.values()): s.value for s in samples.samples if s.name == name} if samples else {}
 
 
 @pytest.mark.parametrize("make", [training, control, side_by_side, hostile])
@@ -90,19 +90,19 @@ def test_loops_gauges_losses_and_metadata_are_there():
     assert values(profile, "metadata")["command", "robot.py"] == 1
 
 
-def test_what_is_not_known_has_no_series():
+def test_unknown_values_have_no_series():
     assert values(training(), "loop_missed_ticks", "_total") == {}
     assert values(training(), "loop_budget_seconds") == {}
     assert values(training(), "section_concurrent_seconds") == {
         ("prefetch",): training().root.at("prefetch").concurrent_ns / 1e9
     }
-    assert "call_seconds" not in written(unknown_durations())
+    assert "call_seconds" not in render_text(unknown_durations())
     assert values(unknown_durations(), "section_calls", "_total") == {("told",): 2}
 
 
-def test_hostile_names_stay_names_of_their_own():
+def test_hostile_names_stay_different():
     assert set(values(hostile(), "reading")) == {(literal(name),) for name in NAMES}
-    text = written(hostile())
+    text = render_text(hostile())
     assert all(line.isprintable() for line in text.split("\n"))
 
 
@@ -111,7 +111,7 @@ def test_promtool_reads_all_of_it(make):
     promtool = program("promtool", "prometheus files were not read by promtool")
     done = subprocess.run(
         [promtool, "check", "metrics"],
-        input=written(make()),
+        input=render_text(make()),
         capture_output=True,
         encoding="utf-8",
         check=False,
@@ -123,7 +123,7 @@ def test_the_whole_run_has_the_empty_path():
     assert values(side_by_side(), "section_seconds", "_total")[("",)] == side_by_side().root.total_ns / 1e9
 
 
-def test_what_waits_is_told_apart():
+def test_waits_are_a_separate_metric():
     waits = Node(name="recv", self_ns=5_000_000_000, wait=True)
     profile = Profile(Node(name="root", children={"recv": waits, "work": Node(name="work", self_ns=3)}))
     assert values(profile, "section_waited_seconds", "_total") == {("recv",): 5.0}

@@ -62,12 +62,12 @@ def test_the_bytes_are_those_that_protobuf_itself_writes(a, g, d):
     assert pb.integer(1, a) + pb.double(4, d) + pb.text(7, g) == expected
 
 
-def test_a_field_in_a_oneof_is_there_though_it_is_zero():
+def test_a_field_in_a_oneof_is_written_even_if_it_is_zero():
     assert Everything.FromString(pb.single(6, 0.0)).WhichOneof("one_of") == "short_real"
     assert Everything.FromString(b"").WhichOneof("one_of") is None
 
 
-def test_a_field_that_has_to_be_there_is_there_though_it_is_zero():
+def test_a_required_field_is_written_even_if_it_is_zero():
     assert pb.integer(1, 0) == pb.double(4, 0.0) == b""
     assert pb.integer(1, 0, present=True) == b"\x08\x00"
     assert pb.double(4, 0.0, present=True) == b"\x21" + bytes(8)

@@ -75,7 +75,7 @@ def test_every_export_of_a_timeline_writes_every_profile_and_the_same_each_time(
         (Output("made_up", ".x", needs_events=True), [("calls",)]),
     ],
 )
-def test_a_timeline_is_given_to_who_shows_it_and_missed_only_by_who_shows_nothing_else(
+def test_only_formats_that_show_calls_get_a_timeline_and_only_those_without_totals_need_it(
     monkeypatch, form, given
 ):
     seen = []
@@ -104,7 +104,7 @@ def test_json_is_the_profile_itself(profile):
     assert Profile.from_json(OUTPUTS["json"].render(profile)) == profile
 
 
-def test_the_tree_is_not_waited_for_by_who_wants_json():
+def test_json_does_not_wait_for_the_import_of_drawing_libraries():
     code = (
         "import sys; from ticktree.outputs import OUTPUTS; from ticktree.profile import Profile; "
         "OUTPUTS['json'].render(Profile.empty()); sys.exit('rich' in sys.modules)"

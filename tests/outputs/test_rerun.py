@@ -34,7 +34,7 @@ def read(content, folder):
     return found, lambda *parts: rerun.new_entity_path(entity(*parts))
 
 
-def written(profile, timeline=None, only=None):
+def render_rerun(profile, timeline=None, only=None):
     pytest.importorskip("rerun", reason=REASON)
     return EXPORTS["rerun"].render(profile, ViewOptions(only=only), timeline)
 
@@ -46,7 +46,7 @@ def points(rows, timeline="run"):
 @pytest.mark.parametrize("make", [training, control, side_by_side, hostile])
 def test_every_window_of_every_section_is_read_back(make, tmp_path):
     profile = make()
-    found, at = read(written(profile), tmp_path)
+    found, at = read(render_rerun(profile), tmp_path)
     for path, _, node in profile.root.walk():
         if path and node.windows.counts:
             where = ["section", *paths.split(path)]
@@ -64,7 +64,7 @@ def test_every_window_of_every_section_is_read_back(make, tmp_path):
 @pytest.mark.parametrize("make", [training, control, unknown_durations, hostile])
 def test_every_section_and_loop_has_its_totals(make, tmp_path):
     profile = make()
-    found, at = read(written(profile), tmp_path)
+    found, at = read(render_rerun(profile), tmp_path)
     for path, _, node in profile.root.walk():
         if path:
             rows = found[at("section", *paths.split(path))]
@@ -79,7 +79,7 @@ def test_every_section_and_loop_has_its_totals(make, tmp_path):
 
 def test_worst_ticks_and_the_budget_stand_on_the_runs_time_and_gauges_on_the_clocks(tmp_path):
     profile = control()
-    found, at = read(written(profile), tmp_path)
+    found, at = read(render_rerun(profile), tmp_path)
     for path, loop in profile.loops.items():
         where = ["loop", *paths.split(path)]
         worst = points(found[at(*where, "worst_ms")])
@@ -90,9 +90,9 @@ def test_worst_ticks_and_the_budget_stand_on_the_runs_time_and_gauges_on_the_clo
         assert points(found[at("gauge", name)], "wall") == [(gauge.last_wall_ns, gauge.last)]
 
 
-def test_the_report_and_what_was_lost_are_in_it(tmp_path):
+def test_the_report_and_the_losses_are_in_it(tmp_path):
     profile = control()
-    found, _ = read(written(profile), tmp_path)
+    found, _ = read(render_rerun(profile), tmp_path)
     assert "control" in found["/report"]["TextDocument:text"][0][0]
     assert ("/not_recorded" in found) == bool(profile.losses)
 
@@ -100,29 +100,29 @@ def test_the_report_and_what_was_lost_are_in_it(tmp_path):
 def test_calls_of_a_timeline_are_points_where_they_began(tmp_path):
     recorder = recorded()
     profile, timeline = recorder.snapshot(), recorder.timeline()
-    found, at = read(written(profile, timeline), tmp_path)
+    found, at = read(render_rerun(profile, timeline), tmp_path)
     for path, _, node in profile.root.walk():
         if node.count:
             calls = points(found[at("call", *paths.split(path), "ms")])
             assert len(calls) == node.count
             assert round(sum(value for _, value in calls) * MS) == node.stats.sum_ns
-    only, _ = read(written(profile, timeline, only="calls"), tmp_path)
+    only, _ = read(render_rerun(profile, timeline, only="calls"), tmp_path)
     assert not any(name.startswith("/section") for name in only)
 
 
 def test_without_a_timeline_no_call_is_made_up(tmp_path):
-    found, _ = read(written(control()), tmp_path)
+    found, _ = read(render_rerun(control()), tmp_path)
     assert not any(name.startswith("/call") for name in found)
     with pytest.raises(TicktreeError, match="ticktree run --timeline"):
-        written(control(), only="calls")
+        render_rerun(control(), only="calls")
 
 
 def test_an_empty_profile_is_a_recording_that_can_be_read(tmp_path):
-    found, _ = read(written(Profile.empty()), tmp_path)
+    found, _ = read(render_rerun(Profile.empty()), tmp_path)
     assert set(found) == {"/report"}
 
 
-def test_without_the_library_it_says_what_to_install(monkeypatch):
+def test_without_the_library_the_error_names_what_to_install(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "rerun", None)
     with pytest.raises(TicktreeError, match=r"rerun needs rerun: python -m pip install 'ticktree\[rerun\]'"):
         EXPORTS["rerun"].render(control())

@@ -26,7 +26,7 @@ from ticktree.profile.timeline import CalledNode, Lane, Timeline
 IMPORTER = Path(__file__).with_name("speedscope_importer.mjs")
 
 
-def written(profile, timeline=None, **options):
+def render_json(profile, timeline=None, **options):
     return EXPORTS["speedscope"].render(profile, ViewOptions(**options), timeline)
 
 
@@ -35,7 +35,7 @@ def imported(profile, folder, *more, **options):
     if not SPEEDSCOPE.is_dir():
         pytest.skip("speedscope files were not read by its own importer: scripts/readers.sh gets it")
     path = folder / "run.speedscope.json"
-    path.write_bytes(written(profile, *more, **options))
+    path.write_bytes(render_json(profile, *more, **options))
     return json.loads(output_of(node, IMPORTER, SPEEDSCOPE, path))
 
 
@@ -108,31 +108,33 @@ def test_totals_and_calls_are_in_one_file_or_each_in_its_own(tmp_path):
     recorder = recorded()
     profile, timeline = recorder.snapshot(), recorder.timeline()
     kinds = {
-        only: [one["type"] for one in json.loads(written(profile, timeline, only=only))["profiles"]]
+        only: [one["type"] for one in json.loads(render_json(profile, timeline, only=only))["profiles"]]
         for only in (None, "totals", "calls")
     }
     assert kinds["calls"] == ["evented"] * 4
-    assert kinds[None] == ["sampled"] * len(json.loads(written(profile))["profiles"]) + kinds["calls"]
-    assert written(profile, None, only="totals") == written(profile)
+    assert kinds[None] == ["sampled"] * len(json.loads(render_json(profile))["profiles"]) + kinds["calls"]
+    assert render_json(profile, None, only="totals") == render_json(profile)
 
 
 def test_without_a_timeline_calls_are_refused():
     with pytest.raises(TicktreeError, match="ticktree run --timeline"):
-        written(training(), only="calls")
+        render_json(training(), only="calls")
 
 
-def test_processes_are_told_apart_by_their_names():
+def test_processes_are_distinguished_by_their_names():
     lanes = tuple(Lane(f"1-{pid}", pid, "robot", "", pid, "MainThread", 0) for pid in (7, 8))
     start, zero = np.array([1, 2], np.int64), np.zeros(2, np.int64)
     timeline = Timeline(lanes, (CalledNode("a"),), start, start, zero, np.array([0, 1], np.int64))
-    document = json.loads(written(training(), timeline, only="calls"))
+    document = json.loads(render_json(training(), timeline, only="calls"))
     assert [one["name"] for one in document["profiles"]] == [
         f"robot {pid}, MainThread: calls one by one" for pid in (7, 8)
     ]
 
 
 def name_of(frame):
-    return frame.name + (" [sampled]" if frame.is_sampled else " (partly concurrent)" if frame.partly else "")
+    return frame.name + (
+        " [sampled]" if frame.is_sampled else " (partly concurrent)" if frame.is_partly_concurrent else ""
+    )
 
 
 @pytest.mark.slow
@@ -144,7 +146,7 @@ def test_its_page_shows_the_run_in_chromium(make, tmp_path):
     script = tmp_path / "load.js"
     made = make()
     events = (made.snapshot(), made.timeline()) if make is recorded else (made,)
-    content = base64.b64encode(written(*events, only="calls" if make is recorded else None)).decode()
+    content = base64.b64encode(render_json(*events, only="calls" if make is recorded else None)).decode()
     script.write_text(f"speedscope.loadFileFromBase64('run.speedscope.json', '{content}')", encoding="utf-8")
     switches = "--headless --no-sandbox --use-gl=angle --use-angle=swiftshader --enable-unsafe-swiftshader"
     page = output_of(
@@ -170,17 +172,17 @@ def test_frames_know_where_they_are_entered(tmp_path):
     assert frames["root"]["total"] == training().root.total_ns
 
 
-def test_what_was_not_recorded_is_said_in_the_name():
-    assert json.loads(written(side_by_side()))["name"] == "ticktree, Not recorded: 3 unwound"
+def test_losses_are_in_the_name():
+    assert json.loads(render_json(side_by_side()))["name"] == "ticktree, Not recorded: 3 unwound"
 
 
-def test_no_stack_is_said_to_be_at_a_time():
-    document = json.loads(written(training()))
+def test_no_stack_has_a_time():
+    document = json.loads(render_json(training()))
     assert {profile["type"] for profile in document["profiles"]} == {"sampled"}
     assert all("in no order of time" in profile["name"] for profile in document["profiles"])
 
 
-def test_the_document_has_what_the_schema_asks_for():
+def test_the_document_has_the_fields_that_the_schema_requires():
     jsonschema = pytest.importorskip(
         "jsonschema", reason="speedscope files were not compared with their schema"
     )
@@ -194,14 +196,15 @@ def test_the_document_has_what_the_schema_asks_for():
         (Profile.empty(),),
         (recorder.snapshot(), recorder.timeline()),
     ):
-        jsonschema.validate(json.loads(written(*given)), json.loads(schema.read_text(encoding="utf-8")))
+        jsonschema.validate(json.loads(render_json(*given)), json.loads(schema.read_text(encoding="utf-8")))
 
 
 def test_a_frame_is_listed_once_however_many_stacks_it_is_in():
     below = Node(name="step", self_ns=MS, children={"step": Node(name="step", self_ns=MS)})
-    document = json.loads(written(Profile(root=Node(name="root", children={"step": below}))))
+    document = json.loads(render_json(Profile(root=Node(name="root", children={"step": below}))))
     assert [frame["name"] for frame in document["shared"]["frames"]] == ["root", "step"]
     assert document["profiles"][0]["samples"] == [[0, 1], [0, 1, 1]]
     assert (
-        len(NAMES) == len({frame["name"] for frame in json.loads(written(hostile()))["shared"]["frames"]}) - 1
+        len(NAMES)
+        == len({frame["name"] for frame in json.loads(render_json(hostile()))["shared"]["frames"]}) - 1
     )

@@ -18,7 +18,7 @@ def own_times(profile, concurrent):
     }
 
 
-def test_what_ran_concurrently_stands_apart_with_all_below_it():
+def test_concurrent_nodes_are_separate_with_all_their_descendants():
     assert own_times(side_by_side(), concurrent=True) == {
         "root/main/worker": 10 * MS,
         "root/main/worker/inner": 20 * MS,
@@ -31,12 +31,14 @@ def test_what_ran_concurrently_stands_apart_with_all_below_it():
     }
 
 
-def test_a_section_of_which_the_lesser_part_ran_concurrently_stays_and_is_marked():
-    marked = {stack.frames[-1].name for stack in stacks(side_by_side()) if stack.frames[-1].partly}
-    assert marked == {"tasks"}
+def test_a_section_that_ran_concurrently_for_less_than_half_stays_and_is_marked():
+    names = {
+        stack.frames[-1].name for stack in stacks(side_by_side()) if stack.frames[-1].is_partly_concurrent
+    }
+    assert names == {"tasks"}
 
 
-def test_of_one_thread_the_stacks_add_up_to_the_run():
+def test_the_stacks_of_a_single_thread_sum_to_the_run():
     profile = training()
     concurrent = sum(own_times(profile, concurrent=True).values())
     assert concurrent == profile.root.at("prefetch").total_ns
@@ -45,7 +47,7 @@ def test_of_one_thread_the_stacks_add_up_to_the_run():
 
 @settings(max_examples=30)
 @given(profiles())
-def test_every_node_has_one_stack_and_no_nanosecond_stands_in_two(profile):
+def test_every_node_has_one_stack_and_no_nanosecond_is_in_two(profile):
     every = list(stacks(profile))
     nodes = [stack for stack in every if not stack.frames[-1].is_sampled]
     assert len(nodes) == sum(1 for _ in profile.root.walk())
@@ -57,7 +59,7 @@ def test_a_profile_of_nothing_has_the_root_alone():
     assert [frame.name for frame in stack.frames] == ["root"]
 
 
-def test_calls_that_were_sampled_stand_below_the_own_time_that_they_are():
+def test_sampled_functions_are_below_their_self_time():
     profile = sampled_training()
     update = [each for each in stacks(profile) if "update" in [frame.name for frame in each.frames]]
     own = [each for each in update if each.frames[-1].is_sampled]

@@ -10,7 +10,7 @@ from support.example_profiles import control
 from ticktree.outputs import OUTPUTS, ViewOptions, print_summary
 
 
-def test_what_is_piped_is_plain_and_a_hundred_columns_wide():
+def test_piped_output_is_plain_and_100_columns_wide():
     stream = io.StringIO()
     print_summary(control(), stream)
     assert stream.getvalue() == OUTPUTS["terminal"].render(control(), ViewOptions(width=100)).decode()
@@ -25,7 +25,7 @@ def test_an_encoding_without_lines_and_bars_gets_question_marks_not_an_error():
 @pytest.mark.parametrize(
     ("variable", "colored"), [({}, True), ({"NO_COLOR": "1"}, False), ({"TERM": "dumb"}, False)]
 )
-def test_a_terminal_gets_colours_unless_they_are_not_wanted(variable, colored, monkeypatch):
+def test_a_terminal_gets_colours_unless_the_user_disables_them(variable, colored, monkeypatch):
     monkeypatch.delenv("NO_COLOR", raising=False)
     monkeypatch.setenv("TERM", "xterm")
     for name, value in variable.items():

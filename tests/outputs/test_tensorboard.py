@@ -16,7 +16,7 @@ from ticktree.profile import Node, Profile
 from ticktree.profile.histogram import bucket_of
 
 
-def written(profile):
+def render_events(profile):
     return EXPORTS["tensorboard"].render(profile)
 
 
@@ -24,7 +24,7 @@ def read(profile, folder):
     reason = "event files were not read by TensorBoard"
     accumulator = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator", reason=reason)
     path = folder / "events.out.tfevents.ticktree"
-    path.write_bytes(written(profile))
+    path.write_bytes(render_events(profile))
     everything = dict.fromkeys(("scalars", "compressedHistograms", "histograms", "tensors"), 0)
     found = accumulator.EventAccumulator(str(path), size_guidance=everything)
     found.Reload()
@@ -72,21 +72,21 @@ def test_histograms_have_every_call_where_it_was(make, tmp_path):
         assert list(value.bucket_limit) == sorted(set(value.bucket_limit))
 
 
-def test_between_calls_that_differ_much_nothing_is_drawn(tmp_path):
+def test_buckets_without_calls_are_empty_in_the_histogram(tmp_path):
     one = Profile(root=Node(name="root", children={"x": node("x", [MS, 1000 * MS])}))
     value = read(one, tmp_path).Histograms("ms per call/x")[0].histogram_value
     assert list(value.bucket) == [0, 1, 0, 1]
     assert value.bucket_limit[2] == pytest.approx(1000, rel=0.03)
 
 
-def test_what_was_run_and_what_was_lost_is_text(tmp_path):
+def test_the_command_and_the_losses_are_text(tmp_path):
     (event,) = read(side_by_side(), tmp_path).Tensors("ticktree")
     (said,) = event.tensor_proto.string_val
     assert b"Not recorded: 3 unwound" in said
     assert read(side_by_side(), tmp_path).summary_metadata["ticktree"].plugin_data.plugin_name == "text"
 
 
-def test_what_is_not_known_is_not_there(tmp_path):
+def test_unknown_values_are_absent(tmp_path):
     tags = read(unknown_durations(), tmp_path).Tags()
     assert tags["histograms"] == []
     assert read(Profile.empty(), tmp_path).Tags()["scalars"] == []

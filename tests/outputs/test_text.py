@@ -58,16 +58,16 @@ def test_all_findings_and_all_losses_are_there():
     assert every[every.index("WARNINGS:") :].index("Not recorded: 2 unwound") > 0
 
 
-def test_what_was_not_measured_is_a_dash():
+def test_unmeasured_values_are_dashes():
     (row,) = (row for row in rows(unknown_durations(), "THE RUN:") if row[0] == "told")
     assert row[4:] == ["-", "-", "-", "-", "-", "2"]
 
 
-def test_a_run_of_nothing_says_what_to_do():
+def test_an_empty_run_names_what_to_do():
     assert "ticktree doctor" in lines(Profile.empty())[-1]
 
 
-def test_columns_stand_below_each_other_whatever_the_names():
+def test_columns_are_aligned_for_all_names():
     names = {name: node(name, [10, 20]) for name in ("日本語", "x" * 300, "\x1b[31m", "a")}
     every = lines(Profile(root=Node(name="root", children=names)))
     start = every.index("THE RUN:")

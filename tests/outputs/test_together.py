@@ -21,7 +21,7 @@ from ticktree.profile.short_names import ShortNames
 PLAIN = ViewOptions()
 
 
-def shown(profile: Profile, **options) -> str:
+def render_text(profile: Profile, **options) -> str:
     return OUTPUTS["terminal"].render(profile, ViewOptions(**options)).decode()
 
 
@@ -30,13 +30,13 @@ def sections(text: str) -> list[str]:
 
 
 def test_the_parts_are_in_the_order_in_which_they_are_read():
-    assert sections(shown(straggling_trainer())) == [
+    assert sections(render_text(straggling_trainer())) == [
         "Recommendations\n 1",
         "loops",
         "Where a step of train goes (self time)",
         "A step of train (from 1%)",
     ]
-    assert sections(shown(straggling_trainer(), all=True)) == [
+    assert sections(render_text(straggling_trainer(), all=True)) == [
         "Recommendations\n 1",
         "loops",
         "Where a step of train goes (self time)",
@@ -50,16 +50,16 @@ def test_the_parts_are_in_the_order_in_which_they_are_read():
     ]
 
 
-def test_what_there_is_nothing_to_say_of_has_no_part():
+def test_empty_parts_are_absent():
     quiet = Trainer(signals=False).profile()
-    assert not {"why idle", "critical path"} & set(sections(shown(quiet, all=True)))
+    assert not {"why idle", "critical path"} & set(sections(render_text(quiet, all=True)))
     for make in (control, training):
-        assert not {"processes", "why idle", "critical path"} & set(sections(shown(make(), all=True)))
+        assert not {"processes", "why idle", "critical path"} & set(sections(render_text(make(), all=True)))
     even = Program()
     for _ in even.loop("loop", range(300)):
         for name in "abcd":
             even.work(name, 10)
-    assert sections(shown(even.profile())) == [
+    assert sections(render_text(even.profile())) == [
         "loops",
         "Where a step of loop goes (self time)",
         "A step of loop (from 1%)",
@@ -84,7 +84,7 @@ def notes(profile: Profile, options: ViewOptions = PLAIN) -> tuple[str, ...]:
     return tuple(table.entries[0].notes)
 
 
-def test_of_several_who_end_a_wait_the_one_that_does_most_of_it_is_named():
+def test_the_waker_that_ends_most_of_a_wait_is_named():
     who = ids(4)
     wakers = {
         Waker("q", LEARNER, who[n], "step"): Wakes(25, ms * MS, 0) for n, ms in enumerate((50, 50, 50, 350))
@@ -103,7 +103,7 @@ def test_what_is_not_known_of_a_wait_is_said_and_so_is_a_slow_handover():
     )
 
 
-def test_waits_for_many_are_cut_short_unless_all_are_asked_for():
+def test_long_lists_of_wakers_are_cut_unless_all_are_requested():
     names = [f"step {n}" for n in range(5)]
     steps = [stepping([1] * 4, name=name) for name in names]
     wakers = {Waker("q", LEARNER, ids(4)[0], name): Wakes(20, 100 * MS, 0) for name in names}
@@ -114,7 +114,7 @@ def test_waits_for_many_are_cut_short_unless_all_are_asked_for():
     assert len(notes(profile, ViewOptions(all=True))) == 5
 
 
-def test_a_run_without_signals_does_not_say_why_anyone_was_idle():
+def test_a_run_without_wake_edges_has_no_reasons_for_waits():
     profile = Trainer(signals=False).profile()
     assert why_idle(Context(profile), PLAIN) is None
     assert critical(profile, PLAIN) is None
@@ -173,12 +173,12 @@ def test_evidence_is_read_as_numbers_with_their_units():
 
 def test_advice_is_safe_to_show():
     finding = Finding(rule="x\x1b[2J", path="", message="a\x1b[2Jb", facts={"k\x1b": 1})
-    (shown,) = with_sentences([finding], ShortNames())
-    assert shown.message == r"a\x1b[2Jb"
+    (render_text,) = with_sentences([finding], ShortNames())
+    assert render_text.message == r"a\x1b[2Jb"
     assert evidence(finding) == [r"1 k\x1b"]
 
 
-def test_no_more_is_advised_than_can_be_done_next_unless_all_is_asked_for():
+def test_only_the_next_recommendations_are_shown_unless_all_are_requested():
     crews = [
         writer(f"{role}{n}-7/1", f"crew {role}", n)
         for role in range(1, RECOMMENDATIONS_SHOWN + 3)

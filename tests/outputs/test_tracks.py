@@ -47,13 +47,13 @@ def test_calls_that_nest_begin_and_end_like_brackets():
         ([(0, 10), (2, 4), (3, 5), (5, 6)], [3, 1]),
     ],
 )
-def test_calls_that_overlap_get_tracks_of_their_own(calls, layers):
+def test_overlapping_calls_get_separate_tracks(calls, layers):
     tracks = list(tracks_of(timeline_of(sorted(calls, key=lambda call: call[1]))))
     assert [len(track.calls) for track in tracks] == layers
     assert [track.name for track in tracks][:2] == ["MainThread", "MainThread, overlapping 1"]
 
 
-def test_what_was_measured_elsewhere_is_beside_the_lane():
+def test_durations_measured_elsewhere_are_next_to_the_lane():
     spots = (CalledNode("a"), CalledNode("net", recorded=True))
     tracks = list(tracks_of(timeline_of([(0, 5, 0), (2, 7, 1), (3, 8, 1)], spots)))
     assert [(track.name, len(track.calls)) for track in tracks] == [

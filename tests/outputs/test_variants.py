@@ -17,7 +17,7 @@ from ticktree.profile import Profile
 from ticktree.profile import path as paths
 
 
-def shown(profiles, form="terminal", names=None, **options) -> str:
+def render_text(profiles, form="terminal", names=None, **options) -> str:
     view = ViewOptions(width=140, **options)
     names = names or [f"run-{at}" for at, _ in enumerate(profiles)]
     return VARIANTS[form](variants(list(zip(names, profiles)), view), view).decode()
@@ -27,17 +27,17 @@ def of(*children) -> Profile:
     return replace(Profile.empty(), root=node("root", [], *children))
 
 
-def test_each_section_has_a_column_a_run():
+def test_each_section_has_one_column_per_run():
     profiles = variants_of_it()
-    text = shown(profiles)
+    text = render_text(profiles)
     for path in ("driver.step", "driver.step/controller.step", "driver.step/env.step/rest.execute_and_wait"):
         line = next(line for line in text.splitlines() if line.strip().startswith(f"{paths.name_of(path)} "))
         means = [formatting.time(profile.root.at(path).steady.mean_ns) for profile in profiles]
         assert re.split(r"\s{2,}", line.strip())[1:] == means
 
 
-def test_what_a_run_does_not_have_is_absent_and_not_0():
-    line = next(line for line in shown(variants_of_it()).splitlines() if "aux.skip" in line)
+def test_sections_that_a_run_lacks_are_absent_and_not_0():
+    line = next(line for line in render_text(variants_of_it()).splitlines() if "aux.skip" in line)
     assert line.split()[1:3] == ["-", "-"]
 
 
@@ -49,7 +49,7 @@ def test_the_trees_of_all_runs_are_in_it_and_each_line_once():
     assert {path for kind, path in found if kind == "section"} == sections
 
 
-def test_the_lines_of_own_time_make_up_the_rest():
+def test_self_times_are_the_rest():
     for row in rows([training()]):
         if row.kind == "self":
             (own,) = row.nodes
@@ -63,38 +63,41 @@ def test_a_tree_as_deep_as_a_program_recursed_is_shown_to_its_end():
     assert len(rows([of(deep), of(deep)])) == 3001 + 3000
 
 
-def test_runs_are_called_by_their_own_names_where_those_tell_them_apart():
-    assert shown(variants_of_it()).splitlines()[0].split("   ")[1:] == [
+def test_runs_have_their_own_names_if_these_differ():
+    assert render_text(variants_of_it()).splitlines()[0].split("   ")[1:] == [
         "pretrained",
         "hacked slicing",
         "biai",
     ]
     same = [training(), training()]
-    assert shown(same, names=["before", "after"]).splitlines()[0].split("   ")[1:] == ["before", "after"]
-    assert shown(same, names=["a", "a"]).splitlines()[0].split("   ")[1:] == ["a", "a (2)"]
+    assert render_text(same, names=["before", "after"]).splitlines()[0].split("   ")[1:] == [
+        "before",
+        "after",
+    ]
+    assert render_text(same, names=["a", "a"]).splitlines()[0].split("   ")[1:] == ["a", "a (2)"]
 
 
-def test_runs_of_one_program_are_called_by_the_arguments_that_differ():
+def test_runs_of_one_program_are_named_by_the_arguments_that_differ():
     runs = [
         replace(
             training(), metadata={"name": frozenset(["train"]), "command": frozenset([f"train.py {words}"])}
         )
         for words in ("--lr 0.1 --new", "--lr 0.2", "--lr 0.1")
     ]
-    assert shown(runs[:2]).splitlines()[0].split("   ")[1:] == ["--lr 0.1 --new", "--lr 0.2"]
-    assert shown(runs[::2]).splitlines()[0].split("   ")[1:] == ["--new", "(without)"]
-    assert shown([runs[0], runs[0]]).splitlines()[0].split("   ")[1:] == ["run-0", "run-1"]
+    assert render_text(runs[:2]).splitlines()[0].split("   ")[1:] == ["--lr 0.1 --new", "--lr 0.2"]
+    assert render_text(runs[::2]).splitlines()[0].split("   ")[1:] == ["--new", "(without)"]
+    assert render_text([runs[0], runs[0]]).splitlines()[0].split("   ")[1:] == ["run-0", "run-1"]
 
 
-def test_what_differs_is_said_and_what_is_the_same_is_not():
-    text = shown(variants_of_it())
+def test_only_facts_that_differ_are_shown():
+    text = render_text(variants_of_it())
     assert "drive.py" in text
     assert "bench-3" not in text
-    assert "not the same in all" not in shown([training(), training()])
+    assert "not the same in all" not in render_text([training(), training()])
 
 
-def test_each_loop_has_a_line_a_run():
-    text = shown([control(), training()])
+def test_each_loop_has_one_line_per_run():
+    text = render_text([control(), training()])
     assert "loop control" in text
     assert "loop train" in text
     block = text.split("loop control")[1].split("\n\n")[0].splitlines()[1:]
@@ -104,7 +107,7 @@ def test_each_loop_has_a_line_a_run():
 
 @pytest.mark.parametrize("form", ["terminal", "markdown"])  # tests/browser looks at the page
 def test_nothing_recorded_lost_or_hostile_is_in_the_way(form):
-    text = shown([Profile.empty(), hostile(), replace(training(), losses={"nodes_refused": 3})], form)
+    text = render_text([Profile.empty(), hostile(), replace(training(), losses={"nodes_refused": 3})], form)
     assert "nodes refused" in text
     assert "\x1b" not in text
     assert "\u202e" not in text
@@ -112,10 +115,10 @@ def test_nothing_recorded_lost_or_hostile_is_in_the_way(form):
 
 @pytest.mark.parametrize("form", list(VARIANTS))
 def test_the_same_runs_give_the_same_bytes(form):
-    assert shown(variants_of_it(), form) == shown(variants_of_it(), form)
+    assert render_text(variants_of_it(), form) == render_text(variants_of_it(), form)
 
 
-def test_what_a_device_did_for_longer_than_the_call_is_no_part_of_it():
+def test_device_time_that_outlasts_the_call_is_no_part_of_it():
     kernels = replace(node("cuda:0", [30], clock="device"), concurrent_ns=30)
     copies = replace(node("cuda:1", [5], clock="device"), concurrent_ns=5)
     found = {row.path: row.share(0) for row in rows([of(node("update", [10], kernels, copies))])}

@@ -10,7 +10,7 @@ from ticktree.outputs.writing.visible import visible
 
 
 @given(st.text())
-def test_nothing_that_is_not_visible_gets_through(text):
+def test_only_visible_characters_remain(text):
     assert all(
         unicodedata.category(character)[0] not in "CZ" or character == " " for character in visible(text)
     )
@@ -18,7 +18,7 @@ def test_nothing_that_is_not_visible_gets_through(text):
 
 
 @pytest.mark.parametrize("text", ["train", "a/b", "日本語", "שלום", "e\u0301", "😀", ""])
-def test_names_that_can_be_read_are_left_alone(text):
+def test_readable_names_stay_unchanged(text):
     assert visible(text) == text
 
 
@@ -32,5 +32,5 @@ def test_names_that_can_be_read_are_left_alone(text):
         ("\u2028", r"\u2028"),
     ],
 )
-def test_what_would_move_the_cursor_or_turn_the_line_is_escaped(text, shown):
+def test_characters_that_move_the_cursor_or_turn_the_line_are_escaped(text, shown):
     assert visible(text) == shown

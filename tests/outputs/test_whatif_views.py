@@ -74,7 +74,7 @@ def test_the_page_draws_a_curve_with_intervals_for_each_section():
     assert "a note" in page
 
 
-def test_no_name_is_anything_but_text_on_the_page():
+def test_names_are_only_text_on_the_page():
     page = WHATIFS["html"](FOUND, ViewOptions()).decode()
     assert "<script" not in page
     assert "\x1b" not in page

@@ -1,4 +1,4 @@
-"""The app: keys, a clock, and a thread that reads. Other modules decide what is on the screen.
+"""The app: keys, a timer, and a thread that reads. Other modules decide what is on the screen.
 
 This is the only module that needs textual.
 """
@@ -22,38 +22,38 @@ from textual.widget import Widget
 from ticktree.analysis.context import Context
 from ticktree.live.columns import NS_PER_SECOND
 from ticktree.live.difference import Recent, Span
-from ticktree.live.rows import LiveRow, place_in
-from ticktree.live.screen import LivePicture, Now, drawn
+from ticktree.live.rows import LiveRow, row_index
+from ticktree.live.screen import LivePicture, ScreenState, draw_screen
 from ticktree.live.source import LiveReading, LiveSource
 from ticktree.live.view import ACTIONS, ORDERS, Action, LiveView
 from ticktree.profile import Profile
 from ticktree.profile import path as paths
 
 
-def steered(picture: LivePicture, action: Action) -> LiveView:
+def steer(picture: LivePicture, action: Action) -> LiveView:
     """Return the view after an action; `picture` is what was on the screen before."""
     view = picture.view
-    if action in _PLAIN:
-        return _PLAIN[action](view)
-    if not picture.rows or view.helping:
+    if action in _VIEW_ACTIONS:
+        return _VIEW_ACTIONS[action](view)
+    if not picture.rows or view.shows_help:
         return view
-    at = place_in(picture.rows, view.cursor)
+    index = row_index(picture.rows, view.cursor)
     if action in _MOVES:
-        first = view.cursor is None and action in ("up", "down")
-        to = at if first else _MOVES[action](at, picture)
-        return replace(view, cursor=picture.rows[min(max(0, to), len(picture.rows) - 1)].place)
-    return _FOLDS[action](view, picture, picture.rows[at])
+        is_first_move = view.cursor is None and action in ("up", "down")
+        target = index if is_first_move else _MOVES[action](index, picture)
+        return replace(view, cursor=picture.rows[min(max(0, target), len(picture.rows) - 1)].key)
+    return _FOLDS[action](view, picture, picture.rows[index])
 
 
 _NEXT = dict(zip(ORDERS, (*ORDERS[1:], ORDERS[0]), strict=True))
-_PLAIN: dict[Action, Callable[[LiveView], LiveView]] = {
+_VIEW_ACTIONS: dict[Action, Callable[[LiveView], LiveView]] = {
     "sort": lambda view: replace(view, order=_NEXT[view.order], siblings={}),
-    "filter": lambda view: replace(view, typing=True, helping=False),
-    "escape": lambda view: replace(view, helping=False) if view.helping else view.unfiltered(),
-    "pause": lambda view: replace(view, paused=not view.paused),
-    "help": lambda view: replace(view, helping=not view.helping),
+    "filter": lambda view: replace(view, is_typing=True, shows_help=False),
+    "escape": lambda view: replace(view, shows_help=False) if view.shows_help else view.without_filter(),
+    "pause": lambda view: replace(view, is_paused=not view.is_paused),
+    "help": lambda view: replace(view, shows_help=not view.shows_help),
     "unfold_all": lambda view: replace(view, folded=frozenset()),
-    "processes": lambda view: replace(view, by_process=not view.by_process),
+    "processes": lambda view: replace(view, processes_first=not view.processes_first),
     "next_process": lambda view: replace(view, first_process=view.first_process + 1),
     "previous_process": lambda view: replace(view, first_process=max(0, view.first_process - 1)),
 }
@@ -61,41 +61,41 @@ _PLAIN: dict[Action, Callable[[LiveView], LiveView]] = {
 _MOVES: dict[Action, Callable[[int, LivePicture], int]] = {
     "up": lambda at, _: at - 1,
     "down": lambda at, _: at + 1,
-    "page_up": lambda at, picture: at - max(1, picture.rows_in_sight - 1),
-    "page_down": lambda at, picture: at + max(1, picture.rows_in_sight - 1),
+    "page_up": lambda at, picture: at - max(1, picture.visible_rows - 1),
+    "page_down": lambda at, picture: at + max(1, picture.visible_rows - 1),
     "first": lambda _, __: 0,
     "last": lambda _, picture: len(picture.rows) - 1,
 }
 
 
-def _toggled(view: LiveView, _: LivePicture, row: LiveRow) -> LiveView:
+def _toggle(view: LiveView, _: LivePicture, row: LiveRow) -> LiveView:
     has_rows = row.is_section and row.node.children
-    return replace(view, folded=view.folded ^ {row.path}, cursor=row.place) if has_rows else view
+    return replace(view, folded=view.folded ^ {row.path}, cursor=row.key) if has_rows else view
 
 
-def _folded(view: LiveView, picture: LivePicture, row: LiveRow) -> LiveView:
+def _fold(view: LiveView, picture: LivePicture, row: LiveRow) -> LiveView:
     """Fold the row; if there is nothing to fold, go to its parent."""
     if row.is_section and row.node.children and row.path not in view.folded:
-        return replace(view, folded=view.folded | {row.path}, cursor=row.place)
-    above = row.path if not row.is_section else paths.parent(row.path)
-    parent = next((each for each in picture.rows if each.is_section and each.path == above), row)
-    return replace(view, cursor=parent.place)
+        return replace(view, folded=view.folded | {row.path}, cursor=row.key)
+    section_path = row.path if not row.is_section else paths.parent(row.path)
+    sections = (section for section in picture.rows if section.is_section and section.path == section_path)
+    return replace(view, cursor=next(sections, row).key)
 
 
-def _unfolded(view: LiveView, _: LivePicture, row: LiveRow) -> LiveView:
-    return replace(view, folded=view.folded - {row.path}, cursor=row.place) if row.is_section else view
+def _unfold(view: LiveView, _: LivePicture, row: LiveRow) -> LiveView:
+    return replace(view, folded=view.folded - {row.path}, cursor=row.key) if row.is_section else view
 
 
-def _all_folded(view: LiveView, picture: LivePicture, _: LiveRow) -> LiveView:
-    found = (row.path for row in picture.rows if row.is_section and row.node.children)
-    return replace(view, folded=frozenset(found))
+def _fold_all(view: LiveView, picture: LivePicture, _: LiveRow) -> LiveView:
+    folded = (row.path for row in picture.rows if row.is_section and row.node.children)
+    return replace(view, folded=frozenset(folded))
 
 
 _FOLDS: dict[Action, Callable[[LiveView, LivePicture, LiveRow], LiveView]] = {
-    "toggle": _toggled,
-    "fold": _folded,
-    "unfold": _unfolded,
-    "fold_all": _all_folded,
+    "toggle": _toggle,
+    "fold": _fold,
+    "unfold": _unfold,
+    "fold_all": _fold_all,
 }
 
 
@@ -108,20 +108,20 @@ class Board(Widget):
 
     can_focus = True
 
-    def __init__(self, redrawn: Callable[[int, int], LivePicture]) -> None:
+    def __init__(self, draw: Callable[[int, int], LivePicture]) -> None:
         super().__init__()
-        self._redrawn = redrawn
+        self._draw = draw
         self._picture: LivePicture | None = None
 
     def draw_again(self) -> None:
-        """Something has changed."""
+        """Discard the picture and draw the screen again."""
         self._picture = None
         self.refresh()
 
     def render_line(self, y: int) -> Strip:
         """Return one line of the terminal."""
         if self._picture is None or len(self._picture.lines) != self.size.height:
-            self._picture = self._redrawn(self.size.width, self.size.height)
+            self._picture = self._draw(self.size.width, self.size.height)
         lines = self._picture.lines
         if y >= len(lines):
             return Strip.blank(self.size.width)
@@ -161,10 +161,10 @@ class Top(App[None]):
         self._recent = Recent(round(last_s * NS_PER_SECOND))
         self._explain = explain
         self._first_ns = round(first_s * NS_PER_SECOND)
-        self._board = Board(self._drawn)
+        self._board = Board(self._draw)
         self._reading = False
         self._timer: Timer | None = None
-        self.now = Now(every_ns=round(every_s * NS_PER_SECOND))
+        self.screen_state = ScreenState(every_ns=round(every_s * NS_PER_SECOND))
         self.view = LiveView()
 
     def compose(self) -> ComposeResult:
@@ -172,7 +172,7 @@ class Top(App[None]):
         yield self._board
 
     def on_mount(self) -> None:
-        """Begin to watch."""
+        """Start watching."""
         self._board.focus()
         for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):  # each restores the terminal
             asyncio.get_running_loop().add_signal_handler(number, self.exit)
@@ -185,11 +185,11 @@ class Top(App[None]):
 
     def look(self) -> None:
         """Read the run in a separate thread, so that keys work meanwhile."""
-        if not self._reading and not self.view.paused:
+        if not self._reading and not self.view.is_paused:
             self._reading = True
-            self.run_worker(self._look, thread=True, exit_on_error=False)
+            self.run_worker(self._read, thread=True, exit_on_error=False)
 
-    def _look(self) -> None:
+    def _read(self) -> None:
         reading = self._source.read()
         span = None
         if reading.profile is not None and reading.state == "running":
@@ -203,17 +203,17 @@ class Top(App[None]):
     ) -> None:
         self._reading = False
         if reading.state == "ended" or reading.profile is None:  # the loops of the last seconds
-            span, recent = self.now.span, self.now.recent
-        every_ns = self.now.every_ns if span else min(self.now.every_ns, self._first_ns)
+            span, recent = self.screen_state.span, self.screen_state.recent
+        every_ns = self.screen_state.every_ns if span else min(self.screen_state.every_ns, self._first_ns)
         pause_ns = max(every_ns, REST_PER_READING * reading.took_ns)
-        self.now = replace(
-            self.now,
-            reading=self.now.reading if reading.profile is None else reading,
+        self.screen_state = replace(
+            self.screen_state,
+            reading=self.screen_state.reading if reading.profile is None else reading,
             span=span,
-            state=reading,
-            slowed_ns=pause_ns if pause_ns > self.now.every_ns else 0,
+            latest=reading,
+            slowed_ns=pause_ns if pause_ns > self.screen_state.every_ns else 0,
             reason=(self._explain(reading.profile) or "") if reading.profile else "",
-            context=context or self.now.context,
+            context=context or self.screen_state.context,
             recent=recent,
         )
         self._board.draw_again()
@@ -224,8 +224,8 @@ class Top(App[None]):
         """Perform the action of a key."""
         event.stop()
         event.prevent_default()
-        if self.view.typing and event.key not in ("ctrl+c", "ctrl+q"):
-            self._typed(event)
+        if self.view.is_typing and event.key not in ("ctrl+c", "ctrl+q"):
+            self._type(event)
             return
         action = ACTIONS.get(event.key)
         if action == "quit":
@@ -237,8 +237,8 @@ class Top(App[None]):
 
     def on_paste(self, event: events.Paste) -> None:
         """Treat pasted text as typed while a filter is being typed."""
-        if self.view.typing:
-            self._change(self.view.typed(event.text))
+        if self.view.is_typing:
+            self._change(self.view.with_letters(event.text))
 
     def on_mouse_scroll_down(self) -> None:
         """Scroll."""
@@ -250,40 +250,40 @@ class Top(App[None]):
 
     def on_click(self, event: events.Click) -> None:
         """Put the cursor on a row and fold or unfold it."""
-        picture = self._drawn(self._board.size.width, self._board.size.height)
-        at = self.view.top + event.y - picture.first_line
-        if self.view.top <= at < min(len(picture.rows), self.view.top + picture.rows_in_sight):
-            self._change(replace(self.view, cursor=picture.rows[at].place))
+        picture = self._draw(self._board.size.width, self._board.size.height)
+        index = self.view.top + event.y - picture.first_line
+        if self.view.top <= index < min(len(picture.rows), self.view.top + picture.visible_rows):
+            self._change(replace(self.view, cursor=picture.rows[index].key))
             self._act("toggle")
 
     def on_resize(self) -> None:
         """Draw for the new size."""
         self._board.draw_again()
 
-    def _typed(self, event: events.Key) -> None:
+    def _type(self, event: events.Key) -> None:
         if event.key == "escape":
-            self._change(self.view.unfiltered())
+            self._change(self.view.without_filter())
         elif event.key == "enter":
-            self._change(replace(self.view, typing=False))
+            self._change(replace(self.view, is_typing=False))
         elif event.key == "backspace":
             self._change(replace(self.view, filter=self.view.filter[:-1], top=0))
         elif event.character is not None:
-            self._change(self.view.typed(event.character))
+            self._change(self.view.with_letters(event.character))
 
     def _act(self, action: Action) -> None:
-        was_paused = self.view.paused
-        picture = self._drawn(self._board.size.width, self._board.size.height)
-        self._change(steered(picture, action))
-        if was_paused and not self.view.paused:
-            self._recent.forget()
+        was_paused = self.view.is_paused
+        picture = self._draw(self._board.size.width, self._board.size.height)
+        self._change(steer(picture, action))
+        if was_paused and not self.view.is_paused:
+            self._recent.clear()
             self.look()
 
     def _change(self, view: LiveView) -> None:
         self.view = view
         self._board.draw_again()
 
-    def _drawn(self, width: int, height: int) -> LivePicture:
-        picture = drawn(self.now, self.view, width, height)
+    def _draw(self, width: int, height: int) -> LivePicture:
+        picture = draw_screen(self.screen_state, self.view, width, height)
         self.view = picture.view
         return picture
 

@@ -30,6 +30,7 @@ from ticktree.profile.machine import is_of_machine
 
 Item = TypeVar("Item")
 
+OVERALL = "overall"
 UNIT_CELLS = 4  # " ms", " k/s", " MHz"
 
 
@@ -50,8 +51,8 @@ class LiveColumn(Generic[Item]):
     cells: int
     text: Callable[[Item], str]
     rank: int
-    group: str = ""
-    bar: bool = False
+    group: str = OVERALL
+    is_bar: bool = False
 
 
 class LiveTable(Generic[Item]):
@@ -67,13 +68,13 @@ class LiveTable(Generic[Item]):
     def __init__(
         self, columns: Sequence[LiveColumn[Item]], width: int, name_cells: int, needed_cells: int
     ) -> None:
-        shown = list(columns)
-        while shown and name_cells + sum(len(GAP) + column.cells for column in shown) > width:
-            worst = max(range(len(shown)), key=lambda at: (shown[at].rank, at))
-            del shown[worst]
-        self.columns: Sequence[LiveColumn[Item]] = shown
-        left = max(0, width - sum(len(GAP) + column.cells for column in shown))
-        self.name_cells = min(left, max(name_cells, needed_cells))
+        self.columns = list(columns)
+        while self.columns and name_cells + self._cells() > width:
+            del self.columns[max(range(len(self.columns)), key=lambda i: (self.columns[i].rank, i))]
+        self.name_cells = min(max(0, width - self._cells()), max(name_cells, needed_cells))
+
+    def _cells(self) -> int:
+        return sum(len(GAP) + column.cells for column in self.columns)
 
     def headings(self, name: str, style: str = "bold") -> Iterator[Text]:
         """Yield the two lines above the rows: the period of the numbers, and their titles."""
@@ -87,7 +88,7 @@ class LiveTable(Generic[Item]):
         for column in self.columns:
             title = cut(column.title, column.cells)
             space = " " * (column.cells - cell_len(title))
-            titles.append(GAP + (title + space if column.bar else space + title), "dim")
+            titles.append(GAP + (title + space if column.is_bar else space + title), "dim")
         titles.rstrip()
         yield titles
 
@@ -98,19 +99,17 @@ class LiveTable(Generic[Item]):
         for column in self.columns:
             result.append(GAP)
             text, style = column.text(item), "dim" if quiet else ""
-            cell = (
-                Text(padded(text, column.cells), style) if column.bar else _number(text, column.cells, style)
-            )
-            result.append_text(cell)
+            cell = Text(padded(text, column.cells), style)
+            result.append_text(cell if column.is_bar else _number_cell(text, column.cells, style))
         return result
 
 
-def _number(text: str, cells: int, style: str) -> Text:
+def _number_cell(text: str, cells: int, style: str) -> Text:
     """Return a cell, with the number right-aligned and the unit left-aligned."""
     number, space, unit = cut(text, cells).partition(" ")
-    behind = padded(space + unit, min(UNIT_CELLS, cells - cell_len(number))) if unit else ""
-    before = " " * (cells - cell_len(number) - cell_len(behind))
-    return Text.assemble((before + number, style), (behind, "dim"))
+    unit_cell = padded(space + unit, min(UNIT_CELLS, cells - cell_len(number))) if unit else ""
+    padding = " " * (cells - cell_len(number) - cell_len(unit_cell))
+    return Text.assemble((padding + number, style), (unit_cell, "dim"))
 
 
 def _brace(group: str, cells: int) -> str:
@@ -132,14 +131,13 @@ def _rule(cells: int) -> str:
 
 def units_of(profile: Profile) -> tuple[str, Sequence[Unit]]:
     """Return the kind ("processes", "threads") and the units; no units if only one thread recorded."""
-    by: By = "process" if has_processes(profile) else "thread"
-    units = [unit for role in roles(profile, by) for unit in role.units]
+    grouping: By = "process" if has_processes(profile) else "thread"
+    units = [unit for role in roles(profile, grouping) for unit in role.units]
     if len(units) < 2:
         return "", ()
-    return "processes" if by == "process" else "threads", units
+    return "processes" if grouping == "process" else "threads", units
 
 
-WHOLE = "overall"
 NS_PER_SECOND = 1_000_000_000
 
 _SHARE_CELLS = 5
@@ -153,13 +151,13 @@ _READING_CELLS = 10
 
 
 @dataclass(frozen=True, slots=True)
-class LoopNow:
-    """A watched loop: over the whole run, and in the last seconds, None if unknown.
+class WatchedLoop:
+    """A watched loop: in the whole run, and in the last seconds, None if unknown.
 
     Views are None without steady ticks.
     """
 
-    whole: Loop
+    run: Loop
     recent: Loop | None
     node: Node
     view: LoopView | None
@@ -167,47 +165,52 @@ class LoopNow:
 
 
 class Watched(NamedTuple, Generic[Item]):
-    """A gauge or a function: over the whole run, and in the last seconds, None if nothing was read of it then."""
+    """A gauge or a function: in the whole run, and in the last seconds, None if it has no reading of these."""
 
-    whole: Item
+    run: Item
     recent: Item | None
 
 
-def _recent_title(length_ns: int) -> str:
-    seconds = length_ns / NS_PER_SECOND
+def _recent_title(span: Span) -> str:
+    seconds = span.length_ns / NS_PER_SECOND
     return f"last {seconds:.0f} s" if seconds >= 0.95 else f"last {seconds:.1f} s"
 
 
-def of_tree(span: Span | None, by_process: bool) -> list[LiveColumn[LiveRow]]:
+def tree_columns(span: Span | None, processes_first: bool) -> list[LiveColumn[LiveRow]]:
     """Return the columns of the tree; those of the last seconds only if these are known.
 
     Args:
         span: the last seconds.
-        by_process: whether the columns of the whole run make room for those of the processes.
+        processes_first: whether the columns of the processes displace those of the whole run.
     """
-    later = 10 if by_process else 0
-    share_rank = 1 if span is None else 4 + later
-    whole: list[LiveColumn[LiveRow]] = [
-        LiveColumn("share", _SHARE_CELLS, lambda row: formatting.share(_share(row)), share_rank, WHOLE),
-        LiveColumn("mean", _TIME_CELLS, _whole("mean_ns"), 6 + later, WHOLE),
-        LiveColumn("p50", _TIME_CELLS, _whole("p50_ns"), 3 + later, WHOLE),
-        LiveColumn("p99", _TIME_CELLS, _whole("p99_ns"), 2 + later, WHOLE),
-        LiveColumn("calls", _COUNT_CELLS, _calls, 5 + later, WHOLE),
+    offset = 10 if processes_first else 0
+    share_rank = 1 if span is None else 4 + offset
+    run_columns: list[LiveColumn[LiveRow]] = [
+        LiveColumn("share", _SHARE_CELLS, lambda row: formatting.share(_share(row)), share_rank),
+        LiveColumn("mean", _TIME_CELLS, _run_time("mean_ns"), 6 + offset),
+        LiveColumn("p50", _TIME_CELLS, _run_time("p50_ns"), 3 + offset),
+        LiveColumn("p99", _TIME_CELLS, _run_time("p99_ns"), 2 + offset),
+        LiveColumn("calls", _COUNT_CELLS, _calls, 5 + offset),
     ]
     if span is None:
-        return [LiveColumn("", BAR_CELLS, lambda row: bar(_share(row)), 6 + later, bar=True), *whole]
-    title, length_ns = _recent_title(span.length_ns), span.length_ns
+        return [
+            LiveColumn("", BAR_CELLS, lambda row: bar(_share(row)), 6 + offset, "", is_bar=True),
+            *run_columns,
+        ]
+    title = _recent_title(span)
     return [
-        LiveColumn("", BAR_CELLS, lambda row: bar(_recent_share(row)), 4 + later, title, bar=True),
+        LiveColumn("", BAR_CELLS, lambda row: bar(_recent_share(row)), 4 + offset, title, is_bar=True),
         LiveColumn("share", _SHARE_CELLS, lambda row: formatting.share(_recent_share(row)), 0, title),
-        LiveColumn("rate", _RATE_CELLS, lambda row: _rate(row, length_ns), 0, title),
-        LiveColumn("p50", _TIME_CELLS, _recent("p50_ns"), 2, title),
-        LiveColumn("p99", _TIME_CELLS, _recent("p99_ns"), 1, title),
-        *whole,
+        LiveColumn("rate", _RATE_CELLS, partial(_rate, length_ns=span.length_ns), 0, title),
+        LiveColumn("p50", _TIME_CELLS, _recent_time("p50_ns"), 2, title),
+        LiveColumn("p99", _TIME_CELLS, _recent_time("p99_ns"), 1, title),
+        *run_columns,
     ]
 
 
-def of_units(span: Span | None, units: Sequence[Unit], group: str, rank: int) -> list[LiveColumn[LiveRow]]:
+def unit_columns(
+    span: Span | None, units: Sequence[Unit], group: str, rank: int
+) -> list[LiveColumn[LiveRow]]:
     """Return one column per unit: its share of the node's time, in the last seconds or in the whole run."""
     return [
         LiveColumn(visible(unit.name), _WORKER_CELLS, partial(_unit_share, unit=unit, span=span), rank, group)
@@ -215,103 +218,113 @@ def of_units(span: Span | None, units: Sequence[Unit], group: str, rank: int) ->
     ]
 
 
-def of_loops(span: Span | None) -> list[LiveColumn[LoopNow]]:
+def loop_columns(span: Span | None) -> list[LiveColumn[WatchedLoop]]:
     """Return the columns of the loops, in the report's currency."""
-    whole: list[LiveColumn[LoopNow]] = [
-        LiveColumn("pace", _PACE_CELLS, lambda now: currency.pace(now.view) if now.view else "", 3, WHOLE),
-        LiveColumn("missed", _MISSED_CELLS, lambda now: missed(now.whole), 2, WHOLE),
-        LiveColumn("p99", _TIME_CELLS, lambda now: formatting.time(now.whole.stats.p99_ns), 4, WHOLE),
-        LiveColumn("max", _TIME_CELLS, lambda now: formatting.time(now.whole.stats.max_ns), 4, WHOLE),
-        LiveColumn("ticks", _COUNT_CELLS, lambda now: formatting.count(now.whole.ticks), 3, WHOLE),
+    run_columns: list[LiveColumn[WatchedLoop]] = [
+        LiveColumn(
+            "pace", _PACE_CELLS, lambda loop: currency.pace(loop.view) if loop.view else "", 3, OVERALL
+        ),
+        LiveColumn("missed", _MISSED_CELLS, lambda loop: missed(loop.run), 2),
+        LiveColumn("p99", _TIME_CELLS, lambda loop: formatting.time(loop.run.stats.p99_ns), 4),
+        LiveColumn("max", _TIME_CELLS, lambda loop: formatting.time(loop.run.stats.max_ns), 4),
+        LiveColumn("ticks", _COUNT_CELLS, lambda loop: formatting.count(loop.run.ticks), 3),
     ]
     if span is None:
-        whole.insert(1, LiveColumn("headroom", _TIME_CELLS, lambda now: _headroom(now.view), 1, WHOLE))
-        return whole
-    title = _recent_title(span.length_ns)
+        run_columns.insert(1, LiveColumn("headroom", _TIME_CELLS, lambda loop: _headroom(loop.view), 1))
+        return run_columns
+    title = _recent_title(span)
     return [
         LiveColumn("pace", _PACE_CELLS, _pace, 0, title),
-        LiveColumn("missed", _MISSED_CELLS, lambda now: missed(now.recent) if now.recent else "", 0, title),
-        LiveColumn("headroom", _TIME_CELLS, lambda now: _headroom(now.recent_view), 1, title),
-        LiveColumn("p50", _TIME_CELLS, lambda now: _tick(now, "p50_ns"), 3, title),
-        LiveColumn("p99", _TIME_CELLS, lambda now: _tick(now, "p99_ns"), 1, title),
-        *whole,
+        LiveColumn(
+            "missed", _MISSED_CELLS, lambda loop: missed(loop.recent) if loop.recent else "", 0, title
+        ),
+        LiveColumn("headroom", _TIME_CELLS, lambda loop: _headroom(loop.recent_view), 1, title),
+        LiveColumn("p50", _TIME_CELLS, lambda loop: _tick(loop, "p50_ns"), 3, title),
+        LiveColumn("p99", _TIME_CELLS, lambda loop: _tick(loop, "p99_ns"), 1, title),
+        *run_columns,
     ]
 
 
-def of_gauges(span: Span | None) -> list[LiveColumn[Watched[Gauge]]]:
+def gauge_columns(span: Span | None) -> list[LiveColumn[Watched[Gauge]]]:
     """Return the columns of the gauges."""
-    last: list[LiveColumn[Watched[Gauge]]] = [
-        LiveColumn("last", _READING_CELLS, lambda now: formatting.reading(now.whole.last), 0)
-    ]
-    whole: list[LiveColumn[Watched[Gauge]]] = [
-        LiveColumn("min", _READING_CELLS, lambda now: formatting.reading(now.whole.min), 2, WHOLE),
-        LiveColumn("p50", _READING_CELLS, lambda now: _reading(now.whole, "p50"), 3, WHOLE),
-        LiveColumn("max", _READING_CELLS, lambda now: formatting.reading(now.whole.max), 2, WHOLE),
-        LiveColumn("readings", _COUNT_CELLS, lambda now: formatting.count(now.whole.count), 4, WHOLE),
+    columns: list[LiveColumn[Watched[Gauge]]] = [
+        LiveColumn("last", _READING_CELLS, lambda gauge: formatting.reading(gauge.run.last), 0, ""),
+        LiveColumn("min", _READING_CELLS, lambda gauge: formatting.reading(gauge.run.min), 2),
+        LiveColumn("p50", _READING_CELLS, lambda gauge: _reading(gauge.run, "p50"), 3),
+        LiveColumn("max", _READING_CELLS, lambda gauge: formatting.reading(gauge.run.max), 2),
+        LiveColumn("readings", _COUNT_CELLS, lambda gauge: formatting.count(gauge.run.count), 4),
     ]
     if span is not None:
-        title = _recent_title(span.length_ns)
-        last.append(LiveColumn("p50", _READING_CELLS, lambda now: _reading(now.recent, "p50"), 1, title))
-        last.append(LiveColumn("p99", _READING_CELLS, lambda now: _reading(now.recent, "p99"), 1, title))
-    return [*last, *whole]
+        title = _recent_title(span)
+        columns[1:1] = [
+            LiveColumn("p50", _READING_CELLS, lambda gauge: _reading(gauge.recent, "p50"), 1, title),
+            LiveColumn("p99", _READING_CELLS, lambda gauge: _reading(gauge.recent, "p99"), 1, title),
+        ]
+    return columns
 
 
-def loops_of(context: Context, recent: Context | None, kept: Sequence[str] = ()) -> Sequence[LoopNow]:
+def watched_loops(
+    context: Context, recent: Context | None, previous: Sequence[str] = ()
+) -> Sequence[WatchedLoop]:
     """Return the loops in the order of all outputs: those that miss ticks first.
 
     Args:
         context: the whole run.
         recent: the last seconds; None if unknown.
-        kept: the paths in the order in which they were shown before, which similar loops keep.
+        previous: the paths in their previous order, which similar loops keep.
     """
-    model = [loop.path for loop in context.all_loops]
-    rank = {path: at for at, path in enumerate([*kept, *(path for path in model if path not in kept)])}
+    loop_paths, profile = [loop.path for loop in context.all_loops], context.profile
+    rank = {path: i for i, path in enumerate(dict.fromkeys([*previous, *loop_paths]))}
     failing = {view.path for view in context.loops if view.fails}
-    profile = context.profile
-    found = []
-    for path in sorted(model, key=lambda path: (path not in failing, rank[path])):
-        loop, view = (recent.profile.loops.get(path), recent.view_of(path)) if recent else (None, None)
-        found.append(LoopNow(profile.loops[path], loop, profile.root.at(path), context.view_of(path), view))
-    return found
+    return [
+        WatchedLoop(
+            profile.loops[path],
+            recent.profile.loops.get(path) if recent else None,
+            profile.root.at(path),
+            context.view_of(path),
+            recent.view_of(path) if recent else None,
+        )
+        for path in sorted(loop_paths, key=lambda path: (path not in failing, rank[path]))
+    ]
 
 
-def gauges_of(profile: Profile, span: Span | None) -> Sequence[Watched[Gauge]]:
+def watched_gauges(profile: Profile, span: Span | None) -> Sequence[Watched[Gauge]]:
     """Return the gauges by name: the program's before the machine's, because not all may fit."""
     recent = {} if span is None else span.profile.gauges
     names = sorted(profile.gauges, key=lambda name: (is_of_machine(name), name))
     return [Watched(profile.gauges[name], recent.get(name)) for name in names]
 
 
-def _part(amount: int, whole: int) -> float | None:
+def _fraction(amount: int, base: int) -> float | None:
     # Each reading calibrates the clock again, after which times may be a few nanoseconds shorter.
-    return max(0, amount) / whole if whole > 0 else None
-
-
-def _unit_share(row: LiveRow, unit: Unit, span: Span | None) -> str:
-    if not row.is_section:
-        return ""
-    node, whole_ns = (row.node, row.total_ns) if span is None else (row.recent or NOTHING, span.length_ns)
-    time_ns = unit.total_ns(node)
-    return formatting.share(_part(time_ns, whole_ns)) if time_ns else ""
-
-
-def _share(row: LiveRow) -> float | None:
-    return _part(row.total_ns, row.base_ns)
-
-
-def _recent_share(row: LiveRow) -> float | None:
-    return _part(row.recent_ns, row.recent_base_ns)
+    return max(0, amount) / base if base > 0 else None
 
 
 def _rate(row: LiveRow, length_ns: int) -> str:
     return formatting.rate((row.recent or NOTHING).count, length_ns, "") if row.is_section else ""
 
 
-def _recent(statistic: str) -> Callable[[LiveRow], str]:
+def _unit_share(row: LiveRow, unit: Unit, span: Span | None) -> str:
+    if not row.is_section:
+        return ""
+    node, base_ns = (row.node, row.total_ns) if span is None else (row.recent or NOTHING, span.length_ns)
+    time_ns = unit.total_ns(node)
+    return formatting.share(_fraction(time_ns, base_ns)) if time_ns else ""
+
+
+def _share(row: LiveRow) -> float | None:
+    return _fraction(row.total_ns, row.base_ns)
+
+
+def _recent_share(row: LiveRow) -> float | None:
+    return _fraction(row.recent_ns, row.recent_base_ns)
+
+
+def _recent_time(statistic: str) -> Callable[[LiveRow], str]:
     return lambda row: _time(row, (row.recent or NOTHING).stats, statistic)
 
 
-def _whole(statistic: str) -> Callable[[LiveRow], str]:
+def _run_time(statistic: str) -> Callable[[LiveRow], str]:
     return lambda row: _time(row, row.node.steady if row.node.steady.count else row.node.stats, statistic)
 
 
@@ -323,11 +336,11 @@ def _calls(row: LiveRow) -> str:
     return formatting.count(row.node.count) if row.is_section else ""
 
 
-def _pace(now: LoopNow) -> str:
+def _pace(loop: WatchedLoop) -> str:
     """Return the pace of the last seconds: None if the loop does not run, 0 if its tick takes longer."""
-    if now.recent is None or not now.recent.ticks:
-        return formatting.hertz(0) if now.node.open is not None else formatting.ABSENT
-    return currency.pace(now.recent_view, now.view) if now.recent_view else ""
+    if loop.recent is None or not loop.recent.ticks:
+        return formatting.hertz(0) if loop.node.open is not None else formatting.ABSENT
+    return currency.pace(loop.recent_view, loop.view) if loop.recent_view else ""
 
 
 def _headroom(view: LoopView | None) -> str:
@@ -335,8 +348,8 @@ def _headroom(view: LoopView | None) -> str:
     return "" if headroom_ns is None else formatting.time(headroom_ns)
 
 
-def _tick(now: LoopNow, name: str) -> str:
-    stats = Stats() if now.recent is None else now.recent.stats
+def _tick(loop: WatchedLoop, name: str) -> str:
+    stats = Stats() if loop.recent is None else loop.recent.stats
     return formatting.time(getattr(stats, name))
 
 
@@ -344,16 +357,16 @@ def _reading(gauge: Gauge | None, name: str) -> str:
     return formatting.ABSENT if gauge is None else formatting.reading(quantile(name)(gauge))
 
 
-TITLE = f"functions {MARK}"
+FUNCTIONS_TITLE = f"functions {MARK}"
 _FUNCTION_SHARE_CELLS = 9
 _LINE_CELLS = 24
 
 
-def functions_of(profile: Profile, span: Span | None) -> list[Watched[SampledRow]]:
-    """Return the functions in which the run's self time was spent, those of the last seconds first."""
+def watched_functions(profile: Profile, span: Span | None) -> list[Watched[SampledRow]]:
+    """Return the functions that took the run's self time, those of the last seconds first."""
     recent = {(row.function, row.file): row for row in _rows(span.profile)} if span else {}
-    found = [Watched(row, recent.get((row.function, row.file))) for row in _rows(profile)]
-    return sorted(found, key=lambda now: (-(now.recent.share if now.recent else 0.0), -now.whole.share))
+    functions = [Watched(row, recent.get((row.function, row.file))) for row in _rows(profile)]
+    return sorted(functions, key=lambda row: (-(row.recent.share if row.recent else 0.0), -row.run.share))
 
 
 def _rows(profile: Profile) -> Sequence[SampledRow]:
@@ -361,23 +374,25 @@ def _rows(profile: Profile) -> Sequence[SampledRow]:
     return time.rows() if time else ()
 
 
-def of_functions(span: Span | None) -> list[LiveColumn[Watched[SampledRow]]]:
+def function_columns(span: Span | None) -> list[LiveColumn[Watched[SampledRow]]]:
     """Return the columns: their shares, and their hottest lines."""
     cells = _FUNCTION_SHARE_CELLS
-    whole: list[LiveColumn[Watched[SampledRow]]] = [
-        LiveColumn("share", cells, lambda now: _share_of(now.whole), 1, WHOLE),
-        LiveColumn("line", _LINE_CELLS, _hottest_line, 2),
+    columns: list[LiveColumn[Watched[SampledRow]]] = [
+        LiveColumn("", BAR_CELLS, lambda row: bar((row.recent or row.run).share), 3, "", is_bar=True),
+        LiveColumn("share", cells, lambda row: _share_of(row.run), 1),
+        LiveColumn("line", _LINE_CELLS, _hottest_line, 2, ""),
     ]
     if span is not None:
-        title = _recent_title(span.length_ns)
-        whole.insert(0, LiveColumn("share", cells, lambda now: _share_of(now.recent), 0, title))
-    return [LiveColumn("", BAR_CELLS, lambda now: bar((now.recent or now.whole).share), 3, bar=True), *whole]
+        columns.insert(
+            1, LiveColumn("share", cells, lambda row: _share_of(row.recent), 0, _recent_title(span))
+        )
+    return columns
 
 
 def _share_of(row: SampledRow | None) -> str:
     return formatting.share(row.share if row else None)
 
 
-def _hottest_line(now: Watched[SampledRow]) -> str:
-    row = now.recent or now.whole
+def _hottest_line(watched: Watched[SampledRow]) -> str:
+    row = watched.recent or watched.run
     return cut(place(row.file, row.lines[0].line), _LINE_CELLS)

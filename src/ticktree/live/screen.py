@@ -12,10 +12,10 @@ from rich.text import Text
 from ticktree.analysis.context import Context
 from ticktree.live import columns
 from ticktree.live.difference import Span
-from ticktree.live.rows import LiveRow, place_in, rows_of, siblings_of
+from ticktree.live.rows import LiveRow, row_index, rows_of, siblings_of
 from ticktree.live.source import LiveReading
 from ticktree.live.view import KEYS, LiveView
-from ticktree.outputs.terminal import wrapped
+from ticktree.outputs.terminal import wrap
 from ticktree.outputs.view.headline import fact, losses
 from ticktree.outputs.view.sampled import called
 from ticktree.outputs.view.tree import TONES
@@ -29,13 +29,13 @@ from ticktree.profile.short_names import ShortNames
 
 
 @dataclass(frozen=True, slots=True)
-class Now:
+class ScreenState:
     """Everything that the screen shows.
 
     Attributes:
         reading: the last reading with a profile; None before the first.
         span: the last seconds; None if unknown.
-        state: the last reading, with or without a profile; None before the first.
+        latest: the last reading, with or without a profile; None before the first.
         every_ns: interval between readings.
         slowed_ns: longer interval that is used because reading takes long; 0 if it does not.
         reason: why nothing was recorded; "" if something was, or if unknown.
@@ -45,7 +45,7 @@ class Now:
 
     reading: LiveReading | None = None
     span: Span | None = None
-    state: LiveReading | None = None
+    latest: LiveReading | None = None
     every_ns: int = columns.NS_PER_SECOND
     slowed_ns: int = 0
     reason: str = ""
@@ -53,25 +53,25 @@ class Now:
     recent: Context | None = None
 
 
-def header(now: Now, view: LiveView, width: int, chosen: str = "") -> Iterator[Text]:
+def header(state: ScreenState, view: LiveView, width: int, row_name: str = "") -> Iterator[Text]:
     """Yield the run and its state, and on further lines how it is watched, and errors."""
-    state = _state(now.state)
-    room = max(0, width - cell_len(state.plain) - len(GAP))
-    name = visible(now.state.name) if now.state else "ticktree"
+    state_text = _state(state.latest)
+    room = max(0, width - cell_len(state_text.plain) - len(GAP))
+    name = visible(state.latest.name) if state.latest else "ticktree"
     title = Text(cut(name, room), "bold")
-    profile = now.reading.profile if now.reading else None
+    profile = state.reading.profile if state.reading else None
     command = fact(profile, "command") if profile else ""
     if command and cell_len(name) + 12 < room:
         title.append(GAP + cut(command, room - cell_len(name) - len(GAP)), "dim")
     title.truncate(room, pad=True)
-    yield Text.assemble(title, GAP, state) if room else state
-    how = Text.assemble(*_pieces(now, view))
-    if chosen:
-        how.append(SEPARATOR, "dim").append(chosen)
-    how.truncate(width, overflow="ellipsis")
-    yield how
-    if now.state and now.state.trouble:
-        yield Text(cut(visible(now.state.trouble), width), "red")
+    yield Text.assemble(title, GAP, state_text) if room else state_text
+    line = Text.assemble(*_pieces(state, view))
+    if row_name:
+        line.append(SEPARATOR, "dim").append(row_name)
+    line.truncate(width, overflow="ellipsis")
+    yield line
+    if state.latest and state.latest.trouble:
+        yield Text(cut(visible(state.latest.trouble), width), "red")
     lost = losses(profile) if profile else []
     if lost:
         yield Text(cut(", ".join(lost), width), "yellow")
@@ -87,75 +87,75 @@ def _state(reading: LiveReading | None) -> Text:
         return Text("cannot be read", "bold red")
     if reading.state == "saved":
         return Text("saved profile", "bold")
-    how = formatting.ending(reading.exit_status)
-    said = "run ended" if reading.state == "ended" else "finished run"
-    return Text(f"{said}, {how}" if how else said, "bold" if not reading.exit_status else "bold red")
+    ending = formatting.ending(reading.exit_status)
+    text = "run ended" if reading.state == "ended" else "finished run"
+    return Text(f"{text}, {ending}" if ending else text, "bold" if not reading.exit_status else "bold red")
 
 
-def _pieces(now: Now, view: LiveView) -> Iterator[tuple[str, str]]:
+def _pieces(state: ScreenState, view: LiveView) -> Iterator[tuple[str, str]]:
     """Yield how the run is watched, as pieces with their styles."""
-    if view.paused:
+    if view.is_paused:
         yield "paused", "bold yellow"
-    elif now.state is None or not now.state.is_last:
-        if now.slowed_ns:
-            took = formatting.time(now.state.took_ns if now.state else 0)
-            yield f"every {formatting.time(now.slowed_ns)}, because reading takes {took}", "yellow"
+    elif state.latest is None or not state.latest.is_last:
+        if state.slowed_ns:
+            took = formatting.time(state.latest.took_ns if state.latest else 0)
+            yield f"every {formatting.time(state.slowed_ns)}, because reading takes {took}", "yellow"
         else:
-            yield f"every {formatting.time(now.every_ns)}", "dim"
+            yield f"every {formatting.time(state.every_ns)}", "dim"
     else:
         yield "no further changes", "dim"
     yield f"{SEPARATOR}sorted by {view.order}", "dim"
-    if view.filter and not view.typing:
+    if view.filter and not view.is_typing:
         yield f"{SEPARATOR}only names with ", "dim"
         yield visible(view.filter), "bold"
 
 
-def waiting(now: Now, width: int) -> Iterator[Text]:
+def empty_page(state: ScreenState, width: int) -> Iterator[Text]:
     """Yield why there is no tree."""
     yield Text()
-    if now.state is None:
+    if state.latest is None:
         return
-    if now.reading is None:
-        said = "It could not be read yet."
-    elif now.state.state == "running":
-        said = "Nothing recorded yet: no section was entered."
+    if state.reading is None:
+        text = "It could not be read yet."
+    elif state.latest.state == "running":
+        text = "Nothing recorded yet: no section was entered."
     else:
-        said = f"Nothing was recorded: {visible(now.reason)}." if now.reason else "Nothing was recorded."
-    yield from wrapped(said.split(" "), " ", width, hang="")
+        text = f"Nothing was recorded: {visible(state.reason)}." if state.reason else "Nothing was recorded."
+    yield from wrap(text.split(" "), " ", width, hang="")
 
 
 def _help_page(width: int) -> Iterator[Text]:
     yield Text()
     for key in KEYS:
-        line = Text.assemble((f"{key.shown:>8}", "bold"), f"   {key.help}")
+        line = Text.assemble((f"{key.symbol:>8}", "bold"), f"   {key.help}")
         line.truncate(width, overflow="ellipsis")
         yield line
 
 
 def footer(view: LiveView, width: int, watching: bool = True) -> Text:
     """Return the last line: the keys, or the letters that are being typed."""
-    if view.typing:
+    if view.is_typing:
         line = Text.assemble(("/", "bold"), visible(view.filter), ("▏", "bold"))
         line.append("  Enter keeps it, Esc shows all", "dim")
     else:
         line = Text()
         for key in KEYS:
             if key.label and (key.action != "pause" or watching):
-                label = "resume" if key.action == "pause" and view.paused else key.label
-                line.append(f"{key.shown} ", "bold").append(f"{label}  ", "dim")
+                label = "resume" if key.action == "pause" and view.is_paused else key.label
+                line.append(f"{key.symbol} ", "bold").append(f"{label}  ", "dim")
     line.rstrip()
     line.truncate(width, overflow="ellipsis")
     return line
 
 
-def fitted(lines: Sequence[Text], last: Text, height: int) -> list[Text]:
+def fit_lines(lines: Sequence[Text], last: Text, height: int) -> list[Text]:
     """Return exactly as many lines as the terminal has, with the last line at the bottom."""
-    shown = list(lines[: max(0, height - 1)])
-    return [*shown, *[Text()] * (height - 1 - len(shown)), last][-height:]
+    visible_lines = list(lines[: max(0, height - 1)])
+    return [*visible_lines, *[Text()] * (height - 1 - len(visible_lines)), last][-height:]
 
 
 NAME_CELLS = 24  # columns are dropped before names have less room than this
-LEAST_ROWS = 4  # of the tree, before loops and gauges get any
+MIN_ROWS = 4  # of the tree, before loops and gauges get any
 # The rank of a process's column: dropped after those of the whole run, or before any other.
 UNITS_FIRST, UNITS_LAST = 3, 7
 ROOMY_LINES = 20  # a terminal with fewer lines has no empty ones
@@ -170,83 +170,80 @@ class LivePicture:
     lines: Sequence[Text]
     rows: Sequence[LiveRow]
     first_line: int
-    rows_in_sight: int
+    visible_rows: int
     view: LiveView
 
 
-def drawn(now: Now, view: LiveView, width: int, height: int) -> LivePicture:
+def draw_screen(state: ScreenState, view: LiveView, width: int, height: int) -> LivePicture:
     """Return the screen for a terminal of that size."""
-    profile = None if now.reading is None else now.reading.profile
-    if profile is not None and not is_empty(profile) and not view.helping:
-        return _Board(now, profile, view, width, height).picture()
-    lines = [*header(now, view, width), *(_help_page(width) if view.helping else waiting(now, width))]
-    return LivePicture(fitted(lines, footer(view, width), height), (), 0, 0, view)
+    profile = None if state.reading is None else state.reading.profile
+    if profile is not None and not is_empty(profile) and not view.shows_help:
+        return _Screen(state, profile, view, width, height).picture()
+    page = _help_page(width) if view.shows_help else empty_page(state, width)
+    lines = [*header(state, view, width), *page]
+    return LivePicture(fit_lines(lines, footer(view, width), height), (), 0, 0, view)
 
 
-class _Board:
-    def __init__(self, now: Now, profile: Profile, view: LiveView, width: int, height: int) -> None:
-        self._profile, self._span = profile, now.span
+class _Screen:
+    def __init__(self, state: ScreenState, profile: Profile, view: LiveView, width: int, height: int) -> None:
+        self._profile, self._span = profile, state.span
         # In the report's order once the run has ended; until then in their previous order.
-        kept = () if now.state is None or now.state.is_last else view.loops
-        self._loops_now = columns.loops_of(now.context or Context(profile), now.recent, kept)
-        view = replace(view, loops=tuple(loop.whole.path for loop in self._loops_now))
+        order = () if state.latest is None or state.latest.is_last else view.loops
+        self._loops = columns.watched_loops(state.context or Context(profile), state.recent, order)
+        view = replace(view, loops=tuple(loop.run.path for loop in self._loops))
         self._width, self._height = width, height
         self._gap = [Text()] if height >= ROOMY_LINES else []
-        self._rows = rows_of(profile, now.span, view)
+        self._rows = rows_of(profile, state.span, view)
         self._view = replace(view, siblings={**view.siblings, **siblings_of(self._rows)})
-        self._header = list(header(now, view, width, self._whole_name()))
-        # All of them, visible or not: columns must not move when the user scrolls.
+        has_cursor = self._view.cursor is not None and bool(self._rows)
+        full_name = self._rows[row_index(self._rows, self._view.cursor)].full_name if has_cursor else ""
+        self._header = list(header(state, view, width, full_name))
+        # Of all rows, visible or not: columns must not move when the user scrolls.
         cells = (cell_len(row.guide + row.name + _mark(row)) for row in self._rows)
-        self._needed = max(cells, default=NAME_CELLS)
+        self._name_width = max(cells, default=NAME_CELLS)
 
     def picture(self) -> LivePicture:
-        # The header, the tree's two headings and the last line are always there.
-        spare = self._height - len(self._header) - 3 - LEAST_ROWS - len(self._gap)
-        missing = sum(_is_failing(loop) for loop in self._loops_now)
+        # The header, the tree's two headings and the last line are always visible.
+        spare = self._height - len(self._header) - 3 - MIN_ROWS - len(self._gap)
+        failing = sum(_is_failing(loop) for loop in self._loops)
         # A loop that misses ticks is never hidden; a line has the number of hidden loops.
-        least = 2 + len(self._gap) + missing + (missing < len(self._loops_now)) if missing else 0
-        loops = self._loops(min(spare, max(min(spare // 2, 2 + self._height // 5), least)))
-        gauges = self._gauges(min(spare - len(loops), 2 + self._height // 6))
-        above = [*self._header, *loops, *self._gap]
-        room = max(0, self._height - len(above) - 3 - len(gauges))
-        view = self._followed(room)
-        lines = [*above, *self._tree(view, room)]
+        min_lines = 2 + len(self._gap) + failing + (failing < len(self._loops)) if failing else 0
+        loops = self._loop_panel(min(spare, max(min(spare // 2, 2 + self._height // 5), min_lines)))
+        gauges = self._gauge_panel(min(spare - len(loops), 2 + self._height // 6))
+        lines = [*self._header, *loops, *self._gap]
+        first_line, room = len(lines) + 2, max(0, self._height - len(lines) - 3 - len(gauges))
+        view = self._scroll(room)
+        lines += self._tree(view, room)
         lines += [Text()] * (self._height - 1 - len(gauges) - len(lines)) if gauges else []
         lines += gauges
-        lines = fitted(lines, footer(view, self._width, self._span is not None), self._height)
-        return LivePicture(lines, self._rows, len(above) + 2, room, view)
+        lines = fit_lines(lines, footer(view, self._width, self._span is not None), self._height)
+        return LivePicture(lines, self._rows, first_line, room, view)
 
-    def _whole_name(self) -> str:
-        """Return the full name of the row under the cursor; "" if it is visible, or if there is no row."""
-        if self._view.cursor is None or not self._rows:
-            return ""
-        return self._rows[place_in(self._rows, self._view.cursor)].whole
-
-    def _followed(self, room: int) -> LiveView:
+    def _scroll(self, room: int) -> LiveView:
         """Return the view with its cursor on a row, scrolled so that the row is visible."""
         view = self._view
-        at = place_in(self._rows, view.cursor)
+        index = row_index(self._rows, view.cursor)
         top = min(view.top, max(0, len(self._rows) - room))
         if view.cursor is None:
             return replace(view, top=max(0, top))
         if self._rows:
-            view = replace(view, cursor=self._rows[at].place)
-        top = min(top, at) if at < top + room else at - room + 1
+            view = replace(view, cursor=self._rows[index].key)
+        top = min(top, index) if index < top + room else index - room + 1
         return replace(view, top=max(0, top))
 
     def _tree(self, view: LiveView, room: int) -> Iterator[Text]:
         if not self._profile.root.children and self._profile.samples is not None:
-            yield from self._functions(room + 2)
+            yield from self._function_panel(room + 2)
             return
         table = self._table(view)
-        shown = self._rows[view.top : view.top + room]
-        where = f"rows {view.top + 1} to {view.top + len(shown)} of {formatting.count(len(self._rows))}"
-        yield from table.headings(where if len(shown) < len(self._rows) else "", "dim")
+        rows = self._rows[view.top : view.top + room]
+        position = f"rows {view.top + 1} to {view.top + len(rows)} of {formatting.count(len(self._rows))}"
+        yield from table.headings(position if len(rows) < len(self._rows) else "", "dim")
         if not self._rows:
             yield Text(cut(f"No section's name holds {visible(view.filter)!r}.", self._width), "dim")
-        for row in shown:
-            line = table.line(row, _name(row, table.name_cells), quiet=not row.is_section or not row.matched)
-            if view.cursor == row.place:
+        for row in rows:
+            line = table.line(row, _name(row, table.name_cells), quiet=not row.is_section or not row.is_match)
+            if view.cursor == row.key:
                 line.stylize("reverse")
             yield line
 
@@ -254,68 +251,69 @@ class _Board:
         """Return the tree's columns, with as many processes as there is room for, and their number."""
         kind, units = columns.units_of(self._profile)
         first = min(view.first_process, max(0, len(units) - 1))
-        rank = UNITS_FIRST if view.by_process else UNITS_LAST
+        rank = UNITS_FIRST if view.processes_first else UNITS_LAST
         group = f"{len(units)} {kind}"
-        own = columns.of_tree(self._span, view.by_process and bool(units))
-        name_cells = max(min(NAME_CELLS, self._width // 2), min(self._needed, self._width // 4))
-        for _ in range(2):  # again when the number of hidden ones is known
-            others = columns.of_units(self._span, units[first:], group, rank)
-            table = columns.LiveTable([*own, *others], self._width, name_cells, self._needed)
-            shown = sum(column.group == group for column in table.columns)
-            group = f"{shown} of {len(units)} {kind}" if shown < len(units) else group
+        heads = columns.tree_columns(self._span, view.processes_first and bool(units))
+        name_cells = max(min(NAME_CELLS, self._width // 2), min(self._name_width, self._width // 4))
+        for _ in range(2):  # a second time with the number of hidden units
+            unit_heads = columns.unit_columns(self._span, units[first:], group, rank)
+            table = columns.LiveTable([*heads, *unit_heads], self._width, name_cells, self._name_width)
+            count = sum(column.group == group for column in table.columns)
+            group = f"{count} of {len(units)} {kind}" if count < len(units) else group
         return table
 
-    def _loops(self, room: int) -> list[Text]:
+    def _loop_panel(self, room: int) -> list[Text]:
         names = ShortNames(self._profile.root)
 
-        def name_of(now: columns.LoopNow) -> Text:
-            name = visible(names.joined(paths.split(now.whole.path)))
-            return Text(name, "red" if _is_failing(now) else "")
+        def name_of(loop: columns.WatchedLoop) -> Text:
+            name = visible(names.joined(paths.split(loop.run.path)))
+            return Text(name, "red" if _is_failing(loop) else "")
 
-        return self._panel("loops", columns.of_loops(self._span), self._loops_now, room, name_of)
+        return self._panel("loops", columns.loop_columns(self._span), self._loops, room, name_of)
 
-    def _functions(self, room: int) -> list[Text]:
-        found, shown = columns.functions_of(self._profile, self._span), columns.of_functions(self._span)
-        return self._panel(columns.TITLE, shown, found, room, lambda now: Text(called(now.whole.function)))
+    def _function_panel(self, room: int) -> list[Text]:
+        functions = columns.watched_functions(self._profile, self._span)
+        heads, title = columns.function_columns(self._span), columns.FUNCTIONS_TITLE
+        return self._panel(title, heads, functions, room, lambda row: Text(called(row.run.function)))
 
-    def _gauges(self, room: int) -> list[Text]:
-        gauges, shown = columns.gauges_of(self._profile, self._span), columns.of_gauges(self._span)
-        return self._panel("gauges", shown, gauges, room, lambda now: Text(visible(now.whole.name)))
+    def _gauge_panel(self, room: int) -> list[Text]:
+        gauges, heads = columns.watched_gauges(self._profile, self._span), columns.gauge_columns(self._span)
+        return self._panel("gauges", heads, gauges, room, lambda gauge: Text(visible(gauge.run.name)))
 
     def _panel(
         self,
         title: str,
-        shown: Sequence[columns.LiveColumn[Item]],
+        heads: Sequence[columns.LiveColumn[Item]],
         items: Sequence[Item],
         room: int,
         name_of: Callable[[Item], Text],
     ) -> list[Text]:
         """Return as many rows of a small table as there is room for."""
-        most = room - 2 - len(self._gap)
-        if not items or most < 1:
+        max_rows = room - 2 - len(self._gap)
+        if not items or max_rows < 1:
             return []
-        left_out = 0 if len(items) <= most else len(items) - most + 1
-        table = columns.LiveTable(shown, self._width, min(NAME_CELLS, self._width // 2), self._needed)
+        hidden = 0 if len(items) <= max_rows else len(items) - max_rows + 1
+        table = columns.LiveTable(heads, self._width, min(NAME_CELLS, self._width // 2), self._name_width)
         lines = [*self._gap, *table.headings(title)]
-        for item in items[: len(items) - left_out]:
+        for item in items[: len(items) - hidden]:
             name = name_of(item)
             lines.append(table.line(item, Text.assemble((cut(name.plain, table.name_cells), name.style))))
-        if left_out:
-            lines.append(Text(f"{formatting.count(left_out)} more", "dim"))
+        if hidden:
+            lines.append(Text(f"{formatting.count(hidden)} more", "dim"))
         return lines
 
 
 def _name(row: LiveRow, cells: int) -> Text:
     style = "bold" if row.kind == "section" and not row.guide else STYLES[TONES[row.kind]]
     mark, guide = _mark(row), row.guide
-    most = cells // 2
-    if len(guide) > most:  # in a deep tree, only the end of its lines
-        guide = "…" + guide[len(guide) - most + 1 :] if most else ""
+    limit = cells // 2
+    if len(guide) > limit:  # in a deep tree, only the end of its lines
+        guide = "…" + guide[len(guide) - limit + 1 :] if limit else ""
     room = cells - cell_len(guide)
     if room - cell_len(mark) < min(8, cell_len(row.name)):
         mark = ""
     name = cut(row.name, room - cell_len(mark))
-    return Text.assemble((guide, "dim"), (name, style if row.matched else "dim"), (mark, "dim"))
+    return Text.assemble((guide, "dim"), (name, style if row.is_match else "dim"), (mark, "dim"))
 
 
 def _mark(row: LiveRow) -> str:
@@ -323,6 +321,6 @@ def _mark(row: LiveRow) -> str:
     return mark + (f" +{formatting.count(row.folded)}" if row.folded else "")
 
 
-def _is_failing(now: columns.LoopNow) -> bool:
+def _is_failing(loop: columns.WatchedLoop) -> bool:
     """Return whether a loop fails in the report's sense over the whole run, or missed a tick in the last seconds."""
-    return bool(now.recent and now.recent.missed) or bool(now.view and now.view.fails)
+    return bool(loop.recent and loop.recent.missed) or bool(loop.view and loop.view.fails)

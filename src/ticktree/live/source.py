@@ -72,7 +72,7 @@ class RunSource:
         except Exception as error:
             is_expected = isinstance(error, (TicktreeError, OSError))
             # A bug in ticktree: the last picture is more useful to the user than a traceback.
-            trouble = _said(error) if is_expected else f"{type(error).__name__}: {_said(error)}"
+            trouble = _error_text(error) if is_expected else f"{type(error).__name__}: {_error_text(error)}"
             name, took_ns = self._path.name, time.monotonic_ns() - began_ns
             return LiveReading(name=name, state="lost", at_ns=began_ns, took_ns=took_ns, trouble=trouble)
 
@@ -115,7 +115,7 @@ class SavedSource:
         return LiveReading(name=self._name, state="saved", at_ns=0, took_ns=0, profile=self._profile)
 
 
-def _said(error: Exception) -> str:
+def _error_text(error: Exception) -> str:
     if isinstance(error, OSError) and error.strerror:
         return f"{error.filename or ''}: {error.strerror}".lstrip(": ")
     return str(error) or type(error).__name__

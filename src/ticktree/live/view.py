@@ -9,10 +9,10 @@ from typing import Literal, NamedTuple, TypeAlias
 Order: TypeAlias = Literal["share", "rate", "p99", "name"]
 ORDERS: tuple[Order, ...] = ("share", "rate", "p99", "name")
 
-Place: TypeAlias = tuple[str, str]
+RowKey: TypeAlias = tuple[str, str]
 """A row's path and kind: it stays the same row when the rows move."""
 
-FILTER_CELLS = 60  # more than that was pasted by mistake
+FILTER_CELLS = 60  # the user pasted a longer text by mistake
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,13 +22,13 @@ class LiveView:
     Attributes:
         order: sort order of rows with the same parent.
         filter: show only sections whose name contains this, and their ancestors; "" for all.
-        typing: whether keys are letters of the filter.
+        is_typing: whether keys are letters of the filter.
         folded: paths of the nodes whose children are not shown.
         cursor: the row that keys act on; None for the first.
         top: the first visible row.
-        paused: whether the screen is paused.
-        helping: whether the keys are shown instead of the run.
-        by_process: whether the processes' columns precede those of the whole run if there is no room for both.
+        is_paused: whether the screen is paused.
+        shows_help: whether the keys are shown instead of the run.
+        processes_first: whether the processes' columns precede those of the whole run if there is no room for both.
         first_process: the first visible process.
         loops: paths of the loops in the order in which they are shown.
         siblings: paths of each parent's rows in the order in which they are shown.
@@ -36,25 +36,25 @@ class LiveView:
 
     order: Order = "share"
     filter: str = ""
-    typing: bool = False
+    is_typing: bool = False
     folded: frozenset[str] = frozenset()
-    cursor: Place | None = None
+    cursor: RowKey | None = None
     top: int = 0
-    paused: bool = False
-    helping: bool = False
-    by_process: bool = False
+    is_paused: bool = False
+    shows_help: bool = False
+    processes_first: bool = False
     first_process: int = 0
     loops: tuple[str, ...] = ()
     siblings: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
-    def typed(self, letters: str) -> LiveView:
-        """Append typed text to the filter."""
+    def with_letters(self, letters: str) -> LiveView:
+        """Return the view with typed text at the end of the filter."""
         letters = "".join(letter for letter in letters if letter.isprintable())
         return replace(self, filter=(self.filter + letters)[:FILTER_CELLS], top=0)
 
-    def unfiltered(self) -> LiveView:
-        """Show all sections again."""
-        return replace(self, filter="", typing=False)
+    def without_filter(self) -> LiveView:
+        """Return the view with all sections."""
+        return replace(self, filter="", is_typing=False)
 
 
 Action: TypeAlias = Literal[
@@ -69,14 +69,14 @@ class Key(NamedTuple):
     Attributes:
         action: the name of the action.
         keys: textual's names of the keys.
-        shown: the keys' names for people.
+        symbol: the keys' names for people.
         help: what they do, in a few words.
         label: the action's name in the last line; "" if it is not there.
     """
 
     action: Action
     keys: tuple[str, ...]
-    shown: str
+    symbol: str
     help: str
     label: str = ""
 

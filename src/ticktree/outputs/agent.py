@@ -1,7 +1,7 @@
 """The agent format: the first screen of the report as JSON, small enough for a coding agent's context window.
 
-At most 2,000 tokens, or 6,000 characters: three characters per token, where English has about four. If a run has more,
-rows are left out from the end of each list and counted, and then texts are cut.
+At most 2,000 tokens, or 6,000 characters: three characters per token, where English has about four. For a larger run,
+it omits and counts rows at the end of each list, and then cuts texts.
 """
 
 from __future__ import annotations
@@ -28,17 +28,16 @@ MAX_TOKENS = 2_000
 CHARACTERS_PER_TOKEN = 3
 MAX_CHARACTERS = MAX_TOKENS * CHARACTERS_PER_TOKEN
 
-# Commands that show more of the same run, by what they add.
-_MORE = (
+# Commands that show more of the same run, by purpose.
+_COMMANDS = (
     ("every row, loop and finding", "ticktree report --all{run}"),
     ("every number, in whole nanoseconds", "ticktree report --format json{run}"),
     ("a column per role of the processes", "ticktree report --by role{run}"),
     ("where each section is in the code", "ticktree report --all --call-sites{run}"),
     ("whether a change made it faster", "ticktree compare BASE NEW"),
 )
-# Functions in the largest self time, from samples.
-_MOST_SAMPLED = 3
-_RUN_CHARACTERS = 200  # of a longer path the reader fills in what it has
+_MAX_FUNCTIONS = 3  # of the largest self time, from samples
+_RUN_CHARACTERS = 200  # the reader replaces RUN with a longer path
 
 Item = TypeVar("Item")
 
@@ -50,7 +49,7 @@ class Size(NamedTuple):
     characters: int
 
 
-# The last of these is below the limit for every program.
+# The last size is below the limit for every program.
 _SIZES = (Size(40, 600), Size(24, 500), Size(16, 400), Size(10, 300), Size(6, 200), Size(3, 100), Size(1, 40))
 
 
@@ -58,20 +57,20 @@ def render(profile: Profile, options: ViewOptions) -> bytes:
     """Return the first screen as JSON in UTF-8, one line per part."""
     screen = replace(options, all=False, by=None)
     view = report_view(Context(profile, options.settings), screen)
-    own = _largest_own_time(profile)
+    largest = _largest_self_time(profile)
     text = ""
     for size in _SIZES:
-        fields = _Agent(view, options.run, size, own).fields()
+        fields = _Agent(view, options.run, size, largest).fields()
         text = "{\n" + ",\n".join(f"{_json(key)}: {_json(value)}" for key, value in fields.items()) + "\n}\n"
         if len(text) <= MAX_CHARACTERS:
             break
     return text.encode()
 
 
-def _largest_own_time(profile: Profile) -> tuple[str, SampledTime] | None:
+def _largest_self_time(profile: Profile) -> tuple[str, SampledTime] | None:
     """Return the path and samples of the largest self time with enough samples; waits need no explanation."""
-    known = ((path, time) for path, time in sampled_times(profile).items() if is_worth_rows(time))
-    times = (pair for pair in known if not profile.root.at(pair[0]).wait)
+    candidates = ((path, time) for path, time in sampled_times(profile).items() if is_worth_rows(time))
+    times = (pair for pair in candidates if not profile.root.at(pair[0]).wait)
     return max(times, key=lambda pair: (pair[1].ns, pair[0]), default=None)
 
 
@@ -81,25 +80,27 @@ def _json(value: object) -> str:
 
 class _Agent:
     def __init__(
-        self, view: ReportView, run: str | None, size: Size, own: tuple[str, SampledTime] | None
+        self, view: ReportView, run: str | None, size: Size, largest: tuple[str, SampledTime] | None
     ) -> None:
-        self._view, self._run, self._size, self._own = view, run, size, own
-        self._left_out: dict[str, int] = {"recommendations": view.more} if view.more else {}
+        self._view, self._run, self._size, self._largest = view, run, size, largest
+        self._omissions: dict[str, int] = {"recommendations": view.more} if view.more else {}
 
     def fields(self) -> dict[str, Any]:
-        """Return the report, the numbers of rows left out, and the commands that show them."""
+        """Return the report, the numbers of omitted rows, and the commands that show them."""
         view = self._view
         part = view.parts[0] if view.parts else LoopPart("", None, (), None)
         run = self._run or ""
-        typed = f" {run if len(run) <= _RUN_CHARACTERS else 'RUN'}" if run else ""
-        facts = {each.key: self._cut(each.text) for each in view.provenance}
+        argument = f" {run if len(run) <= _RUN_CHARACTERS else 'RUN'}" if run else ""
+        facts = {fact.key: self._cut(fact.text) for fact in view.provenance}
         return {
             "schema": SCHEMA,
             "run": {"title": self._cut(view.title), **facts},
             "nothing": view.nothing,
             "headlines": self._list("headlines", view.headlines, self._headline),
             "warnings": self._list(
-                "warnings", view.warnings, lambda each: {"rule": each.rule, "text": self._cut(each.text)}
+                "warnings",
+                view.warnings,
+                lambda warning: {"rule": warning.rule, "text": self._cut(warning.text)},
             ),
             "recommendations": self._list("recommendations", view.recommendations, self._recommendation),
             "loops": self._table("loops", view.loops),
@@ -107,24 +108,24 @@ class _Agent:
             "not_worth_optimizing": self._list("not_worth_optimizing", part.dismissed, self._cut),
             "tree": self._table("tree", part.tree),
             "sampled": self._sampled(),
-            "left_out": self._left_out,
-            "more": {what: command.format(run=typed) for what, command in _MORE},
+            "left_out": self._omissions,
+            "more": {purpose: command.format(run=argument) for purpose, command in _COMMANDS},
         }
 
-    def _headline(self, each: Headline) -> dict[str, object]:
-        pieces = self._cut(", ".join(each.pieces))
-        return {"loop": self._path(each.path), "misses": each.is_missed, "text": pieces}
+    def _headline(self, headline: Headline) -> dict[str, object]:
+        pieces = self._cut(", ".join(headline.pieces))
+        return {"loop": self._path(headline.path), "misses": headline.is_missed, "text": pieces}
 
-    def _recommendation(self, each: Recommendation) -> dict[str, object]:
+    def _recommendation(self, recommendation: Recommendation) -> dict[str, object]:
         return {
-            "rule": each.rule,
-            "severity": each.severity,
-            "path": self._path(each.path),
-            "loop": self._path(each.loop),
-            "gain": " ".join(each.gain.split()),
-            "share": _number(each.share),
-            "text": self._cut(each.text),
-            "evidence": self._cut(", ".join(each.evidence)),
+            "rule": recommendation.rule,
+            "severity": recommendation.severity,
+            "path": self._path(recommendation.path),
+            "loop": self._path(recommendation.loop),
+            "gain": " ".join(recommendation.gain.split()),
+            "share": _number(recommendation.share),
+            "text": self._cut(recommendation.text),
+            "evidence": self._cut(", ".join(recommendation.evidence)),
         }
 
     def _table(self, name: str, table: Table | None) -> dict[str, object] | None:
@@ -142,32 +143,32 @@ class _Agent:
         return {"title": title, "columns": columns, "rows": rows, "remark": self._cut(table.remark)}
 
     def _sampled(self) -> dict[str, object] | None:
-        """Return the functions in which the largest self time was spent."""
-        if self._own is None:
+        """Return the functions that took the largest self time."""
+        if self._largest is None:
             return None
-        path, time = self._own
+        path, time = self._largest
         rows = [
             {
                 "function": self._cut(called(row.function)),
                 **{name: _number(getattr(row, name)) for name in ("share", "low", "high")},
                 "notes": self._cut(", ".join(notes(row))),
             }
-            for row in time.rows()[: min(_MOST_SAMPLED, self._size.rows)]
+            for row in time.rows()[: min(_MAX_FUNCTIONS, self._size.rows)]
         ]
         return {"path": self._path(path), "self_ns": time.ns, "samples": time.count, "rows": rows}
 
-    def _list(self, name: str, items: Sequence[Item], of: Callable[[Item], object]) -> list[object]:
-        left_out = len(items) - self._size.rows
-        if left_out > 0:
-            self._left_out[name] = self._left_out.get(name, 0) + left_out
-        return [of(item) for item in items[: self._size.rows]]
+    def _list(self, name: str, items: Sequence[Item], convert: Callable[[Item], object]) -> list[object]:
+        excess = len(items) - self._size.rows
+        if excess > 0:
+            self._omissions[name] = self._omissions.get(name, 0) + excess
+        return [convert(item) for item in items[: self._size.rows]]
 
     def _path(self, path: str) -> str:
         return self._cut(visible(paths.plain(path)))
 
     def _cut(self, text: str) -> str:
-        most = self._size.characters
-        return text if len(text) <= most else text[: most - 1] + "…"
+        limit = self._size.characters
+        return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
 def _name(entry: Entry) -> str:

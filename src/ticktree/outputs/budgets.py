@@ -1,4 +1,4 @@
-"""Views of checked budgets: those that did not hold, those that did, and what differs from the baseline."""
+"""Views of checked budgets: those that failed, those that passed, and what differs from the baseline."""
 
 from __future__ import annotations
 
@@ -30,34 +30,35 @@ _FORMATS: Mapping[Unit, Callable[[float], str]] = {
 
 
 def verdict(checked: Checked) -> str:
-    """Return what became of all of them, such as "2 of 14 budgets failed, 1 not measured"."""
+    """Return the results in a few words, such as "2 of 14 budgets failed, 1 not measured"."""
     total = len(checked.results)
-    words = {"fail": "failed"}
-    numbers = [(len(checked.of(status)), status) for status in STATUSES if status != "pass"]
-    bad = [(number, words.get(status) or formatting.verdict(status)) for number, status in numbers if number]
     noun = "budget" if total == 1 else "budgets"
-    if not bad:
+    counts = [(len(checked.of(status)), status) for status in STATUSES if status != "pass"]
+    failures = [
+        (n, "failed" if status == "fail" else formatting.verdict(status)) for n, status in counts if n
+    ]
+    if not failures:
         return f"{'the' if total == 1 else f'all {total}'} {noun} passed"
-    (number, status), *rest = bad
-    return ", ".join([f"{number} of {total} {noun} {status}", *(f"{count} {what}" for count, what in rest)])
+    (number, label), *tail = failures
+    return ", ".join([f"{number} of {total} {noun} {label}", *(f"{count} {label}" for count, label in tail)])
 
 
 def line(result: Result) -> str:
-    """Return what became of one, such as "control p99: 31.2 ms, budget <= 25.0 ms"."""
+    """Return a result as a line, such as "control p99: 31.2 ms, budget <= 25.0 ms"."""
     if result.measured is None:
         return f"{name(result)}: {result.note}"
     note = f" ({result.note})" if result.note else ""
-    interval = f", {between(result)}" if result.shift else ""
-    return f"{name(result)}: {measured(result)}{interval}, budget {limit(result)}{note}"
+    shift = f", {shift_interval(result)}" if result.shift else ""
+    return f"{name(result)}: {measured(result)}{shift}, budget {limit(result)}{note}"
 
 
 def name(result: Result) -> str:
-    """Return what it is a limit on."""
+    """Return the section and the measure that the budget limits."""
     return f"{visible(result.path)} {result.budget.measure.name}"
 
 
 def measured(result: Result) -> str:
-    """Return the number; "-" where there is none."""
+    """Return the measured value; "-" without one."""
     if result.measured is None:
         return formatting.ABSENT
     if result.shift is not None:
@@ -72,13 +73,13 @@ def limit(result: Result) -> str:
         return f"<= {text(bound.most or 0)}"
     if bound.most is None:
         return f">= {text(bound.least)}"
-    least, most = text(bound.least), text(bound.most)
-    low, _, unit = least.partition(" ")
-    return f"{low} to {most}" if unit == most.partition(" ")[2] else f"{least} to {most}"
+    low, high = text(bound.least), text(bound.most)
+    number, _, unit = low.partition(" ")
+    return f"{number if unit == high.partition(' ')[2] else low} to {high}"
 
 
-def between(result: Result) -> str:
-    """Return the interval of a shift; "" where there is none."""
+def shift_interval(result: Result) -> str:
+    """Return the interval of a shift; "" without one."""
     shift = result.shift
     return "" if shift is None or not math.isfinite(shift.high) else interval(shift)
 
@@ -87,24 +88,24 @@ _VERDICT, _BUDGET = Head("verdict", 0, words=True), Head("budget", 0, words=True
 _HEADS = (_VERDICT, Head("measured", 1), _BUDGET, Head("margin", 2))  # the margin is a part of the limit
 
 
-def parts(checked: Checked, apart: Sequence[Difference], options: ViewOptions) -> Iterator[Part]:
-    """Yield what there is to show, top to bottom."""
-    together = [f"{checked.runs} runs together"] if checked.runs > 1 else []
-    yield Heading(verdict(checked), together)
-    if apart:
-        yield differences_table(apart)
-    shown = [result for result in checked.results if options.all or _is_telling(result)]
-    remark = " ".join(_remarks(checked, len(checked.results) - len(shown)))
-    passed = [result for result in shown if result.status == "pass"]
-    others = [result for result in shown if result.status != "pass"]
-    if others:
-        yield _table(others, "" if passed else remark)
-    if passed:
-        yield _table(passed, remark, folded=f"{formatting.counted(len(passed), 'budget')} passed")
+def parts(checked: Checked, facts: Sequence[Difference], options: ViewOptions) -> Iterator[Part]:
+    """Yield the parts of the view, top to bottom."""
+    pieces = [f"{checked.runs} runs together"] if checked.runs > 1 else []
+    yield Heading(verdict(checked), pieces)
+    if facts:
+        yield differences_table(facts)
+    results = [result for result in checked.results if options.all or _is_relevant(result)]
+    remark = " ".join(_remarks(checked, len(checked.results) - len(results)))
+    passes = [result for result in results if result.status == "pass"]
+    failures = [result for result in results if result.status != "pass"]
+    if failures:
+        yield _table(failures, "" if passes else remark)
+    if passes:
+        yield _table(passes, remark, folded=f"{formatting.counted(len(passes), 'budget')} passed")
 
 
-def _is_telling(result: Result) -> bool:
-    """Not a section of which nothing was asked but that it be no slower than the baseline, and that is none."""
+def _is_relevant(result: Result) -> bool:
+    """Return False for a section whose only budget is to be no slower than the baseline, and that passed."""
     return not result.of_everything or result.kind == "loop" or result.status == "fail"
 
 
@@ -116,7 +117,7 @@ def _table(results: Sequence[Result], remark: str, folded: str = "") -> Table:
 def _entry(result: Result) -> Entry:
     margin = "" if result.margin is None else signed(result.margin)
     cells = (formatting.verdict(result.status), measured(result), limit(result), margin)
-    notes = [note for note in (between(result), result.note) if note]
+    notes = [note for note in (shift_interval(result), result.note) if note]
     return Entry(name(result), cells, VERDICT_TONES[result.status], notes=notes)
 
 
@@ -126,18 +127,18 @@ def _remarks(checked: Checked, hidden: int) -> Iterator[str]:
         yield "A shift breaks its budget when its whole interval lies above it."
     if hidden:
         yield f"{formatting.counted(hidden, 'section')} without a clear slowdown not shown (--all)."
-    for number, where in ((checked.only_in_base, "the baseline"), (checked.only_in_new, "this run")):
+    for number, side in ((checked.only_in_base, "the baseline"), (checked.only_in_new, "this run")):
         if number:
-            yield f"{formatting.counted(number, 'section')} only in {where}."
+            yield f"{formatting.counted(number, 'section')} only in {side}."
 
 
-def _json(checked: Checked, apart: Sequence[Difference], _options: ViewOptions) -> bytes:
-    facts = [fact.to_dict() for fact in apart]
-    return json.dumps({**checked.to_dict(), "differences": facts}, indent=1).encode() + b"\n"
+def _json(checked: Checked, facts: Sequence[Difference], _options: ViewOptions) -> bytes:
+    document = {**checked.to_dict(), "differences": [fact.to_dict() for fact in facts]}
+    return json.dumps(document, indent=1).encode() + b"\n"
 
 
 CHECKS: dict[str, Callable[[Checked, Sequence[Difference], ViewOptions], bytes]] = {
-    "terminal": lambda checked, apart, options: terminal.draw(parts(checked, apart, options), options),
-    "markdown": lambda checked, apart, options: markdown.draw(parts(checked, apart, options)),
+    "terminal": lambda checked, facts, options: terminal.draw(parts(checked, facts, options), options),
+    "markdown": lambda checked, facts, options: markdown.draw(parts(checked, facts, options)),
     "json": _json,
 }

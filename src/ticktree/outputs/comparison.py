@@ -23,15 +23,15 @@ from ticktree.profile import Stats
 from ticktree.profile import path as paths
 from ticktree.profile.metadata import ordered
 
-_SHIFT = (Head("verdict", 0, words=True), Head("shift", 0), Head("interval", 1))
-_VERDICT = (*_SHIFT, Head("base", 0), Head("new", 0))
-# The other values of a loop are in lines below it, one per side, at every width.
-_OF_LOOPS = (*_VERDICT, Head("ticks", 4))
-_EXTREMES = (Head("base min", 4), Head("new min", 4), Head("base max", 3), Head("new max", 3))
-_OF_NODES = (*_VERDICT, *_EXTREMES, Head("calls", 5))
-_SIDES = (Head("base", 0, words=True), Head("new", 0, words=True))
+_SHIFT_HEADS = (Head("verdict", 0, words=True), Head("shift", 0), Head("interval", 1))
+_VERDICT_HEADS = (*_SHIFT_HEADS, Head("base", 0), Head("new", 0))
+# The other values of a loop are in lines below its row, one per side, at every width.
+_LOOP_HEADS = (*_VERDICT_HEADS, Head("ticks", 4))
+_EXTREME_HEADS = (Head("base min", 4), Head("new min", 4), Head("base max", 3), Head("new max", 3))
+_NODE_HEADS = (*_VERDICT_HEADS, *_EXTREME_HEADS, Head("calls", 5))
+_SIDE_HEADS = (Head("base", 0, words=True), Head("new", 0, words=True))
 
-_CLEAR = ("slower", "faster", "only in base", "only in new")
+_CLEAR_VERDICTS = ("slower", "faster", "only in base", "only in new")
 
 # Ticks and items are counted.
 _UNITS_OF_WORK = {"bytes": "B/s", "flops": "FLOP/s"}
@@ -49,16 +49,16 @@ def parts(comparison: Comparison, facts: Sequence[Difference], options: ViewOpti
         yield differences_table(facts)
     loops = [entry for entry in comparison.entries if entry.kind == "loop"]
     if loops:
-        yield Table("loops", "loop", _OF_LOOPS, [_loop(entry) for entry in loops])
+        yield Table("loops", "loop", _LOOP_HEADS, [_loop(entry) for entry in loops])
     nodes = [entry for entry in comparison.entries if entry.kind == "node"]
     second, deeper = (
         ({}, set()) if options.all else deeper_levels(sorted(paths.split(entry.path) for entry in nodes))
     )
-    on_top = [entry for entry in nodes if paths.split(entry.path) not in deeper]
-    shown = nodes if options.all else _with_results(on_top)
-    remark = " ".join([*remarks(comparison), *_not_shown(nodes, on_top, shown)])
-    entries = [_node(entry, second.get(paths.split(entry.path), 0)) for entry in shown]
-    yield Table("sections", "section", _OF_NODES, entries, remark=remark)
+    outer = [entry for entry in nodes if paths.split(entry.path) not in deeper]
+    rows = nodes if options.all else _with_results(outer)
+    remark = " ".join([*remarks(comparison), *_not_shown(nodes, outer, rows)])
+    entries = [_node(entry, second.get(paths.split(entry.path), 0)) for entry in rows]
+    yield Table("sections", "section", _NODE_HEADS, entries, remark=remark)
 
 
 def differences_table(facts: Sequence[Difference]) -> Table:
@@ -71,7 +71,7 @@ def differences_table(facts: Sequence[Difference]) -> Table:
         )
         for fact in facts
     ]
-    return Table("not the same on both sides", "fact", _SIDES, rows)
+    return Table("not the same on both sides", "fact", _SIDE_HEADS, rows)
 
 
 def signed(part: float) -> str:
@@ -88,46 +88,46 @@ def interval(shift: Shift) -> str:
 
 def _with_results(nodes: Sequence[ComparisonEntry]) -> list[ComparisonEntry]:
     """Return the entries with a result, their ancestors, and the outermost ones."""
-    shown: set[str] = set()
+    shown_paths: set[str] = set()
     for entry in nodes:
         names = paths.split(entry.path)
-        if len(names) == 1 or entry.verdict in _CLEAR:
-            shown |= {paths.join(names[:depth]) for depth in range(1, len(names) + 1)}
-    return [entry for entry in nodes if entry.path in shown]
+        if len(names) == 1 or entry.verdict in _CLEAR_VERDICTS:
+            shown_paths |= {paths.join(names[:depth]) for depth in range(1, len(names) + 1)}
+    return [entry for entry in nodes if entry.path in shown_paths]
 
 
 def _not_shown(
-    nodes: Sequence[ComparisonEntry], on_top: Sequence[ComparisonEntry], shown: Sequence[ComparisonEntry]
+    nodes: Sequence[ComparisonEntry], outer: Sequence[ComparisonEntry], rows: Sequence[ComparisonEntry]
 ) -> Iterator[str]:
-    """Yield what the table leaves out: deeper levels of a recursion, and sections without a result."""
-    deeper = len(nodes) - len(on_top)
+    """Yield what the table omits: deeper levels of a recursion, and sections without a result."""
+    deeper = len(nodes) - len(outer)
     if deeper:
-        clear, on_top_clear = (sum(entry.verdict in _CLEAR for entry in some) for some in (nodes, on_top))
-        clear -= on_top_clear
+        counts = (sum(entry.verdict in _CLEAR_VERDICTS for entry in group) for group in (nodes, outer))
+        clear = next(counts) - next(counts)
         of_them = f", {formatting.count(clear)} of them with a clear difference," if clear else ""
         yield f"{formatting.counted(deeper, 'section')} deeper in a recursion{of_them} not shown (--all)."
-    hidden = len(on_top) - len(shown)
+    hidden = len(outer) - len(rows)
     if hidden:
         yield f"{formatting.counted(hidden, 'section')} without a clear difference not shown (--all)."
 
 
 def _loop(entry: ComparisonEntry) -> Entry:
-    about = [_side("base", entry.base, entry.rates[0]), _side("new", entry.new, entry.rates[1])]
+    sides = [_side("base", entry.base, entry.rates[0]), _side("new", entry.new, entry.rates[1])]
     name, tone = visible(paths.plain(entry.path)), VERDICT_TONES[entry.verdict]
-    return Entry(name, _cells(entry, "mean_ns"), tone, about=about)
+    return Entry(name, _cells(entry, "mean_ns"), tone, about=sides)
 
 
 def _side(name: str, stats: Stats, rates: Mapping[str, float]) -> list[str]:
     if not stats.count:
         return [f"{name}: no ticks"]
-    mean, least, most = map(formatting.time, (stats.mean_ns, stats.min_ns, stats.max_ns))
-    return [f"{name}: mean {mean}", f"min {least}", f"max {most}", *_rates(rates)]
+    mean, low, high = map(formatting.time, (stats.mean_ns, stats.min_ns, stats.max_ns))
+    return [f"{name}: mean {mean}", f"min {low}", f"max {high}", *_rates(rates)]
 
 
 def _rates(rates: Mapping[str, float]) -> Iterator[str]:
-    for what, rate in rates.items():
-        unit = _UNITS_OF_WORK.get(what)
-        yield formatting.scaled(rate, unit) if unit else f"{formatting.scaled(rate, '').rstrip()} {what}/s"
+    for kind, rate in rates.items():
+        unit = _UNITS_OF_WORK.get(kind)
+        yield formatting.scaled(rate, unit) if unit else f"{formatting.scaled(rate, '').rstrip()} {kind}/s"
 
 
 def _node(entry: ComparisonEntry, levels: int) -> Entry:
@@ -146,14 +146,14 @@ def _node(entry: ComparisonEntry, levels: int) -> Entry:
 
 def _cells(entry: ComparisonEntry, *times: str) -> list[str]:
     """Return the verdict, the shift and its interval, these times on both sides, and the calls."""
-    estimate = between = formatting.ABSENT
+    estimate = interval_text = formatting.ABSENT
     if entry.shift is not None:
         estimate = signed(entry.shift.estimate)
-        between = interval(entry.shift) if math.isfinite(entry.shift.high) else "too few values"
+        interval_text = interval(entry.shift) if math.isfinite(entry.shift.high) else "too few values"
     sides = (entry.base, entry.new)
     base, new = (formatting.count(stats.count) for stats in sides)
     return [
-        *(formatting.verdict(entry.verdict), estimate, between),
+        *(formatting.verdict(entry.verdict), estimate, interval_text),
         *(formatting.time(getattr(stats, name)) for name in times for stats in sides),
         base if base == new else f"{base} / {new}",
     ]
@@ -166,35 +166,35 @@ def remarks(comparison: Comparison) -> Iterator[str]:
     yield "All verdicts together are wrong in at most 5% of comparisons."
     # How many more runs a verdict needs, for loops, or for the outermost sections if there are none.
     loops = [entry for entry in comparison.entries if entry.kind == "loop"]
-    leading = loops or [entry for entry in comparison.entries if len(paths.split(entry.path)) == 1]
-    unknown = [entry for entry in leading if entry.verdict == "inconclusive"]
-    if unknown and comparison.unit != "pairs":
+    main_entries = loops or [entry for entry in comparison.entries if len(paths.split(entry.path)) == 1]
+    undecided = [entry for entry in main_entries if entry.verdict == "inconclusive"]
+    if undecided and comparison.unit != "pairs":
         yield 'A verdict of "cannot tell" needs more runs, or longer ones: ticktree bench measures pairs.'
-    for entry in unknown:
+    for entry in undecided:
         if entry.power is None:
             continue
         needed = entry.power.pairs_needed
-        few = f"about {formatting.count(needed)} pairs" if needed else "more than a million pairs"
+        amount = f"about {formatting.count(needed)} pairs" if needed else "more than a million pairs"
         yield (
             f"{visible(paths.plain(entry.path))}: {formatting.count(entry.units[0])} pairs as noisy as these detect "
-            f"{formatting.share(entry.power.shift)} or more; {SHIFT:.0%} needs {few}."
+            f"{formatting.share(entry.power.shift)} or more; {SHIFT:.0%} needs {amount}."
         )
 
 
-# Where the runs ran: the heading has the facts that the sides share, the table of differences the others.
-_WHERE = ("host", "cpu", "system", "python")
+# Facts about the machine: the heading has those that the sides share, the table of differences the others.
+_MACHINE_FACTS = ("host", "cpu", "system", "python")
 
 
 def _html(comparison: Comparison, facts: Sequence[Difference], _options: ViewOptions) -> bytes:
     names = [", ".join(map(visible, side.names)) or "ticktree" for side in (comparison.base, comparison.new)]
-    words = {
+    texts = {
         "title": names[0] if names[0] == names[1] else f"{names[0]} \N{RIGHTWARDS ARROW} {names[1]}",
         "headline": list(_headline(comparison)),
         "remarks": list(remarks(comparison)),
         "grounds": [fact.is_ground for fact in facts],
     }
     document = json.dumps(_document(comparison, facts), separators=(",", ":"))
-    return page("runs", "comparison", document.encode(), words)
+    return page("runs", "comparison", document.encode(), texts)
 
 
 def _headline(comparison: Comparison) -> Iterator[str]:
@@ -204,11 +204,11 @@ def _headline(comparison: Comparison) -> Iterator[str]:
         yield ", ".join(visible(str(command)) for command in ordered(commands))
     if base.runs:
         yield f"{formatting.counted(base.runs, 'run')} of the base, {formatting.count(new.runs)} new"
-    for key in _WHERE:
+    for key in _MACHINE_FACTS:
         values = base.metadata.get(key)
         if values and values == new.metadata.get(key):
-            words = ", ".join(visible(str(value)) for value in ordered(values))
-            yield f"Python {words}" if key == "python" else words
+            text = ", ".join(visible(str(value)) for value in ordered(values))
+            yield f"Python {text}" if key == "python" else text
 
 
 def _document(comparison: Comparison, facts: Sequence[Difference]) -> dict[str, Any]:

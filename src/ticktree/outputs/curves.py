@@ -32,7 +32,7 @@ _MS = 1_000_000
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SectionCurve:
-    """One section's calls by the windows in which they ended, in order of time; windows without calls are absent."""
+    """A section's calls by the windows in which they ended, in order of time; windows without calls are absent."""
 
     path: str
     node: Node
@@ -47,10 +47,9 @@ class SectionCurve:
         return [total / count / _MS for total, count in zip(self.totals_ns, self.counts, strict=True)]
 
 
-def series_of(profile: Profile) -> Iterator[SectionCurve]:
-    """Yield the series of every section, by path; empty if unknown. The root is not a section, and has none."""
-    nodes = sorted(((path, node) for path, _, node in profile.root.walk() if path), key=lambda pair: pair[0])
-    for path, node in nodes:
+def section_curves(profile: Profile) -> Iterator[SectionCurve]:
+    """Yield the curve of every section, by path; empty if unknown. The root is not a section, and has none."""
+    for path, node in sorted((path, node) for path, _, node in profile.root.walk() if path):
         windows, indices = node.windows, sorted(node.windows.counts)
         ends_ns = tuple((index + 1) * windows.width_ns for index in indices)
         counts = tuple(windows.counts[index] for index in indices)
@@ -58,25 +57,22 @@ def series_of(profile: Profile) -> Iterator[SectionCurve]:
         yield SectionCurve(path, node, windows.width_ns, ends_ns, counts, totals_ns)
 
 
-def end_of(profile: Profile) -> int:
+def last_window_end_ns(profile: Profile) -> int:
     """Return when the last window of a profile ended, since the run began; 0 if there is none."""
-    return max((series.ends_ns[-1] for series in series_of(profile) if series.ends_ns), default=0)
+    return max((curve.ends_ns[-1] for curve in section_curves(profile) if curve.ends_ns), default=0)
 
 
 _CASTAGNOLI = 0x82F63B78  # the polynomial, with its bits in the order of the checksum
 _32_BITS = (1 << 32) - 1
 
 
-def _table() -> tuple[int, ...]:
-    entries = []
-    for entry in range(256):
-        for _ in range(8):
-            entry = entry >> 1 ^ (_CASTAGNOLI if entry & 1 else 0)
-        entries.append(entry)
-    return tuple(entries)
+def _crc_of(byte: int) -> int:
+    for _ in range(8):
+        byte = byte >> 1 ^ (_CASTAGNOLI if byte & 1 else 0)
+    return byte
 
 
-_TABLE = _table()
+_TABLE = tuple(map(_crc_of, range(256)))
 
 
 def crc32c(content: bytes) -> int:
@@ -116,22 +112,22 @@ def render_tensorboard(profile: Profile, options: ViewOptions) -> bytes:
         for path, node in nodes
         if node.count and node.stats.is_known
     )
-    values += _text_of(profile, options)
+    values += _summary(profile, options)
     events.append(_event(last_ns, pb.message(5, values)))
     return b"".join(map(record, events))
 
 
 def _by_end(profile: Profile) -> Iterator[tuple[int, list[bytes]]]:
     """Yield the sections' windows, those that end at the same time together, in order of time."""
-    together: dict[int, list[bytes]] = {}
-    for series in sorted(series_of(profile), key=lambda one: visible(one.path)):
-        path = visible(series.path)
-        for end_ns, count, mean_ms in zip(series.ends_ns, series.counts, series.means_ms, strict=True):
-            calls_per_s = count * _SECOND / series.width_ns
-            values = together.setdefault(end_ns, [])
+    values_by_end: dict[int, list[bytes]] = {}
+    for curve in sorted(section_curves(profile), key=lambda curve: visible(curve.path)):
+        path = visible(curve.path)
+        for end_ns, count, mean_ms in zip(curve.ends_ns, curve.counts, curve.means_ms, strict=True):
+            calls_per_s = count * _SECOND / curve.width_ns
+            values = values_by_end.setdefault(end_ns, [])
             values.append(_value(f"mean ms/{path}", pb.single(2, mean_ms)))
             values.append(_value(f"calls per s/{path}", pb.single(2, calls_per_s)))
-    yield from sorted(together.items())
+    yield from sorted(values_by_end.items())
 
 
 def _histogram(stats: Stats) -> bytes:
@@ -153,10 +149,10 @@ def _histogram(stats: Stats) -> bytes:
     return head + pb.doubles(6, limits) + pb.doubles(7, counts)
 
 
-def _text_of(profile: Profile, options: ViewOptions) -> bytes:
+def _summary(profile: Profile, options: ViewOptions) -> bytes:
     """Return what ran and the losses, for TensorBoard's text plugin."""
-    about = headline(Context(profile), options)
-    text = "  \n".join([title(profile), *about, *losses(profile)])
+    pieces = headline(Context(profile), options)
+    text = "  \n".join([title(profile), *pieces, *losses(profile)])
     strings = 7  # DT_STRING
     tensor = pb.integer(1, strings) + pb.message(2, b"") + pb.text(8, text)
     plugin = pb.message(1, pb.text(1, "text"))
@@ -184,19 +180,19 @@ def render_rerun(profile: Profile, options: ViewOptions, timeline: Timeline | No
     if options.only != "calls":
         _add_totals(recording, profile)
     if timeline is not None:
-        recording.calls(timeline)
-    recording.words(markdown.render(profile, options).decode(errors="replace"), losses(profile))
-    return recording.bytes()
+        recording.add_calls(timeline)
+    recording.add_report(markdown.render(profile, options).decode(errors="replace"), losses(profile))
+    return recording.content()
 
 
 def _add_totals(recording: _Recording, profile: Profile) -> None:
-    for series in series_of(profile):
-        recording.section(series)
-    end_ns = end_of(profile)
+    for curve in section_curves(profile):
+        recording.add_section(curve)
+    end_ns = last_window_end_ns(profile)
     for _, loop in sorted(profile.loops.items()):
-        recording.loop(loop, end_ns)
+        recording.add_loop(loop, end_ns)
     for name, gauge in sorted(profile.gauges.items()):
-        recording.curve(["gauge", name], WALL, [gauge.last_wall_ns], [gauge.last])
+        recording.add_curve(["gauge", name], WALL, [gauge.last_wall_ns], [gauge.last])
 
 
 def entity(*parts: str) -> list[str]:
@@ -215,59 +211,59 @@ class _Recording:
         self._stream.set_log_tick_enabled(False)
         self._sink = self._stream.binary_stream()
 
-    def section(self, series: SectionCurve) -> None:
+    def add_section(self, curve: SectionCurve) -> None:
         """Add one section: its curves, and its totals."""
-        where = ["section", *paths.split(series.path)]
-        node = series.node
-        known = {key: getattr(node, key) for key in ("total_ns", "self_ns", "concurrent_ns")}
-        known |= {key: getattr(node.stats, key) for key in ("min_ns", "p50_ns", "p99_ns", "max_ns")}
-        self._totals(where, {"calls": node.count, **known})
-        self.curve([*where, "mean_ms"], RUN, series.ends_ns, series.means_ms)
-        self.curve([*where, "calls"], RUN, series.ends_ns, series.counts)
-        self.curve([*where, "total_ms"], RUN, series.ends_ns, [total / _MS for total in series.totals_ns])
+        names = ["section", *paths.split(curve.path)]
+        node = curve.node
+        totals = {key: getattr(node, key) for key in ("total_ns", "self_ns", "concurrent_ns")}
+        totals |= {key: getattr(node.stats, key) for key in ("min_ns", "p50_ns", "p99_ns", "max_ns")}
+        self._log_totals(names, {"calls": node.count, **totals})
+        self.add_curve([*names, "mean_ms"], RUN, curve.ends_ns, curve.means_ms)
+        self.add_curve([*names, "calls"], RUN, curve.ends_ns, curve.counts)
+        self.add_curve([*names, "total_ms"], RUN, curve.ends_ns, [total / _MS for total in curve.totals_ns])
 
-    def _totals(self, where: Sequence[str], known: Mapping[str, Any]) -> None:
-        totals = {key: value for key, value in known.items() if value is not None}
-        self._stream.log(entity(*where), self._rerun.AnyValues(**totals), static=True)
+    def _log_totals(self, names: Sequence[str], values: Mapping[str, Any]) -> None:
+        totals = {key: value for key, value in values.items() if value is not None}
+        self._stream.log(entity(*names), self._rerun.AnyValues(**totals), static=True)
 
-    def loop(self, loop: Loop, end_ns: int) -> None:
+    def add_loop(self, loop: Loop, end_ns: int) -> None:
         """Add one loop: its budget, and its worst ticks where they began."""
-        where = ["loop", *paths.split(loop.path)]
-        known = {key: getattr(loop, key) for key in ("busy_ns", "achieved_hz", "budget_ns")}
+        names = ["loop", *paths.split(loop.path)]
+        values = {key: getattr(loop, key) for key in ("busy_ns", "achieved_hz", "budget_ns")}
         missed = loop.missed if loop.hz else None
-        self._totals(where, {"ticks": loop.ticks, "missed": missed, **known})
+        self._log_totals(names, {"ticks": loop.ticks, "missed": missed, **values})
         if loop.budget_ns is not None and end_ns:
-            self.curve([*where, "budget_ms"], RUN, [0, end_ns], [loop.budget_ns / _MS] * 2)
+            self.add_curve([*names, "budget_ms"], RUN, [0, end_ns], [loop.budget_ns / _MS] * 2)
         worst = sorted(loop.worst, key=lambda tick: (tick.started_ns, tick.writer, tick.tick))
         starts = [tick.started_ns for tick in worst]
-        self.curve([*where, "worst_ms"], RUN, starts, [tick.duration_ns / _MS for tick in worst])
+        self.add_curve([*names, "worst_ms"], RUN, starts, [tick.duration_ns / _MS for tick in worst])
 
-    def calls(self, timeline: Timeline) -> None:
+    def add_calls(self, timeline: Timeline) -> None:
         """Add every call, as a point at its start whose height is its duration."""
-        for at, spot in enumerate(timeline.spots):
-            mine = np.flatnonzero(timeline.spot == at)
-            where = ["call", *paths.split(spot.path), "ms"]
-            self.curve(where, RUN, timeline.start_ns[mine], timeline.duration_ns[mine] / _MS)
+        for i, node in enumerate(timeline.spots):
+            calls = np.flatnonzero(timeline.spot == i)
+            names = ["call", *paths.split(node.path), "ms"]
+            self.add_curve(names, RUN, timeline.start_ns[calls], timeline.duration_ns[calls] / _MS)
 
-    def curve(self, where: Sequence[str], timeline: str, times_ns: ArrayLike, values: ArrayLike) -> None:
+    def add_curve(self, names: Sequence[str], timeline: str, times_ns: ArrayLike, values: ArrayLike) -> None:
         times_ns = np.asarray(times_ns, np.int64)
         if not len(times_ns):
             return
         kind, dtype = ("duration", "timedelta64[ns]") if timeline == RUN else ("timestamp", "datetime64[ns]")
         times = {kind: times_ns.astype(dtype)}
         self._stream.send_columns(
-            self._rerun.new_entity_path(entity(*where)),
+            self._rerun.new_entity_path(entity(*names)),
             indexes=[self._rerun.TimeColumn(timeline, **times)],
             columns=self._rerun.Scalars.columns(scalars=np.asarray(values, np.float64)),
         )
 
-    def words(self, report: str, lost: Sequence[str]) -> None:
+    def add_report(self, report: str, lost: Sequence[str]) -> None:
         """Add the report, and the losses."""
         media = self._rerun.MediaType.MARKDOWN
         self._stream.log("report", self._rerun.TextDocument(report, media_type=media), static=True)
         if lost:
             self._stream.log("not_recorded", self._rerun.TextLog(", ".join(lost), level="WARN"), static=True)
 
-    def bytes(self) -> bytes:
+    def content(self) -> bytes:
         content: bytes = self._sink.read() or b""
         return content

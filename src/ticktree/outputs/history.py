@@ -12,9 +12,9 @@ from typing import Any
 from ticktree.analysis.history.history import History, SeriesTrends, Trend
 from ticktree.outputs import history_parts as parts
 from ticktree.outputs import markdown, terminal
-from ticktree.outputs.charts import GREY, INK, Format, drawn
+from ticktree.outputs.charts import GREY, INK, Format, draw_figure
 from ticktree.outputs.comparison import signed
-from ticktree.outputs.history_parts import commit, scale_of, tones_of, when
+from ticktree.outputs.history_parts import commit, level_tones, scale_of, start_time
 from ticktree.outputs.html.static import Plane, html_table, line, mark, scrolled, static_page, text
 from ticktree.outputs.options import ViewOptions
 from ticktree.outputs.writing import formatting
@@ -33,8 +33,8 @@ def small(trend: Trend) -> str:
     scale = scale_of(trend)
     last = max(1, len(trend.values) - 1)
     points = " ".join(
-        f"{2 + (_SPARK_WIDTH - 4) * at / last:.1f},{2 + (_SPARK_HEIGHT - 4) * (1 - scale.part(ns)):.1f}"
-        for at, ns in enumerate(trend.values)
+        f"{2 + (_SPARK_WIDTH - 4) * i / last:.1f},{2 + (_SPARK_HEIGHT - 4) * (1 - scale.fraction(ns)):.1f}"
+        for i, ns in enumerate(trend.values)
     )
     return (
         f'<svg class="spark" viewBox="0 0 {_SPARK_WIDTH} {_SPARK_HEIGHT}" aria-hidden="true">'
@@ -51,83 +51,83 @@ class _Figure:
 
     def svg(self) -> str:
         verdict = formatting.verdict(self.trend.verdict)
-        about = f"{visible(self.trend.path)} over {len(self.trend.values)} runs: {verdict}"
-        return _PLANE.svg(about, self._parts())
+        label = f"{visible(self.trend.path)} over {len(self.trend.values)} runs: {verdict}"
+        return _PLANE.svg(label, self._parts())
 
     def _parts(self) -> Iterator[str]:
         yield from _PLANE.grid(self.scale.low, self.scale.high)
         runs = self.trend.runs
-        yield text(_PLANE.left, _PLANE.height - 8, when(runs[0]))
-        yield text(_PLANE.x(1), _PLANE.height - 8, when(runs[-1]), "end")
+        yield text(_PLANE.left, _PLANE.height - 8, start_time(runs[0]))
+        yield text(_PLANE.x(1), _PLANE.height - 8, start_time(runs[-1]), "end")
         yield from self._changes()
-        for tone, (begin, end, middle) in zip(tones_of(self.trend), self.trend.stretches, strict=True):
+        for tone, (begin, end, middle) in zip(level_tones(self.trend), self.trend.stretches, strict=True):
             yield f'<g class="{tone}">'
-            yield line("level", self._left(begin), self._y(middle), self._left(end), self._y(middle))
-            yield from (self._run(at) for at in range(begin, end))
+            yield line("level", self._x(begin), self._y(middle), self._x(end), self._y(middle))
+            yield from (self._run(i) for i in range(begin, end))
             yield "</g>"
 
     def _changes(self) -> Iterator[str]:
-        free = 0.0
-        for tone, point in zip(tones_of(self.trend)[1:], self.trend.change_points, strict=True):
-            x = self._left(point.change.at)
+        free_x = 0.0
+        for tone, point in zip(level_tones(self.trend)[1:], self.trend.change_points, strict=True):
+            x = self._x(point.change.at)
             yield line("change", x, _PLANE.top - 6, x, _PLANE.y(0))
             label = min(x, _PLANE.x(1) - _LABEL_WIDTH)
-            if label >= free:
+            if label >= free_x:
                 yield f'<g class="{tone}">{text(label, 12, commit(point.run), name="at")}</g>'
-                free = label + _LABEL_WIDTH
+                free_x = label + _LABEL_WIDTH
 
-    def _run(self, at: int) -> str:
-        run, ns = self.trend.runs[at], self.trend.values[at]
-        words = f"{formatting.time(round(ns))}, {when(run)}, {commit(run)}, {visible(run.folder)}"
-        x, y = self._left(at) + self.step / 2, self._y(ns)
-        if self.scale.is_beyond(ns):  # a triangle at the edge that points outwards
+    def _run(self, i: int) -> str:
+        run, ns = self.trend.runs[i], self.trend.values[i]
+        label = f"{formatting.time(round(ns))}, {start_time(run)}, {commit(run)}, {visible(run.folder)}"
+        x, y = self._x(i) + self.step / 2, self._y(ns)
+        if self.scale.is_outside(ns):  # a triangle at the edge that points outwards
             tip = -5 if ns > self.scale.high else 5
             corners = f"M{x - 4:.1f} {y:.1f}h8l-4 {tip}z"
-            return f'<path class="run" d="{corners}"><title>{escape(words)}</title></path>'
-        return mark(x, y, max(1.5, min(4.0, self.step / 2)), words)
+            return f'<path class="run" d="{corners}"><title>{escape(label)}</title></path>'
+        return mark(x, y, max(1.5, min(4.0, self.step / 2)), label)
 
-    def _left(self, at: int) -> float:
-        return _PLANE.left + at * self.step
+    def _x(self, i: int) -> float:
+        return _PLANE.left + i * self.step
 
     def _y(self, ns: float) -> float:
-        return _PLANE.y(self.scale.part(ns))
+        return _PLANE.y(self.scale.fraction(ns))
 
 
 def _html(history: History, options: ViewOptions) -> bytes:
-    shown = parts.shown_series(history, options)
-    title = ", ".join(dict.fromkeys(parts.series_title(entry) for entry in shown)) or "ticktree"
+    series = parts.shown_series(history, options)
+    title = ", ".join(dict.fromkeys(parts.series_title(entry) for entry in series)) or "ticktree"
     download = ("history.json", json.dumps(history.to_dict()).encode())
-    return static_page(f"{title}: history", "ticktree history", download, _page(shown, history, options))
+    return static_page(f"{title}: history", "ticktree history", download, _page(series, history, options))
 
 
-def _page(shown: Sequence[SeriesTrends], history: History, options: ViewOptions) -> Iterator[str]:
-    for entry in shown:
+def _page(series: Sequence[SeriesTrends], history: History, options: ViewOptions) -> Iterator[str]:
+    for entry in series:
         yield from _series(entry, history, options)
-    if not shown:
+    if not series:
         yield "<p>No run in the history yet.</p>"
-    elif len(shown) < len(history.series):
-        yield f"<p>{escape(parts.hidden_series(len(history.series) - len(shown)))}</p>"
+    elif len(series) < len(history.series):
+        yield f"<p>{escape(parts.hidden_series(len(history.series) - len(series)))}</p>"
 
 
 def _series(entry: SeriesTrends, history: History, options: ViewOptions) -> Iterator[str]:
-    shown = parts.shown_trends(entry, history, options.all)
+    trends = parts.shown_trends(entry, history, options.all)
     machine, *more = map(escape, parts.series_headline(entry))
     yield f"<section><h2>{escape(parts.series_title(entry))} <small>{machine}</small></h2>"
     yield f"<p>{' · '.join(f'<span>{piece}</span>' for piece in more)}</p>"
-    trends, *changes = parts.trend_tables(shown, history, "")
-    yield from html_table(trends, [small(trend) for trend in shown])
-    for table in changes:
+    trend_table, *change_tables = parts.trend_tables(trends, history, "")
+    yield from html_table(trend_table, [small(trend) for trend in trends])
+    for table in change_tables:
         yield "<h3>Changes</h3>"
         yield from html_table(table)
-    for trend in shown:
+    for trend in trends:
         verdict = f'<small class="{VERDICT_TONES[trend.verdict]}">{formatting.verdict(trend.verdict)}</small>'
         path = visible(trend.path)
         yield f"<h3>{escape(path)}{verdict}</h3>{scrolled(f'Chart: {path}', 'latest')}{_Figure(trend).svg()}</div>"
     yield f"<p>{escape(' '.join(parts.history_remarks(history)))}</p></section>"
 
 
-# The most that fit on a page.
-PANELS = 6
+# As many panels as fit on a page.
+MAX_PANELS = 6
 _WIDTH, _PANEL_HEIGHT, _INCHES_AROUND = 11.0, 2.1, 0.9
 # The share of a panel's width that the label of a commit and its shift takes.
 _LABEL = 0.15
@@ -137,38 +137,41 @@ _COLORS: dict[Tone, str] = {"plain": INK, "alarm": "#b5480f", "good": "#1558a6"}
 def chart(history: History, options: ViewOptions, form: Format) -> bytes:
     """Return the picture in the format `form`."""
     entries = parts.shown_series(history, options)
-    panels = [
+    all_panels = [
         (entry, trend) for entry in entries for trend in parts.shown_trends(entry, history, options.all)
     ]
-    shown = sorted(panels, key=lambda panel: not panel[1].change_points)[:PANELS]
-    height = _INCHES_AROUND + _PANEL_HEIGHT * max(1, len(shown))
-    return drawn(form, (_WIDTH, height), lambda figure: _draw(figure, shown, len(panels) - len(shown)))
+    panels = sorted(all_panels, key=lambda panel: not panel[1].change_points)[:MAX_PANELS]
+    height = _INCHES_AROUND + _PANEL_HEIGHT * max(1, len(panels))
+    hidden = len(all_panels) - len(panels)
+    return draw_figure(form, (_WIDTH, height), lambda figure: _draw(figure, panels, hidden))
 
 
-def _draw(figure: Any, shown: Sequence[tuple[SeriesTrends, Trend]], hidden: int) -> None:
-    if not shown:
+def _draw(figure: Any, panels: Sequence[tuple[SeriesTrends, Trend]], hidden: int) -> None:
+    if not panels:
         figure.text(0.5, 0.5, "No run in the history yet", ha="center")
         return
     figure.suptitle(
-        cut(parts.series_title(shown[0][0]), 100), x=0.01, ha="left", fontsize=12, fontweight="bold"
+        cut(parts.series_title(panels[0][0]), 100), x=0.01, ha="left", fontsize=12, fontweight="bold"
     )
-    about = "   ".join(parts.series_headline(shown[0][0])) + (f"   {hidden} more not shown" if hidden else "")
-    figure.supxlabel(cut(about, 160), x=0.01, ha="left", fontsize=7.5, color=INK)
-    axes = figure.subplots(len(shown), 1, squeeze=False)[:, 0]
-    for axis, (entry, trend) in zip(axes, shown, strict=True):
-        _panel(axis, trend, "" if entry is shown[0][0] else parts.series_title(entry))
+    caption = "   ".join(parts.series_headline(panels[0][0])) + (
+        f"   {hidden} more not shown" if hidden else ""
+    )
+    figure.supxlabel(cut(caption, 160), x=0.01, ha="left", fontsize=7.5, color=INK)
+    axes = figure.subplots(len(panels), 1, squeeze=False)[:, 0]
+    for axis, (entry, trend) in zip(axes, panels, strict=True):
+        _panel(axis, trend, "" if entry is panels[0][0] else parts.series_title(entry))
 
 
 def _panel(axis: Any, trend: Trend, series: str) -> None:
     scale = scale_of(trend)
-    colors = [_COLORS[tone] for tone in tones_of(trend)]
+    colors = [_COLORS[tone] for tone in level_tones(trend)]
     for (begin, end, middle), color in zip(trend.stretches, colors, strict=True):
         axis.hlines(middle, begin - 0.5, end - 0.5, color=color, linewidth=1.5, alpha=0.8)
-        inside = [at for at in range(begin, end) if not scale.is_beyond(trend.values[at])]
-        axis.scatter(inside, [trend.values[at] for at in inside], s=14, color=color, alpha=0.6, linewidth=0)
-    beyond = [at for at, ns in enumerate(trend.values) if scale.is_beyond(ns)]
-    edges = [scale.high if trend.values[at] > scale.high else scale.low for at in beyond]
-    axis.scatter(beyond, edges, s=18, color=GREY, marker="d", clip_on=False)
+        inliers = [i for i in range(begin, end) if not scale.is_outside(trend.values[i])]
+        axis.scatter(inliers, [trend.values[i] for i in inliers], s=14, color=color, alpha=0.6, linewidth=0)
+    outliers = [i for i, ns in enumerate(trend.values) if scale.is_outside(ns)]
+    edges = [scale.high if trend.values[i] > scale.high else scale.low for i in outliers]
+    axis.scatter(outliers, edges, s=18, color=GREY, marker="d", clip_on=False)
     _changes(axis, trend, scale.high, colors[1:])
     axis.set_ylim(scale.low, scale.high)
     axis.set_xlim(-1, len(trend.values))
@@ -176,7 +179,7 @@ def _panel(axis: Any, trend: Trend, series: str) -> None:
     ticker = import_module("matplotlib.ticker")
     axis.yaxis.set_major_locator(ticker.MaxNLocator(4))
     axis.yaxis.set_major_formatter(ticker.FuncFormatter(lambda ns, _: formatting.time(ns)))
-    first, last = when(trend.runs[0]), when(trend.runs[-1])
+    first, last = start_time(trend.runs[0]), start_time(trend.runs[-1])
     axis.set_xticks([0, len(trend.values) - 1] if len(trend.values) > 1 else [0])
     axis.set_xticklabels([first, last] if len(trend.values) > 1 else [first])
     title = f"{cut(visible(trend.path), 60)}: {formatting.verdict(trend.verdict)}"
@@ -187,18 +190,18 @@ def _panel(axis: Any, trend: Trend, series: str) -> None:
 def _changes(axis: Any, trend: Trend, top: float, colors: Sequence[str]) -> None:
     """Draw a line at each change, labelled with its commit if there is room."""
     count = len(trend.values)
-    free = -math.inf
+    free_x = -math.inf
     for point, color in zip(trend.change_points, colors, strict=True):
         x = point.change.at - 0.5
         axis.axvline(x, color=GREY, linestyle=":", linewidth=1)
         is_left = x > (1 - _LABEL) * count
         begin = x - _LABEL * count if is_left else x
-        if begin >= free:
-            words = f"{commit(point.run)}  {signed(point.change.shift.estimate)}"
+        if begin >= free_x:
+            label = f"{commit(point.run)}  {signed(point.change.shift.estimate)}"
             side, offset = ("right", -3) if is_left else ("left", 3)
-            how = {"textcoords": "offset points", "fontsize": 7.5, "color": color}
-            axis.annotate(words, (x, top), (offset, 3), ha=side, **how)
-            free = begin + _LABEL * count
+            style = {"textcoords": "offset points", "fontsize": 7.5, "color": color}
+            axis.annotate(label, (x, top), (offset, 3), ha=side, **style)
+            free_x = begin + _LABEL * count
 
 
 HISTORIES: dict[str, Callable[[History, ViewOptions], bytes]] = {

@@ -34,10 +34,10 @@ from ticktree.profile.remembered import Remembered
 
 # A value further out than this many times the spread of the middle values is drawn at the edge: one run next to other
 # work on the machine must not compress all others.
-_FAR = 3.0
+_OUTLIER_SPREADS = 3.0
 _MARGIN = 0.06
 # Among fewer values there are no outliers.
-_ENOUGH = 8
+_MIN_VALUES = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,11 +47,11 @@ class Scale:
     low: float
     high: float
 
-    def part(self, ns: float) -> float:
+    def fraction(self, ns: float) -> float:
         """Return the height of a value on the axis, from 0 to 1, clipped to them."""
         return min(max((ns - self.low) / (self.high - self.low), 0.0), 1.0)
 
-    def is_beyond(self, ns: float) -> bool:
+    def is_outside(self, ns: float) -> bool:
         """Return whether a value is outside the axis."""
         return not self.low <= ns <= self.high
 
@@ -60,10 +60,10 @@ def scale_of(trend: Trend) -> Scale:
     """Return an axis with room for all levels of a trend and for all its values except far outliers."""
     values = trend.values
     low, high = min(values), max(values)
-    if len(values) >= _ENOUGH:
+    if len(values) >= _MIN_VALUES:
         eighths = quantiles(values, n=8, method="inclusive")
         levels = [middle for _, _, middle in trend.stretches]
-        reach = _FAR * (eighths[-1] - eighths[0])
+        reach = _OUTLIER_SPREADS * (eighths[-1] - eighths[0])
         if reach > 0:
             low = max(low, min(eighths[0] - reach, *levels))
             high = min(high, max(eighths[-1] + reach, *levels))
@@ -71,16 +71,16 @@ def scale_of(trend: Trend) -> Scale:
     return Scale(max(0.0, low - margin), high + margin)
 
 
-def tones_of(trend: Trend) -> list[Tone]:
+def level_tones(trend: Trend) -> list[Tone]:
     """Return the tone of each stretch of one level."""
     return ["plain", *("alarm" if point.change.is_slower else "good" for point in trend.change_points)]
 
 
-def buckets(values: Sequence[float], most: int) -> list[float]:
+def downsample(values: Sequence[float], limit: int) -> list[float]:
     """Return at most `most` values, by replacing neighbours with their median."""
-    if len(values) <= most:
+    if len(values) <= limit:
         return list(values)
-    ends = [math.floor(len(values) * at / most) for at in range(most + 1)]
+    ends = [math.floor(len(values) * i / limit) for i in range(limit + 1)]
     return [median(values[begin:end]) for begin, end in pairwise(ends)]
 
 
@@ -94,7 +94,7 @@ _STATISTICS = {
 }
 
 
-def when(run: Remembered) -> str:
+def start_time(run: Remembered) -> str:
     """Return when a run began, in the reader's time zone."""
     try:
         return time.strftime("%Y-%m-%d %H:%M", time.localtime(run.started_ns / 1e9))
@@ -129,7 +129,7 @@ def series_headline(entry: SeriesTrends) -> Iterator[str]:
     series = entry.series
     yield _machine(series)
     yield formatting.counted(len(series.runs), "run")
-    first, last = when(series.runs[0]), when(series.runs[-1])
+    first, last = start_time(series.runs[0]), start_time(series.runs[-1])
     yield first if first == last else f"{first} to {last}"
     if not series.is_current:
         yield "past: the program has run on another machine since"
@@ -159,9 +159,9 @@ def _notes_on(point: ChangePoint, history: History) -> Iterator[str]:
             if point.run.is_dirty
             else "no commit lies between: look at what else was different"
         )
-    others = [_short_commit(suspect) for suspect in point.suspects if suspect != name]
-    if others:
-        yield f"or at {', '.join(others[:3])}{' ...' if len(others) > 3 else ''}"
+    suspects = [_short_commit(suspect) for suspect in point.suspects if suspect != name]
+    if suspects:
+        yield f"or at {', '.join(suspects[:3])}{' ...' if len(suspects) > 3 else ''}"
     for fact in point.differences:
         old, new = (visible(value) or formatting.ABSENT for value in (fact.base, fact.new))
         yield f"{visible(fact.key)} {old} → {new}"
@@ -182,17 +182,17 @@ def history_remarks(history: History) -> Iterator[str]:
 def regression(series: Series, trend: Trend, point: ChangePoint) -> str:
     """Return a regression in one line."""
     change = point.change
-    before, after = (formatting.time(round(ns)) for ns in (change.before, change.after))
-    where = f"at {commit(point.run)}" if point.run.commit else f"on {when(point.run)}"
+    old, new = (formatting.time(round(ns)) for ns in (change.before, change.after))
+    location = f"at {commit(point.run)}" if point.run.commit else f"on {start_time(point.run)}"
     shift = f"{signed(change.shift.estimate)} ({interval(change.shift)})"
-    return f"{visible(trend.path)} {shift} {where}: {before} → {after}, {visible(series.program)}"
+    return f"{visible(trend.path)} {shift} {location}: {old} → {new}, {visible(series.program)}"
 
 
 ROWS = 10
 SPARK_CELLS = 18
 _EIGHTHS = "▁▂▃▄▅▆▇█"
-_LEAST_CELLS = 20
-_MOST_PER_RUN = 3
+_MIN_WIDTH = 20
+_MAX_COLUMNS_PER_RUN = 3
 
 Cell = tuple[str, Tone]
 
@@ -200,57 +200,57 @@ Cell = tuple[str, Tone]
 def spark(trend: Trend) -> str:
     """Return a trend as a sparkline of text."""
     scale = scale_of(trend)
-    shown = buckets(trend.values, SPARK_CELLS)
-    return "".join(_EIGHTHS[min(7, math.floor(8 * scale.part(value)))] for value in shown)
+    values = downsample(trend.values, SPARK_CELLS)
+    return "".join(_EIGHTHS[min(7, math.floor(8 * scale.fraction(value)))] for value in values)
 
 
 def _plot(trend: Trend, width: int) -> Iterator[Sequence[Cell]]:
     """Yield the lines of the plot of a trend, at most `width` cells wide."""
     scale = scale_of(trend)
-    span, marked = scale.high - scale.low, (0, ROWS // 2, ROWS - 1)
-    labels = {row: formatting.time(scale.high - row * span / (ROWS - 1)) for row in marked}
+    span, labeled_rows = scale.high - scale.low, (0, ROWS // 2, ROWS - 1)
+    labels = {row: formatting.time(scale.high - row * span / (ROWS - 1)) for row in labeled_rows}
     margin = max(map(len, labels.values()))
-    room = max(_LEAST_CELLS, width - margin - 2)
-    canvas = _Canvas(trend, scale, room)
+    plot_width = max(_MIN_WIDTH, width - margin - 2)
+    canvas = _Canvas(trend, scale, plot_width)
     yield [(cut(f"{visible(trend.path)}, {formatting.verdict(trend.verdict)}", width), "strong")]
     for row, cells in enumerate(canvas.cells):
         edge = "┤" if row in labels else "│"
         yield [(f"{labels.get(row, ''):>{margin}} ", "faint"), (edge, "faint"), *cells]
     yield [(" " * (margin + 1) + "└" + "─" * canvas.width, "faint")]
-    for line in canvas.below():
+    for line in canvas.footer():
         yield [(" " * (margin + 2) + line, "faint")]
 
 
 class _Canvas:
     """The cells of a plot: one or more columns per run, or several runs per column if columns are scarce."""
 
-    def __init__(self, trend: Trend, scale: Scale, room: int) -> None:
+    def __init__(self, trend: Trend, scale: Scale, max_width: int) -> None:
         self.trend, self.scale = trend, scale
         count = len(trend.values)
-        self.width = min(room, _MOST_PER_RUN * count)
-        self.columns = [math.floor((at + 0.5) * self.width / count) for at in range(count)]
+        self.width = min(max_width, _MAX_COLUMNS_PER_RUN * count)
+        self.columns = [math.floor((i + 0.5) * self.width / count) for i in range(count)]
         self.cells: list[list[Cell]] = [[(" ", "plain")] * self.width for _ in range(ROWS)]
         self._draw()
 
-    def below(self) -> Iterator[str]:
+    def footer(self) -> Iterator[str]:
         """Yield the lines below the plot: the commits of the changes, and the first and last day."""
         points = self.trend.change_points
         labels = [(self.columns[point.change.at], f"^ {commit(point.run)}") for point in points]
         while labels:
-            line, left = "", []
+            line, remaining = "", []
             for column, label in labels:
                 column = min(column, max(0, self.width - cell_len(label)))
                 if line and column <= len(line):
-                    left.append((column, label))
+                    remaining.append((column, label))
                 else:
                     line = line.ljust(column) + label
             yield line
-            labels = left
-        first, last = when(self.trend.runs[0])[:10], when(self.trend.runs[-1])[:10]
+            labels = remaining
+        first, last = start_time(self.trend.runs[0])[:10], start_time(self.trend.runs[-1])[:10]
         yield first + last.rjust(self.width - len(first)) if self.width > len(first + last) else first
 
     def _draw(self) -> None:
-        tones = tones_of(self.trend)
+        tones = level_tones(self.trend)
         for (begin, end, middle), tone in zip(self.trend.stretches, tones, strict=True):
             row = self._row(middle)
             for column in range(self.columns[begin], self.columns[end - 1] + 1):
@@ -259,13 +259,13 @@ class _Canvas:
             for row in range(ROWS):
                 self.cells[row][self.columns[point.change.at]] = ("┊", "faint")
         for (begin, end, _), tone in zip(self.trend.stretches, tones, strict=True):
-            for at in range(begin, end):
-                ns = self.trend.values[at]
-                mark = "●" if not self.scale.is_beyond(ns) else "▲" if ns > self.scale.high else "▼"
-                self.cells[self._row(ns)][self.columns[at]] = (mark, tone)
+            for i in range(begin, end):
+                ns = self.trend.values[i]
+                mark = "●" if not self.scale.is_outside(ns) else "▲" if ns > self.scale.high else "▼"
+                self.cells[self._row(ns)][self.columns[i]] = (mark, tone)
 
     def _row(self, ns: float) -> int:
-        return round((ROWS - 1) * (1 - self.scale.part(ns)))
+        return round((ROWS - 1) * (1 - self.scale.fraction(ns)))
 
 
 _WORDS = ("trend", "verdict", "commit", "when")
@@ -281,14 +281,14 @@ _CHANGE_POINTS = _heads(commit=0, when=3, shift=0, interval=1, before=2, after=2
 
 def history_parts(history: History, options: ViewOptions) -> Iterator[Part]:
     """Yield the parts of the view, top to bottom."""
-    shown = shown_series(history, options)
-    if not shown:
+    series = shown_series(history, options)
+    if not series:
         yield Nothing("No run in the history yet; `ticktree run SCRIPT` adds one.")
         return
-    for entry in shown:
+    for entry in series:
         yield Heading(series_title(entry), [*series_headline(entry)])
         yield from _series_parts(entry, history, options)
-    hidden = len(history.series) - len(shown)
+    hidden = len(history.series) - len(series)
     if hidden:
         yield Nothing(hidden_series(hidden))
 
@@ -298,14 +298,14 @@ def shown_series(history: History, options: ViewOptions) -> list[SeriesTrends]:
     return [entry for entry in history.series if options.all or entry.series.is_current]
 
 
-def shown_trends(entry: SeriesTrends, history: History, everything: bool) -> list[Trend]:
+def shown_trends(entry: SeriesTrends, history: History, show_all: bool) -> list[Trend]:
     """Return the trends to show: the requested ones, or loops, the outermost sections and sections that changed."""
-    if everything or history.nodes:
+    if show_all or history.nodes:
         return list(entry.trends)
     return [
-        each
-        for each in entry.trends
-        if each.is_loop or each.change_points or len(paths.split(each.path)) == 1
+        trend
+        for trend in entry.trends
+        if trend.is_loop or trend.change_points or len(paths.split(trend.path)) == 1
     ]
 
 
@@ -319,40 +319,40 @@ def _last_change_point(trend: Trend) -> ChangePoint | None:
 
 
 def _series_parts(entry: SeriesTrends, history: History, options: ViewOptions) -> Iterator[Part]:
-    shown = shown_trends(entry, history, options.all)
+    trends = shown_trends(entry, history, options.all)
     if history.nodes:
-        yield from (Picture([*_plot(trend, options.width)]) for trend in shown)
-    hidden = len(entry.trends) - len(shown)
-    folded = f"{formatting.counted(hidden, 'section')} without a change not shown (--all)."
+        yield from (Picture([*_plot(trend, options.width)]) for trend in trends)
+    hidden = len(entry.trends) - len(trends)
+    hidden_remark = f"{formatting.counted(hidden, 'section')} without a change not shown (--all)."
     yield from trend_tables(
-        shown, history, " ".join([*history_remarks(history), *([folded] if hidden else [])])
+        trends, history, " ".join([*history_remarks(history), *([hidden_remark] if hidden else [])])
     )
 
 
-def trend_tables(shown: Sequence[Trend], history: History, remark: str) -> Iterator[Table]:
+def trend_tables(trends: Sequence[Trend], history: History, remark: str) -> Iterator[Table]:
     """Yield the table of the trends, and the table of their changes if there are any."""
-    yield Table("sections", "section", _TRENDS, [_trend(trend) for trend in shown], remark=remark)
-    change_points = [_change_point(trend, point, history) for trend in shown for point in trend.change_points]
+    yield Table("sections", "section", _TRENDS, [_trend_row(trend) for trend in trends], remark=remark)
+    change_points = [_change_row(trend, point, history) for trend in trends for point in trend.change_points]
     if change_points:
         yield Table("changes", "section", _CHANGE_POINTS, change_points)
 
 
-def _trend(trend: Trend) -> Entry:
+def _trend_row(trend: Trend) -> Entry:
     point = _last_change_point(trend)
     shift = (formatting.ABSENT,) * 2
     if point is not None:
         shift = (signed(point.change.shift.estimate), interval(point.change.shift))
-    now, runs = formatting.time(round(trend.stretches[-1][2])), formatting.count(len(trend.values))
-    cells = (spark(trend), formatting.verdict(trend.verdict), *shift, now, runs)
+    level, runs = formatting.time(round(trend.stretches[-1][2])), formatting.count(len(trend.values))
+    cells = (spark(trend), formatting.verdict(trend.verdict), *shift, level, runs)
     mark = "loop" if trend.is_loop else ""
     return Entry(visible(trend.path), cells, VERDICT_TONES[trend.verdict], mark)
 
 
-def _change_point(trend: Trend, point: ChangePoint, history: History) -> Entry:
+def _change_row(trend: Trend, point: ChangePoint, history: History) -> Entry:
     change = point.change
     levels = (formatting.time(round(ns)) for ns in (change.before, change.after))
     shift = (signed(change.shift.estimate), interval(change.shift))
     is_gain = point.stands and not change.is_slower
     tone: Tone = "alarm" if point.is_regression else "good" if is_gain else "plain"
-    cells = (commit(point.run), when(point.run), *shift, *levels)
+    cells = (commit(point.run), start_time(point.run), *shift, *levels)
     return Entry(visible(trend.path), cells, tone, notes=[*_notes_on(point, history)])

@@ -20,62 +20,58 @@ from ticktree.profile.codec import to_text
 
 def judged(context: Context) -> dict[str, Any]:
     """Return the fields that `report --format json` adds, besides the findings. Times are whole nanoseconds."""
+    loops = [(view.path if view.loop else None, view) for view in context.loops]
     return {
-        "bottlenecks": [_view(context, view) for view in context.loops],
+        "bottlenecks": [{"loop": loop, **_loop_fields(context, view)} for loop, view in loops],
         "categories": [
-            {"loop": _loop(view), "categories": [_category(one) for one in category_shares(view)]}
-            for view in context.loops
+            {"loop": loop, "categories": [_category_fields(item) for item in category_shares(view)]}
+            for loop, view in loops
         ],
         "not_worth_doing": [
-            {"loop": _loop(view), "path": one.section.path, "share": one.share, "speedup": one.saving.speedup}
-            for view in context.loops
-            for one in not_worth_doing(view)
+            {"loop": loop, "path": item.section.path, "share": item.share, "speedup": item.saving.speedup}
+            for loop, view in loops
+            for item in not_worth_doing(view)
         ],
     }
 
 
-def _loop(view: LoopView) -> str | None:
-    return view.path if view.loop else None
-
-
-def _view(context: Context, view: LoopView) -> dict[str, Any]:
+def _loop_fields(context: Context, view: LoopView) -> dict[str, Any]:
     return {
-        "loop": _loop(view),
         "ticks": view.ticks,
         **{name: round(getattr(view, name)) for name in ("tick_ns", "slack_ns", "recorder_ns")},
-        "sections": [_section(one) for one in context.bottlenecks if one.view is view],
+        "sections": [_section_fields(item) for item in context.bottlenecks if item.view is view],
     }
 
 
-def _section(one: Bottleneck) -> dict[str, Any]:
-    ceiling, of_loop = one.saving, None if one.view.loop is None else one.saving
+def _category_fields(item: CategoryShare) -> dict[str, Any]:
+    return {"name": item.name, "self_ns": round(item.ns), "share": item.share, "sections": item.sections}
+
+
+def _section_fields(item: Bottleneck) -> dict[str, Any]:
+    saving, loop_saving = item.saving, None if item.view.loop is None else item.saving
     return {
-        "path": one.section.path,
-        "kind": kind_of(one),
-        "category": one.section.category,
-        "self_ns": round(one.section.concurrent_ns if one.section.is_parallel else one.section.self_ns),
-        "share": one.share,
-        "call_ns": None if one.call_ns is None else round(one.call_ns),
-        "calls": round(one.section.calls * one.view.ticks),
-        "hz": None if of_loop is None else of_loop.hz,
-        "free_hz": None if of_loop is None else of_loop.free_hz,
-        "speedup": None if ceiling is None else ceiling.speedup,
-        **{name: getattr(one, name) for name in ("score", "memory_bytes", "device_memory_bytes")},
+        "path": item.section.path,
+        "kind": kind_of(item),
+        "category": item.section.category,
+        "self_ns": round(item.section.concurrent_ns if item.section.is_parallel else item.section.self_ns),
+        "share": item.share,
+        "call_ns": None if item.call_ns is None else round(item.call_ns),
+        "calls": round(item.section.calls * item.view.ticks),
+        "hz": None if loop_saving is None else loop_saving.hz,
+        "free_hz": None if loop_saving is None else loop_saving.free_hz,
+        "speedup": None if saving is None else saving.speedup,
+        **{name: getattr(item, name) for name in ("score", "memory_bytes", "device_memory_bytes")},
     }
 
 
-def kind_of(one: Bottleneck) -> str:
-    """Return the mark that a section has (docs/bottlenecks.md explains them), or `work` if it has none."""
-    section = one.section
+def kind_of(bottleneck: Bottleneck) -> str:
+    """Return the mark of a section (docs/bottlenecks.md explains them); `work` without one."""
+    section = bottleneck.section
     if section.is_parallel:
         return "concurrent"
     if section.is_slack:
         return "slack"
     return "wait" if section.is_wait else "loop" if section.is_loop else "work"
-
-
-def _category(one: CategoryShare) -> dict[str, Any]:
-    return {"name": one.name, "self_ns": round(one.ns), "share": one.share, "sections": one.sections}
 
 
 def render(profile: Profile, options: ViewOptions) -> bytes:
@@ -84,23 +80,23 @@ def render(profile: Profile, options: ViewOptions) -> bytes:
     return written(context, findings_in(context))
 
 
-def written(context: Context, found: Sequence[Finding]) -> bytes:
+def written(context: Context, findings: Sequence[Finding]) -> bytes:
     """Return the same for a profile whose context exists already."""
-    fields = context.profile.to_dict([finding_fields(finding) for finding in found])
+    fields = context.profile.to_dict([finding_fields(finding) for finding in findings])
     tree = fields.pop("tree")  # stays last: it is written piece by piece
-    apart = {name: _rows(time) for name, time in sampled_apart(context.profile).items()}
+    apart_rows = {name: _rows(time) for name, time in sampled_apart(context.profile).items()}
     add_samples(tree, sampled_times(context.profile))
-    fields |= {"sampled_apart": apart} if apart else {}
+    fields |= {"sampled_apart": apart_rows} if apart_rows else {}
     return to_text({**fields, **judged(context), "tree": tree}).encode() + b"\n"
 
 
 def add_samples(tree: dict[str, Any], sampled: Mapping[str, SampledTime]) -> None:
     """Add to each node of a written tree the functions that stack samples found in its self time."""
-    waiting = [tree] if sampled else []
-    while waiting:
-        node = waiting.pop()
+    to_visit = [tree] if sampled else []
+    while to_visit:
+        node = to_visit.pop()
         children = node["children"]
-        waiting.extend(children)
+        to_visit.extend(children)
         if node["path"] in sampled:
             node["sampled"] = _rows(sampled[node["path"]])
             node["children"] = node.pop("children")  # stays last

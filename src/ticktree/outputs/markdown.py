@@ -20,7 +20,7 @@ from ticktree.profile import Node, Profile
 from ticktree.profile.short_names import Called
 
 # Wider tables are cut off, or scrolled, where markdown is read.
-COLUMNS_AT_MOST = 14
+MAX_COLUMNS = 14
 
 # Characters that could begin emphasis, code, a link, a table's cell or mathematics anywhere; and a heading, a list or
 # a rule at the beginning of a line.
@@ -39,28 +39,28 @@ def render(profile: Profile, options: ViewOptions) -> bytes:
     return draw(parts_of(view)) + (f"{trees}\n".encode() if trees else b"")
 
 
-def draw(shown: Iterable[document.Part]) -> bytes:
+def draw(parts: Iterable[document.Part]) -> bytes:
     """Return parts one below the other as a markdown document in UTF-8."""
     lines: list[str] = []
-    for part in shown:
-        lines += [*([""] if lines else []), *_drawn(part)]
+    for part in parts:
+        lines += [*([""] if lines else []), *_draw_part(part)]
     return "\n".join(lines).encode() + b"\n"
 
 
 def escaped(text: str) -> str:
     """Return `text`, already safe to show, escaped so that markdown takes every character literally."""
     html = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-    literal = _FIRST.sub(_escaped_first, _ANYWHERE.sub(r"\\\1", html))
+    literal = _FIRST.sub(_escape_first, _ANYWHERE.sub(r"\\\1", html))
     # On a pull request, an @ before a name notifies its user; the HTML comment between them is invisible.
     return _MENTION.sub("@<!-- -->", literal)
 
 
-def _escaped_first(match: re.Match[str]) -> str:
+def _escape_first(match: re.Match[str]) -> str:
     space, special = match.groups()
     return f"{space}{special}\\" if special.isdigit() else f"{space}\\{special}"
 
 
-def _drawn(part: document.Part) -> Iterator[str]:
+def _draw_part(part: document.Part) -> Iterator[str]:
     if isinstance(part, document.Heading):
         yield f"# {escaped(part.title)}"
         if part.pieces:
@@ -84,8 +84,8 @@ def _drawn(part: document.Part) -> Iterator[str]:
 
 def _lines(part: document.Lines) -> Iterator[str]:
     strong = "**" if part.tone in ("strong", "alarm", "warning") else ""
-    for at, pieces in enumerate(part.lines):
-        ends = "  " if at < len(part.lines) - 1 else ""  # two spaces end the line, not the paragraph
+    for i, pieces in enumerate(part.lines):
+        ends = "  " if i < len(part.lines) - 1 else ""  # two spaces end the line, not the paragraph
         first, *rest = map(escaped, pieces)
         yield " · ".join([f"{strong}{first}{strong}", *rest]) + ends
 
@@ -103,12 +103,12 @@ def _listing(part: document.Listing) -> Iterator[str]:
 def _picture(part: document.Picture) -> Iterator[str]:
     lines = ["".join(text for text, _ in line).rstrip() for line in part.lines]
     # No name can end a code block that begins with more backquotes than the document contains in a row.
-    fence = "`" * max(3, _longest_quotes("\n".join(lines)) + 1)
+    fence = "`" * max(3, _max_backquotes("\n".join(lines)) + 1)
     yield from (f"{fence}text", *lines, fence)
 
 
 def _table(part: document.Table) -> Iterator[str]:
-    if part.narrower is not None and len(part.heads) > COLUMNS_AT_MOST:
+    if part.narrower is not None and len(part.heads) > MAX_COLUMNS:
         yield from _table(part.narrower)
         return
     # The tree, which has no title, always has a column for notes; other tables only if there are any.
@@ -146,7 +146,7 @@ def _cells(part: document.Table, entry: document.Entry) -> Iterator[str]:
 
 
 # Calls of a smaller share of their function's time are shown only with `--all`.
-LEAST_SHARE = 0.001
+MIN_SHARE = 0.001
 
 
 def focus_roots(profile: Profile) -> Iterator[tuple[Called, Node]]:
@@ -161,14 +161,14 @@ def call_trees(profile: Profile, options: ViewOptions) -> Iterator[str]:
     """Yield the lines of a markdown document: the tree of each function in focus."""
     if not any(focus_roots(profile)):
         return
-    whole = Profile(root=profile.root if options.all else flattened(profile.root))
-    rows = tree_rows(Context(whole).run)
-    for at, row in enumerate(rows):
-        called = _called(row)
+    flat = Profile(root=profile.root if options.all else flattened(profile.root))
+    rows = tree_rows(Context(flat).run)
+    for i, row in enumerate(rows):
+        called = _parse_name(row)
         if called is None or called.expression:
             continue
         yield from ("", f"## Call tree of {_code(visible(called.function))}", "")
-        yield from _list(rows[at:], options)
+        yield from _list(rows[i:], options)
 
 
 def _list(rows: Sequence[TreeRow], options: ViewOptions) -> Iterator[str]:
@@ -177,16 +177,16 @@ def _list(rows: Sequence[TreeRow], options: ViewOptions) -> Iterator[str]:
         if row is not top and row.depth <= top.depth:
             break
         share = row.ns / top.ns if top.ns else 0.0
-        if options.all or share >= LEAST_SHARE:
+        if options.all or share >= MIN_SHARE:
             yield f"{'  ' * (row.depth - top.depth)}- {_title(row)} ({_figures(row, share)})"
 
 
-def _called(row: TreeRow) -> Called | None:
+def _parse_name(row: TreeRow) -> Called | None:
     return Called.of(row.names[0]) if row.kind in ("section", "wait") else None
 
 
 def _title(row: TreeRow) -> str:
-    called = _called(row)
+    called = _parse_name(row)
     if called is None:
         return _code(visible(row.names[0])) if row.kind in ("section", "wait") else row.names[0]
     title = _code(visible(called.function))
@@ -209,12 +209,12 @@ def _figures(row: TreeRow, share: float) -> str:
     )
 
 
-def _longest_quotes(text: str) -> int:
+def _max_backquotes(text: str) -> int:
     return max(map(len, re.findall("`+", text)), default=0)
 
 
 def _code(text: str) -> str:
     """Return text as code, even if it contains backquotes."""
-    longest = _longest_quotes(text)
+    longest = _max_backquotes(text)
     quotes, space = "`" * (longest + 1), " " if longest else ""
     return f"{quotes}{space}{text}{space}{quotes}"

@@ -11,7 +11,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-from ticktree.outputs.curves import SectionCurve, end_of, series_of
+from ticktree.outputs.curves import SectionCurve, last_window_end_ns, section_curves
 from ticktree.outputs.options import ViewOptions
 from ticktree.outputs.registry import wanted
 from ticktree.outputs.tabular import tabular
@@ -43,28 +43,39 @@ class _Message(NamedTuple):
 
 def render(profile: Profile, options: ViewOptions, timeline: Timeline | None) -> bytes:
     """Return the file: channels for sections, loops and gauges, tables of the whole run, the profile as attachment."""
-    library = wanted("mcap.writer", by="mcap", extra="mcap")
     content = io.BytesIO()
-    log = _Log(library, content, timeline.began_wall_ns or 0 if timeline is not None else 0)
-    messages = [] if options.only == "calls" else list(_of_totals(profile))
+    writer = wanted("mcap.writer", by="mcap", extra="mcap").Writer(content)
+    writer.start(profile="", library="ticktree")
+    began_wall_ns = timeline.began_wall_ns or 0 if timeline is not None else 0
+    messages = [] if options.only == "calls" else list(_totals(profile))
     if timeline is not None:
         messages += _calls(timeline)
     messages.sort(key=lambda message: message.at_ns)
     end_ns = messages[-1].at_ns if messages else 0
-    for one in losses(profile):
-        fields = {"level": _WARNING, "name": "ticktree", "message": one}
+    for loss in losses(profile):
+        fields = {"level": _WARNING, "name": "ticktree", "message": loss}
         messages.append(_Message(end_ns, "/ticktree/log", "log", fields))
-    log.write(messages)
-    log.end(profile)
+    _write(writer, messages, began_wall_ns)
+    metadata = sorted(profile.metadata.items())
+    facts = {encodable(key): encodable(", ".join(map(str, ordered(values)))) for key, values in metadata}
+    writer.add_metadata("ticktree", {**facts, "title": encodable(title(profile))})
+    writer.add_attachment(
+        create_time=0,
+        log_time=began_wall_ns,
+        name="profile.json",
+        media_type="application/json",
+        data=profile.to_json().encode(),
+    )
+    writer.finish()
     return content.getvalue()
 
 
-def _of_totals(profile: Profile) -> Iterator[_Message]:
-    end_ns = end_of(profile)
-    for series in series_of(profile):
-        yield from _windows(series)
+def _totals(profile: Profile) -> Iterator[_Message]:
+    end_ns = last_window_end_ns(profile)
+    for curve in section_curves(profile):
+        yield from _windows(curve)
     for _, loop in sorted(profile.loops.items()):
-        yield from _worst(loop)
+        yield from _worst_ticks(loop)
     for _, gauge in sorted(profile.gauges.items()):
         fields = {"last": gauge.last, "min": gauge.min, "max": gauge.max, "readings": gauge.count}
         yield _Message(end_ns, _topic("gauge", gauge.name), "gauge", fields)
@@ -73,15 +84,15 @@ def _of_totals(profile: Profile) -> Iterator[_Message]:
         yield _Message(end_ns, f"/ticktree/{name}", "table", {"rows": rows})
 
 
-def _windows(series: SectionCurve) -> Iterator[_Message]:
-    topic, window_s = _topic("section", series.path), series.width_ns / _SECOND
-    rows = zip(series.ends_ns, series.counts, series.totals_ns, series.means_ms, strict=True)
+def _windows(curve: SectionCurve) -> Iterator[_Message]:
+    topic, window_s = _topic("section", curve.path), curve.width_ns / _SECOND
+    rows = zip(curve.ends_ns, curve.counts, curve.totals_ns, curve.means_ms, strict=True)
     for end_ns, calls, total_ns, mean_ms in rows:
         fields = {"calls": calls, "total_ms": total_ns / _MS, "mean_ms": mean_ms, "window_s": window_s}
         yield _Message(end_ns, topic, "window", fields)
 
 
-def _worst(loop: Loop) -> Iterator[_Message]:
+def _worst_ticks(loop: Loop) -> Iterator[_Message]:
     for tick in loop.worst:
         fields = {
             "tick": tick.tick,
@@ -93,57 +104,33 @@ def _worst(loop: Loop) -> Iterator[_Message]:
 
 
 def _calls(timeline: Timeline) -> Iterator[_Message]:
-    topics = [_topic("call", spot.path) for spot in timeline.spots]
+    topics = [_topic("call", node.path) for node in timeline.spots]
     threads = [f"{lane.process_title} {lane.pid}, {lane.name}" for lane in timeline.lanes]
     columns = (timeline.start_ns, timeline.duration_ns, timeline.spot, timeline.lane)
-    for start_ns, duration_ns, spot, lane in zip(*(column.tolist() for column in columns), strict=True):
+    for start_ns, duration_ns, node, lane in zip(*(column.tolist() for column in columns), strict=True):
         fields = {"duration_ms": duration_ns / _MS, "thread": threads[lane]}
-        yield _Message(start_ns, topics[spot], "call", fields)
+        yield _Message(start_ns, topics[node], "call", fields)
 
 
 def _topic(kind: str, path: str) -> str:
     return f"/ticktree/{kind}/{visible(path)}"
 
 
-class _Log:
-    def __init__(self, library: Any, content: io.BytesIO, began_wall_ns: int) -> None:
-        self._writer = library.Writer(content)
-        self._writer.start(profile="", library="ticktree")
-        self._began_wall_ns = began_wall_ns
-        self._channels: dict[str, int] = {}
-        self._schemas: dict[str, int] = {}
-
-    def write(self, messages: list[_Message]) -> None:
-        for message in messages:
-            channel = self._channels.get(message.topic)
-            if channel is None:
-                channel = self._channels[message.topic] = self._channel(message)
-            at_ns = self._began_wall_ns + message.at_ns
-            data = json.dumps(message.fields, separators=(",", ":"), allow_nan=False).encode()
-            self._writer.add_message(channel, log_time=at_ns, publish_time=at_ns, data=data)
-
-    def end(self, profile: Profile) -> None:
-        """Add facts about the whole run, and end the file."""
-        known = sorted(profile.metadata.items())
-        facts = {encodable(key): encodable(", ".join(map(str, ordered(values)))) for key, values in known}
-        self._writer.add_metadata("ticktree", {**facts, "title": encodable(title(profile))})
-        self._writer.add_attachment(
-            create_time=0,
-            log_time=self._began_wall_ns,
-            name="profile.json",
-            media_type="application/json",
-            data=profile.to_json().encode(),
-        )
-        self._writer.finish()
-
-    def _channel(self, message: _Message) -> int:
-        if message.kind not in self._schemas:
+def _write(writer: Any, messages: list[_Message], began_wall_ns: int) -> None:
+    """Write the messages, with one schema per kind and one channel per topic."""
+    schemas: dict[str, int] = {}
+    channels: dict[str, int] = {}
+    for message in messages:
+        if message.kind not in schemas:
             properties = {name: {"type": kind} for name, kind in _SCHEMAS[message.kind].items()}
-            schema = {"type": "object", "properties": properties}
-            self._schemas[message.kind] = self._writer.register_schema(
-                name=f"ticktree.{message.kind}", encoding="jsonschema", data=json.dumps(schema).encode()
+            schema = json.dumps({"type": "object", "properties": properties}).encode()
+            schemas[message.kind] = writer.register_schema(
+                name=f"ticktree.{message.kind}", encoding="jsonschema", data=schema
             )
-        channel: int = self._writer.register_channel(
-            topic=message.topic, message_encoding="json", schema_id=self._schemas[message.kind]
-        )
-        return channel
+        if message.topic not in channels:
+            channels[message.topic] = writer.register_channel(
+                topic=message.topic, message_encoding="json", schema_id=schemas[message.kind]
+            )
+        time_ns = began_wall_ns + message.at_ns
+        data = json.dumps(message.fields, separators=(",", ":"), allow_nan=False).encode()
+        writer.add_message(channels[message.topic], log_time=time_ns, publish_time=time_ns, data=data)

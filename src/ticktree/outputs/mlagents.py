@@ -29,21 +29,21 @@ def render(profile: Profile, options: ViewOptions) -> bytes:  # noqa: ARG001 - t
         }
     head["metadata"] = _metadata(profile)
     # The root of such files is the run, and has a count of 1.
-    head |= {**_node(profile.root, is_parallel=False), "count": profile.root.count or 1}
-    return "".join([_opened(head), *_pieces(profile.root), "\n"]).encode()
+    head |= {**_node_fields(profile.root, is_parallel=False), "count": profile.root.count or 1}
+    return "".join([_open_object(head), *_pieces(profile.root), "\n"]).encode()
 
 
 def _pieces(root: Node) -> Iterator[str]:
     """Yield what follows the root's fields piece by piece: `json` would recurse at every level."""
-    waiting: list[str | tuple[Node, bool]] = ["}", *_children(root, is_parallel=False)]
-    while waiting:
-        piece = waiting.pop()
+    to_visit: list[str | tuple[Node, bool]] = ["}", *_children(root, is_parallel=False)]
+    while to_visit:
+        piece = to_visit.pop()
         if isinstance(piece, str):
             yield piece
             continue
         node, is_parallel = piece
-        yield f"{json.dumps(node.key)}:{_opened(_node(node, is_parallel=is_parallel))}"
-        waiting += ["}", *_children(node, is_parallel=is_parallel)]
+        yield f"{json.dumps(node.key)}:{_open_object(_node_fields(node, is_parallel=is_parallel))}"
+        to_visit += ["}", *_children(node, is_parallel=is_parallel)]
 
 
 def _children(node: Node, *, is_parallel: bool) -> list[str | tuple[Node, bool]]:
@@ -55,11 +55,11 @@ def _children(node: Node, *, is_parallel: bool) -> list[str | tuple[Node, bool]]
     return ["}", *pieces[1:], ',"children":{'] if pieces else []
 
 
-def _opened(fields: dict[str, Any]) -> str:
+def _open_object(fields: dict[str, Any]) -> str:
     return json.dumps(fields, separators=(",", ":"), allow_nan=False)[:-1]
 
 
-def _node(node: Node, *, is_parallel: bool) -> dict[str, Any]:
+def _node_fields(node: Node, *, is_parallel: bool) -> dict[str, Any]:
     fields: dict[str, Any] = {"total": node.total_ns / _SECOND, "count": node.count}
     if is_parallel:  # in the toolkit's sense: it and all below it ran concurrently with its parent
         fields["is_parallel"] = True
@@ -72,9 +72,9 @@ def _metadata(profile: Profile) -> dict[str, str]:
         for key in sorted(profile.metadata)
         if key != "read_from"
     }
-    lost = ", ".join(f"{count} {what}" for what, count in sorted(profile.losses.items()) if count)
-    if lost:
-        facts["not_recorded"] = lost
+    losses = ", ".join(f"{count} {kind}" for kind, count in sorted(profile.losses.items()) if count)
+    if losses:
+        facts["not_recorded"] = losses
     # So readers can take a `self` of 0 literally: it is never negative.
     facts["exported_by"] = "ticktree"
     return {"timer_format_version": TIMER_FORMAT_VERSION, **facts}

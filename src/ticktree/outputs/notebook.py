@@ -51,8 +51,8 @@ _STYLE = """
 
 def html(profile: Profile) -> str:
     """Return the first screen of the report as an HTML fragment."""
-    drawn = "".join(piece for part in _parts(profile) for piece in _drawn(part))
-    return f'<div class="ticktree"><style>{_STYLE}</style>{drawn}</div>'
+    body = "".join(piece for part in _parts(profile) for piece in _draw_part(part))
+    return f'<div class="ticktree"><style>{_STYLE}</style>{body}</div>'
 
 
 def text(profile: Profile) -> str:
@@ -65,7 +65,7 @@ def _parts(profile: Profile) -> Iterator[Part]:
     return parts_of(replace(view, nothing=NOTHING) if view.nothing else view)
 
 
-def _drawn(part: Part) -> Iterator[str]:
+def _draw_part(part: Part) -> Iterator[str]:
     if isinstance(part, Heading):
         yield f"<p><b>{_text(part.title)}</b> <span class=about>{_pieces(part.pieces)}</span></p>"
     elif isinstance(part, Table):
@@ -97,7 +97,11 @@ def _table(part: Table) -> Iterator[str]:
         percent = 100 * min(max(entry.share or 0.0, 0.0), 1.0)
         bar = f'<td class=bar><i style="width:{percent:.1f}%"></i></td>' if has_bars else ""
         notes = f"<td class=words>{_pieces(entry.notes)}</td>" if entry.notes else ""
-        yield f"<tr><th>{_name(entry)}</th>{bar}{_cells(part, entry)}{notes}</tr>"
+        cells = "".join(
+            f"<td{' class=words' if head.words else ''}>{_text(cell)}</td>"
+            for head, cell in zip(part.heads, entry.cells, strict=True)
+        )
+        yield f"<tr><th>{_name(entry)}</th>{bar}{cells}{notes}</tr>"
     yield "</tbody></table>"
     if part.remark:
         yield f"<p class=faint>{_text(part.remark)}</p>"
@@ -109,11 +113,6 @@ def _name(entry: Entry) -> str:
     return f"{guide}<span{_class(entry.tone)}>{escape(cut(entry.name, NAME_CELLS))}</span>{mark}"
 
 
-def _cells(part: Table, entry: Entry) -> str:
-    cells = zip(part.heads, entry.cells, strict=True)
-    return "".join(f"<td{' class=words' if head.words else ''}>{_text(cell)}</td>" for head, cell in cells)
-
-
 def _class(tone: Tone) -> str:
     return "" if tone == "plain" else f" class={tone}"
 
@@ -122,5 +121,5 @@ def _pieces(pieces: Sequence[str]) -> str:
     return _text(SEPARATOR.join(pieces))
 
 
-def _text(words: str) -> str:
-    return escape(cut(words, TEXT_CELLS))
+def _text(content: str) -> str:
+    return escape(cut(content, TEXT_CELLS))

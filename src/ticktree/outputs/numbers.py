@@ -14,7 +14,7 @@ from ticktree.profile import Profile, Stats
 _MS = 1_000_000
 _SECOND = 1_000_000_000
 _NOT_ALLOWED = re.compile(r"[^\w./ -]|(?<![^/])\.{1,2}(?![^/])|/(?=/)|^/|/$")
-_LONGEST = 200
+_MAX_LENGTH = 200
 
 
 def numbers(profile: Profile) -> dict[str, float]:
@@ -24,10 +24,10 @@ def numbers(profile: Profile) -> dict[str, float]:
     of the steady phase; calls and totals of the whole run. Numbers that were not measured are absent.
     """
     return {
-        **{f"section/{name}": value for name, value in _of_nodes(profile)},
-        **{f"loop/{name}": value for name, value in _of_loops(profile)},
+        **{f"section/{name}": value for name, value in _section_numbers(profile)},
+        **{f"loop/{name}": value for name, value in _loop_numbers(profile)},
         **{f"gauge/{fit(name)}/last": gauge.last for name, gauge in sorted(profile.gauges.items())},
-        **{f"not_recorded/{fit(what)}": float(count) for what, count in sorted(profile.losses.items())},
+        **{f"not_recorded/{fit(kind)}": float(count) for kind, count in sorted(profile.losses.items())},
     }
 
 
@@ -36,16 +36,16 @@ def fit(name: str) -> str:
 
     A name that had to be changed or cut ends in six hexadecimal digits of its hash.
     """
-    fitted = _NOT_ALLOWED.sub("_", name)
-    if fitted == name and 0 < len(name) <= _LONGEST:
+    clean = _NOT_ALLOWED.sub("_", name)
+    if clean == name and 0 < len(name) <= _MAX_LENGTH:
         return name
     digest = hashlib.sha256(name.encode(errors="surrogatepass")).hexdigest()
-    return f"{fitted[:_LONGEST]}-{digest[:6]}"
+    return f"{clean[:_MAX_LENGTH]}-{digest[:6]}"
 
 
-def _of_nodes(profile: Profile) -> Iterator[tuple[str, float]]:
-    below = sorted(((path, node) for path, _, node in profile.root.walk() if path), key=lambda pair: pair[0])
-    for path, node in below:
+def _section_numbers(profile: Profile) -> Iterator[tuple[str, float]]:
+    sections = sorted((path, node) for path, _, node in profile.root.walk() if path)
+    for path, node in sections:
         name = fit(path)
         yield f"{name}/calls", float(node.count)
         yield f"{name}/total_s", node.total_ns / _SECOND
@@ -53,7 +53,7 @@ def _of_nodes(profile: Profile) -> Iterator[tuple[str, float]]:
         yield from _durations(name, node.steady)
 
 
-def _of_loops(profile: Profile) -> Iterator[tuple[str, float]]:
+def _loop_numbers(profile: Profile) -> Iterator[tuple[str, float]]:
     for path, loop in sorted(profile.loops.items()):
         name = fit(path)
         yield f"{name}/ticks", float(loop.ticks)

@@ -33,12 +33,12 @@ SCOPE = {"name": "ticktree"}
 
 def facts(profile: Profile) -> list[Fields]:
     """Return facts about the program and the machine, as attributes."""
-    found = [attribute("service.name", title(profile))]
+    attributes = [attribute("service.name", title(profile))]
     for key in sorted(profile.metadata):
         value = one_or_list(profile.metadata[key])
         if value is not None:
-            found.append(attribute(key, value))
-    return found
+            attributes.append(attribute(key, value))
+    return attributes
 
 
 def attribute(key: str, value: Value | Sequence[Value]) -> Fields:
@@ -48,7 +48,7 @@ def attribute(key: str, value: Value | Sequence[Value]) -> Fields:
 
 def counts(key: str, numbers: dict[str, int]) -> Fields:
     """Return an attribute whose value is a list of attributes, each a number."""
-    values = [attribute(what, count) for what, count in numbers.items()]
+    values = [attribute(name, count) for name, count in numbers.items()]
     return {"key": key, "value": {"kvlistValue": {"values": values}}}
 
 
@@ -61,7 +61,7 @@ def _value(value: Value | Sequence[Value]) -> Fields:
         return {"doubleValue": value}
     if isinstance(value, str | int):
         return {"stringValue": encodable(str(value))}
-    return {"arrayValue": {"values": [_value(each) for each in value]}}
+    return {"arrayValue": {"values": [_value(item) for item in value]}}
 
 
 SCALE = 5
@@ -91,25 +91,24 @@ def metrics(profile: Profile, paths: Container[str] | None = None) -> Iterator[F
         profile: what was recorded.
         paths: the sections to include; None for all. The run itself, whose path is "", is always included.
     """
-    every = [
+    nodes = sorted(
         (path, node) for path, _, node in profile.root.walk() if paths is None or not path or path in paths
-    ]
-    nodes = sorted(every, key=lambda pair: pair[0])
+    )
     loops = sorted(profile.loops.items())
     gauges = sorted(profile.gauges.items())
-    below = nodes[1:]  # the root's path, "", comes first
-    concurrent = [(path, node) for path, node in below if node.concurrent_ns]
+    sections = nodes[1:]  # the root's path, "", comes first
+    parallel = [(path, node) for path, node in sections if node.concurrent_ns]
     with_rate = [(path, loop) for path, loop in loops if loop.hz]
 
-    yield total("section.calls", "{call}", "path", below, lambda node: node.count)
+    yield total("section.calls", "{call}", "path", sections, lambda node: node.count)
     yield total("section.total", "ns", "path", nodes, lambda node: node.total_ns)
     yield total("section.own", "ns", "path", nodes, lambda node: node.self_ns)
-    waits = [(path, node) for path, node in below if node.wait]
+    waits = [(path, node) for path, node in sections if node.wait]
     yield total("section.waited", "ns", "path", waits, lambda node: node.self_ns)
     yield total(
-        "section.concurrent", "ns", "path", concurrent, lambda node: node.concurrent_ns, monotonic=False
+        "section.concurrent", "ns", "path", parallel, lambda node: node.concurrent_ns, monotonic=False
     )
-    yield _durations("section.duration", "path", [(path, node.stats) for path, node in below])
+    yield _durations("section.duration", "path", [(path, node.stats) for path, node in sections])
     yield total("loop.ticks", "{tick}", "loop", loops, lambda loop: loop.ticks)
     yield total("loop.ticks.warmup", "{tick}", "loop", loops, lambda loop: loop.warmup_ticks)
     yield total("loop.ticks.incomplete", "{tick}", "loop", loops, lambda loop: loop.incomplete)
@@ -117,8 +116,10 @@ def metrics(profile: Profile, paths: Container[str] | None = None) -> Iterator[F
     budgets = [(path, loop.budget_ns) for path, loop in with_rate if loop.budget_ns]
     yield value("loop.budget", "ns", "loop", budgets, lambda budget_ns: budget_ns)
     yield _durations("loop.duration", "loop", [(path, loop.stats) for path, loop in loops])
-    times = [(name, gauge.last, str(gauge.last_wall_ns)) for name, gauge in gauges]
-    last = [_point("gauge", name, asDouble=value, timeUnixNano=at) for name, value, at in times]
+    last = [
+        _point("gauge", name, asDouble=gauge.last, timeUnixNano=str(gauge.last_wall_ns))
+        for name, gauge in gauges
+    ]
     yield _metric("gauge.last", "1", gauge={"dataPoints": last})
     yield _exponential("gauge.readings", "1", [_readings(gauge) for _, gauge in gauges])
     yield total("not_recorded", "1", "what", sorted(profile.losses.items()), lambda count: count)
@@ -162,8 +163,8 @@ def _durations(name: str, label: str, entries: Iterable[tuple[str, Stats]]) -> F
         if stats.count and stats.is_known:
             # 0 ns is below the clock's resolution, and counts as 1 ns.
             numbers = {"count": str(stats.count), "sum": stats.sum_ns, "scale": SCALE, "zeroCount": "0"}
-            buckets, (least, most) = _buckets(stats.histogram), (stats.min_ns, stats.max_ns)
-            points.append(_point(label, key, **numbers, positive=buckets, min=least, max=most))
+            ends = {"min": stats.min_ns, "max": stats.max_ns}
+            points.append(_point(label, key, **numbers, positive=_buckets(stats.histogram), **ends))
     return _exponential(name, "ns", points)
 
 
@@ -203,8 +204,8 @@ def _metric(name: str, unit: str, **kind: Fields) -> Fields:
 def points(metric: Fields) -> list[Fields]:
     """Return a metric's data points."""
     kind = next(metric[key] for key in ("sum", "gauge", "exponentialHistogram") if key in metric)
-    found: list[Fields] = kind["dataPoints"]
-    return found
+    data_points: list[Fields] = kind["dataPoints"]
+    return data_points
 
 
 def _point(label: str, key: str, **fields: Any) -> Fields:
@@ -215,20 +216,12 @@ def _point(label: str, key: str, **fields: Any) -> Fields:
 _Kind: TypeAlias = str | Callable[[int, Any], bytes]
 
 
-def _text_of_a_choice(field: int, words: str) -> bytes:
-    return pb.text(field, words) or pb.message(field)
-
-
 def _integer(field: int, number: str | int) -> bytes:
     return pb.integer(field, int(number), present=True)
 
 
 def _fixed(field: int, number: str | int) -> bytes:
     return pb.fixed64(field, int(number), present=True)
-
-
-def _counts(field: int, numbers: list[str]) -> bytes:
-    return pb.integers(field, map(int, numbers))
 
 
 _double = partial(pb.double, present=True)
@@ -241,7 +234,7 @@ _MESSAGES: Mapping[str, Mapping[str, tuple[int, _Kind]]] = {
     "Resource": {"attributes": (1, "KeyValue")},
     "KeyValue": {"key": (1, pb.text), "value": (2, "AnyValue")},
     "AnyValue": {
-        "stringValue": (1, _text_of_a_choice),
+        "stringValue": (1, lambda field, string: pb.text(field, string) or pb.message(field)),
         "boolValue": (2, _integer),
         "intValue": (3, _integer),
         "doubleValue": (4, _double),
@@ -287,7 +280,10 @@ _MESSAGES: Mapping[str, Mapping[str, tuple[int, _Kind]]] = {
         "min": (12, _double),
         "max": (13, _double),
     },
-    "Buckets": {"offset": (1, _signed), "bucketCounts": (2, _counts)},
+    "Buckets": {
+        "offset": (1, _signed),
+        "bucketCounts": (2, lambda field, counts: pb.integers(field, map(int, counts))),
+    },
 }
 
 
@@ -302,61 +298,63 @@ def _content(message: str, fields: Fields) -> bytes:
     for name, value in fields.items():
         number, kind = kinds[name]
         if isinstance(kind, str):
-            every = value if isinstance(value, list) else [value]
-            parts.extend(pb.message(number, _content(kind, each)) for each in every)
+            items = value if isinstance(value, list) else [value]
+            parts.extend(pb.message(number, _content(kind, item)) for item in items)
         else:
             parts.append(kind(number, value))
     return b"".join(parts)
 
 
-NO_CALL = -1
+NO_CALLER = -1
 
 
 def callers_of(timeline: Timeline) -> Column:
-    """Return for each call the index of its caller; `NO_CALL` if that is not among the calls.
+    """Return for each call the index of its caller; `NO_CALLER` if that is not among the calls.
 
-    The tree has the section whose child a call is. The caller is that section's call, in the same lane, that lasted
-    during the whole call, or, for a duration measured elsewhere, at the moment when it was recorded. That call may not
-    have ended yet; and if the section is on another thread or in another task, it was not recorded which of its calls
-    it is. In both cases, no caller is invented.
+    The caller is the call of the parent section, in the same lane, that lasted during the whole call, or, for a
+    duration measured elsewhere, at the moment of recording. That call may not have ended yet; if the parent section
+    is on another thread or in another task, the recording does not show which of its calls it is. In both cases, no
+    caller is invented.
     """
     count = len(timeline)
     if not count:
         return np.empty(0, np.int64)
-    place, above = _places(timeline)
+    node, parent = _nodes_and_parents(timeline)
     width = len(timeline.spots)
     # The calls of a lane in one node, in order of start: one code per node, and one per call of the node.
-    groups, group = np.unique(timeline.lane * width + place[timeline.spot], return_inverse=True)
+    groups, group = np.unique(timeline.lane * width + node[timeline.spot], return_inverse=True)
     codes = np.sort(group * count + np.arange(count))
-    wanted = timeline.lane * width + above[timeline.spot]
-    at = np.minimum(np.searchsorted(groups, wanted), len(groups) - 1)
-    known = (above[timeline.spot] >= 0) & (groups[at] == wanted)
-    # The last of them that had begun by then: the calls of a node in a lane do not overlap.
-    found = codes[np.searchsorted(codes, at * count + _bounds(timeline), "left") - 1]
-    caller = found % count
-    known &= (found // count == at) & (timeline.end_ns[caller] >= timeline.end_ns)
-    return np.where(known, caller, NO_CALL)
+    parent_codes = timeline.lane * width + parent[timeline.spot]
+    group_of_parent = np.minimum(np.searchsorted(groups, parent_codes), len(groups) - 1)
+    is_known = (parent[timeline.spot] >= 0) & (groups[group_of_parent] == parent_codes)
+    # The parent's last call that had begun by then: the calls of a node in a lane do not overlap.
+    candidates = codes[
+        np.searchsorted(codes, group_of_parent * count + _candidate_counts(timeline), "left") - 1
+    ]
+    caller = candidates % count
+    is_known &= (candidates // count == group_of_parent) & (timeline.end_ns[caller] >= timeline.end_ns)
+    return np.where(is_known, caller, NO_CALLER)
 
 
-def _places(timeline: Timeline) -> tuple[Column, Column]:
-    """Return for each spot its node, which spots may share, and that node's parent; -1 if there is none."""
-    place: dict[str, int] = {}
-    for spot in timeline.spots:
-        place.setdefault(spot.path, len(place))
-    own = [place[spot.path] for spot in timeline.spots]
-    above = [place.get(paths.parent(spot.path), -1) if spot.path else -1 for spot in timeline.spots]
-    return np.array(own, np.int64), np.array(above, np.int64)
+def _nodes_and_parents(timeline: Timeline) -> tuple[Column, Column]:
+    """Return for each of the timeline's nodes a number per path, and its parent's number; -1 without a parent."""
+    numbers: dict[str, int] = {}
+    for node in timeline.spots:
+        numbers.setdefault(node.path, len(numbers))
+    nodes = [numbers[node.path] for node in timeline.spots]
+    parents = [numbers.get(paths.parent(node.path), -1) if node.path else -1 for node in timeline.spots]
+    return np.array(nodes, np.int64), np.array(parents, np.int64)
 
 
-def _bounds(timeline: Timeline) -> Column:
-    """Return for each call how many calls could be its caller: those before it, or before it was recorded."""
-    recorded = np.array([spot.recorded for spot in timeline.spots], bool)[timeline.spot]
+def _candidate_counts(timeline: Timeline) -> Column:
+    """Return for each call the number of calls that could be its caller: those before it or its recording."""
+    recorded = np.array([node.recorded for node in timeline.spots], bool)[timeline.spot]
     handed_over = np.searchsorted(timeline.start_ns, timeline.end_ns, "right")
     return np.where(recorded, handed_over, np.arange(len(timeline)))
 
 
-# Per request: less than a collector accepts by default, even with long names.
-SPANS_AT_ONCE = 10_000
+# Less than a collector accepts by default, even with long names.
+SPANS_PER_REQUEST = 10_000
 _INTERNAL = 1
 
 
@@ -364,38 +362,38 @@ def requests(profile: Profile, timeline: Timeline) -> Iterator[str]:
     """Yield ExportTraceServiceRequests as JSON, each with spans of one process."""
     spans = _Spans(timeline)
     processes = list(dict.fromkeys(lane.process for lane in timeline.lanes))
-    number = {process: at for at, process in enumerate(processes)}
-    process_of = np.array([number[lane.process] for lane in timeline.lanes], np.int64)[timeline.lane]
-    about = [*facts(profile), counts("not_recorded", lost(profile, timeline))]
-    for at, process in enumerate(processes):
+    numbers = {process: i for i, process in enumerate(processes)}
+    process_of = np.array([numbers[lane.process] for lane in timeline.lanes], np.int64)[timeline.lane]
+    run_facts = [*facts(profile), counts("not_recorded", lost(profile, timeline))]
+    for i, process in enumerate(processes):
         lane = next(lane for lane in timeline.lanes if lane.process == process)
         process_facts = (attribute("process.pid", lane.pid), attribute("process.title", lane.process_title))
-        resource = json.dumps({"attributes": [*about, *process_facts]}, separators=(",", ":"))
-        calls = np.flatnonzero(process_of == at)
+        resource = json.dumps({"attributes": [*run_facts, *process_facts]}, separators=(",", ":"))
+        calls = np.flatnonzero(process_of == i)
         # A request without calls has the losses.
-        for first in range(0, max(1, len(calls)), SPANS_AT_ONCE):
-            listed = ",".join(spans.of(calls[first : first + SPANS_AT_ONCE]))
-            scoped = f'{{"scope":{json.dumps(SCOPE)},"spans":[{listed}]}}'
+        for first in range(0, max(1, len(calls)), SPANS_PER_REQUEST):
+            span_list = ",".join(spans.encode(calls[first : first + SPANS_PER_REQUEST]))
+            scoped = f'{{"scope":{json.dumps(SCOPE)},"spans":[{span_list}]}}'
             yield f'{{"resourceSpans":[{{"resource":{resource},"scopeSpans":[{scoped}]}}]}}'
 
 
 class _Spans:
-    """The spans of a timeline; text that many of them share is built once."""
+    """The spans of a timeline; text that many spans share is built once."""
 
     def __init__(self, timeline: Timeline) -> None:
         self._timeline = timeline
         self._callers = callers_of(timeline)
         self._outermost = _outermost(self._callers)
-        self._trace = _identity(timeline)
-        names = (json.dumps(encodable(spot.name)) for spot in timeline.spots)
+        self._trace = _trace_prefix(timeline)
+        names = (json.dumps(encodable(node.name)) for node in timeline.spots)
         self._heads = [f'"name":{name},"kind":{_INTERNAL}' for name in names]
-        self._abouts = [_listed(_about(spot)) for spot in timeline.spots]
-        self._threads = [_listed(_thread(lane)) for lane in timeline.lanes]
+        self._node_texts = [_json_items(_node_attributes(node)) for node in timeline.spots]
+        self._lane_texts = [_json_items(_lane_attributes(lane)) for lane in timeline.lanes]
 
-    def of(self, calls: Column) -> Iterator[str]:
+    def encode(self, calls: Column) -> Iterator[str]:
         timeline = self._timeline
         began = timeline.began_wall_ns or 0
-        for call, caller, outermost, start, end, spot, lane in zip(
+        for call, caller, outermost, start, end, node, lane in zip(
             calls.tolist(),
             self._callers[calls].tolist(),
             self._outermost[calls].tolist(),
@@ -405,37 +403,37 @@ class _Spans:
             timeline.lane[calls].tolist(),
             strict=True,
         ):
-            parent = "" if caller == NO_CALL else f'"parentSpanId":"{caller + 1:016x}",'
+            parent = "" if caller == NO_CALLER else f'"parentSpanId":"{caller + 1:016x}",'
             yield (
                 f'{{"traceId":"{self._trace}{outermost + 1:016x}","spanId":"{call + 1:016x}",{parent}'
-                f'{self._heads[spot]},"startTimeUnixNano":"{began + start}","endTimeUnixNano":"{began + end}",'
-                f'"attributes":[{self._abouts[spot]},{self._threads[lane]}]}}'
+                f'{self._heads[node]},"startTimeUnixNano":"{began + start}","endTimeUnixNano":"{began + end}",'
+                f'"attributes":[{self._node_texts[node]},{self._lane_texts[lane]}]}}'
             )
 
 
 def _outermost(callers: Column) -> Column:
-    top = np.where(callers == NO_CALL, np.arange(len(callers)), callers)
-    while not np.array_equal(top, further := top[top]):
-        top = further
-    return top
+    roots = np.where(callers == NO_CALLER, np.arange(len(callers)), callers)
+    while not np.array_equal(roots, callers_of_roots := roots[roots]):
+        roots = callers_of_roots
+    return roots
 
 
-def _identity(timeline: Timeline) -> str:
+def _trace_prefix(timeline: Timeline) -> str:
     """Return the first half of each trace's id: the timeline's run, and when it was read."""
     processes = sorted({lane.process for lane in timeline.lanes})
     identity = (timeline.began_wall_ns, timeline.overwritten, len(timeline), processes)
     return blake2b(json.dumps(identity).encode(), digest_size=8).hexdigest()
 
 
-def _about(spot: CalledNode) -> Iterator[tuple[str, Value]]:
-    yield "path", spot.path
-    if spot.clock != HOST:
-        yield "clock", spot.clock
-    flags = {"wait": spot.wait, "tick": spot.tick, "measured_elsewhere": spot.recorded}
-    yield from ((name, True) for name, is_so in flags.items() if is_so)
+def _node_attributes(node: CalledNode) -> Iterator[tuple[str, Value]]:
+    yield "path", node.path
+    if node.clock != HOST:
+        yield "clock", node.clock
+    flags = {"wait": node.wait, "tick": node.tick, "measured_elsewhere": node.recorded}
+    yield from ((name, True) for name, flag in flags.items() if flag)
 
 
-def _thread(lane: Lane) -> Iterator[tuple[str, Value]]:
+def _lane_attributes(lane: Lane) -> Iterator[tuple[str, Value]]:
     if lane.thread_id:
         yield "thread.id", lane.thread_id
     yield "thread.name", lane.name
@@ -443,7 +441,7 @@ def _thread(lane: Lane) -> Iterator[tuple[str, Value]]:
         yield "task", lane.number
 
 
-def _listed(attributes: Iterator[tuple[str, Value]]) -> str:
+def _json_items(attributes: Iterator[tuple[str, Value]]) -> str:
     """Return attributes as JSON, without the brackets around them."""
     return json.dumps([attribute(key, value) for key, value in attributes], separators=(",", ":"))[1:-1]
 

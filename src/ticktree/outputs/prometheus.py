@@ -38,22 +38,22 @@ class Durations:
 
     def __init__(self, name: str, about: str, label: str, entries: Iterable[tuple[str, Any]]) -> None:
         self.name, self.about = name, about
-        every = (({label: key}, entry.stats) for key, entry in entries)
+        candidates = (({label: key}, entry.stats) for key, entry in entries)
         self.samples: list[tuple[Labels, Stats]] = [
-            (labels, stats) for labels, stats in every if stats.count and stats.is_known
+            (labels, stats) for labels, stats in candidates if stats.count and stats.is_known
         ]
         # Those with values, and those between; octave k begins at 2**k.
         buckets = (bucket for _, stats in self.samples for bucket in stats.histogram.buckets)
-        found = [bucket // BUCKETS_PER_OCTAVE for bucket in buckets]
-        self._octaves = range(min(found), max(found) + 1) if found else range(0)
+        octaves = [bucket // BUCKETS_PER_OCTAVE for bucket in buckets]
+        self._octaves = range(min(octaves), max(octaves) + 1) if octaves else range(0)
 
     def buckets(self, stats: Stats) -> Iterator[tuple[float, int]]:
         """Yield limits in seconds, and the number of calls that were not longer."""
         counts: Counter[int] = Counter()
         for bucket, count in stats.histogram.buckets.items():
             counts[bucket // BUCKETS_PER_OCTAVE] += count
-        passed = accumulate(counts[octave] for octave in self._octaves)
-        for octave, count in zip(self._octaves, passed, strict=True):
+        totals = accumulate(counts[octave] for octave in self._octaves)
+        for octave, count in zip(self._octaves, totals, strict=True):
             yield seconds((2 << octave) - 1), count  # durations up to this are in the octave or below
 
 
@@ -88,18 +88,18 @@ def families(profile: Profile, paths: Container[str] | None = None) -> Iterator[
     yield from _sections(profile, paths)
     yield from _loops(profile)
     yield from _gauges(profile)
-    lost: Samples = [({"what": literal(what)}, count) for what, count in sorted(profile.losses.items())]
+    lost: Samples = [({"what": literal(kind)}, count) for kind, count in sorted(profile.losses.items())]
     yield Family("not_recorded_total", "counter", "Events that could not be recorded.", lost)
 
 
 def facts(profile: Profile) -> Family:
     """Return facts about the program and the machine."""
-    known: Samples = [
+    samples: Samples = [
         ({"key": literal(key), "value": literal(str(value))}, 1)
         for key in sorted(profile.metadata)
         for value in ordered(profile.metadata[key])
     ]
-    return Family("metadata", "gauge", "Facts about the program and the machine; always 1.", known)
+    return Family("metadata", "gauge", "Facts about the program and the machine; always 1.", samples)
 
 
 def _family(
@@ -113,24 +113,24 @@ def _family(
 
 def _sections(profile: Profile, paths: Container[str] | None) -> Iterator[Family | Durations]:
     # A path has its backslashes doubled already, so it stays unique when its invisible characters are escaped.
-    every = sorted(
+    nodes = sorted(
         (visible(path), node)
         for path, depth, node in profile.root.walk()
         if paths is None or not depth or path in paths
     )
-    below = [(path, node) for path, node in every if path]
-    waits = [(path, node) for path, node in below if node.wait]
-    concurrent = [(path, node) for path, node in below if node.concurrent_ns]
+    sections = [(path, node) for path, node in nodes if path]
+    waits = [(path, node) for path, node in sections if node.wait]
+    concurrent = [(path, node) for path, node in sections if node.concurrent_ns]
     about = "Time in a section; path is empty for the run."
-    yield _family("section_calls_total", "Completed calls of a section.", "path", below, "count")
-    yield _family("section_seconds_total", about, "path", every, "total_ns")
+    yield _family("section_calls_total", "Completed calls of a section.", "path", sections, "count")
+    yield _family("section_seconds_total", about, "path", nodes, "total_ns")
     about = "Self time of a section: time in it and in no child."
-    yield _family("section_own_seconds_total", about, "path", every, "self_ns")
+    yield _family("section_own_seconds_total", about, "path", nodes, "self_ns")
     about = "Self time of a section that waits."
     yield _family("section_waited_seconds_total", about, "path", waits, "self_ns")
     about = "Time of a section that does not count against its parent, because it ran concurrently."
     yield _family("section_concurrent_seconds", about, "path", concurrent, "concurrent_ns", "gauge")
-    yield Durations("section_call_seconds", "How long completed calls of a section took.", "path", below)
+    yield Durations("section_call_seconds", "How long completed calls of a section took.", "path", sections)
 
 
 def _loops(profile: Profile) -> Iterator[Family | Durations]:
@@ -165,7 +165,9 @@ def _lines(family: Family | Durations) -> Iterator[str]:
     for number, (ending, labels, value) in enumerate(_series(family)):
         if not number:
             yield f"# HELP {name} {family.about}\n# TYPE {name} {family.kind}\n"
-        inner = ",".join(f'{label}="{_escaped(text)}"' for label, text in labels.items())
+        # Line ends are already escaped: labels have visible characters only.
+        escaped = {label: text.replace("\\", "\\\\").replace('"', '\\"') for label, text in labels.items()}
+        inner = ",".join(f'{label}="{text}"' for label, text in escaped.items())
         yield f"{name}{ending}{{{inner}}} {value!r}\n"
 
 
@@ -182,11 +184,6 @@ def _series(family: Family | Durations) -> Iterator[tuple[str, Labels, float]]:
         yield "_count", labels, stats.count
 
 
-def _escaped(text: str) -> str:
-    # Line ends are already escaped: labels have visible characters only.
-    return text.replace("\\", "\\\\").replace('"', '\\"')
-
-
 CONTENT_TYPE = "application/vnd.google.protobuf; proto=io.prometheus.client.MetricFamily; encoding=delimited"
 SCHEMA = 5
 # Numbers of kinds in io.prometheus.client, and of their fields in a metric.
@@ -196,8 +193,8 @@ _HISTOGRAM = 4
 
 def protobuf(families: Iterable[Family | Durations]) -> bytes:
     """Return messages, each after its length, without metrics that have no series."""
-    found = [message for family in families for message in _messages(family)]
-    return b"".join(pb.varint(len(message)) + message for message in found)
+    messages = [message for family in families for message in _messages(family)]
+    return b"".join(pb.varint(len(message)) + message for message in messages)
 
 
 def _messages(family: Family | Durations) -> Iterator[bytes]:
@@ -216,12 +213,11 @@ def _messages(family: Family | Durations) -> Iterator[bytes]:
 
 def _message(name: str, about: str, kind: int, metrics: list[tuple[Labels, bytes]]) -> Iterator[bytes]:
     if metrics:
-        head = pb.text(1, f"ticktree_{name}") + pb.text(2, about) + pb.integer(3, kind)
-        yield head + b"".join(pb.message(4, _labels(labels), value) for labels, value in metrics)
-
-
-def _labels(labels: Labels) -> bytes:
-    return b"".join(pb.message(1, pb.text(1, label), pb.text(2, text)) for label, text in labels.items())
+        parts = [pb.text(1, f"ticktree_{name}"), pb.text(2, about), pb.integer(3, kind)]
+        for labels, value in metrics:
+            pairs = (pb.message(1, pb.text(1, label), pb.text(2, text)) for label, text in labels.items())
+            parts.append(pb.message(4, *pairs, value))
+        yield b"".join(parts)
 
 
 def _classic(family: Durations, stats: Stats) -> bytes:
@@ -234,15 +230,15 @@ def _native(stats: Stats) -> bytes:
     buckets = sorted(stats.histogram.buckets.items())
     spans: list[list[int]] = []
     deltas = []
-    next_one, before = 0, 0
+    next_bucket, previous = 0, 0
     for bucket, count in buckets:
         # Prometheus numbers a bucket by the power at its end, ticktree by the power at its begin.
-        if not spans or bucket + 1 != next_one:
-            spans.append([bucket + 1 - next_one, 0])
+        if not spans or bucket + 1 != next_bucket:
+            spans.append([bucket + 1 - next_bucket, 0])
         spans[-1][1] += 1
-        next_one = bucket + 2
-        deltas.append(count - before)
-        before = count
+        next_bucket = bucket + 2
+        deltas.append(count - previous)
+        previous = count
     return b"".join(
         [
             pb.integer(1, stats.count),
@@ -252,7 +248,7 @@ def _native(stats: Stats) -> bytes:
             pb.double(6, 0.0, present=True),
             pb.integer(7, 0, present=True),
             *(pb.message(12, pb.signed(1, offset), pb.integer(2, length)) for offset, length in spans),
-            pb.all_signed(13, deltas),
+            pb.signed_integers(13, deltas),
         ]
     )
 

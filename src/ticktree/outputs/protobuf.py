@@ -60,7 +60,7 @@ def signed(field: int, number: int, *, present: bool = False) -> bytes:
     return integer(field, _zigzag(number), present=present)
 
 
-def all_signed(field: int, numbers: Iterable[int]) -> bytes:
+def signed_integers(field: int, numbers: Iterable[int]) -> bytes:
     """Return a repeated field of such a type, packed."""
     return integers(field, map(_zigzag, numbers))
 
@@ -85,9 +85,9 @@ def single(field: int, number: float) -> bytes:
     return tag(field, FIXED32) + struct.pack("<f", number)
 
 
-def text(field: int, words: str) -> bytes:
+def text(field: int, string: str) -> bytes:
     """Return a field of type string; lone surrogates, which UTF-8 cannot encode, are escaped."""
-    return blob(field, encodable(words).encode())
+    return blob(field, encodable(string).encode())
 
 
 def blob(field: int, content: bytes) -> bytes:
@@ -102,7 +102,7 @@ def message(field: int, *parts: bytes) -> bytes:
 
 
 # 64 bits, seven per byte.
-_LONGEST = 10
+_MAX_VARINT_BYTES = 10
 
 
 class MessageRows:
@@ -115,36 +115,33 @@ class MessageRows:
     @property
     def sizes(self) -> NDArray[np.int64]:
         """The length of each message so far."""
-        found = np.zeros(self._count, np.int64)
-        for _, used in self._pieces:
-            for column in used.T:  # sums of whole columns are several times faster than one of each short row
-                found += column
-        return found
+        sizes = np.zeros(self._count, np.int64)
+        for _, mask in self._pieces:
+            for column in mask.T:  # sums of whole columns are several times faster than one of each short row
+                sizes += column
+        return sizes
 
-    def constant(self, data: bytes) -> MessageRows:
-        """Append the same bytes to every message."""
-        return self.where(np.ones(self._count, bool), data)
-
-    def where(self, used: NDArray[np.bool_], data: bytes) -> MessageRows:
-        """Append the same bytes to some messages."""
+    def constant(self, data: bytes, mask: NDArray[np.bool_] | None = None) -> MessageRows:
+        """Append the same bytes to every message, or to those of the mask."""
         row = np.frombuffer(data, np.uint8)
+        mask = np.ones(self._count, bool) if mask is None else mask
         self._pieces.append(
-            (np.broadcast_to(row, (self._count, len(row))), np.repeat(used[:, None], len(row), axis=1))
+            (np.broadcast_to(row, (self._count, len(row))), np.repeat(mask[:, None], len(row), axis=1))
         )
         return self
 
-    def varints(self, values: NDArray[np.int64], used: NDArray[np.bool_] | None = None) -> MessageRows:
-        """Append an integer to every message, or to some."""
+    def varints(self, values: NDArray[np.int64], mask: NDArray[np.bool_] | None = None) -> MessageRows:
+        """Append an integer to every message, or to those of the mask."""
         width = max(1, -(-int(values.max(initial=0)).bit_length() // 7))
-        if width > _LONGEST:
+        if width > _MAX_VARINT_BYTES:
             raise ValueError("a number of more than 64 bits")
         groups = values[:, None] >> (7 * np.arange(width))
         more = groups > 0x7F
         digits = (groups & 0x7F | np.where(more, 0x80, 0)).astype(np.uint8)
         present = np.ones_like(more)
         present[:, 1:] = groups[:, 1:] > 0
-        if used is not None:
-            present &= used[:, None]
+        if mask is not None:
+            present &= mask[:, None]
         self._pieces.append((digits, present))
         return self
 
@@ -154,13 +151,13 @@ class MessageRows:
         return self
 
     def to_bytes(self) -> bytes:
-        """All messages, one after another."""
+        """Return all messages, one after another."""
         digits = np.concatenate([piece for piece, _ in self._pieces], axis=1)
-        used = np.concatenate([used for _, used in self._pieces], axis=1)
-        found: bytes = digits[used].tobytes()
-        return found
+        mask = np.concatenate([mask for _, mask in self._pieces], axis=1)
+        content: bytes = digits[mask].tobytes()
+        return content
 
 
 def chunks(count: int, size: int) -> Sequence[slice]:
     """Return slices that divide `count` rows into parts of at most `size`."""
-    return [slice(at, min(at + size, count)) for at in range(0, count, size)]
+    return [slice(start, min(start + size, count)) for start in range(0, count, size)]

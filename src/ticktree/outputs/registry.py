@@ -77,8 +77,8 @@ class Output:
         # Imported on first use: writing JSON must not wait for a drawing library.
         module = import_module(f"ticktree.outputs.{self.module or self.name}")
         render = getattr(module, f"render_{self.name}" if self.module else "render")
-        given = (timeline,) if self.takes_events else ()
-        rendered: bytes = render(profile, options, *given)
+        arguments = (timeline,) if self.takes_events else ()
+        rendered: bytes = render(profile, options, *arguments)
         return rendered
 
 

@@ -1,8 +1,8 @@
 """Stacks: the tree in the formats of sampling profilers, with each node's self time below all its callers.
 
 Readers of these formats sum what is below a frame to get its width. So each nanosecond is in one stack only, and a
-node that ran concurrently with its parent is not below it: the parent would look as long as both together. Where stack
-samples show what a node's self time consists of, the time is below the calls that they contain.
+node that ran concurrently with its parent is not below it: the parent would look as long as both together. If stack
+samples show the functions of a node's self time, the time is below these functions.
 
 Collapsed stacks have one line per section, for every tool that draws flame graphs. pprof has one sample per section:
 its calls, and its self time as `wall`, or as `concurrent` where it ran concurrently with its parent; readers sum one
@@ -36,30 +36,30 @@ from ticktree.profile.timeline import Timeline
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """A section in a stack, or a function that stack samples found in a section's self time.
+    """A section in a stack, or a function that stack samples contain in a section's self time.
 
     Attributes:
         name: as the program chose it, and its clock where that is not the host's.
-        site: the section's call site; for a function the line that it was at. None where that is not known.
-        partly: whether some of its time, at most half, was concurrent with its parent although it is below it.
+        site: the section's call site, or the line that the function was at; None if unknown.
+        is_partly_concurrent: whether some of its time, at most half, was concurrent with its parent.
         is_sampled: whether it is a function.
     """
 
     name: str
     site: CallSite | None = None
-    partly: bool = False
+    is_partly_concurrent: bool = False
     is_sampled: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Stack:
-    """A node with all its ancestors, or what stack samples found in its self time.
+    """A node with all its ancestors, or functions that stack samples contain in its self time.
 
     Attributes:
         frames: from the root to the node, and then to the innermost function of the samples.
         is_concurrent: whether the node, or one of its ancestors, ran for more than half of its time concurrently with
             its parent: in another thread, process or task.
-        ns: the node's self time where it has no samples; else the part of it that was sampled here.
+        ns: the node's self time if it has no samples; otherwise the part of it that was sampled here.
         calls: completed calls of the node; 0 for samples.
     """
 
@@ -73,40 +73,41 @@ def stacks(profile: Profile) -> Iterator[Stack]:
     """Yield every node's stack, then those of its samples; parents before their children, and these by name.
 
     Their times sum to all time in the profile, each nanosecond once. The times of stacks that are not concurrent sum
-    to the run's length if none of their frames is `partly` concurrent and no concurrent one covered part of its
+    to the run's length if none of their frames is partly concurrent and no concurrent one covered part of its
     parent.
     """
     sampled = sampled_times(profile)
     root = profile.root
-    waiting: list[tuple[Node, str, tuple[Frame, ...], bool]] = [
+    to_visit: list[tuple[Node, str, tuple[Frame, ...], bool]] = [
         (root, paths.ROOT, (Frame(root.name, root.call_site),), False)
     ]
-    while waiting:
-        node, path, frames, is_concurrent = waiting.pop()
+    while to_visit:
+        node, path, frames, is_concurrent = to_visit.pop()
         time = sampled.get(path)
         yield Stack(frames, is_concurrent, 0 if time else node.self_ns, node.count)
         if time is not None:
-            for below, ns in _sampled(time).items():
-                yield Stack((*frames, *map(_function, below)), is_concurrent, ns, 0)
+            for lines, ns in _sampled_stacks(time).items():
+                yield Stack((*frames, *map(_function_frame, lines)), is_concurrent, ns, 0)
         for name in sorted(node.children, reverse=True):
             child = node.children[name]
             # A subtree is never split: how much of it was concurrent is known for the subtree as a whole only.
-            is_apart = 2 * abs(child.concurrent_ns) > child.total_ns
-            frame = Frame(child.key, child.call_site, partly=child.concurrent_ns != 0 and not is_apart)
-            waiting.append((child, paths.child(path, name), (*frames, frame), is_concurrent or is_apart))
+            is_mostly = 2 * abs(child.concurrent_ns) > child.total_ns
+            is_partly = child.concurrent_ns != 0 and not is_mostly
+            frame = Frame(child.key, child.call_site, is_partly_concurrent=is_partly)
+            to_visit.append((child, paths.child(path, name), (*frames, frame), is_concurrent or is_mostly))
 
 
-def _sampled(time: SampledTime) -> dict[tuple[CodeLine, ...], int]:
+def _sampled_stacks(time: SampledTime) -> dict[tuple[CodeLine, ...], int]:
     """Return the time of each stack, summed over its thread's states, in their order."""
-    found: dict[tuple[CodeLine, ...], int] = defaultdict(int)
+    ns_by_lines: dict[tuple[CodeLine, ...], int] = defaultdict(int)
     for stack, ns in time.parts().items():
-        found[lines_of(stack)] += ns
-    return found
+        ns_by_lines[lines_of(stack)] += ns
+    return ns_by_lines
 
 
-def _function(at: CodeLine) -> Frame:
-    site = CallSite(at.file, at.line, at.function) if at.file else None
-    return Frame(at.function, site, is_sampled=True)
+def _function_frame(line: CodeLine) -> Frame:
+    site = CallSite(line.file, line.line, line.function) if line.file else None
+    return Frame(line.function, site, is_sampled=True)
 
 
 # A second root: what ran concurrently has its own widths, and adds nothing to those of the run.
@@ -118,7 +119,7 @@ _NUMBER_AT_END = re.compile(r" (?=\d+(\.\d*)?$)")
 def render_collapsed(profile: Profile, options: ViewOptions) -> bytes:  # noqa: ARG001 - the format has no options
     """Return one line per section, in UTF-8: the names from the root to it, then its self time in nanoseconds.
 
-    Where stack samples show what the self time consists of, the line has the names of their functions as well.
+    If stack samples show the functions of the self time, the line also has the functions' names.
     """
     lines = []
     for stack in stacks(profile):
@@ -130,9 +131,9 @@ def render_collapsed(profile: Profile, options: ViewOptions) -> bytes:  # noqa: 
 
 def _collapsed_name(frame: Frame) -> str:
     if frame.is_sampled:
-        at = f" ({frame.site.file}:{frame.site.line})" if frame.site else ""
-        return f"{_escaped(frame.name + at)} [sampled]"
-    mark = " [partly concurrent]" if frame.partly else ""
+        location = f" ({frame.site.file}:{frame.site.line})" if frame.site else ""
+        return f"{_escaped(frame.name + location)} [sampled]"
+    mark = " [partly concurrent]" if frame.is_partly_concurrent else ""
     # The no-break space looks the same, and no other name contains one: `literal` escapes it.
     return _NUMBER_AT_END.sub("\u00a0", _escaped(frame.name)) + mark
 
@@ -168,7 +169,7 @@ def _pprof_sample(tables: _Tables, stack: Stack) -> bytes:
     # pprof wants the innermost frame first.
     content = pb.integers(1, [tables.location(frame) for frame in reversed(stack.frames)])
     content += pb.integers(2, values)
-    if any(frame.partly for frame in stack.frames):
+    if any(frame.is_partly_concurrent for frame in stack.frames):
         content += pb.message(3, tables.pair("partly", "concurrent"))
     return pb.message(_SAMPLE, content)
 
@@ -181,9 +182,9 @@ class _Tables:
         self._functions: dict[tuple[str, str], int] = {}
         self._locations: dict[tuple[int, int], int] = {}
 
-    def string(self, words: str) -> int:
+    def string(self, text: str) -> int:
         """Return the number of a string, from 0; that of "" is 0."""
-        return self._strings.setdefault(words, len(self._strings))
+        return self._strings.setdefault(text, len(self._strings))
 
     def pair(self, first: str, second: str) -> bytes:
         """Return a message of two strings: a type and its unit, or a label and its value."""
@@ -191,7 +192,7 @@ class _Tables:
 
     def strings(self) -> list[bytes]:
         """Return the table of strings, the empty one included."""
-        return [pb.text(_STRING_TABLE, words) or pb.message(_STRING_TABLE, b"") for words in self._strings]
+        return [pb.text(_STRING_TABLE, text) or pb.message(_STRING_TABLE, b"") for text in self._strings]
 
     def location(self, frame: Frame) -> int:
         """Return the number, from 1, of a section's call site, or of a line of a function."""
@@ -232,32 +233,36 @@ def render_speedscope(profile: Profile, options: ViewOptions, timeline: Timeline
         "name": ", ".join([title(profile), *losses(profile)]),
         "exporter": "ticktree",
         "activeProfileIndex": 0,
-        "shared": {"frames": frames.listed},
+        "shared": {"frames": frames.fields},
     }
     # With a timeline, the profiles are most of the document: each is text already.
     return f'{_text(document)[:-1]},"profiles":[{",".join(profiles)}]}}\n'.encode()
 
 
 def _totals(profile: Profile, frames: _Frames) -> Iterator[str]:
-    every = list(stacks(profile))
-    own = [stack for stack in every if not stack.is_concurrent]
-    yield _sampled_profile(f"the run: {_ORDER}", own, frames)
-    concurrent = [stack for stack in every if stack.is_concurrent]
+    all_stacks = list(stacks(profile))
+    sequential = [stack for stack in all_stacks if not stack.is_concurrent]
+    yield _sampled_profile(f"the run: {_ORDER}", sequential, frames)
+    concurrent = [stack for stack in all_stacks if stack.is_concurrent]
     if concurrent:
         name = f"concurrent, in other threads, processes and tasks: {_ORDER}"
         yield _sampled_profile(name, concurrent, frames)
 
 
-def _sampled_profile(name: str, below: Iterable[Stack], frames: _Frames) -> str:
-    taken = [stack for stack in below if stack.ns > 0]
-    weights = [stack.ns for stack in taken]
-    samples = [[frames.place(_marked(frame), frame.site) for frame in stack.frames] for stack in taken]
+def _sampled_profile(name: str, group: Iterable[Stack], frames: _Frames) -> str:
+    timed_stacks = [stack for stack in group if stack.ns > 0]
+    weights = [stack.ns for stack in timed_stacks]
+    samples = [
+        [frames.number(_speedscope_name(frame), frame.site) for frame in stack.frames]
+        for stack in timed_stacks
+    ]
     head = _head("sampled", name, 0, sum(weights))
     return _text({**head, "samples": samples, "weights": weights})
 
 
-def _marked(frame: Frame) -> str:
-    return frame.name + (" [sampled]" if frame.is_sampled else " (partly concurrent)" if frame.partly else "")
+def _speedscope_name(frame: Frame) -> str:
+    mark = " (partly concurrent)" if frame.is_partly_concurrent else ""
+    return frame.name + (" [sampled]" if frame.is_sampled else mark)
 
 
 def _head(kind: str, name: str, begin: int, end: int) -> dict[str, Any]:
@@ -269,26 +274,25 @@ def _calls(profile: Profile, timeline: Timeline, frames: _Frames) -> Iterator[st
     if not len(timeline):
         return
     begin, end = int(timeline.start_ns[0]), int(timeline.end_ns.max())
-    several = len({lane.process for lane in timeline.lanes}) > 1
-    nodes = [profile.root.find(spot.path) for spot in timeline.spots]
-    places = [
-        frames.place(spot.label, None if node is None else node.call_site)
-        for spot, node in zip(timeline.spots, nodes, strict=True)
-    ]
+    has_processes = len({lane.process for lane in timeline.lanes}) > 1
+    numbers = []
+    for spot in timeline.spots:
+        node = profile.root.find(spot.path)
+        numbers.append(frames.number(spot.label, None if node is None else node.call_site))
     for track in tracks_of(timeline):
-        process = f"{track.lane.process_title} {track.lane.pid}, " if several else ""
+        process = f"{track.lane.process_title} {track.lane.pid}, " if has_processes else ""
         head = _head("evented", f"{process}{track.name}: calls one by one", begin, end)
-        yield f'{_text(head)[:-1]},"events":[{",".join(_events(timeline, track, places))}]}}'
+        yield f'{_text(head)[:-1]},"events":[{",".join(_events(timeline, track, numbers))}]}}'
 
 
-def _events(timeline: Timeline, track: Track, places: list[int]) -> Iterator[str]:
+def _events(timeline: Timeline, track: Track, numbers: list[int]) -> Iterator[str]:
     count = len(track.calls)
     call = np.where(track.order < count, track.order, track.order - count)
     moments = np.concatenate((timeline.start_ns[track.calls], timeline.end_ns[track.calls]))[track.order]
-    frame = np.array(places, np.int64)[timeline.spot[track.calls]][call]
+    frame = np.array(numbers, np.int64)[timeline.spot[track.calls]][call]
     kinds = np.where(track.order < count, "O", "C")
-    for kind, place, moment in zip(kinds.tolist(), frame.tolist(), moments.tolist(), strict=True):
-        yield f'{{"type":"{kind}","frame":{place},"at":{moment}}}'
+    for kind, number, moment in zip(kinds.tolist(), frame.tolist(), moments.tolist(), strict=True):
+        yield f'{{"type":"{kind}","frame":{number},"at":{moment}}}'
 
 
 def _text(value: Any) -> str:
@@ -299,13 +303,13 @@ class _Frames:
     """The list of all frames, each once, which samples and events refer to by number."""
 
     def __init__(self) -> None:
-        self._places: dict[tuple[tuple[str, Any], ...], int] = {}
+        self._numbers: dict[tuple[tuple[str, Any], ...], int] = {}
 
     @property
-    def listed(self) -> list[dict[str, Any]]:
-        return [dict(fields) for fields in self._places]
+    def fields(self) -> list[dict[str, Any]]:
+        return [dict(frame) for frame in self._numbers]
 
-    def place(self, name: str, site: CallSite | None) -> int:
+    def number(self, name: str, site: CallSite | None) -> int:
         """Return the number of a frame in the list."""
         line = () if site is None else (("file", site.file), ("line", site.line))
-        return self._places.setdefault((("name", name), *line), len(self._places))
+        return self._numbers.setdefault((("name", name), *line), len(self._numbers))

@@ -27,7 +27,7 @@ from ticktree.outputs.writing.visible import encodable, literal, visible
 from ticktree.profile import Profile
 from ticktree.profile import path as paths
 from ticktree.profile.metadata import ordered
-from ticktree.profile.timeline import Column, Lane, Timeline
+from ticktree.profile.timeline import Column, Timeline
 from ticktree.profile.writer import by_process
 
 Kind: TypeAlias = Literal["text", "integer", "real", "flag"]
@@ -36,18 +36,18 @@ Row: TypeAlias = Mapping[str, Cell]
 
 
 @dataclass(frozen=True, slots=True)
-class Tabular:
+class DataTable:
     """A table."""
 
     columns: Mapping[str, Kind]
     rows: tuple[Row, ...]
 
 
-def tabular(profile: Profile, name: TableName) -> Tabular:
+def tabular(profile: Profile, name: TableName) -> DataTable:
     """Return the table called `name`."""
     groups, items = _TABLES[name]
     columns = {f"{group.prefix}{name}": group.kind for group in groups for name in group.names}
-    return Tabular(columns, tuple(_row(groups, *item) for item in items(profile)))
+    return DataTable(columns, tuple(_row(groups, *item) for item in items(profile)))
 
 
 class _Columns(NamedTuple):
@@ -59,14 +59,16 @@ class _Columns(NamedTuple):
     prefix: str = ""
 
 
-def _row(groups: Sequence[_Columns], item: object, given: Row) -> Row:
+def _row(groups: Sequence[_Columns], item: object, overrides: Row) -> Row:
     """Return the cells of an item: those that are given, and its attributes."""
     row: dict[str, Cell] = {}
     for _, names, part, prefix in groups:
         holder = getattr(item, part) if part else item
         for name in names:
             key = f"{prefix}{name}"
-            row[key] = given[key] if key in given else None if holder is None else getattr(holder, name)
+            row[key] = (
+                overrides[key] if key in overrides else None if holder is None else getattr(holder, name)
+            )
     return row
 
 
@@ -142,10 +144,6 @@ def _loops(profile: Profile) -> _Items:
         yield loop, {"hz": hz, **dict.fromkeys(unknown)}
 
 
-def _gauges(profile: Profile) -> _Items:
-    yield from ((gauge, {}) for _, gauge in sorted(profile.gauges.items()))
-
-
 def _processes(profile: Profile) -> _Items:
     for main, threads in by_process(profile.writers[key] for key in sorted(profile.writers)):
         names = {"name": main.process_name or None, "role": main.role or None, "host": main.host or None}
@@ -164,8 +162,8 @@ def _shares(profile: Profile) -> _Items:
 
 
 def _losses(profile: Profile) -> _Items:
-    for what, count in sorted(profile.losses.items()):
-        yield None, {"what": what, "count": count}
+    for kind, count in sorted(profile.losses.items()):
+        yield None, {"what": kind, "count": count}
 
 
 def _facts(profile: Profile) -> _Items:
@@ -177,7 +175,7 @@ def _facts(profile: Profile) -> _Items:
 _TABLES: dict[TableName, tuple[tuple[_Columns, ...], Callable[[Profile], _Items]]] = {
     "nodes": (_NODES, _nodes),
     "loops": (_LOOPS, _loops),
-    "gauges": (_GAUGES, _gauges),
+    "gauges": (_GAUGES, lambda profile: ((gauge, {}) for _, gauge in sorted(profile.gauges.items()))),
     "processes": (_PROCESSES, _processes),
     "threads": (_THREADS, _threads),
     "shares": (_SHARES, _shares),
@@ -236,9 +234,9 @@ def libraries() -> tuple[ModuleType, ModuleType]:
 
 def _file_of(table: Any, **options: Any) -> bytes:
     pyarrow, parquet = libraries()
-    written = pyarrow.BufferOutputStream()
-    parquet.write_table(table, written, compression="zstd", **options)
-    content: bytes = written.getvalue().to_pybytes()
+    stream = pyarrow.BufferOutputStream()
+    parquet.write_table(table, stream, compression="zstd", **options)
+    content: bytes = stream.getvalue().to_pybytes()
     return content
 
 
@@ -268,7 +266,7 @@ CALL_COLUMNS = {
     "thread_name": "VARCHAR",
     "task": "BIGINT",
 }
-_ROWS_A_GROUP = 1 << 18
+_ROWS_PER_GROUP = 1 << 18
 
 
 def files(profile: Profile, parts: Iterable[Timeline]) -> Iterator[tuple[str, bytes]]:
@@ -283,54 +281,39 @@ def files(profile: Profile, parts: Iterable[Timeline]) -> Iterator[tuple[str, by
     """
     for name in TABLES:
         yield f"{name}.parquet", render_parquet(profile, ViewOptions(table=name))
-    written: dict[str, int] = {}
+    part_numbers: dict[str, int] = {}
     for part in parts:
         for process in dict.fromkeys(lane.process for lane in part.lanes):
-            is_its = np.array([lane.process == process for lane in part.lanes], bool)
-            calls = np.flatnonzero(is_its[part.lane])
+            is_of_process = np.array([lane.process == process for lane in part.lanes], bool)
+            calls = np.flatnonzero(is_of_process[part.lane])
             if len(calls):
-                number = written[process] = written.get(process, -1) + 1
+                number = part_numbers[process] = part_numbers.get(process, -1) + 1
                 folder = f"{CALLS}/process={quote(process, safe='')}"
                 yield f"{folder}/part-{number}.parquet", _calls(part, calls)
 
 
 def _calls(part: Timeline, calls: Column) -> bytes:
     pyarrow, _ = libraries()
-    spots, lanes = part.spot[calls], part.lane[calls]
-
-    def texts(at: Column, values: Sequence[str]) -> Any:
-        distinct = list(dict.fromkeys(map(encodable, values)))
-        places = {value: number for number, value in enumerate(distinct)}
-        indices = np.array([places[encodable(value)] for value in values], np.int32)[at]
-        named = pyarrow.array(distinct, pyarrow.string())
-        return pyarrow.DictionaryArray.from_arrays(pyarrow.array(indices), named)
-
-    def numbers(value: Callable[[Lane], int]) -> Any:
-        return pyarrow.array(np.array([value(lane) for lane in part.lanes], np.int64)[lanes])
-
-    def flags(name: str) -> Any:
-        return pyarrow.array(np.array([getattr(spot, name) for spot in part.spots], bool)[spots])
-
-    table = pyarrow.table(
-        {
-            "start_ns": pyarrow.array(part.start_ns[calls]),
-            "duration_ns": pyarrow.array(part.duration_ns[calls]),
-            **{
-                name: texts(spots, [getattr(spot, name) for spot in part.spots])
-                for name in ("path", "name", "clock")
-            },
-            **{name: flags(name) for name in ("wait", "tick", "recorded")},
-            "thread_id": numbers(lambda lane: lane.thread_id),
-            "thread_name": texts(lanes, [lane.thread_name for lane in part.lanes]),
-            "task": numbers(lambda lane: lane.number),
-        }
-    )
-    assert table.column_names == list(CALL_COLUMNS)
+    lane_fields = {"thread_id": "thread_id", "thread_name": "thread_name", "task": "number"}
     times = ("start_ns", "duration_ns")
+
+    def column(name: str, kind: str) -> Any:
+        if name in times:
+            return pyarrow.array(getattr(part, name)[calls])
+        items, rows = (part.lanes, part.lane) if name in lane_fields else (part.spots, part.spot)
+        values = [getattr(item, lane_fields.get(name, name)) for item in items]
+        if kind != "VARCHAR":
+            return pyarrow.array(np.array(values, bool if kind == "BOOLEAN" else np.int64)[rows[calls]])
+        texts = list(map(encodable, values))
+        numbers = {text: number for number, text in enumerate(dict.fromkeys(texts))}
+        indices = np.array([numbers[text] for text in texts], np.int32)[rows[calls]]
+        distinct = pyarrow.array(list(numbers), pyarrow.string())
+        return pyarrow.DictionaryArray.from_arrays(pyarrow.array(indices), distinct)
+
     # Times increase, so their differences are small and compress well.
     return _file_of(
-        table,
-        row_group_size=_ROWS_A_GROUP,
+        pyarrow.table({name: column(name, kind) for name, kind in CALL_COLUMNS.items()}),
+        row_group_size=_ROWS_PER_GROUP,
         use_dictionary=[name for name in CALL_COLUMNS if name not in times],
         column_encoding=dict.fromkeys(times, "DELTA_BINARY_PACKED"),
     )

@@ -17,8 +17,8 @@ from ticktree.outputs.writing import document, grid
 from ticktree.outputs.writing.grid import GAP, SEPARATOR, cut
 from ticktree.profile import Profile
 
-LEAST_WIDTH = 40
-_BETWEEN = "   "  # pieces of one line
+MIN_WIDTH = 40
+_PIECE_GAP = "   "  # pieces of one line
 
 
 def render(profile: Profile, options: ViewOptions) -> bytes:
@@ -27,27 +27,27 @@ def render(profile: Profile, options: ViewOptions) -> bytes:
     return draw(parts_of(view), options)
 
 
-def draw(shown: Iterable[document.Part], options: ViewOptions) -> bytes:
+def draw(parts: Iterable[document.Part], options: ViewOptions) -> bytes:
     """Return parts one below the other, for a terminal, in UTF-8."""
-    width = max(LEAST_WIDTH, options.width)
+    width = max(MIN_WIDTH, options.width)
     lines: list[Text] = []
-    for part in shown:
+    for part in parts:
         is_apart = bool(lines) and (not isinstance(part, document.Lines) or part.is_apart)
-        lines += [*([Text()] if is_apart else []), *_drawn(part, width, options)]
-    return _encoded(lines, options.color)
+        lines += [*([Text()] if is_apart else []), *_draw_part(part, width, options)]
+    return _encode(lines, options.color)
 
 
-def _drawn(part: document.Part, width: int, options: ViewOptions) -> Iterator[Text]:
+def _draw_part(part: document.Part, width: int, options: ViewOptions) -> Iterator[Text]:
     if isinstance(part, document.Heading):
-        first, *rest = wrapped([part.title, *part.pieces], _BETWEEN, width)
+        first, *rest = wrap([part.title, *part.pieces], _PIECE_GAP, width)
         first.stylize("bold", 0, len(cut(part.title, width)))
         yield from (first, *rest)
     elif isinstance(part, document.Table):
         yield from _table(part, width)
     elif isinstance(part, document.Nothing):
-        yield from wrapped(part.text.split(" "), " ", width)
+        yield from wrap(part.text.split(" "), " ", width)
     elif isinstance(part, document.Losses):
-        yield from wrapped(part.pieces, ", ", width, "yellow")
+        yield from wrap(part.pieces, ", ", width, "yellow")
     elif isinstance(part, document.Picture):
         for pieces in part.lines:
             text = Text.assemble(*((piece, grid.STYLES[tone]) for piece, tone in pieces))
@@ -59,14 +59,12 @@ def _drawn(part: document.Part, width: int, options: ViewOptions) -> Iterator[Te
         yield from _listing(part, width, options)
 
 
-def wrapped(
-    pieces: Sequence[str], between: str, width: int, style: str = "", hang: str = GAP
-) -> Iterator[Text]:
+def wrap(pieces: Sequence[str], gap: str, width: int, style: str = "", hang: str = GAP) -> Iterator[Text]:
     """Yield `pieces` on as few lines as possible; later lines begin with `hang`."""
     line = cut(pieces[0], width)
     for piece in pieces[1:]:
-        if cell_len(line + between + piece) <= width:
-            line += between + piece
+        if cell_len(line + gap + piece) <= width:
+            line += gap + piece
         else:
             yield Text(line, style)
             line = hang + cut(piece, width - len(hang))
@@ -77,24 +75,24 @@ def _table(part: document.Table, width: int) -> Iterator[Text]:
     if part.narrower is not None and not grid.fits(part, width):
         yield from _table(part.narrower, width)
         return
-    heading, *drawn = grid.drawn(part, width)
+    heading, *rows = grid.draw_table(part, width)
     yield from heading
-    for entry, row in zip(part.entries, drawn, strict=True):
+    for entry, row in zip(part.entries, rows, strict=True):
         yield from row
         for pieces in entry.about:
-            yield from (Text.assemble(GAP, line) for line in wrapped(pieces, SEPARATOR, width - len(GAP)))
+            yield from (Text.assemble(GAP, line) for line in wrap(pieces, SEPARATOR, width - len(GAP)))
     if part.remark:
-        yield from wrapped(part.remark.split(" "), " ", width, "dim", hang="")
+        yield from wrap(part.remark.split(" "), " ", width, "dim", hang="")
 
 
 def _lines(part: document.Lines, width: int, options: ViewOptions) -> Iterator[Text]:
     """Yield each line after its mark; a sentence may take several lines, and `--all` shows all of it."""
     for pieces in part.lines:
         room = width - cell_len(part.mark)
-        words = (pieces, _BETWEEN) if len(pieces) > 1 else (pieces[0].split(" "), " ")
-        drawn = list(wrapped(*words, room, grid.STYLES[part.tone], hang="" if part.mark else GAP))
-        for at, line in enumerate(drawn if options.all or len(pieces) > 1 else _shortened(drawn, room)):
-            mark = " " * cell_len(part.mark) if at else part.mark
+        pieces_and_gap = (pieces, _PIECE_GAP) if len(pieces) > 1 else (pieces[0].split(" "), " ")
+        lines = list(wrap(*pieces_and_gap, room, grid.STYLES[part.tone], hang="" if part.mark else GAP))
+        for i, line in enumerate(lines if options.all or len(pieces) > 1 else _shorten(lines, room)):
+            mark = " " * cell_len(part.mark) if i else part.mark
             yield Text.assemble((mark, grid.STYLES[part.tone]), line)
 
 
@@ -105,17 +103,17 @@ def _listing(part: document.Listing, width: int, options: ViewOptions) -> Iterat
         mark = f"{number:>2}  "
         room = width - len(mark)
         words = [*([item.lead, ""] if item.lead else []), *item.text.split(" ")]
-        lines = list(wrapped(words, " ", room, hang=""))
+        lines = list(wrap(words, " ", room, hang=""))
         lines[0].stylize("bold", 0, len(item.lead))
-        about = list(wrapped(item.about, SEPARATOR, room, "dim", hang="")) if item.about else []
-        shown = [*lines, *about] if options.all else [*_shortened(lines, room), *about[:1]]
-        for at, line in enumerate(shown):
-            yield Text.assemble((" " * len(mark) if at else mark, "bold"), line)
+        evidence = list(wrap(item.about, SEPARATOR, room, "dim", hang="")) if item.about else []
+        shown = [*lines, *evidence] if options.all else [*_shorten(lines, room), *evidence[:1]]
+        for i, line in enumerate(shown):
+            yield Text.assemble((" " * len(mark) if i else mark, "bold"), line)
     if part.more:
         yield Text(" " * 4 + part.more, "dim")
 
 
-def _shortened(lines: list[Text], room: int) -> list[Text]:
+def _shorten(lines: list[Text], room: int) -> list[Text]:
     """Return the lines that a sentence may take on a screen, the last one with a mark if there are more."""
     if len(lines) <= TEXT_LINES:
         return lines
@@ -126,7 +124,7 @@ def _shortened(lines: list[Text], room: int) -> list[Text]:
     return [*lines[: TEXT_LINES - 1], Text(cut(" ".join(words), room), last.style)]
 
 
-def _encoded(lines: Sequence[Text], color: bool) -> bytes:
+def _encode(lines: Sequence[Text], color: bool) -> bytes:
     if not color:
         return "".join(f"{line.plain}\n" for line in lines).encode()
     # The environment is ignored: the same profile and options give the same bytes everywhere.

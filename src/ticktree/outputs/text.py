@@ -38,7 +38,7 @@ def operation(
 ) -> list[str]:
     """Return an operation's cells; `total_ns` is of all its calls, including those that have not ended."""
     times = [number(ns, 1e9, 6) for ns in (stats.mean_ns, stats.min_ns, stats.max_ns)]
-    peaks = [number(one.peak_bytes if one else None, 1e6, 1) for one in (memory, device_memory)]
+    peaks = [number(usage.peak_bytes if usage else None, 1e6, 1) for usage in (memory, device_memory)]
     return [name, str(stats.count), number(total_ns, 1e9, 3), *times, *peaks]
 
 
@@ -93,21 +93,21 @@ def _lines(view: ReportView) -> Iterator[str]:
         if part.dismissed:
             yield from ("", f"NOT WORTH OPTIMIZING: {', '.join(part.dismissed)}")
         yield from _table(part.tree)
-    for shown in view.tables:
-        yield from _table(shown)
+    for table in view.tables:
+        yield from _table(table)
 
 
-def _table(shown: Table | None) -> Iterator[str]:
+def _table(part: Table | None) -> Iterator[str]:
     """Yield a table in plain numbers; trees have each row's path instead of tree lines."""
-    if shown is None:
+    if part is None:
         return
-    yield from ("", f"{shown.title.upper()}:")
-    titles = (f"{head.title}{_UNITS.get(head.unit, ('',))[0]}" for head in shown.heads)
-    heads = [title.replace(" ", "_") for title in (shown.noun.capitalize(), *titles)]
-    is_tree = any(entry.guide for entry in shown.entries)
+    yield from ("", f"{part.title.upper()}:")
+    titles = (f"{head.title}{_UNITS.get(head.unit, ('',))[0]}" for head in part.heads)
+    heads = [title.replace(" ", "_") for title in (part.noun.capitalize(), *titles)]
+    is_tree = any(entry.guide for entry in part.entries)
     rows = []
-    for entry in shown.entries:
-        cells = zip(shown.heads, entry.values, entry.cells, strict=True)
+    for entry in part.entries:
+        cells = zip(part.heads, entry.values, entry.cells, strict=True)
         rows.append([_name(entry, is_tree), *(_cell(*cell) for cell in cells)])
     yield from table(heads, rows)
 

@@ -39,9 +39,9 @@ def tracks_of(timeline: Timeline) -> Iterator[Track]:
     Durations that a program measured elsewhere may overlap anything, and so may sections that a suspended generator
     holds open: they get further tracks next to their lane's first one.
     """
-    recorded = np.array([spot.recorded for spot in timeline.spots], bool)
-    for at, lane in enumerate(timeline.lanes):
-        calls = timeline.of_lane(at)
+    recorded = np.array([node.recorded for node in timeline.spots], bool)
+    for i, lane in enumerate(timeline.lanes):
+        calls = timeline.of_lane(i)
         elsewhere = recorded[timeline.spot[calls]] if len(calls) else np.empty(0, bool)
         yield from _nested(timeline, lane, "", calls[~elsewhere])
         yield from _nested(timeline, lane, "measured elsewhere", calls[elsewhere])
@@ -56,11 +56,11 @@ def _nested(timeline: Timeline, lane: Lane, note: str, calls: Column) -> Iterato
         return
     layers = _layers(timeline.start_ns[calls].tolist(), timeline.end_ns[calls].tolist())
     for layer in range(max(layers) + 1):
-        mine = calls[np.array(layers) == layer]
-        order = nesting_order(timeline.start_ns[mine], timeline.end_ns[mine])
+        layer_calls = calls[np.array(layers) == layer]
+        order = nesting_order(timeline.start_ns[layer_calls], timeline.end_ns[layer_calls])
         assert order is not None, "a layer nests by construction"
-        also = f"overlapping {layer}" if layer else ""
-        yield Track(lane, ", ".join(filter(None, (note, also))), mine, order)
+        suffix = f"overlapping {layer}" if layer else ""
+        yield Track(lane, ", ".join(filter(None, (note, suffix))), layer_calls, order)
 
 
 def nesting_order(start: Column, end: Column) -> Column | None:
@@ -83,10 +83,10 @@ def nesting_order(start: Column, end: Column) -> Column | None:
     end_at[begin_at] = False
     order[end_at] = ends + count
     times = np.concatenate((start, end))[order]
-    return order if bool(np.all(np.diff(times) >= 0)) and _matches(order, count) else None
+    return order if bool(np.all(np.diff(times) >= 0)) and _ends_match(order, count) else None
 
 
-def _matches(order: Column, count: int) -> bool:
+def _ends_match(order: Column, count: int) -> bool:
     """Return whether every end is that of the innermost open call."""
     is_begin = order < count
     depth = np.cumsum(np.where(is_begin, 1, -1)) + ~is_begin
@@ -97,15 +97,15 @@ def _matches(order: Column, count: int) -> bool:
 
 def _layers(starts: list[int], ends: list[int]) -> list[int]:
     """Return for each call the first layer in which it nests, filled in order of start."""
-    open_in: list[list[int]] = []
-    found = []
+    open_ends: list[list[int]] = []
+    layers = []
     for start, end in zip(starts, ends, strict=True):
-        layer = next((at for at, stack in enumerate(open_in) if _fits(stack, start, end)), len(open_in))
-        if layer == len(open_in):
-            open_in.append([])
-        open_in[layer].append(end)
-        found.append(layer)
-    return found
+        layer = next((i for i, stack in enumerate(open_ends) if _fits(stack, start, end)), len(open_ends))
+        if layer == len(open_ends):
+            open_ends.append([])
+        open_ends[layer].append(end)
+        layers.append(layer)
+    return layers
 
 
 def _fits(open_ends: list[int], start: int, end: int) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
@@ -46,31 +45,27 @@ class Variant:
         return self.context.profile
 
 
-def variants(named: Sequence[tuple[str, Profile]], options: ViewOptions) -> list[Variant]:
-    """Return runs as variants with distinct labels."""
-    found = zip(_labels(named), (profile for _, profile in named), strict=True)
-    return [Variant(label, Context(profile, options.settings)) for label, profile in found]
+def variants(runs: Sequence[tuple[str, Profile]], options: ViewOptions) -> list[Variant]:
+    """Return runs, each with the name that the user gave, as variants with distinct labels."""
+    labels = zip(_labels(runs), runs, strict=True)
+    return [Variant(label, Context(profile, options.settings)) for label, (_, profile) in labels]
 
 
-def _labels(named: Sequence[tuple[str, Profile]]) -> list[str]:
+def _labels(runs: Sequence[tuple[str, Profile]]) -> list[str]:
     """Return the runs' titles if they differ, else the arguments if they do, else the names that the user gave."""
-    profiles = [profile for _, profile in named]
-    titles, names = [title(profile) for profile in profiles], [visible(name) for name, _ in named]
+    profiles = [profile for _, profile in runs]
+    titles, names = [title(profile) for profile in profiles], [visible(name) for name, _ in runs]
     for labels in (titles, _differing_arguments(profiles), names):
         if len(set(labels)) == len(labels):
             return labels
-    times: Counter[str] = Counter()
-    labels = []
-    for name in names:
-        times[name] += 1
-        labels.append(f"{name} ({times[name]})" if times[name] > 1 else name)
-    return labels
+    numbers = [names[: i + 1].count(name) for i, name in enumerate(names)]
+    return [f"{name} ({number})" if number > 1 else name for name, number in zip(names, numbers, strict=True)]
 
 
 def _differing_arguments(profiles: Sequence[Profile]) -> list[str]:
     """Return each run's command line from the first differing word, with the option that it belongs to."""
     commands = [fact(profile, "command").split(" ") for profile in profiles]
-    shared = len(list(takewhile(lambda words: len(set(words)) == 1, zip(*commands, strict=False))))
+    shared = len(list(takewhile(lambda column: len(set(column)) == 1, zip(*commands, strict=False))))
     if shared and all(command[shared - 1].startswith("-") for command in commands):
         shared -= 1
     return [" ".join(command[shared:]) or "(without)" for command in commands]
@@ -78,14 +73,14 @@ def _differing_arguments(profiles: Sequence[Profile]) -> list[str]:
 
 def _differing_facts(runs: Sequence[Variant]) -> list[tuple[str, list[frozenset[Value]]]]:
     """Return each fact in which a run differs from the first, those that alone may change the times first."""
-    first, *others = (run.profile for run in runs)
-    grounds = {fact.key: fact.is_ground for other in others for fact in differences([first], [other])}
+    first, *profiles = (run.profile for run in runs)
+    grounds = {fact.key: fact.is_ground for other in profiles for fact in differences([first], [other])}
     keys = sorted(grounds, key=lambda key: (not grounds[key], key))
     return [(key, [run.profile.metadata.get(key, frozenset()) for run in runs]) for key in keys]
 
 
-# The kinds of sections that can limit a loop. Slack is time to spare, and a nested loop has its own sections.
-_CAN_BE_FREED = ("work", "wait")
+# The kinds of sections that can limit a loop. Slack does not, and a nested loop has sections itself.
+_LIMITING_KINDS = ("work", "wait")
 
 
 class _MainBottleneck(NamedTuple):
@@ -105,8 +100,14 @@ def _main_bottleneck(context: Context) -> _MainBottleneck | None:
     view = next(iter(context.main_loops), None)
     if view is None:
         return None
-    own = (one for one in context.bottlenecks if one.view is view and one.saving is not None)
-    return _MainBottleneck(view, next((one for one in own if kind_of(one) in _CAN_BE_FREED), None))
+    candidates = (
+        bottleneck
+        for bottleneck in context.bottlenecks
+        if bottleneck.view is view
+        and bottleneck.saving is not None
+        and kind_of(bottleneck) in _LIMITING_KINDS
+    )
+    return _MainBottleneck(view, next(candidates, None))
 
 
 Kind: TypeAlias = Literal["section", "self"]
@@ -118,22 +119,22 @@ class _VariantRow:
 
     kind: Kind
     path: str  # of the section
-    name: str  # its last name, as in the program
+    name: str  # the last name of the path, as in the program
     depth: int
     nodes: tuple[Node | None, ...]  # its node in each run; None in a run without such a section
     parents: tuple[Node | None, ...]  # the parents of these nodes
 
-    def mean_ns(self, place: int) -> int | None:
+    def mean_ns(self, run: int) -> int | None:
         """Return the mean steady call in the run at index `place`; for a `self` row, the mean self time of a call."""
-        node = self.nodes[place]
+        node = self.nodes[run]
         if node is None:
             return None
         if self.kind == "self":
             return rounded_ratio(node.self_ns - node.recorder_ns, node.count) if node.count else None
         return node.steady.mean_ns if node.steady.count else None
 
-    def share(self, place: int) -> float | None:
-        node, parent = self.nodes[place], self.parents[place]
+    def share(self, run: int) -> float | None:
+        node, parent = self.nodes[run], self.parents[run]
         if node is None or parent is None or parent.total_ns <= 0:
             return None
         if self.kind == "section":
@@ -142,25 +143,25 @@ class _VariantRow:
 
 
 def rows(profiles: Sequence[Profile]) -> list[_VariantRow]:
-    """Return the rows, top to bottom; siblings by the most time that each took in any run."""
+    """Return the rows, top to bottom; siblings by their longest time in any run."""
     roots = tuple(profile.root for profile in profiles)
-    found: list[_VariantRow] = []
+    rows: list[_VariantRow] = []
     # A stack, because trees may be deeper than Python's recursion limit.
-    waiting = list(reversed(_below(roots, paths.ROOT, 0)))
-    while waiting:
-        row = waiting.pop()
-        found.append(row)
+    to_visit = list(reversed(_child_rows(roots, paths.ROOT, 0)))
+    while to_visit:
+        row = to_visit.pop()
+        rows.append(row)
         if row.kind == "section":
-            waiting += reversed(_below(row.nodes, row.path, row.depth + 1))
-    return found
+            to_visit += reversed(_child_rows(row.nodes, row.path, row.depth + 1))
+    return rows
 
 
-def _below(nodes: tuple[Node | None, ...], path: str, depth: int) -> list[_VariantRow]:
+def _child_rows(nodes: tuple[Node | None, ...], path: str, depth: int) -> list[_VariantRow]:
     names = {name for node in nodes if node is not None for name in node.children}
     children = []
     for name in names:
-        below = tuple(None if node is None else node.children.get(name) for node in nodes)
-        children.append(_VariantRow("section", paths.child(path, name), name, depth, below, nodes))
+        child_nodes = tuple(None if node is None else node.children.get(name) for node in nodes)
+        children.append(_VariantRow("section", paths.child(path, name), name, depth, child_nodes, nodes))
     children.sort(key=lambda row: (-max(node.total_ns for node in row.nodes if node is not None), row.name))
     if children and path != paths.ROOT:
         parents = tuple(node if node is not None and node.children else None for node in nodes)
@@ -185,12 +186,12 @@ def parts(runs: Sequence[Variant], options: ViewOptions) -> Iterator[Part]:
     if facts:
         yield Table("not the same in all", "fact", heads, facts)
     yield from (_loop(path, runs) for path in _loops(runs))
-    found = rows([run.profile for run in runs])
-    names = [paths.split(row.path) for row in found]
+    all_rows = rows([run.profile for run in runs])
+    names = [paths.split(row.path) for row in all_rows]
     second, deeper = ({}, set()) if options.all else deeper_levels(names)
     entries = [
         _section(row, second.get(path, 0))
-        for row, path in zip(found, names, strict=True)
+        for row, path in zip(all_rows, names, strict=True)
         if path not in deeper and (row.kind == "section" or path not in second)
     ]
     yield Table("sections", "section", [Head(run.label, 0) for run in runs], entries, remark=_REMARK)
@@ -245,7 +246,7 @@ def _loop(path: str, runs: Sequence[Variant]) -> Table:
 
 def _section(row: _VariantRow, levels: int) -> Entry:
     guide = "  " * row.depth
-    cells = [formatting.time(row.mean_ns(place)) for place in range(len(row.nodes))]
+    cells = [formatting.time(row.mean_ns(run)) for run in range(len(row.nodes))]
     waits = any(node and node.wait for node in row.nodes)
     tone: Tone = "quiet" if row.kind == "self" else "wait" if waits else "plain"
     notes = [f"and {formatting.counted(levels, 'level')} of recursion in it"] if levels else []
@@ -261,15 +262,15 @@ def _page(runs: Sequence[Variant], options: ViewOptions) -> bytes:
         "loops": [_loop_fields(path, runs) for path in _loops(runs)],
         "rows": [_row_fields(row) for row in rows([run.profile for run in runs])],
     }
-    nothing = ["nothing was recorded"]
-    words = {
+    empty = ["nothing was recorded"]
+    texts = {
         "title": f"{formatting.counted(len(runs), 'run')} side by side",
         "headline": [run.label for run in runs],
-        "headlines": [nothing if is_empty(run.profile) else headline(run.context, options) for run in runs],
+        "headlines": [empty if is_empty(run.profile) else headline(run.context, options) for run in runs],
         "losses": [losses(run.profile) for run in runs],
         "facts": [{"key": key, "of": by_run} for key, by_run in _facts(runs)],
     }
-    return page("runs", "variants", json.dumps(document, separators=(",", ":")).encode(), words)
+    return page("runs", "variants", json.dumps(document, separators=(",", ":")).encode(), texts)
 
 
 def _run_fields(run: Variant) -> dict[str, Any]:
@@ -280,8 +281,8 @@ def _run_fields(run: Variant) -> dict[str, Any]:
     fields["pace"] = currency.pace(main.view)
     if main.bottleneck is not None:
         noun = currency.noun(main.view)
-        words = f"{formatting.share(main.bottleneck.share)} of each {noun}; without it {_if_free(main)}"
-        fields["bottleneck"] = {"name": main.name, "words": words}
+        text = f"{formatting.share(main.bottleneck.share)} of each {noun}; without it {_if_free(main)}"
+        fields["bottleneck"] = {"name": main.name, "words": text}
     return fields
 
 
@@ -309,19 +310,19 @@ def _row_fields(row: _VariantRow) -> dict[str, Any]:
     return {
         **{name: getattr(row, name) for name in ("kind", "path", "name", "depth")},
         "wait": any(node.wait for node in row.nodes if node is not None),
-        "of": [_cell_fields(row, place, node) for place, node in enumerate(row.nodes)],
+        "of": [_cell_fields(row, run, node) for run, node in enumerate(row.nodes)],
     }
 
 
-def _cell_fields(row: _VariantRow, place: int, node: Node | None) -> dict[str, Any] | None:
+def _cell_fields(row: _VariantRow, run: int, node: Node | None) -> dict[str, Any] | None:
     if node is None:
         return None
     if row.kind == "self":
-        return {"mean_ns": row.mean_ns(place), "share": row.share(place)}
+        return {"mean_ns": row.mean_ns(run), "share": row.share(run)}
     site = node.call_site
     steady = {name: getattr(node.steady, name) for name in _STATS} if node.steady.count else {"count": 0}
-    where = f"{visible(site.file)}:{site.line}" if site is not None and site.file else None
-    return {**steady, "total_ns": node.total_ns, "share": row.share(place), "site": where}
+    location = f"{visible(site.file)}:{site.line}" if site is not None and site.file else None
+    return {**steady, "total_ns": node.total_ns, "share": row.share(run), "site": location}
 
 
 VARIANTS: dict[str, Callable[[Sequence[Variant], ViewOptions], bytes]] = {

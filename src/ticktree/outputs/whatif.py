@@ -1,4 +1,4 @@
-"""Results of experiments: a table for a terminal, a page with a curve for each section, JSON for programs."""
+"""Results of results: a table for a terminal, a page with a curve per section, JSON for programs."""
 
 from __future__ import annotations
 
@@ -24,69 +24,69 @@ _SLOWER = (Head("slower by", 0), Head("loss", 0), Head("95% interval", 1), Head(
 _MISSES = (Head("faster by", 0), Head("missed now", 0), Head("would be missed", 0))
 
 
-def _json(found: Experiments, _options: ViewOptions) -> bytes:
-    results = [
-        {key: round(part, 3) if isinstance(part, float) else part for key, part in asdict(each).items()}
-        for each in found.predictions
+def _json(results: Experiments, _options: ViewOptions) -> bytes:
+    predictions = [
+        {key: round(part, 3) if isinstance(part, float) else part for key, part in asdict(prediction).items()}
+        for prediction in results.predictions
     ]
-    document = {"schema": SCHEMA, "results": results}
-    if found.misses:
-        document["misses"] = [asdict(each) for each in found.misses]
+    document = {"schema": SCHEMA, "results": predictions}
+    if results.misses:
+        document["misses"] = [asdict(prediction) for prediction in results.misses]
     return json.dumps(document, indent=1).encode() + b"\n"
 
 
-def _html(found: Experiments, options: ViewOptions) -> bytes:
-    title = f"{visible(found.loop)}: what if"
-    return static_page(title, "ticktree whatif", ("whatif.json", _json(found, options)), _page(found))
+def _html(results: Experiments, options: ViewOptions) -> bytes:
+    title = f"{visible(results.loop)}: what if"
+    return static_page(title, "ticktree whatif", ("whatif.json", _json(results, options)), _page(results))
 
 
 WHATIFS: dict[str, Callable[[Experiments, ViewOptions], bytes]] = {
-    "terminal": lambda found, options: terminal.draw(_parts(found), options),
+    "terminal": lambda results, options: terminal.draw(_parts(results), options),
     "html": _html,
     "json": _json,
 }
 
 
-def _parts(found: Experiments) -> Iterator[Part]:
-    yield Heading("ticktree whatif", [f"ticks of {visible(found.loop)}", *_about(found)])
-    yield from _tables(found)
-    yield from (Lines([[note]], is_apart=False) for note in found.notes)
+def _parts(results: Experiments) -> Iterator[Part]:
+    yield Heading("ticktree whatif", [f"ticks of {visible(results.loop)}", *_facts(results)])
+    yield from _tables(results)
+    yield from (Lines([[note]], is_apart=False) for note in results.notes)
 
 
-def _about(found: Experiments) -> list[str]:
-    tick = [formatting.time(found.tick_ns)] if found.tick_ns else []
-    return tick + ([formatting.counted(found.blocks, "block")] if found.blocks else [])
+def _facts(results: Experiments) -> list[str]:
+    tick = [formatting.time(results.tick_ns)] if results.tick_ns else []
+    return tick + ([formatting.counted(results.blocks, "block")] if results.blocks else [])
 
 
-def _tables(found: Experiments) -> Iterator[Table]:
-    rows: Sequence[Prediction | PredictedMisses] = found.misses or found.predictions
-    before = ["", *(each.path for each in rows)]
+def _tables(results: Experiments) -> Iterator[Table]:
+    rows: Sequence[Prediction | PredictedMisses] = results.misses or results.predictions
+    previous = ["", *(row.path for row in rows)]
     entries = [
-        _faster(each, "" if each.path == last else visible(each.path))
-        for each, last in zip(rows, before, strict=False)
+        _faster(row, "" if row.path == last else visible(row.path))
+        for row, last in zip(rows, previous, strict=False)
     ]
-    yield Table("if a section were faster", "section", _MISSES if found.misses else _FASTER, entries)
-    if found.slopes:
-        slower = [_slower(each) for each in found.slopes.values()]
+    yield Table("if a section were faster", "section", _MISSES if results.misses else _FASTER, entries)
+    if results.slopes:
+        slower = [_slower(row) for row in results.slopes.values()]
         yield Table("if it were slower", "section", _SLOWER, slower)
 
 
-def _faster(each: Prediction | PredictedMisses, name: str) -> Entry:
-    if isinstance(each, Prediction):
+def _faster(row: Prediction | PredictedMisses, name: str) -> Entry:
+    if isinstance(row, Prediction):
         cells: tuple[str, ...] = (
-            f"{each.speedup_percent}%",
-            percent(each.gain_percent),
-            interval(each.low_percent, each.high_percent),
-            percent(each.amdahl_percent),
-            each.verdict,
+            f"{row.speedup_percent}%",
+            percent(row.gain_percent),
+            interval(row.low_percent, row.high_percent),
+            percent(row.amdahl_percent),
+            row.verdict,
         )
-        return Entry(name, cells, VERDICT_TONES.get(each.verdict, "plain"), path=each.path)
-    missed, then = (
-        f"{formatting.count(number)} of {formatting.count(each.ticks)}"
-        for number in (each.missed, each.predicted_missed)
+        return Entry(name, cells, VERDICT_TONES.get(row.verdict, "plain"), path=row.path)
+    now, predicted = (
+        f"{formatting.count(number)} of {formatting.count(row.ticks)}"
+        for number in (row.missed, row.predicted_missed)
     )
-    tone: Tone = "good" if each.predicted_missed < each.missed else "plain"
-    return Entry(name, (f"{each.speedup_percent}%", missed, then), tone, path=each.path)
+    tone: Tone = "good" if row.predicted_missed < row.missed else "plain"
+    return Entry(name, (f"{row.speedup_percent}%", now, predicted), tone, path=row.path)
 
 
 def _slower(slope: Slope) -> Entry:
@@ -117,43 +117,44 @@ def interval(low: float | None, high: float | None) -> str:
 _PLANE = Plane(height=240, left=72, right=44, top=14, bottom=30)
 
 
-def _page(found: Experiments) -> Iterator[str]:
-    yield f"<h2>ticks of {escape(visible(found.loop))} <small>{' · '.join(_about(found))}</small></h2>"
-    yield from (f"<p>{escape(note)}</p>" for note in found.notes)
-    for table in _tables(found):
+def _page(results: Experiments) -> Iterator[str]:
+    yield f"<h2>ticks of {escape(visible(results.loop))} <small>{' · '.join(_facts(results))}</small></h2>"
+    yield from (f"<p>{escape(note)}</p>" for note in results.notes)
+    for table in _tables(results):
         yield from html_table(table)
-    if found.misses or not found.tick_ns:
+    if results.misses or not results.tick_ns:
         return
-    for path in dict.fromkeys(each.path for each in found.predictions):
-        points = [each for each in found.predictions if each.path == path and each.gain_percent is not None]
+    for path in dict.fromkeys(prediction.path for prediction in results.predictions):
+        predictions = (point for point in results.predictions if point.path == path)
+        points = [point for point in predictions if point.gain_percent is not None]
         if points:
-            verdicts = ", ".join(dict.fromkeys(each.verdict for each in points))
+            verdicts = ", ".join(dict.fromkeys(point.verdict for point in points))
             yield f"<h3>{escape(visible(path))}<small>{verdicts}</small></h3>"
-            yield f"{scrolled(f'Chart: {visible(path)}')}{_curve(path, points, found.tick_ns)}</div>"
+            yield f"{scrolled(f'Chart: {visible(path)}')}{_curve(path, points, results.tick_ns)}</div>"
     yield "<p>The mean tick by how much faster each section is, with 95% intervals; "
     yield "dashed: Amdahl's law if the whole program waits for the section.</p>"
 
 
 def _curve(path: str, points: Sequence[Prediction], tick_ns: float) -> str:
     """Return a section's curve, virtual speed-up against the tick, as an SVG element."""
-    most = max([0.0, *(-(each.low_percent or 0.0) for each in points)])  # in percent above today's tick
-    parts = list(_PLANE.grid(0, tick_ns * (1 + most / 100)))
+    loss = max([0.0, *(-(point.low_percent or 0.0) for point in points)])  # in percent above today's tick
+    parts = list(_PLANE.grid(0, tick_ns * (1 + loss / 100)))
     for speedup in range(0, 101, 25):
-        words = f"{speedup}% faster" if speedup else "unchanged"
-        parts.append(text(_x(speedup), _PLANE.height - 10, words, "middle"))
+        label = f"{speedup}% faster" if speedup else "unchanged"
+        parts.append(text(_x(speedup), _PLANE.height - 10, label, "middle"))
     bound = points[-1].amdahl_percent / points[-1].speedup_percent * 100
-    parts.append(line("change", _x(0), _y(0, most), _x(100), _y(bound, most)))
+    parts.append(line("change", _x(0), _y(0, loss), _x(100), _y(bound, loss)))
     curve = " ".join(
-        f"{_x(each.speedup_percent):.1f},{_y(each.gain_percent or 0.0, most):.1f}" for each in points
+        f"{_x(point.speedup_percent):.1f},{_y(point.gain_percent or 0.0, loss):.1f}" for point in points
     )
-    parts.append(f'<polyline class="level" fill="none" points="{_x(0):.1f},{_y(0, most):.1f} {curve}"/>')
-    for each in points:
-        x = _x(each.speedup_percent)
-        if each.low_percent is not None and each.high_percent is not None:
-            parts.append(line("level", x, _y(each.low_percent, most), x, _y(each.high_percent, most)))
-        label = f"{each.speedup_percent}% faster: {percent(each.gain_percent)}"
-        label += f" ({interval(each.low_percent, each.high_percent)})"
-        parts.append(mark(x, _y(each.gain_percent or 0.0, most), 4, label))
+    parts.append(f'<polyline class="level" fill="none" points="{_x(0):.1f},{_y(0, loss):.1f} {curve}"/>')
+    for point in points:
+        x = _x(point.speedup_percent)
+        if point.low_percent is not None and point.high_percent is not None:
+            parts.append(line("level", x, _y(point.low_percent, loss), x, _y(point.high_percent, loss)))
+        label = f"{point.speedup_percent}% faster: {percent(point.gain_percent)}"
+        label += f" ({interval(point.low_percent, point.high_percent)})"
+        parts.append(mark(x, _y(point.gain_percent or 0.0, loss), 4, label))
     return _PLANE.svg(f"{visible(path)}: tick by speed-up", parts)
 
 
@@ -161,5 +162,5 @@ def _x(speedup: float) -> float:
     return _PLANE.x(speedup / 100)
 
 
-def _y(gain: float, most: float) -> float:
-    return _PLANE.y((100 - gain) / (100 + most))
+def _y(gain: float, loss: float) -> float:
+    return _PLANE.y((100 - gain) / (100 + loss))

@@ -31,12 +31,12 @@ class PageFields:
 
     def to_dict(self) -> dict[str, Any]:
         """Return its fields for pages."""
-        return {each.name: _field(getattr(self, each.name)) for each in fields(self)}  # type: ignore[arg-type]
+        return {field.name: _field(getattr(self, field.name)) for field in fields(self)}  # type: ignore[arg-type]
 
 
 def _field(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
-        return [_field(each) for each in value]
+        return [_field(item) for item in value]
     return value.to_dict() if hasattr(value, "to_dict") else value
 
 
@@ -148,13 +148,11 @@ class Table:
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as pages get it."""
-        rows = [entry.to_dict(self.heads) for entry in self.entries]
-        columns = [head.to_dict() for head in self.heads]
         return {
             "title": self.title,
             "noun": self.noun,
-            "columns": columns,
-            "rows": rows,
+            "columns": [head.to_dict() for head in self.heads],
+            "rows": [entry.to_dict(self.heads) for entry in self.entries],
             "remark": self.remark,
         }
 

@@ -50,8 +50,8 @@ def counted_phrase(number: int, phrase: str) -> str:
     if number != 1:
         return f"{count(number)} {phrase}"
     words = phrase.split(" ")
-    plural = next((at for at, word in enumerate(words) if word.endswith("s") and not word.endswith("ss")), 0)
-    words[plural] = re.sub(r"(?<=ss|ch)es$|s$", "", words[plural])
+    index = next((i for i, word in enumerate(words) if word.endswith("s") and not word.endswith("ss")), 0)
+    words[index] = re.sub(r"(?<=ss|ch)es$|s$", "", words[index])
     return f"1 {' '.join(words)}"
 
 

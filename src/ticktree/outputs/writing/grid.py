@@ -13,7 +13,7 @@ from ticktree.outputs.writing.document import Entry, Head, Table, Tone
 GAP = "  "
 SEPARATOR = " · "
 NAME_CELLS = 16  # columns are dropped before names are cut shorter than this
-LEAST_CELLS = 8
+MIN_CELLS = 8
 NOTE_CELLS = 40  # columns of SPARE rank are dropped before notes have less room than this
 SPARE = 5
 # The width of words among numbers: with a share and the shortest cut name, they fit the smallest width.
@@ -30,7 +30,7 @@ STYLES: dict[Tone, str] = {
 }
 
 
-def drawn(table: Table, width: int) -> Iterator[list[Text]]:
+def draw_table(table: Table, width: int) -> Iterator[list[Text]]:
     """Yield the headings, then each entry with the notes below it; nothing is wider than `width`."""
     grid = _Grid(table, width)
     yield [grid.heading()]
@@ -60,26 +60,28 @@ class _Grid:
         self.title, self.width, self.bars = table.title, width, table.bar_rank is not None
         bars = [] if table.bar_rank is None else [Head("", table.bar_rank, words=True)]
         self.heads = [*bars, *table.heads]
-        lines = table.entries
-        cells = [self._cells_of(line) for line in lines]
+        entries = table.entries
+        cells = [self._cells_of(entry) for entry in entries]
         self.columns = [
-            _Column(head, [row[at] for row in cells], "cyan" if self.bars and not at else "")
-            for at, head in enumerate(self.heads)
+            _Column(head, [row[i] for row in cells], "cyan" if self.bars and not i else "")
+            for i, head in enumerate(self.heads)
         ]
-        guides = max((cell_len(self._cut_guide(line.guide)) for line in lines), default=0)
-        named = (cell_len(self._cut_guide(line.guide) + line.name + _mark(line)) for line in lines)
+        guides = max((cell_len(self._cut_guide(entry.guide)) for entry in entries), default=0)
+        name_widths = (
+            cell_len(self._cut_guide(entry.guide) + entry.name + _mark(entry)) for entry in entries
+        )
         # A title may extend above the following columns without a title.
-        first = next((at for at, head in enumerate(self.heads) if head.title), len(self.heads))
-        names = max([cell_len(self.title) - self._cells(range(first)), *named])
-        notes = max((cell_len(SEPARATOR.join(line.notes)) for line in lines), default=0)
-        self.shown = list(range(len(self.heads)))
+        first = next((i for i, head in enumerate(self.heads) if head.title), len(self.heads))
+        names = max([cell_len(self.title) - self._cells(range(first)), *name_widths])
+        notes = max((cell_len(SEPARATOR.join(entry.notes)) for entry in entries), default=0)
+        self.visible = list(range(len(self.heads)))
         self._drop_until(names + bool(notes) * len(GAP) + min(notes, NOTE_CELLS), SPARE)
-        least = min(names, guides + NAME_CELLS)
-        self._drop_until(least, 1)
-        self.fits = least + self._numbers() <= width
+        min_names = min(names, guides + NAME_CELLS)
+        self._drop_until(min_names, 1)
+        self.fits = min_names + self._numbers() <= width
         # The last resort, for numbers that fit in no column: at least a letter of each name must be visible.
-        self._drop_until(min(names, max(LEAST_CELLS, guides + 1)), 0)
-        self.name_cells = min(names, max(LEAST_CELLS, width - self._numbers()))
+        self._drop_until(min(names, max(MIN_CELLS, guides + 1)), 0)
+        self.name_cells = min(names, max(MIN_CELLS, width - self._numbers()))
         self.note_cells = max(0, width - self.name_cells - self._numbers() - len(GAP))
 
     def _cells_of(self, entry: Entry) -> list[str]:
@@ -89,61 +91,61 @@ class _Grid:
 
     def _cut_guide(self, guide: str) -> str:
         """Return `guide`, or only its end in a deep tree: names must keep some room."""
-        most = self.width // 9 * 3  # three cells a level
-        return guide if len(guide) <= most else "…" + guide[len(guide) - most + 1 :]
+        limit = self.width // 9 * 3  # three cells a level
+        return guide if len(guide) <= limit else "…" + guide[len(guide) - limit + 1 :]
 
     def _numbers(self) -> int:
-        return self._cells(self.shown)
+        return self._cells(self.visible)
 
     def _cells(self, columns: Iterable[int]) -> int:
-        return sum(len(GAP) + self.columns[at].cells for at in columns)
+        return sum(len(GAP) + self.columns[i].cells for i in columns)
 
-    def _drop_until(self, other_cells: int, least_rank: int) -> None:
+    def _drop_until(self, other_cells: int, min_rank: int) -> None:
         """Drop columns of `least_rank` and more until `other_cells` fit next to the rest."""
         while other_cells + self._numbers() > self.width:
-            rank, at = max((self.heads[at].rank, at) for at in self.shown) if self.shown else (0, 0)
-            if rank < least_rank:
+            rank, i = max((self.heads[i].rank, i) for i in self.visible) if self.visible else (0, 0)
+            if rank < min_rank:
                 return
-            self.shown.remove(at)
+            self.visible.remove(i)
 
     def heading(self) -> Text:
-        titled = (at for at, number in enumerate(self.shown) if self.heads[number].title)
-        first = next(titled, len(self.shown))
-        room = self.name_cells + self._cells(self.shown[:first])
+        titled = (i for i, number in enumerate(self.visible) if self.heads[number].title)
+        first = next(titled, len(self.visible))
+        room = self.name_cells + self._cells(self.visible[:first])
         text = Text.assemble((padded(cut(self.title, room), room), "bold"))
-        for at in self.shown[first:]:
-            text.append(GAP + self.columns[at].title(), "dim")
+        for i in self.visible[first:]:
+            text.append(GAP + self.columns[i].title(), "dim")
         text.rstrip()
         return text
 
-    def row(self, line: Entry) -> Iterator[Text]:
-        cells, is_quiet = self._cells_of(line), line.tone in ("quiet", "faint")
-        guide = self._cut_guide(line.guide)
+    def row(self, entry: Entry) -> Iterator[Text]:
+        cells, is_quiet = self._cells_of(entry), entry.tone in ("quiet", "faint")
+        guide = self._cut_guide(entry.guide)
         room = self.name_cells - cell_len(guide)
-        mark = _mark(line)
-        if room - cell_len(mark) < min(LEAST_CELLS, cell_len(line.name)):
+        mark = _mark(entry)
+        if room - cell_len(mark) < min(MIN_CELLS, cell_len(entry.name)):
             mark = ""
-        name = line.name if cell_len(line.name + mark) <= room else line.short or line.name
+        name = entry.name if cell_len(entry.name + mark) <= room else entry.short or entry.name
         name = cut(name, room - cell_len(mark))
         mark = padded(mark, room - cell_len(name))
-        text = Text.assemble((guide, "dim"), (name, STYLES[line.tone]), (mark, "dim"))
-        for at in self.shown:
+        text = Text.assemble((guide, "dim"), (name, STYLES[entry.tone]), (mark, "dim"))
+        for i in self.visible:
             text.append(GAP)
-            text.append_text(self.columns[at].cell(cells[at], is_quiet))
-        inline, below = self._split(line)
+            text.append_text(self.columns[i].cell(cells[i], is_quiet))
+        inline, below = self._split(entry)
         if inline:
             text.append(GAP + inline)
         text.rstrip()
         yield text
         for part in below:
-            yield Text.assemble((self._cut_guide(line.trunk) + GAP, "dim"), part)
+            yield Text.assemble((self._cut_guide(entry.trunk) + GAP, "dim"), part)
 
-    def _split(self, line: Entry) -> tuple[str, list[str]]:
+    def _split(self, entry: Entry) -> tuple[str, list[str]]:
         """Return the notes that fit after the numbers, and the others as lines below."""
-        inline, rest = _filled(line.notes, self.note_cells)
-        room, below = self.width - cell_len(self._cut_guide(line.trunk)) - len(GAP), []
+        inline, rest = _fill(entry.notes, self.note_cells)
+        room, below = self.width - cell_len(self._cut_guide(entry.trunk)) - len(GAP), []
         while rest:
-            part, rest = _filled(rest, room)
+            part, rest = _fill(rest, room)
             if not part:
                 part, rest = cut(rest[0], room), rest[1:]
             below.append(part)
@@ -161,7 +163,7 @@ class _Column:
         self.cells = max(self.number + self.unit, cell_len(head.title))
 
     def title(self) -> str:
-        return (padded if self.head.words else _behind_space)(self.head.title, self.cells)
+        return (padded if self.head.words else _right_aligned)(self.head.title, self.cells)
 
     def cell(self, cell: str, quiet: bool) -> Text:
         number, space, unit = cell.partition(" ")
@@ -169,19 +171,19 @@ class _Column:
         if self.head.words:
             return Text(padded(cell, self.cells), style)
         behind = padded(space + unit, self.unit)
-        return Text.assemble((_behind_space(number, self.cells - self.unit), style), (behind, "dim"))
+        return Text.assemble((_right_aligned(number, self.cells - self.unit), style), (behind, "dim"))
 
 
-def _mark(line: Entry) -> str:
-    return f" ({line.mark})" if line.mark else ""
+def _mark(entry: Entry) -> str:
+    return f" ({entry.mark})" if entry.mark else ""
 
 
-def _filled(notes: Sequence[str], room: int) -> tuple[str, Sequence[str]]:
+def _fill(notes: Sequence[str], room: int) -> tuple[str, Sequence[str]]:
     """Return as many of `notes` as fit into `room`, in one string, and the rest."""
-    taken = len(notes)
-    while taken and cell_len(SEPARATOR.join(notes[:taken])) > room:
-        taken -= 1
-    return SEPARATOR.join(notes[:taken]), notes[taken:]
+    count = len(notes)
+    while count and cell_len(SEPARATOR.join(notes[:count])) > room:
+        count -= 1
+    return SEPARATOR.join(notes[:count]), notes[count:]
 
 
 def padded(text: str, cells: int) -> str:
@@ -189,34 +191,34 @@ def padded(text: str, cells: int) -> str:
     return text + " " * (cells - cell_len(text))
 
 
-def _behind_space(text: str, cells: int) -> str:
+def _right_aligned(text: str, cells: int) -> str:
     return " " * (cells - cell_len(text)) + text
 
 
 def _start(text: str, cells: int) -> str:
     """Return the longest prefix of `text` that fits into `cells`."""
     used = 0
-    for at, character in enumerate(text):
+    for i, character in enumerate(text):
         used += cell_len(character)
         if used > cells:
-            return text[:at]
+            return text[:i]
     return text
 
 
 def guides(depths: Sequence[int]) -> list[tuple[str, str]]:
     """Return the tree lines that lead to each row, and past it to the rows below, from the rows' depths."""
-    found: list[tuple[str, str]] = []
+    rows: list[tuple[str, str]] = []
     # Whether another row of the same parent follows, by depth: computed from the last row up.
     follows: defaultdict[int, bool] = defaultdict(bool)
-    for own in reversed(depths):
-        lines = "".join("│  " if follows[depth] else "   " for depth in range(1, own))
-        branch = ("├─ " if follows[own] else "└─ ") if own else ""
-        trunk = lines + (("│  " if follows[own] else "   ") if own else "")
-        found.append((lines + branch, trunk))
-        follows[own] = own > 0
-        for depth in [depth for depth in follows if depth > own]:
-            del follows[depth]
-    return found[::-1]
+    for depth in reversed(depths):
+        lines = "".join("│  " if follows[above] else "   " for above in range(1, depth))
+        branch = ("├─ " if follows[depth] else "└─ ") if depth else ""
+        trunk = lines + (("│  " if follows[depth] else "   ") if depth else "")
+        rows.append((lines + branch, trunk))
+        follows[depth] = depth > 0
+        for below in [level for level in follows if level > depth]:
+            del follows[below]
+    return rows[::-1]
 
 
 BAR_CELLS = 8

@@ -1,7 +1,7 @@
 """Names that are safe to show or write: no character of them moves a cursor or is invisible.
 
-`visible` is for people, for whom a line end and a backslash before an n may look the same. In a file for another
-program, different sections must not get the same name: `literal` keeps different names different.
+`visible` is for people, to whom a line end and a backslash before an n may look the same. `literal` is for other
+programs: different names stay different.
 """
 
 from __future__ import annotations
@@ -13,11 +13,10 @@ def visible(text: str) -> str:
     These are controls, line ends, bidirectional overrides and other invisible formats, surrogates, unassigned
     characters, and all spaces except the ASCII space.
     """
-    return "".join(character if character.isprintable() else _escaped(character) for character in text)
-
-
-def _escaped(character: str) -> str:
-    return character.encode("unicode_escape").decode("ascii")
+    return "".join(
+        character if character.isprintable() else character.encode("unicode_escape").decode("ascii")
+        for character in text
+    )
 
 
 def literal(name: str) -> str:
