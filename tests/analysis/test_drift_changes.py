@@ -8,7 +8,7 @@ import pytest
 
 from support.steady_loops import MS, loop_of, sections
 from ticktree.analysis.context import Context
-from ticktree.analysis.drift import change_of, joined, steady_stretches
+from ticktree.analysis.drift import change_of, join_segments, steady_segments
 from ticktree.analysis.rules.changes import changed_loops
 from ticktree.profile import Share
 
@@ -78,8 +78,8 @@ def test_too_short_a_run_tells_nothing():
 
 def test_stretches_are_joined_in_their_order_and_none_is_lost():
     profile = loop_of(400, sections({"step": lambda n: 10 * MS}))
-    every = steady_stretches(profile.root.at("train"))
-    parts = joined(every, 16)
+    every = steady_segments(profile.root.at("train"))
+    parts = join_segments(every, 16)
     assert len(parts) == 16
     assert sum(part.ticks for part in parts) == 400
     assert all(one.last < two.first for one, two in pairwise(parts))

@@ -31,7 +31,7 @@ def test_of_another_distributions_rule_its_own_words_are_told(monkeypatch):
         name = "theirs"
 
     monkeypatch.setattr(
-        registry, "others", lambda: (SimpleNamespace(rule=None), SimpleNamespace(rule=Theirs()))
+        registry, "third_party_rules", lambda: (SimpleNamespace(rule=None), SimpleNamespace(rule=Theirs()))
     )
     assert explained("theirs") == ("Looks for what it likes.", "")
     assert explained("nobody's") == ("", "")

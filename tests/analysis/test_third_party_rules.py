@@ -9,7 +9,7 @@ import pytest
 from ticktree.analysis import registry
 from ticktree.analysis.context import Context
 from ticktree.analysis.finding import Finding
-from ticktree.analysis.third_party import RuleSource, found_by, load
+from ticktree.analysis.third_party import RuleSource, findings_of, load_rules
 from ticktree.profile import Profile
 
 NOTHING = Profile.empty()
@@ -37,7 +37,7 @@ def source(made, entry="theirs", distribution="their-package"):
 def said(*sources, taken=()):
     """What all rules of `sources` find in an empty profile."""
     context = Context(NOTHING)
-    return [found for one in load(sources, taken) for found in found_by(one, context)]
+    return [found for one in load_rules(sources, taken) for found in findings_of(one, context)]
 
 
 def messages(*sources, **options):

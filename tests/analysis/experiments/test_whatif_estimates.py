@@ -138,13 +138,13 @@ def test_blocks_whose_delays_were_forgiven_say_nothing():
 
 def test_a_program_that_has_not_settled_is_named():
     uneven = [
-        Block(*block.what, TICKS, block.began_ns, block.ended_ns, block.owed_ns, 0, 0, 1, 0, block.spent_ns)
+        Block(*block.key, TICKS, block.began_ns, block.ended_ns, block.owed_ns, 0, 0, 1, 0, block.spent_ns)
         if block.intervention == FASTER
         else block
         for block in measured(a_pipeline(0))
     ]
     uneven = [
-        Block(*block.what, TICKS, block.began_ns, block.ended_ns, 0, 0, 0, TICKS * MS // 8, 0, block.spent_ns)
+        Block(*block.key, TICKS, block.began_ns, block.ended_ns, 0, 0, 0, TICKS * MS // 8, 0, block.spent_ns)
         if block.intervention == FASTER
         else block
         for block in uneven

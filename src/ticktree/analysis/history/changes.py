@@ -32,7 +32,7 @@ import numpy.typing as npt
 from ticktree.analysis.comparison.entry import verdict_of
 from ticktree.analysis.comparison.shift import Shift, between
 from ticktree.analysis.comparison.welch import student_tails
-from ticktree.analysis.drift import DEVIATIONS
+from ticktree.analysis.drift import MAD_SCALE
 
 Values: TypeAlias = npt.NDArray[np.float64]
 
@@ -88,7 +88,7 @@ def noise_of(values: Values) -> Noise:
 def _spread(differences: Values) -> float:
     """Return the standard deviation of differences around 0, outliers left out."""
     sizes = np.abs(differences)
-    usual = DEVIATIONS * float(np.median(sizes))
+    usual = MAD_SCALE * float(np.median(sizes))
     inside = sizes[sizes <= _OUTLYING_DIFFERENCE * usual]
     return float(np.sqrt(np.mean(inside**2)))
 
