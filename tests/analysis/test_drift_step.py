@@ -20,14 +20,14 @@ def noise(count: int, seed: int = 3, size: float = 0.01) -> list[float]:
     return [dice.gauss(0, size) for _ in range(count)]
 
 
-def test_a_step_to_the_end_is_found_where_it_is():
+def test_a_step_that_lasts_is_found_at_its_position():
     values = [each + (0.2 if place >= 20 else 0) for place, each in enumerate(noise(30))]
     step = most_different_segment(values)
     assert (step.first, step.end) == (20, 30)
     assert is_significant(values, step)
 
 
-def test_what_changed_is_what_came_later():
+def test_the_later_part_is_the_one_that_changed():
     values = [each + (0.2 if place < 8 else 0) for place, each in enumerate(noise(30))]
     step = most_different_segment(values)
     assert (step.first, step.end) == (8, 30)
@@ -78,6 +78,6 @@ def test_there_is_a_critical_value_for_each_number_of_values():
     assert sorted(CRITICAL) == list(range(MIN_VALUES, MAX_VALUES + 1))
 
 
-def test_without_its_step_a_course_has_one_level():
+def test_without_its_step_a_series_has_one_level():
     values = [1.0] * 20 + [5.0] * 10
     assert subtract_levels(values, most_different_segment(values)) == [0.0] * 30

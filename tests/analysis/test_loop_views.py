@@ -39,7 +39,7 @@ def trainer(warmup=0, slow_ticks=0) -> Program:
     return program
 
 
-def test_a_tick_is_the_own_times_of_its_sections():
+def test_a_tick_is_the_sum_of_its_sections_self_times():
     view = view_of(trainer().profile())
     assert (view.path, view.ticks, view.tick_ns) == ("train", 10, 20 * MS)
     assert own_ms(view) == {"train": 1, "sample": 2, "update": 3, "update/forward": 10, "sleep": 4}
@@ -53,7 +53,7 @@ def test_a_tick_is_the_own_times_of_its_sections():
     }
 
 
-def test_what_is_warm_up_is_not_in_it():
+def test_warm_up_ticks_are_excluded():
     view = view_of(trainer(warmup=3, slow_ticks=3).profile())
     assert (view.ticks, view.tick_ns) == (7, 20 * MS)
     assert own_ms(view)["update/forward"] == 10

@@ -57,19 +57,14 @@ def bottlenecks(view: LoopView, weights: Weights) -> list[Bottleneck]:
 
     Their times do not contain the cost of ticktree itself.
     """
-    needs = [_call_needs(section) for section in view.sections if _is_work(section)]
+    on_path = (section for section in view.sections if section.self_ns > 0)
+    needs = [_call_needs(section) for section in on_path if not section.is_wait and not section.is_parallel]
     maxima = [max((value for value in values if value), default=0.0) for values in zip(*needs, strict=True)]
-    entries = [
-        _bottleneck(section, maxima, weights)
-        for section in view.sections
-        if section.self_ns > 0 or section.concurrent_ns > 0
-    ]
-    return sorted(entries, key=_order)
-
-
-def _order(entry: Bottleneck) -> tuple[bool, float, float, str]:
-    section = entry.section
-    return section.is_parallel, -section.self_ns, -section.concurrent_ns, section.path
+    by_cost = sorted(
+        (section for section in view.sections if section.self_ns > 0 or section.concurrent_ns > 0),
+        key=lambda section: (section.is_parallel, -section.self_ns, -section.concurrent_ns, section.path),
+    )
+    return [_bottleneck(section, maxima, weights) for section in by_cost]
 
 
 def _bottleneck(section: SectionView, maxima: Sequence[float], weights: Weights) -> Bottleneck:
@@ -86,11 +81,6 @@ def _bottleneck(section: SectionView, maxima: Sequence[float], weights: Weights)
         memory_bytes=memory_bytes,
         device_memory_bytes=device_memory_bytes,
     )
-
-
-def _is_work(section: SectionView) -> bool:
-    """Return whether `section` works on the loop's path: it neither waits nor runs concurrently with the loop."""
-    return section.self_ns > 0 and not section.is_wait and not section.is_parallel
 
 
 def _call_needs(section: SectionView) -> tuple[float | None, int | None, int | None]:

@@ -147,11 +147,7 @@ def _expression(pattern: str) -> str:
     parts = _words(pattern, _PATTERN_WORD)
     if not parts:
         raise ValueError(f"the pattern {pattern!r} has no words")
-    return f" {' '.join(map(_letters, parts))} "
-
-
-def _letters(word: str) -> str:
-    return "".join(_WILD.get(letter) or re.escape(letter) for letter in word)
+    return "".join(_WILD.get(letter) or re.escape(letter) for letter in f" {' '.join(parts)} ")
 
 
 _DEFAULTS = _compile(DEFAULTS)

@@ -13,7 +13,7 @@ from ticktree.analysis.loops import LoopView, Saving, main_loops
 from ticktree.analysis.machine import gpu_used_during
 from ticktree.analysis.sampled import LineTime, line_times
 from ticktree.analysis.workers.roles import Role, Unit, amount, roles, run_ns, unit_of
-from ticktree.analysis.workers.stragglers import Straggler, in_step, stragglers
+from ticktree.analysis.workers.stragglers import Straggler, role_in_step, stragglers
 from ticktree.profile import Loop, Profile
 from ticktree.profile.short_names import ShortNames
 from ticktree.profile.table import sums_of
@@ -86,11 +86,7 @@ class Context:
 
     def view_of(self, path: str) -> LoopView | None:
         """Return the loop at `path`, or the run for ""; None if there is no loop with steady ticks."""
-        return self._by_path.get(path)
-
-    @cached_property
-    def _by_path(self) -> Mapping[str, LoopView]:
-        return {view.path: view for view in self.loops}
+        return next((view for view in self.loops if view.path == path), None)
 
     def loop_of(self, claim: Claim | None) -> LoopView | None:
         """Return the loop that a claim is about; None if there is no such loop with steady ticks."""
@@ -154,7 +150,7 @@ class Context:
     @cached_property
     def comparable(self) -> Sequence[Role]:
         """The threads by role, and the processes that wait in step as a further role."""
-        role = in_step(self.threads, self.run.sections)
+        role = role_in_step(self.threads, self.run.sections)
         return self.threads if role is None else [*self.threads, role]
 
     @cached_property

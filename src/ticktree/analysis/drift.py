@@ -273,11 +273,8 @@ def split_at(values: Sequence[float], step: LevelStep) -> tuple[list[float], lis
 
 def subtract_levels(values: Sequence[float], step: LevelStep) -> list[float]:
     """Return the values minus the median of their part: the step's, or the rest's."""
-    level, rest_level = map(median, split_at(values, step))
-    return [
-        value - (level if step.first <= index < step.end else rest_level)
-        for index, value in enumerate(values)
-    ]
+    level, rest = map(median, split_at(values, step))
+    return [value - (level if step.first <= i < step.end else rest) for i, value in enumerate(values)]
 
 
 # Changes of a loop: whether its ticks have a trend or a step.
@@ -331,12 +328,7 @@ def join_segments(segments: Sequence[Stretch], parts: int) -> list[Stretch]:
     edges = [round(part * len(segments) / parts) for part in range(parts + 1)]
     groups = [segments[begin:end] for begin, end in pairwise(edges)]
     return [
-        Stretch(
-            group[0].first,
-            group[-1].last,
-            sum(segment.ticks for segment in group),
-            sum(segment.total_ns for segment in group),
-        )
+        Stretch(group[0].first, group[-1].last, sum(s.ticks for s in group), sum(s.total_ns for s in group))
         for group in groups
     ]
 

@@ -141,7 +141,7 @@ class SectionView:
         recorder_ns: cost of ticktree itself in the section.
         calls: calls in a steady tick, on average.
         is_wait: whether it waits rather than works, or is in a wait.
-        is_slack: whether it is the sleep with which the loop holds its rate, whoever wrote it: time to spare.
+        is_slack: whether it is the sleep with which the loop holds its rate, in any code: time to spare.
         is_loop: whether it is a loop within this one: its descendants are sections of that loop, not of this one.
         is_remote: whether a device or another program ran it, or an ancestor of it, while this program continued.
         category: that of its name, else its parent's; "waiting" for a wait.

@@ -168,7 +168,10 @@ def sort_findings(all_findings: Iterable[Finding]) -> list[Finding]:
     """
     candidates = list(all_findings)
     specific = [finding for finding in candidates if not _is_explained(finding, candidates)]
-    return sorted(specific, key=_order)  # stable
+    return sorted(  # stable
+        specific,
+        key=lambda entry: (not entry.is_wrong_number, KINDS.index(entry.kind), entry.rank, -entry.impact),
+    )
 
 
 def _is_explained(finding: Finding, candidates: Sequence[Finding]) -> bool:
@@ -189,10 +192,6 @@ def _is_most_of(cause: Finding, finding: Finding) -> bool:
 
 def _vagueness(finding: Finding) -> int:
     return _VAGUENESS.get(finding.rule, 0)
-
-
-def _order(finding: Finding) -> tuple[bool, int, int, float]:
-    return not finding.is_wrong_number, KINDS.index(finding.kind), finding.rank, -finding.impact
 
 
 @cache

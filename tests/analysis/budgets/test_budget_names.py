@@ -45,7 +45,7 @@ def test_the_end_of_several_paths_is_refused_with_all_of_them():
     assert [subject.path for subject in subjects.named("**/x")] == ["a/x", "b/x"]
 
 
-def test_a_name_with_a_slash_may_be_written_as_it_is_while_only_one_reads_so():
+def test_a_name_with_a_slash_needs_no_escape_if_it_is_unambiguous():
     subjects = recorded(("loop", "api/step"), ("loop", "save"))
     for name in (r"loop/api\/step", "loop/api/step", "api/step"):
         assert [subject.path for subject in subjects.named(name)] == [r"loop/api\/step"]

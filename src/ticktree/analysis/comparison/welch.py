@@ -91,14 +91,10 @@ def contrast(
         return Contrast(difference, 0.0, 0.0)
     errors = [float(sample.var(ddof=1)) * (variances + 1 / len(sample)) for sample in samples]
     total = sum(errors) + constant
-    sum_of_terms = sum(error**2 / (len(sample) - 1) for error, sample in zip(errors, samples, strict=True))
+    terms = sum(error**2 / (len(sample) - 1) for error, sample in zip(errors, samples, strict=True))
     # The constant has no estimation error, but must not give more degrees of freedom than the values have.
-    max_freedom = sum(map(len, samples)) - 2
-    return Contrast(
-        difference,
-        math.sqrt(total),
-        min(total**2 / sum_of_terms, max_freedom) if sum_of_terms else max_freedom,
-    )
+    limit = sum(map(len, samples)) - 2
+    return Contrast(difference, math.sqrt(total), min(total**2 / terms, limit) if terms else limit)
 
 
 def logs(values: Sequence[float]) -> npt.NDArray[np.float64]:
