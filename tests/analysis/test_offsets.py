@@ -65,7 +65,7 @@ def test_many_meetings_bound_it_to_what_passes_between_the_last_to_come_and_the_
     assert found.ns == pytest.approx(-123_456_789, abs=50 * US)
 
 
-def test_the_offset_there_is_that_back_with_its_sign_turned():
+def test_the_reverse_offset_has_the_opposite_sign():
     first, second = job(5_000_000)
     there, back = offset(second, first), offset(first, second)
     assert abs(there.ns + back.ns) <= 1
@@ -83,7 +83,7 @@ def test_only_meetings_of_all_that_begin_when_a_rank_comes_tell_anything(name):
     assert offset(second, first) is None
 
 
-def test_too_few_meetings_or_not_all_of_them_tell_nothing():
+def test_too_few_or_incomplete_collectives_give_no_offset():
     first, second = job(0, collectives=MIN_COLLECTIVES - 1)
     assert offset(second, first) is None
     first, second = job(0)
@@ -91,7 +91,7 @@ def test_too_few_meetings_or_not_all_of_them_tell_nothing():
     assert offset(job(0, collectives=19)[1], first) is None
 
 
-def test_without_calls_nothing_is_known():
+def test_without_calls_there_is_no_offset():
     nothing = np.empty(0, np.int64)
     empty = Timeline((), (), nothing, nothing, nothing, nothing)
     assert offset(empty, job(0)[0]) is None
