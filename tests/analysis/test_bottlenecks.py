@@ -30,7 +30,7 @@ def loop_of(*sections, ticks=5, **options) -> Program:
     return program
 
 
-def test_the_one_with_most_own_time_is_first_and_its_ceiling_is_amdahls():
+def test_the_section_with_most_self_time_is_first_and_its_ceiling_is_amdahls():
     first, second = ranked(loop_of(("small", 25), ("large", 20), ("x", 0)))
     assert [first.section.node.name, second.section.node.name] == ["small", "large"]
     assert first.share == pytest.approx(25 / 45)
@@ -40,7 +40,7 @@ def test_the_one_with_most_own_time_is_first_and_its_ceiling_is_amdahls():
     assert first.saving.share == pytest.approx(25 / 45)
 
 
-def test_a_parent_is_ranked_by_what_is_not_its_childrens():
+def test_a_parent_is_ranked_by_its_self_time():
     program = Program()
     for _ in program.loop("loop", range(3)):
         with program.section("update"):
@@ -52,12 +52,12 @@ def test_a_parent_is_ranked_by_what_is_not_its_childrens():
     assert "loop" not in found  # it has no time of its own
 
 
-def test_of_several_calls_in_a_tick_the_time_of_one_is_known():
+def test_the_time_per_call_counts_several_calls_in_a_tick():
     program = loop_of(("a", 5), ("a", 5), ("b", 2))
     assert by_name(ranked(program))["a"].call_ns == 5 * MS
 
 
-def test_all_of_a_tick_has_no_rate_without_it():
+def test_a_section_that_fills_the_tick_has_no_rate_without_it():
     (only,) = ranked(loop_of(("all", 5)))
     assert (only.saving.free_hz, only.saving.speedup) == (None, None)
 
@@ -70,7 +70,7 @@ def test_a_loop_that_holds_its_rate_would_only_sleep_longer():
     assert found["sleep"].score is None
 
 
-def test_a_loop_that_sleeps_and_is_too_slow_all_the_same_gains_what_it_lacks():
+def test_a_loop_that_sleeps_but_misses_its_rate_gains_the_missing_part():
     found = by_name(ranked(loop_of(("act", 12), ("sleep", 1, {"wait": True}), hz=100)))
     assert found["act"].saving.share == pytest.approx(3 / 13)  # a tick of 13 ms, where 10 would do
 
@@ -82,7 +82,7 @@ def test_other_waits_have_a_ceiling_and_no_score():
     assert found["learn"].score is not None
 
 
-def test_what_runs_concurrently_comes_last_and_has_no_ceiling():
+def test_concurrent_sections_come_last_and_have_no_ceiling():
     program = Program()
     for _ in program.loop("loop", range(3)):
         program.record_duration("server", 0.5)
@@ -94,7 +94,7 @@ def test_what_runs_concurrently_comes_last_and_has_no_ceiling():
     assert server.call_ns == 500 * MS
 
 
-def test_what_ticktree_itself_cost_is_nobodys_bottleneck():
+def test_the_cost_of_ticktree_is_in_no_bottleneck():
     profile = loop_of(("act", 6), ("look", 4)).profile()
     profile = with_node(profile, "loop/act", recorder_ns=25 * MS)  # 5 of the 6 ms of each call
     act = by_name(ranked(profile))["act"]
@@ -114,7 +114,7 @@ def test_a_score_weighs_the_share_of_the_tick_and_the_call_against_the_longest()
     assert scores(profile)["short"] == pytest.approx(100 * (0.4 * 0.4 + 0.3 * 5 / 60) / 0.7)
 
 
-def test_what_was_not_measured_is_not_taken_for_nothing():
+def test_unmeasured_parts_are_left_out_of_the_score():
     profile = loop_of(("a", 50), ("b", 50)).profile()
     measured = with_node(profile, "loop/a", memory=Memory(5, 0, 900, growth_bytes=0))
     assert scores(measured)["a"] == pytest.approx(100 * (0.4 * 0.5 + 0.3 * 1 + 0.15 * 0) / 0.85)
@@ -123,7 +123,7 @@ def test_what_was_not_measured_is_not_taken_for_nothing():
     assert scores(unknown) == scores(profile)
 
 
-def test_memory_counts_against_the_section_that_needs_most():
+def test_memory_counts_relative_to_the_maximum():
     profile = loop_of(("a", 50), ("b", 50)).profile()
     profile = with_node(profile, "loop/a", memory=Memory(5, 0, 900, growth_bytes=400))
     profile = with_node(
@@ -136,7 +136,7 @@ def test_memory_counts_against_the_section_that_needs_most():
     assert scores(profile)["b"] == pytest.approx(100 * (0.4 * 0.5 + 0.3 + 0.15 * 0.25 + 0.15 * 1))
 
 
-def test_weights_may_be_others_and_only_their_ratios_matter():
+def test_only_the_ratios_of_weights_matter():
     profile = loop_of(("a", 75), ("b", 25)).profile()
     assert scores(profile, time=2, call=0, memory=0, device_memory=0) == {
         "a": pytest.approx(75),
@@ -145,7 +145,7 @@ def test_weights_may_be_others_and_only_their_ratios_matter():
     assert scores(profile, time=0, call=0, memory=1, device_memory=0) == {"a": None, "b": None}
 
 
-def test_categories_add_up_to_the_tick_and_what_is_in_none_is_last():
+def test_categories_sum_to_the_tick_and_other_is_last():
     program = loop_of(("x", 8), ("env", 2), ("render", 3), ("draw", 1), ("sleep", 6, {"wait": True}))
     (view,) = Context(program.profile()).loops
     found = [(one.name, one.ns / MS, one.sections) for one in category_shares(view)]
@@ -155,7 +155,7 @@ def test_categories_add_up_to_the_tick_and_what_is_in_none_is_last():
 @pytest.mark.slow
 @settings(max_examples=60)
 @given(profiles())
-def test_shares_add_up_whatever_was_recorded(profile):
+def test_shares_sum_to_one_for_any_profile(profile):
     context = Context(profile)
     for view in context.loops:
         found = bottlenecks(view, Weights())

@@ -93,7 +93,7 @@ def test_of_a_call_under_focus_the_function_counts_and_not_its_arguments_or_its_
     assert Categories({}).of(name) == category
 
 
-def test_words_are_told_apart_however_they_are_joined():
+def test_words_are_split_in_any_notation():
     assert (
         words("env_step2")
         == words("EnvStep2")
@@ -117,7 +117,7 @@ def test_stars_and_question_marks_stand_for_letters_of_one_word():
     ]
 
 
-def test_own_patterns_go_before_the_defaults_in_their_order():
+def test_custom_patterns_precede_the_defaults_in_their_order():
     context = Context(Profile.empty(), Settings(categories={"first": ("env",), "second": ("env", "sample")}))
     assert (context.category("env"), context.category("sample"), context.category("render")) == (
         "first",
@@ -126,7 +126,7 @@ def test_own_patterns_go_before_the_defaults_in_their_order():
     )
 
 
-def test_what_looks_like_an_expression_is_taken_literally():
+def test_regular_expressions_in_patterns_are_literal():
     assert Categories({"mine": ("a|b",)}).of("b") is None
     assert Categories({"mine": ("a|b",)}).of("a b") == "mine"
 
@@ -143,15 +143,15 @@ def test_what_looks_like_an_expression_is_taken_literally():
         ("a/train", "training"),
     ],
 )
-def test_the_words_of_a_request_s_path_say_nothing_of_what_it_is(name, category):
+def test_the_words_of_a_requests_path_have_no_category(name, category):
     assert Categories({}).of(name) == category
 
 
-def test_a_project_s_own_patterns_go_before_what_a_request_is():
+def test_custom_patterns_precede_the_category_of_requests():
     assert Categories({"robot": ("predict",)}).of("POST /predict") == "robot"
 
 
-def test_what_another_program_did_is_no_wait_of_that_program_s():
+def test_work_of_another_program_is_not_a_wait():
     call = Node(
         name="POST localhost/step",
         wait=True,

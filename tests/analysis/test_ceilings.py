@@ -11,13 +11,13 @@ def having(**facts) -> Profile:
     return Profile(metadata=every)
 
 
-def test_a_run_that_carries_none_has_none():
+def test_a_run_without_ceilings_has_none():
     for machine in (fastest_machine, slowest_machine):
         assert machine(Profile.empty()) is None
         assert machine(having(cores=[8])) is None
 
 
-def test_ceilings_are_those_that_the_run_carries():
+def test_ceilings_are_read_from_the_run():
     run = having(
         ceiling__source=["measured"],
         ceiling__memcpy_bytes_per_s=[10_200_000_000],
@@ -62,7 +62,7 @@ def test_measured_is_only_what_all_measured_and_a_gpu_anywhere_is_one(machine):
     assert machine(both).gpus == 1
 
 
-def test_what_is_no_positive_number_is_not_known():
+def test_values_that_are_not_positive_numbers_are_unknown():
     here = fastest_machine(
         having(ceiling__flops_per_s=["fast", True, -1.0, 0], ceiling__memcpy_bytes_per_s=[5e9])
     )

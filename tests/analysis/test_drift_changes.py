@@ -8,7 +8,7 @@ import pytest
 
 from support.steady_loops import MS, loop_of, sections
 from ticktree.analysis.context import Context
-from ticktree.analysis.drift import change_of, joined, steady_stretches
+from ticktree.analysis.drift import change_of, join_segments, steady_segments
 from ticktree.analysis.rules.changes import changed_loops
 from ticktree.profile import Share
 
@@ -18,7 +18,7 @@ def course(tick, ticks=400, warmup=0, noise=0.02):
     return change_of(profile.root.at("train"))
 
 
-def test_a_steady_loop_has_no_course():
+def test_a_steady_loop_has_no_change():
     assert course(lambda n: 10 * MS) is None
 
 
@@ -35,7 +35,7 @@ def test_steady_loops_that_are_noisy_have_none_but_by_chance(correlation):
     assert found <= 2
 
 
-def test_a_rise_all_along_is_a_trend_and_no_step():
+def test_a_continuous_rise_is_a_trend_and_no_step():
     rising = course(lambda n: 10 * MS * (1 + n / 1000))
     assert rising.kind == "trend"
     assert rising.change == pytest.approx(0.4, abs=0.05)
@@ -58,11 +58,11 @@ def test_a_phase_that_passes_has_an_end():
     assert passing.change == pytest.approx(0.4, abs=0.03)
 
 
-def test_a_loop_that_becomes_faster_is_told_too():
+def test_a_loop_that_becomes_faster_is_reported():
     assert course(lambda n: (14 if n < 250 else 10) * MS).change == pytest.approx(-2 / 7, abs=0.03)
 
 
-def test_changes_that_nobody_would_mind_are_not_told():
+def test_small_changes_are_not_reported():
     assert course(lambda n: (10 if n < 250 else 10.3) * MS, noise=0.001) is None
     assert course(lambda n: 10 * MS * (1 + n / 20_000), noise=0.001) is None
 
@@ -72,14 +72,14 @@ def test_the_warm_up_is_no_phase():
     assert slow_at_first is None
 
 
-def test_too_short_a_run_tells_nothing():
+def test_a_short_run_has_no_change():
     assert course(lambda n: (10 if n < 6 else 20) * MS, 12) is None
 
 
-def test_stretches_are_joined_in_their_order_and_none_is_lost():
+def test_segments_are_joined_in_order_and_none_is_lost():
     profile = loop_of(400, sections({"step": lambda n: 10 * MS}))
-    every = steady_stretches(profile.root.at("train"))
-    parts = joined(every, 16)
+    every = steady_segments(profile.root.at("train"))
+    parts = join_segments(every, 16)
     assert len(parts) == 16
     assert sum(part.ticks for part in parts) == 400
     assert all(one.last < two.first for one, two in pairwise(parts))
@@ -96,7 +96,7 @@ def test_the_section_that_explains_a_change_is_named():
     assert changed.lost_ns == pytest.approx(150 * 4 * MS, rel=0.1)
 
 
-def test_what_went_on_beside_the_loop_explains_nothing_of_its_change():
+def test_concurrent_work_does_not_explain_a_loops_change():
     """A device works for twenty times as long as before, while the loop that gave it the work goes on."""
 
     def tick(recorder, number):
@@ -107,7 +107,7 @@ def test_what_went_on_beside_the_loop_explains_nothing_of_its_change():
     assert (changed.cause.path, changed.cause.share) == ("train", 1)
 
 
-def test_a_loop_of_several_runs_or_threads_has_no_one_course():
+def test_a_loop_of_several_runs_or_threads_has_no_change():
     profile = stepped_profile()
     root = profile.root
     train = root.children["train"]

@@ -6,12 +6,12 @@ import pytest
 
 from ticktree.analysis.drift import (
     CRITICAL,
-    FEWEST,
-    MOST,
+    MAX_VALUES,
+    MIN_VALUES,
     _statistic,
-    is_real,
-    most_different,
-    without,
+    is_significant,
+    most_different_segment,
+    subtract_levels,
 )
 
 
@@ -20,35 +20,35 @@ def noise(count: int, seed: int = 3, size: float = 0.01) -> list[float]:
     return [dice.gauss(0, size) for _ in range(count)]
 
 
-def test_a_step_to_the_end_is_found_where_it_is():
+def test_a_step_that_lasts_is_found_at_its_position():
     values = [each + (0.2 if place >= 20 else 0) for place, each in enumerate(noise(30))]
-    step = most_different(values)
+    step = most_different_segment(values)
     assert (step.first, step.end) == (20, 30)
-    assert is_real(values, step)
+    assert is_significant(values, step)
 
 
-def test_what_changed_is_what_came_later():
+def test_the_later_part_is_the_one_that_changed():
     values = [each + (0.2 if place < 8 else 0) for place, each in enumerate(noise(30))]
-    step = most_different(values)
+    step = most_different_segment(values)
     assert (step.first, step.end) == (8, 30)
 
 
 def test_a_level_in_the_middle_is_found_with_its_end():
     values = [each + (0.2 if 10 <= place < 20 else 0) for place, each in enumerate(noise(30))]
-    step = most_different(values)
+    step = most_different_segment(values)
     assert (step.first, step.end) == (10, 20)
-    assert is_real(values, step)
+    assert is_significant(values, step)
 
 
 def test_a_burst_is_no_level():
     values = [each + (1.0 if 10 <= place < 13 else 0) for place, each in enumerate(noise(30))]
-    assert not is_real(values, most_different(values))
+    assert not is_significant(values, most_different_segment(values))
 
 
 @pytest.mark.parametrize("seed", range(20))
 def test_noise_has_no_steps(seed):
     values = noise(32, seed)
-    assert not is_real(values, most_different(values))
+    assert not is_significant(values, most_different_segment(values))
 
 
 def test_a_slow_wave_is_no_step():
@@ -56,16 +56,16 @@ def test_a_slow_wave_is_no_step():
     for _ in range(32):
         level = 0.95 * level + dice.gauss(0, 0.03)
         values.append(level)
-    assert not is_real(values, most_different(values))
+    assert not is_significant(values, most_different_segment(values))
 
 
 def test_equal_values_have_no_steps():
-    assert not is_real([1.0] * 20, most_different([1.0] * 20))
+    assert not is_significant([1.0] * 20, most_different_segment([1.0] * 20))
 
 
 def test_the_critical_values_are_exceeded_by_half_a_percent_of_all_orders():
     dice = random.Random(11)
-    for count in (FEWEST, 24, MOST):
+    for count in (MIN_VALUES, 24, MAX_VALUES):
         values = [float(place) for place in range(count)]
         exceeded = 0
         for _ in range(600):
@@ -75,9 +75,9 @@ def test_the_critical_values_are_exceeded_by_half_a_percent_of_all_orders():
 
 
 def test_there_is_a_critical_value_for_each_number_of_values():
-    assert sorted(CRITICAL) == list(range(FEWEST, MOST + 1))
+    assert sorted(CRITICAL) == list(range(MIN_VALUES, MAX_VALUES + 1))
 
 
-def test_without_its_step_a_course_has_one_level():
+def test_without_its_step_a_series_has_one_level():
     values = [1.0] * 20 + [5.0] * 10
-    assert without(values, most_different(values)) == [0.0] * 30
+    assert subtract_levels(values, most_different_segment(values)) == [0.0] * 30

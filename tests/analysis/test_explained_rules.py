@@ -12,7 +12,7 @@ ROOT = Path(__file__).parents[2]
 
 
 @pytest.mark.parametrize("name", [rule.name for rule in RULES])
-def test_every_rule_says_what_it_is_about_and_has_a_page(name):
+def test_every_rule_has_a_description_and_a_page(name):
     rule = explained(name)
     assert rule.about.endswith(".")
     assert " It finds " in rule.about
@@ -20,7 +20,7 @@ def test_every_rule_says_what_it_is_about_and_has_a_page(name):
     assert (ROOT / rule.page).is_file()
 
 
-def test_of_another_distributions_rule_its_own_words_are_told(monkeypatch):
+def test_a_rule_of_another_distribution_is_described_by_its_docstring(monkeypatch):
     class Theirs:
         """Looks for
         what it likes.
@@ -31,7 +31,7 @@ def test_of_another_distributions_rule_its_own_words_are_told(monkeypatch):
         name = "theirs"
 
     monkeypatch.setattr(
-        registry, "others", lambda: (SimpleNamespace(rule=None), SimpleNamespace(rule=Theirs()))
+        registry, "third_party_rules", lambda: (SimpleNamespace(rule=None), SimpleNamespace(rule=Theirs()))
     )
     assert explained("theirs") == ("Looks for what it likes.", "")
     assert explained("nobody's") == ("", "")

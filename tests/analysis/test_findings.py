@@ -59,7 +59,7 @@ def kept(*found):
     return [finding.message for finding in findings(with_a_section(), rules=[Says(*found)])]
 
 
-def test_a_cause_takes_the_place_of_the_size_of_the_same_section():
+def test_a_cause_replaces_the_size_of_the_same_section():
     specific = about("a", share=0.2)
     sizes = [
         about("a", "slow", 0.3, kind="size"),
@@ -69,7 +69,7 @@ def test_a_cause_takes_the_place_of_the_size_of_the_same_section():
     assert kept(*sizes, specific) == ["says of a", "critical of b"]
 
 
-def test_a_cause_of_little_of_it_does_not():
+def test_a_cause_of_a_small_part_does_not_replace_it():
     size = about("a", "critical", 0.4, kind="size")
     assert kept(size, about("a", share=0.1)) == ["says of a", "critical of a"]
     assert kept(size, about("a")) == ["says of a", "critical of a"]  # it does not say how much it saves
@@ -79,7 +79,7 @@ def test_a_cause_of_little_of_it_does_not():
     ]  # of the whole run
 
 
-def test_a_cause_as_severe_as_the_missed_ticks_takes_their_place():
+def test_a_cause_as_severe_as_the_missed_ticks_replaces_them():
     missed = about("a", "missed-deadline", severity="warning")
     assert kept(missed, about("a", share=0.2)) == ["says of a"]
     assert kept(missed, about("a", share=0.05)) == ["missed-deadline of a", "says of a"]
@@ -91,7 +91,7 @@ def test_recommendations_come_before_facts_about_the_measurement_and_those_befor
     assert kept(size, fact, about("a", share=0.02)) == ["says of a", "contended of ", "critical of b"]
 
 
-def test_what_saves_less_than_a_hundredth_is_left_out():
+def test_findings_that_save_less_than_one_percent_are_left_out():
     assert kept(about("a", share=0.009), about("b", share=0.011)) == ["says of b"]
 
 
@@ -115,7 +115,7 @@ def test_no_finding_claims_more_than_its_loop_can_save(profile, share):
     ("share", "severity"),
     [(0, "info"), (0.09, "info"), (0.1, "warning"), (0.29, "warning"), (0.3, "critical"), (1, "critical")],
 )
-def test_how_severe_something_is_follows_from_what_is_at_stake(share, severity):
+def test_severity_follows_from_the_saved_share(share, severity):
     assert severity_of(share) == severity
 
 
@@ -143,7 +143,7 @@ def test_every_rule_has_a_sentence_a_page_and_a_line_in_the_index():
 
 @settings(max_examples=60)
 @given(profiles())
-def test_no_profile_is_too_strange_to_be_judged(profile):
+def test_any_profile_can_be_judged(profile):
     for found in findings(profile):
         assert found.rule in NAMES
         assert found.message
@@ -151,10 +151,10 @@ def test_no_profile_is_too_strange_to_be_judged(profile):
     assert findings(profile) == findings(profile)
 
 
-def test_findings_rest_on_nodes_that_are_there():
+def test_findings_are_about_existing_nodes():
     profile = straggling_trainer()
     assert all(profile.root.at(found.path) for found in findings(profile))
 
 
-def test_of_nothing_there_is_nothing_to_say():
+def test_an_empty_profile_has_no_findings():
     assert findings(Profile.empty()) == []

@@ -39,7 +39,7 @@ def trainer(warmup=0, slow_ticks=0) -> Program:
     return program
 
 
-def test_a_tick_is_the_own_times_of_its_sections():
+def test_a_tick_is_the_sum_of_its_sections_self_times():
     view = view_of(trainer().profile())
     assert (view.path, view.ticks, view.tick_ns) == ("train", 10, 20 * MS)
     assert own_ms(view) == {"train": 1, "sample": 2, "update": 3, "update/forward": 10, "sleep": 4}
@@ -53,13 +53,13 @@ def test_a_tick_is_the_own_times_of_its_sections():
     }
 
 
-def test_what_is_warm_up_is_not_in_it():
+def test_warm_up_ticks_are_excluded():
     view = view_of(trainer(warmup=3, slow_ticks=3).profile())
     assert (view.ticks, view.tick_ns) == (7, 20 * MS)
     assert own_ms(view)["update/forward"] == 10
 
 
-def test_totals_are_with_all_below():
+def test_totals_include_descendants():
     totals = {section.path: section.total_ns / MS for section in view_of(trainer().profile()).sections}
     assert totals == {
         "train": 20,
@@ -70,7 +70,7 @@ def test_totals_are_with_all_below():
     }
 
 
-def test_waits_and_what_is_in_them_are_told_apart():
+def test_waits_and_sections_in_them_are_marked():
     program = Program()
     for _ in program.loop("train", range(3)):
         with program.section("receive", wait=True):
@@ -83,7 +83,7 @@ def test_waits_and_what_is_in_them_are_told_apart():
     assert steps["train/learn"] == (False, "training")
 
 
-def test_what_has_no_category_is_of_its_nearest_ancestors():
+def test_a_section_without_a_category_has_its_nearest_ancestors():
     program = Program()
     with program.section("replay buffer"):
         for _ in program.loop("fetch", range(3)):
@@ -109,7 +109,7 @@ def test_a_loops_own_time_is_what_the_program_does_between_its_sections_whatever
     }
 
 
-def test_what_was_only_recorded_ran_beside_the_loop():
+def test_recorded_durations_are_concurrent():
     program = Program()
     for _ in program.loop("control", range(4)):
         program.work("act", 5)
@@ -120,7 +120,7 @@ def test_what_was_only_recorded_ran_beside_the_loop():
     assert own_ms(view) == {"act": 5}
 
 
-def test_another_threads_sections_ran_beside_the_loop():
+def test_sections_of_another_thread_are_concurrent():
     program = Program()
 
     def load():
@@ -154,7 +154,7 @@ def test_a_loop_in_a_loop_has_steps_of_its_own_and_is_one_of_the_outers():
     assert own_ms(inner) == {"env": 3, "policy": 1}
 
 
-def test_without_a_loop_the_run_is_what_there_is():
+def test_without_a_loop_the_run_is_the_only_view():
     program = Program()
     with program.section("load"):
         program.take(30)
@@ -165,7 +165,7 @@ def test_without_a_loop_the_run_is_what_there_is():
     assert own_ms(view) == {"": 8, "load": 30, "load/parse": 12}
 
 
-def test_a_loop_that_never_completed_a_tick_is_none():
+def test_a_loop_without_a_complete_tick_has_no_view():
     program = Program()
     for _ in program.loop("train", range(2)):
         program.work("learn", 5)
@@ -251,7 +251,7 @@ def test_a_loop_that_misses_ticks_comes_first_and_is_never_hidden():
     assert [view.name for view in context.main_loops] == ["a", "b", "c"]
 
 
-def test_so_does_a_loop_that_waits_for_others_and_does_not_reach_its_rate():
+def test_a_loop_that_waits_and_misses_its_rate_comes_first():
     program = Program()
     for name, hz in (("camera", 100), ("follow", 100), ("held", 50)):
         for _ in program.loop(name, range(50), hz=hz):
@@ -275,7 +275,7 @@ def test_equally_busy_loops_keep_their_order_from_run_to_run():
         assert [view.name for view in Context(profile).loops] == ["slow", "front", "wrist"]
 
 
-def test_one_late_tick_in_a_thousand_is_any_busy_machines():
+def test_one_missed_tick_in_a_thousand_is_ignored():
     (view, _) = Context(with_loops(("a", 2, 1000, 1), ("b", 9, 1000, 0))).loops
     assert (view.name, view.misses) == ("b", False)
 
@@ -285,7 +285,7 @@ def test_of_a_subtraction_that_leaves_nothing_but_rounding_no_rate_is_known():
     assert Saving(0.0, 0.0, 0.0).hz is None
 
 
-def test_of_nothing_there_is_nothing():
+def test_an_empty_profile_has_no_views():
     assert Context(Profile.empty()).loops == []
 
 
@@ -323,7 +323,7 @@ def test_what_a_device_did_beside_a_section_is_no_section_in_it_and_what_a_serve
 
 
 @pytest.mark.parametrize("episodes", [4, 40])
-def test_what_an_inner_loop_set_aside_is_in_the_ticks_around_it(episodes):
+def test_the_warm_up_of_an_inner_loop_is_in_the_outer_ticks(episodes):
     """Its first call compiles: not of 4 episodes, but of the steps a part of the first is set aside."""
     recorder = ticktree.Recorder(virtual_clock=True)
     for episode in recorder.loop("episode", range(episodes)):

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ticktree.analysis.offsets import LEAST_MEETINGS, offset
+from ticktree.analysis.offsets import MIN_COLLECTIVES, offset
 from ticktree.profile.timeline import CalledNode, Lane, Timeline
 
 US = 1_000
@@ -20,12 +20,12 @@ def rank_of(number):
     return Lane(f"{number}-7", number, f"rank {number}", "rank", number, "MainThread", 0)
 
 
-def job(ahead_ns, meetings=20, seed=1, drift=0.0):
+def job(ahead_ns, collectives=20, seed=1, drift=0.0):
     """The timelines of two machines, the second's clock so far ahead. Ranks work for up to 1 ms, then meet."""
     dice = random.Random(seed)
     now = {rank: 10**9 + abs(ahead_ns) for rank in range(4)}
     calls = {rank: [] for rank in now}
-    for _ in range(meetings):
+    for _ in range(collectives):
         came = {rank: at + dice.randrange(1000 * US) for rank, at in now.items()}
         last = max(came.values())
         for rank, at in came.items():
@@ -55,17 +55,17 @@ def test_the_true_offset_is_always_within_the_bound(ahead_ns, seed):
     first, second = job(ahead_ns, seed=seed)
     found = offset(second, first)
     assert abs(found.ns + ahead_ns) <= found.bound_ns + 1
-    assert found.meetings == 20
+    assert found.collectives == 20
 
 
 def test_many_meetings_bound_it_to_what_passes_between_the_last_to_come_and_the_first_to_leave():
-    first, second = job(123_456_789, meetings=500)
+    first, second = job(123_456_789, collectives=500)
     found = offset(second, first)
     assert found.bound_ns < 50 * US
     assert found.ns == pytest.approx(-123_456_789, abs=50 * US)
 
 
-def test_the_offset_there_is_that_back_with_its_sign_turned():
+def test_the_reverse_offset_has_the_opposite_sign():
     first, second = job(5_000_000)
     there, back = offset(second, first), offset(first, second)
     assert abs(there.ns + back.ns) <= 1
@@ -73,7 +73,7 @@ def test_the_offset_there_is_that_back_with_its_sign_turned():
 
 
 def test_clocks_that_drift_apart_further_than_the_bound_have_no_offset():
-    first, second = job(0, meetings=3000, drift=1e-3)
+    first, second = job(0, collectives=3000, drift=1e-3)
     assert offset(second, first) is None
 
 
@@ -83,15 +83,15 @@ def test_only_meetings_of_all_that_begin_when_a_rank_comes_tell_anything(name):
     assert offset(second, first) is None
 
 
-def test_too_few_meetings_or_not_all_of_them_tell_nothing():
-    first, second = job(0, meetings=LEAST_MEETINGS - 1)
+def test_too_few_or_incomplete_collectives_give_no_offset():
+    first, second = job(0, collectives=MIN_COLLECTIVES - 1)
     assert offset(second, first) is None
     first, second = job(0)
     assert offset(replace(second, overwritten=1), first) is None
-    assert offset(job(0, meetings=19)[1], first) is None
+    assert offset(job(0, collectives=19)[1], first) is None
 
 
-def test_without_calls_nothing_is_known():
+def test_without_calls_there_is_no_offset():
     nothing = np.empty(0, np.int64)
     empty = Timeline((), (), nothing, nothing, nothing, nothing)
     assert offset(empty, job(0)[0]) is None

@@ -24,7 +24,7 @@ def test_waits_are_told_apart_from_work_also_further_down():
     assert [found.worked_ns(unit) for unit in role.units] == [70 * MS, 90 * MS]
 
 
-def test_a_wait_within_a_wait_is_waited_once():
+def test_nested_waits_count_once():
     (a,) = ids(1)
     outer = node("outer", {a: [30 * MS]}, node("inner", {a: [20 * MS]}, wait=True), wait=True)
     role, found = seen(crew(outer, count=1))
@@ -32,7 +32,7 @@ def test_a_wait_within_a_wait_is_waited_once():
     assert [section.is_in_wait for section in found.run.sections] == [False, False, True]
 
 
-def test_a_place_knows_only_those_who_were_there():
+def test_a_node_has_only_the_writers_that_entered_it():
     profile = crew(stepping([5.0]), count=2)
     (role,) = roles(profile, "thread")
     node = profile.root.at("step")
@@ -71,7 +71,7 @@ def test_what_a_device_did_is_nobodys_time_and_what_a_server_did_is_the_waits():
 
 @settings(max_examples=40)
 @given(profiles())
-def test_nobody_worked_for_less_than_no_time(profile):
+def test_working_time_is_never_negative(profile):
     found = Context(profile)
     assert all(found.worked_ns(unit) >= 0 for role in found.threads for unit in role.units)
 
@@ -85,7 +85,7 @@ def test_a_trainers_learner_and_workers_wait_for_one_another():
     assert sum(map(found.waited_ns, workers)) == waits.total_ns
 
 
-def test_a_tree_deeper_than_pythons_stack_has_places():
+def test_a_tree_deeper_than_pythons_stack_has_a_view():
     deep = Node(name="f", self_ns=1)
     for _ in range(3000):
         deep = Node(name="f", self_ns=1, children={"f": deep})

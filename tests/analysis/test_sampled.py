@@ -46,7 +46,7 @@ def test_each_part_is_within_a_nanosecond_of_its_share(profile):
             assert abs(ns * sum(weights.values()) - time.ns * weights[seen]) < sum(weights.values())
 
 
-def test_what_rounding_loses_goes_to_those_that_lost_most():
+def test_nanoseconds_lost_by_rounding_go_to_the_largest_remainders():
     time = SampledTime(
         {stack("", line): Weight(1, ns) for line, ns in ((MAIN, 2), (CRUNCH, 4), (NAP, 1))}, 10
     )
@@ -85,6 +85,6 @@ def test_threads_in_no_account_are_told_apart_and_what_runs_no_code_has_a_name()
 
 @pytest.mark.parametrize("count", [1, 7, 1000])
 @pytest.mark.parametrize("share", [0.0, 0.3, 1.0])
-def test_an_interval_holds_its_share(share, count):
+def test_an_interval_contains_its_share(share, count):
     low, high = interval(share, count)
     assert 0 <= low <= share <= high <= 1

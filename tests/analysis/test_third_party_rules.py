@@ -9,7 +9,7 @@ import pytest
 from ticktree.analysis import registry
 from ticktree.analysis.context import Context
 from ticktree.analysis.finding import Finding
-from ticktree.analysis.third_party import RuleSource, found_by, load
+from ticktree.analysis.third_party import RuleSource, findings_of, load_rules
 from ticktree.profile import Profile
 
 NOTHING = Profile.empty()
@@ -37,7 +37,7 @@ def source(made, entry="theirs", distribution="their-package"):
 def said(*sources, taken=()):
     """What all rules of `sources` find in an empty profile."""
     context = Context(NOTHING)
-    return [found for one in load(sources, taken) for found in found_by(one, context)]
+    return [found for one in load_rules(sources, taken) for found in findings_of(one, context)]
 
 
 def messages(*sources, **options):
@@ -48,11 +48,11 @@ def finding(**changed):
     return Finding(**{"rule": "theirs", "severity": "info", "path": "", "message": "look", **changed})
 
 
-def test_what_another_packages_rule_finds_is_a_finding_like_any_other():
+def test_findings_of_another_packages_rule_are_included():
     assert said(source(Finds("theirs", finding()))) == [finding()]
 
 
-def test_a_class_is_made_an_instance_of():
+def test_a_rule_class_is_instantiated():
     class Theirs(Finds):
         def __init__(self):
             super().__init__("theirs", finding())
@@ -60,7 +60,7 @@ def test_a_class_is_made_an_instance_of():
     assert said(source(Theirs)) == [finding()]
 
 
-def test_one_that_cannot_be_imported_is_said_so_once():
+def test_a_rule_that_cannot_be_imported_is_reported_once():
     (found,) = said(source(ImportError("no module named\n lidar")))
     assert found.message == (
         "rule theirs of their-package cannot be loaded: ImportError: no module named lidar; nothing was "
@@ -72,12 +72,12 @@ def test_one_that_cannot_be_imported_is_said_so_once():
 @pytest.mark.parametrize(
     "made", [3, None, object(), Finds(""), Finds(7), type("NoFind", (), {"name": "theirs"})]
 )
-def test_what_is_no_rule_is_refused(made):
+def test_an_object_that_is_no_rule_is_refused(made):
     (message,) = messages(source(made))
     assert "is not a rule: it needs a name and a method find" in message
 
 
-def test_a_name_that_is_taken_is_refused():
+def test_a_rule_with_an_existing_name_is_refused():
     (message,) = messages(source(Finds("straggler")), taken=["straggler"])
     assert "is refused: there is a rule of the name 'straggler' already" in message
 
@@ -96,7 +96,7 @@ def test_of_two_packages_with_one_name_the_first_by_its_own_name_has_it():
 @pytest.mark.parametrize(
     ("error", "told"), [(KeyError("lidar"), "KeyError: 'lidar'"), (SystemExit(3), "SystemExit: 3")]
 )
-def test_one_that_raises_while_it_looks_has_found_nothing(error, told):
+def test_a_rule_that_raises_has_no_findings(error, told):
     class Raises:
         name = "theirs"
 
@@ -119,7 +119,7 @@ def test_one_that_raises_while_it_looks_has_found_nothing(error, told):
         (finding(facts={"late_share": float("nan")}), "gives a fact that is not a finite number"),
     ],
 )
-def test_what_cannot_be_shown_is_not_shown(found, problem):
+def test_findings_that_cannot_be_shown_are_replaced_by_a_note(found, problem):
     (message,) = messages(source(Finds("theirs", found)))
     assert problem in message
 
@@ -186,6 +186,6 @@ def test_an_installed_package_brings_its_rules(tmp_path):
     ]
 
 
-def test_ticktrees_own_rules_are_not_asked_twice():
+def test_ticktrees_rules_run_only_once():
     names = [rule.name for rule in registry.RULES]
     assert len(names) == len(set(names))

@@ -40,5 +40,5 @@ def test_without_them_it_is_the_median_of_the_kept_ticks_that_are_not_much_longe
 @pytest.mark.parametrize(
     "known", [loop(), loop(Causes(3, minor_faults=3000)), loop(worst=[(90, {"minor_faults": 1})])]
 )
-def test_where_the_system_did_not_tell_nothing_is_known(known):
+def test_without_system_counters_the_number_is_unknown(known):
     assert usual_per_tick(known, "minor_faults") is None

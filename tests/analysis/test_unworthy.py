@@ -20,18 +20,18 @@ def ticks(*sections) -> Program:
     return program
 
 
-def test_suspects_go_first_and_then_the_longest_at_most_three():
+def test_suspects_come_first_then_the_longest_at_most_three():
     program = ticks(("learn", 950), ("odd", 20), ("strange", 15), ("sample", 7), ("log", 5), ("curious", 3))
     assert list(unworthy(program)) == ["sample", "log", "odd"]
     assert unworthy(program)["sample"] == pytest.approx(1000 / 993)
 
 
-def test_what_would_make_the_loop_five_percent_faster_is_not_among_them():
+def test_a_section_worth_five_percent_is_not_listed():
     assert unworthy(ticks(("learn", 950), ("sample", 50))) == {}
     assert list(unworthy(ticks(("learn", 955), ("sample", 45)))) == ["sample"]
 
 
-def test_what_nobody_suspects_needs_no_word():
+def test_tiny_sections_are_not_listed():
     assert unworthy(ticks(("learn", 999.5), ("sample", 0.5))) == {}
 
 
@@ -45,7 +45,7 @@ def test_a_section_is_named_with_all_below_it_and_not_what_is_below():
     assert unworthy(program) == {"sample": pytest.approx(992 / 980)}
 
 
-def test_waits_and_what_runs_beside_are_not_suspected():
+def test_waits_and_concurrent_sections_are_not_listed():
     program = ticks(("learn", 980), ("sample", 10, {"wait": True}))
     program.record_duration("loop/log", 0.001)
     assert unworthy(program) == {}

@@ -1,4 +1,4 @@
-"""Bottlenecks: what each section of a loop costs it, how fast the loop could be without, and what is not worth it."""
+"""Bottlenecks: what each section costs its loop, how fast the loop could be, and what is not worth doing."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from ticktree.analysis.loops import LoopView, Saving, SectionView
 from ticktree.profile import path as paths
 
 OTHER = "other"
-# Even if the section took no time, the loop would be faster by less than this.
+# A section is not worth optimizing if the loop would be faster by less than this without it.
 TINY_SHARE = 0.05
-# Sections with a smaller share of a tick are never suspected.
-LEAST_UNWORTHY_SHARE = 0.001
-# What instruments/gc calls a pause of the garbage collector.
+# Sections with a smaller share of a tick are not listed as not worth optimizing: they are never suspected.
+MIN_UNWORTHY_SHARE = 0.001
+# The name that instruments/gc gives to a pause of the garbage collector.
 GC_PAUSE = "gc pause"
-# Categories that projects optimize first, because it is their own code and looks slow: copies, drawing, logging.
+# Categories that projects optimize first, because it is the project's code and looks slow: copies, drawing, logging.
 SUSPECTS = frozenset({"data", "preprocessing", "rendering", "logging"})
 MOST = 3
 
@@ -27,13 +27,14 @@ class Bottleneck:
     """A section of a loop, and what the loop would gain if it were faster.
 
     Attributes:
-        section: the section. Its `self_ns` is the most that could be saved in a tick.
+        section: the section. Its `self_ns` is the maximum saving per tick.
         share: its self time as a share of the tick.
         call_ns: self time per call; None if it was not called in the steady phase.
-        saving: what the loop would gain; None for concurrent sections, and for the sleep that holds the loop's rate.
+        saving: what the loop would gain without it; None for concurrent sections, and for the sleep that holds the
+            loop's rate.
         score: 0 to 100, see `_score`; None for sections that do not work on the loop's path.
-        memory_bytes: the most memory that a call needed beyond what was allocated at its begin; None if not measured.
-            Not the process's peak: that is as large in a section that needs nothing, next to one that needs much.
+        memory_bytes: the maximum memory that a call needed beyond what was allocated at its begin; None if not
+            measured. It is not the process's peak, which is as large in a section that needs no memory.
         device_memory_bytes: the same for a device's memory.
     """
 
@@ -52,50 +53,38 @@ class Bottleneck:
 
 
 def bottlenecks(view: LoopView, weights: Weights) -> list[Bottleneck]:
-    """Return the sections of `view`, the one with most self time on the loop's path first, then the concurrent ones.
+    """Return the sections of `view` by self time on the loop's path, the largest first, then the concurrent ones.
 
-    None of them contains the cost of ticktree itself.
+    Their times do not contain the cost of ticktree itself.
     """
-    measured = [_needs(each) for each in view.sections if _is_work(each)]
-    greatest = [
-        max((value for value in values if value), default=0.0) for values in zip(*measured, strict=True)
-    ]
-    found = [
-        _bottleneck(section, greatest, weights)
-        for section in view.sections
-        if section.self_ns > 0 or section.concurrent_ns > 0
-    ]
-    return sorted(found, key=_order)
+    on_path = (section for section in view.sections if section.self_ns > 0)
+    needs = [_call_needs(section) for section in on_path if not section.is_wait and not section.is_parallel]
+    maxima = [max((value for value in values if value), default=0.0) for values in zip(*needs, strict=True)]
+    by_cost = sorted(
+        (section for section in view.sections if section.self_ns > 0 or section.concurrent_ns > 0),
+        key=lambda section: (section.is_parallel, -section.self_ns, -section.concurrent_ns, section.path),
+    )
+    return [_bottleneck(section, maxima, weights) for section in by_cost]
 
 
-def _order(one: Bottleneck) -> tuple[bool, float, float, str]:
-    section = one.section
-    return section.is_parallel, -section.self_ns, -section.concurrent_ns, section.path
-
-
-def _bottleneck(section: SectionView, greatest: Sequence[float], weights: Weights) -> Bottleneck:
+def _bottleneck(section: SectionView, maxima: Sequence[float], weights: Weights) -> Bottleneck:
     view, calls = section.view, section.calls
-    on_path = section.self_ns > 0 and not section.is_parallel and not section.is_slack
+    is_on_path = section.self_ns > 0 and not section.is_parallel and not section.is_slack
     self_ns = section.concurrent_ns if section.is_parallel else section.self_ns
-    _, memory_bytes, device_memory_bytes = _needs(section)
+    _, memory_bytes, device_memory_bytes = _call_needs(section)
     return Bottleneck(
         section=section,
         share=self_ns / view.tick_ns,
         call_ns=self_ns / calls if calls else None,
-        saving=view.saving(section.self_ns) if on_path else None,
-        score=_score(section, greatest, weights) if on_path and not section.is_wait else None,
+        saving=view.saving(section.self_ns) if is_on_path else None,
+        score=_score(section, maxima, weights) if is_on_path and not section.is_wait else None,
         memory_bytes=memory_bytes,
         device_memory_bytes=device_memory_bytes,
     )
 
 
-def _is_work(section: SectionView) -> bool:
-    """Return whether `section` works on the loop's path: neither waits nor runs concurrently with it."""
-    return section.self_ns > 0 and not section.is_wait and not section.is_parallel
-
-
-def _needs(section: SectionView) -> tuple[float | None, int | None, int | None]:
-    """Return a call's self time, and what it needs of memory and of a device's memory; None if not measured."""
+def _call_needs(section: SectionView) -> tuple[float | None, int | None, int | None]:
+    """Return a call's self time, memory and device memory; None for those that were not measured."""
     memory, device_memory = section.node.memory, section.node.device_memory
     return (
         section.self_ns / section.calls if section.calls else None,
@@ -104,20 +93,20 @@ def _needs(section: SectionView) -> tuple[float | None, int | None, int | None]:
     )
 
 
-def _score(section: SectionView, greatest: Sequence[float], weights: Weights) -> float | None:
+def _score(section: SectionView, maxima: Sequence[float], weights: Weights) -> float | None:
     """Return the score of `section`, from 0 to 100; None if nothing with a weight was measured.
 
     It is 100 times the weighted mean of four fractions: the self time as a share of the tick; and the self time per
     call, and the memory and device memory that a call needs, each as a share of the maximum over all sections that
-    work. What was not measured is left out of the mean, not taken as 0.
+    work. A fraction that was not measured is left out of the mean, not taken as 0.
     """
     parts = [(weights.time, section.self_ns / section.view.tick_ns)]
-    others = (weights.call, weights.memory, weights.device_memory)
-    for weight, value, most in zip(others, _needs(section), greatest, strict=True):
+    weights_of_needs = (weights.call, weights.memory, weights.device_memory)
+    for weight, value, maximum in zip(weights_of_needs, _call_needs(section), maxima, strict=True):
         if value is not None:
-            parts.append((weight, value / most if most > 0 else 0.0))
-    together = sum(weight for weight, _ in parts)
-    return 100 * sum(weight * part for weight, part in parts) / together if together else None
+            parts.append((weight, value / maximum if maximum > 0 else 0.0))
+    total_weight = sum(weight for weight, _ in parts)
+    return 100 * sum(weight * fraction for weight, fraction in parts) / total_weight if total_weight else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +114,7 @@ class CategoryShare:
     """The share of a tick that one category of sections takes, on the loop's path.
 
     Attributes:
-        name: of the category; "other" for sections that have none.
+        name: name of the category; "other" for sections without one.
         ns: self time of all its sections in a mean steady tick, or in the run.
         share: `ns` divided by that tick, or by the run.
         sections: number of sections with self time.
@@ -142,21 +131,23 @@ def category_shares(view: LoopView) -> list[CategoryShare]:
 
     They and the cost of ticktree itself sum to the tick: each section's self time counts once.
     """
-    together: dict[str, list[float]] = defaultdict(list)
+    ns_by_category: dict[str, list[float]] = defaultdict(list)
     for section in view.sections:
         if section.self_ns > 0:
-            together[section.category or OTHER].append(section.self_ns)
-    found = [CategoryShare(name, sum(ns), sum(ns) / view.tick_ns, len(ns)) for name, ns in together.items()]
-    return sorted(found, key=lambda one: (one.name == OTHER, -one.ns, one.name))
+            ns_by_category[section.category or OTHER].append(section.self_ns)
+    shares = [
+        CategoryShare(name, sum(ns), sum(ns) / view.tick_ns, len(ns)) for name, ns in ns_by_category.items()
+    ]
+    return sorted(shares, key=lambda share: (share.name == OTHER, -share.ns, share.name))
 
 
 @dataclass(frozen=True, slots=True)
 class Unworthy:
-    """A section whose ceiling is tiny, with all below it.
+    """A section without which, and without its descendants, the loop would hardly be faster.
 
     Attributes:
         section: the section.
-        share: of the tick.
+        share: its share of the tick.
         saving: how fast the loop could be without it.
     """
 
@@ -168,29 +159,35 @@ class Unworthy:
 def not_worth_doing(view: LoopView) -> list[Unworthy]:
     """Return at most three sections without which a loop would hardly be faster.
 
-    Such a section takes, with all below it, at least 0.1% of the tick, and its ceiling is under 5%. The usual suspects
-    come first (data, preprocessing, rendering, logging), then all others, each the longest first. A section below one
-    that was chosen is left out, and so are waits and what runs concurrently with the loop.
+    Such a section takes, with its descendants, at least 0.1% of the tick, and its maximum gain is under 5%. The usual
+    suspects come first (data, preprocessing, rendering, logging), then all others; in both groups the longest come
+    first. Descendants and ancestors of chosen sections, waits and concurrent sections are left out.
     """
     chosen: list[SectionView] = []
-    likely = filter(_is_unworthy, view.sections[1:])
-    for section in sorted(likely, key=lambda each: (each.category not in SUSPECTS, -each.total_ns)):
+    candidates = filter(_is_unworthy, view.sections[1:])
+    for section in sorted(
+        candidates, key=lambda section: (section.category not in SUSPECTS, -section.total_ns)
+    ):
         if len(chosen) < MOST and not any(
-            paths.is_below(section.path, one.path) or paths.is_below(one.path, section.path) for one in chosen
+            paths.is_below(section.path, other.path) or paths.is_below(other.path, section.path)
+            for other in chosen
         ):
             chosen.append(section)
-    return [Unworthy(one, one.total_ns / view.tick_ns, view.saving(one.total_ns)) for one in chosen]
+    return [
+        Unworthy(section, section.total_ns / view.tick_ns, view.saving(section.total_ns))
+        for section in chosen
+    ]
 
 
 def _is_unworthy(section: SectionView) -> bool:
     view = section.view
-    without = view.saving(section.total_ns).speedup
+    speedup = view.saving(section.total_ns).speedup
     return (
-        without is not None
-        and without < 1 + TINY_SHARE
-        # Pauses are everywhere: what is little in each place is summed by the rule garbage-collection.
+        speedup is not None
+        and speedup < 1 + TINY_SHARE
+        # Pauses occur in many sections, each for a short time: the rule garbage-collection sums them.
         and section.name != GC_PAUSE
-        and section.total_ns / view.tick_ns >= LEAST_UNWORTHY_SHARE
+        and section.total_ns / view.tick_ns >= MIN_UNWORTHY_SHARE
         and not section.is_wait
         and not section.is_parallel
     )

@@ -1,4 +1,4 @@
-"""Categories: the sort of work that a section does, from the words of its name."""
+"""Categories: the kind of work that a section does, derived from the words of its name."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ WAITING = "waiting"
 
 Patterns: TypeAlias = Iterable[tuple[str, tuple[str, ...]]]
 
-# The first that matches wins, so what says more stands before what says less, and a category may come twice: the
-# forward pass of a policy is the policy's, but its update is training; a batch is data, but training on one is not.
+# The first match wins, so specific patterns precede general ones, and a category may occur twice: the forward pass of
+# a policy is the policy's, but its update is training; a batch is data, but training on one is not.
 DEFAULTS: tuple[tuple[str, tuple[str, ...]], ...] = (
     (WAITING, ("wait*", "sleep*", "idle", "synchroni?e")),
     ("environment", ("env", "envs", "environment*", "gym", "gymnasium", "mujoco", "physics", "simulate")),
@@ -41,8 +41,8 @@ DEFAULTS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("logging", ("save*", "metric*", "report")),
 )
 
-# What a request is called (remote/requests.py, instruments/grpc.py): the words of its path are not this program's for
-# what it does. With a host it is sent; without, it may as well be served here.
+# The name of a request (remote/requests.py, instruments/grpc.py): the words of its path do not describe this program's
+# work. A request with a host is sent; one without may also be served by this program.
 _REQUEST = re.compile(
     r"(?:[A-Z]{3,16}|\(other method\)) (?P<host>[^/\s(]*)(?:/.*|\((?:other hosts|no URL)\))|/[\w.]+/\w+"
 )
@@ -53,7 +53,6 @@ _PATTERN_WORD = re.compile(r"(?:[^\W\d_]|[*?])+|\d+")
 _HUMP = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _WILD = {"*": "[^ ]*", "?": "[^ ]"}
 
-
 _PACING = frozenset({"pace", "pacing", "rate", "throttle", "wait", "idle"})
 
 
@@ -61,24 +60,24 @@ class Categories:
     """Returns the categories of names, and caches them.
 
     Args:
-        own: patterns by category, tried before the defaults. A pattern is a word, or several that follow one another:
-            "env", "soft update". In a word `*` stands for any letters and `?` for one.
+        own: patterns by category, tried before the defaults. A pattern is a word, or several successive ones: "env",
+            "soft update". In a word, `*` matches any letters and `?` one letter.
 
     Raises:
         ValueError: a pattern has no words.
     """
 
     def __init__(self, own: Mapping[str, tuple[str, ...]]) -> None:
-        self._own = _compiled(own.items())
-        self._known: dict[str, str | None] = {}
+        self._own = _compile(own.items())
+        self._cache: dict[str, str | None] = {}
 
     def of(self, name: str) -> str | None:
         """Return the category of a node called `name`; None if no pattern matches."""
-        if name not in self._known:
+        if name not in self._cache:
             text = f" {' '.join(words(does(name)))} "
-            found = (category for category, pattern in self._own if pattern.search(text))
-            self._known[name] = next(found, None) or self._default(name, text)
-        return self._known[name]
+            matches = (category for category, pattern in self._own if pattern.search(text))
+            self._cache[name] = next(matches, None) or self._default(name, text)
+        return self._cache[name]
 
     def _default(self, name: str, text: str) -> str | None:
         request = _REQUEST.fullmatch(name)
@@ -88,36 +87,36 @@ class Categories:
 
 
 class Within(NamedTuple):
-    """What a node inherits from its ancestors, and passes on.
+    """The properties of a node that its descendants inherit.
 
     Attributes:
         category: its category; None for none.
-        waits: whether it, or an ancestor, waits.
-        is_remote: whether another program did it.
+        is_wait: whether it, or an ancestor, waits.
+        is_remote: whether another program ran it.
     """
 
     category: str | None = None
-    waits: bool = False
+    is_wait: bool = False
     is_remote: bool = False
 
 
 def within(
-    node: Node, above: Within, categorize: Callable[[str], str | None], *, is_loop: bool = False
+    node: Node, parent: Within, categorize: Callable[[str], str | None], *, is_loop: bool = False
 ) -> Within:
-    """Return a node's category: that of a wait, of its name, or else of its parent.
+    """Return a node's traits: its category is that of a wait, that of its name, or else its parent's.
 
     The work of another program, for which this program waits, is not a wait of that program. A loop has its parent's
-    category: its self time is what the program does between its sections, whatever the name of the loop.
+    category: its self time is the program's work between its sections, whatever the loop's name.
     """
-    is_remote = above.is_remote or node.clock == REMOTE
-    waits = node.wait or (above.waits and above.is_remote == is_remote)
-    own = None if is_loop else categorize(node.name)
-    category = WAITING if waits else own or above.category
-    return Within(category, waits, is_remote)
+    is_remote = parent.is_remote or node.clock == REMOTE
+    is_wait = node.wait or (parent.is_wait and parent.is_remote == is_remote)
+    name_category = None if is_loop else categorize(node.name)
+    category = WAITING if is_wait else name_category or parent.category
+    return Within(category, is_wait, is_remote)
 
 
 def is_sleep(name: str) -> bool:
-    """Return whether a name is that of a sleep: "sleep", "precise_sleep", "asyncio.sleep", "rate.sleep"."""
+    """Return whether a name is a sleep's: "sleep", "precise_sleep", "asyncio.sleep", "rate.sleep"."""
     return any(word.startswith("sleep") for word in words(name))
 
 
@@ -127,28 +126,28 @@ def is_pacing(name: str) -> bool:
 
 
 def words(name: str) -> list[str]:
-    """Return the words of `name` in lower case: of "env_step2", "EnvStep2" and "env step 2" the same three."""
+    """Return the words of `name` in lower case: the same three for "env_step2", "EnvStep2" and "env step 2"."""
     return _words(name, _WORD)
 
 
 def _words(text: str, word: re.Pattern[str]) -> list[str]:
-    return [found.casefold() for hump in _HUMP.split(text) for found in word.findall(hump)]
+    return [match.casefold() for hump in _HUMP.split(text) for match in word.findall(hump)]
 
 
-def _compiled(patterns: Patterns) -> list[tuple[str, re.Pattern[str]]]:
-    return [(category, re.compile("|".join(map(_expression, each)))) for category, each in patterns if each]
+def _compile(patterns: Patterns) -> list[tuple[str, re.Pattern[str]]]:
+    return [
+        (category, re.compile("|".join(map(_expression, alternatives))))
+        for category, alternatives in patterns
+        if alternatives
+    ]
 
 
 def _expression(pattern: str) -> str:
-    """Return what finds `pattern` in words that have a space on each side."""
-    found = _words(pattern, _PATTERN_WORD)
-    if not found:
+    """Return a regular expression that matches `pattern` in words with a space on each side."""
+    parts = _words(pattern, _PATTERN_WORD)
+    if not parts:
         raise ValueError(f"the pattern {pattern!r} has no words")
-    return f" {' '.join(map(_letters, found))} "
+    return "".join(_WILD.get(letter) or re.escape(letter) for letter in f" {' '.join(parts)} ")
 
 
-def _letters(word: str) -> str:
-    return "".join(_WILD.get(letter) or re.escape(letter) for letter in word)
-
-
-_DEFAULTS = _compiled(DEFAULTS)
+_DEFAULTS = _compile(DEFAULTS)

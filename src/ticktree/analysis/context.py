@@ -1,4 +1,4 @@
-"""Context: a profile with what rules and outputs derive from it; each part is computed once, on first use."""
+"""Context: a profile with the results that rules and outputs derive from it; each is computed once, on first use."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ticktree.analysis.loops import LoopView, Saving, main_loops
 from ticktree.analysis.machine import gpu_used_during
 from ticktree.analysis.sampled import LineTime, line_times
 from ticktree.analysis.workers.roles import Role, Unit, amount, roles, run_ns, unit_of
-from ticktree.analysis.workers.stragglers import Straggler, in_step, stragglers
+from ticktree.analysis.workers.stragglers import Straggler, role_in_step, stragglers
 from ticktree.profile import Loop, Profile
 from ticktree.profile.short_names import ShortNames
 from ticktree.profile.table import sums_of
@@ -33,7 +33,7 @@ class Context:
 
     @cached_property
     def short_names(self) -> ShortNames:
-        """What nodes are called for short."""
+        """The nodes' short names."""
         return ShortNames(self.profile.root)
 
     @cached_property
@@ -44,28 +44,28 @@ class Context:
     @cached_property
     def loops(self) -> Sequence[LoopView]:
         """The loops in the order in which all outputs show them; the run if no loop has steady ticks."""
-        found = loop_views(self.profile, self.category, self.short_names)
-        return found or ([self.run] if self.profile.root.total_ns > 0 else [])
+        views = loop_views(self.profile, self.category, self.short_names)
+        return views or ([self.run] if self.profile.root.total_ns > 0 else [])
 
     @cached_property
     def repeated(self) -> Sequence[LoopView]:
-        """The loops, and the sections that are called again and again outside all loops."""
+        """The loops, and the sections that are called repeatedly outside all loops."""
         sections = repeated_sections(self.run, self.profile, self.category)
         return [*(view for view in self.loops if not view.is_run), *sections]
 
     @cached_property
     def main_loops(self) -> Sequence[LoopView]:
-        """Those that a report leads with."""
+        """The loops that a report leads with."""
         return main_loops(self.loops)
 
     @property
     def first_loop(self) -> LoopView | None:
-        """The first of these, of a run that has loops."""
+        """The first main loop; None if the run has no loops."""
         return next((view for view in self.main_loops if view.loop is not None), None)
 
     @cached_property
     def line_times(self) -> Sequence[LineTime]:
-        """The times of the main loops' sections at lines of note."""
+        """The times of the main loops' sections at noted lines."""
         return list(line_times(self.profile, self.main_loops))
 
     @cached_property
@@ -75,46 +75,42 @@ class Context:
         loop = self.first_loop.loop if self.first_loop is not None else None
         if len(starts) != 1 or loop is None or loop.first_ticks is None:
             return None
-        took_ns = loop.first_ticks.started_wall_ns - starts[0]
-        return took_ns if took_ns > 0 else None
+        startup_ns = loop.first_ticks.started_wall_ns - starts[0]
+        return startup_ns if startup_ns > 0 else None
 
     @cached_property
     def all_loops(self) -> Sequence[Loop]:
-        """Every loop in the same order; those without steady ticks last, by path."""
+        """All loops in the same order; those without steady ticks last, by path."""
         shown = [view.loop for view in self.loops if view.loop is not None]
         return [*shown, *(loop for _, loop in sorted(self.profile.loops.items()) if loop not in shown)]
 
     def view_of(self, path: str) -> LoopView | None:
         """Return the loop at `path`, or the run for ""; None if there is no loop with steady ticks."""
-        return self._by_path.get(path)
-
-    @cached_property
-    def _by_path(self) -> Mapping[str, LoopView]:
-        return {view.path: view for view in self.loops}
+        return next((view for view in self.loops if view.path == path), None)
 
     def loop_of(self, claim: Claim | None) -> LoopView | None:
-        """Return the loop that a claim is about; None if it is about none with steady ticks."""
+        """Return the loop that a claim is about; None if there is no such loop with steady ticks."""
         return self.view_of(claim.path) if claim is not None and claim.path else None
 
     def saving(self, claim: Claim) -> Saving:
-        """Return the saving of a claim's loop; for a claim about no loop, that of the run."""
+        """Return the saving of a claim's loop; for a claim without a loop, the saving of the run."""
         view = self.loop_of(claim)
         if view is not None:
             used = None if claim.spares_gpu else self.gpu_used(view)
             return view.saving(min(claim.share, 1 - (used or 0.0)) * view.tick_ns)
         node = self.profile.root.find(claim.path) if claim.path else None
-        whole_ns = self.run_ns if node is None else node.steady.sum_ns
-        removed_ns = min(max(0.0, claim.share * whole_ns), float(self.run_ns))
+        total_ns = self.run_ns if node is None else node.steady.sum_ns
+        removed_ns = min(max(0.0, claim.share * total_ns), float(self.run_ns))
         return Saving(self.run_ns, self.run_ns, removed_ns)
 
     def gpu_used(self, view: LoopView) -> float | None:
-        """Return the share of a loop's time in which the busiest GPU was in use; None if it is not known."""
+        """Return the share of a loop's time in which the busiest GPU was in use; None if unknown."""
         return gpu_used_during(self.profile, view.sections[0].node.windows) if view.loop is not None else None
 
     def weighed_share(self, claim: Claim, saving: Saving) -> float:
-        """Return the share that is saved: of a main loop's tick, else of the run.
+        """Return the saved share of a main loop's tick, or else of the run.
 
-        The set-up and shut-down of a short run are no measure of a long one, so a main loop counts by itself.
+        A main loop counts without the set-up and shut-down of its run: their share depends on the run's length.
         """
         view = self.loop_of(claim)
         if view is None or view in self.main_loops or self.run_ns <= 0:
@@ -123,13 +119,13 @@ class Context:
 
     @cached_property
     def slack(self) -> frozenset[str]:
-        """Paths of the sleeps that hold a loop's rate: time to spare."""
+        """The paths of the sleeps that hold a loop's rate: time to spare."""
         return frozenset(section.path for view in self.loops for section in view.sections if section.is_slack)
 
     @cached_property
     def bottlenecks(self) -> Sequence[Bottleneck]:
-        """The sections of all loops with what each costs its loop, loop by loop, the largest first."""
-        return [one for view in self.loops for one in bottlenecks(view, self.settings.weights)]
+        """The sections of all loops with their costs, loop by loop, the largest first."""
+        return [bottleneck for view in self.loops for bottleneck in bottlenecks(view, self.settings.weights)]
 
     @cached_property
     def threads(self) -> Sequence[Role]:
@@ -153,9 +149,9 @@ class Context:
 
     @cached_property
     def comparable(self) -> Sequence[Role]:
-        """The threads by role, and the processes that wait in step as a further one."""
-        alike = in_step(self.threads, self.run.sections)
-        return self.threads if alike is None else [*self.threads, alike]
+        """The threads by role, and the processes that wait in step as a further role."""
+        role = role_in_step(self.threads, self.run.sections)
+        return self.threads if role is None else [*self.threads, role]
 
     @cached_property
     def _in_sections_ns(self) -> Mapping[str, int]:
@@ -175,7 +171,7 @@ class Context:
         return amount(self.run.sections[0].waited_ns, unit)
 
     def worked_ns(self, unit: Unit) -> int:
-        """How long `unit` was in sections that do not wait; 0 where its tasks waited at once for longer."""
+        """How long `unit` was in sections that do not wait; 0 if its tasks' concurrent waits sum to more."""
         return max(0, self.present_ns(unit) - self.waited_ns(unit))
 
     def life_ns(self, unit: Unit) -> int:
@@ -183,5 +179,5 @@ class Context:
         return max(self.present_ns(unit), unit.span_ns or 0)
 
     def is_instrumented(self, unit: Unit) -> bool:
-        """Whether `unit` was in any section that does not wait: of another only the waits are known."""
+        """Whether `unit` was in any section that does not wait: of other units, only the waits are known."""
         return self.worked_ns(unit) > 0

@@ -11,16 +11,16 @@ from ticktree.analysis.loops import Saving
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Weights:
-    """How much each part counts in a section's score; only their ratios matter.
+    """The weights of the parts of a section's score; only their ratios matter.
 
-    Those of a training profiler that ranks by them: 40% the share of the time, 30% the time a call, 15% each the peaks
-    of memory and of device memory.
+    The defaults are those of a training profiler: 40% share of the time, 30% time per call, 15% each for the peaks of
+    memory and of device memory.
 
     Attributes:
-        time: of the share of the time.
-        call: of the time a call.
-        memory: of the memory a call needs at its peak.
-        device_memory: of the device's memory it needs.
+        time: weight of the share of the time.
+        call: weight of the time per call.
+        memory: weight of the peak memory of a call.
+        device_memory: weight of its peak device memory.
     """
 
     time: float = 0.40
@@ -66,13 +66,13 @@ Kind: TypeAlias = Literal["recommendation", "measurement", "size"]
 Fact: TypeAlias = str | int | float
 
 SEVERITIES: tuple[Severity, ...] = ("critical", "warning", "info")
-# What people do next; then what they must know of the measurement; then what is merely large.
+# First what users should do, then what they must know about the measurement, then what is merely large.
 KINDS: tuple[Kind, ...] = ("recommendation", "measurement", "size")
-# Share of the loop's tick that would be saved. A tenth is about what people find worth a day's work; a third changes
-# how a run is set up at all.
+# Shares of the loop's tick that would be saved. Users spend a day's work for about a tenth; a third changes how they
+# set up a run.
 CRITICAL_SHARE = 0.3
 WARNING_SHARE = 0.1
-# At 30 Hz one missed tick in a hundred is one every three seconds; one in ten, three per second.
+# At 30 Hz, one missed tick in a hundred is one every three seconds; one in ten is three per second.
 MISSED_WARNING_SHARE = 0.01
 MISSED_CRITICAL_SHARE = 0.1
 # A smaller saving is not worth reading about, let alone doing.
@@ -86,7 +86,7 @@ class Claim:
     Attributes:
         share: fraction of the mean tick of a loop, of all calls of a section, or of the run.
         path: of the loop, or of the section; "" for the run.
-        spares_gpu: whether a GPU has less to do, too. Else it holds the loop up as soon as it is never idle.
+        spares_gpu: whether it also reduces the work of a GPU. Otherwise the GPU limits the saving to its idle time.
     """
 
     share: float
@@ -99,17 +99,17 @@ class Finding:
     """A recommendation or an observation, with its evidence.
 
     Attributes:
-        rule: the name of the rule that found it; docs/rules has a page of that name.
-        path: of the node that it is about; "" for the whole run.
+        rule: the name of the rule that reported it; docs/rules has a page of that name.
+        path: path of the node that it is about; "" for the run.
         facts: measured values by name, and what the message needs (outputs/sentences): nanoseconds if the name ends in
             `_ns`, bytes in `_bytes`, a fraction in `_share`, a ratio in `_factor`; paths of nodes, and words.
-        message: the message of a rule from another distribution; "" for ticktree's rules. Names in it are as the
-            program chose them: outputs make them safe to show.
+        message: the message of a rule from another distribution; "" for ticktree's rules. It may contain any name that
+            the program chose: outputs make such names safe to show.
         kind: a recommendation, a fact about the measurement, or a section that is merely large.
         claim: the maximum saving; None if the rule cannot determine it.
         severity: how much is saved. The registry derives it from `saving` if there is a claim.
         saving: what the loop, or the run, would gain. The registry computes it from `claim`.
-        impact: the share that is saved, by which findings are ordered. The registry computes it, too.
+        impact: the saved share, by which findings are ordered. The registry computes it, too.
         is_wrong_number: whether a number of this profile cannot be right. Such a finding comes before all
             recommendations, which rely on numbers.
     """
@@ -132,7 +132,7 @@ class Finding:
 
     @property
     def saved_share(self) -> float:
-        """What part of the tick, or of the run, would be saved; 0 where not known."""
+        """The saved share of the tick, or of the run; 0 if unknown."""
         return 0.0 if self.saving is None else self.saving.share
 
     @property
@@ -144,7 +144,7 @@ class Finding:
 def severity_of(
     share: float, *, warning: float = WARNING_SHARE, critical: float = CRITICAL_SHARE
 ) -> Severity:
-    """Return the severity of a saving of `share`: of a tick, of the run, or of something with other limits."""
+    """Return the severity of a saved share of a tick or of the run, or of another share with other limits."""
     if share >= critical:
         return "critical"
     return "warning" if share >= warning else "info"

@@ -19,7 +19,7 @@ from ticktree.profile import path as paths
 from ticktree.profile.measures import HOST
 from ticktree.profile.short_names import ShortNames
 
-# Waits that have a timeout, as instruments call them. One in ten that something else ends may be the loop's last.
+# The names that instruments give to waits with a timeout. Up to one in ten may end otherwise, such as the loop's last.
 TIMED_WAITS = frozenset({"Event.wait", "Condition.wait", "select.select", "executor wait"})
 WOKEN_SHARE = 0.1
 # Loops whose busy times differ by less count as equally busy, so that their order does not change from run to run.
@@ -32,20 +32,20 @@ def run_view(profile: Profile, categorize: Categorize, names: ShortNames | None 
 
 
 def repeated_sections(run: LoopView, profile: Profile, categorize: Categorize) -> list[LoopView]:
-    """Return the sections with ten or more calls, outside loops and outside one another, as loops."""
-    found = []
-    inside: set[str] = set()  # a loop or one of those
+    """Return, as loops, the sections with ten or more calls that are outside all loops and outside one another."""
+    views = []
+    inside_paths: set[str] = set()  # of loops and of `views`
     for section in run.sections[1:]:  # parents before their children
         if section.is_remote:
             continue
         is_on_path = counts(section.node) >= CONCURRENT_SHARE
-        is_inside = is_on_path and section.parent is not None and section.parent.path in inside
+        is_inside = is_on_path and section.parent is not None and section.parent.path in inside_paths
         if not is_inside and not section.is_loop and section.node.steady.count >= LEAST_TICKS:
-            found.append(_view(None, section.path, profile, categorize, run.names))
+            views.append(_view(None, section.path, profile, categorize, run.names))
             is_inside = True
         if is_inside or section.is_loop:
-            inside.add(section.path)
-    return found
+            inside_paths.add(section.path)
+    return views
 
 
 def loop_views(profile: Profile, categorize: Categorize, names: ShortNames | None = None) -> list[LoopView]:
@@ -58,24 +58,24 @@ def loop_views(profile: Profile, categorize: Categorize, names: ShortNames | Non
     steady = {
         path: loop for path, loop in profile.loops.items() if loop.stats.count and loop.stats.sum_ns > 0
     }
-    return _ordered([_view(loop, path, profile, categorize, names) for path, loop in steady.items()])
+    return _sort_loops([_view(loop, path, profile, categorize, names) for path, loop in steady.items()])
 
 
-def _ordered(found: Sequence[LoopView]) -> list[LoopView]:
-    """Order loops; those that are equally busy, of which the busiest come first, by path."""
+def _sort_loops(views: Sequence[LoopView]) -> list[LoopView]:
+    """Return the loops in order: the busiest first, and equally busy ones by path."""
     ranks: dict[str, int] = {}
     rank, busiest_ns = 0, 0.0
-    for view in sorted(found, key=lambda view: -view.all_busy_ns):
+    for view in sorted(views, key=lambda view: -view.all_busy_ns):
         if view.all_busy_ns < ALIKE_SHARE * busiest_ns or not ranks:
             rank, busiest_ns = rank + 1, view.all_busy_ns
         ranks[view.path] = rank
     return sorted(
-        found, key=lambda view: (not view.fails, not view.on_main_thread, ranks[view.path], view.path)
+        views, key=lambda view: (not view.fails, not view.on_main_thread, ranks[view.path], view.path)
     )
 
 
 def counts(node: Node) -> float:
-    """Return what part of a node's time counts against the node around it: the rest ran concurrently."""
+    """Return the share of a node's time that counts as its parent's time: the rest ran concurrently."""
     if node.total_ns <= 0:
         return 0.0
     return min(1.0, max(0.0, (node.total_ns - node.concurrent_ns) / node.total_ns))
@@ -83,16 +83,16 @@ def counts(node: Node) -> float:
 
 @dataclass(frozen=True, slots=True)
 class _Visit:
-    """A node on the walk through a tick: what part of its time is on the loop's path, and what is concurrent."""
+    """A node on the walk through a tick: the share of its time on the loop's path, and the concurrent share."""
 
     path: str
     node: Node
     parent: SectionView | None
-    on_path: float
-    concurrent: float
+    path_share: float
+    concurrent_share: float
     may_pace: bool
     is_remote: bool
-    within: Within
+    traits: Within
 
 
 def _view(
@@ -102,122 +102,128 @@ def _view(
     writers = [writer for writer, share in node.by_writer.items() if share.count]
     is_main = not profile.writers or not loop or any(writer in _main_writers(profile) for writer in writers)
     steady = node.steady if loop is None else loop.stats
-    ticks, whole_ns = (steady.count, steady.sum_ns) if path or loop is not None else (1, node.total_ns)
-    view = LoopView(loop, path, ticks, max(0, whole_ns) / ticks, max(1, len(writers)), is_main, names)
-    inside = _within(profile, path, categorize)
-    waiting = [_Visit(path, node, None, 1.0, 0.0, loop is not None, _is_remote(node), inside)]
-    while waiting:
-        at = waiting.pop()
-        section, below = _section(view, at, profile.loops)
+    ticks, total_ns = (steady.count, steady.sum_ns) if path or loop is not None else (1, node.total_ns)
+    view = LoopView(loop, path, ticks, max(0, total_ns) / ticks, max(1, len(writers)), is_main, names)
+    traits = _path_traits(profile, path, categorize)
+    pending = [_Visit(path, node, None, 1.0, 0.0, loop is not None, _is_remote(node), traits)]
+    while pending:
+        visit = pending.pop()
+        section, children_ns = _section(view, visit, profile.loops)
         view.sections.append(section)
-        if at.parent is not None:
-            at.parent.below.append(section)
-        waiting.extend(reversed(list(_visits(section, at, below, categorize, profile.loops))))
+        if visit.parent is not None:
+            visit.parent.below.append(section)
+        pending.extend(reversed(list(_visits(section, visit, children_ns, categorize, profile.loops))))
     return view
 
 
 def _main_writers(profile: Profile) -> set[str]:
-    """The main thread of the process that started first, of each run."""
-    first: dict[str, tuple[float, str]] = {}
+    """Return, for each run, the writer of the main thread of the process that started first."""
+    earliest: dict[str, tuple[float, str]] = {}
     for writer in profile.writers.values():
         if writer.is_main:
-            started = float("inf") if writer.started_ns is None else writer.started_ns
-            first[writer.run] = min(first.get(writer.run, (started, writer.id)), (started, writer.id))
-    return {writer for _, writer in first.values()}
+            started_ns = float("inf") if writer.started_ns is None else writer.started_ns
+            earliest[writer.run] = min(
+                earliest.get(writer.run, (started_ns, writer.id)), (started_ns, writer.id)
+            )
+    return {writer for _, writer in earliest.values()}
 
 
 def _section(
-    view: LoopView, at: _Visit, loops: Mapping[str, Loop]
+    view: LoopView, visit: _Visit, loops: Mapping[str, Loop]
 ) -> tuple[SectionView, Mapping[str, float]]:
-    """Return the section of a visit, and how long each of its children took on its path, all ticks together."""
-    node, is_first = at.node, at.parent is None
-    took_ns = view.tick_ns * view.ticks if is_first else _took_ns(view, node)
-    is_loop = not is_first and at.path in loops
-    shown = {} if is_loop and not view.is_run else node.children
-    below = {name: _took_ns(view, child) * counts(child) for name, child in shown.items()}
-    self_ns = max(0.0, took_ns - sum(below.values()))
-    recorder_ns = min(self_ns, _recorder_ns(view, node, whole=is_loop and not below))
-    is_pacing_sleep = at.may_pace and not is_first and (is_sleep(node.name) or _is_timeout(at))
+    """Return the section of a visit, and how long each of its children took on its path in all ticks."""
+    node, is_first = visit.node, visit.parent is None
+    total_ns = _visit_ns(view, visit)
+    is_loop = not is_first and visit.path in loops
+    children = {} if is_loop and not view.is_run else node.children
+    children_ns = {name: _spent_ns(view, child) * counts(child) for name, child in children.items()}
+    self_ns = max(0.0, total_ns - sum(children_ns.values()))
+    recorder_ns = min(self_ns, _recorder_ns(view, node, with_descendants=is_loop and not children_ns))
+    is_pacing_sleep = visit.may_pace and not is_first and (is_sleep(node.name) or _is_timeout(visit))
     section = SectionView(
         view=view,
         node=node,
-        path=at.path,
-        parent=at.parent,
-        self_ns=at.on_path * (self_ns - recorder_ns) / view.ticks,
-        total_ns=at.on_path * took_ns / view.ticks,
-        concurrent_ns=at.concurrent * self_ns / view.ticks,
-        recorder_ns=at.on_path * recorder_ns / view.ticks,
+        path=visit.path,
+        parent=visit.parent,
+        self_ns=visit.path_share * (self_ns - recorder_ns) / view.ticks,
+        total_ns=visit.path_share * total_ns / view.ticks,
+        concurrent_ns=visit.concurrent_share * self_ns / view.ticks,
+        recorder_ns=visit.path_share * recorder_ns / view.ticks,
         calls=view.stats_of(node).count / view.ticks,
-        is_wait=(at.parent is not None and at.parent.is_wait) or node.wait or is_pacing_sleep,
+        is_wait=(visit.parent is not None and visit.parent.is_wait) or node.wait or is_pacing_sleep,
         is_slack=is_pacing_sleep,
         is_loop=is_loop,
-        is_remote=at.is_remote,
-        category=at.within.category,
+        is_remote=visit.is_remote,
+        category=visit.traits.category,
     )
-    return section, below
+    return section, children_ns
 
 
-def _is_timeout(at: _Visit) -> bool:
-    """Return whether it is a wait of the loop itself that mostly ended by its timeout."""
-    is_loops = at.parent is not None and at.parent.parent is None
-    woken = sum(wakes.count for wakes in at.node.wakers.values())
-    return is_loops and at.node.wait and at.node.name in TIMED_WAITS and woken <= WOKEN_SHARE * at.node.count
+def _is_timeout(visit: _Visit) -> bool:
+    """Return whether it is a child of the loop, and a wait that mostly ended by its timeout."""
+    is_child_of_loop = visit.parent is not None and visit.parent.parent is None
+    node, woken = visit.node, sum(wakes.count for wakes in visit.node.wakers.values())
+    return is_child_of_loop and node.wait and node.name in TIMED_WAITS and woken <= WOKEN_SHARE * node.count
 
 
 def _visits(
     section: SectionView,
-    at: _Visit,
-    below: Mapping[str, float],
+    visit: _Visit,
+    children_ns: Mapping[str, float],
     categorize: Categorize,
     loops: Mapping[str, Loop],
 ) -> Iterator[_Visit]:
     """Yield the visits to the children of a section.
 
-    Calls that have not ended, and what is left out of order, may make the parts more than the whole: they are made to
-    fit, so that the tick sums.
+    Calls that have not ended, and sections left out of order, may make the children's sum exceed the parent: they are
+    scaled to fit, so that the parts sum to the tick.
     """
-    view, node, covered_ns = section.view, section.node, sum(below.values())
-    took_ns = view.tick_ns * view.ticks if section.parent is None else _took_ns(view, node)
-    fitted = min(1.0, took_ns / covered_ns) if covered_ns > 0 else 1.0
-    is_body = took_ns >= TELLING_SHARE * view.tick_ns * view.ticks
-    may_pace = at.may_pace and (is_body or is_pacing(node.name) or is_sleep(node.name))
-    for name in below:
-        child, path = node.children[name], paths.child(at.path, name)
+    view, node, covered_ns = section.view, section.node, sum(children_ns.values())
+    total_ns = _visit_ns(view, visit)
+    scale = min(1.0, total_ns / covered_ns) if covered_ns > 0 else 1.0
+    is_body = total_ns >= TELLING_SHARE * view.tick_ns * view.ticks
+    may_pace = visit.may_pace and (is_body or is_pacing(node.name) or is_sleep(node.name))
+    for name in children_ns:
+        child, path = node.children[name], paths.child(visit.path, name)
         share = counts(child)
         yield _Visit(
             path=path,
             node=child,
             parent=section,
-            on_path=at.on_path * share * fitted,
-            concurrent=1 - (1 - at.concurrent) * share,
+            path_share=visit.path_share * share * scale,
+            concurrent_share=1 - (1 - visit.concurrent_share) * share,
             may_pace=may_pace,
-            is_remote=at.is_remote or _is_remote(child),
-            within=within(child, at.within, categorize, is_loop=path in loops),
+            is_remote=visit.is_remote or _is_remote(child),
+            traits=within(child, visit.traits, categorize, is_loop=path in loops),
         )
 
 
-def _within(profile: Profile, path: str, categorize: Categorize) -> Within:
-    """Return what the node at `path` is in; the root is in nothing."""
-    node, at, found = profile.root, paths.ROOT, Within()
+def _path_traits(profile: Profile, path: str, categorize: Categorize) -> Within:
+    """Return the traits of the node at `path`; the root has none."""
+    node, node_path, traits = profile.root, paths.ROOT, Within()
     for name in paths.split(path):
-        node, at = node.children[name], paths.child(at, name)
-        found = within(node, found, categorize, is_loop=at in profile.loops)
-    return found
+        node, node_path = node.children[name], paths.child(node_path, name)
+        traits = within(node, traits, categorize, is_loop=node_path in profile.loops)
+    return traits
 
 
 def _is_remote(node: Node) -> bool:
-    # What a server did while it was waited for is a part of the wait, and of it more counts than not.
+    # A server's work during a wait for it is a part of the wait: then most of it is not concurrent.
     return node.clock != HOST and 2 * node.concurrent_ns > node.total_ns
 
 
-def _took_ns(view: LoopView, node: Node) -> float:
-    """Return how long all calls of `node` in the ticks took; of the run, all of its time."""
+def _visit_ns(view: LoopView, visit: _Visit) -> float:
+    return view.tick_ns * view.ticks if visit.parent is None else _spent_ns(view, visit.node)
+
+
+def _spent_ns(view: LoopView, node: Node) -> float:
+    """Return how long all calls of `node` in the ticks took; for the run, its total time."""
     return max(0, node.total_ns) if view.is_run else view.stats_of(node).sum_ns
 
 
-def _recorder_ns(view: LoopView, node: Node, whole: bool) -> float:
-    """Return what ticktree itself cost in the calls of `node` that are in ticks; `whole`: and below it."""
-    nodes = (each for _, _, each in node.walk()) if whole else (node,)
+def _recorder_ns(view: LoopView, node: Node, with_descendants: bool) -> float:
+    """Return the cost of ticktree itself in the calls of `node` in ticks, and in its descendants if requested."""
+    nodes = (part for _, _, part in node.walk()) if with_descendants else (node,)
     return sum(
-        each.recorder_ns * (view.stats_of(each).count / each.count if each.count else 1.0) for each in nodes
+        part.recorder_ns * (view.stats_of(part).count / part.count if part.count else 1.0) for part in nodes
     )

@@ -5,7 +5,7 @@ Rules, tables, pages and charts use this model and no other.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -17,34 +17,34 @@ from ticktree.profile.short_names import ShortNames
 from ticktree.profile.table import sums_of
 
 NS_PER_SECOND = 1_000_000_000
-# The loop does not wait for a section that has less time on its path than concurrent time.
+# The loop does not wait for a section that has less time on the loop's path than concurrent time.
 CONCURRENT_SHARE = 0.5
-# One late tick in a thousand is any busy machine's. Our own choice.
+# On a busy machine, any loop misses one tick in a thousand. Our own choice.
 MISSES_SHARE = 0.001
-# A loop whose ticks take as long as its rate allows, to a hundredth, does so by intent. Our own choice.
+# A loop whose ticks take as long as its rate allows, within 1%, holds its rate on purpose. Our own choice.
 HELD_SHARE = 0.01
 HELD_TYPICAL_SHARE = 0.03
-# A sleep wakes a little late: on a busy machine by a tenth of a millisecond or two. Our own choice.
+# A sleep ends a little late: on a busy machine by 0.1 to 0.2 ms. Our own choice.
 LAG_SHARE = 0.05
-# Its wait is in none of its sections, or its sections would be busy for the whole tick.
+# A loop that is paced by an unrecorded wait has at least this share of self time: otherwise its sections would be busy
+# for the whole tick.
 UNSEEN_SHARE = 0.1
-# Of the loops without missed ticks, those matter that were busy for this share of the busiest one's time; two fill a
-# screen.
+# A report leads with loops without missed ticks if they were busy for this share of the busiest loop's time; two fill
+# a screen.
 MAIN_SHARE = 0.3
 MAIN_LOOPS = 2
 
-# Of two sections, one in the other, the inner one says better where something is if it has this much of it. Our own
-# choice.
+# Where a child has this share of its parent's time, the child is the more precise answer. Our own choice.
 TELLING_SHARE = 0.8
-# A section that is called so often outside all loops is as good as a loop. From ten calls on the first ones, which
-# import, allocate and compile, do not make the mean.
+# A section that is called this often outside all loops is treated as a loop. With ten calls, the first ones, which
+# import, allocate and compile, no longer dominate the mean.
 LEAST_TICKS = 10
 
-# "Dominates" in its plain meaning: half of all work. In a driver's loop of 130 ms, measured section by section by its
-# authors, the wait for the simulator's answer took 87 ms, two thirds.
+# A part dominates if it is half of all work. In a driver's loop of 130 ms, measured section by section by its authors,
+# the wait for the simulator's answer took 87 ms, two thirds.
 DOMINATES_SHARE = 0.5
 
-# The difference of two large numbers may be only their rounding error, as a share of them.
+# The difference of two large numbers may be only a rounding error, up to this share of them.
 _ROUNDING = 1e-9
 
 Categorize = Callable[[str], "str | None"]
@@ -76,12 +76,12 @@ class Saving:
 
     @property
     def share(self) -> float:
-        """The same as a part of the tick, or of the run."""
+        """How much shorter the mean tick, or the run, would be, as a share of it."""
         return self.ns / self.tick_ns if self.tick_ns > 0 else 0.0
 
     @property
     def headroom_ns(self) -> float:
-        """How much longer each tick could sleep, or work: what a loop that holds its rate gains."""
+        """How much longer each tick could sleep or work: the gain of a loop that holds its rate."""
         return self.removed_ns
 
     @property
@@ -110,7 +110,7 @@ class Saving:
         return self.needed_ns / self.free_ns if self._is_left else None
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it as `report --format json` writes it."""
+        """Return the fields that `report --format json` writes."""
         return {
             "ns": round(self.ns),
             "share": self.share,
@@ -136,15 +136,15 @@ class SectionView:
         self_ns: time of the loop in the section and in no child, less the cost of ticktree. The self times of all
             sections and the cost of ticktree sum to the tick.
         total_ns: time of the loop in the section or a descendant.
-        concurrent_ns: self time that other threads, tasks or processes spent here while the loop continued with
-            something else; also what `record_duration` recorded.
+        concurrent_ns: self time that other threads, tasks or processes spent here while the loop did something else;
+            includes what `record_duration` recorded.
         recorder_ns: cost of ticktree itself in the section.
         calls: calls in a steady tick, on average.
         is_wait: whether it waits rather than works, or is in a wait.
-        is_slack: whether it is the sleep with which the loop holds its rate, no matter who wrote it: time to spare.
+        is_slack: whether it is the sleep with which the loop holds its rate, in any code: time to spare.
         is_loop: whether it is a loop within this one: its descendants are sections of that loop, not of this one.
-        is_remote: whether a device or another program did it, or an ancestor of it, while this program continued.
-        category: of its name, else its parent's; "waiting" for a wait.
+        is_remote: whether a device or another program ran it, or an ancestor of it, while this program continued.
+        category: that of its name, else its parent's; "waiting" for a wait.
     """
 
     view: LoopView = field(repr=False)
@@ -175,23 +175,23 @@ class SectionView:
 
     @property
     def is_parallel(self) -> bool:
-        """Whether more of it runs concurrently with the loop than on its path."""
+        """Whether more of it runs concurrently with the loop than on the loop's path."""
         both_ns = self.self_ns + self.concurrent_ns
         return self.concurrent_ns > 0 and self.self_ns < CONCURRENT_SHARE * both_ns
 
     @property
     def has_sections(self) -> bool:
-        """Whether anything is a part of its time: what a device or another program did concurrently is not."""
-        below = self.node.children.values()
-        return any(child.clock == HOST or child.concurrent_ns < child.total_ns for child in below)
+        """Whether a child is a part of its time: what a device or another program did concurrently is not."""
+        children = self.node.children.values()
+        return any(child.clock == HOST or child.concurrent_ns < child.total_ns for child in children)
 
     @property
     def is_in_wait(self) -> bool:
-        """Whether it is in a section that waits, whose time contains its own."""
-        above = self.parent
-        while above is not None and not above.node.wait:
-            above = above.parent
-        return above is not None
+        """Whether an ancestor waits: the ancestor's time then contains its time."""
+        ancestor = self.parent
+        while ancestor is not None and not ancestor.node.wait:
+            ancestor = ancestor.parent
+        return ancestor is not None
 
     @property
     def stats(self) -> Stats:
@@ -210,12 +210,12 @@ class SectionView:
 
     @property
     def bytes_per_call(self) -> float | None:
-        """The bytes that it declares; None if it declares none."""
+        """The bytes that it declares per call; None if it declares none."""
         return self._per_call(self.node.work.bytes if self.node.work is not None else 0)
 
     @property
     def items_per_call(self) -> float | None:
-        """The items that it declares; None if it declares none."""
+        """The items that it declares per call; None if it declares none."""
         return self._per_call(self.node.work.items if self.node.work is not None else 0)
 
     def _per_call(self, amount: int) -> float | None:
@@ -245,24 +245,24 @@ class SectionView:
             section = section.parent
 
     def all_below(self) -> list[SectionView]:
-        """Return the sections in it, and in those."""
-        found = list(self.below)
-        for section in found:  # the list grows while it is walked
-            found.extend(section.below)
-        return found
+        """Return its descendants."""
+        sections = list(self.below)
+        for section in sections:  # the list grows during the iteration
+            sections.extend(section.below)
+        return sections
 
     def wakers(self) -> list[tuple[Waker, Wakes]]:
-        """Return what ended the waits here and in all sections below."""
-        return [entry for each in (self, *self.all_below()) for entry in each.node.wakers.items()]
+        """Return what ended the waits in this section and in its descendants."""
+        return [entry for section in (self, *self.all_below()) for entry in section.node.wakers.items()]
 
 
 @dataclass(eq=False)
 class LoopView:
-    """What a program repeats: a loop, or a section that is called often; or the whole run as one tick.
+    """A loop, a section that is called often, or the whole run as one tick.
 
     Attributes:
         loop: the loop; None for a section and for the run.
-        path: of the node; "" for the run.
+        path: that of the node; "" for the run.
         ticks: number of steady ticks, or calls; 1 for the run.
         tick_ns: the mean steady tick, or call; the length of the run.
         threads: number of threads that run the loop independently.
@@ -303,7 +303,7 @@ class LoopView:
 
     @property
     def lags(self) -> bool:
-        """Whether its ticks usually take longer than its rate allows, be it with work, with sleep, or with waits."""
+        """Whether its ticks usually take longer than its rate allows, whether with work, sleep or waits."""
         if self.loop is None or not self.loop.budget_ns or self.is_paced_unseen:
             return False
         return min(self.tick_ns, self.loop.stats.p50_ns or 0) >= (1 + LAG_SHARE) * self.loop.budget_ns
@@ -315,18 +315,18 @@ class LoopView:
 
     @property
     def is_paced_unseen(self) -> bool:
-        """Whether something that was not recorded as a sleep holds its rate, as a loop that spins until a tick is due.
+        """Whether something other than a recorded sleep holds its rate, such as spinning until a tick is due.
 
-        Its ticks take as long as its rate allows, a little more or less each: those that take more are not late.
+        Each of its ticks takes about as long as its rate allows: those that take a little longer are not late.
         """
         if self.loop is None or not self.loop.budget_ns or self.slack_ns:
             return False
         if not self.sections or self.share(self.sections[0].self_ns) < UNSEEN_SHARE:
             return False
-        tick_ns, budget_ns = self.loop.stats.p50_ns or 0, self.loop.budget_ns
+        p50_ns, budget_ns = self.loop.stats.p50_ns or 0, self.loop.budget_ns
         return (
             abs(self.tick_ns - budget_ns) <= HELD_SHARE * budget_ns
-            and abs(tick_ns - budget_ns) <= HELD_TYPICAL_SHARE * budget_ns
+            and abs(p50_ns - budget_ns) <= HELD_TYPICAL_SHARE * budget_ns
         )
 
     @cached_property
@@ -336,12 +336,12 @@ class LoopView:
 
     @cached_property
     def busy_ns(self) -> float:
-        """The tick less all that it waited or slept on the loop's own path."""
+        """The tick less all waits and sleeps on the loop's path."""
         return self.tick_ns - sum(section.self_ns for section in self.sections if section.is_wait)
 
     @property
     def all_busy_ns(self) -> float:
-        """The same of all ticks of one of its threads."""
+        """The busy time of all ticks of one of its threads."""
         return self.busy_ns * self.ticks / self.threads
 
     @cached_property
@@ -357,11 +357,11 @@ class LoopView:
     @property
     def path_sections(self) -> Iterator[SectionView]:
         """Its sections on the loop's path, parents before their children, without the loop itself."""
-        return (each for each in self.sections[1:] if not each.is_parallel and not each.is_remote)
+        return (section for section in self.sections[1:] if not section.is_parallel and not section.is_remote)
 
     @cached_property
     def waited_ns(self) -> Mapping[str, Mapping[str, int]]:
-        """What was waited in each section and below, by its path and by writer; of waits in a wait, the outer one."""
+        """The waiting time in each section and below, by path and by writer; a wait inside a wait does not count."""
         waited: dict[str, Mapping[str, int]] = {}
         for section in reversed(self.sections):  # children before their parents
             node = section.node
@@ -372,15 +372,15 @@ class LoopView:
         return waited
 
     def share(self, ns: float) -> float:
-        """Return what part of the tick `ns` are; at most 1."""
+        """Return `ns` as a share of the tick; at most 1."""
         return min(1.0, ns / self.tick_ns) if self.tick_ns > 0 else 0.0
 
     def needed_share(self, ns: float) -> float:
-        """Return what part `ns` are of the tick without the sleep that holds the rate; at most 1."""
+        """Return `ns` as a share of the tick without the sleep that holds the rate; at most 1."""
         return min(1.0, ns / self.needed_ns) if self.needed_ns > 0 else 0.0
 
     def stats_of(self, node: Node) -> Stats:
-        """Return the statistics of the calls that ticks consist of; of the run, of all calls."""
+        """Return the statistics of the node's calls in steady ticks; for the run, of all its calls."""
         if self.loop is not None:
             return self.loop.calls_of(node)
         return node.stats if self.is_run else node.steady
@@ -393,26 +393,31 @@ class LoopView:
     @property
     def _held_ns(self) -> float:
         budget_ns = self.loop.budget_ns if self.loop else None
-        if not self.slack_ns:  # one that lags has no time to sleep, but would once it has
+        if not self.slack_ns:  # a loop that lags has no time to sleep, but would sleep once it had
             return float(budget_ns or 0) if self.lags else 0.0
-        # A loop that sleeps and declares no rate holds the one it has.
+        # A loop that sleeps and declares no rate holds its present rate.
         return self.tick_ns if budget_ns is None else budget_ns
 
     def name_of(self, section: SectionView) -> str:
-        """Return the short names that lead to `section` from the loop, to be read; of the loop, its own name."""
+        """Return the short names that lead from the loop to `section`, for display; for the loop itself, its name."""
         names = paths.split(section.path)
         return self.names.joined(names[len(paths.split(self.path)) :]) or self.names.joined(names[-1:])
 
 
-def main_loops(found: Sequence[LoopView]) -> list[LoopView]:
+def outermost(all_paths: Collection[str]) -> list[str]:
+    """Return the paths that are below no other of them, in their order."""
+    return [path for path in all_paths if not any(paths.is_below(path, other) for other in all_paths)]
+
+
+def main_loops(views: Sequence[LoopView]) -> list[LoopView]:
     """Return the loops that a report leads with: all that fail, or else at most two of the busiest.
 
-    Of a loop in another one that it fills, the inner one.
+    If a loop fills the loop around it, only the inner loop is returned.
     """
-    failing = [view for view in found if view.fails]
-    least_ns = MAIN_SHARE * max((view.all_busy_ns for view in found), default=0.0)
+    failing = [view for view in views if view.fails]
+    min_busy_ns = MAIN_SHARE * max((view.all_busy_ns for view in views), default=0.0)
     busy = [
-        view for view in found if not view.fails and view.all_busy_ns >= least_ns and not _is_filled(view)
+        view for view in views if not view.fails and view.all_busy_ns >= min_busy_ns and not _is_filled(view)
     ]
     return failing + busy[: max(0, MAIN_LOOPS - len(failing))]
 

@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 from ticktree.analysis.workers.stragglers import BLOCKING
 from ticktree.profile.timeline import Timeline
 
-# Bounds of fewer meetings may be right by chance where the ranks did not meet at all.
-LEAST_MEETINGS = 3
+# With fewer collectives, the bounds may fit by chance although the ranks took part in different ones.
+MIN_COLLECTIVES = 3
 
-_Moments = NDArray[np.int64]
+_Times = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class Offset:
 
     ns: int
     bound_ns: int
-    meetings: int
+    collectives: int
 
 
 def offset(of: Timeline, to: Timeline) -> Offset | None:
@@ -43,24 +43,27 @@ def offset(of: Timeline, to: Timeline) -> Offset | None:
     None if it is unknown: there were too few collectives, not all of them are kept, or no offset fits all of them, as
     when clocks drift apart.
     """
-    ours, theirs = _meetings(of), _meetings(to)
-    if not ours or not theirs or of.overwritten or to.overwritten:
+    entries_of, entries_to = _collectives(of), _collectives(to)
+    if not entries_of or not entries_to or of.overwritten or to.overwritten:
         return None
-    counts = {len(came) for came, _ in (*ours, *theirs)}
-    if len(counts) != 1 or min(counts) < LEAST_MEETINGS:
+    counts = {len(entries) for entries, _ in (*entries_of, *entries_to)}
+    if len(counts) != 1 or min(counts) < MIN_COLLECTIVES:
         return None
-    least = max(int((came - left).max()) for came, _ in theirs for _, left in ours)
-    most = min(int((left - came).min()) for _, left in theirs for came, _ in ours)
-    if least > most:
+    low = max(int((entries - exits).max()) for entries, _ in entries_to for _, exits in entries_of)
+    high = min(int((exits - entries).min()) for _, exits in entries_to for entries, _ in entries_of)
+    if low > high:
         return None
-    middle = (least + most) // 2
-    return Offset(middle, most - middle, counts.pop())
+    middle = (low + high) // 2
+    return Offset(middle, high - middle, counts.pop())
 
 
-def _meetings(timeline: Timeline) -> list[tuple[_Moments, _Moments]]:
-    """When each rank came to each meeting, and when it left: of those that met at all."""
-    meets = np.array([spot.wait and spot.name in BLOCKING for spot in timeline.spots], bool)
-    calls = np.flatnonzero(meets[timeline.spot]) if len(meets) else np.empty(0, np.int64)
+def _collectives(timeline: Timeline) -> list[tuple[_Times, _Times]]:
+    """Return when each rank entered and left each collective; only ranks with collectives are included."""
+    is_collective = np.array([spot.wait and spot.name in BLOCKING for spot in timeline.spots], bool)
+    calls = np.flatnonzero(is_collective[timeline.spot]) if len(is_collective) else np.empty(0, np.int64)
     processes = np.array([lane.process for lane in timeline.lanes])[timeline.lane[calls]]
-    found = [calls[processes == process] for process in np.unique(processes)]
-    return [(timeline.start_ns[each], timeline.end_ns[each]) for each in found]
+    calls_by_process = [calls[processes == process] for process in np.unique(processes)]
+    return [
+        (timeline.start_ns[process_calls], timeline.end_ns[process_calls])
+        for process_calls in calls_by_process
+    ]

@@ -37,21 +37,20 @@ from ticktree.analysis.rules import (
     work,
     workers,
 )
-from ticktree.analysis.third_party import Loaded, Rule, found_by, installed, load
+from ticktree.analysis.third_party import LoadedRule, Rule, findings_of, installed_rules, load_rules
 from ticktree.profile import Profile
 from ticktree.profile.machine import is_empty
 
-# Rules that report that something is large or late, not why. A rule that explains why, for the same node, replaces
-# them.
+# Rules that report that something is large or late, not why. A rule that explains why replaces them for its node.
 _VAGUENESS = {
     **dict.fromkeys(("critical", "slow", "memory", "gpu-memory"), 3),
     "missed-deadline": 2,
     "slow-rate": 1,
 }
-# It must explain most of the section: an explanation of a tenth leaves the rest unexplained.
+# The explanation must cover this share of the saving: an explanation of a tenth leaves the rest unexplained.
 EXPLAINED_SHARE = 0.5
 
-# In the order of findings that save equally much.
+# In this order come findings with equal savings.
 RULES: Sequence[Rule] = (
     deadlines.FixedSleepRule(),
     deadlines.MissedDeadlineRule(),
@@ -110,25 +109,25 @@ def findings(
 ) -> list[Finding]:
     """Return the findings of a profile: wrong numbers first, then by kind, severity and saving.
 
-    Without `rules`, they are those of all rules, those of other distributions included.
+    Without `rules`, all rules are used, including those of other distributions.
     """
     return found_in(Context(profile, settings), rules)
 
 
 def found_in(context: Context, rules: Sequence[Rule] | None = None) -> list[Finding]:
-    """Return the findings of a context; none for an empty run, whose machine alone is no reason for a finding."""
+    """Return the findings of a context; none for an empty run, because its machine alone is no reason for one."""
     if is_empty(context.profile):
         return []
-    found = [finding for rule in (RULES if rules is None else rules) for finding in rule.find(context)]
+    results = [finding for rule in (RULES if rules is None else rules) for finding in rule.find(context)]
     if rules is None:
-        found += [finding for other in others() for finding in found_by(other, context)]
-    valued = [_valued(finding, context) for finding in found]
-    return ordered(finding for finding in valued if _is_worth_a_line(finding, context))
+        results += [finding for loaded in third_party_rules() for finding in findings_of(loaded, context)]
+    rated = [_rate(finding, context) for finding in results]
+    return sort_findings(finding for finding in rated if _is_worth_a_line(finding, context))
 
 
-def _valued(finding: Finding, context: Context) -> Finding:
+def _rate(finding: Finding, context: Context) -> Finding:
     """Return a finding with the saving of its claim, and its severity."""
-    finding = replace(finding, facts={key: _whole(key, value) for key, value in finding.facts.items()})
+    finding = replace(finding, facts={key: _round_fact(key, value) for key, value in finding.facts.items()})
     if finding.claim is None:
         return finding
     saving = context.saving(finding.claim)
@@ -137,51 +136,53 @@ def _valued(finding: Finding, context: Context) -> Finding:
     return replace(finding, saving=saving, impact=impact, severity=severity)
 
 
-def _whole(key: str, value: str | float) -> str | int | float:
-    """Return a measured number without the digits that no clock and no counter have."""
+def _round_fact(key: str, value: str | float) -> str | int | float:
+    """Return a measured number rounded to whole nanoseconds or bytes, the resolution of clocks and counters."""
     return round(value) if isinstance(value, float) and key.endswith(("_ns", "_bytes")) else value
 
 
 def _severity(claim: Claim, impact: float, saving: Saving, context: Context) -> Severity:
-    """Return the severity: by the saving, or by the missed ticks that it would avoid, if that is more."""
+    """Return the severity of the saving, or of the missed ticks that it would avoid, whichever is more severe."""
     severity = severity_of(impact)
     view = context.loop_of(claim)
     if view is None or view.loop is None or not view.misses or view.loop.lateness is None:
         return severity
     if saving.removed_ns < (view.loop.lateness.mean_ns or 0):
         return severity
-    of_missed = severity_of_missed(view.loop.missed / view.ticks)
-    return min(severity, of_missed, key=SEVERITIES.index)
+    missed_severity = severity_of_missed(view.loop.missed / view.ticks)
+    return min(severity, missed_severity, key=SEVERITIES.index)
 
 
 def _is_worth_a_line(finding: Finding, context: Context) -> bool:
-    """Return whether anything is saved; in a loop that fails, every section may be the reason."""
+    """Return whether the finding saves enough to show; in a loop that fails, every section may be the reason."""
     if finding.kind != "recommendation" or finding.saving is None or finding.saved_share >= LEAST_SHARE:
         return True
     view = context.view_of(finding.loop or "")
     return view is not None and view.fails
 
 
-def ordered(found: Iterable[Finding]) -> list[Finding]:
-    """Return the findings: wrong numbers, then by kind, severity and saving. Of equal ones the order stays.
+def sort_findings(all_findings: Iterable[Finding]) -> list[Finding]:
+    """Return the findings sorted: wrong numbers first, then by kind, severity and saving; equal ones keep their order.
 
-    A vague one is left out where a less vague one of the same kind or a recommendation is about the same node, and
-    saves at least half as much.
+    A vague finding is left out if a less vague one is about the same node and saves at least half as much.
     """
-    everything = list(found)
-    kept = [finding for finding in everything if not _is_explained(finding, everything)]
-    return sorted(kept, key=_order)  # stable
+    candidates = list(all_findings)
+    specific = [finding for finding in candidates if not _is_explained(finding, candidates)]
+    return sorted(  # stable
+        specific,
+        key=lambda entry: (not entry.is_wrong_number, KINDS.index(entry.kind), entry.rank, -entry.impact),
+    )
 
 
-def _is_explained(finding: Finding, everything: Sequence[Finding]) -> bool:
+def _is_explained(finding: Finding, candidates: Sequence[Finding]) -> bool:
     return bool(finding.path) and any(
         finding.path == other.path and _vagueness(other) < _vagueness(finding) and _is_most_of(other, finding)
-        for other in everything
+        for other in candidates
     )
 
 
 def _is_most_of(cause: Finding, finding: Finding) -> bool:
-    """Whether a cause explains most of what a finding is about, by what both save, or else by how severe they are."""
+    """Return whether a cause explains most of a finding, by their savings, or else by their severities."""
     if cause.saving is None:
         return False
     if finding.saving is None:
@@ -193,25 +194,21 @@ def _vagueness(finding: Finding) -> int:
     return _VAGUENESS.get(finding.rule, 0)
 
 
-def _order(finding: Finding) -> tuple[bool, int, int, float]:
-    return not finding.is_wrong_number, KINDS.index(finding.kind), finding.rank, -finding.impact
-
-
 @cache
-def others() -> tuple[Loaded, ...]:
-    """Return what came of the rules that other distributions bring, loaded once."""
-    return load(installed(), {rule.name for rule in RULES})
+def third_party_rules() -> tuple[LoadedRule, ...]:
+    """Return the result of loading the rules of other distributions, once per process."""
+    return load_rules(installed_rules(), {rule.name for rule in RULES})
 
 
-# What the first line of each of ticktree's own rules ends with; docs/rules has a page each.
-_SEE = "; see docs/rules/"
+# Follows the first sentence of each of ticktree's rules; docs/rules has a page for each.
+_SEE_DOCS = "; see docs/rules/"
 
 
-class Explained(NamedTuple):
+class RuleDescription(NamedTuple):
     """The description of a rule.
 
     Attributes:
-        about: its docstring; "" if it has none, or if Python left docstrings out.
+        about: its docstring; "" if it has none, or if Python removed docstrings.
         page: its page in ticktree's documentation; "" for rules of other distributions.
     """
 
@@ -219,19 +216,21 @@ class Explained(NamedTuple):
     page: str
 
 
-def explained(name: str) -> Explained:
-    """Return what the rule called `name` is about."""
+def explained(name: str) -> RuleDescription:
+    """Return the description of the rule called `name`."""
     rule = next((rule for rule in RULES if rule.name == name), None)
     if rule is not None:
-        about, finds = _documented(rule)
-        first, _, _ = finds.partition(_SEE)
-        about = f"{about} It {first[:1].lower()}{first[1:]}." if first else about
-        return Explained(about, f"docs/rules/{name}.md")
-    theirs = (other.rule for other in others() if other.rule is not None and other.rule.name == name)
-    return Explained(next((_documented(rule)[0] for rule in theirs), ""), "")
+        summary, details = _docstring_parts(rule)
+        first, _, _ = details.partition(_SEE_DOCS)
+        summary = f"{summary} It {first[:1].lower()}{first[1:]}." if first else summary
+        return RuleDescription(summary, f"docs/rules/{name}.md")
+    foreign_rules = (
+        loaded.rule for loaded in third_party_rules() if loaded.rule is not None and loaded.rule.name == name
+    )
+    return RuleDescription(next((_docstring_parts(rule)[0] for rule in foreign_rules), ""), "")
 
 
-def _documented(rule: Rule) -> tuple[str, str]:
+def _docstring_parts(rule: Rule) -> tuple[str, str]:
     """Return the first paragraph of a rule's docstring, and the rest."""
-    about, _, rest = (inspect.getdoc(type(rule)) or "").partition("\n\n")
-    return " ".join(about.split()), " ".join(rest.split())
+    summary, _, details = (inspect.getdoc(type(rule)) or "").partition("\n\n")
+    return " ".join(summary.split()), " ".join(details.split())

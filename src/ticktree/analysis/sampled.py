@@ -1,4 +1,4 @@
-"""What self time consists of: the functions and lines in its stack samples, and how much of it is at lines of note.
+"""What self time consists of: the functions and lines in its stack samples, and its share at noted lines.
 
 Rows are inferred: they divide the node's self time in proportion to the samples.
 """
@@ -23,10 +23,10 @@ from ticktree.profile.noted_lines import (
 )
 from ticktree.profile.samples import LEAST_SAMPLES, STATES
 
-# With less of the time, a function is one among others.
+# A function with a smaller share of the time is not the dominant one.
 MOST_SHARE = 0.5
 _Z = 1.96  # of an interval of 95%
-# States without running code: a task between its turns, and a thread outside Python code.
+# Shown in place of code: a task that is suspended, and a thread outside Python code.
 SUSPENDED = "(suspended)"
 NO_CODE = "(no Python code)"
 
@@ -94,17 +94,17 @@ class SampledCall:
 
     @property
     def hottest_line(self) -> int:
-        """The line with most of its time; 0 if unknown."""
+        """The line with the largest share of its time; 0 if unknown."""
         return min(self.lines, key=lambda line: (-self.lines[line], line), default=0)
 
     def in_order(self) -> list[SampledCall]:
-        """What it called, the longest first."""
+        """Return the functions that it called, the longest first."""
         return sorted(self.calls.values(), key=lambda call: (-call.ns, call.function, call.file))
 
 
 @dataclass(frozen=True, slots=True)
 class SampledTime:
-    """The samples of a time, and the nanoseconds that they divide.
+    """Samples, and the time that they divide.
 
     Attributes:
         stacks: the weight of each stack.
@@ -120,7 +120,7 @@ class SampledTime:
         return sum(weight.count for weight in self.stacks.values())
 
     def rows(self) -> list[SampledRow]:
-        """By innermost function, the largest first; together they are all of the time, to the nanosecond."""
+        """Return a row per innermost function, the largest first; they sum to the time, to the nanosecond."""
         groups: dict[tuple[str, str], list[SampledStack]] = defaultdict(list)
         for stack in self.stacks:
             inner = lines_of(stack)[-1]
@@ -143,18 +143,20 @@ class SampledTime:
                 low=low,
                 high=high,
                 count=sum(self.stacks[stack].count for stack in group),
-                lines=tuple(LineShare(line, of / (weight or 1)) for line, of in in_order),
+                lines=tuple(
+                    LineShare(line, weight_of_line / (weight or 1)) for line, weight_of_line in in_order
+                ),
                 states=_shares_of_states(group, weights),
             )
             rows.append(row)
         return sorted(rows, key=lambda row: (-row.share, row.function, row.file))
 
     def states(self) -> dict[str, float]:
-        """The share of the time in each state that occurs, in the order of `STATES`."""
+        """Return the share of the time in each state that occurs, in the order of `STATES`."""
         return _shares_of_states(self.stacks, self._weights())
 
     def tree(self) -> SampledCall:
-        """The calls, from the one that has the section open; their self times are all of the time."""
+        """Return the tree of calls from the function that entered the section; their self times sum to the time."""
         root = SampledCall()
         for stack, ns in self.parts().items():
             called = [root]
@@ -169,68 +171,72 @@ class SampledTime:
         return root
 
     def parts(self) -> dict[SampledStack, int]:
-        """The nanoseconds that each stack is given, in their order: whole ones, and together all of the time.
+        """Return the nanoseconds of each stack, in the order of stacks: integers that sum to the time.
 
-        What is lost by rounding down goes to those that lost most of it (the method of the largest remainder).
+        The nanoseconds that rounding down loses go to the stacks with the largest remainders.
         """
         weights = self._weights()
         total = sum(weights.values())
-        shared = {stack: divmod(self.ns * weights[stack], total) for stack in sorted(weights)}
-        left = self.ns - sum(ns for ns, _ in shared.values())
-        lost_most = sorted(shared, key=lambda stack: (-shared[stack][1], stack))[:left]
-        found = {stack: ns for stack, (ns, _) in shared.items()}
-        for stack in lost_most:
-            found[stack] += 1
-        return found
+        quotients = {stack: divmod(self.ns * weights[stack], total) for stack in sorted(weights)}
+        remainder = self.ns - sum(ns for ns, _ in quotients.values())
+        largest_remainders = sorted(quotients, key=lambda stack: (-quotients[stack][1], stack))[:remainder]
+        ns_by_stack = {stack: ns for stack, (ns, _) in quotients.items()}
+        for stack in largest_remainders:
+            ns_by_stack[stack] += 1
+        return ns_by_stack
 
     def _weights(self) -> dict[SampledStack, int]:
         """Return the weights by the samples' time, or by their number if no sample has a time."""
         by_time = {stack: weight.ns for stack, weight in self.stacks.items()}
-        return by_time if any(by_time.values()) else {stack: w.count for stack, w in self.stacks.items()}
+        return (
+            by_time
+            if any(by_time.values())
+            else {stack: weight.count for stack, weight in self.stacks.items()}
+        )
 
 
 def sampled_times(profile: Profile) -> dict[str, SampledTime]:
     """Return the sampled self time of each node that has samples, by path; empty without sampling."""
     if profile.samples is None:
         return {}
-    found: dict[str, SampledTime] = {}
+    times: dict[str, SampledTime] = {}
     for path, stacks in profile.samples.by_path().items():
         node = profile.root.find(path)
         if node is not None and node.self_ns > 0:
-            found[path] = SampledTime(stacks, node.self_ns)
-    return found
+            times[path] = SampledTime(stacks, node.self_ns)
+    return times
 
 
 def sampled_apart(profile: Profile) -> dict[str, SampledTime]:
-    """Return the sampled time of threads without nodes, by thread name; only the samples have it."""
+    """Return the sampled time of threads without nodes, by thread name; it is known from samples only."""
     if profile.samples is None:
         return {}
-    return {name: _whole(stacks) for name, stacks in sorted(profile.samples.apart().items())}
+    return {name: _sampled_time(stacks) for name, stacks in sorted(profile.samples.apart().items())}
 
 
-def _whole(stacks: Mapping[SampledStack, Weight]) -> SampledTime:
+def _sampled_time(stacks: Mapping[SampledStack, Weight]) -> SampledTime:
     return SampledTime(stacks, sum(weight.ns for weight in stacks.values()))
 
 
 def most_of(stacks: Mapping[SampledStack, Weight]) -> CodeLine | None:
-    """Return the hottest line of the function that has half of the samples' time or more; None if none has."""
-    row = next(iter(_whole(stacks).rows()), None)
+    """Return the hottest line of the function with at least half of the samples' time; None if there is none."""
+    row = next(iter(_sampled_time(stacks).rows()), None)
     if row is None or row.share < MOST_SHARE or not row.file:
         return None
     return CodeLine(row.function, row.file, row.lines[0].line)
 
 
-def running_elsewhere(samples: Samples, own: Collection[str]) -> CodeLine | None:
+def running_elsewhere(samples: Samples, loop_paths: Collection[str]) -> CodeLine | None:
     """Return the hottest line of the function that threads other than a loop's run for most of their running time.
 
     `own` are the paths of the loop's sections.
     """
-    others = {
+    stacks = {
         stack: weight
         for stack, weight in samples.stacks.items()
-        if stack.state == "running" and (stack.thread or stack.path not in own)
+        if stack.state == "running" and (stack.thread or stack.path not in loop_paths)
     }
-    return most_of(others)
+    return most_of(stacks)
 
 
 def interval(share: float, count: int) -> tuple[float, float]:
@@ -240,27 +246,27 @@ def interval(share: float, count: int) -> tuple[float, float]:
     square = _Z * _Z / count
     middle = (share + square / 2) / (1 + square)
     half = _Z / (1 + square) * math.sqrt(share * (1 - share) / count + square / (4 * count))
-    # At its ends the interval reaches the share itself, but for rounding.
+    # The interval contains the share: the limits correct rounding errors.
     return max(0.0, min(share, middle - half)), min(1.0, max(share, middle + half))
 
 
 def lines_of(stack: SampledStack) -> tuple[CodeLine, ...]:
-    """The lines of a stack; of one without, what it does in place of code."""
+    """Return the lines of a stack; for a stack without lines, its state as a line."""
     return stack.lines or (CodeLine(SUSPENDED if stack.state == "suspended" else NO_CODE, "", 0),)
 
 
 def _shares_of_states(
     stacks: Iterable[SampledStack], weights: Mapping[SampledStack, int]
 ) -> dict[str, float]:
-    found: dict[str, int] = defaultdict(int)
+    weight_by_state: dict[str, int] = defaultdict(int)
     for stack in stacks:
-        found[stack.state] += weights[stack]
-    total = sum(found.values()) or 1
-    return {state: found[state] / total for state in STATES if found.get(state)}
+        weight_by_state[stack.state] += weights[stack]
+    total = sum(weight_by_state.values()) or 1
+    return {state: weight_by_state[state] / total for state in STATES if weight_by_state.get(state)}
 
 
-# A line with less of the time of its kind is not one of several that share it. Our own choice.
-LEAST_OF_KIND = 0.1
+# A line with a smaller share of its kind's time is not counted. Our own choice.
+MIN_KIND_SHARE = 0.1
 
 
 class LineTime(NamedTuple):
@@ -269,12 +275,12 @@ class LineTime(NamedTuple):
     Attributes:
         section: the section of a main loop, or of the run if there is no loop.
         kind: one of `profile.noted_lines.KINDS`.
-        line: the line with most of it, as FILE:NUMBER.
-        share: its part of the section's self time.
-        ns: per tick, or of the run.
-        surely_ns: the lower end of its 95% interval.
-        samples: of the section.
-        lines: how many lines of this kind have a tenth of it each, or more.
+        line: the line with the largest share of it, as FILE:NUMBER.
+        share: its share of the section's self time.
+        ns: time per tick, or in the run.
+        surely_ns: lower end of the 95% interval of `ns`.
+        samples: number of samples of the section.
+        lines: number of lines of this kind with at least a tenth of the time each.
     """
 
     section: SectionView
@@ -288,28 +294,28 @@ class LineTime(NamedTuple):
 
 
 def line_times(profile: Profile, views: Iterable[LoopView]) -> Iterator[LineTime]:
-    """Yield the times of the sections of loops at lines of note, from the samples of their self time."""
+    """Yield the times of the loops' sections at noted lines, from the samples of their self time."""
     facts = profile.metadata.get(SAMPLED_LINES, ())
     noted = read_noted_lines("\n".join(map(str, facts)))
     times = sampled_times(profile) if noted else {}
-    logged = _logged(profile.samples, noted)
+    logged = _logged_lines(profile.samples, noted)
     for view in views:
         for section in view.sections:
             sampled = times.get(section.path)
             if sampled is None or sampled.count < LEAST_SAMPLES or section.node.wait or section.is_parallel:
                 continue
-            spent: dict[str, Counter[str]] = defaultdict(Counter)
+            ns_by_kind: dict[str, Counter[str]] = defaultdict(Counter)
             for stack, ns in sampled.parts().items():
-                found = kind_of(stack, noted)
-                if found is not None and found not in logged:
-                    kind, line = found
-                    spent[kind][line.place] += ns
-            for kind, lines in sorted(spent.items()):
+                noted_line = kind_of(stack, noted)
+                if noted_line is not None and noted_line not in logged:
+                    kind, line = noted_line
+                    ns_by_kind[kind][line.place] += ns
+            for kind, lines in sorted(ns_by_kind.items()):
                 yield _line_time(section, kind, lines, sampled)
 
 
-def _logged(samples: Samples | None, noted: NotedLines) -> frozenset[tuple[str, CodeLine]]:
-    """Return the lines whose f-strings were logged: to make these was no waste."""
+def _logged_lines(samples: Samples | None, noted: NotedLines) -> frozenset[tuple[str, CodeLine]]:
+    """Return the lines whose f-strings were logged: their formatting was not wasted."""
     return frozenset(
         (EAGER_LOG, line)
         for stack in (samples.stacks if samples is not None else ())
@@ -320,7 +326,7 @@ def _logged(samples: Samples | None, noted: NotedLines) -> frozenset[tuple[str, 
 
 def _line_time(section: SectionView, kind: str, lines: Counter[str], sampled: SampledTime) -> LineTime:
     share, ns = lines.total() / sampled.ns, section.self_ns
-    surely = interval(share, sampled.count)[0]
+    low_share = interval(share, sampled.count)[0]
     (line, _), *_ = lines.most_common(1)
-    count = sum(each >= LEAST_OF_KIND * lines.total() for each in lines.values())
-    return LineTime(section, kind, line, share, share * ns, surely * ns, sampled.count, count)
+    count = sum(line_ns >= MIN_KIND_SHARE * lines.total() for line_ns in lines.values())
+    return LineTime(section, kind, line, share, share * ns, low_share * ns, sampled.count, count)

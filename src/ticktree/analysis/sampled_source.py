@@ -1,4 +1,4 @@
-"""What a program's source says of its samples: the loop statement that most of them pass through."""
+"""The main loop of a program: the loop statement in its source that most of its samples pass through."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from dataclasses import dataclass
 
 from ticktree.profile import CodeLine, SampledStack, Weight
 
-# A loop with less of the samples is not the program's main one.
-LEAST_SHARE = 0.5
-# Below this the answer would change from run to run.
-LEAST_SAMPLES = 50
-# A body with less than two lines of this share each has no phases: the loop computes, and is nothing to mark.
-_LEAST_PHASE = 0.05
+# A loop with a smaller share of the samples is not the program's main loop.
+MIN_SHARE = 0.5
+# With fewer samples, the result would change from run to run.
+MIN_SAMPLES = 50
+# A body with fewer than two lines of this share each has no phases: marking the loop would show nothing.
+_MIN_PHASE_SHARE = 0.05
 _Statement = ast.For | ast.AsyncFor | ast.While
 # Returns a file's source; None if it does not belong to the program, or is not available.
 SourceOf = Callable[[str], "str | None"]
@@ -25,10 +25,10 @@ class MainLoop:
     """A loop statement.
 
     Attributes:
-        file: where it is.
-        line: of its head.
-        mark: the head with ticktree's loop.
-        share: of the samples that pass through it.
+        file: its file.
+        line: the line of its head.
+        mark: the head rewritten with ticktree's loop.
+        share: the share of the samples that pass through it.
     """
 
     file: str
@@ -38,27 +38,27 @@ class MainLoop:
 
 
 def main_loop(stacks: Iterable[tuple[SampledStack, Weight]], source_of: SourceOf) -> MainLoop | None:
-    """Return the loop in which a program's main thread spends its time: the innermost with most samples and phases."""
-    found: dict[tuple[str, int], _Loop] = {}
+    """Return the innermost loop with most of the samples of a program's main thread, and with phases."""
+    loops: dict[tuple[str, int], _Loop] = {}
     sources: dict[str, list[_Statement]] = {}
     total = count = 0
     for stack, weight in stacks:
         total += weight.ns
         count += weight.count
-        for at, line in enumerate(stack.lines):
+        for stack_depth, line in enumerate(stack.lines):
             if line.file not in sources:
                 nodes = nodes_of(source_of(line.file))
                 sources[line.file] = [node for node in nodes if isinstance(node, _Statement)]
-            for nesting, loop in enumerate(_around(line, sources[line.file])):
-                one = found.setdefault((line.file, loop.lineno), _Loop(line, loop, (at, nesting)))
-                one.add(stack, line, weight)
-    if count < LEAST_SAMPLES:
+            for nesting, statement in enumerate(_enclosing_loops(line, sources[line.file])):
+                loop = _Loop(line, statement, (stack_depth, nesting))
+                loops.setdefault((line.file, statement.lineno), loop).add(stack, line, weight)
+    if count < MIN_SAMPLES:
         return None
-    phased = (each for each in found.values() if each.ns >= LEAST_SHARE * total and each.phases(total) > 1)
-    chosen = max(phased, key=lambda each: each.depth, default=None)
-    if chosen is None:
+    candidates = (loop for loop in loops.values() if loop.ns >= MIN_SHARE * total and loop.phases(total) > 1)
+    best = max(candidates, key=lambda loop: loop.depth, default=None)
+    if best is None:
         return None
-    return MainLoop(chosen.line.file, chosen.loop.lineno, chosen.mark(), chosen.ns / total)
+    return MainLoop(best.line.file, best.loop.lineno, best.mark(), best.ns / total)
 
 
 class _Loop:
@@ -72,24 +72,24 @@ class _Loop:
 
     def add(self, stack: SampledStack, line: CodeLine, weight: Weight) -> None:
         if stack is self._last:
-            return  # a recursion passes through it more than once
+            return  # the stack of a recursion contains it more than once
         self._last = stack
         self.ns += weight.ns
         self._lines[line.line] += weight.ns
 
     def phases(self, total_ns: int) -> int:
-        """How many of its lines take a share of the run each."""
+        """Return the number of its lines that take a considerable share of the run each."""
         return sum(
-            ns >= _LEAST_PHASE * total_ns for line, ns in self._lines.items() if line != self.loop.lineno
+            ns >= _MIN_PHASE_SHARE * total_ns for line, ns in self._lines.items() if line != self.loop.lineno
         )
 
     def mark(self) -> str:
         loop = self.loop
         if isinstance(loop, ast.While):
             return f'ticktree.tick("{self._name()}") as the first line of its body'
-        word = "async for" if isinstance(loop, ast.AsyncFor) else "for"
+        keyword = "async for" if isinstance(loop, ast.AsyncFor) else "for"
         iterable = f'ticktree.loop("{self._name()}", {ast.unparse(loop.iter)})'
-        return f"{word} {ast.unparse(loop.target)} in {iterable}:"
+        return f"{keyword} {ast.unparse(loop.target)} in {iterable}:"
 
     def _name(self) -> str:
         function = self.line.function.rpartition(".")[2]
@@ -97,7 +97,7 @@ class _Loop:
 
 
 def nodes_of(source: str | None) -> list[ast.AST]:
-    """Return the nodes of a file's syntax tree; none of a file that is not Python's."""
+    """Return the nodes of a file's syntax tree; none if the file is not Python code."""
     if source is None:
         return []
     try:
@@ -106,7 +106,7 @@ def nodes_of(source: str | None) -> list[ast.AST]:
         return []
 
 
-def _around(line: CodeLine, loops: list[_Statement]) -> list[_Statement]:
+def _enclosing_loops(line: CodeLine, loops: list[_Statement]) -> list[_Statement]:
     """Return the loops that a line is in, the outermost first."""
-    inside = [loop for loop in loops if loop.lineno <= line.line <= (loop.end_lineno or loop.lineno)]
-    return sorted(inside, key=lambda loop: (loop.lineno, -(loop.end_lineno or 0)))
+    enclosing = [loop for loop in loops if loop.lineno <= line.line <= (loop.end_lineno or loop.lineno)]
+    return sorted(enclosing, key=lambda loop: (loop.lineno, -(loop.end_lineno or 0)))

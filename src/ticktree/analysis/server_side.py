@@ -8,20 +8,20 @@ from dataclasses import dataclass
 from ticktree.analysis.loops import DOMINATES_SHARE, SectionView
 from ticktree.profile.measures import REMOTE
 
-# The rows under a call whose server reported its time, as docs/remote.md names them.
+# The children of a call whose server reported its time; docs/remote.md names them.
 SERVER = "server"
 NETWORK = "network"
 
 
 @dataclass(frozen=True, slots=True)
 class ServerSide:
-    """What servers reported about round trips.
+    """The times that servers reported about round trips.
 
     Attributes:
-        server_ns: their time by their own clocks, per tick.
-        network_ns: the rest of the calls whose servers reported.
-        longest: the innermost of the servers' sections that has half or more of its parent's time, from the whole
-            answer inwards; the answer itself if there is none.
+        server_ns: the servers' time per tick, by their clocks.
+        network_ns: the remaining time of the calls whose servers reported.
+        longest: the innermost of the servers' sections, from the answer inwards, with at least half of its parent's
+            time; the answer itself if there is none.
     """
 
     server_ns: float
@@ -30,12 +30,12 @@ class ServerSide:
 
     @property
     def server_share(self) -> float:
-        """What part of those calls was the servers' own time."""
+        """The share of those calls that was the servers' time."""
         return self._share(self.server_ns)
 
     @property
     def longest_share(self) -> float:
-        """What part of those calls was the servers' longest section."""
+        """The share of those calls that was the servers' longest section."""
         return min(1.0, self._share(self.longest.total_ns))
 
     def _share(self, ns: float) -> float:
@@ -49,7 +49,7 @@ def has_server_time(section: SectionView) -> bool:
 
 
 def server_side(sections: Sequence[SectionView]) -> ServerSide | None:
-    """Return what servers reported about the calls in `sections`; None if no server reported its time."""
+    """Return the times that servers reported about the calls in `sections`; None if no server reported its time."""
     rows = [row for section in sections for row in _rows(section)]
     servers = [row for row in rows if row.name == SERVER]
     if not servers:
@@ -66,13 +66,13 @@ def server_side(sections: Sequence[SectionView]) -> ServerSide | None:
 
 def _rows(section: SectionView) -> Iterator[SectionView]:
     """Yield the `server` and `network` rows in `section`, without those within another server's answer."""
-    waiting = [section]
-    while waiting:
-        for below in waiting.pop().below:
+    pending = [section]
+    while pending:
+        for below in pending.pop().below:
             if _is_remote(below, SERVER) or _is_remote(below, NETWORK):
                 yield below
             elif below.node.clock != REMOTE:
-                waiting.append(below)
+                pending.append(below)
 
 
 def _is_remote(section: SectionView, name: str) -> bool:

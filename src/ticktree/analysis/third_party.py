@@ -1,4 +1,4 @@
-"""Rules: what one is, and those that other distributions bring, found by entry point and never trusted to work."""
+"""Rules: their protocol, and the rules of other distributions, loaded by entry point and never trusted to work."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Rule(Protocol):
 
 
 GROUP = "ticktree.rules"
-LONGEST_REASON = 200  # characters: an exception may quote a whole file
+MAX_REASON_LENGTH = 200  # characters: an exception may quote a whole file
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +36,8 @@ class RuleSource:
 
     Attributes:
         entry: the name of its entry point.
-        distribution: that provides it; "" if the packaging does not record it.
-        load: imports it.
+        distribution: the distribution that provides it; "" if the packaging does not record it.
+        load: imports the rule.
     """
 
     entry: str
@@ -45,12 +45,12 @@ class RuleSource:
     load: Callable[[], object]
 
     def __str__(self) -> str:
-        """What a person would look for."""
+        """Return the entry point and its distribution, for messages."""
         return f"rule {self.entry} of {self.distribution or 'an unnamed package'}"
 
 
 @dataclass(frozen=True, slots=True)
-class Loaded:
+class LoadedRule:
     """The result of loading one source: a rule, or the reason why there is none."""
 
     source: RuleSource
@@ -58,73 +58,75 @@ class Loaded:
     reason: str = ""
 
 
-def load(sources: Iterable[RuleSource], taken: Collection[str]) -> tuple[Loaded, ...]:
+def load_rules(sources: Iterable[RuleSource], existing_names: Collection[str]) -> tuple[LoadedRule, ...]:
     """Return the result of each of `sources`, in an order that does not depend on their discovery.
 
-    A second rule with the name of an existing one, which is `taken`, is refused, because their findings would be
+    A rule with a name in `existing_names`, or of an earlier source, is refused: their findings would be
     indistinguishable.
     """
-    names, loaded = set(taken), []
-    for source in sorted(sources, key=lambda each: (each.distribution, each.entry)):
-        loaded.append(_loaded(source, names))
-        names |= {one.rule.name for one in loaded[-1:] if one.rule is not None}
-    return tuple(loaded)
+    names, results = set(existing_names), []
+    for source in sorted(sources, key=lambda source: (source.distribution, source.entry)):
+        loaded = _load_rule(source, names)
+        results.append(loaded)
+        if loaded.rule is not None:
+            names.add(loaded.rule.name)
+    return tuple(results)
 
 
-def installed() -> Iterator[RuleSource]:
-    """Yield where the distributions of this environment bring rules from; nothing is imported."""
+def installed_rules() -> Iterator[RuleSource]:
+    """Yield the sources of the rules of this environment's distributions, without importing them."""
     for entry in entry_points_of(GROUP):
         distribution = getattr(entry, "dist", None)
         name = distribution.metadata["Name"] if distribution is not None else None
         yield RuleSource(entry.name, str(name or ""), entry.load)
 
 
-def found_by(loaded: Loaded, context: Context) -> list[Finding]:
-    """Return what a third party's rule finds; what goes wrong is itself a finding, and nothing is raised."""
+def findings_of(loaded: LoadedRule, context: Context) -> list[Finding]:
+    """Return the findings of a third party's rule; an error becomes a finding and is never raised."""
     if loaded.rule is None:
         return [_note(loaded.source, loaded.reason)]
     name = loaded.rule.name
     try:
-        found = list(loaded.rule.find(context))
-        problem = next((problem for each in found for problem in _problems(each, name)), None)
+        results = list(loaded.rule.find(context))
+        problem = next((problem for result in results for problem in _problems(result, name)), None)
     except (Exception, SystemExit) as error:  # any exception: it must not end a report
         problem = _reason("failed", error)
-    return found if problem is None else [_note(loaded.source, problem)]
+    return results if problem is None else [_note(loaded.source, problem)]
 
 
-def _loaded(source: RuleSource, names: Collection[str]) -> Loaded:
+def _load_rule(source: RuleSource, names: Collection[str]) -> LoadedRule:
     try:
-        made = source.load()
-        rule = made() if isinstance(made, type) else made
-    except (Exception, SystemExit) as error:  # another's code: it may do anything
-        return Loaded(source, reason=_reason("cannot be loaded", error))
+        target = source.load()
+        rule = target() if isinstance(target, type) else target
+    except (Exception, SystemExit) as error:  # foreign code may raise anything
+        return LoadedRule(source, reason=_reason("cannot be loaded", error))
     name = getattr(rule, "name", None)
     if not isinstance(name, str) or not name or not callable(getattr(rule, "find", None)):
-        return Loaded(source, reason="is not a rule: it needs a name and a method find")
+        return LoadedRule(source, reason="is not a rule: it needs a name and a method find")
     if name in names:
-        return Loaded(source, reason=f"is refused: there is a rule of the name {name!r} already")
-    return Loaded(source, rule)  # type: ignore[arg-type]  # cannot be checked before it is called
+        return LoadedRule(source, reason=f"is refused: there is a rule of the name {name!r} already")
+    return LoadedRule(source, rule)  # type: ignore[arg-type]  # cannot be checked before it is called
 
 
-def _problems(found: object, name: str) -> Iterator[str]:
-    """Yield what would keep a finding from being shown."""
-    if not isinstance(found, Finding):
-        yield f"gives {type(found).__name__} instead of findings"
+def _problems(finding: object, name: str) -> Iterator[str]:
+    """Yield the reasons why a finding cannot be shown."""
+    if not isinstance(finding, Finding):
+        yield f"gives {type(finding).__name__} instead of findings"
         return
-    if found.rule != name:
-        yield f"speaks in the name of {found.rule!r}"
-    if found.severity not in SEVERITIES:
-        yield f"gives the severity {found.severity!r}, which is none of {', '.join(SEVERITIES)}"
-    if found.kind not in KINDS:
-        yield f"gives the kind {found.kind!r}, which is none of {', '.join(KINDS)}"
-    claim = found.claim
+    if finding.rule != name:
+        yield f"speaks in the name of {finding.rule!r}"
+    if finding.severity not in SEVERITIES:
+        yield f"gives the severity {finding.severity!r}, which is none of {', '.join(SEVERITIES)}"
+    if finding.kind not in KINDS:
+        yield f"gives the kind {finding.kind!r}, which is none of {', '.join(KINDS)}"
+    claim = finding.claim
     if claim is not None and not (
         isinstance(claim, Claim) and isinstance(claim.path, str) and math.isfinite(claim.share)
     ):
         yield f"claims {claim!r}, which is not a share of a loop or of the run"
-    if not isinstance(found.path, str) or not isinstance(found.message, str):
+    if not isinstance(finding.path, str) or not isinstance(finding.message, str):
         yield "gives a path or a message that is not text"
-    for key, value in found.facts.items():
+    for key, value in finding.facts.items():
         if not isinstance(key, str) or not isinstance(value, (str, int, float)):
             yield f"gives a fact that is neither number nor text: {key!r}"
         elif isinstance(value, float) and not math.isfinite(value):
@@ -136,7 +138,7 @@ def _note(source: RuleSource, reason: str) -> Finding:
     return Finding(rule=source.entry, path="", message=message, kind="measurement")
 
 
-def _reason(what: str, error: BaseException) -> str:
+def _reason(problem: str, error: BaseException) -> str:
     text = " ".join(str(error).split())
-    said = f"{type(error).__name__}: {text}" if text else type(error).__name__
-    return f"{what}: {said[:LONGEST_REASON]}"
+    description = f"{type(error).__name__}: {text}" if text else type(error).__name__
+    return f"{problem}: {description[:MAX_REASON_LENGTH]}"

@@ -1,4 +1,4 @@
-"""Ticks on the tracks of a timeline: their numbers, and which of them were missed, by the recorder's rule."""
+"""Ticks on the tracks of a timeline: their numbers and their lateness, by the recorder's rule for misses."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ticktree.analysis.loops import outermost
 from ticktree.profile import Loop, Profile
 from ticktree.profile import path as paths
 from ticktree.profile.timeline import Column, Lane, Timeline
@@ -21,7 +22,7 @@ class TimelineTicks:
         track: the index of the track.
         spot: the loop, as an index into the timeline's spots.
         calls: the ticks, as indices of the timeline's calls, in the order of the track.
-        first: the number of the first tick in its writer's loop, from 0, as in `WorstTick`; None if it is not known.
+        first: the number of the first tick in its writer's loop, from 0, as in `WorstTick`; None if unknown.
         late_ns: the lateness of each tick; 0 if it was not missed.
     """
 
@@ -38,88 +39,85 @@ def ticks_of(
     """Yield the ticks on tracks of a timeline, loop by loop, by the recorder's rule for misses.
 
     Args:
-        profile: of the same run.
-        timeline: in which each node is one spot.
-        tracks: the lane of each track, and its calls in the order they began, as indices of the timeline's calls.
+        profile: the profile of the same run.
+        timeline: a timeline that has one spot per node.
+        tracks: the lane of each track, and its calls in the order of their start, as indices of the timeline's calls.
     """
-    for spot, each in enumerate(timeline.spots):
-        if not each.tick or each.path not in profile.loops:
-            continue
-        loop = profile.loops[each.path]
-        node = profile.root.find(each.path)
-        writers = sum(share.count > 0 for share in node.by_writer.values()) if node else 0
-        yield from _ticks(timeline, tracks, spot, loop, writers)
+    for index, spot in enumerate(timeline.spots):
+        if spot.tick and spot.path in profile.loops:
+            node = profile.root.find(spot.path)
+            writers = sum(share.count > 0 for share in node.by_writer.values()) if node else 0
+            yield from _ticks(timeline, tracks, index, profile.loops[spot.path], writers)
 
 
 def _ticks(
     timeline: Timeline, tracks: Sequence[tuple[Lane, Column]], spot: int, loop: Loop, writers: int
 ) -> Iterator[TimelineTicks]:
-    """Yield the ticks of one loop, thread by thread: a thread's writer numbers them in the order they ended."""
-    found: dict[tuple[Any, ...], dict[int, Column]] = {}
-    for at, (lane, calls) in enumerate(tracks):
+    """Yield the ticks of one loop, thread by thread: a thread's writer numbers them in the order of their end."""
+    threads: dict[tuple[Any, ...], dict[int, Column]] = {}
+    for track, (lane, calls) in enumerate(tracks):
         ticks = calls[timeline.spot[calls] == spot]
         if len(ticks):
-            # Threads past the cap of lanes have no number.
-            found.setdefault((lane.process, lane.thread_id or lane), {})[at] = ticks
-    for by_track in found.values():
-        places, each = list(by_track), list(by_track.values())
-        calls = np.concatenate(each)
+            # Threads beyond the maximum number of lanes have no thread number.
+            threads.setdefault((lane.process, lane.thread_id or lane), {})[track] = ticks
+    for by_track in threads.values():
+        thread_tracks, ticks_by_track = list(by_track), list(by_track.values())
+        calls = np.concatenate(ticks_by_track)
         order = np.lexsort((calls, timeline.end_ns[calls]))
-        late = np.concatenate([_lateness(timeline, loop, ticks) for ticks in each])[order]
-        on, calls = np.repeat(places, [len(ticks) for ticks in each])[order], calls[order]
+        late = np.concatenate([_lateness(timeline, loop, ticks) for ticks in ticks_by_track])[order]
+        track_of_call, calls = (
+            np.repeat(thread_tracks, [len(ticks) for ticks in ticks_by_track])[order],
+            calls[order],
+        )
         first = _number_of_first(timeline, loop, calls)
-        if first is None and not timeline.overwritten and len(found) in (1, writers):
+        if first is None and not timeline.overwritten and len(threads) in (1, writers):
             first = 0
-        elif first is None and len(found) == 1:
-            first = max(0, loop.ticks - len(calls))  # the timeline keeps the last ones
-        # Of several threads only the sum of their warm-ups is known: none may have had more.
+        elif first is None and len(threads) == 1:
+            first = max(0, loop.ticks - len(calls))  # the timeline keeps the last ticks
+        # With several threads, only the sum of their warm-ups is known: no thread had more than that.
         late[: max(0, loop.warmup_ticks - (first or 0))] = 0
-        for at in places:
-            mine = np.flatnonzero(on == at)
-            mine = mine[np.argsort(calls[mine])]
+        for track in thread_tracks:
+            selection = np.flatnonzero(track_of_call == track)
+            selection = selection[np.argsort(calls[selection])]
             # The numbers of tasks that take turns are not consecutive.
-            number = first if len(places) == 1 else None
-            yield TimelineTicks(at, spot, calls[mine], number, late[mine])
+            number = first if len(thread_tracks) == 1 else None
+            yield TimelineTicks(track, spot, calls[selection], number, late[selection])
 
 
 def _number_of_first(timeline: Timeline, loop: Loop, ticks: Column) -> int | None:
-    """Return the number of the first of these ticks by the number of a worst tick among them."""
+    """Return the number of the first of these ticks, derived from the number of a worst tick among them."""
     process = timeline.lanes[timeline.lane[ticks[0]]].process
     starts = timeline.start_ns[ticks]
     for worst in loop.worst:
         if not (worst.duration_ns and worst.writer.startswith(f"{process}/")):
             continue
         # The two starts are rounded separately; a tick of no duration may begin with the next one.
-        at = int(np.flatnonzero(np.abs(starts - worst.started_ns) <= 1).max(initial=-1))
-        if worst.tick >= at >= 0:
-            return worst.tick - at
+        index = int(np.flatnonzero(np.abs(starts - worst.started_ns) <= 1).max(initial=-1))
+        if worst.tick >= index >= 0:
+            return worst.tick - index
     return None
 
 
 def _lateness(timeline: Timeline, loop: Loop, ticks: Column) -> Column:
-    """Return by how much each tick was busy for longer than the budget; 0 if that is not known."""
-    none = np.zeros(len(ticks), np.int64)
+    """Return by how much each tick's busy time exceeds the budget; 0 if unknown."""
+    zeros = np.zeros(len(ticks), np.int64)
     if loop.budget_ns is None:
-        return none
+        return zeros
     busy = timeline.duration_ns[ticks] - _waited(timeline, loop.path, ticks)
-    late: Column = np.maximum(busy - loop.budget_ns, none)
+    late: Column = np.maximum(busy - loop.budget_ns, zeros)
     if timeline.overwritten:
-        # Events are overwritten in the order of their ends: earlier ticks may have lost some of their waits.
+        # Events are overwritten in the order of their ends: earlier ticks may lack some of their waits.
         process = timeline.lanes[timeline.lane[ticks[0]]].process
-        kept = np.array([lane.process == process for lane in timeline.lanes])[timeline.lane]
-        late[timeline.start_ns[ticks] < timeline.end_ns[kept].min()] = 0
+        is_same_process = np.array([lane.process == process for lane in timeline.lanes])[timeline.lane]
+        late[timeline.start_ns[ticks] < timeline.end_ns[is_same_process].min()] = 0
     return late
 
 
 def _waited(timeline: Timeline, path: str, ticks: Column) -> Column:
     """Return the time in each tick in which any wait below it was open."""
-    waiting = {each.path for each in timeline.spots if each.wait and not each.recorded}
-    outer = {
-        wait
-        for wait in waiting
-        if paths.is_below(wait, path) and not any(paths.is_below(wait, other) for other in waiting)
-    }
-    is_wait = np.array([each.path in outer for each in timeline.spots])
+    wait_paths = {spot.path for spot in timeline.spots if spot.wait and not spot.recorded}
+    outer = {wait for wait in outermost(wait_paths) if paths.is_below(wait, path)}
+    is_wait = np.array([spot.path in outer for spot in timeline.spots])
     calls = np.concatenate([timeline.of_lane(lane) for lane in _lanes_of_waits(timeline, path, ticks[0])])
     waits = np.sort(calls[is_wait[timeline.spot[calls]]])
     start, end = timeline.start_ns[ticks], timeline.end_ns[ticks]
@@ -128,7 +126,7 @@ def _waited(timeline: Timeline, path: str, ticks: Column) -> Column:
     is_inside = (tick >= 0) & (timeline.start_ns[waits] < end[tick])
     waits, tick = waits[is_inside], tick[is_inside]
     ends = np.minimum(timeline.end_ns[waits], end[tick])
-    # Of waits that nest or overlap each other, only what comes after the ones before counts.
+    # If waits nest or overlap, only the time after the end of the earlier waits counts.
     covered = np.maximum.accumulate(np.concatenate(([0], ends)))[:-1]
     waited = np.zeros(len(ticks), np.int64)
     np.add.at(waited, tick, np.maximum(ends - np.maximum(timeline.start_ns[waits], covered), 0))
@@ -136,14 +134,14 @@ def _waited(timeline: Timeline, path: str, ticks: Column) -> Column:
 
 
 def _lanes_of_waits(timeline: Timeline, path: str, tick: int) -> list[int]:
-    """Return the lane of a tick, and those of tasks of its thread that have no ticks of the same loop."""
-    own = int(timeline.lane[tick])
-    thread = (timeline.lanes[own].process, timeline.lanes[own].thread_id)
-    is_loop = np.array([each.path == path for each in timeline.spots])
+    """Return the lane of a tick, and the lanes of those tasks of its thread that have no ticks of the same loop."""
+    tick_lane = int(timeline.lane[tick])
+    thread = (timeline.lanes[tick_lane].process, timeline.lanes[tick_lane].thread_id)
+    is_loop = np.array([spot.path == path for spot in timeline.spots])
     with_ticks = set(np.unique(timeline.lane[is_loop[timeline.spot]]).tolist())
     tasks = [
-        at
-        for at, lane in enumerate(timeline.lanes)
-        if lane.thread_id and (lane.process, lane.thread_id) == thread and at not in with_ticks
+        lane_index
+        for lane_index, lane in enumerate(timeline.lanes)
+        if lane.thread_id and (lane.process, lane.thread_id) == thread and lane_index not in with_ticks
     ]
-    return [own, *tasks]
+    return [tick_lane, *tasks]

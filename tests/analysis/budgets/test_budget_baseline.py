@@ -13,7 +13,7 @@ def statuses(checked):
     return {(result.kind, result.path): result.status for result in checked.results}
 
 
-def test_what_is_slower_than_it_may_be_breaks_the_budget_and_the_rest_holds(run):
+def test_a_section_slower_than_allowed_fails_and_the_others_pass(run):
     base, new = (
         [run(inference, seed) for seed in seeds] for inference, seeds in ((1, range(8)), (1.3, range(8, 16)))
     )
@@ -33,7 +33,7 @@ def test_what_is_slower_than_it_may_be_breaks_the_budget_and_the_rest_holds(run)
     assert document["low_percent"] < 30 < document["high_percent"]
 
 
-def test_a_section_may_have_a_limit_of_its_own(run):
+def test_a_section_can_have_an_individual_limit(run):
     base, new = (
         [run(inference, seed) for seed in seeds] for inference, seeds in ((1, range(8)), (1.3, range(8, 16)))
     )
@@ -43,18 +43,18 @@ def test_a_section_may_have_a_limit_of_its_own(run):
     assert len(checked.results) == 4
 
 
-def test_the_same_program_again_holds(run):
+def test_the_same_program_passes(run):
     checked = check([run(seed=2, ticks=2000)], Plan(slower=0.15), [run(seed=1, ticks=2000)])
     assert checked.unit == "blocks"
     assert set(statuses(checked).values()) == {"pass"}
 
 
-def test_what_is_faster_holds(run):
+def test_a_faster_program_passes(run):
     checked = check([run(0.5, seed=2, ticks=2000)], Plan(slower=0.15), [run(1, seed=1, ticks=2000)])
     assert set(statuses(checked).values()) == {"pass"}
 
 
-def test_an_interval_that_leaves_room_for_both_cannot_tell(run):
+def test_an_interval_around_the_limit_is_inconclusive(run):
     """Three runs a side can never tell anything."""
     base, new = ([run(seed=seed) for seed in seeds] for seeds in (range(3), range(3, 6)))
     checked = check(new, Plan(), base)
@@ -62,7 +62,7 @@ def test_an_interval_that_leaves_room_for_both_cannot_tell(run):
     assert {result.note for result in checked.results} == {"too few values for an interval"}
 
 
-def test_what_only_one_side_has_is_counted_and_not_measured_where_it_was_asked_for(run):
+def test_a_section_of_one_side_is_counted_and_not_measured_if_budgeted(run):
     base, new = run(extra=["log"], ticks=2000), run(extra=["draw"], ticks=2000)
     checked = check([new], Plan(), [base])
     assert (checked.only_in_base, checked.only_in_new) == (1, 1)

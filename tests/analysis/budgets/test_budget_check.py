@@ -17,7 +17,7 @@ def told(results):
     return [(result.budget.measure.name, result.status) for result in results]
 
 
-def test_a_number_within_its_limit_holds_and_one_beyond_it_is_broken(results):
+def test_a_number_within_its_limit_passes_and_one_beyond_it_fails(results):
     found = results("control/act/inference mean <= 11 ms", "control/act/inference mean <= 9 ms")
     assert [result.status for result in found] == ["pass", "fail"]
     assert found[0].measured == pytest.approx(10 * MS, rel=0.01)
@@ -51,7 +51,7 @@ def test_deadlines_of_a_loop_can_be_budgeted(results):
     assert statuses[8:] == ["pass", "pass", "pass", "pass", "fail"]
 
 
-def test_percentiles_of_lateness_and_jitter_have_limits_where_each_is_known(run, results):
+def test_percentiles_of_lateness_and_jitter_need_individual_values(run, results):
     late, apart = [11 * MS] * 15 + [13 * MS] * 5, [1 * MS] * 150 + [18 * MS] * 49
     each = (
         Lateness(len(late), sum(late), max(late), Histogram.of(late)),
@@ -77,7 +77,7 @@ def test_percentiles_of_lateness_and_jitter_have_limits_where_each_is_known(run,
     assert statuses(*together) == ["not measured"] * 4 + ["pass"]
 
 
-def test_rates_come_from_the_work_that_was_declared(results):
+def test_rates_are_computed_from_declared_work(results):
     found = results("inference rate >= 4 GB/s", "inference rate >= 6 GB/s", "inference rate = 300 items/s")
     assert [result.status for result in found] == ["pass", "fail", "pass"]
     assert found[0].measured == pytest.approx(5e9, rel=0.01)
@@ -119,7 +119,7 @@ def test_calls_and_unaccounted_time_have_limits(results):
     ]
 
 
-def test_a_number_that_was_not_measured_is_never_held(results):
+def test_an_unmeasured_number_never_passes(results):
     recorder = ticktree.Recorder(virtual_clock=True)
     for _ in recorder.loop("train", range(3)):
         recorder.advance(1000)
@@ -144,7 +144,7 @@ def test_a_number_that_was_not_measured_is_never_held(results):
     assert all(result.measured is None and result.note for result in found)
 
 
-def test_memory_that_was_only_looked_at_now_and_then_can_break_its_budget_but_not_hold_it(run, results):
+def test_sampled_memory_can_fail_its_budget_but_not_pass_it(run, results):
     def with_memory(is_exact):
         profile = run()
         control = profile.root.children["control"]
@@ -164,13 +164,13 @@ def test_memory_that_was_only_looked_at_now_and_then_can_break_its_budget_but_no
     assert [result.status for result in rough] == ["inconclusive", "fail", "inconclusive", "pass"]
 
 
-def test_a_percentile_of_few_calls_says_that_it_is_the_longest(run, results):
+def test_a_percentile_of_few_calls_has_a_note_that_it_is_the_longest(run, results):
     few, many = (results("inference p99 <= 1 s", profile=run(ticks=ticks))[0] for ticks in (20, 200))
     assert few.note == "the longest of 20"
     assert many.note == ""
 
 
-def test_a_pattern_is_a_budget_for_each_that_it_fits_and_the_measure_is_of(results):
+def test_a_pattern_is_a_budget_for_each_matching_subject_with_the_measure(results):
     found = results("** missed <= 10%", "control/** max <= 1 s")
     assert [result.path for result in found] == [
         "control",
@@ -190,14 +190,14 @@ def test_a_pattern_is_a_budget_for_each_that_it_fits_and_the_measure_is_of(resul
         ("nowhere mean <= 1 ms", "nothing in this run is called 'nowhere'"),
     ],
 )
-def test_a_budget_on_nothing_that_has_such_a_number_is_refused(results, text, words):
+def test_a_budget_without_a_subject_that_has_the_measure_is_refused(results, text, words):
     with pytest.raises(BudgetError) as caught:
         results(text)
     assert words in str(caught.value)
     assert text in str(caught.value)
 
 
-def test_a_profile_of_nothing_keeps_no_budget(results):
+def test_an_empty_profile_passes_no_budget(results):
     with pytest.raises(BudgetError, match="nothing in this run"):
         results("control mean <= 1 ms", profile=Profile.empty())
 

@@ -37,7 +37,7 @@ NUMBERS = st.floats(-1e12, 1e12)
         ("slower", "5%", None, 0.05, "share"),
     ],
 )
-def test_a_limit_says_its_end_or_has_the_one_that_its_measure_suggests(key, value, least, most, unit):
+def test_a_limit_has_a_sign_or_the_side_of_its_measure(key, value, least, most, unit):
     (budget,) = plan_of({"control": {key: value}}, "here").budgets
     assert (budget.bound, budget.unit) == (Bound(least, most), unit)
 
@@ -61,7 +61,7 @@ def test_a_limit_says_its_end_or_has_the_one_that_its_measure_suggests(key, valu
         ("hz", "inf", ["Hz"]),
     ],
 )
-def test_what_is_no_limit_is_refused_naming_the_file_and_the_key(key, value, words):
+def test_an_invalid_limit_is_refused_with_its_file_and_key(key, value, words):
     with pytest.raises(BudgetError) as caught:
         plan_of({"control": {key: value}}, "f.toml: [tool.ticktree.budgets]")
     text = str(caught.value)
@@ -72,14 +72,14 @@ def test_what_is_no_limit_is_refused_naming_the_file_and_the_key(key, value, wor
 
 
 @given(NUMBERS, NUMBERS, NUMBERS)
-def test_a_margin_is_negative_exactly_where_the_bound_is_broken(least, most, value):
+def test_a_margin_is_negative_exactly_outside_the_bound(least, most, value):
     for bound in (Bound(least=least), Bound(most=most), Bound(min(least, most), max(least, most))):
         margin = bound.margin(value)
         if margin is not None and margin != 0:  # a tiny excess may round to no part of a large limit
             assert (margin > 0) is bound.holds(value)
 
 
-def test_a_margin_is_a_part_of_the_nearer_end():
+def test_a_margin_is_a_fraction_of_the_nearer_end():
     assert Bound(most=20).margin(15) == pytest.approx(0.25)
     assert Bound(least=10).margin(15) == pytest.approx(0.5)
     assert Bound(10, 20).margin(15) == pytest.approx(0.25)
@@ -95,6 +95,6 @@ def test_a_budget_of_a_command_line_may_have_spaces_in_its_path():
 
 
 @pytest.mark.parametrize("text", ["", "control", "control p99", "p99 <= 25 ms", "control p99 < 25 ms"])
-def test_what_is_no_budget_on_a_command_line_is_refused(text):
+def test_an_invalid_budget_on_a_command_line_is_refused(text):
     with pytest.raises(BudgetError, match="--budget"):
         budget_of(text)

@@ -45,7 +45,7 @@ def test_the_end_of_several_paths_is_refused_with_all_of_them():
     assert [subject.path for subject in subjects.named("**/x")] == ["a/x", "b/x"]
 
 
-def test_a_name_with_a_slash_may_be_written_as_it_is_while_only_one_reads_so():
+def test_a_name_with_a_slash_needs_no_escape_if_it_is_unambiguous():
     subjects = recorded(("loop", "api/step"), ("loop", "save"))
     for name in (r"loop/api\/step", "loop/api/step", "api/step"):
         assert [subject.path for subject in subjects.named(name)] == [r"loop/api\/step"]
@@ -54,12 +54,12 @@ def test_a_name_with_a_slash_may_be_written_as_it_is_while_only_one_reads_so():
         both.named("loop/api/step")
 
 
-def test_an_end_is_whole_names(named):
+def test_the_end_of_a_path_consists_of_complete_names(named):
     with pytest.raises(BudgetError, match="nothing in this run is called 'ference'"):
         named("ference")
 
 
-def test_a_star_is_any_part_of_one_name_and_two_are_any_number_of_names(named):
+def test_a_star_matches_a_part_of_one_name_and_two_stars_any_number_of_names(named):
     assert named("control/*") == [("node", "control/act")]
     assert named("control/act/*n*") == [("node", "control/act/inference"), ("node", "control/act/send")]
     assert named("control/**/send") == [("node", "control/act/send")]
@@ -71,11 +71,11 @@ def test_a_star_is_any_part_of_one_name_and_two_are_any_number_of_names(named):
     ]
 
 
-def test_a_name_with_a_star_in_it_is_itself_first():
+def test_a_name_with_a_star_matches_itself_first():
     assert [subject.path for subject in recorded(("a*",), ("ab",)).named("a*")] == ["a*"]
 
 
-def test_other_signs_in_a_pattern_are_no_pattern():
+def test_other_special_characters_in_a_pattern_are_literal():
     subjects = recorded(("[ab]x",), ("ax",), ("a.x",))
     assert [subject.path for subject in subjects.named("[ab]*")] == ["[ab]x"]
     assert [subject.path for subject in subjects.named("a.*")] == ["a.x"]
@@ -85,7 +85,7 @@ def test_a_slash_in_a_name_is_escaped_as_it_is_in_paths():
     assert [subject.path for subject in recorded(("a/b", "c")).named(r"a\/b/*")] == [r"a\/b/c"]
 
 
-def test_a_gauge_is_named_by_its_name_and_told_from_a_section_by_a_prefix(named):
+def test_a_gauge_is_addressed_by_its_name_or_with_a_prefix(named):
     assert named("queue depth") == [("gauge", "queue depth")]
     subjects = recorded(("depth",), gauges=["depth", "depth of two"])
     assert [subject.kind for subject in subjects.named("depth")] == ["node"]
@@ -93,14 +93,14 @@ def test_a_gauge_is_named_by_its_name_and_told_from_a_section_by_a_prefix(named)
     assert [subject.path for subject in subjects.named("gauge:depth*")] == ["depth", "depth of two"]
 
 
-def test_what_nothing_is_called_is_refused_with_what_may_be_meant(named):
+def test_an_unknown_name_is_refused_with_a_suggestion(named):
     with pytest.raises(BudgetError, match="did you mean 'control/act/inference'"):
         named("control/act/infernce")
     with pytest.raises(BudgetError, match="nothing in this run is called 'gauge:depht'"):
         named("gauge:depht")
 
 
-def test_calls_in_focus_may_be_called_as_the_report_calls_them():
+def test_calls_in_focus_can_be_addressed_by_their_short_names():
     whole = "Driver.step : drive.py @ L51"
     step, merge = (
         "self._env.step(a) | Env.step : drive.py @ L32",

@@ -31,7 +31,7 @@ def node_of(durations: np.ndarray, warmup: int = 0) -> Node:
     )
 
 
-def test_a_run_has_as_many_blocks_as_any_other_or_none():
+def test_every_run_has_the_same_number_of_blocks_or_none():
     assert len(block_means(node_of(np.full(400, 2e7)))) == BLOCKS
     assert len(block_means(node_of(np.full(BLOCKS, 2e7)))) == BLOCKS
     assert block_means(node_of(np.full(3, 2e7))) == []
@@ -58,7 +58,7 @@ def run_of(rng: np.random.Generator, memory: float, slower: float = 0.0) -> Prof
 
 
 @pytest.mark.parametrize("memory", [0.0, 0.9, 0.99])
-def test_two_runs_of_the_same_program_are_hardly_ever_called_different(memory):
+def test_two_runs_of_the_same_program_rarely_differ(memory):
     """Where the level differs by 1.5% from start to start, as it does: of the stretches alone 32 in 100 were."""
     rng = np.random.default_rng(7)
     alarms = sum(
@@ -68,7 +68,7 @@ def test_two_runs_of_the_same_program_are_hardly_ever_called_different(memory):
     assert alarms <= 3
 
 
-def test_of_one_run_per_side_a_quarter_more_is_found():
+def test_one_run_per_side_detects_a_slowdown_of_a_quarter():
     rng = np.random.default_rng(11)
     found = [compare([run_of(rng, 0.9)], [run_of(rng, 0.9, 0.25)]).entries[0].verdict for _ in range(20)]
     assert found.count("slower") >= 18

@@ -17,7 +17,7 @@ def verdicts(comparison, kind="node"):
     return {entry.path: entry.verdict for entry in comparison.entries if entry.kind == kind}
 
 
-def test_a_slower_section_is_found_and_the_loop_that_it_hardly_matters_to_is_not_blamed(run):
+def test_a_slower_section_is_found_and_its_hardly_affected_loop_is_not_slower(run):
     compared = compare([run(seed) for seed in range(8)], [run(seed + 50, sample=1.3) for seed in range(8)])
     assert compared.unit == "runs"
     assert verdicts(compared)["train/sample"] == "slower"
@@ -25,7 +25,7 @@ def test_a_slower_section_is_found_and_the_loop_that_it_hardly_matters_to_is_not
     assert verdicts(compared, "loop")["train"] == "no difference"
 
 
-def test_of_one_run_a_side_its_blocks_are_compared(run):
+def test_one_run_per_side_is_compared_by_blocks(run):
     compared = compare([run(1)], [run(2, update=0.8)])
     assert compared.unit == "blocks"
     assert verdicts(compared) == {
@@ -36,7 +36,7 @@ def test_of_one_run_a_side_its_blocks_are_compared(run):
     }
 
 
-def test_pairs_see_what_their_common_weather_hides(run):
+def test_pairs_detect_a_shift_that_common_noise_hides(run):
     weather = [1.0, 1.4, 0.8, 1.9, 1.1, 0.7, 1.6, 1.2]
     base = [run(n, update=w) for n, w in enumerate(weather)]
     new = [run(n + 50, update=1.1 * w) for n, w in enumerate(weather)]
@@ -44,7 +44,7 @@ def test_pairs_see_what_their_common_weather_hides(run):
     assert verdicts(compare(base, new, paired=True))["train/update"] == "slower"
 
 
-def test_a_loop_and_its_node_are_one_question():
+def test_a_loop_and_its_node_count_as_one_test():
     """Counted as two, what ten pairs say here would not stand out: it would be p = 0.037, where 0.025 is asked for."""
 
     def looped(tick_ns):
@@ -62,7 +62,7 @@ def test_a_loop_and_its_node_are_one_question():
     assert verdicts(compared) == verdicts(compared, "loop") == {"train": "slower"}
 
 
-def test_two_runs_a_side_tell_nothing(run):
+def test_two_runs_per_side_are_inconclusive(run):
     compared = compare([run(1), run(2)], [run(3, update=2), run(4, update=2)])
     assert set(verdicts(compared).values()) == {"inconclusive"}
 
@@ -75,7 +75,7 @@ def test_a_run_too_short_for_blocks_shows_its_means_and_no_interval(run):
     assert entry.new.mean_ns
 
 
-def test_what_only_one_side_has_is_said_and_a_new_name_guessed(run):
+def test_nodes_of_one_side_are_reported_with_their_likely_new_names(run):
     compared = compare([run(1)], [run(2, log="write", extra=[("render", 5e7)])])
     assert verdicts(compared)["train/log"] == "only in base"
     assert verdicts(compared)["train/write"] == "only in new"
@@ -88,7 +88,7 @@ def test_what_only_one_side_has_is_said_and_a_new_name_guessed(run):
     )
 
 
-def test_of_two_that_could_be_the_same_under_a_new_name_the_one_that_takes_as_long_is_meant(run):
+def test_of_two_rename_candidates_the_one_with_the_same_duration_is_chosen(run):
     def renamed(**new):
         compared = compare([run(1)], [run(2, **new)])
         return {
@@ -101,12 +101,12 @@ def test_of_two_that_could_be_the_same_under_a_new_name_the_one_that_takes_as_lo
     assert renamed(log="write", extra=[near]) == {}
 
 
-def test_nothing_measured_on_one_side_is_an_error_and_no_difference(run):
+def test_an_empty_side_is_an_error(run):
     with pytest.raises(TicktreeError, match="nothing was measured in new"):
         compare([run(1)], [Profile.empty()])
 
 
-def test_the_json_has_the_shape_that_others_read(run):
+def test_the_json_has_the_documented_fields(run):
     document = compare([run(1)], [run(2)]).to_dict()
     assert document["schema"] == "ticktree-comparison/1"
     wanted = (
@@ -125,7 +125,7 @@ def test_the_json_has_the_shape_that_others_read(run):
 
 
 @pytest.mark.slow
-def test_among_many_equal_sections_hardly_any_comparison_has_an_alarm(run):
+def test_many_equal_sections_rarely_cause_an_alarm(run):
     many = [(f"section {number}", 1e6) for number in range(30)]
     alarms = 0
     for trial in range(20):
@@ -135,7 +135,7 @@ def test_among_many_equal_sections_hardly_any_comparison_has_an_alarm(run):
     assert alarms <= 4  # one is expected; five would be chance in a few of a thousand
 
 
-def test_warm_up_is_no_part_of_any_side():
+def test_warm_up_is_not_compared():
     def run_with(warm_ns):
         recorder = ticktree.Recorder(virtual_clock=True)
         for tick in recorder.loop("train", range(300), warmup=10):

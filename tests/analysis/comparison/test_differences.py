@@ -11,7 +11,7 @@ def of(**facts):
     return Profile(metadata={key.replace("__", "."): frozenset({value}) for key, value in facts.items()})
 
 
-def test_what_alone_can_make_a_run_faster_comes_first_and_says_so():
+def test_facts_that_can_change_the_speed_come_first():
     base = of(command="train.py --buffer list", version__torch="2.12.0", host="a", name="x")
     new = of(command="train.py --buffer ring", version__torch="2.13.0", host="a", name="y")
     found = differences([base], [new])
@@ -21,16 +21,16 @@ def test_what_alone_can_make_a_run_faster_comes_first_and_says_so():
     ]
 
 
-def test_a_fact_known_of_one_side_only_is_a_difference():
+def test_a_fact_of_one_side_only_is_a_difference():
     (found,) = differences([of(env__OMP_NUM_THREADS="1")], [of()])
     assert (found.base, found.new, found.is_ground) == ("1", "", True)
 
 
-def test_sides_of_several_runs_are_alike_where_they_hold_the_same_facts():
+def test_sides_with_the_same_facts_do_not_differ():
     assert differences([of(host="a"), of(host="b")], [of(host="b"), of(host="a")]) == []
 
 
-def test_what_ticktree_knows_of_the_machines_ceilings_is_no_difference():
+def test_ceilings_are_no_difference():
     unmeasured = of(**{"ceiling.source": "reckoned", "ceiling.flops_per_s": 10**12})
     measured = of(**{"ceiling.source": "measured", "ceiling.flops_per_s": 10**11})
     assert differences([unmeasured], [measured]) == []
@@ -51,11 +51,11 @@ def gauge(name, *values):
     return found
 
 
-def test_how_many_threads_a_library_had_is_a_ground():
+def test_the_number_of_threads_of_a_library_can_change_the_speed():
     (found,) = differences([with_threads(1)], [with_threads(2)])
     assert found == ("threads.torch", "1", "2", True)
     assert differences([with_threads(2)], [with_threads(2)]) == []
 
 
-def test_a_program_that_did_not_come_to_say_its_threads_differs_in_nothing():
+def test_a_missing_number_of_threads_is_no_difference():
     assert differences([with_threads(2)], [with_threads()]) == []

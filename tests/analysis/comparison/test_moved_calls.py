@@ -29,7 +29,7 @@ def compared(base, new):
     return {(entry.kind, entry.path): entry.verdict for entry in entries}
 
 
-def test_a_call_is_the_same_where_it_moved_down_its_file_with_all_below():
+def test_a_call_whose_line_moved_is_the_same_with_its_descendants():
     base = {
         "A.step : a.py @ L5": {"self.act() | A.act : a.py @ L9": {"f(x) | f : a.py @ L1": {}, "gone": {}}}
     }
@@ -49,7 +49,7 @@ def test_a_call_is_the_same_where_it_moved_down_its_file_with_all_below():
     assert found["node", f"{act}/come"] == "only in new"
 
 
-def test_calls_of_one_text_are_told_apart_by_their_order():
+def test_calls_with_the_same_text_are_matched_by_their_order():
     base = {
         "A.step : a.py @ L1": {"f(x) @ L3 | f : b.py @ L1": {"one": {}}, "f(x) @ L4:8 | f : b.py @ L1": {}}
     }
@@ -64,7 +64,7 @@ def test_calls_of_one_text_are_told_apart_by_their_order():
     }
 
 
-def test_where_there_are_more_of_them_than_before_only_those_in_their_places_are_known():
+def test_with_additional_calls_only_unmoved_ones_match():
     base = {"A.step : a.py @ L1": {"f(x) | f : b.py @ L1": {}}}
     new = {"A.step : a.py @ L1": {"f(x) @ L4 | f : b.py @ L1": {}, "f(x) @ L5 | f : b.py @ L1": {}}}
     found = compared(base, new)
@@ -72,7 +72,7 @@ def test_where_there_are_more_of_them_than_before_only_those_in_their_places_are
     assert found["node", "A.step : a.py @ L1/f(x) @ L5 | f : b.py @ L1"] == "only in new"
 
 
-def test_a_section_of_the_programs_own_is_its_name_and_nothing_else():
+def test_a_section_of_the_program_is_matched_by_its_name_only():
     found = compared({"train": {"load @ L4": {}}}, {"train": {"load @ L5": {}}})
     assert found["node", "train/load @ L4"] == "only in base"
     assert found["node", "train/load @ L5"] == "only in new"

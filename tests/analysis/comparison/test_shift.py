@@ -55,7 +55,7 @@ def test_the_interval_of_pairs_leaves_out_zero_exactly_where_wilcoxons_test_reje
         assert (found.low > 0 or found.high < 0) == rejects
 
 
-def test_large_samples_are_cut_where_small_ones_would_be():
+def test_the_normal_approximation_agrees_with_exact_counting():
     rng = np.random.default_rng(1)
     before, after = np.exp(rng.normal(0, 0.1, 60)), np.exp(rng.normal(0.03, 0.1, 60))
     assert (shift.between(before, after).low > 0) == (stats.mannwhitneyu(before, after).pvalue < 0.05)
@@ -67,7 +67,7 @@ def test_samples_too_small_for_any_certainty_have_no_interval():
     assert shift.within_pairs([1.0] * 5, [2.0] * 5).high == math.inf
 
 
-def test_the_interval_holds_the_true_shift_as_often_as_it_says():
+def test_the_interval_contains_the_true_shift_as_often_as_its_confidence():
     rng = np.random.default_rng(7)
     held = 0
     for _ in range(1000):
@@ -77,7 +77,7 @@ def test_the_interval_holds_the_true_shift_as_often_as_it_says():
 
 
 @pytest.mark.parametrize("bad", [[], [0.0], [-1.0], [float("nan")]])
-def test_what_is_no_sample_of_durations_is_refused(bad):
+def test_samples_that_are_not_positive_are_refused(bad):
     with pytest.raises(ValueError, match="positive"):
         shift.between(bad, [1.0])
 

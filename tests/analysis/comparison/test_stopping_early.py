@@ -27,16 +27,16 @@ def verdicts(true_shift, noise, pairs):
 
 @pytest.mark.parametrize("noise", [0.02, 0.05])
 @pytest.mark.parametrize("pairs", [10, 20])
-def test_of_the_same_program_twice_it_says_slower_or_faster_in_5_percent_of_trials_at_most(noise, pairs):
+def test_equal_programs_differ_in_at_most_5_percent_of_trials(noise, pairs):
     alarms = sum(verdict in ("slower", "faster") for verdict, _ in verdicts(0.0, noise, pairs))
     assert alarms / TRIALS <= 0.05
 
 
-def test_what_is_clear_is_found_and_found_early():
+def test_a_clear_shift_is_detected_early():
     found = list(verdicts(0.05, 0.02, 10))
     assert sum(verdict == "slower" for verdict, _ in found) / TRIALS >= 0.95
     assert np.mean([number for _, number in found]) < 8.5
 
 
-def test_what_is_steady_is_no_difference_at_the_first_look():
+def test_steady_pairs_show_no_difference_at_the_first_look():
     assert set(verdicts(0.0, 0.003, 10)) == {("no difference", 7)}

@@ -22,7 +22,7 @@ def test_shares_are_of_steady_ticks_whatever_the_warm_up_took(warmup_ms):
     assert chosen.shares == pytest.approx({"train/update": 4 / 8, "train/update/log": 1 / 8})
 
 
-def test_what_runs_before_the_loop_takes_nothing_of_its_ticks():
+def test_sections_before_the_loop_take_no_share_of_its_ticks():
     program = Program()
     program.work("load", 1000)
     for _ in program.loop("train", range(30)):
@@ -51,6 +51,6 @@ def test_a_name_is_enough_for_the_outermost_section_of_the_loop_that_has_it():
     assert choose(named_thrice().profile(), ["step"]).sections == ["train/step"]
 
 
-def test_a_name_that_two_sections_of_the_loop_have_is_not():
+def test_an_ambiguous_section_name_is_refused():
     with pytest.raises(NoExperimentError, match="read is the name of 2 sections: name one by its path"):
         choose(named_thrice().profile(), ["read"])

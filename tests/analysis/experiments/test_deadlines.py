@@ -53,7 +53,7 @@ def test_a_tick_is_missed_until_the_section_is_short_enough():
     assert counted(timeline, 10, 25, 50, 90) == [(3, 2, 2), (3, 2, 1), (3, 2, 1), (3, 2, 0)]
 
 
-def test_waits_are_neither_busy_nor_made_faster():
+def test_waits_are_not_busy_time_and_do_not_get_faster():
     # 20 ms of which 12 are a wait in the section: no miss. Of 15 with a wait of 2, a speed-up has but 4 to shorten.
     assert counted(timeline_of((4, 12, 4)), 50) == [(1, 0, 0)]
     assert counted(timeline_of((4, 2, 11)), 50, 100) == [(1, 1, 1), (1, 1, 1)]

@@ -7,7 +7,7 @@ import pytest
 from ticktree.analysis.experiments.results import ProgramOutput, Results, compare_results
 
 
-def test_numbers_that_differ_from_run_to_run_are_no_results() -> None:
+def test_numbers_that_differ_between_base_runs_are_not_results() -> None:
     base = [ProgramOutput("loss 0.5 took 1.2 s", {}), ProgramOutput("loss 0.5 took 1.9 s", {})]
     assert compare_results(base, [ProgramOutput("loss 0.5 took 0.7 s", {})]) == Results("unchanged", 1)
 
@@ -21,7 +21,7 @@ def test_numbers_that_differ_from_run_to_run_are_no_results() -> None:
         ("loss nan", "changed"),
     ],
 )
-def test_a_result_may_be_as_far_from_the_base_as_is_allowed(text: str, state: str) -> None:
+def test_a_result_may_differ_from_the_base_by_the_tolerance(text: str, state: str) -> None:
     base = [ProgramOutput("loss 0.5", {})] * 2
     assert (
         compare_results(base, [ProgramOutput("loss 0.5", {}), ProgramOutput(text, {})], tolerance=1e-3).state
@@ -29,7 +29,7 @@ def test_a_result_may_be_as_far_from_the_base_as_is_allowed(text: str, state: st
     )
 
 
-def test_where_a_result_changed_is_named() -> None:
+def test_the_reason_shows_where_a_result_changed() -> None:
     base = [ProgramOutput("start\nloss 2.5 0.5\n", {"reward": 7.0})] * 2
     of_text = compare_results(base, [ProgramOutput("start\nloss 2.5 0.9\n", {"reward": 7.0})])
     assert of_text == Results("changed", 3, "line 2 of its output: 0.5 became 0.9")
@@ -37,7 +37,7 @@ def test_where_a_result_changed_is_named() -> None:
     assert of_gauge.reason == "gauge reward: 7 became 8"
 
 
-def test_programs_whose_output_says_nothing_cannot_be_compared() -> None:
+def test_programs_without_numbers_in_their_output_cannot_be_compared() -> None:
     assert (
         "set its seed"
         in compare_results(

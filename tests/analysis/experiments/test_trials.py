@@ -30,7 +30,7 @@ def trial(name: str, estimate: float, verdict: str = "faster", results: str = "u
     return Trial(remedies, rules, 6, 10.0, 10 * (1 + estimate), shift, verdict, Results(results, 3))
 
 
-def test_every_remedy_answers_rules_that_there_are_and_can_be_applied() -> None:
+def test_every_remedy_is_for_existing_rules_and_can_be_applied() -> None:
     assert {rule for remedy in REMEDIES for rule in remedy.rules} <= {rule.name for rule in RULES}
     assert {remedy.name for remedy in REMEDIES if remedy.is_patch} == PATCHES.keys()
     for remedy in REMEDIES:
@@ -52,7 +52,7 @@ def test_remedies_are_of_recommendations_in_their_order() -> None:
     assert chosen["loader-workers"][0].word == "loader-workers=5"
 
 
-def test_workers_that_are_started_again_and_again_are_kept_and_no_others_given() -> None:
+def test_workers_that_are_restarted_get_persistence_and_no_new_number() -> None:
     chosen = remedies_for([Finding(rule="slow-loader", path="train/start", facts={"starts": 9})])
     assert [remedy.word for remedy, _ in chosen.values()] == ["persistent-workers"]
 
@@ -67,7 +67,7 @@ def of_ticks(mean_ns: int) -> Profile:
     return Profile(root, loops={"train": Loop(path="train", ticks=20, stats=stats, busy_ns=stats.sum_ns)})
 
 
-def test_the_fewest_pairs_that_may_be_asked_for_can_tell() -> None:
+def test_the_minimum_number_of_pairs_can_give_a_verdict() -> None:
     base = [of_ticks((100 + noise) * MS) for noise in range(LEAST_PAIRS)]
     new = [of_ticks((90 + noise) * MS) for noise in range(LEAST_PAIRS)]
     assert tick_shift(base, new, "train", 0.02)[3] == "faster"
@@ -75,7 +75,7 @@ def test_the_fewest_pairs_that_may_be_asked_for_can_tell() -> None:
     assert tick_shift(base[1:], new[1:], "train", 0.02)[3] == "inconclusive"
 
 
-def test_only_what_gained_and_changed_nothing_is_kept() -> None:
+def test_only_a_faster_remedy_with_the_same_results_is_recommended() -> None:
     tried = [
         trial("changes", -0.5, results="changed"),
         trial("unknown", -0.4, results="not comparable"),
@@ -90,6 +90,8 @@ def test_only_what_gained_and_changed_nothing_is_kept() -> None:
 
 
 @pytest.mark.parametrize(("gain", "is_kept"), [(-0.25, True), (-0.15, False)])
-def test_two_remedies_are_kept_where_they_gain_more_than_the_best_alone(gain: float, is_kept: bool) -> None:
+def test_two_remedies_are_recommended_if_they_gain_more_than_the_best_alone(
+    gain: float, is_kept: bool
+) -> None:
     found = Trials("train.py", "train", winner=trial("first", -0.2), both=trial("both", gain))
     assert found.kept is (found.both if is_kept else found.winner)

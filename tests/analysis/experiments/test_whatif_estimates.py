@@ -85,7 +85,7 @@ def test_where_another_path_takes_over_the_gain_ends_there():
     assert found.slopes["a"].critical == pytest.approx(1, abs=0.05)
 
 
-def test_a_section_that_nobody_waits_for_gains_nothing():
+def test_a_section_that_no_thread_waits_for_gains_nothing():
     found = estimate("loop", ["a"], [50], measured(a_pipeline(9)))
     (prediction,) = found.predictions
     assert prediction.low_percent < 0 < prediction.high_percent < 3
@@ -99,7 +99,7 @@ def test_a_trend_of_the_whole_program_is_no_gain():
     assert found.verdict == "no gain"
 
 
-def test_an_interval_that_holds_both_nothing_and_the_bound_cannot_tell():
+def test_an_interval_with_both_0_and_the_bound_cannot_tell():
     (found,) = estimate("loop", ["a"], [50], measured(a_pipeline(9), blocks=24, noise=0.15)).predictions
     assert found.verdict == "cannot tell"
 
@@ -127,7 +127,7 @@ def test_a_doubt_leaves_no_verdict():
     assert "it waits for a lock" in found.notes
 
 
-def test_blocks_whose_delays_were_forgiven_say_nothing():
+def test_blocks_with_unpaid_delays_are_ignored():
     blocks = measured(a_pipeline(0))
     wrong = [Block(*(FASTER, 0, 50), TICKS, 0, 10**12, 0, 0, 1, 0, 0, (0,))] * 40
     assert (
@@ -138,13 +138,13 @@ def test_blocks_whose_delays_were_forgiven_say_nothing():
 
 def test_a_program_that_has_not_settled_is_named():
     uneven = [
-        Block(*block.what, TICKS, block.began_ns, block.ended_ns, block.owed_ns, 0, 0, 1, 0, block.spent_ns)
+        Block(*block.key, TICKS, block.began_ns, block.ended_ns, block.owed_ns, 0, 0, 1, 0, block.spent_ns)
         if block.intervention == FASTER
         else block
         for block in measured(a_pipeline(0))
     ]
     uneven = [
-        Block(*block.what, TICKS, block.began_ns, block.ended_ns, 0, 0, 0, TICKS * MS // 8, 0, block.spent_ns)
+        Block(*block.key, TICKS, block.began_ns, block.ended_ns, 0, 0, 0, TICKS * MS // 8, 0, block.spent_ns)
         if block.intervention == FASTER
         else block
         for block in uneven
@@ -153,7 +153,7 @@ def test_a_program_that_has_not_settled_is_named():
     assert not estimate("loop", ["a"], [50], measured(a_pipeline(0))).notes
 
 
-def test_intervals_hold_the_truth_as_often_as_they_say():
+def test_intervals_contain_the_true_gain_as_often_as_their_confidence():
     held = 0
     for seed in range(100):
         (found,) = estimate(

@@ -34,7 +34,7 @@ def runs_until_found(values: np.ndarray, at: int) -> int:
         (5, LONGEST),
     ],
 )
-def test_a_level_is_believed_once_it_held_for_longer_than_the_bursts_before(seed, burst, needed):
+def test_a_level_is_accepted_once_it_lasts_longer_than_earlier_bursts(seed, burst, needed):
     values = steady(seed)
     values[15 : 15 + burst] *= 1.4
     values[30:] *= 1.4
@@ -42,7 +42,7 @@ def test_a_level_is_believed_once_it_held_for_longer_than_the_bursts_before(seed
 
 
 @pytest.mark.parametrize("seed", [0, 2, 3])
-def test_slow_runs_make_nobody_wait_for_what_becomes_faster(seed):
+def test_slow_bursts_do_not_delay_the_detection_of_a_speedup(seed):
     values = steady(seed)
     values[15:17] *= 1.4
     values[30:] *= 0.6
@@ -51,7 +51,7 @@ def test_slow_runs_make_nobody_wait_for_what_becomes_faster(seed):
 
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("length", range(1, LONGEST))
-def test_a_burst_that_is_over_is_no_change_wherever_it_was(seed, length):
+def test_a_burst_that_ended_is_no_change_at_any_position(seed, length):
     for begin in (4, 12, 40 - FEWEST):
         values = steady(seed)
         values[begin : begin + length] *= 1.5
@@ -59,7 +59,7 @@ def test_a_burst_that_is_over_is_no_change_wherever_it_was(seed, length):
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_what_was_slow_for_long_and_then_no_more_is_two_changes(seed):
+def test_a_long_slowdown_that_ended_is_two_changes(seed):
     values = steady(seed)
     values[15 : 15 + LONGEST] *= 1.4
     assert [(each.at, each.is_slower) for each in changes(values)] == [(15, True), (15 + LONGEST, False)]
@@ -67,7 +67,7 @@ def test_what_was_slow_for_long_and_then_no_more_is_two_changes(seed):
 
 @pytest.mark.parametrize("burst", [2, 3])
 @pytest.mark.parametrize("seed", range(4))
-def test_a_burst_that_ends_makes_no_change_of_the_calm_runs_behind_it(seed, burst):
+def test_the_end_of_a_burst_is_no_change(seed, burst):
     values = steady(seed)
     values[10:12] *= 1.3
     values[25 : 25 + burst] *= 1.3
@@ -75,7 +75,7 @@ def test_a_burst_that_ends_makes_no_change_of_the_calm_runs_behind_it(seed, burs
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_a_change_right_beside_a_burst_is_found_with_the_shift_that_lasts(seed):
+def test_a_change_next_to_a_burst_is_found_with_its_lasting_shift(seed):
     values = steady(seed, 60)
     values[30:] *= 1.15
     values[30:33] *= 1.5
@@ -85,7 +85,7 @@ def test_a_change_right_beside_a_burst_is_found_with_the_shift_that_lasts(seed):
 
 
 @pytest.mark.slow
-def test_a_machine_that_is_busy_now_and_then_makes_few_false_alarms():
+def test_an_occasionally_busy_machine_causes_few_false_alarms():
     noise, alarms = np.random.default_rng(20261122), 0
     for _ in range(8):
         values = np.exp(noise.normal(0, 0.03, 150))
@@ -99,7 +99,7 @@ def slowdowns(values: np.ndarray) -> list[int]:
     return [change.at for change in changes(values) if change.is_slower]
 
 
-def test_a_burst_at_the_end_hides_no_change_that_was_seen_before():
+def test_a_burst_at_the_end_does_not_hide_an_earlier_change():
     values = steady(3, 45)
     values[25:] *= 1.12
     values[10:12] *= 1.5
@@ -159,7 +159,7 @@ def test_a_stricter_threshold_finds_no_change_in_what_has_none_that_large(seed, 
 
 @settings(deadline=None, max_examples=30, derandomize=True)
 @given(seeds, some.integers(FEWEST, 40))
-def test_looking_changes_nothing_and_says_the_same_twice(seed, length):
+def test_changes_leaves_its_input_unchanged_and_is_repeatable(seed, length):
     values = invented(seed, length, [1.0, 1.5])
     copy = values.copy()
     assert changes(values) == changes(values.tolist())

@@ -26,7 +26,7 @@ def invented(seed: int, levels=(1.0, 1.2), length: int = 20, spread: float = 0.0
 
 @pytest.mark.parametrize("seed", range(8))
 @pytest.mark.parametrize("penalty", [1.0, 4.0, 12.0])
-def test_a_partition_is_the_one_that_ruptures_finds_by_pelt(seed, penalty):
+def test_cuts_equal_those_of_pelt_in_ruptures(seed, penalty):
     ruptures = pytest.importorskip("ruptures")
     noise = np.random.default_rng(seed)
     values = np.concatenate(
@@ -51,7 +51,7 @@ def _cost(values, cut_at) -> float:
     )
 
 
-def test_a_partition_is_the_best_of_all_that_there_are():
+def test_cuts_have_the_minimum_cost_of_all_partitions():
     noise = np.random.default_rng(3)
     for _ in range(20):
         values = noise.normal(0, 1, 9) + np.repeat(noise.normal(0, 2, 3), 3)
@@ -61,7 +61,7 @@ def test_a_partition_is_the_best_of_all_that_there_are():
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_a_slowdown_is_found_where_it_is_and_its_interval_holds_the_truth(seed):
+def test_a_slowdown_is_found_at_its_position_with_the_true_shift_in_its_interval(seed):
     (change,) = changes(invented(seed))
     assert change.is_slower
     assert abs(change.at - 20) <= 1
@@ -71,23 +71,23 @@ def test_a_slowdown_is_found_where_it_is_and_its_interval_holds_the_truth(seed):
     assert change.shift.high < 0.25
 
 
-def test_what_becomes_faster_is_found_as_well():
+def test_a_speedup_is_found():
     (change,) = changes(invented(1, (1.0, 0.7)))
     assert not change.is_slower
     assert change.shift.estimate == pytest.approx(-0.3, abs=0.02)
 
 
-def test_several_changes_are_found_each_for_itself():
+def test_several_changes_are_found_separately():
     found = changes(invented(4, (1.0, 1.3, 1.0, 0.8)))
     assert [change.is_slower for change in found] == [True, False, False]
     assert [abs(change.at - 20 * number) <= 1 for number, change in enumerate(found, 1)] == [True] * 3
 
 
-def test_where_nothing_changed_nothing_is_found():
+def test_an_unchanged_series_has_no_changes():
     assert [seed for seed in range(40) if changes(invented(seed, (1.0, 1.0)))] == []
 
 
-def test_one_wild_run_is_no_change_and_hides_none():
+def test_an_outlier_is_no_change_and_hides_none():
     values = invented(2)
     values[[5, 12, 33]] *= 10
     (change,) = changes(values)
@@ -95,7 +95,7 @@ def test_one_wild_run_is_no_change_and_hides_none():
     assert change.shift.estimate == pytest.approx(0.2, abs=0.03)
 
 
-def test_two_slow_runs_at_the_end_are_not_yet_a_change_and_the_third_makes_them_one():
+def test_two_slow_runs_at_the_end_become_a_change_with_the_third():
     values = invented(6, (1.0, 1.5))
     assert changes(values[:21]) == []
     assert [change.at for change in changes(values[:23])] == [20]
@@ -107,7 +107,7 @@ def test_a_burst_that_is_over_is_no_change():
     assert changes(values) == []
 
 
-def test_runs_that_resemble_the_one_before_do_not_make_a_change():
+def test_autocorrelated_runs_are_no_change():
     alarms = 0
     for seed in range(30):
         noise = np.random.default_rng(seed)
@@ -118,26 +118,26 @@ def test_runs_that_resemble_the_one_before_do_not_make_a_change():
     assert alarms <= 1
 
 
-def test_a_step_is_found_even_where_runs_resemble_the_one_before():
+def test_a_step_is_found_in_autocorrelated_runs():
     drifting = [1.3, 1.2, 1.0, 0.9, 0.8, 0.65, 0.9, 0.75, 0.7, 1.0]
     (change,) = changes([*drifting, *(25 * value for value in drifting)])
     assert change.at == 10
 
 
-def test_a_shift_too_small_to_matter_is_none_however_certain():
+def test_a_certain_shift_below_the_threshold_is_no_change():
     values = invented(8, (1.0, 1.03), spread=0.001)
     assert changes(values) == []
     assert [change.at for change in changes(values, threshold=0.02)] == [20]
 
 
-def test_values_that_never_differ_and_then_do_are_a_change():
+def test_a_step_between_constant_values_is_a_change():
     (change,) = changes([1000.0] * 10 + [2000.0] * 10)
     assert change.at == 10
     assert (change.earliest, change.latest) == (10, 10)
     assert changes([1000.0] * 20) == []
 
 
-def test_before_there_are_enough_runs_nothing_is_said():
+def test_too_few_runs_have_no_changes():
     assert changes([1.0] * 4 + [9.0] * (FEWEST - 5)) == []
     assert len(changes([1.0, 1.01, 0.99, 1.0, 9.0, 9.1, 9.0, 8.9])) == 1
     assert changes([]) == []
@@ -148,7 +148,7 @@ def test_the_unit_makes_no_difference():
     assert [change.at for change in changes(values)] == [change.at for change in changes(values / 1e6)]
 
 
-def test_noise_is_told_from_a_series_with_changes_and_outliers_in_it():
+def test_noise_is_estimated_despite_changes_and_outliers():
     noise = np.random.default_rng(11)
     logs = noise.normal(0, 0.05, 400) + np.repeat([0.0, 2.0, 1.0, 3.0], 100)
     logs[::25] += 5
@@ -157,7 +157,7 @@ def test_noise_is_told_from_a_series_with_changes_and_outliers_in_it():
     assert found.autocorrelation < 0.2
 
 
-def test_what_a_run_keeps_of_the_one_before_is_told_from_a_series_with_changes_in_it():
+def test_autocorrelation_is_estimated_despite_changes():
     noise = np.random.default_rng(12)
     logs = np.zeros(2000)
     for at in range(1, 2000):
@@ -168,12 +168,12 @@ def test_what_a_run_keeps_of_the_one_before_is_told_from_a_series_with_changes_i
     assert found.spread == pytest.approx(0.05, rel=0.2)
 
 
-def test_outliers_are_pulled_back_and_a_step_is_left_alone():
+def test_outliers_are_pulled_back_and_a_step_is_unchanged():
     calm = without_outliers(np.array([0.0, 0, 0, 9, 0, 0, 0, 0, 5, 5, 5, 5]), 1.0)
     assert calm.tolist() == [0, 0, 0, 3, 0, 0, 0, 0, 5, 5, 5, 5]
 
 
-def test_the_places_where_a_change_may_have_been_are_one_for_a_step_and_many_for_a_hint():
+def test_a_confidence_set_has_one_position_for_a_clear_step_and_many_for_a_weak_one():
     step = np.array([0.0] * 10 + [10.0] * 10)
     assert confidence_set(step, 10, 1.0) == (10, 10)
     noise = np.random.default_rng(5)

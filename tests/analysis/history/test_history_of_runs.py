@@ -7,7 +7,7 @@ import random
 import pytest
 
 from support.history_series import LAPTOP, SERVER, days, run
-from ticktree.analysis.history.history import grouped, history
+from ticktree.analysis.history.history import group_series, history
 from ticktree.errors import TicktreeError
 
 A, B, C = ("a" * 40, "b" * 40, "c" * 40)
@@ -18,7 +18,7 @@ def noisy(*levels: float, each: int = 10) -> list[float]:
     return [1e6 * level * noise.uniform(0.99, 1.01) for level in levels for _ in range(each)]
 
 
-def test_a_slowdown_is_named_with_its_commit_and_the_one_before():
+def test_a_slowdown_has_its_commit_and_the_previous_one():
     found = history(days(noisy(1, 1.3), [A] * 10 + [B] * 10))
     ((entry,),) = [found.series]
     (trend,) = entry.trends
@@ -40,7 +40,7 @@ def test_a_new_laptop_is_no_regression():
     assert found.regressions == []
 
 
-def test_a_regression_of_a_machine_that_was_replaced_is_past():
+def test_a_regression_of_a_replaced_machine_is_not_current():
     old = days(noisy(1, 2), **SERVER)
     new = [run(30 + at, {"train": ns}) for at, ns in enumerate(noisy(1, each=10))]
     found = history([*old, *new])
@@ -48,23 +48,23 @@ def test_a_regression_of_a_machine_that_was_replaced_is_past():
     assert found.regressions == []
 
 
-def test_other_arguments_are_another_series_unless_that_is_said():
+def test_other_arguments_are_another_series_unless_any_are_allowed():
     runs = [*days(noisy(1), command="train.py --seed 1"), *days(noisy(1), command="train.py --seed 2")]
     runs += days(noisy(1), command="-m train --seed 2")
-    programs = {one.program for one in grouped(runs)}
+    programs = {one.program for one in group_series(runs)}
     assert programs == {"train.py --seed 1", "train.py --seed 2", "-m train --seed 2"}
-    together = grouped(runs, any_arguments=True)
+    together = group_series(runs, any_arguments=True)
     assert sorted((one.program, len(one.runs)) for one in together) == [("-m train", 10), ("train.py", 20)]
 
 
-def test_runs_come_in_the_order_in_which_they_began():
+def test_runs_are_in_the_order_of_their_start():
     runs = days(noisy(1, 1.4))
     random.Random(2).shuffle(runs)
     (entry,) = history(runs).series
     assert [each.id for each in entry.series.runs] == [f"run-{at}" for at in range(20)]
 
 
-def test_what_was_undone_is_no_regression_and_what_was_halved_is_one():
+def test_an_undone_slowdown_is_no_regression_and_a_halved_one_is():
     undone = history(days(noisy(1, 1.4, 1)))
     assert [point.stands for point in undone.series[0].trends[0].change_points] == [False, True]
     assert undone.series[0].trends[0].verdict == "faster"
@@ -81,7 +81,7 @@ def test_a_commit_that_was_accepted_is_no_regression():
     assert len(history(runs, accepted=["aaaaaaa"]).regressions) == 1
 
 
-def test_what_else_changed_is_named_where_the_commit_did_not():
+def test_other_differences_are_listed_if_the_commit_is_unchanged():
     runs = days(noisy(1), [A] * 10, **{"version.torch": "2.12.0"})
     runs += [
         run(10 + at, {"train": ns}, A, **{"version.torch": "2.13.0"}) for at, ns in enumerate(noisy(1.5))
@@ -93,7 +93,7 @@ def test_what_else_changed_is_named_where_the_commit_did_not():
     ]
 
 
-def test_where_a_change_cannot_be_placed_all_commits_that_may_have_made_it_are_named():
+def test_all_commits_in_the_confidence_set_are_suspects():
     noise = random.Random(4)
     values = [1e6 * level * noise.uniform(0.85, 1.15) for level in (1, 1.25) for _ in range(25)]
     commits = [f"{at:040x}" for at in range(50)]
@@ -110,7 +110,7 @@ def test_runs_without_a_section_leave_no_gap_in_its_trend():
     assert not trend.is_loop
 
 
-def test_a_name_with_a_slash_may_be_written_as_it_is_while_only_one_reads_so():
+def test_a_name_with_a_slash_needs_no_escape_if_it_is_unambiguous():
     runs = [run(at, {"train": 1e6, r"api\/step": 2e6}) for at in range(10)]
     (trend,) = history(runs, nodes=["api/step"]).series[0].trends
     assert trend.path == r"api\/step"
@@ -122,12 +122,12 @@ def test_a_name_with_a_slash_may_be_written_as_it_is_while_only_one_reads_so():
         history(several, nodes=["a/b/c"])
 
 
-def test_a_section_that_never_was_is_said_to_be_none_with_the_one_that_was_probably_meant():
+def test_an_unknown_section_is_an_error_that_suggests_a_similar_one():
     with pytest.raises(TicktreeError, match="no run has a section tarin; did you mean train"):
         history(days(noisy(1)), nodes=["tarin"])
 
 
-def test_too_few_runs_and_no_evidence_are_two_answers():
+def test_too_few_runs_and_inconclusive_are_different_verdicts():
     assert history(days([1e6] * 5)).series[0].trends[0].verdict == "too few runs"
     assert history(days(noisy(1))).series[0].trends[0].verdict == "no change"
     wild = random.Random(3)
@@ -135,12 +135,12 @@ def test_too_few_runs_and_no_evidence_are_two_answers():
     assert history(days(values)).series[0].trends[0].verdict == "inconclusive"
 
 
-def test_of_a_section_other_things_than_its_mean_can_be_looked_at():
+def test_other_statistics_than_the_mean_can_be_requested():
     runs = days(noisy(1, each=20))
     assert history(runs, statistic="max").series[0].trends[0].values[0] == pytest.approx(2e6, rel=0.02)
 
 
-def test_small_sections_are_looked_at_only_when_asked_for():
+def test_small_sections_are_included_only_on_request():
     from dataclasses import replace
 
     from support.history_series import measure
@@ -154,13 +154,13 @@ def test_small_sections_are_looked_at_only_when_asked_for():
     assert [trend.path for trend in history(runs, nodes=["train/log"]).series[0].trends] == ["train/log"]
 
 
-def test_only_the_last_runs_of_each_series_are_looked_at_where_that_is_wished():
+def test_last_limits_each_series_to_its_newest_runs():
     (entry,) = history(days(noisy(1, 1.4, each=20)), last=15).series
     assert entry.series.runs[0].id == "run-25"
     assert entry.trends[0].change_points == []
 
 
-def test_the_json_has_every_value_stretch_and_change():
+def test_the_json_has_all_values_stretches_and_changes():
     document = history(days(noisy(1, 1.3), [A] * 10 + [C] * 10)).to_dict()
     assert document["schema"] == "ticktree-history/1"
     ((trend,),) = [series["trends"] for series in document["series"]]

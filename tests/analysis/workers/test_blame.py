@@ -27,7 +27,7 @@ def with_learner(step: Node, calls: int, ms: float, wakers=None) -> Profile:
     return crew(step, wait, others=others)
 
 
-def test_signals_tell_how_much_of_a_wait_was_for_the_straggler():
+def test_wake_edges_show_how_much_of_a_wait_was_for_the_straggler():
     wakers = {
         Waker("results", LEARNER, ids(4)[3], "step"): Wakes(75, 600 * MS, MS),
         Waker("results", LEARNER, ids(4)[0], "step"): Wakes(25, 200 * MS, MS),
@@ -38,7 +38,7 @@ def test_signals_tell_how_much_of_a_wait_was_for_the_straggler():
     assert one.saved_ns == 400 * MS  # as fast as its peers, it would still have been waited for
 
 
-def test_signals_of_a_wait_inside_the_wait_count_as_its_own():
+def test_wake_edges_of_a_nested_wait_count_for_the_outer_wait():
     wakers = {Waker("results", LEARNER, ids(4)[3], "step"): Wakes(100, 700 * MS, MS)}
     inner = node("queue.get", {LEARNER: [7 * MS] * 100}, wait=True, wakers=wakers)
     outer = node("step_wait", {LEARNER: [8 * MS] * 100}, inner, wait=True)
@@ -48,47 +48,47 @@ def test_signals_of_a_wait_inside_the_wait_count_as_its_own():
     ]
 
 
-def test_a_wait_whose_signals_come_from_others_is_not_for_the_straggler():
+def test_a_wait_ended_by_other_workers_is_not_for_the_straggler():
     wakers = {Waker("results", LEARNER, ids(4)[0], "step"): Wakes(100, 800 * MS, MS)}
     assert blamed(with_learner(stepping([4, 4, 4, 8]), 100, 8, wakers)) == []
 
 
 @pytest.mark.parametrize("waits", [100, 98, 400])
-def test_without_signals_who_waits_as_often_as_the_workers_are_called_waits_for_the_slowest(waits):
+def test_without_wake_edges_a_worker_that_waits_once_per_call_waits_for_the_slowest(waits):
     (one,) = blamed(with_learner(stepping([4, 4, 4, 8]), waits, 800 / waits))
     assert (one.is_known, one.for_it_ns, one.saved_ns) == (False, 400 * MS, 400 * MS)
     assert one.share == pytest.approx(0.5)
 
 
-def test_no_more_is_reckoned_than_was_waited():
+def test_the_inferred_wait_does_not_exceed_the_waiting_time():
     (one,) = blamed(with_learner(stepping([4, 4, 4, 8]), 100, 1))
     assert (one.for_it_ns, one.share) == (100 * MS, 1.0)
 
 
 @pytest.mark.parametrize("waits", [5, 50, 1000])
-def test_who_waits_more_or_less_often_is_not_reckoned_with(waits):
+def test_workers_that_wait_more_or_less_often_are_ignored(waits):
     assert blamed(with_learner(stepping([4, 4, 4, 8]), waits, 3)) == []
 
 
-def test_nothing_is_reckoned_where_workers_do_not_go_in_step():
+def test_no_wait_is_inferred_if_workers_do_not_run_in_step():
     apart = calling({0: (200, 4.0), 1: (200, 4.0), 2: (200, 4.0), 3: (100, 8.0)})
     assert blamed(with_learner(apart, 100, 3)) == []
 
 
-def test_in_a_trainer_that_signals_the_learner_is_named_before_the_other_workers():
+def test_in_a_trainer_with_wake_edges_the_learner_precedes_the_other_workers():
     first, *_ = blamed(straggling_trainer())
     assert (first.role, first.path, first.is_known) == ("learner", "train/collect/step_wait", True)
     assert first.share > 0.99
 
 
-def test_in_a_trainer_without_signals_the_same_is_reckoned():
+def test_in_a_trainer_without_wake_edges_the_same_waits_are_inferred():
     first, second = blamed(Trainer(slow={3: 8.5}, signals=False).profile())
     assert (first.role, first.is_known) == ("learner", False)
     assert 0.5 < first.share < 0.6
     assert (second.role, second.units) == ("env worker", 3)
 
 
-def test_the_survey_is_only_looked_at():
+def test_blames_do_not_change_the_context():
     profile = straggling_trainer()
     _, found = seen(profile)
     (one,) = stragglers(found.threads[1], found.run.sections)

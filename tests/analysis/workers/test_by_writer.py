@@ -8,17 +8,17 @@ from ticktree.analysis.workers.roles import Unit, amounts, spread
 UNITS = [Unit(name, "actor", "run", writers) for name, writers in (("a", ("1", "2")), ("b", ("3",)))]
 
 
-def test_a_unit_has_what_its_writers_have_and_is_left_out_where_they_have_nothing():
+def test_a_unit_has_the_sum_of_its_writers_and_is_left_out_without_any():
     assert amounts({"1": 5, "2": 7, "9": 1}, UNITS) == {UNITS[0]: 12}
     assert amounts({"3": 0}, UNITS) == {UNITS[1]: 0}
 
 
-def test_units_are_in_their_own_order():
+def test_units_keep_their_order():
     assert list(amounts({"3": 1, "1": 1}, UNITS)) == UNITS
 
 
 @given(st.lists(st.integers(0, 10**15), min_size=1, max_size=20))
-def test_the_slowest_is_the_first_of_those_that_had_most(values):
+def test_the_slowest_unit_is_the_first_with_the_maximum(values):
     units = [Unit(str(at), "actor", "run", (str(at),)) for at in range(len(values))]
     found = spread(dict(zip(units, values, strict=True)))
     assert found is not None
@@ -27,5 +27,5 @@ def test_the_slowest_is_the_first_of_those_that_had_most(values):
     assert found.min_ns <= found.median_ns <= found.max_ns
 
 
-def test_where_nobody_had_any_there_is_no_spread():
+def test_without_amounts_there_is_no_spread():
     assert spread({}) is None

@@ -21,7 +21,7 @@ def meeting(waits_ms, name="all_reduce", **fields):
     return stepping(waits_ms, name=name, wait=True, **fields)
 
 
-def test_who_waits_least_is_late():
+def test_the_rank_that_waits_least_is_late():
     (one,) = found(crew(meeting([20, 21, 1, 20.5])))
     assert (one.unit.name, one.path, one.measure) == ("env worker 2", "all_reduce", "wait")
     assert (one.took_ns, one.peers_took_ns, one.peers) == (1 * MS, round(20.5 * MS), 3)
@@ -31,32 +31,32 @@ def test_who_waits_least_is_late():
 @pytest.mark.parametrize(
     "waits_ms", [[20, 21, 19, 20], [20, 21, 11, 20], [1, 1, 1, 30], [5, 10, 15, 20]], ids=str
 )
-def test_ranks_that_wait_about_as_long_or_of_which_one_waits_longer_have_no_late_one(waits_ms):
+def test_similar_waits_or_one_longer_wait_mean_no_late_rank(waits_ms):
     assert found(crew(meeting(waits_ms))) == []
 
 
-def test_of_two_ranks_the_one_that_waits_half_as_long_or_less_is_late():
+def test_of_two_ranks_one_that_waits_at_most_half_as_long_is_late():
     assert found(crew(meeting([20, 11]), count=2)) == []
     assert [one.unit.name for one in found(crew(meeting([20, 10]), count=2))] == ["env worker 1"]
 
 
-def test_two_late_ranks_are_two():
+def test_two_late_ranks_are_both_reported():
     late = found(crew(meeting([30, 30, 2, 30, 30, 3]), count=6))
     assert {one.unit.name for one in late} == {"env worker 2", "env worker 5"}
 
 
 @pytest.mark.parametrize("name", ["recv", "broadcast", "all_reduce (2 of 4 ranks)", "Queue.get"])
-def test_where_not_all_wait_for_all_it_says_nothing_to_wait_less(name):
+def test_shorter_waits_in_other_collectives_show_no_late_rank(name):
     assert found(crew(meeting([20, 21, 1, 20], name=name))) == []
 
 
-def test_who_did_not_come_as_often_met_others():
+def test_ranks_with_fewer_calls_are_not_compared():
     waits = {0: (100, 20), 1: (100, 20), 2: (60, 1), 3: (100, 20)}
     assert found(crew(calling(waits, name="all_reduce", wait=True))) == []
     assert found(crew(stepping([20, 20, 1, 20], calls=9, name="all_reduce", wait=True))) == []
 
 
-def test_the_section_in_which_it_is_slow_is_named_where_it_has_most_of_what_is_lost():
+def test_the_slow_section_is_reported_if_it_has_most_of_the_lost_time():
     both = crew(stepping([5, 5, 23, 5], name="load"), meeting([19, 19, 1, 19]))
     (one,) = found(both)
     assert (one.path, one.measure) == ("load", "call")
@@ -64,7 +64,7 @@ def test_the_section_in_which_it_is_slow_is_named_where_it_has_most_of_what_is_l
     assert (one.path, one.measure) == ("all_reduce", "wait")
 
 
-def test_the_finding_says_who_comes_last_and_what_the_others_wait_for_it():
+def test_the_finding_names_the_late_rank_and_its_peers_waits():
     _, survey = seen(crew(meeting([20, 20, 1, 20])))
     (finding,) = with_sentences(StragglerRule().find(survey), survey.short_names)
     assert finding.message == (

@@ -18,19 +18,19 @@ def path_of(critical: dict[tuple[str, str], int]) -> Profile:
     return replace(profile, critical={CriticalPlace(*place): ns for place, ns in critical.items()})
 
 
-def test_places_are_put_together_by_role_and_path_the_longest_first():
+def test_shares_are_grouped_by_role_and_path_longest_first():
     a, b, *_ = ids(4)
     learner, workers = critical_path(path_of({(a, "step"): 10, (b, "step"): 30, (LEARNER, "step"): 60}))
     assert (learner.role, learner.ns, learner.share) == ("learner", 60, 0.6)
     assert (workers.role, workers.by) == ("env worker", (("env worker 1", 30), ("env worker 0", 10)))
 
 
-def test_what_could_be_won_at_most_follows_from_the_share():
+def test_the_maximum_speedup_follows_from_the_share():
     most, least = critical_path(path_of({(LEARNER, "step"): 80, (LEARNER, ""): 20}))
     assert (most.speedup, least.speedup) == (pytest.approx(5.0), pytest.approx(1.25))
 
 
-def test_where_nothing_would_be_left_there_is_no_factor():
+def test_a_share_of_one_has_no_speedup():
     (only,) = critical_path(path_of({(LEARNER, "step"): 80}))
     assert only.speedup is None
 
@@ -40,11 +40,11 @@ def test_a_writer_that_was_not_read_is_unknown():
     assert only.role == UNKNOWN
 
 
-def test_a_run_without_signals_has_no_critical_path():
+def test_a_run_without_wake_edges_has_no_critical_path():
     assert critical_path(crew(stepping([4 * MS] * 4))) == []
 
 
-def test_in_a_trainer_with_a_straggler_its_physics_are_the_longest_stretch():
+def test_in_a_trainer_with_a_straggler_its_physics_have_the_longest_share():
     longest = critical_path(straggling_trainer())[0]
     assert (longest.path, longest.by[0][0]) == ("make envs/env step/physics", "env worker 3")
 
@@ -52,7 +52,7 @@ def test_in_a_trainer_with_a_straggler_its_physics_are_the_longest_stretch():
 @pytest.mark.slow
 @settings(max_examples=60)
 @given(profiles())
-def test_the_stretches_are_the_whole_path(profile):
+def test_the_shares_sum_to_the_critical_path(profile):
     path = critical_path(profile)
     assert sum(one.ns for one in path) == sum(profile.critical.values())
     assert all(sum(ns for _, ns in one.by) == one.ns for one in path)

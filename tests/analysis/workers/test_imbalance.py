@@ -16,25 +16,25 @@ def of(took_ms):
     return imbalance(role.units, found)
 
 
-def test_what_is_lost_is_what_the_busiest_has_beyond_the_mean():
+def test_lost_time_is_the_busiest_workers_excess_over_the_mean():
     uneven = of([1, 1, 1, 5])
     assert (uneven.busiest.name, uneven.mean_ns, uneven.lost_ns) == ("env worker 3", 200 * MS, 300 * MS)
     assert uneven.share == pytest.approx(0.8)
 
 
-def test_there_is_none_among_fewer_than_two_or_where_nothing_was_done():
+def test_fewer_than_two_workers_or_no_work_have_no_imbalance():
     assert of([3]) is None
     assert of([0, 0]) is None
 
 
-def test_there_is_none_of_a_nanosecond_among_three():
+def test_one_nanosecond_among_three_workers_has_no_imbalance():
     role, found = seen(crew(stepping([0, 0, 1 / MS], calls=1), count=3))
     assert imbalance(role.units, found) is None
 
 
 @settings(max_examples=60)
 @given(st.lists(st.integers(0, 1000), min_size=2, max_size=9))
-def test_it_is_nothing_where_all_have_the_same_and_all_where_one_has_everything(took_ms):
+def test_the_share_is_0_for_equal_work_and_1_if_one_worker_has_all(took_ms):
     uneven = of(took_ms)
     if uneven is not None:
         assert 0 <= uneven.share <= 1
@@ -42,7 +42,7 @@ def test_it_is_nothing_where_all_have_the_same_and_all_where_one_has_everything(
     assert of([0] * (len(took_ms) - 1) + [7]).share == pytest.approx(1)
 
 
-def test_waiting_is_no_work():
+def test_waiting_does_not_count_as_work():
     learner, workers = (presence(role, Context(straggling_trainer())) for role in trainer_roles())
     assert learner.imbalance is None
     assert workers.imbalance.busiest.name == "env worker 3"

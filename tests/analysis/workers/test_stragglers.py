@@ -24,18 +24,18 @@ def names(profile: Profile) -> list[str]:
     return [one.unit.name for one in found(profile)]
 
 
-def test_one_whose_calls_take_longer_than_its_peers_is_a_straggler():
+def test_a_worker_with_longer_calls_than_its_peers_is_a_straggler():
     (one,) = found(crew(stepping([4, 4, 4.1, 8])))
     assert (one.unit.name, one.path, one.measure, one.peers) == ("env worker 3", "step", "call", 3)
     assert (one.took_ns, one.peers_took_ns, one.factor) == (8 * MS, 4 * MS, 2.0)
     assert (one.calls, one.excess_ns, one.is_in_step) == (100, 400 * MS, True)
 
 
-def test_equals_are_no_stragglers():
+def test_equal_workers_are_not_stragglers():
     assert found(crew(stepping([4, 4.2, 3.9, 4.3]))) == []
 
 
-def test_one_that_is_far_from_the_median_only_as_all_are_is_none():
+def test_a_worker_within_the_variation_of_its_peers_is_not_a_straggler():
     assert found(crew(stepping([2, 4, 6, 8, 10, 12]), count=6)) == []
 
 
@@ -43,53 +43,53 @@ def test_a_second_straggler_does_not_hide_the_first():
     assert names(crew(stepping([4, 4, 4, 4, 9, 8]), count=6)) == ["env worker 4", "env worker 5"]
 
 
-def test_one_of_two_is_one_only_if_the_gap_is_plain():
+def test_one_of_two_workers_is_a_straggler_only_if_the_gap_is_large():
     assert found(crew(stepping([4, 7]), count=2)) == []
     assert names(crew(stepping([4, 8]), count=2)) == ["env worker 1"]
 
 
-def test_nobody_is_compared_with_itself_alone():
+def test_a_single_worker_is_not_compared():
     assert found(crew(stepping([4]), count=1)) == []
 
 
-def test_waits_are_no_reason_to_be_called_slow():
+def test_waits_do_not_make_a_worker_slow():
     each = ids(4)
     waits = {who: [ms * MS] * 50 for who, ms in zip(each, (1, 1, 1, 9), strict=True)}
     whole = {who: [(ms + 2) * MS] * 50 for who, ms in zip(each, (1, 1, 1, 9), strict=True)}
     assert found(crew(node("step", whole, node("recv", waits, wait=True)))) == []
 
 
-def test_time_inside_a_wait_is_not_looked_at():
+def test_sections_inside_a_wait_are_ignored():
     each = ids(4)
     inner = {who: [ms * MS] * 50 for who, ms in zip(each, (1, 1, 1, 9), strict=True)}
     assert found(crew(node("recv", inner, node("poll", inner), wait=True))) == []
 
 
-def test_too_few_calls_say_nothing_of_a_call():
+def test_too_few_calls_are_not_compared_by_call():
     early = {0: (3, 4.0), 1: (3, 4.0), 2: (3, 4.0), 3: (3, 40.0)}
     (one,) = found(crew(calling(early)))
     assert one.measure == "total"
     assert found(crew(calling({**early, 3: (3, 4.0)}))) == []
 
 
-def test_one_with_more_calls_of_the_usual_length_has_more_to_do():
+def test_more_calls_of_usual_length_are_more_work_in_total():
     (one,) = found(crew(calling({0: (100, 4.0), 1: (100, 4.0), 2: (100, 4.0), 3: (250, 4.0)})))
     assert (one.measure, one.factor, one.excess_ns) == ("total", 2.5, 600 * MS)
     assert not one.is_in_step
 
 
-def test_slow_calls_are_found_where_the_slow_one_makes_fewer_of_them():
+def test_slow_calls_are_detected_if_the_worker_makes_fewer_of_them():
     (one,) = found(crew(calling({0: (200, 4.0), 1: (200, 4.0), 2: (200, 4.0), 3: (100, 8.0)})))
     assert (one.measure, one.factor, one.is_in_step) == ("call", 2.0, False)
 
 
-def test_one_that_lived_shorter_has_not_less_to_do():
+def test_a_shorter_lifetime_is_not_less_work():
     short = [writer(f"{n}-7/1", "env worker", started_ns=8 * S, last_ns=10 * S) for n in (200, 201)]
     took = {who: [40 * MS] * 200 for who in ids(2)} | {one.id: [40 * MS] * 50 for one in short}
     assert found(crew(node("step", took, beside=True), count=2, others=short)) == []
 
 
-def test_short_lived_ones_that_were_added_up_are_not_compared():
+def test_units_of_several_workers_are_not_compared():
     many = writer("200-7/1", "env worker", members=50)
     took = {who: [4 * MS] * 20 for who in ids(3)} | {many.id: [80 * MS] * 50}
     assert found(crew(node("step", took, beside=True), count=3, others=[many])) == []
@@ -101,7 +101,7 @@ def test_workers_are_compared_with_those_of_their_own_run():
     assert found(crew(node("step", took, beside=True), count=3, others=others)) == []
 
 
-def test_what_has_most_of_the_excess_is_named_and_the_whole_is_told():
+def test_the_section_with_most_of_the_excess_is_the_main_path():
     _, survey = seen(straggling_trainer())
     learners, workers = survey.threads
     (one,) = stragglers(workers, survey.run.sections)
@@ -109,7 +109,7 @@ def test_what_has_most_of_the_excess_is_named_and_the_whole_is_told():
     assert (one.path, one.main_path) == ("make envs/env step", "make envs/env step/physics")
 
 
-def test_where_no_part_has_most_of_it_the_whole_is_named():
+def test_without_a_child_with_most_of_the_excess_the_section_is_the_main_path():
     each = ids(4)
     slow = {who: [ms * MS] * 50 for who, ms in zip(each, (2, 2, 2, 5), strict=True)}
     whole = {who: [2 * durations[0]] * 50 for who, durations in slow.items()}
@@ -119,7 +119,7 @@ def test_where_no_part_has_most_of_it_the_whole_is_named():
 
 @settings(max_examples=60)
 @given(st.lists(st.integers(0, 10**12), min_size=2, max_size=30), st.data())
-def test_the_median_of_the_others_is_that_of_a_list_without_one(values, data):
+def test_the_median_without_one_value_is_that_of_the_shorter_list(values, data):
     values.sort()
     at = data.draw(st.integers(0, len(values) - 1))
     assert _median_without(values, at) == pytest.approx(median(values[:at] + values[at + 1 :]))
@@ -127,13 +127,13 @@ def test_the_median_of_the_others_is_that_of_a_list_without_one(values, data):
 
 @settings(max_examples=60)
 @given(st.lists(st.floats(4, 4 * SLOWER_FACTOR - 0.01), min_size=2, max_size=12))
-def test_no_crew_whose_members_differ_by_less_than_the_factor_has_a_straggler(took):
+def test_workers_that_differ_by_less_than_the_factor_have_no_straggler(took):
     assert found(crew(stepping(took), count=len(took))) == []
 
 
 @settings(max_examples=60)
 @given(st.integers(3, 12), st.floats(2.1, 50), st.integers(0, 1000))
-def test_one_that_is_twice_as_slow_as_equals_is_always_found_and_nobody_else(count, factor, seed):
+def test_only_a_worker_twice_as_slow_as_its_equals_is_a_straggler(count, factor, seed):
     random_numbers = random.Random(seed)
     took = [random_numbers.uniform(4.0, 4.2) for _ in range(count)]
     slow = random_numbers.randrange(count)
@@ -151,18 +151,18 @@ def waiting(waits_ms, **fields) -> Node:
     return stepping(waits_ms, name="Connection.recv", wait=True, **fields)
 
 
-def test_of_workers_of_which_only_waits_are_known_the_one_that_takes_longer_from_wait_to_wait_is_one():
+def test_with_only_waits_known_the_worker_slower_between_waits_is_a_straggler():
     (one,) = found(crew(waiting([80, 81, 40, 80])))
     assert (one.unit.name, one.path, one.measure) == ("env worker 2", "Connection.recv", "between")
     assert (one.took_ns, one.peers_took_ns, one.excess_ns) == (60 * MS, 20 * MS, 4 * S)
 
 
 @pytest.mark.parametrize("waits_ms", [[80, 81, 65, 80], [80, 80, 80, 80]], ids=str)
-def test_less_than_twice_as_long_is_not_enough_where_nothing_is_known_of_the_work(waits_ms):
+def test_with_only_waits_known_less_than_twice_as_long_is_not_enough(waits_ms):
     assert found(crew(waiting(waits_ms))) == []
 
 
-def test_who_has_sections_is_judged_by_them():
+def test_workers_with_sections_are_compared_by_them():
     assert found(crew(waiting([80, 81, 40, 80]), stepping([5, 5, 5, 5]))) == []
 
 
@@ -172,13 +172,13 @@ def differently_named(*parts: str, **fields) -> Profile:
     return replace(profile, writers={each.id: replace(each, role=f"bench-{part}") for each, part in named})
 
 
-def test_processes_with_names_of_their_own_that_wait_in_step_are_peers():
+def test_processes_with_individual_names_that_wait_in_step_are_peers():
     context = Context(differently_named("hip", "thigh", "ankle", "toe"))
     (role,) = [role for role in context.comparable if role not in context.threads]
     (one,) = context.stragglers[role.name]
     assert (one.unit.name, one.peers) == ("bench-ankle", 3)
 
 
-def test_two_processes_with_names_of_their_own_may_do_different_things():
+def test_two_processes_with_individual_names_are_not_peers():
     context = Context(differently_named("hip", "ankle"))
     assert context.comparable == context.threads

@@ -17,7 +17,7 @@ def found(profile: Profile) -> dict[tuple[str, str], Waiting]:
     return {(one.role.name, one.path): one for one in waitings(Context(profile))}
 
 
-def test_each_role_is_told_where_it_waited_how_long_and_for_whom():
+def test_waits_have_their_role_path_duration_and_causes():
     waits = found(straggling_trainer())
     learner = waits["learner", "train/collect/step_wait"]
     (cause,) = learner.causes
@@ -34,7 +34,7 @@ def test_each_role_is_told_where_it_waited_how_long_and_for_whom():
     assert workers.known_ns == workers.waited_ns
 
 
-def test_causes_are_put_together_by_role_and_place_and_say_who_of_them_did_most():
+def test_causes_are_grouped_by_role_and_path_with_the_longest_worker_first():
     who = ids(4)
     wakers = {
         Waker("a", LEARNER, who[0], "step"): Wakes(10, 100 * MS, MS),
@@ -53,7 +53,7 @@ def test_causes_are_put_together_by_role_and_place_and_say_who_of_them_did_most(
     assert one.known_ns == 450 * MS
 
 
-def test_a_pools_thread_that_hands_on_results_stands_for_its_workers():
+def test_a_pool_thread_that_relays_results_is_replaced_by_its_workers():
     wakers = {Waker("event", LEARNER, "404-8/1", ""): Wakes(10, 100 * MS, MS)}
     wait = node("wait", {LEARNER: [5 * MS] * 100}, wait=True, wakers=wakers)
     relay = writer("404-8/1", "_handle_results", last_ns=S)
@@ -68,7 +68,7 @@ def test_a_pools_thread_that_hands_on_results_stands_for_its_workers():
     assert cause_of() == "_handle_results"
 
 
-def test_who_was_in_no_section_of_its_own_was_not_in_the_one_it_was_started_in():
+def test_a_waker_outside_its_sections_is_not_in_its_parents_section():
     who = ids(4)
     wakers = {Waker("a", LEARNER, who[0], "step"): Wakes(10, 100 * MS, MS)}
     wait = node("wait", {LEARNER: [5 * MS] * 100}, wait=True, wakers=wakers)
@@ -78,13 +78,13 @@ def test_who_was_in_no_section_of_its_own_was_not_in_the_one_it_was_started_in()
     assert [cause.path for cause in one.causes] == [""]
 
 
-def test_waits_of_which_nobody_knows_who_ended_them_have_no_causes():
+def test_waits_without_wake_edges_have_no_causes():
     wait = node("wait", {LEARNER: [5 * MS] * 100}, wait=True)
     (one,) = found(crew(wait, count=0, others=[writer(LEARNER, "learner")])).values()
     assert (one.causes, one.known_ns, one.waited_ns, one.share) == ((), 0, 500 * MS, 1 / 80)
 
 
-def test_the_role_that_waits_the_largest_part_of_its_time_is_first():
+def test_the_role_with_the_largest_share_of_waits_is_first():
     waits = waitings(Context(straggling_trainer()))
     shares = [one.share for one in waits]
     assert shares == sorted(shares, reverse=True)
@@ -92,7 +92,7 @@ def test_the_role_that_waits_the_largest_part_of_its_time_is_first():
 
 @settings(max_examples=60)
 @given(profiles())
-def test_no_cause_is_lost_and_none_is_told_twice(profile):
+def test_every_wake_is_in_exactly_one_cause(profile):
     waits = waitings(Context(profile))
     told = sum(cause.wakes.count for one in waits for cause in one.causes)
     outermost = [node for _, _, node in profile.root.walk()]

@@ -16,7 +16,7 @@ from ticktree.analysis.budgets.measures import (
     Subject,
     Subjects,
 )
-from ticktree.analysis.budgets.plan import SLOWER, Bound, Budget, Plan
+from ticktree.analysis.budgets.plan import SLOWER, Bound, Budget, Plan, naming
 from ticktree.analysis.comparison.compare import compare
 from ticktree.analysis.comparison.entry import ComparisonEntry
 from ticktree.analysis.comparison.shift import Shift
@@ -40,7 +40,7 @@ class Result:
         measured: the number, in the budget's unit.
         note: what a reader of the number must know, or why there is no number.
         shift: shift from the baseline, if it was compared with one.
-        of_everything: whether the budget is for the whole tree and not for this subject.
+        of_everything: whether the budget is for the whole tree, not only for this subject.
     """
 
     budget: Budget
@@ -54,7 +54,7 @@ class Result:
 
     @property
     def margin(self) -> float | None:
-        """How far within its limit the number lies, as a fraction of the limit; None if that has no meaning.
+        """The distance of the number from its limit, as a fraction of the limit; None if that has no meaning.
 
         A shift is itself a fraction: a fraction of it would be mistaken for the shift.
         """
@@ -96,9 +96,9 @@ class Baseline:
 
     def __init__(self, base: Sequence[Profile], new: Sequence[Profile]) -> None:
         self._base, self._new = base, new
-        # The same choice as in `compare`.
+        # The same unit as in `compare`.
         self.unit: Literal["runs", "blocks"] = "blocks" if 1 in (len(base), len(new)) else "runs"
-        self._entries = lru_cache(maxsize=None)(self._compared)
+        self._entries = lru_cache(maxsize=None)(self._compare)
 
     def result(self, budget: Budget, subject: Subject) -> Result:
         """Check a limit on how much slower `subject` may be."""
@@ -116,24 +116,24 @@ class Baseline:
             shift=shift,
         )
 
-    def everything(self, allowed: float, but: set[str]) -> Iterator[Result]:
-        """Check the limit on every section and loop of both sides but those that have their own."""
+    def tree_results(self, allowed: float, except_paths: set[str]) -> Iterator[Result]:
+        """Check the limit on every section and loop of both sides except those with a limit for themselves."""
         loops = {path for kind, path in self._entries(allowed) if kind == "loop"}
         for (kind, path), entry in self._entries(allowed).items():
             # The calls of a loop's node are the loop's ticks: one result is enough.
-            if entry.shift is None or path in but or (kind == "node" and path in loops):
+            if entry.shift is None or path in except_paths or (kind == "node" and path in loops):
                 continue
             budget = Budget(path, SLOWER_MEASURE, Bound(most=allowed), "share", "no slower than the baseline")
             yield replace(self.result(budget, Subject(path, entry.kind)), of_everything=True)
 
-    def unpaired(self, allowed: float) -> tuple[int, int]:
+    def count_unpaired(self, allowed: float) -> tuple[int, int]:
         """Return how many sections only the baseline has, and how many only the run; independent of the limit."""
         verdicts = [entry.verdict for (kind, _), entry in self._entries(allowed).items() if kind == "node"]
         return verdicts.count("only in base"), verdicts.count("only in new")
 
-    def _compared(self, allowed: float) -> dict[tuple[str, str], ComparisonEntry]:
-        compared = compare(self._base, self._new, threshold=max(allowed, _LEAST_THRESHOLD))
-        return {(entry.kind, entry.path): entry for entry in compared.entries}
+    def _compare(self, allowed: float) -> dict[tuple[str, str], ComparisonEntry]:
+        comparison = compare(self._base, self._new, threshold=max(allowed, _LEAST_THRESHOLD))
+        return {(entry.kind, entry.path): entry for entry in comparison.entries}
 
 
 def _status(entry: ComparisonEntry | None, allowed: float) -> tuple[Status, str]:
@@ -164,7 +164,7 @@ class Checked:
     Attributes:
         results: results of every budget, in the order of the plan; those of the baseline last.
         runs: number of checked runs.
-        unit: what the intervals of the baseline's shifts are computed from; "" if there is no baseline.
+        unit: the values from which the intervals of the baseline's shifts are computed; "" without a baseline.
         only_in_base: number of sections that only the baseline has.
         only_in_new: number of sections that only the run has.
     """
@@ -210,21 +210,19 @@ def check(runs: Sequence[Profile], plan: Plan, base: Sequence[Profile] = ()) -> 
     results = [result for budget in plan.budgets for result in _results(budget, subjects, baseline)]
     if baseline is None:
         return Checked(tuple(results), len(runs))
-    own = {result.path for result in results if result.budget.measure is SLOWER_MEASURE}
+    limited_paths = {result.path for result in results if result.budget.measure is SLOWER_MEASURE}
     allowed = SLOWER if plan.slower is None else plan.slower
-    results.extend(baseline.everything(allowed, own))
-    return Checked(tuple(results), len(runs), baseline.unit, *baseline.unpaired(allowed))
+    results.extend(baseline.tree_results(allowed, limited_paths))
+    return Checked(tuple(results), len(runs), baseline.unit, *baseline.count_unpaired(allowed))
 
 
 def _results(budget: Budget, subjects: Subjects, baseline: Baseline | None) -> Iterator[Result]:
-    try:
-        named = subjects.named(budget.name)
-    except BudgetError as error:
-        raise BudgetError(f"{budget.source}: {error}") from None
-    fitting = [subject for subject in named if subject.kind in budget.measure.kinds]
-    if not fitting:
-        raise BudgetError(f"{budget.source}: {_unfit(budget, named[0])}")
-    for subject in fitting:
+    with naming(budget.source):
+        matches = subjects.named(budget.name)
+    subjects_of_kind = [subject for subject in matches if subject.kind in budget.measure.kinds]
+    if not subjects_of_kind:
+        raise BudgetError(f"{budget.source}: {_unfit_reason(budget, matches[0])}")
+    for subject in subjects_of_kind:
         if baseline is not None and budget.measure is SLOWER_MEASURE:
             yield baseline.result(budget, subject)
         else:
@@ -239,7 +237,7 @@ def _result(budget: Budget, subject: Subject) -> Result:
     except NotMeasuredError as reason:
         note = str(reason)
     else:
-        status, note = "pass" if budget.bound.holds(measured) else "fail", _thin(budget, subject)
+        status, note = "pass" if budget.bound.holds(measured) else "fail", _extreme_note(budget, subject)
         if budget.measure.is_floor(subject) and budget.bound.most is not None and status == "pass":
             status, note = "inconclusive", "a lower bound: memory was only sampled when calls began and ended"
     return Result(
@@ -247,17 +245,16 @@ def _result(budget: Budget, subject: Subject) -> Result:
     )
 
 
-def _thin(budget: Budget, subject: Subject) -> str:
-    """Return a note if a percentile is of so few calls that it is the longest of them."""
+def _extreme_note(budget: Budget, subject: Subject) -> str:
+    """Return a note if a percentile is computed from so few values that it is the maximum."""
     if budget.measure.quantile is None:
         return ""
-    what, of = ("largest", subject.gauge) if subject.gauge else ("longest", subject.stats)
-    count = of.count
-    thin = count * (1 - budget.measure.quantile) < 1
-    return f"the {what} of {count}" if thin and count else ""
+    extreme, sample = ("largest", subject.gauge) if subject.gauge else ("longest", subject.stats)
+    is_extreme = sample.count > 0 and sample.count * (1 - budget.measure.quantile) < 1
+    return f"the {extreme} of {sample.count}" if is_extreme else ""
 
 
-def _unfit(budget: Budget, subject: Subject) -> str:
+def _unfit_reason(budget: Budget, subject: Subject) -> str:
     nouns = [_NOUNS[kind] for kind in ("node", "loop", "gauge") if kind in budget.measure.kinds]
     limit = f"a limit on {budget.measure.name!r}" + (" without a unit" if budget.unit == "number" else "")
     return f"{limit} is for a {' or a '.join(nouns)}, and {subject.path!r} is a {_NOUNS[subject.kind]}"

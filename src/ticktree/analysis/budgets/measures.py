@@ -28,7 +28,7 @@ Kind: TypeAlias = Literal["node", "loop", "gauge"]
 
 # A gauge may have the same name as a section.
 GAUGE_PREFIX = "gauge:"
-_SHOWN = 3
+_MAX_SHOWN = 3
 # Ends each name of a path for pattern matching.
 _END = "\0"
 
@@ -74,16 +74,16 @@ class Subjects:
         if name.startswith(GAUGE_PREFIX):
             gauge = name[len(GAUGE_PREFIX) :]
             return self._gauges_like(gauge) or self._refuse(name)
-        if name in self._places:
-            return [self._places[name]]
+        if name in self._nodes:
+            return [self._nodes[name]]
         if name in self._gauges:
             return [self._gauges[name]]
         if "*" in name:
-            return self._places_like(name) or self._gauges_like(name) or self._refuse(name)
-        return self._ending_in(name) or self._refuse(name)
+            return self._nodes_like(name) or self._gauges_like(name) or self._refuse(name)
+        return self._nodes_ending_in(name) or self._refuse(name)
 
     @cached_property
-    def _places(self) -> dict[str, Subject]:
+    def _nodes(self) -> dict[str, Subject]:
         """The loops and nodes by path, in the order of the tree, parents before their children."""
         root = self._profile.root
         subjects: dict[str, Subject] = {}
@@ -93,11 +93,11 @@ class Subjects:
             loop = self._profile.loops.get(path)
             if path:
                 subjects[path] = Subject(path, "loop" if loop else "node", node, loop, within=within)
-            below = [
+            children = [
                 (paths.child(path, name), child, node if loop else within)
                 for name, child in node.children.items()
             ]
-            pending.extend(reversed(below))
+            pending.extend(reversed(children))
         return subjects
 
     @cached_property
@@ -105,48 +105,50 @@ class Subjects:
         return {name: Subject(name, "gauge", gauge=gauge) for name, gauge in self._profile.gauges.items()}
 
     @cached_property
-    def _shown(self) -> dict[str, str]:
-        """The path as the report shows it, by path: focused calls have short names there."""
+    def _shown_paths(self) -> dict[str, str]:
+        """The paths as the report shows them, by path: it shortens the names of focused calls."""
         short = ShortNames(self._profile.root)
-        return {path: short.joined(paths.split(path)) for path in self._places}
+        return {path: short.joined(paths.split(path)) for path in self._nodes}
 
-    def _ending_in(self, name: str) -> list[Subject]:
-        matches = [subject for path, subject in self._places.items() if path.endswith(f"/{name}")]
+    def _nodes_ending_in(self, name: str) -> list[Subject]:
+        matches = [subject for path, subject in self._nodes.items() if path.endswith(f"/{name}")]
         if not matches:
-            shown = [path for path, words in self._shown.items() if words == name]
-            shown = shown or [path for path, words in self._shown.items() if words.endswith(f"/{name}")]
-            matches = [self._places[path] for path in shown]
+            shown_matches = [path for path, shown_path in self._shown_paths.items() if shown_path == name]
+            shown_matches = shown_matches or [
+                path for path, shown_path in self._shown_paths.items() if shown_path.endswith(f"/{name}")
+            ]
+            matches = [self._nodes[path] for path in shown_matches]
         if len(matches) > 1:
-            first = ", ".join(subject.path for subject in matches[:_SHOWN])
-            more = f" and {len(matches) - _SHOWN} more" if len(matches) > _SHOWN else ""
+            first = ", ".join(subject.path for subject in matches[:_MAX_SHOWN])
+            rest = f" and {len(matches) - _MAX_SHOWN} more" if len(matches) > _MAX_SHOWN else ""
             raise BudgetError(
-                f"{name!r} is the end of several paths: {first}{more}; give more of the path, or **/{name}"
+                f"{name!r} is the end of several paths: {first}{rest}; give more of the path, or **/{name}"
             )
         return matches
 
-    def _places_like(self, pattern: str) -> list[Subject]:
-        like = _expression(pattern)
+    def _nodes_like(self, pattern: str) -> list[Subject]:
+        expression = _expression(pattern)
         return [
             subject
-            for path, subject in self._places.items()
+            for path, subject in self._nodes.items()
             if any(
-                like.fullmatch("".join(name + _END for name in paths.split(words)))
-                for words in (path, self._shown[path])
+                expression.fullmatch("".join(name + _END for name in paths.split(text)))
+                for text in (path, self._shown_paths[path])
             )
         ]
 
     def _gauges_like(self, pattern: str) -> list[Subject]:
-        like = re.compile(".*".join(map(re.escape, pattern.split("*"))), re.DOTALL)
-        return [subject for name, subject in self._gauges.items() if like.fullmatch(name)]
+        expression = re.compile(".*".join(map(re.escape, pattern.split("*"))), re.DOTALL)
+        return [subject for name, subject in self._gauges.items() if expression.fullmatch(name)]
 
     def _refuse(self, name: str) -> list[Subject]:
-        ends = [paths.element(paths.name_of(path)) for path in self._places]
-        known = [*self._places, *self._gauges, *ends]
-        raise BudgetError(f"nothing in this run is called {name!r}{did_you_mean(name, known)}")
+        last_names = [paths.element(paths.name_of(path)) for path in self._nodes]
+        names = [*self._nodes, *self._gauges, *last_names]
+        raise BudgetError(f"nothing in this run is called {name!r}{did_you_mean(name, names)}")
 
 
 def _expression(pattern: str) -> re.Pattern[str]:
-    """Return the regular expression of a path pattern: `*` is any part of one name, `**` any number of names."""
+    """Return the regular expression of a path pattern: `*` matches a part of one name, `**` any number of names."""
     try:
         names = paths.split(pattern)
     except ValueError:
@@ -160,7 +162,7 @@ def _expression(pattern: str) -> re.Pattern[str]:
     return re.compile("".join(parts), re.DOTALL)
 
 
-# What a limit without a sign is: a maximum, a minimum, or an error because the sign is required.
+# The meaning of a limit without a sign: a maximum, a minimum, or an error because the sign is required.
 Side: TypeAlias = Literal["most", "least", "explicit"]
 NODES: frozenset[Kind] = frozenset({"node", "loop"})
 LOOPS: frozenset[Kind] = frozenset({"loop"})
@@ -177,10 +179,10 @@ class BudgetMeasure:
         name: the key in the configuration.
         kinds: the kinds of subjects that have it.
         units: the units of its limits, the likeliest first.
-        side: what a limit without a sign is.
+        side: the meaning of a limit without a sign.
         take: returns the number of a subject in one of the units, or raises NotMeasuredError.
-        quantile: the quantile, if it is one: with few values, a high quantile is the maximum.
-        is_floor: whether the true number of a subject may be larger, never smaller.
+        quantile: the quantile, if the measure is one: with few values, a high quantile is the maximum.
+        is_floor: whether the true number of a subject may be larger, but not smaller.
     """
 
     name: str
@@ -192,7 +194,7 @@ class BudgetMeasure:
     is_floor: Callable[[Subject], bool] = lambda _subject: False
 
 
-def _known(value: _Value | None, reason: str) -> _Value:
+def _require(value: _Value | None, reason: str) -> _Value:
     """Return a value; without one, raise a NotMeasuredError with the reason."""
     if value is None:
         raise NotMeasuredError(reason)
@@ -200,19 +202,19 @@ def _known(value: _Value | None, reason: str) -> _Value:
 
 
 def _node(subject: Subject) -> Node:
-    return _known(subject.node, "there is no such section")
+    return _require(subject.node, "there is no such section")
 
 
 def _loop(subject: Subject) -> Loop:
-    return _known(subject.loop, "there is no such loop")
+    return _require(subject.loop, "there is no such loop")
 
 
 def _gauge(subject: Subject) -> Gauge:
-    return _known(subject.gauge, "there is no such gauge")
+    return _require(subject.gauge, "there is no such gauge")
 
 
 def _duration(
-    name: str, side: Side, of: Callable[[Stats], int | None], q: float | None = None
+    name: str, side: Side, statistic: Callable[[Stats], int | None], quantile: float | None = None
 ) -> BudgetMeasure:
     """Return a measure of a node's steady calls, or of a loop's ticks."""
 
@@ -220,53 +222,55 @@ def _duration(
         stats = subject.stats
         if not stats.count:
             raise NotMeasuredError("no call ended after warm-up")
-        return _known(of(stats), "how long single calls took is not known")
+        return _require(statistic(stats), "how long single calls took is not known")
 
-    return BudgetMeasure(name, NODES, ("ns",), side, take, q)
+    return BudgetMeasure(name, NODES, ("ns",), side, take, quantile)
 
 
 def _reading(
-    name: str, side: Side, of: Callable[[Gauge], float | None], q: float | None = None
+    name: str, side: Side, statistic: Callable[[Gauge], float | None], quantile: float | None = None
 ) -> BudgetMeasure:
     """Return a measure of a gauge's readings."""
 
     def take(subject: Subject, _unit: Unit) -> float:
-        return _known(of(_gauge(subject)), "it has no reading")
+        return _require(statistic(_gauge(subject)), "it has no reading")
 
-    return BudgetMeasure(name, GAUGES, ("number",), side, take, q)
+    return BudgetMeasure(name, GAUGES, ("number",), side, take, quantile)
 
 
-def _spread(name: str, of: Callable[[Any], int | None]) -> BudgetMeasure:
+def _spread(name: str, statistic: Callable[[Any], int | None]) -> BudgetMeasure:
     """Return a measure of lateness or jitter: 0 if no tick was late or no period differed, which is measured, too."""
 
     def take(subject: Subject, _unit: Unit) -> float:
         spread = _lateness(subject) if name.startswith("lateness") else _jitter(subject)
-        return _known(of(spread) if spread.count else 0, "only their sum is known, not each")
+        return _require(statistic(spread) if spread.count else 0, "only their sum is known, not each")
 
     return BudgetMeasure(name, LOOPS, ("ns",), "most", take)
 
 
-def _peak(name: str, of: Callable[[Memory], int | None], *, device: bool = False) -> BudgetMeasure:
-    """Return a measure of the memory of a node's calls, or of that of a device."""
+def _peak(name: str, statistic: Callable[[Memory], int | None], *, device: bool = False) -> BudgetMeasure:
+    """Return a measure of the memory, or of the device memory, of a node's calls."""
 
     def memory(subject: Subject) -> Memory | None:
         return _node(subject).device_memory if device else _node(subject).memory
 
     def take(subject: Subject, _unit: Unit) -> float:
-        where = "of a device " if device else ""
-        sampled = _known(memory(subject), f"memory {where}was not sampled: use section(..., memory=True)")
-        return _known(of(sampled), "how much a call needed is not known")
+        device_text = "of a device " if device else ""
+        samples = _require(
+            memory(subject), f"memory {device_text}was not sampled: use section(..., memory=True)"
+        )
+        return _require(statistic(samples), "how much a call needed is not known")
 
     def is_floor(subject: Subject) -> bool:
         """Return whether memory was only sampled when calls began and ended."""
-        sampled = memory(subject)
-        return sampled is not None and not sampled.is_exact
+        samples = memory(subject)
+        return samples is not None and not samples.is_exact
 
     return BudgetMeasure(name, NODES, ("bytes",), "most", take, is_floor=is_floor)
 
 
 def _share(subject: Subject, _unit: Unit) -> float:
-    """Return the share in the time of the nearest loop above, warm-up included: only there shares sum to 1."""
+    """Return the share of the time of the nearest loop above, warm-up included: only those shares sum to 1."""
     within = subject.within
     if within is None or within.total_ns <= 0:
         raise NotMeasuredError("no time passed in what it is part of")
@@ -283,10 +287,10 @@ def _unaccounted(subject: Subject, _unit: Unit) -> float:
 def _rate(subject: Subject, unit: Unit) -> float:
     node = _node(subject)
     kind = {"bytes/s": "bytes", "FLOP/s": "flops", "items/s": "items"}[unit]
-    done: int = getattr(node.work, kind) if node.work else 0
-    if not done or node.total_ns <= 0:
+    amount: int = getattr(node.work, kind) if node.work else 0
+    if not amount or node.total_ns <= 0:
         raise NotMeasuredError(f"it declared no {kind}: use section.work({kind}=...)")
-    return done * NS_PER_SECOND / node.total_ns
+    return amount * NS_PER_SECOND / node.total_ns
 
 
 def _with_rate(subject: Subject) -> Loop:
@@ -305,11 +309,11 @@ def _missed(subject: Subject, unit: Unit) -> float:
 
 
 def _hz(subject: Subject, _unit: Unit) -> float:
-    return _known(_loop(subject).achieved_hz, "no tick ended, or none began as another ended")
+    return _require(_loop(subject).achieved_hz, "no tick ended, or none began as another ended")
 
 
 def _lateness(subject: Subject) -> Lateness:
-    return _known(_with_rate(subject).lateness, "when its ticks should have ended is not known")
+    return _require(_with_rate(subject).lateness, "when its ticks should have ended is not known")
 
 
 def _jitter(subject: Subject) -> Jitter:
@@ -328,7 +332,7 @@ def _no_baseline(_subject: Subject, _unit: Unit) -> float:
     raise NotMeasuredError("there is no baseline to compare with")
 
 
-# By how much calls may be slower than the baseline's; the comparison measures it, not the run alone.
+# By how much calls may be slower than the baseline's: not a number of one run, but of the comparison.
 SLOWER_MEASURE = BudgetMeasure("slower", NODES, ("share",), "most", _no_baseline)
 
 MEASURES = (
@@ -367,19 +371,19 @@ NAMES = (
 
 
 def measures(name: str) -> Sequence[BudgetMeasure]:
-    """Return the measures of a key: of sections, and of gauges, whose readings have no unit.
+    """Return the measures of a key: those of sections, and those of gauges, whose readings have no unit.
 
     Raises:
         ValueError: There is none; the message suggests a similar name.
     """
     match = _QUANTILE.fullmatch(name)
     if match:
-        q = float(match["percent"]) / 100
+        quantile = float(match["percent"]) / 100
         if match["of"]:
-            return (_spread(name, lambda spread: spread.quantile_ns(q)),)
-        of_calls = _duration(name, "most", lambda stats: stats.quantile_ns(q), q)
-        return of_calls, _reading(name, "explicit", lambda gauge: gauge.quantile(q), q)
-    named = [measure for measure in MEASURES if measure.name == name]
-    if not named:
+            return (_spread(name, lambda spread: spread.quantile_ns(quantile)),)
+        call_measure = _duration(name, "most", lambda stats: stats.quantile_ns(quantile), quantile)
+        return call_measure, _reading(name, "explicit", lambda gauge: gauge.quantile(quantile), quantile)
+    matches = [measure for measure in MEASURES if measure.name == name]
+    if not matches:
         raise ValueError(f"there is no measure {name!r}{did_you_mean(name, NAMES)}")
-    return named
+    return matches

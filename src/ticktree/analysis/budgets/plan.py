@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,14 +30,14 @@ class Bound:
         return (self.least is None or value >= self.least) and (self.most is None or value <= self.most)
 
     def margin(self, value: float) -> float | None:
-        """Return how far within the nearer end a value lies, as a fraction of that end; negative outside the range.
+        """Return the distance of a value from the nearer end, as a fraction of that end; negative outside the range.
 
-        None if an end is 0, which has no fractions.
+        None if an end is 0.
         """
         ends = ((self.most, -1), (self.least, 1))
         margins = [sign * (value - end) / abs(end) if end else None for end, sign in ends if end is not None]
-        known = [margin for margin in margins if margin is not None]
-        return min(known) if len(known) == len(margins) else None
+        finite = [margin for margin in margins if margin is not None]
+        return min(finite) if len(finite) == len(margins) else None
 
 
 _RANGE = " to "
@@ -61,21 +62,21 @@ class Budget:
     source: str
 
 
-def _bound(value: object, measure: BudgetMeasure) -> tuple[Bound, Unit]:
+def _parse_bound(value: object, measure: BudgetMeasure) -> tuple[Bound, Unit]:
     text = value.strip() if isinstance(value, str) else ""
     if _RANGE in text:
-        return _range(text, measure.units)
+        return _parse_range(text, measure.units)
     sign = text[:2] if text[:2] in ("<=", ">=") else ""
     limit, unit = amount(text[2:].strip() if sign else value, measure.units)
     if not sign and measure.side == "explicit":
         raise ValueError(f'should say which end it is: "<= {value}" or ">= {value}"')
-    is_least = sign == ">=" or (not sign and measure.side == "least")
-    return Bound(least=limit) if is_least else Bound(most=limit), unit
+    is_minimum = sign == ">=" or (not sign and measure.side == "least")
+    return Bound(least=limit) if is_minimum else Bound(most=limit), unit
 
 
-def _range(text: str, units: Sequence[Unit]) -> tuple[Bound, Unit]:
+def _parse_range(text: str, units: Sequence[Unit]) -> tuple[Bound, Unit]:
     """Return the bound with both ends; the first may omit its unit, as in "80 to 200 ms"."""
-    low, _, high = (part.strip() for part in text.partition(_RANGE))
+    low, _, high = (end.strip() for end in text.partition(_RANGE))
     most, unit = amount(high, units)
     suffix = high.lstrip("+-.0123456789eE_")
     try:
@@ -87,11 +88,11 @@ def _range(text: str, units: Sequence[Unit]) -> tuple[Bound, Unit]:
     return Bound(least, most), unit
 
 
-# Twice the difference between two builds of the same code: a larger slowdown comes from the change.
+# Twice the difference between two builds of the same code: a larger slowdown is caused by the change.
 SLOWER = 0.05
 
 _OPTIONS = ("baseline", "slower", "allow_different")
-_WRITTEN = re.compile(
+_BUDGET_TEXT = re.compile(
     r"(?P<name>.*\S)\s+(?P<key>[^\s<>=]+)\s*(?P<sign><=|>=|=)\s*(?P<value>[^<>=]+)", re.DOTALL
 )
 
@@ -128,12 +129,12 @@ def plan_of(table: Mapping[str, Any], source: str) -> Plan:
     options: dict[str, Any] = {}
     for name, value in table.items():
         if isinstance(value, Mapping):
-            budgets.extend(_budgets(name, value, f"{source} {_quoted(name)}"))
+            budgets.extend(_parse_limits(name, value, f"{source} {_toml_key(name)}"))
         elif name in _OPTIONS:
-            options[name] = _option(name, value, f"{source} {name}")
+            options[name] = _parse_option(name, value, f"{source} {name}")
         else:
-            wanted = 'should be a table of limits such as {p99 = "25 ms"}'
-            raise BudgetError(f"{source} {_quoted(name)}: {wanted}{did_you_mean(name, _OPTIONS)}")
+            expected = 'should be a table of limits such as {p99 = "25 ms"}'
+            raise BudgetError(f"{source} {_toml_key(name)}: {expected}{did_you_mean(name, _OPTIONS)}")
     return Plan(tuple(budgets), **options)
 
 
@@ -144,13 +145,22 @@ def budget_of(text: str) -> Budget:
         BudgetError: The text is not a budget.
     """
     source = f"--budget {text!r:.80}"
-    match = _WRITTEN.fullmatch(text.strip())
+    match = _BUDGET_TEXT.fullmatch(text.strip())
     if match is None:
         raise BudgetError(
             f'{source}: should be a path, a measure and a limit, as in "control/act p99 <= 25 ms"'
         )
     sign = "" if match["sign"] == "=" else match["sign"]
-    return _checked(match["name"], match["key"], f"{sign}{match['value'].strip()}", source)
+    return _parse_budget(match["name"], match["key"], f"{sign}{match['value'].strip()}", source)
+
+
+@contextmanager
+def naming(source: str) -> Iterator[None]:
+    """Raise a ValueError of the block as a BudgetError that names the source."""
+    try:
+        yield
+    except ValueError as error:
+        raise BudgetError(f"{source}: {error}") from None
 
 
 def slower_of(value: object, source: str) -> float:
@@ -159,43 +169,35 @@ def slower_of(value: object, source: str) -> float:
     Raises:
         BudgetError: The value is not a fraction.
     """
-    try:
+    with naming(source):
         return part(value)
-    except ValueError as error:
-        raise BudgetError(f"{source}: {error}") from None
 
 
-def _budgets(name: str, limits: Mapping[str, Any], source: str) -> Iterator[Budget]:
+def _parse_limits(name: str, limits: Mapping[str, Any], source: str) -> Iterator[Budget]:
     if not limits:
         raise BudgetError(f"{source}: has no limit")
     for key, value in limits.items():
         for limit in value if isinstance(value, list) else [value]:
-            yield _checked(name, key, limit, f"{source}.{_quoted(key)}")
+            yield _parse_budget(name, key, limit, f"{source}.{_toml_key(key)}")
 
 
-def _checked(name: str, key: str, value: object, source: str) -> Budget:
+def _parse_budget(name: str, key: str, value: object, source: str) -> Budget:
     """Return the budget `name = {key = value}`; a value is "25 ms", "<= 25 ms", ">= 29", "80 ms to 200 ms" or 3."""
-    try:
-        return _budget(name, key, value, source)
-    except ValueError as error:
-        raise BudgetError(f"{source}: {error}") from None
-
-
-def _budget(name: str, key: str, value: object, source: str) -> Budget:
     reasons: list[str] = []
-    for measure in measures(key):
-        try:
-            bound, unit = _bound(value, measure)
-        except ValueError as error:
-            reasons.append(str(error))
-            continue
-        if measure is SLOWER_MEASURE and bound.least is not None:
-            raise ValueError(f'should be how much slower it may be, such as "5%", not {value!r:.60}')
-        return Budget(name, measure, bound, unit, source)
-    raise ValueError("; of a gauge, it ".join(reasons))
+    with naming(source):
+        for measure in measures(key):
+            try:
+                bound, unit = _parse_bound(value, measure)
+            except ValueError as error:
+                reasons.append(str(error))
+                continue
+            if measure is SLOWER_MEASURE and bound.least is not None:
+                raise ValueError(f'should be how much slower it may be, such as "5%", not {value!r:.60}')
+            return Budget(name, measure, bound, unit, source)
+        raise ValueError("; of a gauge, it ".join(reasons))
 
 
-def _option(name: str, value: object, source: str) -> object:
+def _parse_option(name: str, value: object, source: str) -> object:
     if name == "slower":
         return slower_of(value, source)
     if name == "baseline" and (not isinstance(value, str) or not value):
@@ -205,6 +207,6 @@ def _option(name: str, value: object, source: str) -> object:
     return value
 
 
-def _quoted(key: str) -> str:
+def _toml_key(key: str) -> str:
     """Return a key in TOML notation."""
     return key if re.fullmatch(r"[A-Za-z0-9_-]+", key) else f'"{key}"'

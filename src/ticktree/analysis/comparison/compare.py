@@ -1,4 +1,4 @@
-"""Compare: two sides, with one entry per node and loop that either has."""
+"""Compare: the comparison of two sides, with one entry per node and loop of either side."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ticktree.analysis.comparison.entry import THRESHOLD, About, ComparisonEntry
 from ticktree.analysis.comparison.matching import moved, renames
 from ticktree.analysis.comparison.power import power_of_pairs
 from ticktree.analysis.comparison.shift import Shift
-from ticktree.analysis.drift import joined, steady_stretches
+from ticktree.analysis.drift import join_segments, steady_segments
 from ticktree.analysis.loops import NS_PER_SECOND
 from ticktree.errors import TicktreeError
 from ticktree.profile import Node, Profile, Stats
@@ -26,8 +26,8 @@ _CONTRASTS = {"runs": welch.contrast, "pairs": welch.contrast_of_pairs, "blocks"
 # Blocks: one run's calls as a few values.
 #
 # Neighbouring ticks are correlated: a test that assumes independence finds a difference between two runs of the same
-# program in most trials. So the unit is not the tick but a stretch of the run (batch means), and the scatter of these
-# stretches is the noise of the run. They are few, so that each is long and their scatter includes disturbances that
+# program in most trials. So the unit is not the tick but a block of the run (batch means), and the scatter of these
+# blocks is the noise of the run. The blocks are few, so that each is long and their scatter includes disturbances that
 # last for a while, but enough to estimate the scatter.
 BLOCKS = 12
 
@@ -37,8 +37,8 @@ class Comparison:
     """The result of a comparison.
 
     Attributes:
-        entries: one per loop and node that either side has: loops first, then nodes in the order of the tree.
-        threshold: the least shift that matters, as a part of 1.
+        entries: one per loop and node of either side: loops first, then nodes in the order of the tree.
+        threshold: the minimum shift that matters, as a fraction.
         unit: the independent values behind the intervals: runs, pairs of runs, or blocks of one run.
         base: the runs of the base.
         new: the new runs.
@@ -75,7 +75,7 @@ def compare(
     Args:
         base: Runs to compare with.
         new: Runs to compare.
-        threshold: The least shift that matters, as a part of 1.
+        threshold: The minimum shift that matters, as a fraction.
         paired: Whether the n-th runs of both sides were measured as a pair.
         confidence: How often an interval contains the true shift, and how often all alarms together are right.
 
@@ -141,7 +141,7 @@ class Side:
         Work and its time are those of the whole run.
         """
         members = [node for node in self.nodes(path) if node.work]
-        spent_ns = sum(node.total_ns for node in members)
+        total_ns = sum(node.total_ns for node in members)
         rates = {}
         if kind == "loop":
             stats = self.stats(kind, path)
@@ -149,8 +149,8 @@ class Side:
                 rates["ticks"] = stats.count * NS_PER_SECOND / stats.sum_ns
         for unit in ("bytes", "flops", "items"):
             work = sum(getattr(node.work, unit) for node in members)
-            if work and spent_ns > 0:
-                rates[unit] = work * NS_PER_SECOND / spent_ns
+            if work and total_ns > 0:
+                rates[unit] = work * NS_PER_SECOND / total_ns
         return rates
 
     def run_means(self, path: str) -> list[float]:
@@ -164,17 +164,17 @@ class Side:
 
 
 def block_means(node: Node) -> list[float]:
-    """Return the mean durations, in ns, of equal stretches of a node's steady calls; none if the run is too short.
+    """Return the mean durations, in ns, of equal blocks of a node's steady calls; none if the run is too short.
 
     Args:
-        node: Of one run: a node merged from several has no single course over time.
+        node: A node of one run: a node merged from several runs has no single course over time.
     """
-    stretches = steady_stretches(node)
-    return [block.mean_ns for block in joined(stretches, BLOCKS)] if len(stretches) >= BLOCKS else []
+    segments = steady_segments(node)
+    return [block.mean_ns for block in join_segments(segments, BLOCKS)] if len(segments) >= BLOCKS else []
 
 
-class _Values(NamedTuple):
-    """Both sides' values of one node, and what they are; None if a run is too short for blocks."""
+class _Samples(NamedTuple):
+    """Both sides' values of one node, and their unit; None if a run is too short for blocks."""
 
     before: list[float]
     after: list[float]
@@ -186,17 +186,21 @@ class _Judge:
         self.base, self.new, self.unit, self.threshold = base, new, unit, threshold
         self.confidence = confidence
         # Cached, because a loop shares its node's values and the correction needs them again.
-        self._values = cache(self._values_at)
+        self._values = cache(self._side_values)
 
     def p_value(self, path: str) -> float:
-        """Return how probable the two sides' values are if there is no difference."""
+        """Return the p-value of the two sides' values; 1 if a run is too short."""
         before, after, unit = self._values(path)
         return 1.0 if unit is None else _CONTRASTS[unit](before, after).p_value
 
-    def with_power(self, entry: ComparisonEntry, level: float) -> ComparisonEntry:
-        """Return an entry with what its pairs could have detected, with error rate `level` for this one section."""
-        before, after, unit = self._values(entry.path)
-        return replace(entry, power=power_of_pairs(before, after, level)) if unit == "pairs" else entry
+    def with_doubt(self, entry: ComparisonEntry, is_significant: bool, level: float) -> ComparisonEntry:
+        """Return an entry without a verdict by chance; `level` is the error rate of this section alone."""
+        if entry.verdict in ("faster", "slower") and not is_significant:
+            entry = replace(entry, verdict="inconclusive")
+        if entry.verdict == "inconclusive":
+            before, after, unit = self._values(entry.path)
+            return replace(entry, power=power_of_pairs(before, after, level)) if unit == "pairs" else entry
+        return entry
 
     def entry(self, kind: Kind, path: str) -> ComparisonEntry:
         base, new = self.base.stats(kind, path), self.new.stats(kind, path)
@@ -216,26 +220,26 @@ class _Judge:
         units = len(values.before), len(values.after)
         return replace(entry, verdict=verdict_of(shift, self.threshold), shift=shift, units=units)
 
-    def _values_at(self, path: str) -> _Values:
+    def _side_values(self, path: str) -> _Samples:
         before, after = (
             side.block_means(path) if self.unit == "blocks" else side.run_means(path)
             for side in (self.base, self.new)
         )
         unit: UnitOf = "runs" if self.unit == "pairs" and len(before) != len(after) else self.unit
-        return _Values(before, after, unit if before and after else None)
+        return _Samples(before, after, unit if before and after else None)
 
-    def _shift(self, values: _Values, base: Stats, new: Stats) -> Shift:
+    def _shift(self, values: _Samples, base: Stats, new: Stats) -> Shift:
         before, after, unit = values
         if unit is None:  # only the means are known
             return Shift(new.sum_ns / max(1, base.sum_ns) * base.count / new.count - 1, -1.0, float("inf"))
         if unit == "blocks":
-            return shift.of_contrast(welch.contrast_of_runs(before, after), self.confidence)
-        within = shift.within_pairs if unit == "pairs" else shift.between
-        return within(before, after, self.confidence)
+            return shift.contrast_shift(welch.contrast_of_runs(before, after), self.confidence)
+        interval = shift.within_pairs if unit == "pairs" else shift.between
+        return interval(before, after, self.confidence)
 
 
 def _with_renames(nodes: list[ComparisonEntry], base: Side, new: Side) -> list[ComparisonEntry]:
-    """Return the entries, with the new name of nodes that vanished and the old name of nodes that appeared."""
+    """Return the entries with the new names of removed nodes and the old names of added nodes."""
     removed = [entry.path for entry in nodes if entry.verdict == "only in base"]
     added = [entry.path for entry in nodes if entry.verdict == "only in new"]
     pairs = renames(removed, added, base.node, new.node)
@@ -248,14 +252,8 @@ def _corrected(entries: list[ComparisonEntry], judge: _Judge) -> list[Comparison
 
     A loop's ticks are the calls of its node, so the two entries count as one test.
     """
-    tested = list(dict.fromkeys(entry.path for entry in entries if entry.shift is not None))
-    rejections = welch.holm([judge.p_value(path) for path in tested], 1 - judge.confidence)
-    significant = {path for path, rejects in zip(tested, rejections, strict=True) if rejects}
-    level = (1 - judge.confidence) / max(1, len(tested))
-    return [_with_doubt(entry, entry.path in significant, judge, level) for entry in entries]
-
-
-def _with_doubt(entry: ComparisonEntry, is_significant: bool, judge: _Judge, level: float) -> ComparisonEntry:
-    if entry.verdict in ("faster", "slower") and not is_significant:
-        entry = replace(entry, verdict="inconclusive")
-    return judge.with_power(entry, level) if entry.verdict == "inconclusive" else entry
+    tested_paths = list(dict.fromkeys(entry.path for entry in entries if entry.shift is not None))
+    rejections = welch.holm([judge.p_value(path) for path in tested_paths], 1 - judge.confidence)
+    significant = {path for path, rejects in zip(tested_paths, rejections, strict=True) if rejects}
+    level = (1 - judge.confidence) / max(1, len(tested_paths))
+    return [judge.with_doubt(entry, entry.path in significant, level) for entry in entries]

@@ -1,4 +1,4 @@
-"""Differences: what else differs between the two sides, besides the timings."""
+"""Differences: the facts, other than timings, that differ between the two sides of a comparison."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from ticktree.profile import Profile
 from ticktree.profile.machine import threads
 from ticktree.profile.metadata import Value, ordered
 
-# Facts that change durations whatever the program does: runs that differ in them do not compare the program.
-_GROUNDS = (
+# Facts that change durations whatever the program does: a comparison of such runs does not compare the program.
+_TIMING_FACTS = (
     *("host", "system", "cpu", "cores", "cores_usable", "gpus", "gpu"),
     *("python", "python.optimize", "implementation", "clock"),
 )
 _THREADS = "threads."
-_GROUND_PREFIXES = ("version.", "env.", _THREADS)
-# Facts of the run itself, or of ticktree: they differ between any two runs.
-_OF_THE_RUN = ("name", "started_ns", "unfinished", "times_enabled", "section_cost_ns")
+_TIMING_PREFIXES = ("version.", "env.", _THREADS)
+# Facts of the run itself, or of ticktree, which differ between any two runs.
+_RUN_FACTS = ("name", "started_ns", "unfinished", "times_enabled", "section_cost_ns")
 # ticktree's record of the machine's ceilings changes when it measures them; the machine does not.
-_OF_TICKTREE_PREFIX = "ceiling."
+_CEILING_PREFIX = "ceiling."
 
 
 class Difference(NamedTuple):
@@ -27,7 +27,7 @@ class Difference(NamedTuple):
 
     Attributes:
         key: of the profile's metadata.
-        base: its values in the base, as text; "" if not known.
+        base: its values in the base, as text; "" if unknown.
         new: its values in the new runs, likewise.
         is_ground: whether it alone may make the program faster or slower.
     """
@@ -43,22 +43,22 @@ class Difference(NamedTuple):
 
 
 def differences(base: Sequence[Profile], new: Sequence[Profile]) -> list[Difference]:
-    """Return every fact that differs, those that may make the program faster or slower first."""
+    """Return all facts that differ, those that may make the program faster or slower first."""
     before, after = _facts(base), _facts(new)
-    found = [
+    results = [
         Difference(
             key,
             _text(before.get(key, set())),
             _text(after.get(key, set())),
-            is_ground=key in _GROUNDS or key.startswith(_GROUND_PREFIXES),
+            is_ground=key in _TIMING_FACTS or key.startswith(_TIMING_PREFIXES),
         )
         for key in sorted(before.keys() | after.keys())
-        if key not in _OF_THE_RUN and not key.startswith(_OF_TICKTREE_PREFIX)
+        if key not in _RUN_FACTS and not key.startswith(_CEILING_PREFIX)
         if before.get(key) != after.get(key)
         # A program that was killed did not record its number of threads.
         if not key.startswith(_THREADS) or (key in before and key in after)
     ]
-    return sorted(found, key=lambda difference: not difference.is_ground)
+    return sorted(results, key=lambda difference: not difference.is_ground)
 
 
 def _facts(runs: Sequence[Profile]) -> dict[str, set[Value]]:

@@ -20,7 +20,7 @@ class About:
 
     Attributes:
         runs: how many.
-        metadata: of all of them, merged.
+        metadata: the merged metadata of all runs.
     """
 
     runs: int = 0
@@ -75,15 +75,15 @@ class ComparisonEntry:
 
     Attributes:
         path: of the node, or of the loop's node.
-        kind: which of the two.
-        verdict: on the shift.
+        kind: whether it is a node or a loop.
+        verdict: the verdict on the shift.
         shift: of a call's mean duration, from base to new; None if one side has no calls.
         base: its steady calls in all base runs.
         new: its steady calls in all new runs.
         units: how many independent values each side has: runs, or blocks of one run.
         rates: per second, for each side: `ticks` of a loop, declared `bytes`, `flops` and `items`.
         power: what the pairs could have detected; None without pairs, or if the verdict is not inconclusive.
-        renamed: the path on the other side of what seems to be the same node under another name; "" if there is none.
+        renamed: the path of what seems to be the same node on the other side, under another name; "" if there is none.
     """
 
     path: str
@@ -123,5 +123,5 @@ def _percent(part: float) -> float | None:
 
 
 def _side(stats: Stats, units: int, rates: Rates) -> dict[str, int | float | None]:
-    per_s = {f"{what}_per_s": round(rate, 4) for what, rate in rates.items()}
+    per_s = {f"{unit}_per_s": round(rate, 4) for unit, rate in rates.items()}
     return {"count": stats.count, "min_ns": stats.min_ns, "max_ns": stats.max_ns, "units": units, **per_s}

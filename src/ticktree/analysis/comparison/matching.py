@@ -1,4 +1,4 @@
-"""Matching: which nodes of two runs are the same: calls whose lines moved, and renamed nodes."""
+"""Matching: the nodes of two runs that are the same: calls whose lines moved, and renamed nodes."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from ticktree.profile import Node
 from ticktree.profile import path as paths
 from ticktree.profile.short_names import Called
 
-# Moved: calls under focus that are the same on both sides, but defined at, or made from, other lines.
+# Moved calls: calls under focus that are the same on both sides, but defined at, or made from, other lines.
 #
 # The name of such a call contains the line of the called function, which changes with every edit above it in the file:
 # users edit files between the runs that they compare.
 
-# If a function has several calls with the same text, each name has the place of its call.
-_PLACE = re.compile(r" @ L(\d+)(?::(\d+))?$")
+# If a function has several calls with the same text, each name contains the position of its call.
+_POSITION = re.compile(r" @ L(\d+)(?::(\d+))?$")
 
 _Key = TypeVar("_Key", bound=Hashable)
 
@@ -28,9 +28,9 @@ def moved(base: Iterable[Node], new: Iterable[Node]) -> dict[str, str]:
     Calls with the same text in one function are matched by their order, if both sides have equally many.
     """
     base_paths: dict[str, str] = {}
-    waiting = [("", "", list(base), list(new))]
-    while waiting:
-        base_parent, new_parent, base_nodes, new_nodes = waiting.pop()
+    pending = [("", "", list(base), list(new))]
+    while pending:
+        base_parent, new_parent, base_nodes, new_nodes = pending.pop()
         base_children, new_children = _children(base_nodes), _children(new_nodes)
         base_names = {after: before for before, after in _pairs(base_children, new_children)}
         for name, nodes in new_children.items():
@@ -38,7 +38,7 @@ def moved(base: Iterable[Node], new: Iterable[Node]) -> dict[str, str]:
             base_path, new_path = paths.child(base_parent, base_name), paths.child(new_parent, name)
             if base_path != new_path:
                 base_paths[new_path] = base_path
-            waiting.append((base_path, new_path, base_children.get(base_name, []), nodes))
+            pending.append((base_path, new_path, base_children.get(base_name, []), nodes))
     return base_paths
 
 
@@ -51,7 +51,7 @@ def _children(nodes: Iterable[Node]) -> dict[str, list[Node]]:
 
 
 def _pairs(base: Iterable[str], new: Iterable[str]) -> Iterator[tuple[str, str]]:
-    before, after = _grouped(base, _text), _grouped(new, _text)
+    before, after = _group_names(base, _text), _group_names(new, _text)
     for text in before.keys() & after.keys():
         base_names, new_names = before[text], after[text]
         if len(base_names) == len(new_names):
@@ -60,30 +60,30 @@ def _pairs(base: Iterable[str], new: Iterable[str]) -> Iterator[tuple[str, str]]
             yield from ((name, name) for name in set(base_names) & set(new_names))
 
 
-def _grouped(names: Iterable[str], key: Callable[[str], _Key]) -> dict[_Key, list[str]]:
-    grouped = defaultdict(list)
+def _group_names(names: Iterable[str], key: Callable[[str], _Key]) -> dict[_Key, list[str]]:
+    groups = defaultdict(list)
     for name in names:
-        grouped[key(name)].append(name)
-    return grouped
+        groups[key(name)].append(name)
+    return groups
 
 
 def _text(name: str) -> tuple[str, str, str]:
     called = Called.of(name)
     if called is None:
         return name, "", ""
-    return _PLACE.sub("", called.expression), called.function, called.file
+    return _POSITION.sub("", called.expression), called.function, called.file
 
 
 def _lines(name: str) -> tuple[int, int, int]:
     called = Called.of(name)
     if called is None:
         return (0, 0, 0)
-    place = _PLACE.search(called.expression)
-    return (int(place[1]) if place else 0, int(place[2] or 0) if place else 0, called.line)
+    position = _POSITION.search(called.expression)
+    return (int(position[1]) if position else 0, int(position[2] or 0) if position else 0, called.line)
 
 
-# The same work has the same calls. Its duration may have changed, but hardly by more than the second factor; of
-# several candidates, one within the first factor is the likeliest.
+# Nodes with the same work have the same number of calls. Their duration rarely changes by more than the second factor;
+# of several candidates, one within the first factor is the likeliest.
 _LIKELY_FACTOR, _LARGEST_FACTOR = 1.25, 3.0
 
 
@@ -93,37 +93,37 @@ def renames(
     base: Callable[[str], Node | None],
     new: Callable[[str], Node | None],
 ) -> dict[str, str]:
-    """Return, by its path, each node that vanished and the only similar node that appeared under the same parent.
+    """Return, by the path of each removed node, the path of the only similar node added under the same parent.
 
     `removed` are paths only in base, whose nodes `base` returns, and `added` are those only in new.
     """
-    before, after = _grouped(removed, paths.parent), _grouped(added, paths.parent)
-    found: dict[str, str] = {}
+    before, after = _group_names(removed, paths.parent), _group_names(added, paths.parent)
+    pairs: dict[str, str] = {}
     for parent in before.keys() & after.keys():
         for factor in (_LIKELY_FACTOR, _LARGEST_FACTOR):
-            likely = {
+            candidates = {
                 path: [
                     other
                     for other in after[parent]
-                    if other not in found.values() and _alike(base(path), new(other), factor)
+                    if other not in pairs.values() and _are_alike(base(path), new(other), factor)
                 ]
                 for path in before[parent]
-                if path not in found
+                if path not in pairs
             }
-            found.update(_unambiguous(likely))
-    return found
+            pairs.update(_unambiguous(candidates))
+    return pairs
 
 
-def _unambiguous(likely: Mapping[str, Sequence[str]]) -> dict[str, str]:
+def _unambiguous(candidates_of: Mapping[str, Sequence[str]]) -> dict[str, str]:
     """Return the pairs in which each node is the only candidate for the other."""
     return {
-        path: others[0]
-        for path, others in likely.items()
-        if len(others) == 1 and sum(others[0] in candidates for candidates in likely.values()) == 1
+        path: candidates[0]
+        for path, candidates in candidates_of.items()
+        if len(candidates) == 1 and sum(candidates[0] in others for others in candidates_of.values()) == 1
     }
 
 
-def _alike(left: Node | None, right: Node | None, factor: float) -> bool:
+def _are_alike(left: Node | None, right: Node | None, factor: float) -> bool:
     if left is None or right is None or left.wait != right.wait:
         return False
     longer, shorter = sorted((left.steady.mean_ns or 1, right.steady.mean_ns or 1), reverse=True)

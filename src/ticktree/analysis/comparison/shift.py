@@ -23,7 +23,7 @@ from ticktree.analysis.comparison.welch import Contrast, logs
 CONFIDENCE = 0.95
 
 # With more values, the normal approximation of a rank sum is correct to four digits, and exact counting is slow.
-_EXACT_UP_TO = 50
+_MAX_EXACT = 50
 
 
 class Shift(NamedTuple):
@@ -47,7 +47,7 @@ def between(base: Sequence[float], new: Sequence[float], confidence: float = CON
         ValueError: A sample is empty or holds a value that is not positive.
     """
     differences = np.sort(np.subtract.outer(logs(new), logs(base)), axis=None)
-    return _read_off(differences, _mann_whitney_cut(len(base), len(new), confidence))
+    return _shift_at(differences, _mann_whitney_cut(len(base), len(new), confidence))
 
 
 def within_pairs(base: Sequence[float], new: Sequence[float], confidence: float = CONFIDENCE) -> Shift:
@@ -61,16 +61,16 @@ def within_pairs(base: Sequence[float], new: Sequence[float], confidence: float 
     steps = logs(new) - logs(base)
     first, second = np.triu_indices(len(steps))
     walsh = np.sort((steps[first] + steps[second]) / 2)
-    return _read_off(walsh, _wilcoxon_cut(len(steps), confidence))
+    return _shift_at(walsh, _wilcoxon_cut(len(steps), confidence))
 
 
-def of_contrast(contrast: Contrast, confidence: float = CONFIDENCE) -> Shift:
+def contrast_shift(contrast: Contrast, confidence: float = CONFIDENCE) -> Shift:
     """Return the shift of a difference of logarithms with a known error, by Student's t."""
     reach = contrast.reach(confidence)
-    return Shift(*(math.expm1(contrast.difference + side) for side in (0.0, -reach, reach)))
+    return Shift(*(math.expm1(contrast.difference + offset) for offset in (0.0, -reach, reach)))
 
 
-def _read_off(ordered: npt.NDArray[np.float64], cut: int) -> Shift:
+def _shift_at(ordered: npt.NDArray[np.float64], cut: int) -> Shift:
     """Return the median, and the `cut`-th values from both ends, which the rank test does not reject; none for 0."""
     estimate = math.expm1(float(np.median(ordered)))
     if not cut:
@@ -80,22 +80,22 @@ def _read_off(ordered: npt.NDArray[np.float64], cut: int) -> Shift:
 
 def _mann_whitney_cut(base: int, new: int, confidence: float) -> int:
     """Return the largest k such that the k-1 smallest and largest differences can be left out."""
-    if max(base, new) > _EXACT_UP_TO:
+    if max(base, new) > _MAX_EXACT:
         return _normal_cut(base * new / 2, base * new * (base + new + 1) / 12, confidence)
-    return _cut_of(_mann_whitney_counts(base, new), confidence)
+    return _exact_cut(_mann_whitney_counts(base, new), confidence)
 
 
 def _wilcoxon_cut(pairs: int, confidence: float) -> int:
-    if pairs > _EXACT_UP_TO:
+    if pairs > _MAX_EXACT:
         return _normal_cut(pairs * (pairs + 1) / 4, pairs * (pairs + 1) * (2 * pairs + 1) / 24, confidence)
-    return _cut_of(_wilcoxon_counts(pairs), confidence)
+    return _exact_cut(_wilcoxon_counts(pairs), confidence)
 
 
 def _normal_cut(mean: float, variance: float, confidence: float) -> int:
     return max(0, math.floor(mean - NormalDist().inv_cdf((1 + confidence) / 2) * math.sqrt(variance)))
 
 
-def _cut_of(counts: tuple[int, ...], confidence: float) -> int:
+def _exact_cut(counts: tuple[int, ...], confidence: float) -> int:
     """Return how many of the smallest values of a rank statistic are together within (1 - confidence) / 2."""
     allowed = (1 - confidence) / 2 * sum(counts)
     cut = below = 0

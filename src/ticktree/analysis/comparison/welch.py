@@ -4,7 +4,7 @@ The rank interval decides whether one entry differs. A comparison has many entri
 twenty differs by chance; the p-values of ranks of a few runs cannot be small enough to be significant among a hundred.
 Those of a t statistic can (Welch, "The generalization of Student's problem when several different population variances
 are involved", 1947; Holm, "A simple sequentially rejective multiple test procedure", 1979). For one run per side the
-interval is Student's as well: ranks of its stretches contain nothing of the variation between runs.
+interval is Student's as well: ranks of its blocks contain nothing of the variation between runs.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ _SMALLEST = 1e-300
 
 # One run per side does not show how much two runs of one program differ. Two estimates, measured on 320 runs of a
 # numpy loop of 0.3 and 1.6 s on a shared machine of two cores (comparisons of two runs of the same program with a
-# verdict "slower" or "faster": 16.4% with the stretches alone, 10.4% with half of both, 5.6% with one variance and 3%,
+# verdict "slower" or "faster": 16.4% with the blocks alone, 10.4% with half of both, 5.6% with one variance and 3%,
 # 4.5% with these):
-# - while other programs start and end, runs differ as much as stretches do, because such noise is about as large over
+# - while other programs start and end, runs differ as much as blocks do, because such noise is about as large over
 #   any length of time; the factor two allows for noise that grows with the time between the runs.
-_STRETCH_VARIANCES = 2.0
+_BLOCK_VARIANCES = 2.0
 # - another start and another placement in memory change a run's mean, on a quiet machine too (Mytkowicz et al.,
 #   "Producing wrong data without doing anything obviously wrong!", 2009, report up to 8% between two environments).
 _START_DEVIATION = 0.03
@@ -66,8 +66,8 @@ class Contrast(NamedTuple):
 
 
 def contrast_of_runs(base: Sequence[float], new: Sequence[float]) -> Contrast:
-    """Return the difference of two single runs, given the means of their stretches."""
-    return contrast(base, new, _STRETCH_VARIANCES, 2 * _START_DEVIATION**2)
+    """Return the difference of two single runs, given the means of their blocks."""
+    return contrast(base, new, _BLOCK_VARIANCES, 2 * _START_DEVIATION**2)
 
 
 def contrast_of_pairs(base: Sequence[float], new: Sequence[float]) -> Contrast:
@@ -91,10 +91,10 @@ def contrast(
         return Contrast(difference, 0.0, 0.0)
     errors = [float(sample.var(ddof=1)) * (variances + 1 / len(sample)) for sample in samples]
     total = sum(errors) + constant
-    parts = sum(error**2 / (len(sample) - 1) for error, sample in zip(errors, samples, strict=True))
+    terms = sum(error**2 / (len(sample) - 1) for error, sample in zip(errors, samples, strict=True))
     # The constant has no estimation error, but must not give more degrees of freedom than the values have.
-    most = sum(map(len, samples)) - 2
-    return Contrast(difference, math.sqrt(total), min(total**2 / parts, most) if parts else most)
+    limit = sum(map(len, samples)) - 2
+    return Contrast(difference, math.sqrt(total), min(total**2 / terms, limit) if terms else limit)
 
 
 def logs(values: Sequence[float]) -> npt.NDArray[np.float64]:
@@ -113,10 +113,10 @@ def holm(p_values: Sequence[float], level: float) -> list[bool]:
     """Return which of several tests reject; any false rejection has a probability of at most `level` (Holm)."""
     order = sorted(range(len(p_values)), key=p_values.__getitem__)
     rejects = [False] * len(p_values)
-    for rank, at in enumerate(order):
-        if p_values[at] > level / (len(p_values) - rank):
+    for rank, index in enumerate(order):
+        if p_values[index] > level / (len(p_values) - rank):
             break
-        rejects[at] = True
+        rejects[index] = True
     return rejects
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ticktree.analysis.loop_views import loop_views
-from ticktree.analysis.loops import LoopView
+from ticktree.analysis.loops import LoopView, outermost
 from ticktree.errors import TicktreeError
 from ticktree.profile import Profile
 from ticktree.profile import path as paths
@@ -14,9 +14,10 @@ from ticktree.profile.measures import HOST
 
 # How many sections to try on the critical path, and how many off it.
 ON_PATH, OFF_PATH = 5, 5
-# Threads that work for a smaller part of the loop's time, and shorter waits, do not count as concurrent work.
+# Threads that work for a smaller share of the loop's time, and shorter waits, do not count as concurrent work.
 ALONE_SHARE = 0.02
-# A loop that sleeps for more of its tick may do so to hold a rate: then no faster section makes its ticks shorter.
+# A loop that sleeps for a larger share of its tick may do so to hold a rate: then a faster section cannot shorten its
+# ticks.
 SLACK_SHARE = 0.05
 # Predictions for programs whose threads queued for a lock were up to 9 points off (benchmarks/whatif.py, convoy).
 LOCK_SHARE = 0.05
@@ -34,7 +35,7 @@ class Choice:
         loop: path of the loop whose ticks are measured.
         tick_ns: the loop's mean tick.
         sections: paths of the sections.
-        shares: the part of the tick that each section takes on its thread; for a sequential program, on the loop's.
+        shares: the share of the tick that each section takes on its thread; for a sequential program, on the loop's.
         is_sequential: whether nothing runs concurrently with the loop: then Amdahl's law is exact.
     """
 
@@ -60,20 +61,20 @@ def choose(
         NoExperimentError: A section or the loop is ambiguous, or experiments do not work with this program.
     """
     views = loop_views(profile, lambda _: None)
-    view = _loop(views, loop)
+    view = _find_loop(views, loop)
     if view is None:
         return None
-    _check(profile, views, view, paced)
+    _require_possible(profile, views, view, paced)
     self_ns = _self_ns(profile)
-    named = [_section(profile, name, view.path) for name in wanted]
-    chosen = [path for path in named if path] if wanted else _largest(profile, view, self_ns)
-    if len(chosen) < len(wanted):
+    resolved = [_find_section(profile, name, view.path) for name in wanted]
+    selected = [path for path in resolved if path] if wanted else _largest_sections(profile, view, self_ns)
+    if len(selected) < len(wanted):
         return None
-    if view.path in chosen:
+    if view.path in selected:
         raise NoExperimentError(f"{view.path} is the loop that is measured: name a section of it")
     # All ticks, warm-up included, because the self times are those of the whole run.
     loop_ns = profile.root.at(view.path).total_ns
-    shares = {path: _total(self_ns, path) / loop_ns for path in chosen} if loop_ns else {}
+    shares = {path: _subtree_ns(self_ns, path) / loop_ns for path in selected} if loop_ns else {}
     is_sequential = _is_sequential(profile, view)
     if is_sequential:  # sections that run before or after the loop take no part of its ticks
         steady = {section.path: section.share for section in view.sections}
@@ -81,23 +82,23 @@ def choose(
             path: steady.get(path, share) if paths.is_below(path, view.path) else 0.0
             for path, share in shares.items()
         }
-        chosen = [path for path in chosen if wanted or shares.get(path)]
-    return Choice(view.path, view.tick_ns, chosen, shares, is_sequential)
+        selected = [path for path in selected if wanted or shares.get(path)]
+    return Choice(view.path, view.tick_ns, selected, shares, is_sequential)
 
 
 def contended(profile: Profile, loop: str) -> str:
-    """Return a warning if the loop waits long for a lock: the order of its holders changes with their durations."""
-    top = profile.root.at(loop)
+    """Return a warning if the loop waits long for a lock, whose order of holders depends on their durations."""
+    total_ns = profile.root.at(loop).total_ns
     waited_ns = sum(
         wakes.waited_ns
-        for _, _, node in top.walk()
+        for _, _, node in profile.root.at(loop).walk()
         for waker, wakes in node.wakers.items()
         if waker.channel == "lock"
     )
-    if waited_ns <= LOCK_SHARE * top.total_ns:
+    if waited_ns <= LOCK_SHARE * total_ns:
         return ""
     return (
-        f"{loop} waits for a lock for {100 * waited_ns / top.total_ns:.0f}% of its time: the order in which threads "
+        f"{loop} waits for a lock for {100 * waited_ns / total_ns:.0f}% of its time: the order in which threads "
         "get it depends on how long they hold it, and so does the gain"
     )
 
@@ -105,55 +106,55 @@ def contended(profile: Profile, loop: str) -> str:
 def deadline(
     profile: Profile, wanted: Sequence[str] = (), loop: str | None = None
 ) -> tuple[LoopView, list[str]] | None:
-    """Return a loop with a target rate, and the sections whose part in its missed ticks can be counted.
+    """Return a loop with a target rate, and the sections whose effect on its missed ticks can be counted.
 
-    None if there is no such loop or section; `profile` is of the whole run, the rest as in `choose`.
+    None if there is no such loop or section; `profile` is that of the run, the other arguments are as in `choose`.
     """
     views = [view for view in loop_views(profile, lambda _: None) if view.loop and view.loop.budget_ns]
-    view = _loop(views, loop)
+    view = _find_loop(views, loop)
     if view is None:
         return None
     inside = {section.path for section in view.path_sections if not section.is_wait}
-    names = wanted or [path for path in _largest(profile, view, _self_ns(profile)) if path in inside]
-    found = [_section(profile, name, view.path) for name in names]
-    sections = [path for path in found if path is not None and path in inside]
+    names = wanted or [path for path in _largest_sections(profile, view, _self_ns(profile)) if path in inside]
+    resolved = [_find_section(profile, name, view.path) for name in names]
+    sections = [path for path in resolved if path is not None and path in inside]
     return (view, sections) if sections else None
 
 
-def _loop(views: Sequence[LoopView], wanted: str | None) -> LoopView | None:
+def _find_loop(views: Sequence[LoopView], name: str | None) -> LoopView | None:
     loops = [view for view in views if view.loop is not None]
-    if wanted is None:
+    if name is None:
         return loops[0] if loops else None
-    named = [view for view in loops if wanted in (view.path, paths.split(view.path)[-1])]
-    if len(named) > 1:
+    matches = [view for view in loops if name in (view.path, paths.split(view.path)[-1])]
+    if len(matches) > 1:
         raise NoExperimentError(
-            f"{wanted} is the name of {len(named)} loops: {', '.join(sorted(view.path for view in named))}"
+            f"{name} is the name of {len(matches)} loops: {', '.join(sorted(view.path for view in matches))}"
         )
-    return named[0] if named else None
+    return matches[0] if matches else None
 
 
-def _section(profile: Profile, name: str, loop: str) -> str | None:
-    """Return the path of a section; of several with its name the only one in the loop, those in each other as one."""
+def _find_section(profile: Profile, name: str, loop: str) -> str | None:
+    """Return the path of a section, or of the only one with its name in the loop; nested ones count as one section."""
     nodes = {path: node for path, _, node in profile.root.walk() if path}
     if name in nodes:
         return name
-    every = [path for path, node in nodes.items() if node.name == name]
-    outer = [path for path in every if not any(paths.is_below(path, other) for other in every)]
+    matches = [path for path, node in nodes.items() if node.name == name]
+    outer = outermost(matches)
     inside = [path for path in outer if paths.is_below(path, loop)]
-    named = inside if len(inside) == 1 else outer
-    if len(named) > 1:
+    candidates = inside if len(inside) == 1 else outer
+    if len(candidates) > 1:
         raise NoExperimentError(
-            f"{name} is the name of {len(named)} sections: name one by its path: {', '.join(sorted(named))}"
+            f"{name} is the name of {len(candidates)} sections: name one by its path: {', '.join(sorted(candidates))}"
         )
-    return named[0] if named else None
+    return candidates[0] if candidates else None
 
 
-def _check(profile: Profile, views: Sequence[LoopView], view: LoopView, paced: bool) -> None:
-    rated = [other.path for other in views if other.loop is not None and other.loop.hz]
-    if rated and not paced:
+def _require_possible(profile: Profile, views: Sequence[LoopView], view: LoopView, paced: bool) -> None:
+    rated_paths = [other.path for other in views if other.loop is not None and other.loop.hz]
+    if rated_paths and not paced:
         raise NoExperimentError(
-            f"the loop {rated[0]} has a rate to hold, and delays may reach the device that it drives: give --yes if "
-            "no device can come to harm"
+            f"the loop {rated_paths[0]} has a rate to hold, and delays may reach the device that it drives: give "
+            "--yes if no device can come to harm"
         )
     if view.loop and view.loop.hz and not view.misses:
         raise NoExperimentError(
@@ -172,28 +173,28 @@ def _self_ns(profile: Profile) -> dict[str, float]:
     self_ns: dict[str, float] = {}
     for path, _, node in profile.root.walk():
         if path and not node.wait:
-            outside = sum(
+            waits_ns = sum(
                 child.total_ns for child in node.children.values() if child.wait and not child.wakers
             )
-            self_ns[path] = node.self_ns + outside
+            self_ns[path] = node.self_ns + waits_ns
     return self_ns
 
 
-def _total(self_ns: dict[str, float], path: str) -> float:
-    """Return the time of a section and of all sections below it."""
+def _subtree_ns(self_ns: dict[str, float], path: str) -> float:
+    """Return the time of a section and its descendants."""
     return sum(ns for other, ns in self_ns.items() if other == path or paths.is_below(other, path))
 
 
-def _largest(profile: Profile, view: LoopView, self_ns: dict[str, float]) -> list[str]:
+def _largest_sections(profile: Profile, view: LoopView, self_ns: dict[str, float]) -> list[str]:
     on_path = {section.path for section in view.path_sections}
     on_path |= {place.path for place, ns in profile.critical.items() if ns > 0}
-    least_ns = max(1, ALONE_SHARE * view.tick_ns * view.ticks)
+    min_ns = max(1, ALONE_SHARE * view.tick_ns * view.ticks)
     large = sorted(
-        (path for path, ns in self_ns.items() if path != view.path and ns >= least_ns),
+        (path for path, ns in self_ns.items() if path != view.path and ns >= min_ns),
         key=lambda path: -self_ns[path],
     )
-    on = [path for path in large if path in on_path][:ON_PATH]
-    return [*on, *[path for path in large if path not in on_path][:OFF_PATH]]
+    off_path = [path for path in large if path not in on_path]
+    return [path for path in large if path in on_path][:ON_PATH] + off_path[:OFF_PATH]
 
 
 def _is_sequential(profile: Profile, view: LoopView) -> bool:
@@ -210,5 +211,5 @@ def _is_sequential(profile: Profile, view: LoopView) -> bool:
     waits_ns = view.ticks * sum(
         section.self_ns for section in view.sections if section.node.wait and section.name != "time.sleep"
     )
-    least_ns = ALONE_SHARE * view.tick_ns * view.ticks
-    return len(own_writers) == 1 and max(concurrent_ns, waits_ns) < least_ns
+    min_ns = ALONE_SHARE * view.tick_ns * view.ticks
+    return len(own_writers) == 1 and max(concurrent_ns, waits_ns) < min_ns

@@ -1,4 +1,4 @@
-"""How many ticks a loop with a target rate would miss if a section took less time, counted on recorded ticks."""
+"""The number of ticks that a loop with a target rate would miss if a section were faster, from recorded ticks."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from ticktree.analysis.loops import outermost
 from ticktree.profile import path as paths
 from ticktree.profile.timeline import Column, Timeline
 
@@ -17,7 +18,7 @@ Times: TypeAlias = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class PredictedMisses:
-    """How many ticks are missed if a section is faster.
+    """The number of missed ticks if a section is faster.
 
     Attributes:
         path: path of the section.
@@ -63,9 +64,9 @@ def predicted_misses(
             speedup_percent=percent,
             ticks=len(busy),
             missed=missed,
-            predicted_missed=int(np.count_nonzero(busy - spent[at] * (percent / 100) > budget_ns)),
+            predicted_missed=int(np.count_nonzero(busy - spent[index] * (percent / 100) > budget_ns)),
         )
-        for at, path in enumerate(sections)
+        for index, path in enumerate(sections)
         for percent in speedups
     ]
 
@@ -74,8 +75,7 @@ def _busy_ns(
     timeline: Timeline, loop: str, sections: Sequence[str], warmup_ticks: int
 ) -> tuple[Times, list[Times]]:
     """Return the busy time of each tick of a loop, and for each section its time in each tick."""
-    waits = {spot.path for spot in timeline.spots if spot.wait and paths.is_below(spot.path, loop)}
-    waits = {path for path in waits if not any(paths.is_below(path, other) for other in waits)}
+    waits = outermost({spot.path for spot in timeline.spots if spot.wait and paths.is_below(spot.path, loop)})
     is_tick = np.array([spot.tick and spot.path == loop for spot in timeline.spots], bool)
     busy: list[Times] = [np.empty(0)]
     spent: list[list[Times]] = [[np.empty(0)] for _ in sections]
@@ -84,18 +84,18 @@ def _busy_ns(
         ticks = calls[is_tick[timeline.spot[calls]]][warmup_ticks:]
         if not len(ticks):
             continue
-        busy.append(timeline.duration_ns[ticks] - _within(timeline, calls, ticks, waits))
-        for at, path in enumerate(sections):
+        busy.append(timeline.duration_ns[ticks] - _time_in_ticks(timeline, calls, ticks, waits))
+        for index, path in enumerate(sections):
             inside = {wait for wait in waits if wait == path or paths.is_below(wait, path)}
-            whole = _within(timeline, calls, ticks, {path})
-            spent[at].append(whole - _within(timeline, calls, ticks, inside))
+            section_ns = _time_in_ticks(timeline, calls, ticks, {path})
+            spent[index].append(section_ns - _time_in_ticks(timeline, calls, ticks, inside))
     return np.concatenate(busy), [np.concatenate(parts) for parts in spent]
 
 
-def _within(timeline: Timeline, calls: Column, ticks: Column, wanted: Collection[str]) -> Times:
-    """Return the time of calls of the wanted nodes in each tick of a lane."""
-    is_wanted = np.array([spot.path in wanted and not spot.recorded for spot in timeline.spots], bool)
-    chosen = calls[is_wanted[timeline.spot[calls]]]
+def _time_in_ticks(timeline: Timeline, calls: Column, ticks: Column, node_paths: Collection[str]) -> Times:
+    """Return the time of the calls of some nodes in each tick of a lane."""
+    is_chosen = np.array([spot.path in node_paths and not spot.recorded for spot in timeline.spots], bool)
+    chosen = calls[is_chosen[timeline.spot[calls]]]
     index = np.searchsorted(timeline.start_ns[ticks], timeline.start_ns[chosen], side="right") - 1
     is_inside = (index >= 0) & (timeline.end_ns[chosen] <= timeline.end_ns[ticks][index])
     durations = timeline.duration_ns[chosen][is_inside].astype(np.float64)

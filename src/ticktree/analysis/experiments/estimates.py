@@ -1,4 +1,4 @@
-"""Blocks of ticks under an intervention, and estimates from them: how much shorter the tick is if a section is faster.
+"""Blocks of ticks under an intervention, and estimates of how much shorter the tick is if a section is faster.
 
 Each estimate has an interval and Amdahl's bound.
 """
@@ -13,16 +13,17 @@ from dataclasses import dataclass, replace
 from statistics import median, quantiles
 
 from ticktree.analysis.comparison.shift import Shift, between
+from ticktree.analysis.drift import sen_slope
 from ticktree.analysis.experiments.deadlines import PredictedMisses
 
-# The recorder's numbers for them.
+# The recorder's numbers of the interventions.
 NOTHING, FASTER, SLOWER = range(3)
 
-Intervention = tuple[int, int, int]  # one of these, the number of the section, the percentage
+Intervention = tuple[int, int, int]  # its number, the number of the section, the percentage
 
 # One block in four has no intervention, as in Coz (Curtsinger and Berger, SOSP 2015).
-_UNTOUCHED = 4
-# How much slower a section is made: small enough not to change how the loop behaves, large enough to measure.
+_UNTOUCHED_EVERY = 4
+# By how much a section is slowed: small enough not to change the loop's behaviour, large enough to measure.
 SLOWER_PERCENT = 50
 
 
@@ -38,7 +39,7 @@ class Block:
         began_ns: when the first tick began.
         ended_ns: when the last tick ended.
         owed_ns: how long all other threads were delayed to make the section appear faster.
-        delayed_ns: how long the section that was made slower was delayed.
+        delayed_ns: how long the slowed section was delayed.
         forgiven_ns: delay that was owed and never paid; if there is any, the block is not valid.
         half_ns: duration of the first half of the ticks.
         half_owed_ns: the part of `owed_ns` in the first half.
@@ -59,7 +60,7 @@ class Block:
     spent_ns: tuple[int, ...]
 
     @property
-    def what(self) -> Intervention:
+    def key(self) -> Intervention:
         """The intervention, the number of its section, and its percentage."""
         return self.intervention, self.target, self.percent
 
@@ -91,27 +92,29 @@ def plans(targets: int, speedups: Sequence[int], blocks: int, seed: int) -> list
     The order is random because a fixed one may coincide with a period of the program. `targets` is the number of
     sections, and `speedups` are the percentages by which they are made faster.
     """
-    shuffled = random.Random(seed)
-    changes: list[Intervention] = [(FASTER, at, percent) for at in range(targets) for percent in speedups]
-    changes += [(SLOWER, at, SLOWER_PERCENT) for at in range(targets)]
-    untouched: list[Intervention] = [(NOTHING, 0, 0)] * -(-len(changes) // (_UNTOUCHED - 1))
+    generator = random.Random(seed)
+    interventions: list[Intervention] = [
+        (FASTER, target, percent) for target in range(targets) for percent in speedups
+    ]
+    interventions += [(SLOWER, target, SLOWER_PERCENT) for target in range(targets)]
+    untouched: list[Intervention] = [(NOTHING, 0, 0)] * -(-len(interventions) // (_UNTOUCHED_EVERY - 1))
     planned: list[Intervention] = []
     while len(planned) < blocks:
-        one_round = changes + untouched
-        shuffled.shuffle(one_round)
+        one_round = interventions + untouched
+        generator.shuffle(one_round)
         planned += one_round
     return planned[:blocks]
 
 
 # With fewer blocks the rank test has no 95% interval.
-_LEAST_BLOCKS = 4
-# What the pauses themselves cost, in points: predictions of pipelines with a known answer were too low by up to one
-# (benchmarks/whatif.py); 94 to 97 of 102 intervals held the answer with this much, 61 without.
-_COST = 0.75
+_MIN_BLOCKS = 4
+# The cost of the pauses themselves, in percentage points: predictions for pipelines with a known answer were too low
+# by up to one (benchmarks/whatif.py); 94 to 97 of 102 intervals contained the answer with this cost, 61 without.
+_PAUSE_COST_POINTS = 0.75
 # If the program settled before a block began, the block's halves differ by no more than this.
-_SETTLED = 0.05
+_MAX_DRIFT = 0.05
 # The quartiles of the untouched blocks' ticks may differ by this much; otherwise the program changes between blocks.
-_STEADY = 0.2
+_MAX_SPREAD = 0.2
 
 GAIN, NO_GAIN, LOSS = "gain", "no gain", "loss"
 UNKNOWN, DISAGREE, EXACT = "cannot tell", "estimates disagree", "exact"
@@ -125,10 +128,10 @@ class Prediction:
         path: path of the section.
         speedup_percent: how much faster the section is.
         gain_percent: how much shorter the tick is; None if there are no blocks.
-        low_percent: lower end of the interval that holds the gain in 95% of runs; None if there is no interval.
+        low_percent: lower end of the interval that contains the gain in 95% of runs; None if there is no interval.
         high_percent: its upper end.
         amdahl_percent: what Amdahl's law gives if the whole program waits for the section.
-        verdict: `gain`, `no gain`, `loss`, `cannot tell` if the interval holds both 0 and Amdahl's bound,
+        verdict: `gain`, `no gain`, `loss`, `cannot tell` if the interval contains both 0 and Amdahl's bound,
             `estimates disagree` if delaying the section costs less than its speed-up seems to gain, `exact` if
             nothing runs concurrently and Amdahl's law holds.
     """
@@ -144,7 +147,7 @@ class Prediction:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Slope:
-    """How much longer the loop's ticks are if a section takes longer: the second experiment, which needs no pauses.
+    """How much longer the loop's ticks are if a section is slower: the second experiment, which needs no pauses.
 
     Attributes:
         path: path of the section.
@@ -198,28 +201,34 @@ def estimate(
 
     Args:
         loop: path of the loop.
-        paths: of the sections, in the order of their numbers.
-        speedups: those that were tried, in percent.
-        blocks: all that were measured.
+        paths: paths of the sections, in the order of their numbers.
+        speedups: the tested speed-ups, in percent.
+        blocks: all measured blocks.
         notes: what else a reader must know.
         doubts: reasons why no prediction can be trusted.
     """
     valid = [block for block in blocks if block.is_valid]
-    ticks = _levelled(valid)
+    ticks = _detrended_ticks(valid)
     base = ticks.get((NOTHING, 0, 0), [])
     untouched = [block for block in valid if block.intervention == NOTHING]
     shares = _shares(untouched, len(paths))
     slopes = {
-        path: slope for at, path in enumerate(paths) if (slope := _slope(path, at, shares[at], ticks, base))
+        path: slope
+        for index, path in enumerate(paths)
+        if (slope := _slope(path, index, shares[index], ticks, base))
     }
     predictions = [
         _prediction(
-            path, percent, shares[at], _shift(base, ticks.get((FASTER, at, percent), [])), slopes.get(path)
+            path,
+            percent,
+            shares[index],
+            _shift(base, ticks.get((FASTER, index, percent), [])),
+            slopes.get(path),
         )
-        for at, path in enumerate(paths)
+        for index, path in enumerate(paths)
         for percent in speedups
     ]
-    doubts = [*doubts, *_unsettled(valid, base)]
+    doubts = [*doubts, *_settling_doubts(valid, base)]
     if doubts:
         predictions = [replace(prediction, verdict=UNKNOWN) for prediction in predictions]
     return Experiments(
@@ -237,7 +246,7 @@ def exact(
 ) -> Experiments:
     """Return the predictions of Amdahl's law for a program in which nothing runs concurrently with the loop.
 
-    `shares` are the parts of the tick that each section takes, by path.
+    `shares` are the shares of the tick that the sections take, by path.
     """
     predictions = [
         Prediction(
@@ -257,52 +266,49 @@ def exact(
     )
 
 
-def _levelled(blocks: Sequence[Block]) -> dict[Intervention, list[float]]:
+def _detrended_ticks(blocks: Sequence[Block]) -> dict[Intervention, list[float]]:
     """Return the mean ticks of the blocks by intervention, without the trend of the untouched blocks.
 
     The trend is the median of the slopes between all pairs of blocks (Theil 1950, Sen 1968), of the ticks' logarithms.
     """
-    base = [
+    points = [
         (block.began_ns / 1e9, math.log(block.tick_ns)) for block in blocks if block.intervention == NOTHING
     ]
-    slopes = [
-        (later - sooner) / (end - begin)
-        for at, (begin, sooner) in enumerate(base)
-        for end, later in base[at + 1 :]
-        if end > begin
-    ]
-    trend = median(slopes) if len(base) >= 2 * _LEAST_BLOCKS else 0.0
-    middle = median(begin for begin, _ in base) if base else 0.0
+    trend = sen_slope(points) if len(points) >= 2 * _MIN_BLOCKS else 0.0
+    middle_s = median(begin for begin, _ in points) if points else 0.0
     ticks: dict[Intervention, list[float]] = defaultdict(list)
     for block in blocks:
-        ticks[block.what].append(block.tick_ns * math.exp(-trend * (block.began_ns / 1e9 - middle)))
+        ticks[block.key].append(block.tick_ns * math.exp(-trend * (block.began_ns / 1e9 - middle_s)))
     return ticks
 
 
 def _shares(untouched: Sequence[Block], targets: int) -> list[float]:
-    """Return the part of the tick that each section takes on all threads together."""
-    whole = sum(block.ended_ns - block.began_ns for block in untouched)
-    return [sum(block.spent_ns[at] for block in untouched) / whole if whole else 0.0 for at in range(targets)]
+    """Return the share of the tick that each section takes on all threads together."""
+    total_ns = sum(block.ended_ns - block.began_ns for block in untouched)
+    return [
+        sum(block.spent_ns[index] for block in untouched) / total_ns if total_ns else 0.0
+        for index in range(targets)
+    ]
 
 
 def _shift(base: Sequence[float], new: Sequence[float]) -> Shift | None:
-    return between(base, new) if len(base) >= _LEAST_BLOCKS and len(new) >= _LEAST_BLOCKS else None
+    return between(base, new) if len(base) >= _MIN_BLOCKS and len(new) >= _MIN_BLOCKS else None
 
 
 def _slope(
-    path: str, at: int, share: float, ticks: Mapping[Intervention, Sequence[float]], base: Sequence[float]
+    path: str, index: int, share: float, ticks: Mapping[Intervention, Sequence[float]], base: Sequence[float]
 ) -> Slope | None:
-    shift = _shift(base, ticks.get((SLOWER, at, SLOWER_PERCENT), []))
+    shift = _shift(base, ticks.get((SLOWER, index, SLOWER_PERCENT), []))
     if shift is None or math.isinf(shift.high):
         return None
-    added = share * SLOWER_PERCENT / 100
+    added_share = share * SLOWER_PERCENT / 100
     return Slope(
         path=path,
         slower_percent=SLOWER_PERCENT,
         loss_percent=100 * shift.estimate,
         low_percent=100 * shift.low,
         high_percent=100 * shift.high,
-        critical=shift.estimate / added if added > 0 else None,
+        critical=shift.estimate / added_share if added_share > 0 else None,
     )
 
 
@@ -313,7 +319,7 @@ def _prediction(
     low = high = None
     verdict = UNKNOWN
     if shift is not None and math.isfinite(shift.high):
-        low, high = -100 * shift.high - _COST, -100 * shift.low + _COST
+        low, high = -100 * shift.high - _PAUSE_COST_POINTS, -100 * shift.low + _PAUSE_COST_POINTS
         verdict = _verdict(low, high, bound, percent, slope)
     return Prediction(
         path=path,
@@ -338,16 +344,16 @@ def _verdict(low: float, high: float, bound: float, percent: int, slope: Slope |
     return LOSS if high < 0 else NO_GAIN
 
 
-def _unsettled(blocks: Sequence[Block], base: Sequence[float]) -> list[str]:
+def _settling_doubts(blocks: Sequence[Block], base: Sequence[float]) -> list[str]:
     """Return a doubt if blocks began before the program had settled."""
     drifts: dict[Intervention, list[float]] = defaultdict(list)
     for block in blocks:
         if block.drift is not None:
-            drifts[block.what].append(block.drift)
-    usual = median(drifts.get((NOTHING, 0, 0), [0.0]))
+            drifts[block.key].append(block.drift)
+    untouched_drift = median(drifts.get((NOTHING, 0, 0), [0.0]))
     drifting = any(
-        what[0] == FASTER and len(values) >= _LEAST_BLOCKS and abs(median(values) - usual) > _SETTLED
-        for what, values in drifts.items()
+        key[0] == FASTER and len(values) >= _MIN_BLOCKS and abs(median(values) - untouched_drift) > _MAX_DRIFT
+        for key, values in drifts.items()
     )
     if not drifting and not _is_uneven(base):
         return []
@@ -358,7 +364,7 @@ def _unsettled(blocks: Sequence[Block], base: Sequence[float]) -> list[str]:
 
 
 def _is_uneven(base: Sequence[float]) -> bool:
-    if len(base) < _LEAST_BLOCKS:
+    if len(base) < _MIN_BLOCKS:
         return False
     low, _, high = quantiles(base, n=4)
-    return high > (1 + _STEADY) * low
+    return high > (1 + _MAX_SPREAD) * low

@@ -13,10 +13,10 @@ from ticktree.profile.machine import programs_own
 # Relative tolerance of results: threads add floating-point numbers in another order.
 TOLERANCE = 1e-3
 
-# Prefixes of the gauges that instruments record: they measure how the program works, not its results.
+# Prefixes of the gauges that instruments record: they measure how the program runs, not its results.
 _INSTRUMENTS = ("torch/", "jax/", "machine/", "remedy/")
 _NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
-# A line of equal signs, as above and below tables: it is as long as the table's numbers are wide.
+# A line of equal characters, as above and below tables: its length depends on the width of the table's numbers.
 _RULE = re.compile(r"([^\w\s])\1{2,}")
 # Durations and rates differ from run to run, but whole seconds may agree by chance.
 _WORD = re.compile(r"[^\W\d_]+")
@@ -38,7 +38,7 @@ class Results:
 
     Attributes:
         state: the outcome of the comparison.
-        numbers: how many numbers of the output and gauges were compared: those that runs without a remedy agree on.
+        numbers: how many numbers of the output and gauges were compared: those that are equal in all base runs.
         reason: the result that changed, or why no result could be compared; "" otherwise.
     """
 
@@ -50,7 +50,7 @@ class Results:
 class _Line(NamedTuple):
     """A line of the output, or a gauge: its words, and its numbers without durations and rates."""
 
-    place: str
+    label: str
     words: str
     numbers: tuple[float, ...]
 
@@ -69,9 +69,11 @@ class ProgramOutput:
     @classmethod
     def of(cls, text: str, profile: Profile) -> ProgramOutput:
         """Return the output of a run, given its text and profile."""
-        own = programs_own(profile.gauges)
-        kept = {name: gauge.last for name, gauge in sorted(own.items()) if not name.startswith(_INSTRUMENTS)}
-        return cls(text, kept)
+        gauges = programs_own(profile.gauges)
+        readings = {
+            name: gauge.last for name, gauge in sorted(gauges.items()) if not name.startswith(_INSTRUMENTS)
+        }
+        return cls(text, readings)
 
     def lines(self) -> list[_Line]:
         """Return the lines of the text, and then one for each gauge."""
@@ -90,9 +92,9 @@ def _words(line: str) -> str:
 def _numbers(line: str) -> Iterator[float]:
     end = 0
     for match in _NUMBER.finditer(line):
-        before = _WORD.findall(line[end : match.start()].lower())[-2:]
+        words_before = _WORD.findall(line[end : match.start()].lower())[-2:]
         end = match.end()
-        if _BEFORE_DURATION.isdisjoint(before) and not _AFTER_DURATION.match(line, end):
+        if _BEFORE_DURATION.isdisjoint(words_before) and not _AFTER_DURATION.match(line, end):
             yield float(match.group())
 
 
@@ -105,35 +107,37 @@ def compare_results(
     durations and rates. There are at least two base runs, and `tolerance` is the largest relative difference from the
     number of the base.
     """
-    first, *others = (output.lines() for output in base)
-    if any(len(lines) != len(first) for lines in others):
+    first, *other_runs = (output.lines() for output in base)
+    if any(len(lines) != len(first) for lines in other_runs):
         return Results("not comparable", reason="it prints more lines in some runs, without any remedy")
-    steady = [at for at, line in enumerate(first) if all(line.is_like(lines[at]) for lines in others)]
+    comparable = [
+        index for index, line in enumerate(first) if all(line.is_like(lines[index]) for lines in other_runs)
+    ]
     stable = {
-        at: [
-            (place, number)
-            for place, number in enumerate(first[at].numbers)
-            if all(lines[at].numbers[place] == number for lines in others)
+        index: [
+            (position, number)
+            for position, number in enumerate(first[index].numbers)
+            if all(lines[index].numbers[position] == number for lines in other_runs)
         ]
-        for at in steady
+        for index in comparable
     }
     count = sum(map(len, stable.values()))
     if not count:
         return Results(
             "not comparable", reason="it prints no number that is the same in two runs: set its seed"
         )
-    furthest = 0.0
+    max_difference = 0.0
     for lines in (output.lines() for output in new):
         if len(lines) != len(first):
             return Results("changed", count, f"lines of its output: {len(first)} became {len(lines)}")
-        for at in steady:
-            if not lines[at].is_like(first[at]):
-                return Results("changed", count, f"{first[at].place} has other words")
-            for place, number in stable[at]:
-                now = lines[at].numbers[place]
-                apart = abs(now - number)
-                if not apart <= tolerance * abs(number):
-                    reason = f"{first[at].place}: {number:.6g} became {now:.6g}"
+        for index in comparable:
+            if not lines[index].is_like(first[index]):
+                return Results("changed", count, f"{first[index].label} has other words")
+            for position, number in stable[index]:
+                new_number = lines[index].numbers[position]
+                difference = abs(new_number - number)
+                if not difference <= tolerance * abs(number):
+                    reason = f"{first[index].label}: {number:.6g} became {new_number:.6g}"
                     return Results("changed", count, reason)
-                furthest = max(furthest, apart)
-    return Results("within tolerance" if furthest else "unchanged", count)
+                max_difference = max(max_difference, difference)
+    return Results("within tolerance" if max_difference else "unchanged", count)

@@ -15,7 +15,7 @@ from ticktree.profile import Profile
 
 # The chance that 6 pairs all agree is 2 in 2^6: small enough for a 95% interval.
 LEAST_PAIRS = 6
-# A remedy that has saved nothing in this many pairs is given up: what more pairs might show is not worth the time.
+# A remedy that saved nothing in this many pairs is abandoned: more pairs are not worth the time.
 GIVE_UP_PAIRS = 3
 
 
@@ -25,12 +25,12 @@ class Remedy:
 
     Attributes:
         name: its name on the command line.
-        rules: the rules whose findings it answers.
+        rules: the rules to whose findings it applies.
         environment: the variables that it sets.
         is_patch: whether code in the program's process applies it (`instruments/remedies.py`, under the same name).
         lines: the lines of the program that make it permanent; if there are none, the environment does.
-        fact: the fact that a finding of those rules must have; "" if it answers all of them.
-        number: how many it gives, where that is a question: as many as the `fact` of the finding says.
+        fact: the fact that a finding of those rules must have; "" if it applies to all of them.
+        number: its argument, taken from the `fact` of the finding; None if it has none.
     """
 
     name: str
@@ -43,11 +43,11 @@ class Remedy:
 
     @property
     def word(self) -> str:
-        """Its name, with how many it gives, as the program's environment has it."""
+        """Its name with its argument, as written in the program's environment."""
         return self.name if self.number is None else f"{self.name}={self.number}"
 
     def answer(self, finding: Finding) -> Remedy | None:
-        """Return the remedy for `finding`; None if it is not one."""
+        """Return the remedy for `finding`; None if it does not apply."""
         if finding.kind != "recommendation" or finding.rule not in self.rules:
             return None
         if self.fact and self.fact not in finding.facts:
@@ -59,7 +59,7 @@ class Remedy:
 _ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 # The kernel zeroes memory that glibc gave back, page by page, when glibc allocates it again (mallopt(3)).
 _KEEP_MEMORY = {"MALLOC_MMAP_THRESHOLD_": "4294967296", "MALLOC_TRIM_THRESHOLD_": "4294967296"}
-# Such a loader draws a seed for its workers once, not in each epoch; the remedies draw it nevertheless.
+# Such a loader draws a seed for its workers once, not in each epoch; the remedies still draw it.
 _SHUFFLES = "other shuffles after epoch 1"
 
 REMEDIES: Sequence[Remedy] = (
@@ -117,14 +117,14 @@ REMEDIES: Sequence[Remedy] = (
 
 
 def remedies_for(findings: Iterable[Finding]) -> dict[str, tuple[Remedy, Finding]]:
-    """Return the remedies of findings, in the order of their savings, by name, each with the first that it answers."""
-    chosen: dict[str, tuple[Remedy, Finding]] = {}
+    """Return the remedies by name, in the order of the findings, each with the first finding that it applies to."""
+    remedies: dict[str, tuple[Remedy, Finding]] = {}
     for finding in findings:
         for remedy in REMEDIES:
             answer = remedy.answer(finding)
             if answer is not None:
-                chosen.setdefault(remedy.name, (answer, finding))
-    return chosen
+                remedies.setdefault(remedy.name, (answer, finding))
+    return remedies
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +132,7 @@ class Trial:
     """The result of trying one remedy, or two together.
 
     Attributes:
-        rules: the rules whose findings they answer.
+        rules: the rules to whose findings they apply.
         pairs: number of compared pairs of runs, one without and one with the remedies.
         base_ns: mean steady tick without them; None if no pair was complete.
         new_ns: the same with them.
@@ -172,7 +172,7 @@ class Trials:
         loop: path of the loop whose ticks are compared.
         trials: one per remedy, in the order of the trials.
         winner: the best remedy, measured again in fresh pairs; None if none was verified.
-        both: the two best together, against no remedy; None if there are not two.
+        both: the two best together, compared with no remedy; None if there are not two.
         untried: names of the rules whose recommendations have no remedy that can be applied from outside.
     """
 

@@ -6,7 +6,7 @@ Kolaczkowski et al., "Hunter: using change point detection to hunt for performan
 first looks for weak change points and then tests each of them strictly:
 
 1.  Take logarithms, so that a change is a ratio, and pull outliers back (`noise_of`). The best partition into
-    stretches (`cuts`: PELT's criterion) under a low penalty proposes cuts. E-divisive means (Matteson and James,
+    segments (`cuts`: PELT's criterion) under a low penalty proposes cuts. E-divisive means (Matteson and James,
     JASA 109, 2014) test by permuting the values: ten runs have too few permutations for a strict test to ever
     reject, and would hide a program that became twice as slow. Otava has given up permutations as well.
 2.  Test each cut: Student's t for the difference of two levels, after removing the autocorrelation (Prais and Winsten,
@@ -32,7 +32,7 @@ import numpy.typing as npt
 from ticktree.analysis.comparison.entry import verdict_of
 from ticktree.analysis.comparison.shift import Shift, between
 from ticktree.analysis.comparison.welch import student_tails
-from ticktree.analysis.drift import DEVIATIONS
+from ticktree.analysis.drift import MAD_SCALE
 
 Values: TypeAlias = npt.NDArray[np.float64]
 
@@ -44,12 +44,12 @@ Values: TypeAlias = npt.NDArray[np.float64]
 # estimating change-points in the mean of an AR(1) process" (Bernoulli 23(2), 2017). They take medians of squares,
 # which for twenty runs are as good as chance; this takes the mean of the differences that are not outliers.
 
-# Of fewer values the autocorrelation cannot be estimated.
-_FEWEST = 8
+# With fewer values, the autocorrelation cannot be estimated.
+_MIN_AUTOCORRELATION_VALUES = 8
 # A higher limit would explain every change by autocorrelated noise.
-_MOST_AUTOCORRELATION = 0.6
+_MAX_AUTOCORRELATION = 0.6
 # No clock and no program repeats itself more exactly; it prevents division by zero.
-_LEAST_SPREAD = 1e-6
+_MIN_SPREAD = 1e-6
 # An outlier is further from the median of its neighbours than this many spreads (Hampel, "The influence curve and its
 # role in robust estimation", 1974).
 _OUTLIER_SPREADS = 3.0
@@ -79,44 +79,44 @@ class Noise(NamedTuple):
 def noise_of(values: Values) -> Noise:
     """Return the noise of at least two values in the order of time."""
     step, autocorrelation = _spread(np.diff(values)), 0.0
-    if len(values) >= _FEWEST and step > 0:
+    if len(values) >= _MIN_AUTOCORRELATION_VALUES and step > 0:
         wider = _spread(values[2:] - values[:-2])
-        autocorrelation = min(max((wider / step) ** 2 - 1, 0.0), _MOST_AUTOCORRELATION)
-    return Noise(max(step / math.sqrt(2 * (1 - autocorrelation)), _LEAST_SPREAD), autocorrelation)
+        autocorrelation = min(max((wider / step) ** 2 - 1, 0.0), _MAX_AUTOCORRELATION)
+    return Noise(max(step / math.sqrt(2 * (1 - autocorrelation)), _MIN_SPREAD), autocorrelation)
 
 
 def _spread(differences: Values) -> float:
     """Return the standard deviation of differences around 0, outliers left out."""
     sizes = np.abs(differences)
-    usual = DEVIATIONS * float(np.median(sizes))
-    inside = sizes[sizes <= _OUTLYING_DIFFERENCE * usual]
+    typical = MAD_SCALE * float(np.median(sizes))
+    inside = sizes[sizes <= _OUTLYING_DIFFERENCE * typical]
     return float(np.sqrt(np.mean(inside**2)))
 
 
 def without_outliers(values: Values, spread: float) -> Values:
-    """Return the values, those that are far from all their neighbours pulled back within reach of them.
+    """Return the values with outliers, those far from all their neighbours, pulled back to within reach of these.
 
-    Where as many neighbours are on one level as on another, as for the last of the values, either level is near.
+    If equally many neighbours are on two levels, as for the last value, either level counts as near.
     """
     reach = _OUTLIER_SPREADS * spread
     pulled: Values = values.copy()
-    for at, value in enumerate(values):
-        middle = _middle(values[max(0, at - _NEIGHBOURS) : at + _NEIGHBOURS + 1], float(value))
-        pulled[at] = min(max(value, middle - reach), middle + reach)
+    for index, value in enumerate(values):
+        center = _nearest_median(values[max(0, index - _NEIGHBOURS) : index + _NEIGHBOURS + 1], float(value))
+        pulled[index] = min(max(value, center - reach), center + reach)
     return pulled
 
 
-def _middle(around: Values, value: float) -> float:
+def _nearest_median(neighbours: Values, value: float) -> float:
     """Return the median; of an even number, the point between the middle two that is nearest to `value`."""
-    ordered = np.sort(around)
+    ordered = np.sort(neighbours)
     low, high = float(ordered[(len(ordered) - 1) // 2]), float(ordered[len(ordered) // 2])
     return min(max(value, low), high)
 
 
-# Partition: cuts a series of values into stretches of one level each, at the least cost.
+# Partition: cuts a series of values into segments of one level each, at the least cost.
 #
-# The cost is the squared distance of every value from its stretch's mean, plus a penalty for each cut. Dynamic
-# programming over where the last stretch begins gives the exact optimum: the recursion of Jackson et al., "An
+# The cost is the squared distance of every value from its segment's mean, plus a penalty for each cut. Dynamic
+# programming over where the last segment begins gives the exact optimum: the recursion of Jackson et al., "An
 # algorithm for optimal partitioning of data on an interval" (IEEE Signal Processing Letters 12(2), 2005), which PELT
 # prunes without changing its result (Killick, Fearnhead and Eckley, "Optimal detection of changepoints with a linear
 # computational cost", JASA 107, 2012). A history has hundreds of runs: one step evaluates all beginnings at once, in
@@ -124,26 +124,26 @@ def _middle(around: Values, value: float) -> float:
 
 
 def cuts(values: Values, penalty: float, shortest: int) -> list[int]:
-    """Return where each stretch but the first begins, in order; each has `shortest` values or more.
+    """Return where each segment but the first begins, in order; each has `shortest` values or more.
 
     The penalty per cut is in the squared unit of the values.
     """
     count = len(values)
     sums = np.concatenate(([0.0], np.cumsum(values)))
     squares = np.concatenate(([0.0], np.cumsum(values**2)))
-    least = np.full(count + 1, np.inf)  # cost of the values before each position
-    least[0] = -penalty  # the first stretch is no cut
-    begins = np.zeros(count + 1, dtype=np.intp)  # of the last stretch before each position
+    min_costs = np.full(count + 1, np.inf)  # cost of the values before each position
+    min_costs[0] = -penalty  # the first segment is no cut
+    last_begins = np.zeros(count + 1, dtype=np.intp)  # of the last segment before each position
     for end in range(shortest, count + 1):
         begin = np.arange(end - shortest + 1)
         distance = squares[end] - squares[begin] - (sums[end] - sums[begin]) ** 2 / (end - begin)
-        total = least[begin] + distance + penalty
-        begins[end] = int(np.argmin(total))
-        least[end] = total[begins[end]]
-    found = [int(begins[count])]
-    while found[-1] > 0:
-        found.append(int(begins[found[-1]]))
-    return found[-2::-1]
+        costs = min_costs[begin] + distance + penalty
+        last_begins[end] = int(np.argmin(costs))
+        min_costs[end] = costs[last_begins[end]]
+    positions = [int(last_begins[count])]
+    while positions[-1] > 0:
+        positions.append(int(last_begins[positions[-1]]))
+    return positions[-2::-1]
 
 
 def confidence_set(values: Values, at: int, spread: float) -> tuple[int, int]:
@@ -153,12 +153,12 @@ def confidence_set(values: Values, at: int, spread: float) -> tuple[int, int]:
     Statistical Review 56, 1988), as the whole range from its first to its last position. The likeliest is `at`, and
     `spread` is the standard deviation of a value.
     """
-    places = np.arange(1, len(values))
+    positions = np.arange(1, len(values))
     sums = np.cumsum(values)
     before = sums[:-1]
-    fit = before**2 / places + (sums[-1] - before) ** 2 / (len(values) - places)
-    likely = places[fit >= fit[at - 1] - _LIKELIHOOD_DROP * spread**2]
-    return int(likely.min()), int(likely.max())
+    fit = before**2 / positions + (sums[-1] - before) ** 2 / (len(values) - positions)
+    likely_positions = positions[fit >= fit[at - 1] - _LIKELIHOOD_DROP * spread**2]
+    return int(likely_positions.min()), int(likely_positions.max())
 
 
 # At the true position, no larger in 95% of series: (1 - exp(-x / 2))^2 = 0.95.
@@ -178,12 +178,12 @@ _LIKELIHOOD_DROP = 7.35
 SHORTEST = 3
 # The least length of a level once a series had a burst.
 SHORTEST_AFTER_BURST = 4
-# No user waits for more: this many runs at another level are a change.
+# No user waits for more runs: this many at another level are a change.
 LONGEST = 6
 
 
 class Burst(NamedTuple):
-    """A stretch that is not, or not yet, accepted as a level, and the lower and the higher of the levels around it."""
+    """A segment that is not, or not yet, accepted as a level, and the lower and the higher of the levels around it."""
 
     begin: int
     end: int
@@ -192,9 +192,9 @@ class Burst(NamedTuple):
 
 
 def first_burst(values: Values, calm: Values, cuts: Sequence[int], spread: float) -> Burst | None:
-    """Return the first stretch that is a burst, or may still turn out to be one; None if there is none.
+    """Return the first segment that is a burst, or may still turn out to be one; None if there is none.
 
-    Of `calm`, outliers and known bursts are pulled back; `cuts` are where each stretch but the first begins, and
+    Of `calm`, outliers and known bursts are pulled back; `cuts` are where each segment but the first begins, and
     `spread` is the standard deviation of a value.
     """
     ends = [0, *cuts, len(values)]
@@ -205,23 +205,23 @@ def first_burst(values: Values, calm: Values, cuts: Sequence[int], spread: float
         after = before if is_newest else levels[number + 1]
         if is_newest:
             excess = np.concatenate([values[ends[n] : ends[n + 1]] - levels[n] for n in range(number)])
-            needed = _needed(excess if level > before else -excess, spread)
+            needed = _required_length(excess if level > before else -excess, spread)
         else:
             has_returned = abs(after - before) < abs(level - before) / 2
             needed = LONGEST if has_returned else SHORTEST
-        stretch = values[at:end]
-        is_on_level = np.abs(stretch - level) < np.abs(stretch - before)
+        segment = values[at:end]
+        is_on_level = np.abs(segment - level) < np.abs(segment - before)
         if np.count_nonzero(is_on_level) < needed:
             return Burst(at, end, min(before, after), max(before, after))
     return None
 
 
-def _needed(excess: Values, spread: float) -> int:
+def _required_length(excess: Values, spread: float) -> int:
     """Return how many runs a level must last, given how far the runs before it were beyond their own levels."""
-    is_out = (excess > _OUTLIER_SPREADS * spread).tolist()
-    # Without a burst at the very end, which is not over yet.
-    *groups, _ = [(out, len(list(group))) for out, group in groupby([*is_out, True])]
-    longest = max((length for out, length in groups if out), default=0)
+    is_outlying = (excess > _OUTLIER_SPREADS * spread).tolist()
+    # Except a burst at the very end, which is not over yet.
+    *groups, _ = [(is_outlier, len(list(group))) for is_outlier, group in groupby([*is_outlying, True])]
+    longest = max((length for is_outlier, length in groups if is_outlier), default=0)
     return min(max(SHORTEST_AFTER_BURST, longest + 1), LONGEST) if longest else SHORTEST
 
 
@@ -244,9 +244,9 @@ class Change:
         at: the index of the first value on the new level.
         earliest: the first index of its confidence set.
         latest: the last.
-        shift: from the stretch before to the stretch after.
-        before: the median of the stretch before.
-        after: the median of the stretch after.
+        shift: from the segment before to the segment after.
+        before: the median of the segment before.
+        after: the median of the segment after.
         p_value: of the cut, corrected for the choice of its position.
     """
 
@@ -280,10 +280,10 @@ def changes(values: Sequence[float], threshold: float = THRESHOLD, level: float 
     penalty = _WEAK_PENALTY * noise.autocorrelation_time * noise.spread**2
     # Each round removes one burst: a handful of rounds, even if the series is nothing but bursts.
     for _ in values:
-        found = _Elimination(values, calm, noise, threshold, level).run(cuts(calm, penalty, SHORTEST))
-        burst = first_burst(logs, calm, [change.at for change in found], noise.spread)
+        accepted = _Elimination(values, calm, noise, threshold, level).run(cuts(calm, penalty, SHORTEST))
+        burst = first_burst(logs, calm, [change.at for change in accepted], noise.spread)
         if burst is None:
-            return found
+            return accepted
         calm[burst.begin : burst.end] = np.clip(logs[burst.begin : burst.end], burst.low, burst.high)
     return []
 
@@ -299,17 +299,17 @@ class _Elimination:
     level: float
 
     def run(self, weak: Sequence[int]) -> list[Change]:
-        cuts = self._significant(list(weak))
+        cuts = self._drop_insignificant(list(weak))
         while cuts:
-            found = [self._change(*bounds) for bounds in self._bounds(cuts)]
-            negligible = [change for change in found if not self._matters(change)]
+            candidates = [self._change(*bounds) for bounds in self._bounds(cuts)]
+            negligible = [change for change in candidates if not self._matters(change)]
             if not negligible:
-                return found
+                return candidates
             cuts.remove(min(negligible, key=lambda change: abs(change.shift.estimate)).at)
-            cuts = self._significant(cuts)
+            cuts = self._drop_insignificant(cuts)
         return []
 
-    def _significant(self, cuts: list[int]) -> list[int]:
+    def _drop_insignificant(self, cuts: list[int]) -> list[int]:
         while cuts:
             p_values = [self._p_value(*bounds) for bounds in self._bounds(cuts)]
             weakest = max(range(len(cuts)), key=p_values.__getitem__)
@@ -319,7 +319,7 @@ class _Elimination:
         return cuts
 
     def _bounds(self, cuts: Sequence[int]) -> Iterator[tuple[int, int, int]]:
-        """Return per cut where the stretch before it begins, the cut, and where the stretch after it ends."""
+        """Return per cut where the segment before it begins, the cut, and where the segment after it ends."""
         ends = [0, *cuts, len(self.values)]
         return zip(ends, ends[1:], ends[2:], strict=False)
 

@@ -24,7 +24,7 @@ from ticktree.profile.remembered import Remembered
 
 # Series: runs that can be compared, in the order in which they began.
 #
-# A new laptop is no regression, and neither is a larger batch: only runs of one program, with the same arguments, on
+# Neither a new laptop nor a larger batch is a regression: only runs of one program, with the same arguments, on
 # similar machines form a series.
 
 # The facts that identify a machine: they determine its speed, and a kernel update does not change them. The host's
@@ -38,7 +38,7 @@ class Series:
 
     Attributes:
         program: its command line; without arguments if they were ignored.
-        machine: the facts that identify it; empty if none is known.
+        machine: the facts that identify the machine; empty if unknown.
         runs: oldest first, at least one.
         is_current: whether it contains the program's newest run; the verdicts on other series are of the past.
     """
@@ -67,17 +67,17 @@ class Series:
         }
 
 
-def grouped(runs: Iterable[Remembered], *, any_arguments: bool = False) -> list[Series]:
+def group_series(runs: Iterable[Remembered], *, any_arguments: bool = False) -> list[Series]:
     """Return runs, which may be in any order, in series, the one with the newest run first."""
-    found: dict[tuple[str, tuple[tuple[str, Value], ...]], list[Remembered]] = defaultdict(list)
+    groups: dict[tuple[str, tuple[tuple[str, Value], ...]], list[Remembered]] = defaultdict(list)
     for run in sorted(runs, key=lambda run: (run.started_ns, run.id)):
         machine = tuple((key, run.facts[key]) for key in _MACHINE if key in run.facts)
-        found[_program(run, any_arguments), machine].append(run)
-    all_series = [Series(program, dict(machine), members) for (program, machine), members in found.items()]
+        groups[_program(run, any_arguments), machine].append(run)
+    all_series = [Series(program, dict(machine), members) for (program, machine), members in groups.items()]
     all_series.sort(key=lambda series: series.runs[-1].started_ns, reverse=True)
     programs: set[str] = set()
-    for at, series in enumerate(all_series):
-        all_series[at] = replace(series, is_current=series.program not in programs)
+    for index, series in enumerate(all_series):
+        all_series[index] = replace(series, is_current=series.program not in programs)
         programs.add(series.program)
     return all_series
 
@@ -86,7 +86,7 @@ def _program(run: Remembered, any_arguments: bool) -> str:
     command = str(run.facts.get("command", run.facts.get("name", "")))
     if not any_arguments:
         return command
-    with suppress(ValueError):  # it need not be a command line that ticktree wrote
+    with suppress(ValueError):  # ticktree may not have written the command line
         words = shlex.split(command)
         return shlex.join(words[:2] if words[:1] == ["-m"] else words[:1])
     return command
@@ -156,7 +156,7 @@ class Trend:
         runs: those that have a value, oldest first.
         values: in ns, one per run.
         change_points: where it changed, in order.
-        verdict: on the newest runs against earlier ones; without a change, whether that much is certain.
+        verdict: the verdict on the newest runs against earlier ones; without a change, whether its absence is certain.
     """
 
     path: str
@@ -196,11 +196,11 @@ class Trend:
 
 @dataclass(frozen=True, slots=True)
 class Criteria:
-    """What trends are judged by.
+    """The criteria for the verdict on a trend.
 
     Attributes:
         statistic: of a section's calls in a run, one of `STATISTICS`.
-        threshold: the least shift that matters, as a part of 1.
+        threshold: the minimum shift that matters, as a fraction.
         level: the probability with which a trend without a change may show one.
         accepted: prefixes of commits whose changes are accepted.
     """
@@ -219,8 +219,8 @@ def trend_of(path: str, runs: Sequence[Remembered], criteria: Criteria) -> Trend
         if path in run.measures and (value := run.measures[path].value(criteria.statistic)) is not None
     ]
     measured, values = [run for run, _, _ in samples], [value for _, value, _ in samples]
-    found = changes(values, criteria.threshold, criteria.level)
-    points = [_change_point(change, measured, values, found, criteria) for change in found]
+    level_changes = changes(values, criteria.threshold, criteria.level)
+    points = [_change_point(change, measured, values, level_changes, criteria) for change in level_changes]
     is_loop = any(is_loop for _, _, is_loop in samples)
     return Trend(path, is_loop, measured, values, points, _verdict(values, points, criteria.threshold))
 
@@ -229,7 +229,7 @@ def _change_point(
     change: Change,
     runs: Sequence[Remembered],
     values: Sequence[float],
-    found: Sequence[Change],
+    level_changes: Sequence[Change],
     criteria: Criteria,
 ) -> ChangePoint:
     run, last = runs[change.at], runs[change.at - 1]
@@ -238,28 +238,30 @@ def _change_point(
         change=change,
         run=run,
         last=last,
-        suspects=_suspects(change, runs),
-        stands=_stands(change, values, found, criteria.threshold),
+        suspects=_suspect_commits(change, runs),
+        stands=_persists(change, values, level_changes, criteria.threshold),
         is_accepted=bool(commit) and any(commit.startswith(prefix) for prefix in criteria.accepted),
         differences=[fact for fact in differences([_facts(last)], [_facts(run)]) if fact.is_ground],
     )
 
 
-def _suspects(change: Change, runs: Sequence[Remembered]) -> list[str]:
+def _suspect_commits(change: Change, runs: Sequence[Remembered]) -> list[str]:
     """Return the commits that first ran within the change's confidence set, the likeliest first."""
-    places = sorted(range(change.earliest, change.latest + 1), key=lambda at: (abs(at - change.at), at))
-    commits = [runs[at].commit for at in places if runs[at].commit != runs[at - 1].commit]
+    indices = sorted(range(change.earliest, change.latest + 1), key=lambda i: (abs(i - change.at), i))
+    commits = [runs[i].commit for i in indices if runs[i].commit != runs[i - 1].commit]
     return list(dict.fromkeys(filter(None, commits)))
 
 
-def _stands(change: Change, values: Sequence[float], found: Sequence[Change], threshold: float) -> bool:
+def _persists(
+    change: Change, values: Sequence[float], level_changes: Sequence[Change], threshold: float
+) -> bool:
     """Return whether no later change has undone this one."""
-    if change is found[-1]:
+    if change is level_changes[-1]:
         return True
     if not change.is_slower:
         return False
-    begin = max((other.at for other in found if other.at < change.at), default=0)
-    newest = between(values[begin : change.at], values[found[-1].at :])
+    begin = max((other.at for other in level_changes if other.at < change.at), default=0)
+    newest = between(values[begin : change.at], values[level_changes[-1].at :])
     return verdict_of(newest, threshold) == "slower"
 
 
@@ -283,7 +285,7 @@ SCHEMA = "ticktree-history/1"
 
 # Sections that never took this share of a run are skipped unless requested: each further trend makes the test of the
 # others stricter.
-_LEAST_SHARE = 0.01
+_MIN_SHARE = 0.01
 
 
 class Commit(NamedTuple):
@@ -291,7 +293,7 @@ class Commit(NamedTuple):
 
     Attributes:
         subject: the first line of its message.
-        after: how many commits there are since the one that ran before it, this one included; None if not known.
+        after: the number of commits since the one that ran before it, including this one; None if unknown.
     """
 
     subject: str
@@ -323,7 +325,7 @@ class History:
     Attributes:
         series: the trends of each series, the one with the newest run first.
         statistic: of a section's calls in a run.
-        threshold: the least shift that matters, as a part of 1.
+        threshold: the minimum shift that matters, as a fraction.
         nodes: the requested paths; empty for loops and larger sections.
         commits: by name; filled in by a caller with access to the repository.
     """
@@ -345,7 +347,7 @@ class History:
             "schema": SCHEMA,
             "statistic": self.statistic,
             "threshold_percent": 100 * self.threshold,
-            "commits": {commit: known._asdict() for commit, known in self.commits.items()},
+            "commits": {commit: details._asdict() for commit, details in self.commits.items()},
             "series": [
                 {**entry.series.to_dict(), "trends": [trend.to_dict() for trend in entry.trends]}
                 for entry in self.series
@@ -371,7 +373,7 @@ def history(
         nodes: the sections to include, by path or by the text that a report shows; empty for loops and every section
             that takes a hundredth of a run.
         statistic: which of `STATISTICS` of a section's calls is a run's value.
-        threshold: the least shift that matters, as a part of 1.
+        threshold: the minimum shift that matters, as a fraction.
         accepted: prefixes of commits whose changes are accepted.
         any_arguments: whether runs with different arguments form one series.
         everything: whether to include every section, however small.
@@ -380,13 +382,13 @@ def history(
     Raises:
         TicktreeError: No run has one of the sections, or its name is ambiguous.
     """
-    all_series = grouped(runs, any_arguments=any_arguments)
+    all_series = group_series(runs, any_arguments=any_arguments)
     if last is not None:
         all_series = [replace(series, runs=series.runs[-last:]) for series in all_series]
-    nodes = _required(nodes, all_series)
+    nodes = _resolve_paths(nodes, all_series)
     entries = []
     for series in all_series:
-        selected = _selected(series, nodes, statistic, everything)
+        selected = _select_paths(series, nodes, statistic, everything)
         # Bonferroni's correction: all trends together are wrong no more often than one alone would be.
         criteria = Criteria(statistic, threshold, LEVEL / max(1, len(selected)), accepted)
         trends = [trend_of(path, series.runs, criteria) for path in selected]
@@ -396,34 +398,38 @@ def history(
     return History(entries, statistic, threshold, tuple(nodes))
 
 
-def _selected(series: Series, nodes: Sequence[str], statistic: str, everything: bool) -> list[str]:
-    found: dict[str, bool] = {}
+def _select_paths(series: Series, nodes: Sequence[str], statistic: str, everything: bool) -> list[str]:
+    is_large_by_path: dict[str, bool] = {}
     for run in series.runs:
         for path, measure in run.measures.items():
             if measure.value(statistic) is not None:
-                large = everything or measure.is_loop or measure.share >= _LEAST_SHARE
-                found[path] = found.get(path, False) or large
+                is_large = everything or measure.is_loop or measure.share >= _MIN_SHARE
+                is_large_by_path[path] = is_large_by_path.get(path, False) or is_large
     if nodes:
-        return [path for path in dict.fromkeys(nodes) if path in found]
-    return sorted((path for path, large in found.items() if large), key=paths.split)
+        return [path for path in dict.fromkeys(nodes) if path in is_large_by_path]
+    return sorted((path for path, is_large in is_large_by_path.items() if is_large), key=paths.split)
 
 
-def _required(nodes: Sequence[str], all_series: Sequence[Series]) -> list[str]:
+def _resolve_paths(nodes: Sequence[str], all_series: Sequence[Series]) -> list[str]:
     """Return the paths of the requested sections."""
     if not nodes:
         return []
-    known = {path for series in all_series for run in series.runs for path in run.measures}
-    found = []
+    known_paths = {path for series in all_series for run in series.runs for path in run.measures}
+    required = []
     for node in nodes:
         # A slash in a name is escaped in a path, and plain in a report.
-        likely = [node] if node in known else sorted(path for path in known if paths.plain(path) == node)
-        if len(likely) > 1:
-            raise TicktreeError(f"{node} stands for several sections; say which: {', '.join(likely)}")
-        if not likely:
-            near = get_close_matches(node, known, n=1) or get_close_matches(
-                node, [path for path in known if path.endswith(node)], n=1, cutoff=0
+        matches = (
+            [node]
+            if node in known_paths
+            else sorted(path for path in known_paths if paths.plain(path) == node)
+        )
+        if len(matches) > 1:
+            raise TicktreeError(f"{node} stands for several sections; say which: {', '.join(matches)}")
+        if not matches:
+            similar = get_close_matches(node, known_paths, n=1) or get_close_matches(
+                node, [path for path in known_paths if path.endswith(node)], n=1, cutoff=0
             )
-            hint = f"; did you mean {near[0]}?" if near else ""
+            hint = f"; did you mean {similar[0]}?" if similar else ""
             raise TicktreeError(f"no run has a section {node}{hint}")
-        found += likely
-    return found
+        required += matches
+    return required

@@ -38,7 +38,7 @@ class Imbalance:
 
     @property
     def share(self) -> float:
-        """The part of their time that is lost: 0 if all have equal work, 1 if one has all of it."""
+        """The share of their time that is lost: 0 if all have equal work, 1 if one worker has all of it."""
         # The mean is a whole number: of few nanoseconds, slightly more than all may seem lost.
         return min(1.0, self.lost_ns / self.busiest_ns * self.units / (self.units - 1))
 
@@ -81,11 +81,11 @@ class Presence:
 
 def presence(role: Role, context: Context) -> Presence:
     """Return how the processes or threads of `role` spent their time."""
-    shared = [imbalance(whole_lives(units), context) for units in equals(role)]
+    imbalances = [imbalance(whole_lives(units), context) for units in equals(role)]
     return Presence(
         role=role,
         in_sections_ns=sum(map(context.present_ns, role.units)),
         waited_ns=sum(map(context.waited_ns, role.units)),
         is_instrumented=any(map(context.is_instrumented, role.units)),
-        imbalance=max(filter(None, shared), key=lambda one: one.share, default=None),
+        imbalance=max(filter(None, imbalances), key=lambda entry: entry.share, default=None),
     )

@@ -1,4 +1,4 @@
-"""Roles: the processes and threads of a run, named by what they do, and their parts in a node."""
+"""Roles: the processes and threads of a run, named by their task, and their shares of a node."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ class Unit:
     """A process, a thread, or a whole role as one.
 
     Attributes:
-        name: its role, numbered if there are several: `actor 3`; as the program chose it.
+        name: its role as the program named it, numbered if there are several: `actor 3`.
         own_name: the program's name for the process or thread; "" for several.
-        role: what it does.
+        role: the name of its role.
         run: the run that it belongs to; "" for several runs.
         writers: ids of its writers.
-        parent: path of the node in which it was started, where it is while outside its own sections.
+        parent: path of the node in which it was started, where it is while outside its sections.
         started_ns: its first sign of life, since the run began; None if unknown.
         last_ns: its last sign of life; None if unknown.
         members: number of workers that it represents: more than one if short-lived ones were summed.
@@ -74,10 +74,10 @@ class Unit:
 
 @dataclass(frozen=True, slots=True)
 class Role:
-    """Processes or threads that do the same.
+    """Processes or threads with the same task.
 
     Attributes:
-        name: what they do.
+        name: the role's name.
         units: the workers in the order of their start.
     """
 
@@ -106,14 +106,17 @@ def roles(profile: Profile, by: By) -> list[Role]:
     By "role", each role has one unit: all of its threads.
     """
     groups: dict[str, list[Unit]] = {}
-    for unit in sorted(_nameless(profile, by), key=_age):
+    for unit in sorted(_unnumbered_units(profile, by), key=_age_key):
         groups.setdefault(unit.role, []).append(unit)
     if by == "role":
-        return [Role(name, (_as_one(name, units),)) for name, units in groups.items()]
-    numbered = {name: _numbered(sorted(units, key=_order)) for name, units in groups.items()}
+        return [Role(name, (_merge_units(name, units),)) for name, units in groups.items()]
+    numbered = {name: _number_units(sorted(units, key=_number_key)) for name, units in groups.items()}
     if len({unit.host for units in groups.values() for unit in units}) > 1:
         for units in numbered.values():
-            units[:] = [replace(u, name=f"{u.name} on {u.host}") if u.host else u for u in units]
+            units[:] = [
+                replace(worker, name=f"{worker.name} on {worker.host}") if worker.host else worker
+                for worker in units
+            ]
     return [Role(name, tuple(units)) for name, units in numbered.items()]
 
 
@@ -123,14 +126,16 @@ def unit_of(all_roles: Iterable[Role]) -> dict[str, Unit]:
 
 
 def most_processes(profile: Profile) -> int:
-    """Return how many processes there were at one moment, at most; those whose lives are not known count all along."""
-    lives: dict[tuple[str, str], tuple[float, float]] = {}
+    """Return the maximum number of processes at one moment; those with unknown lifetimes count throughout."""
+    lifetimes: dict[tuple[str, str], tuple[float, float]] = {}
     for writer in profile.writers.values():
         first = -math.inf if writer.started_ns is None else writer.started_ns
         last = math.inf if writer.last_ns is None else writer.last_ns
-        other = lives.get((writer.run, writer.process), (first, last))
-        lives[writer.run, writer.process] = (min(first, other[0]), max(last, other[1]))
-    moments = sorted([(first, 1) for first, _ in lives.values()] + [(last, -1) for _, last in lives.values()])
+        lifetime = lifetimes.get((writer.run, writer.process), (first, last))
+        lifetimes[writer.run, writer.process] = (min(first, lifetime[0]), max(last, lifetime[1]))
+    moments = sorted(
+        [(first, 1) for first, _ in lifetimes.values()] + [(last, -1) for _, last in lifetimes.values()]
+    )
     return max(accumulate(change for _, change in moments), default=0)
 
 
@@ -157,16 +162,16 @@ def amount(by_writer: Mapping[str, int], unit: Unit) -> int:
     return sum(by_writer.get(writer, 0) for writer in unit.writers)
 
 
-def _nameless(profile: Profile, by: By) -> list[Unit]:
+def _unnumbered_units(profile: Profile, by: By) -> list[Unit]:
     """Return every process, or every thread, named by its role alone."""
     groups: dict[tuple[str, str], list[Writer]] = {}
     for writer in profile.writers.values():
-        key = (writer.run, writer.process if by == "process" else _thread(writer))
+        key = (writer.run, writer.process if by == "process" else _thread_key(writer))
         groups.setdefault(key, []).append(writer)
     return [_unit(run, writers, by) for (run, _), writers in groups.items()]
 
 
-def _thread(writer: Writer) -> str:
+def _thread_key(writer: Writer) -> str:
     """Return the key of a writer's thread: an executor's thread has one writer per node that submitted work to it."""
     name = writer.thread_name
     return "/".join((writer.process, writer.role, name)) if name and not writer.is_main else writer.id
@@ -193,20 +198,20 @@ def _unit(run: str, writers: list[Writer], by: By) -> Unit:
     )
 
 
-def _age(unit: Unit) -> tuple[object, ...]:
+def _age_key(unit: Unit) -> tuple[object, ...]:
     """Return the sort key of units: their start, then the numbers in their ids, which increase."""
     started_ns = unit.started_ns
     ids = [int(number) for number in re.findall("[0-9]{1,18}", unit.writers[0])]
     return (unit.run, started_ns is None, started_ns or 0, ids, unit.writers)
 
 
-def _order(unit: Unit) -> tuple[object, ...]:
+def _number_key(unit: Unit) -> tuple[object, ...]:
     """Return the sort key of units of one role: the numbers that the program gave them, then their start.
 
     Processes that the program starts together appear in any order.
     """
     number = _own_number(unit)
-    return (unit.run, number is None, number or 0, _age(unit))
+    return (unit.run, number is None, number or 0, _age_key(unit))
 
 
 def _own_number(unit: Unit) -> int | None:
@@ -215,23 +220,23 @@ def _own_number(unit: Unit) -> int | None:
     return int(match[1]) if match else None
 
 
-def _numbered(units: list[Unit]) -> list[Unit]:
+def _number_units(units: list[Unit]) -> list[Unit]:
     """Return `units` with numbers: the program's if all have one, else a count; a unit of several has a range."""
     if len(units) == 1:
         return units
-    own = {_own_number(unit) for unit in units if _NUMBER.sub("", unit.own_name) == unit.role}
-    if len(own) == len(units) and max(unit.members for unit in units) == 1:
+    own_numbers = {_own_number(unit) for unit in units if _NUMBER.sub("", unit.own_name) == unit.role}
+    if len(own_numbers) == len(units) and max(unit.members for unit in units) == 1:
         return [replace(unit, name=f"{unit.role} {_own_number(unit)}") for unit in units]
-    numbered, number = [], 0
+    results, number = [], 0
     for unit in units:
         last = number + unit.members - 1
         name = f"{unit.role} {number}" if last == number else f"{unit.role} {number}-{last}"
-        numbered.append(replace(unit, name=name))
+        results.append(replace(unit, name=name))
         number = last + 1
-    return numbered
+    return results
 
 
-def _as_one(name: str, units: list[Unit]) -> Unit:
+def _merge_units(name: str, units: list[Unit]) -> Unit:
     runs = {unit.run for unit in units}
     return Unit(
         name=name,
@@ -262,9 +267,9 @@ class Spread:
 
 
 def amounts(by_writer: Mapping[str, int], units: Sequence[Unit]) -> dict[Unit, int]:
-    """Return each unit's part of an amount given by writer, in their order, without units that have none."""
-    having = (unit for unit in units if not by_writer.keys().isdisjoint(unit.writers))
-    return {unit: amount(by_writer, unit) for unit in having}
+    """Return each unit's part of an amount given by writer, in the order of units, without units that have none."""
+    units_with_amount = (unit for unit in units if not by_writer.keys().isdisjoint(unit.writers))
+    return {unit: amount(by_writer, unit) for unit in units_with_amount}
 
 
 def spread(by_unit: Mapping[Unit, int]) -> Spread | None:

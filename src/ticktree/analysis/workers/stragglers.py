@@ -14,7 +14,7 @@ from ticktree.profile import Node
 from ticktree.profile.measures import HOST
 from ticktree.profile.stats import rounded_ratio
 
-# Collectives at which every rank waits for all others, by their names in instruments/torch. Not so in a broadcast.
+# Collectives at which every rank waits for all others, by their names in instruments/torch. In a broadcast, none does.
 BLOCKING = frozenset(
     {
         *("all_reduce", "all_reduce_coalesced", "barrier", "monitored_barrier"),
@@ -34,14 +34,16 @@ def is_collective(node: Node) -> bool:
     return node.wait and node.name in COLLECTIVES and node.clock == HOST
 
 
-def _late(waited: Mapping[Unit, int]) -> Iterator[tuple[Unit, int]]:
+def _late_arrivals(waited: Mapping[Unit, int]) -> Iterator[tuple[Unit, int]]:
     """Yield the units that arrive later than the others, and how long the others wait, by each wait per call in ns."""
     for unit, wait_ns in waited.items():
-        others = [ns for other, ns in waited.items() if other != unit]
-        usual_ns = median(others) if others else 0
-        apart_ns = DEVIATIONS * median(abs(ns - usual_ns) for ns in others) if len(others) > 1 else 0.0
-        if usual_ns > 0 and usual_ns >= LATE_FACTOR * wait_ns and usual_ns - wait_ns > apart_ns:
-            yield unit, round(usual_ns)
+        peer_waits = [ns for peer, ns in waited.items() if peer != unit]
+        peers_ns = median(peer_waits) if peer_waits else 0
+        min_gap_ns = (
+            MAX_DEVIATIONS * median(abs(ns - peers_ns) for ns in peer_waits) if len(peer_waits) > 1 else 0.0
+        )
+        if peers_ns > 0 and peers_ns >= LATE_FACTOR * wait_ns and peers_ns - wait_ns > min_gap_ns:
+            yield unit, round(peers_ns)
 
 
 # Equal workers that share a machine differ by some percent. If all wait for the slowest, a worker that is 1.2 times
@@ -53,16 +55,16 @@ SLOWER_FACTOR = 1.2
 PLAIN_FACTOR = 2.0
 # Peers vary, too: three standard deviations, estimated from the median absolute deviation (times 1.4826, which is
 # right for normal distributions), because a second straggler must not hide the first.
-DEVIATIONS = 3 * 1.4826
+MAX_DEVIATIONS = 3 * 1.4826
 # The first call of a worker imports, allocates and compiles; with ten calls it no longer dominates the mean.
 LEAST_CALLS = 10
 # Workers whose numbers of calls differ by at most this share run in step: a wait for one of them is for all.
 IN_STEP_SHARE = 0.05
-# A worker is present for as long as the others if it lived for this share of the longest life.
+# A worker is present as long as the others if its lifetime is this share of the longest lifetime.
 WHOLE_LIFE_SHARE = 0.8
-# Fewer processes with names of their own may do different things, and wait for the same by chance. Our own choice.
-LEAST_PEERS = 3
-# What the role of such processes is called; none is shown by it.
+# Fewer processes with individual names may do different things, and wait in the same node by chance. Our own choice.
+MIN_PEERS = 3
+# The name of the role of such processes; no output shows it.
 SAME_WAITS = "(same waits)"
 # Parents come before their children, and time lost in a child is lost in the parent: if both lose about the same,
 # the parent is reported. By chance, the child may seem to lose slightly more.
@@ -114,28 +116,40 @@ class Straggler:
 
 
 def stragglers(role: Role, sections: Sequence[SectionView]) -> list[Straggler]:
-    """Return the stragglers of `role`, largest loss first; each once, where it loses most in the whole tree."""
+    """Return the stragglers of `role`, largest loss first; each once, at the node of the tree where it loses most."""
     worst: dict[Unit, tuple[Straggler, SectionView]] = {}
     for units in equals(role):
         section = _only_wait(sections, units)
         if section is not None:
-            worst.update({one.unit: (one, section) for one in _between(sections[0], section, units)})
+            worst.update(
+                {
+                    straggler.unit: (straggler, section)
+                    for straggler in _stragglers_between_waits(sections[0], section, units)
+                }
+            )
             continue
         for section in sections[1:]:
             is_other_wait = section.node.wait and not is_collective(section.node)
             if section.is_in_wait or section.is_remote or is_other_wait:
                 continue
-            for one in _here(section, units):
-                if one.unit not in worst or _weight(one) > CLEARLY_MORE * _weight(worst[one.unit][0]):
-                    worst[one.unit] = one, section
-    chosen = [replace(one, main_path=_main_path(one, section, role)) for one, section in worst.values()]
-    return sorted(chosen, key=lambda one: (-one.excess_ns, one.unit.run, one.unit.name))
+            for straggler in _stragglers_at(section, units):
+                if straggler.unit not in worst or _weight(straggler) > CLEARLY_MORE * _weight(
+                    worst[straggler.unit][0]
+                ):
+                    worst[straggler.unit] = straggler, section
+    results = [
+        replace(straggler, main_path=_main_path(straggler, section, role))
+        for straggler, section in worst.values()
+    ]
+    return sorted(
+        results, key=lambda straggler: (-straggler.excess_ns, straggler.unit.run, straggler.unit.name)
+    )
 
 
-def in_step(all_roles: Sequence[Role], sections: Sequence[SectionView]) -> Role | None:
-    """Return the processes with names of their own that do the same, as one role; None if there are none.
+def role_in_step(all_roles: Sequence[Role], sections: Sequence[SectionView]) -> Role | None:
+    """Return the processes with individual names that do the same, as one role; None if there are none.
 
-    Such are three or more whose only sections are waits, and who wait equally often in the same one.
+    They are three or more processes whose only sections are waits, and which wait equally often in the same section.
     """
     groups: dict[tuple[str, str], list[Unit]] = {}
     for role in all_roles:
@@ -144,48 +158,50 @@ def in_step(all_roles: Sequence[Role], sections: Sequence[SectionView]) -> Role 
         if unit is not None and section is not None:
             groups.setdefault((unit.run, section.path), []).append(unit)
     units = max(groups.values(), key=lambda units: len(units), default=[])
-    are_peers = len(units) >= LEAST_PEERS and _only_wait(sections, units) is not None
+    are_peers = len(units) >= MIN_PEERS and _only_wait(sections, units) is not None
     return Role(SAME_WAITS, tuple(units)) if are_peers else None
 
 
 def _only_wait(sections: Sequence[SectionView], units: Sequence[Unit]) -> SectionView | None:
     """Return the section in which `units` wait most often, equally often; None if they have other than waits."""
-    own = [section for section in sections[1:] if any(unit.calls(section.node) for unit in units)]
-    if not own or not all(section.node.wait or section.is_in_wait for section in own):
+    entered = [section for section in sections[1:] if any(unit.calls(section.node) for unit in units)]
+    if not entered or not all(section.node.wait or section.is_in_wait for section in entered):
         return None
-    most = max(own, key=lambda section: sum(unit.calls(section.node) for unit in units))
-    is_in_step = _are_in_step([unit.calls(most.node) for unit in units])
-    return most if is_in_step and not is_collective(most.node) else None
+    most_frequent = max(entered, key=lambda section: sum(unit.calls(section.node) for unit in units))
+    is_in_step = _are_in_step([unit.calls(most_frequent.node) for unit in units])
+    return most_frequent if is_in_step and not is_collective(most_frequent.node) else None
 
 
-def _between(run: SectionView, section: SectionView, units: Sequence[Unit]) -> Iterator[Straggler]:
+def _stragglers_between_waits(
+    run: SectionView, section: SectionView, units: Sequence[Unit]
+) -> Iterator[Straggler]:
     calls = {unit: unit.calls(section.node) for unit in units}
     took = {
         unit: rounded_ratio(max(0, unit.span_ns - amount(run.waited_ns, unit)), calls[unit])
         for unit in units
         if unit.span_ns is not None
     }
-    for unit, usual_ns in _slow(took):
-        if took[unit] < PLAIN_FACTOR * usual_ns:
-            continue  # what they do is not known, and may differ
-        yield _straggler(section, "between", unit, took, usual_ns, calls)
+    for unit, peers_ns in _slow_units(took):
+        if took[unit] < PLAIN_FACTOR * peers_ns:
+            continue  # their work is unknown, and may differ
+        yield _make_straggler(section, "between", unit, took, peers_ns, calls)
 
 
-def _here(section: SectionView, units: Sequence[Unit]) -> Iterator[Straggler]:
+def _stragglers_at(section: SectionView, units: Sequence[Unit]) -> Iterator[Straggler]:
     calls = {unit: unit.calls(section.node) for unit in units}
     if section.node.wait:
         if _are_in_step(calls.values()):  # else not all of them take part
             waited = {unit: rounded_ratio(unit.total_ns(section.node), calls[unit]) for unit in units}
-            for unit, usual_ns in _late(waited):
-                yield _straggler(section, "wait", unit, waited, usual_ns, calls)
+            for unit, peers_ns in _late_arrivals(waited):
+                yield _make_straggler(section, "wait", unit, waited, peers_ns, calls)
         return
     busy = {unit: busy_ns(unit, section) for unit in units}
-    a_call = {unit: rounded_ratio(busy[unit], calls[unit]) for unit in units if calls[unit] >= LEAST_CALLS}
-    for unit, usual_ns in _slow(a_call):
-        yield _straggler(section, "call", unit, a_call, usual_ns, calls)
-    in_total = {unit: busy[unit] for unit in whole_lives(units) if calls[unit]}
-    for unit, usual_ns in _slow(in_total):
-        yield _straggler(section, "total", unit, in_total, usual_ns, calls)
+    per_call = {unit: rounded_ratio(busy[unit], calls[unit]) for unit in units if calls[unit] >= LEAST_CALLS}
+    for unit, peers_ns in _slow_units(per_call):
+        yield _make_straggler(section, "call", unit, per_call, peers_ns, calls)
+    totals = {unit: busy[unit] for unit in whole_lives(units) if calls[unit]}
+    for unit, peers_ns in _slow_units(totals):
+        yield _make_straggler(section, "total", unit, totals, peers_ns, calls)
 
 
 def _are_in_step(calls: Collection[int]) -> bool:
@@ -211,20 +227,20 @@ def whole_lives(units: Sequence[Unit]) -> list[Unit]:
     return [u for u in units if u.span_ns is None or u.span_ns >= WHOLE_LIFE_SHARE * longest_ns]
 
 
-def _weight(one: Straggler) -> float:
+def _weight(straggler: Straggler) -> float:
     """Return the weight of a straggler: longer calls explain more than more work does."""
-    return one.excess_ns if one.measure == "call" else TELLING_SHARE * one.excess_ns
+    return straggler.excess_ns if straggler.measure == "call" else TELLING_SHARE * straggler.excess_ns
 
 
-def _straggler(
+def _make_straggler(
     section: SectionView,
     measure: Measure,
     unit: Unit,
     took: Mapping[Unit, int],
-    usual_ns: int,
+    peers_ns: int,
     calls: Mapping[Unit, int],
 ) -> Straggler:
-    apart_ns = abs(took[unit] - usual_ns)
+    gap_ns = abs(took[unit] - peers_ns)
     return Straggler(
         unit=unit,
         path=section.path,
@@ -232,57 +248,59 @@ def _straggler(
         measure=measure,
         peers=len(took) - 1,
         took_ns=took[unit],
-        peers_took_ns=usual_ns,
+        peers_took_ns=peers_ns,
         calls=calls[unit],
         peers_calls=round(median(calls[peer] for peer in took if peer != unit)),
-        excess_ns=apart_ns if measure == "total" else apart_ns * calls[unit],
+        excess_ns=gap_ns if measure == "total" else gap_ns * calls[unit],
     )
 
 
-def _slow(took: Mapping[Unit, int]) -> Iterator[tuple[Unit, int]]:
+def _slow_units(took: Mapping[Unit, int]) -> Iterator[tuple[Unit, int]]:
     """Yield the units that took longer than the others by more than these vary, with the others' median."""
     ordered = sorted(took.items(), key=lambda item: item[1])
     values = [ns for _, ns in ordered]
     # The median is smallest without the largest value: units below its multiple need no check.
-    least_ns = _median_without(values, len(values) - 1) if values else 0
-    first = bisect_left(values, SLOWER_FACTOR * least_ns)
-    for at, (unit, ns) in enumerate(ordered[first:], start=first):
-        usual_ns = round(_median_without(values, at))
-        if usual_ns <= 0 or ns < SLOWER_FACTOR * usual_ns:
+    min_median_ns = _median_without(values, len(values) - 1) if values else 0
+    first = bisect_left(values, SLOWER_FACTOR * min_median_ns)
+    for index, (unit, ns) in enumerate(ordered[first:], start=first):
+        peers_ns = round(_median_without(values, index))
+        if peers_ns <= 0 or ns < SLOWER_FACTOR * peers_ns:
             continue
-        others = values[:at] + values[at + 1 :]
-        if len(others) == 1:
-            if ns >= PLAIN_FACTOR * usual_ns:
-                yield unit, usual_ns
-        elif ns > usual_ns + DEVIATIONS * median(abs(other - usual_ns) for other in others):
-            yield unit, usual_ns
+        peer_times = values[:index] + values[index + 1 :]
+        if len(peer_times) == 1:
+            if ns >= PLAIN_FACTOR * peers_ns:
+                yield unit, peers_ns
+        elif ns > peers_ns + MAX_DEVIATIONS * median(abs(time - peers_ns) for time in peer_times):
+            yield unit, peers_ns
 
 
-def _median_without(values: Sequence[int], at: int) -> float:
-    """Return the median of sorted `values` without the one `at`, without sorting again for each of a thousand."""
-    rest = len(values) - 1
-    if not rest:
+def _median_without(values: Sequence[int], index: int) -> float:
+    """Return the median of sorted `values` without the value at `index`: thousands of units need no further sort."""
+    count = len(values) - 1
+    if not count:
         return 0.0
-    middles = ((rest - 1) // 2, rest // 2)
-    return sum(values[section + (section >= at)] for section in middles) / 2
+    middles = ((count - 1) // 2, count // 2)
+    return sum(values[middle + (middle >= index)] for middle in middles) / 2
 
 
-def _main_path(one: Straggler, section: SectionView, role: Role) -> str:
-    """Return the path of the deepest node at or below `section` that has most of the excess of `one`."""
+def _main_path(straggler: Straggler, section: SectionView, role: Role) -> str:
+    """Return the path of the deepest node at or below `section` that has most of the straggler's excess."""
     if section.node.wait:
         return section.path
-    peers = [unit for unit in role.equals if unit.run == one.unit.run and unit != one.unit]
+    peers = [unit for unit in role.equals if unit.run == straggler.unit.run and unit != straggler.unit]
     while True:
-        excess = [(_excess_ns(below, one, peers), below) for below in section.below if not below.node.wait]
-        most_ns, largest = max(excess, key=lambda item: item[0], default=(0, section))
-        if most_ns < TELLING_SHARE * one.excess_ns:
+        excess = [
+            (_excess_ns(below, straggler, peers), below) for below in section.below if not below.node.wait
+        ]
+        max_ns, largest = max(excess, key=lambda item: item[0], default=(0, section))
+        if max_ns < TELLING_SHARE * straggler.excess_ns:
             return section.path
         section = largest
 
 
-def _excess_ns(section: SectionView, one: Straggler, peers: Sequence[Unit]) -> int:
-    """Return how much longer `one` was in `section` than its peers, for as many calls of its straggling node."""
-    usual_ns = median(busy_ns(peer, section) for peer in peers)
-    if one.measure == "call" and one.peers_calls:
-        usual_ns = usual_ns * one.calls / one.peers_calls
-    return round(busy_ns(one.unit, section) - usual_ns)
+def _excess_ns(section: SectionView, straggler: Straggler, peers: Sequence[Unit]) -> int:
+    """Return how much longer the straggler was in `section` than its peers, for as many calls of its slow node."""
+    peers_ns = median(busy_ns(peer, section) for peer in peers)
+    if straggler.measure == "call" and straggler.peers_calls:
+        peers_ns = peers_ns * straggler.calls / straggler.peers_calls
+    return round(busy_ns(straggler.unit, section) - peers_ns)

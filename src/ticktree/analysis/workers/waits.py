@@ -1,4 +1,4 @@
-"""Waits: which roles waited where, what woke them, how much of it was for a straggler, and the critical path."""
+"""Waits: where roles waited, what woke them, how much of it was for a straggler, and the critical path."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Waiting:
         by_unit: the workers that waited there with their waits in nanoseconds, the longest first.
         calls: number of waits of all of them together.
         of_ns: their time in any section; for workers whose only sections are waits, their lifetime; 0 if unknown.
-        causes: what woke them, the most important first; empty if no wake edge was recorded.
+        causes: what woke them, the longest waits first; empty if no wake edge was recorded.
     """
 
     role: Role
@@ -78,25 +78,25 @@ class Waiting:
 
 
 def waitings(context: Context) -> list[Waiting]:
-    """Return every wait of every role, the largest part of its role's time first."""
+    """Return the waits of all roles, the largest share of its role's time first."""
     waits = [waiting for role in context.threads for waiting in waitings_of(role, context)]
     return sorted(waits, key=lambda wait: (-(wait.share or 0.0), wait.role.name, wait.path))
 
 
 def waitings_of(role: Role, context: Context) -> list[Waiting]:
-    """Return every wait of `role`, or of a part of a role, the longest first; nested waits count to the outer one."""
+    """Return the waits of `role`, or of a part of it, the longest first; the outer wait includes nested ones."""
     sections = (section for section in context.run.sections if section.node.wait and not section.is_in_wait)
     waits = [_waiting(section, role, context) for section in sections]
     return sorted((wait for wait in waits if wait.waited_ns), key=lambda wait: (-wait.waited_ns, wait.path))
 
 
 def outer_waits(role: Role, context: Context) -> list[Waiting]:
-    """Return the waits of `role`, the longest first; a loop that sleeps to hold its rate waits for no other."""
+    """Return the waits of `role`, the longest first, without the sleeps that hold a loop's rate."""
     return [wait for wait in waitings_of(role, context) if wait.path not in context.slack]
 
 
 def claim_of(wait: Waiting, context: Context) -> Claim | None:
-    """Return the time per tick that a main loop waits there; None if the wait is in no main loop."""
+    """Return the share of a main loop's tick that it waits there; None if the wait is in no main loop."""
     for view in context.main_loops:
         for section in view.sections:
             if view.loop is not None and section.path == wait.path and not section.is_parallel:
@@ -111,50 +111,50 @@ def _waiting(section: SectionView, role: Role, context: Context) -> Waiting:
         path=section.path,
         by_unit=tuple(sorted(waited.items(), key=lambda item: (-item[1], item[0].name))),
         calls=sum(unit.calls(section.node) for unit in waited),
-        of_ns=_time_ns(waited, context),
+        of_ns=_available_ns(waited, context),
         causes=_causes(section, role, context.names) if waited else (),
     )
 
 
-def _time_ns(units: Iterable[Unit], context: Context) -> int:
+def _available_ns(units: Iterable[Unit], context: Context) -> int:
     """Return the units' time in sections, or their lifetime if their only sections are waits; 0 if unknown."""
-    known = [context.present_ns(unit) if context.is_instrumented(unit) else unit.span_ns for unit in units]
-    return sum(ns for ns in known if ns is not None) if None not in known else 0
+    times = [context.present_ns(unit) if context.is_instrumented(unit) else unit.span_ns for unit in units]
+    return sum(ns for ns in times if ns is not None) if None not in times else 0
 
 
 def _causes(section: SectionView, role: Role, names: Mapping[str, Unit]) -> tuple[Cause, ...]:
     """Return what ended the waits of `role` at `section` and below, by role and by open node."""
-    waiters, served = set(role.writers), {unit.role for unit in names.values()}
+    waiters, existing_roles = set(role.writers), {unit.role for unit in names.values()}
     groups: dict[tuple[str, str], list[tuple[str, str, Wakes]]] = defaultdict(list)
     for waker, wakes in section.wakers():
         if waker.writer in waiters:
-            role_name, path, name = _place(waker.by, waker.path, names)
-            relayed = RELAYS.get(role_name)
-            if relayed in served:
-                role_name, path, name = relayed, "", relayed
+            role_name, path, name = _locate(waker.by, waker.path, names)
+            worker_role = RELAYS.get(role_name)
+            if worker_role in existing_roles:
+                role_name, path, name = worker_role, "", worker_role
             groups[role_name, path].append((name, waker.channel, wakes))
     causes = [_cause(by, path, edges) for (by, path), edges in groups.items()]
     return tuple(sorted(causes, key=lambda cause: (-cause.wakes.waited_ns, cause.role, cause.path)))
 
 
-def _place(writer: str, path: str, names: Mapping[str, Unit]) -> tuple[str, str, str]:
+def _locate(writer: str, path: str, names: Mapping[str, Unit]) -> tuple[str, str, str]:
     """Return a writer's role, its section at `path`, and its name."""
     unit = names.get(writer)
     return (unit.role, unit.section(path), unit.name) if unit else (UNKNOWN, path, UNKNOWN)
 
 
-def _ranked(by: Mapping[str, int]) -> tuple[tuple[str, int], ...]:
-    return tuple(sorted(by.items(), key=lambda item: (-item[1], item[0])))
+def _longest_first(ns_by_name: Mapping[str, int]) -> tuple[tuple[str, int], ...]:
+    return tuple(sorted(ns_by_name.items(), key=lambda item: (-item[1], item[0])))
 
 
 def _cause(role: str, path: str, edges: Sequence[tuple[str, str, Wakes]]) -> Cause:
     wakes = Wakes(0, 0, 0)
-    by: dict[str, int] = defaultdict(int)
+    ns_by_name: dict[str, int] = defaultdict(int)
     for name, _, part in edges:
         wakes += part
-        by[name] += part.waited_ns
+        ns_by_name[name] += part.waited_ns
     channels = sorted({channel for _, channel, _ in edges})
-    return Cause(role, path, tuple(channels), wakes, _ranked(by))
+    return Cause(role, path, tuple(channels), wakes, _longest_first(ns_by_name))
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,53 +185,54 @@ class Blame:
         return self.for_it_ns / self.waited_ns
 
 
-def blames(one: Straggler, context: Context) -> list[Blame]:
+def blames(straggler: Straggler, context: Context) -> list[Blame]:
     """Return the workers that waited for a straggler, other roles first; empty if none are known.
 
     Wake edges are used where they were recorded. Otherwise the waits are inferred: workers with equally many calls run
     in step, and a worker that waits once per call, or once per call of each of them, waits for the slowest, for as
     long as the slowest takes longer than its peers, and at most for its whole waiting time.
     """
-    every = [
+    results = [
         blame
         for section in context.run.sections
         for role in context.threads
-        for blame in _at(section, role, one)
+        for blame in _blames_at(section, role, straggler)
     ]
     return sorted(
-        every, key=lambda blame: (blame.role == one.unit.role, -blame.for_it_ns, blame.path, blame.role)
+        results,
+        key=lambda blame: (blame.role == straggler.unit.role, -blame.for_it_ns, blame.path, blame.role),
     )
 
 
-def _at(section: SectionView, role: Role, one: Straggler) -> Iterator[Blame]:
+def _blames_at(section: SectionView, role: Role, straggler: Straggler) -> Iterator[Blame]:
     if not section.node.wait or section.is_in_wait:
         return
-    units = [unit for unit in role.units if unit.run == one.unit.run and unit != one.unit]
+    units = [unit for unit in role.units if unit.run == straggler.unit.run and unit != straggler.unit]
     waited = {unit: ns for unit in units if (ns := unit.total_ns(section.node)) > 0}
     wakers = section.wakers() if waited else []
-    if wakers:  # they show who waited for it
+    if wakers:  # they show which workers waited for it
         waiters = {writer for unit in waited for writer in unit.writers}
         for_it_ns = sum(
             wakes.waited_ns
             for waker, wakes in wakers
-            if waker.writer in waiters and waker.by in one.unit.writers
+            if waker.writer in waiters and waker.by in straggler.unit.writers
         )
         if for_it_ns:
-            saved_ns = min(for_it_ns // len(waited), one.excess_ns)
-            whole_ns = max(for_it_ns, sum(waited.values()))
-            yield Blame(role.name, len(waited), section.path, whole_ns, for_it_ns, saved_ns, is_known=True)
-    elif one.is_in_step:  # workers that run in step with the straggler's role wait for it
-        waits = [ns for unit, ns in waited.items() if _is_in_step(unit.calls(section.node), one)]
-        saved = [min(ns, one.excess_ns) for ns in waits]
+            saved_ns = min(for_it_ns // len(waited), straggler.excess_ns)
+            total_ns = max(for_it_ns, sum(waited.values()))
+            yield Blame(role.name, len(waited), section.path, total_ns, for_it_ns, saved_ns, is_known=True)
+    elif straggler.is_in_step:  # workers that run in step with the straggler's role wait for it
+        waits = [ns for unit, ns in waited.items() if _is_in_step(unit.calls(section.node), straggler)]
+        saved = [min(ns, straggler.excess_ns) for ns in waits]
         if waits:
             yield Blame(
                 role.name, len(waits), section.path, sum(waits), sum(saved), min(saved), is_known=False
             )
 
 
-def _is_in_step(calls: int, one: Straggler) -> bool:
+def _is_in_step(calls: int, straggler: Straggler) -> bool:
     """Return whether `calls` waits are one per step of the workers, or one per step and worker."""
-    steps = (one.calls, one.calls * (one.peers + 1))
+    steps = (straggler.calls, straggler.calls * (straggler.peers + 1))
     return calls >= LEAST_CALLS and any(abs(calls - step) <= IN_STEP_SHARE * step for step in steps)
 
 
@@ -267,13 +268,13 @@ class CriticalShare:
 def critical_path(profile: Profile) -> list[CriticalShare]:
     """Return the critical path by role and node, the longest part first; empty if none was recorded."""
     names = unit_of(roles(profile, "thread"))
-    whole_ns = sum(profile.critical.values())
+    total_ns = sum(profile.critical.values())
     groups: dict[tuple[str, str], dict[str, int]] = defaultdict(lambda: defaultdict(int))
-    for place, ns in profile.critical.items():
-        role, path, name = _place(place.writer, place.path, names)
+    for position, ns in profile.critical.items():
+        role, path, name = _locate(position.writer, position.path, names)
         groups[role, path][name] += ns
     shares = [
-        CriticalShare(role, path, ns, ns / whole_ns if whole_ns else 0.0, _ranked(by))
+        CriticalShare(role, path, ns, ns / total_ns if total_ns else 0.0, _longest_first(by))
         for (role, path), by in groups.items()
         for ns in [sum(by.values())]
     ]
