@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from support.profile_strategies import gauge_of, gauges, quantile_by_sorting, readings
 from ticktree.profile import Histogram
 from ticktree.profile.gauge import GaugeWindows, Readings
-from ticktree.profile.stats import BASE_WIDTH_NS, MOST_WINDOWS, is_width
+from ticktree.profile.stats import BASE_WIDTH_NS, MOST_WINDOWS, is_window_width
 from ticktree.profile.table import merge
 
 
@@ -23,7 +23,7 @@ def test_gauges_merge_in_any_order(a, b, c):
 def test_the_windows_hold_every_reading_at_its_time(taken):
     windows = GaugeWindows.of(taken)
     assert windows == merge([GaugeWindows.of([one]) for one in taken])
-    assert is_width(windows.width_ns)
+    assert is_window_width(windows.width_ns)
     assert max(windows.readings) < MOST_WINDOWS
     for index, found in windows.readings.items():
         values = [value for since_ns, value in taken if since_ns // windows.width_ns == index]

@@ -14,7 +14,7 @@ from ticktree.importers.chrome.placing import NOWHERE, NumberedTree
 from ticktree.profile import FirstTicks, Histogram, Jitter, Loop, Node, Open, Share, Stats, Windows, WorstTick
 from ticktree.profile.histogram import BUCKETS_PER_OCTAVE, THRESHOLDS
 from ticktree.profile.loop import WORST_TICKS_KEPT, worst_of
-from ticktree.profile.stats import width_until
+from ticktree.profile.stats import window_width
 
 _THRESHOLDS = np.array(THRESHOLDS, np.uint64)
 
@@ -119,7 +119,7 @@ def _stats(ended: Rows, count: int) -> list[Stats]:
 
 def _windows(ended: Rows, count: int) -> list[Windows]:
     ends = ended.start_ns + ended.duration_ns
-    width = width_until(int(ends.max(initial=0)))
+    width = window_width(int(ends.max(initial=0)))
     numbers: list[dict[int, int]] = [{} for _ in range(count)]
     totals: list[dict[int, int]] = [{} for _ in range(count)]
     for place, window, number in _counted(ended.place, ends // width):
