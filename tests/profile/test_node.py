@@ -35,8 +35,8 @@ def test_totals_add_up_after_a_merge_for_every_node(a, b):
 @settings(max_examples=40)
 @given(nodes("train"))
 def test_walking_visits_every_node_at_its_path_after_its_parent(root):
-    seen = [path for path, _, _ in root.walk()]
-    assert len(seen) == len(set(seen))
+    paths = [path for path, _, _ in root.walk()]
+    assert len(paths) == len(set(paths))
     for path, depth, node in root.walk():
         assert root.at(path) is node
         assert (depth == 0) == (path == "")
@@ -55,9 +55,9 @@ def test_count_and_extremes_are_those_of_the_whole_run():
 
 
 def test_there_is_one_call_site_only_where_there_was_only_one():
-    here, there = CallSite("train.py", 3, "main"), CallSite("train.py", 9, "main")
-    assert tree("x", call_sites={here: 5}).call_site == here
-    assert tree("x", call_sites={here: 5, there: 1}).call_site is None
+    line_3, line_9 = CallSite("train.py", 3, "main"), CallSite("train.py", 9, "main")
+    assert tree("x", call_sites={line_3: 5}).call_site == line_3
+    assert tree("x", call_sites={line_3: 5, line_9: 1}).call_site is None
     assert tree("x").call_site is None
 
 
@@ -70,12 +70,7 @@ def test_windows_are_dropped_when_part_of_the_calls_has_none():
 
 def test_what_was_measured_in_one_part_only_is_kept():
     full = tree(
-        "x",
-        work=Work(1, 2, 3),
-        cpu=Cpu(1, 2, 3),
-        memory=Memory(1, -2, 3),
-        open=Open(1, 2),
-        device="no GPU",
+        "x", work=Work(1, 2, 3), cpu=Cpu(1, 2, 3), memory=Memory(1, -2, 3), open=Open(1, 2), device="no GPU"
     )
     merged = full + tree("x")
     assert (merged.work, merged.cpu, merged.memory) == (full.work, full.cpu, full.memory)
@@ -117,14 +112,10 @@ def test_each_writers_part_of_a_node_adds_up():
 
 def test_whose_calls_they_are_is_not_known_as_soon_as_part_of_them_is_nobodys():
     known = tree("x", 4, steady=Stats.of([4]), by_writer={"1-1/18": Share(1, 4, 4)})
-    for nobodys in (
-        tree("x", steady=Stats.of([0])),
-        tree("x", 1),
-        tree("x", 0, tree("y", 1)),
-    ):
-        assert not nobodys.attributed
-        assert (known + nobodys).by_writer == (nobodys + known).by_writer == {}
-        assert not list((known + nobodys).problems())
+    for unattributed in (tree("x", steady=Stats.of([0])), tree("x", 1), tree("x", 0, tree("y", 1))):
+        assert not unattributed.attributed
+        assert (known + unattributed).by_writer == (unattributed + known).by_writer == {}
+        assert not list((known + unattributed).problems())
 
 
 def test_wakers_add_up():

@@ -65,11 +65,11 @@ def test_a_broken_rule_is_named_with_its_node_in_one_line():
     root = Node(name="root", children={"up\ndate": bad})
     with pytest.raises(
         ProfileError, match=r"node 'up\\ndate': the histogram holds 1 calls where 2"
-    ) as caught:
+    ) as error_info:
         profile_of(root).check()
-    assert "\n" not in str(caught.value)
-    assert isinstance(caught.value, TicktreeError)
-    assert isinstance(caught.value, ValueError)
+    assert "\n" not in str(error_info.value)
+    assert isinstance(error_info.value, TicktreeError)
+    assert isinstance(error_info.value, ValueError)
 
 
 @pytest.mark.parametrize(

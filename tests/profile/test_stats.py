@@ -65,7 +65,9 @@ def test_a_histogram_without_a_minimum_or_a_sum_of_no_calls_is_a_problem():
     assert list(Stats(0, 5).problems())
 
 
-counted = st.builds(lambda count, each: Stats(count, count * each), st.integers(0, 9), st.integers(0, 10**9))
+counted = st.builds(
+    lambda count, duration: Stats(count, count * duration), st.integers(0, 9), st.integers(0, 10**9)
+)
 
 
 @given(st.lists(stats | counted, min_size=3, max_size=3))

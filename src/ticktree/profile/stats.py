@@ -9,16 +9,7 @@ from typing import Any, TypeVar
 
 from ticktree.profile.fields import INT, INT_OR_NULL, LIMIT, Object, pairs
 from ticktree.profile.histogram import DURATIONS, Histogram
-from ticktree.profile.table import (
-    Mergeable,
-    Rule,
-    add,
-    column,
-    largest,
-    merge_parts,
-    smallest,
-    where_known,
-)
+from ticktree.profile.table import Mergeable, Rule, add, column, largest, merge_parts, smallest, where_known
 
 
 def _is_known(stats: Stats) -> bool:
