@@ -47,7 +47,7 @@ ALIKE = [
 
 @settings(max_examples=150)
 @given(st.data())
-def test_many_at_once_are_what_adding_them_in_any_order_gives(data):
+def test_merging_many_parts_equals_adding_them_in_any_order(data):
     parts = data.draw(st.lists(data.draw(st.sampled_from(ALIKE)), min_size=1, max_size=4))
     merged = merge(parts)
     assert merged == reduce(add, parts)

@@ -76,7 +76,7 @@ def test_readings_that_could_not_be_filed_have_no_median_but_an_extreme():
 @pytest.mark.parametrize(
     "change", [{"count": 1}, {"count": 0}, {"zeros": -1}, {"min": 3.0}, {"last": float("nan")}]
 )
-def test_what_cannot_be_is_a_problem(change):
+def test_an_impossible_value_is_a_problem(change):
     assert list(replace(gauge_of("queue", [1.0, 0.0, 2.0]), **change).problems())
 
 

@@ -39,12 +39,12 @@ def test_a_loop_is_named_by_the_last_of_its_path():
     assert Loop(path=r"train/a\/b").name == "a/b"
 
 
-def test_the_budget_is_one_tick_at_the_rate_asked_for():
+def test_the_budget_is_one_tick_at_the_target_rate():
     assert Loop(path="control", hz=frozenset({30.0})).budget_ns == 33_333_333
 
 
 @pytest.mark.parametrize("rates", [frozenset(), frozenset({30.0, 50.0})])
-def test_there_is_no_budget_where_no_rate_or_several_were_asked_for(rates):
+def test_there_is_no_budget_without_exactly_one_target_rate(rates):
     assert Loop(path="control", hz=rates).budget_ns is None
 
 
@@ -86,7 +86,7 @@ def test_loops_of_different_paths_do_not_merge():
         {"worst": (WorstTick(1, "w", 0, 0), WorstTick(2, "w", 1, 0))},
     ],
 )
-def test_what_cannot_be_is_a_problem(change):
+def test_an_impossible_value_is_a_problem(change):
     loop = Loop(path="c", ticks=2, missed=1, longest_miss_run=1, hz=frozenset({30.0}), stats=Stats.of([1, 2]))
     assert not list(loop.problems())
     assert list(replace(loop, **change).problems())

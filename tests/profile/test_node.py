@@ -25,7 +25,7 @@ def test_nodes_merge_in_any_order(a, b, c):
 
 @settings(max_examples=40)
 @given(nodes("train"), nodes("train"))
-def test_totals_add_up_after_a_merge_for_every_node(a, b):
+def test_totals_sum_after_a_merge_for_every_node(a, b):
     merged = a + b
     assert merged.total_ns == a.total_ns + b.total_ns
     for _, _, node in merged.walk():
@@ -88,13 +88,13 @@ def test_peaks_of_memory_merge_by_the_greater_and_are_exact_if_both_are():
     assert (Memory(1, 0, 1) + Memory(1, 0, 1)).growth_bytes is None
 
 
-def test_memory_of_devices_is_kept_beside_the_resident():
+def test_device_memory_is_kept_next_to_resident_memory():
     on_device = Memory(1, 0, 7, 7, True, frozenset({"cuda:0"}))
     merged = tree("x", memory=Memory(1, 0, 3)) + tree("x", device_memory=on_device)
     assert (merged.memory, merged.device_memory) == (Memory(1, 0, 3), on_device)
 
 
-def test_what_ran_beside_others_or_was_called_by_several_writers_is_parallel():
+def test_concurrent_nodes_and_nodes_of_several_writers_are_parallel():
     assert tree("x", concurrent_ns=-1).parallel
     both = {"1-1/18": Share(1, 4, 4), "2-2/18": Share(1, 6, 6)}
     one_waits = {"1-1/18": Share(2, 4, 4), "2-2/18": Share(0, 6, 6)}
@@ -102,7 +102,7 @@ def test_what_ran_beside_others_or_was_called_by_several_writers_is_parallel():
     assert not tree("x", 10, steady=Stats.of([4, 6]), by_writer=one_waits).parallel
 
 
-def test_each_writers_part_of_a_node_adds_up():
+def test_the_writers_parts_of_a_node_sum_to_it():
     one = tree("x", 4, steady=Stats.of([4]), by_writer={"1-1/18": Share(1, 4, 4)})
     other = tree("x", 6, steady=Stats.of([6]), by_writer={"2-2/18": Share(1, 6, 6)})
     assert (one + other).by_writer == {"1-1/18": Share(1, 4, 4), "2-2/18": Share(1, 6, 6)}
@@ -110,7 +110,7 @@ def test_each_writers_part_of_a_node_adds_up():
     assert (one + other).attributed
 
 
-def test_whose_calls_they_are_is_not_known_as_soon_as_part_of_them_is_nobodys():
+def test_writers_are_unknown_if_part_of_the_calls_has_no_writer():
     known = tree("x", 4, steady=Stats.of([4]), by_writer={"1-1/18": Share(1, 4, 4)})
     for unattributed in (tree("x", steady=Stats.of([0])), tree("x", 1), tree("x", 0, tree("y", 1))):
         assert not unattributed.attributed
@@ -118,7 +118,7 @@ def test_whose_calls_they_are_is_not_known_as_soon_as_part_of_them_is_nobodys():
         assert not list((known + unattributed).problems())
 
 
-def test_wakers_add_up():
+def test_wakers_merge_by_adding():
     actor, learner = Waker("batch", "1-1/18", "2-2/18", "act"), Waker("batch", "2-2/18", "1-1/18", "learn")
     node = tree("x", wakers={actor: Wakes(1, 10, 2)}) + tree(
         "x", wakers={actor: Wakes(2, 5, 5), learner: Wakes(1, 1, 0)}
@@ -186,7 +186,7 @@ def test_a_node_is_unlike_anything_else():
         {"wakers": {Waker("batch", "1-1/18", "2-2/18", ""): Wakes(1, 2, -1)}},
     ],
 )
-def test_what_cannot_be_is_a_problem(change):
+def test_an_impossible_value_is_a_problem(change):
     node = tree("a", 10, steady=Stats.of([4, 6]))
     assert not list(node.problems())
     assert list(replace(node, **change).problems())

@@ -89,7 +89,7 @@ def test_a_broken_rule_is_named_with_its_node_in_one_line():
         ({"gauges": {"a": replace(gauge_of("a", [1.0]), zeros=3)}}, "4 readings are filed"),
     ],
 )
-def test_what_cannot_be_is_refused(change, rule):
+def test_an_impossible_value_is_refused(change, rule):
     with pytest.raises(ProfileError, match=rule):
         replace(Profile.empty(), **change).check()
 

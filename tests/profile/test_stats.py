@@ -56,7 +56,7 @@ def test_stats_of_calls_have_no_problem(of):
         {"sum_ns": 10_000},
     ],
 )
-def test_what_cannot_be_is_a_problem(change):
+def test_an_impossible_value_is_a_problem(change):
     assert list(replace(Stats.of([10, 60]), **change).problems())
 
 

@@ -38,6 +38,6 @@ def test_different_writers_do_not_merge():
 @pytest.mark.parametrize(
     "change", [{"members": 0}, {"started_ns": None}, {"last_ns": None}, {"last_ns": 4}, {"started_ns": -1}]
 )
-def test_what_cannot_be_is_a_problem(change):
+def test_an_impossible_value_is_a_problem(change):
     assert not list(ACTOR.problems())
     assert list(replace(ACTOR, **change).problems())
