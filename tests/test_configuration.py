@@ -65,7 +65,7 @@ def test_everything_that_can_be_said_is_heard(project):
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("[tool.ticktree.scores]", "[tool.ticktree] scores: there is no such key; did you mean score?"),
         (
