@@ -108,7 +108,7 @@ def _build_node(timer: _Timer, run_id: str, losses: dict[str, int], *, is_truste
             losses[_UNCOUNTED_LOSS] = losses.get(_UNCOUNTED_LOSS, 0) + 1
         elif self_ns is not None:
             self_ns -= min(self_ns, timer.uncounted_ns)
-    times: NodeTimes = balance(
+    times: BalancedTimes = balance(
         total_ns,
         self_ns,
         {key: child.total_ns for key, child in timer.children.items()},
@@ -193,7 +193,7 @@ def _read_losses(facts: Fields) -> dict[str, int]:
 
 
 @dataclass(frozen=True)
-class NodeTimes:
+class BalancedTimes:
     """A node's self time and its children's concurrent times, which sum to its total.
 
     Attributes:
@@ -214,7 +214,7 @@ def balance(
     concurrent_keys: Collection[str],
     *,
     is_trusted: bool = False,
-) -> NodeTimes:
+) -> BalancedTimes:
     """Return times that sum to a node's total. Children's time above their parent's becomes concurrent time.
 
     Every number was rounded, so differences up to the rounding error are ignored. Without a reported self time, it is
@@ -233,20 +233,20 @@ def balance(
     self_ns = min(max(self_ns, 0), total_ns)
     excess_ns = self_ns + children_total_ns - total_ns
     if excess_ns < -rounding_ns:
-        return NodeTimes(total_ns - children_total_ns, loss=loss or "self_times_that_do_not_add_up")
+        return BalancedTimes(total_ns - children_total_ns, loss=loss or "self_times_that_do_not_add_up")
     if excess_ns <= rounding_ns:
-        return NodeTimes(max(0, total_ns - children_total_ns), loss=loss)
+        return BalancedTimes(max(0, total_ns - children_total_ns), loss=loss)
     sequential_ns = sum(ns for name, ns in children_ns.items() if name not in concurrent_keys)
     if concurrent_keys and self_ns <= rounding_ns and not is_trusted and sequential_ns <= total_ns:
         # Concurrent children take none of the node's time; subtracting them is what made the self time 0.
-        return NodeTimes(
+        return BalancedTimes(
             total_ns - sequential_ns, {name: children_ns[name] for name in concurrent_keys}, loss
         )
     if (
         children_total_ns - sequential_ns < excess_ns and not is_trusted
     ):  # more than concurrent children explain
         loss = loss or ("self_times_that_do_not_add_up" if self_ns > rounding_ns else "negative_self_times")
-    return NodeTimes(self_ns, _share_excess(excess_ns, children_ns, concurrent_keys), loss)
+    return BalancedTimes(self_ns, _share_excess(excess_ns, children_ns, concurrent_keys), loss)
 
 
 def _share_excess(

@@ -20,7 +20,15 @@ import numpy as np
 
 from ticktree.importers.chrome.aggregation import Groups, Rows, build_tree, loop_nodes, loop_of, ticks_around
 from ticktree.importers.chrome.devices import Launches, device_rows
-from ticktree.importers.chrome.events import Column, Events, Flags, TraceLane, calls_of, nanoseconds, select
+from ticktree.importers.chrome.events import (
+    Column,
+    Flags,
+    TraceEvents,
+    TraceLane,
+    calls_of,
+    nanoseconds,
+    select,
+)
 from ticktree.importers.chrome.nesting import NO_NODE, CallTree, NumberedTree, assign_nodes, nest
 from ticktree.importers.chrome.origin import Origin, gauges_of, lanes_of, writers_of
 from ticktree.profile import Loop, Profile, ProfileError
@@ -72,7 +80,7 @@ def _open_trace(value: Any, categories: Collection[str], run_id: str) -> _Trace:
 class _Trace:
     """A trace after every call was assigned to a node."""
 
-    def __init__(self, events: Events, origin: Origin, run_id: str) -> None:
+    def __init__(self, events: TraceEvents, origin: Origin, run_id: str) -> None:
         self._events, self._origin, self._run_id = events, origin, run_id
         calls = calls_of(events.calls)
         nested = nest(calls)
@@ -156,7 +164,7 @@ def _find_detached(
     return is_detached
 
 
-def _explicit_paths(origin: Origin, events: Events) -> dict[int, tuple[str, ...]]:
+def _explicit_paths(origin: Origin, events: TraceEvents) -> dict[int, tuple[str, ...]]:
     try:
         return origin.explicit_paths(events.calls)
     except ValueError as error:
@@ -196,7 +204,7 @@ def _rows(calls: CallTree, node_id: Column, main_lane: int, began_ns: int) -> Ro
     )
 
 
-def _facts(events: Events, origin: Origin, run_id: str) -> dict[str, set[Value]]:
+def _facts(events: TraceEvents, origin: Origin, run_id: str) -> dict[str, set[Value]]:
     facts: dict[str, set[Value]] = {"name": {run_id}, "read_from": {"Chrome trace"}}
     for key, value in origin.facts():
         facts.setdefault(key, set()).add(value)

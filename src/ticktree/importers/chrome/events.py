@@ -201,7 +201,7 @@ LAUNCHES = frozenset({"cuda_runtime", "cuda_driver", "xpu_runtime", "privateuse1
 
 
 @dataclass(frozen=True)
-class Events:
+class TraceEvents:
     """The events of a trace, by use.
 
     Attributes:
@@ -221,7 +221,7 @@ class Events:
     unread: frozenset[str]
 
 
-def select(events: Sequence[Any], categories: Collection[str]) -> Events:
+def select(events: Sequence[Any], categories: Collection[str]) -> TraceEvents:
     """Sort the events of a trace by use. Without `categories`, select the calls that suit the file's writer.
 
     Raises:
@@ -240,7 +240,7 @@ def select(events: Sequence[Any], categories: Collection[str]) -> Events:
     complete = [
         event for kind in by_category if kind in call_categories for event in by_kind.get(("X", kind), ())
     ]
-    return Events(
+    return TraceEvents(
         calls=complete + _edges(events, by_kind, selected),
         work=[event for kind in by_category if kind in work for event in by_category[kind]],
         launches=[event for kind in by_category if kind in LAUNCHES for event in by_category[kind]],
