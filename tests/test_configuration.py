@@ -22,12 +22,12 @@ def project(tmp_path):
 
 
 def refused(folder):
-    with pytest.raises(ConfigurationError) as refusal:
+    with pytest.raises(ConfigurationError) as error_info:
         settings(configuration(folder))
-    said = str(refusal.value)
-    assert "\n" not in said
-    assert said.startswith(f"{folder / 'pyproject.toml'}: ")
-    return said.removeprefix(f"{folder / 'pyproject.toml'}: ")
+    message = str(error_info.value)
+    assert "\n" not in message
+    assert message.startswith(f"{folder / 'pyproject.toml'}: ")
+    return message.removeprefix(f"{folder / 'pyproject.toml'}: ")
 
 
 def test_where_nothing_is_said_the_defaults_hold(project):
@@ -65,7 +65,7 @@ def test_everything_that_can_be_said_is_heard(project):
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("[tool.ticktree.scores]", "[tool.ticktree] scores: there is no such key; did you mean score?"),
         (
@@ -101,8 +101,8 @@ def test_everything_that_can_be_said_is_heard(project):
         ("[tool.ticktree", "not TOML: "),
     ],
 )
-def test_what_is_not_understood_is_said_in_one_line_with_the_file_and_the_key(project, text, said):
-    assert refused(project(text)).startswith(said)
+def test_what_is_not_understood_is_said_in_one_line_with_the_file_and_the_key(project, text, message):
+    assert refused(project(text)).startswith(message)
 
 
 def test_a_file_that_is_no_text_is_refused_by_its_name(project, tmp_path):

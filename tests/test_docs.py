@@ -246,8 +246,8 @@ def test_every_program_of_the_docs_runs_and_prints_what_they_say(block: Block, t
     if block.name in PRINTED:
         # The last line says where the run is, under a name that differs each time.
         lines = done.stdout.splitlines(keepends=True)
-        said = "".join(line for line in lines if not line.startswith("ticktree: the run is saved"))
-        assert said == PRINTED[block.name].body
+        output = "".join(line for line in lines if not line.startswith("ticktree: the run is saved"))
+        assert output == PRINTED[block.name].body
 
 
 @pytest.mark.slow
@@ -292,9 +292,9 @@ def ratios(page: Path, section: str, column: int) -> dict[str, str]:
 
 
 def test_the_figures_of_the_readme_are_those_of_the_measurements() -> None:
-    said = ratios(ROOT / "README.md", "Why not the profiler you have?", 1)
+    output = ratios(ROOT / "README.md", "Why not the profiler you have?", 1)
     measured = ratios(DOCS / "measurements.md", "Other profilers", 1)
-    figures = {name: cell.removesuffix(" ×") for name, cell in said.items() if cell.endswith(" ×")}
+    figures = {name: cell.removesuffix(" ×") for name, cell in output.items() if cell.endswith(" ×")}
     assert len(figures) >= 5
     for name, figure in figures.items():
         first = name.replace("*", "").partition(",")[0]

@@ -37,19 +37,21 @@ def test_all_five_documents_are_there():
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row[0][:60])
 def test_each_line_says_what_shows_it(row):
-    there, here = row
-    assert there
-    shown_by = [name for name in CODE.findall(here) if name.startswith(("src/", "tests/"))]
-    assert LINK.search(here) or shown_by
+    reference, replacement = row
+    assert reference
+    shown_by = [name for name in CODE.findall(replacement) if name.startswith(("src/", "tests/"))]
+    assert LINK.search(replacement) or shown_by
     for name in shown_by:
         assert (ROOT / name).exists(), name
 
 
 def said_to_be_here_under_the_same_name():
-    for there, here in ROWS:
-        if re.match(r"the same\b|rows of these names|a row\b", LINK.sub(r"\1", here)):
+    for reference, replacement in ROWS:
+        if re.match(r"the same\b|rows of these names|a row\b", LINK.sub(r"\1", replacement)):
             # A call's name is what is before its parentheses; a command line has spaces and is no name.
-            yield from (name.partition("(")[0].lstrip("@") for name in CODE.findall(there) if " " not in name)
+            yield from (
+                name.partition("(")[0].lstrip("@") for name in CODE.findall(reference) if " " not in name
+            )
 
 
 @pytest.mark.parametrize("name", sorted({*said_to_be_here_under_the_same_name()}))

@@ -51,9 +51,9 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_the_tag_asks_for_no_newer_c_library_than_there_is_here(wheel: Path) -> None:
     tags = wheel.stem.rpartition("-")[2].split(".")
     versions = [tuple(map(int, tag.split("_")[1:3])) for tag in tags if tag.startswith("manylinux_")]
-    here = tuple(int(word) for word in platform.libc_ver()[1].split("."))
+    glibc = tuple(int(word) for word in platform.libc_ver()[1].split("."))
     assert versions
-    assert max(versions) <= here
+    assert max(versions) <= glibc
 
 
 def test_a_wheel_holds_the_native_module_the_stubs_the_page_and_the_pth_file(wheel: Path) -> None:

@@ -45,11 +45,11 @@ def test_actionlint_finds_nothing_in_the_workflows(tmp_path):
 
 
 def test_actionlint_would_find_a_mistake(tmp_path):
-    wrong = tmp_path / "wrong.yml"
-    wrong.write_text(
+    workflow = tmp_path / "wrong.yml"
+    workflow.write_text(
         "on: push\njobs:\n  one:\n    runs-on: ubuntu-latest\n    steps: [{run: 'echo ${{ nothing.at_all }}'}]\n"
     )
-    assert lint(tmp_path, wrong)
+    assert lint(tmp_path, workflow)
 
 
 def test_the_workflows_name_every_python_that_the_package_does():

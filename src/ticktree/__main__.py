@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import sys
 
-# Python puts the working directory first: a user's `select.py` or `rich/` there would be imported instead
-# of what we need. The program under `ticktree run` finds its own path as ever.
+# Python puts the working directory first: a user's `select.py` or `rich/` there would shadow the modules that ticktree
+# needs. The program under `ticktree run` still gets its usual path.
 try:
-    here = os.getcwd()  # noqa: PTH109 - pathlib is one of the things not yet safe
+    directory = os.getcwd()  # noqa: PTH109 - importing pathlib is not safe yet
 except OSError:  # it has been deleted
-    here = ""
-if sys.path and sys.path[0] in ("", here):
+    directory = ""
+if sys.path and sys.path[0] in ("", directory):
     del sys.path[0]
 
 from ticktree.cli import main

@@ -1,4 +1,4 @@
-"""Configuration: what a project says of ticktree in its pyproject.toml, under [tool.ticktree]."""
+"""Configuration of a project in its pyproject.toml, under [tool.ticktree]."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ticktree.analysis.budgets.plan import Plan
 
 FILE_NAME = "pyproject.toml"
-# What there may be under [tool.ticktree].
+# The tables under [tool.ticktree].
 TABLES = ("budgets", "categories", "score")
 
 _WEIGHTS = ("time", "call", "memory", "device_memory")
@@ -31,16 +31,16 @@ _THRESHOLDS: Mapping[str, tuple[str, Callable[[object], float]]] = {
 
 
 class ConfigurationError(TicktreeError):
-    """A file's configuration cannot be understood; one line that names the file and the key."""
+    """A file's configuration is invalid; one line names the file and the key."""
 
 
 class ConfigurationTable(Mapping[str, Any]):
-    """A table of a configuration, which knows its name and the file it is from.
+    """A table of a configuration, with its name and its file.
 
     Args:
-        values: by key, as TOML has them.
+        values: TOML values by key.
         name: of the table, such as "tool.ticktree.score".
-        path: of the file; None where it is of none.
+        path: of the file; None if there is none.
     """
 
     def __init__(
@@ -60,7 +60,7 @@ class ConfigurationTable(Mapping[str, Any]):
         return len(self._values)
 
     def fail(self, key: str, why: str) -> NoReturn:
-        """Refuse the value of `key`.
+        """Reject the value of `key`.
 
         Raises:
             ConfigurationError: always.
@@ -68,33 +68,35 @@ class ConfigurationTable(Mapping[str, Any]):
         raise ConfigurationError(f"{self.path or FILE_NAME}: [{self.name}] {key}: {why}")
 
     def table(self, key: str) -> ConfigurationTable:
-        """Return the table called `key`, empty where there is none.
+        """Return the table `key`, empty if it is absent.
 
         Raises:
-            ConfigurationError: it is no table.
+            ConfigurationError: it is not a table.
         """
         values = self._values.get(key, {})
         if not isinstance(values, dict):
             self.fail(key, f"should be a table, not {values!r:.60}")
         return ConfigurationTable(values, f"{self.name}.{key}", self.path)
 
-    def only(self, known: tuple[str, ...]) -> None:
-        """Refuse a key that is not among `known`, and suggest the one that was probably meant.
+    def reject_unknown(self, known: tuple[str, ...]) -> None:
+        """Reject keys that are not among `known`, and suggest the closest match.
 
         Raises:
-            ConfigurationError: there is such a key.
+            ConfigurationError: there is an unknown key.
         """
         for key in self._values:
             if key not in known:
-                near = get_close_matches(key, known, n=1)
-                hint = f"; did you mean {near[0]}?" if near else f"; there are {', '.join(sorted(known))}"
+                matches = get_close_matches(key, known, n=1)
+                hint = (
+                    f"; did you mean {matches[0]}?" if matches else f"; there are {', '.join(sorted(known))}"
+                )
                 self.fail(key, f"there is no such key{hint}")
 
-    def parsed(self, key: str, parse: Callable[[object], Any]) -> Any:
-        """Return what `parse` makes of the value of `key`.
+    def parse_value(self, key: str, parse: Callable[[object], Any]) -> Any:
+        """Return the value of `key` parsed with `parse`.
 
         Raises:
-            ConfigurationError: `parse` refuses it with a ValueError.
+            ConfigurationError: `parse` raises a ValueError.
         """
         try:
             return parse(self._values[key])
@@ -106,18 +108,17 @@ def configuration(start: Path | None = None) -> ConfigurationTable:
     """Return [tool.ticktree] of the nearest pyproject.toml that has one, from `start` upwards; else an empty table.
 
     Args:
-        start: a directory; None for the one this process is in.
+        start: a directory; None for the current one.
 
     Raises:
-        ConfigurationError: a pyproject.toml on the way cannot be read, or says what ticktree does not know.
+        ConfigurationError: a pyproject.toml on the way cannot be read, or contains unknown keys.
     """
-    folder = (start or Path()).absolute()
-    for path in (each / FILE_NAME for each in (folder, *folder.parents)):
-        if path.is_file():
-            found = _tool(path)
-            if found is not None:
-                found.only(TABLES)
-                return found
+    start = (start or Path()).absolute()
+    for folder in (start, *start.parents):
+        path = folder / FILE_NAME
+        table = _read_tool_table(path) if path.is_file() else None
+        if table is not None:
+            return table
     return ConfigurationTable({})
 
 
@@ -125,35 +126,34 @@ def configuration_in(path: Path) -> ConfigurationTable:
     """Return [tool.ticktree] of one file.
 
     Raises:
-        ConfigurationError: the file cannot be read, has no such table, or says what ticktree does not know.
+        ConfigurationError: the file cannot be read, has no such table, or contains unknown keys.
     """
-    found = _tool(path)
-    if found is None:
+    table = _read_tool_table(path)
+    if table is None:
         raise ConfigurationError(f"{path}: there is no [tool.ticktree] in it")
-    found.only(TABLES)
-    return found
+    return table
 
 
 def budgets(table: ConfigurationTable) -> Plan:
-    """Return the budgets in what `configuration` returned.
+    """Return the budgets in the table that `configuration` returned.
 
     Raises:
         BudgetError: one of them is invalid; a line that names the file and the key.
     """
-    from ticktree.analysis.budgets.plan import plan_of  # needs what only comparing needs
+    from ticktree.analysis.budgets.plan import plan_of  # imports modules that only comparisons need
 
-    found = table.table("budgets")
-    return plan_of(found, f"{found.path or FILE_NAME}: [{found.name}]")
+    values = table.table("budgets")
+    return plan_of(values, f"{values.path or FILE_NAME}: [{values.name}]")
 
 
 def settings(table: ConfigurationTable) -> Settings:
-    """Return the settings in what `configuration` returned.
+    """Return the settings in the table that `configuration` returned.
 
     Raises:
-        ConfigurationError: a value cannot be understood.
+        ConfigurationError: a value is invalid.
     """
     score = table.table("score")
-    score.only(("weights", "thresholds"))
+    score.reject_unknown(("weights", "thresholds"))
     return Settings(
         categories=_categories(table.table("categories")),
         weights=_weights(score.table("weights")),
@@ -161,8 +161,8 @@ def settings(table: ConfigurationTable) -> Settings:
     )
 
 
-def _tool(path: Path) -> ConfigurationTable | None:
-    """Return [tool.ticktree] of a file, None where it has none."""
+def _read_tool_table(path: Path) -> ConfigurationTable | None:
+    """Return [tool.ticktree] of a file, None if it has none."""
     try:
         document = tomllib.loads(read_bytes(path, MOST_OF_FACTS).decode())
     except FileError as error:
@@ -173,29 +173,33 @@ def _tool(path: Path) -> ConfigurationTable | None:
     values = tool.get("ticktree") if isinstance(tool, dict) else None
     if values is not None and not isinstance(values, dict):
         raise ConfigurationError(f"{path}: [tool] ticktree: should be a table, not {values!r:.60}")
-    return None if values is None else ConfigurationTable(values, path=path)
+    if values is None:
+        return None
+    table = ConfigurationTable(values, path=path)
+    table.reject_unknown(TABLES)
+    return table
 
 
 def _categories(table: ConfigurationTable) -> dict[str, tuple[str, ...]]:
-    return {name: table.parsed(name, _patterns) for name in table}
+    return {name: table.parse_value(name, _patterns) for name in table}
 
 
 def _patterns(value: object) -> tuple[str, ...]:
     if not isinstance(value, list) or not all(isinstance(pattern, str) for pattern in value):
         raise ValueError(f'should be a list of patterns such as ["env", "draw*"], not {value!r:.60}')
     patterns = tuple(value)
-    Categories({"": patterns})  # refuses what has no words
+    Categories({"": patterns})  # raises for patterns without words
     return patterns
 
 
 def _weights(table: ConfigurationTable) -> Weights:
-    table.only(_WEIGHTS)
-    weights = Weights(**{key: table.parsed(key, part) for key in table})
+    table.reject_unknown(_WEIGHTS)
+    weights = Weights(**{key: table.parse_value(key, part) for key in table})
     if not any(getattr(weights, key) for key in _WEIGHTS):
         table.fail(", ".join(_WEIGHTS), "one of them must be more than 0")
     return weights
 
 
 def _thresholds(table: ConfigurationTable) -> Thresholds:
-    table.only(tuple(_THRESHOLDS))
-    return Thresholds(**{_THRESHOLDS[key][0]: table.parsed(key, _THRESHOLDS[key][1]) for key in table})
+    table.reject_unknown(tuple(_THRESHOLDS))
+    return Thresholds(**{_THRESHOLDS[key][0]: table.parse_value(key, _THRESHOLDS[key][1]) for key in table})

@@ -1,4 +1,4 @@
-"""How a profile shows itself in a notebook. The model imports no output: `session` says what draws it."""
+"""Renderers of a profile in a notebook. The model does not import outputs: `session` registers them here."""
 
 from __future__ import annotations
 
@@ -7,5 +7,5 @@ from typing import Any, Literal, TypeAlias
 
 Kind: TypeAlias = Literal["html", "text"]
 
-# What draws a profile, by what it returns.
+# Renderers of a profile, by the format that they return.
 DRAWN_BY: dict[Kind, Callable[[Any], str]] = {}

@@ -1,4 +1,4 @@
-"""What other distributions bring, by entry point."""
+"""Entry points of other distributions."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ if TYPE_CHECKING:
 
 
 def entry_points_of(group: str) -> Iterator[EntryPoint]:
-    """Yield a group's entry points, whatever else is installed."""
+    """Yield a group's entry points, even if another distribution's metadata is invalid."""
     from importlib.metadata import distributions, entry_points  # here: it takes milliseconds to import
 
     try:
         yield from entry_points(group=group)
-    except ValueError:  # from Python 3.15 on, if one of any distribution and group is not valid
+    except ValueError:  # from Python 3.15 on, if any entry point of any group is invalid
         for distribution in distributions():
             with suppress(ValueError):
                 yield from distribution.entry_points.select(group=group)

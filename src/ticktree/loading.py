@@ -1,4 +1,4 @@
-"""From what a user names a run by to its profile."""
+"""Load the profile or timeline of whatever a user names: a run, a directory of runs or a file."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from ticktree.errors import TicktreeError
 from ticktree.files.guarded import MOST_OF_DATA, MissingFileError, read_bytes, understood
 from ticktree.importers import chrome, mlagents
-from ticktree.importers.text import value_in
+from ticktree.importers.text import parse_json
 from ticktree.profile import Profile
 from ticktree.profile.timeline import Timeline
 from ticktree.run.directory import DEFAULT_OUT
@@ -18,22 +18,22 @@ from ticktree.run.manifest import MANIFEST_NAME
 
 
 def load(path: str | os.PathLike[str], *, categories: Collection[str] = ()) -> Profile:
-    """The profile of a run, finished or running, or one saved as JSON.
+    """Return the profile of a run, finished or running, or one saved as JSON.
 
     Args:
-        path: A run's directory, a directory of runs (the newest is meant), a profile's JSON file, a Chrome trace, or a
+        path: A run's directory, a directory of runs (the newest is used), a profile's JSON file, a Chrome trace, or a
             timers file of the ML-Agents toolkit; files may be compressed by gzip.
-        categories: Of a Chrome trace, those whose events to read; none for what its writer would want.
+        categories: Of a Chrome trace, the categories of events to read; by default those that suit its writer.
 
     Raises:
-        TicktreeError: There is nothing there, or nothing that can be understood.
+        TicktreeError: It does not exist, or cannot be read.
     """
     path = Path(path)
     return find_run(path).profile() if path.is_dir() else read_profile(path, categories)
 
 
 def load_repeats(paths: Iterable[Path], categories: Collection[str] = ()) -> list[Profile]:
-    """The profiles of runs and saved ones; of a directory of runs all of them, for they are repeats.
+    """Return the profiles of runs and files; of a directory of runs all of them, because they are repeats.
 
     Raises:
         TicktreeError: One cannot be read; see `load`.
@@ -46,7 +46,7 @@ def load_repeats(paths: Iterable[Path], categories: Collection[str] = ()) -> lis
 
 
 def find_run(path: Path | None) -> RunDirectory:
-    """The run in a directory, the newest in a directory of runs, or for None the newest here.
+    """Return the run in a directory, the newest in a directory of runs, or for None the newest run here.
 
     Raises:
         TicktreeError: There is none.
@@ -59,25 +59,25 @@ def find_run(path: Path | None) -> RunDirectory:
 
 
 def load_timeline(path: Path, categories: Collection[str] = ()) -> Timeline | None:
-    """The calls one by one of a run or a Chrome trace; None where they were not recorded, or are not in such a file.
+    """Return the timeline of a run or a Chrome trace; None if it was not recorded, or the file is another.
 
     Args:
-        path: What the user names it by.
+        path: As for `load`.
         categories: See `load`.
 
     Raises:
-        TicktreeError: They cannot be understood.
+        TicktreeError: It cannot be read.
     """
     if path.is_dir():
         return find_run(path).timeline()
-    content = _content_of(path)
+    content = _read_content(path)
     with understood(path):
-        value = value_in(content)
+        value = parse_json(content)
         return chrome.timeline_of(value, categories) if chrome.is_trace(value) else None
 
 
 def read_profile(path: Path, categories: Collection[str] = ()) -> Profile:
-    """The profile in a JSON file; its content tells what sort of file it is.
+    """Return the profile in a JSON file, whose format is detected from its content.
 
     Args:
         path: The file.
@@ -86,9 +86,9 @@ def read_profile(path: Path, categories: Collection[str] = ()) -> Profile:
     Raises:
         TicktreeError: The file cannot be read or is not a valid profile.
     """
-    content = _content_of(path)
+    content = _read_content(path)
     with understood(path):
-        value = value_in(content)
+        value = parse_json(content)
         if chrome.is_trace(value):
             return chrome.profile_of(value, _run_id(path), categories)
         if mlagents.is_timers_file(value):
@@ -98,7 +98,7 @@ def read_profile(path: Path, categories: Collection[str] = ()) -> Profile:
         return profile
 
 
-def _content_of(path: Path) -> bytes:
+def _read_content(path: Path) -> bytes:
     try:
         return read_bytes(path, MOST_OF_DATA)
     except MissingFileError:
@@ -106,5 +106,5 @@ def _content_of(path: Path) -> bytes:
 
 
 def _run_id(path: Path) -> str:
-    """What a file's run is called: the file, without what says its format."""
+    """Return the id of a file's run: the file's name without its extensions."""
     return path.name.removesuffix(".gz").removesuffix(".json") or path.name

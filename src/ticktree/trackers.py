@@ -1,6 +1,6 @@
-"""Experiment trackers: a profile's numbers next to the training's curves, where the program logs those.
+"""Experiment trackers: log a profile's numbers next to the training's curves.
 
-Of a tracker only the method that its users call is used; none is imported.
+ticktree calls only the method of a tracker that its users call, and imports no tracker.
 """
 
 from __future__ import annotations
@@ -27,23 +27,23 @@ def log(profile: Profile, tracker: Any, step: int | None = None, *, run_id: str 
         tracker: A `SummaryWriter` of torch or tensorboardX; a run of W&B, or its module; the module `mlflow`, or its
             client; a logger of Lightning; or whatever else has one of their methods `log_metrics(numbers, step=...)`,
             `add_scalar(name, number, step)` and `log(numbers, step=...)`.
-        step: Where on the curves' axis they stand; None to leave it to the tracker.
-        run_id: Which run, for a client of MLflow, that has many.
+        step: Their position on the curves' axis; None to leave it to the tracker.
+        run_id: The run, for a client of MLflow, which has many.
 
     Raises:
-        TicktreeError: The tracker has none of these methods, or it is a client and `run_id` is not given.
+        TicktreeError: The tracker has none of these methods, or it is a client and `run_id` is missing.
     """
     numbers = metrics(profile)
-    for method, logged in _METHODS.items():
+    for method, log_with in _METHODS.items():
         if callable(getattr(tracker, method, None)):
-            logged(tracker, numbers, step, run_id)
+            log_with(tracker, numbers, step, run_id)
             return
     names = ", ".join(_METHODS)
     raise TicktreeError(f"a {type(tracker).__name__} is no tracker: it has none of the methods {names}")
 
 
 def metrics(profile: Profile) -> dict[str, float]:
-    """The numbers that `log` logs, by name: for a tracker of another sort."""
+    """Return the numbers that `log` logs, by name, for other trackers."""
     from ticktree.outputs.numbers import numbers
 
     return {f"{PREFIX}{name}": number for name, number in numbers(profile).items()}
@@ -69,7 +69,7 @@ def _log_row(tracker: Any, numbers: _Numbers, step: int | None, _: str | None) -
     tracker.log(numbers, step=step)
 
 
-# In this order: a tracker that takes all at once, or has the more specific method, comes first.
+# In order of preference: methods that take all numbers at once, and more specific methods, come first.
 _METHODS: dict[str, Callable[[Any, _Numbers, int | None, str | None], None]] = {
     "log_metrics": _log_all,
     "add_scalar": _log_scalars,

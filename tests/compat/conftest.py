@@ -27,8 +27,8 @@ class Timers:
         while waiting:
             path, node = waiting.pop()
             found[path] = (round(node["total"] * 1e3, 6), node["count"], round(node["self"] * 1e3, 6))
-            below = node.get("children", {}).items()
-            waiting.extend((f"{path}/{name}" if path else name, child) for name, child in below)
+            children = node.get("children", {}).items()
+            waiting.extend((f"{path}/{name}" if path else name, child) for name, child in children)
         return found
 
 

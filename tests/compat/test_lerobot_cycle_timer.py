@@ -89,10 +89,10 @@ def test_after_a_restart_the_next_cycle_is_not_judged_and_the_gap_counts_for_no_
         timer.log_run_summary()
     (record,) = caplog.records
     assert record.levelno == logging.INFO
-    said = record.getMessage()
-    assert "5 ticks, target rate 100 Hz" in said
-    assert "achieved: 42.86 ticks/s over 0.1 s" in said  # 10, 10 and 50 ms: the gap of 5 s is left out
-    assert "0 of 3 ticks" in said
+    message = record.getMessage()
+    assert "5 ticks, target rate 100 Hz" in message
+    assert "achieved: 42.86 ticks/s over 0.1 s" in message  # 10, 10 and 50 ms: the gap of 5 s is left out
+    assert "0 of 3 ticks" in message
 
 
 def test_the_run_summary_has_steps_by_time_starved_ticks_and_sleep(clock, caplog):
@@ -107,11 +107,11 @@ def test_the_run_summary_has_steps_by_time_starved_ticks_and_sleep(clock, caplog
             timer.note_starved_tick()
             timer.wait()
         timer.log_run_summary()
-    said = caplog.records[-1].getMessage()
-    assert "achieved: 100.00 ticks/s" in said
-    assert "starved: 4 ticks" in said
-    assert "slack: 6.0 ms per tick" in said
-    infer, observe = (line for line in said.splitlines() if "of work" in line)
+    message = caplog.records[-1].getMessage()
+    assert "achieved: 100.00 ticks/s" in message
+    assert "starved: 4 ticks" in message
+    assert "slack: 6.0 ms per tick" in message
+    infer, observe = (line for line in message.splitlines() if "of work" in line)
     assert infer.split() == [
         "infer",
         "mean",

@@ -65,7 +65,7 @@ def test_methods_sections_and_timings_are_counted_by_name():
     for seconds in (0.25, 0.75):
         lerobot.record_timing("my_custom_metric", seconds)
     stats = lerobot.get_profiling_stats()
-    counts = {name.removeprefix(f"{__name__}."): one["count"] for name, one in stats.items()}
+    counts = {name.removeprefix(f"{__name__}."): numbers["count"] for name, numbers in stats.items()}
     assert counts == {
         "Policy.predict": 3,
         "rtc.guidance_computation": 3,
@@ -131,8 +131,8 @@ def test_exceptions_pass_and_are_counted_as_calls():
     lerobot.enable_profiling()
     with pytest.raises(KeyError):
         broken()
-    (one,) = lerobot.get_profiling_stats().values()
-    assert one["count"] == 1
+    (numbers,) = lerobot.get_profiling_stats().values()
+    assert numbers["count"] == 1
 
 
 PROGRAM = """

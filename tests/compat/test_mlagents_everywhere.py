@@ -18,13 +18,13 @@ def run_with_a_toolkit(tmp_path):
     (toolkit / "environment.py").write_text("from mlagents_envs.timers import timed\n")
 
     def run(program):
-        kept = {name: value for name, value in os.environ.items() if not name.startswith("TICKTREE")}
-        path = os.pathsep.join([str(tmp_path), *filter(None, [kept.get("PYTHONPATH")])])
+        environment = {name: value for name, value in os.environ.items() if not name.startswith("TICKTREE")}
+        path = os.pathsep.join([str(tmp_path), *filter(None, [environment.get("PYTHONPATH")])])
         command = [sys.executable, "-c", program]
         return subprocess.run(
             command,
             cwd=tmp_path,
-            env={**kept, "PYTHONPATH": path},
+            env={**environment, "PYTHONPATH": path},
             capture_output=True,
             text=True,
             check=False,
@@ -34,7 +34,7 @@ def run_with_a_toolkit(tmp_path):
 
 
 def test_whoever_imports_the_toolkits_timers_afterwards_has_ticktrees(run_with_a_toolkit):
-    done = run_with_a_toolkit("""
+    result = run_with_a_toolkit("""
 import ticktree.compat.mlagents.everywhere
 import mlagents_envs.environment, ticktree.compat.mlagents
 from mlagents_envs import timers
@@ -43,23 +43,25 @@ assert mlagents_envs.environment.timed is ticktree.compat.mlagents.timed
 import importlib
 importlib.reload(ticktree.compat.mlagents.everywhere)  # twice is once
 """)
-    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert (result.returncode, result.stdout, result.stderr) == (0, "", "")
 
 
 def test_where_somebody_has_the_toolkits_already_it_says_so(run_with_a_toolkit):
-    done = run_with_a_toolkit("import mlagents_envs.environment\nimport ticktree.compat.mlagents.everywhere")
-    assert done.returncode == 1
-    said = done.stderr.splitlines()[-1]
-    assert said.startswith("ImportError: ticktree.compat.mlagents.everywhere comes too late")
+    result = run_with_a_toolkit(
+        "import mlagents_envs.environment\nimport ticktree.compat.mlagents.everywhere"
+    )
+    assert result.returncode == 1
+    last_line = result.stderr.splitlines()[-1]
+    assert last_line.startswith("ImportError: ticktree.compat.mlagents.everywhere comes too late")
 
 
 def test_the_module_is_the_packages_attribute_too(run_with_a_toolkit):
-    done = run_with_a_toolkit("""
+    result = run_with_a_toolkit("""
 import ticktree.compat.mlagents.everywhere
 import mlagents_envs.timers
 assert mlagents_envs.timers.timed is ticktree.compat.mlagents.timed
 """)
-    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert (result.returncode, result.stdout, result.stderr) == (0, "", "")
 
 
 def test_the_installed_release_says_how_the_tree_is_written(run_with_a_toolkit, tmp_path):
@@ -67,11 +69,11 @@ def test_the_installed_release_says_how_the_tree_is_written(run_with_a_toolkit, 
     (tmp_path / "mlagents_envs-0.13.1.dist-info" / "METADATA").write_text(
         "Name: mlagents-envs\nVersion: 0.13.1\n"
     )
-    done = run_with_a_toolkit("""
+    result = run_with_a_toolkit("""
 import ticktree.compat.mlagents.everywhere
 from mlagents_envs.timers import get_timer_tree, hierarchical_timer
 with hierarchical_timer("step"):
     pass
 assert get_timer_tree()["children"][0]["name"] == "step"
 """)
-    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert (result.returncode, result.stdout, result.stderr) == (0, "", "")

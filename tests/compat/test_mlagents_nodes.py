@@ -58,11 +58,11 @@ def test_a_node_that_is_in_two_stacks_is_added_to_each_once(virtual):
 
 
 def test_nodes_can_be_made_and_merged_by_hand():
-    one, other = timers.TimerNode(), timers.TimerNode()
-    for node in (one, other):
+    first, second = timers.TimerNode(), timers.TimerNode()
+    for node in (first, second):
         node.get_child("a").add_time(1)
         node.get_child("a").get_child("b").add_time(0.25)
-    one.merge(other)
-    a = one.children["a"]
+    first.merge(second)
+    a = first.children["a"]
     assert (a.total, a.count, a.is_parallel, a.children["b"].total) == (2, 2, True, 0.5)
     assert a.as_dict()["self"] == 1.5

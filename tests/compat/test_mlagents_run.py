@@ -86,11 +86,11 @@ def test_a_program_that_enables_ticktree_itself_keeps_a_run(here):
 
 
 def test_enabling_later_keeps_what_was_recorded_before(here):
-    early = (
+    enabling = (
         "import ticktree\nfrom ticktree.compat.mlagents import hierarchical_timer\n"
         "with hierarchical_timer('early'): pass\nticktree.enable()\n"
     )
-    profile, tree = trained(here, before=early)
+    profile, tree = trained(here, before=enabling)
     assert profile.root.at("early").count == tree["children"]["early"]["count"] == 1
     assert profile.root.at("advance").count == 3
     assert sum(node.count for path, _, node in profile.root.walk() if path.endswith("environment.step")) == 2

@@ -156,16 +156,16 @@ def test_merged_trees_are_the_same_but_that_a_root_always_counts(program):
 def threaded(timers):
     """As the toolkit's trainer controller does it."""
 
-    both = threading.Barrier(
+    barrier = threading.Barrier(
         2
     )  # the toolkit tells threads apart by numbers that are free again when one ends
 
     def update():
-        both.wait()
+        barrier.wait()
         for _ in range(4):
             with timers.hierarchical_timer("trainer_advance"):
                 timers.set_gauge("Policy/Loss", 0.5)
-        both.wait()
+        barrier.wait()
 
     timers.reset_timers()
     threads = [threading.Thread(target=update) for _ in range(2)]
@@ -233,13 +233,13 @@ def by_hand(depth):
         st.tuples(st.just("tree")),
     ]
     if depth:
-        below = by_hand(depth - 1)
+        inner = by_hand(depth - 1)
         here += [
-            st.tuples(st.just("get_child"), names, below),
-            st.tuples(st.just("children"), names, below),
+            st.tuples(st.just("get_child"), names, inner),
+            st.tuples(st.just("children"), names, inner),
             st.tuples(st.just("put"), names, seconds),
-            st.tuples(st.just("enter"), names, below),
-            st.tuples(st.just("root"), below),
+            st.tuples(st.just("enter"), names, inner),
+            st.tuples(st.just("root"), inner),
         ]
     return st.lists(st.one_of(here), max_size=4)
 
@@ -279,26 +279,26 @@ class ByHand:
     def tree(self, node):
         self.timers.get_timer_tree()
 
-    def get_child(self, node, name, below):
-        self.play(node.get_child(name), below)
+    def get_child(self, node, name, inner):
+        self.play(node.get_child(name), inner)
 
-    def children(self, node, name, below):
+    def children(self, node, name, inner):
         if name in node.children:
-            self.play(node.children[name], below)
+            self.play(node.children[name], inner)
 
     def put(self, node, name, seconds):
         if name not in node.children:
-            node.children[name] = made = self.timers.TimerNode()
+            node.children[name] = node_made = self.timers.TimerNode()
             self.timers.get_timer_tree()
-            made.add_time(seconds)
+            node_made.add_time(seconds)
 
-    def enter(self, node, name, below):
+    def enter(self, node, name, inner):
         with self.timers.hierarchical_timer(name) as entered:
             assert isinstance(entered, self.timers.TimerNode)
-            self.play(entered, below)
+            self.play(entered, inner)
 
-    def root(self, node, below):
-        self.play(self.timers.get_timer_root(), below)
+    def root(self, node, inner):
+        self.play(self.timers.get_timer_root(), inner)
 
 
 def numbers(node):

@@ -305,7 +305,7 @@ def test_the_one_stack_of_older_releases_is_that_of_the_thread_that_asks(virtual
 
 @pytest.mark.parametrize("release", ["0.14.1", "0.15.0", "0.16.0.dev0", "0.16.0", "1.1.0"])
 def test_the_tree_has_the_shape_of_the_release_whose_place_it_takes(virtual, monkeypatch, release):
-    monkeypatch.setattr("ticktree.compat.mlagents.nodes.emulated", release)
+    monkeypatch.setattr("ticktree.compat.mlagents.nodes.emulated_version", release)
     with timers.hierarchical_timer("top"), timers.hierarchical_timer("below"):
         virtual.advance(2)
     timers.set_gauge("loss", 1)

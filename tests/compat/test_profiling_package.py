@@ -147,20 +147,25 @@ def test_the_analyzer_adds_up_an_operation_wherever_it_was_called_and_leaves_out
     profiler, tmp_path
 ):
     profiler.enable()
-    for around in ("collecting", "updating"):
-        with profiling.profile(around), ticktree.section("no operation"), profiling.profile("forward"):
+    for section in ("collecting", "updating"):
+        with profiling.profile(section), ticktree.section("no operation"), profiling.profile("forward"):
             pass
     report, detailed = tmp_path / "report.json", tmp_path / "detailed.json"
     profiler.save_report(report)
     assert analyze("--input", report, "--detailed", detailed).returncode == 0
     details = json.loads(detailed.read_text())
-    found = {one["name"]: one for one in details["operations"]}
-    assert set(found) == {"collecting", "updating", "forward"}
-    assert found["forward"]["count"] == 2
-    assert found["forward"]["paths"] == ["collecting/no operation/forward", "updating/no operation/forward"]
-    assert found["forward"]["memory_peak_bytes"] is None
+    operations = {operation["name"]: operation for operation in details["operations"]}
+    assert set(operations) == {"collecting", "updating", "forward"}
+    assert operations["forward"]["count"] == 2
+    assert operations["forward"]["paths"] == [
+        "collecting/no operation/forward",
+        "updating/no operation/forward",
+    ]
+    assert operations["forward"]["memory_peak_bytes"] is None
     root = ticktree.load(detailed).root  # it still is a profile
-    assert found["forward"]["total_ns"] == sum(root.at(path).total_ns for path in found["forward"]["paths"])
+    assert operations["forward"]["total_ns"] == sum(
+        root.at(path).total_ns for path in operations["forward"]["paths"]
+    )
     printed = analyze("--input", report).stdout
     by_name = printed.partition("\n\n")[0].splitlines()
     assert by_name[0] == "PROFILING SUMMARY:"

@@ -90,9 +90,9 @@ def test_ctrl_c_ends_a_loop_that_sleeps_for_long_and_its_run_is_kept(cli):
     began = time.monotonic()
     [program] = _children(running.pid)
     os.kill(program, signal.SIGINT)
-    _, said = running.communicate(timeout=500)
+    _, stderr = running.communicate(timeout=500)
     assert time.monotonic() - began < 60
-    assert "KeyboardInterrupt" in said
+    assert "KeyboardInterrupt" in stderr
     assert "1 cut short" in cli.ticktree("report", "--all").stdout
 
 

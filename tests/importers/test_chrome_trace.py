@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from support.chrome_traces import US, begin, call, end, read, totals
 from ticktree.errors import TicktreeError
-from ticktree.importers.chrome.growing import buckets_of
+from ticktree.importers.chrome.aggregation import buckets_of
 from ticktree.loading import load, load_repeats
 from ticktree.profile.histogram import bucket_of
 
@@ -146,8 +146,8 @@ def test_by_default_annotations_are_read_and_other_categories_on_demand():
     assert list(totals(profile)) == ["step"]
     assert profile.metadata["not_read"] == {"cpu_op", "python_function"}
     assert list(totals(read(events, ["cpu_op"]))) == ["aten::mm"]
-    both = read(events, ["cpu_op", "user_annotation"])
-    assert list(totals(both)) == ["step", "step/aten::mm"]
+    all_categories = read(events, ["cpu_op", "user_annotation"])
+    assert list(totals(all_categories)) == ["step", "step/aten::mm"]
     with pytest.raises(
         TicktreeError, match="no event is of category nope; there are 'cpu_op', 'python_function'"
     ):
@@ -215,16 +215,18 @@ def test_what_is_deeper_than_a_profile_may_be_stays_in_the_deepest_and_is_told()
 
 @given(st.lists(st.integers(0, 1 << 62), min_size=1))
 def test_buckets_are_those_of_the_model(durations):
-    assert buckets_of(np.array(durations, np.int64)).tolist() == [bucket_of(each) for each in durations]
+    assert buckets_of(np.array(durations, np.int64)).tolist() == [
+        bucket_of(duration) for duration in durations
+    ]
 
 
 _TREES = st.recursive(
-    st.builds(lambda name, own: (name, own, []), st.sampled_from("abc/"), st.integers(1, 50)),
-    lambda below: st.builds(
-        lambda name, own, inside: (name, own, inside),
+    st.builds(lambda name, self_us: (name, self_us, []), st.sampled_from("abc/"), st.integers(1, 50)),
+    lambda subtrees: st.builds(
+        lambda name, self_us, children: (name, self_us, children),
         st.sampled_from("abc/"),
         st.integers(1, 50),
-        st.lists(below, max_size=4),
+        st.lists(subtrees, max_size=4),
     ),
     max_leaves=25,
 )
@@ -232,18 +234,18 @@ _TREES = st.recursive(
 
 def _written(tree, at, phases, expected, path=()):
     """Write a call and what is in it as events from a moment on, add it to what is expected; return its end."""
-    name, own, inside = tree
+    name, self_us, children = tree
     path = (*path, name)
     start = at
     events = []
-    for part in inside:
+    for part in children:
         more, at = _written(part, at, phases, expected, path)
         events += more
-    at += own
+    at += self_us
     entry = expected.setdefault(path, [0, 0, 0])
     entry[0] += 1
     entry[1] += at - start
-    entry[2] += own
+    entry[2] += self_us
     if next(phases):
         return [call(name, start / US, (at - start) / US), *events], at
     return [begin(name, start / US), *events, end(at / US, name=name)], at

@@ -20,7 +20,7 @@ STEP = [call("ProfilerStep#1", 0, 100), call("update", 10, 50), call("forward", 
 def test_kernels_are_a_row_of_the_section_that_launched_them_and_run_beside_it():
     events = [*STEP, launch(13, 1), kernel(20, 30, 1), launch(30, 2), kernel(50, 80, 2)]
     profile = read(events)
-    rows = {path: one for path, one in totals(profile).items() if "GPU" in path}
+    rows = {path: total for path, total in totals(profile).items() if "GPU" in path}
     assert rows == {
         "ProfilerStep/update/forward/kernels on GPU 0@device": (1, 30, 30),
         "ProfilerStep/update/kernels on GPU 0@device": (1, 80, 80),

@@ -11,7 +11,7 @@ import pytest
 from support.chrome_traces import begin, call, end
 from ticktree.importers.chrome import profile_of, timeline_of
 from ticktree.importers.chrome.events import calls_of
-from ticktree.importers.chrome.placing import nested
+from ticktree.importers.chrome.nesting import nest
 from ticktree.profile.timeline import Timeline
 
 
@@ -52,8 +52,10 @@ HOSTILE = {
 @pytest.mark.parametrize("events", HOSTILE.values(), ids=HOSTILE)
 def test_twice_the_events_take_about_twice_the_steps(events):
     small, large = (events(size) for size in (300, 1200))
-    few, many = (steps(lambda some=some: nested(calls_of(some))) for some in (small, large))
-    assert many < 4 * 2 * few
+    steps_small, steps_large = (
+        steps(lambda events=events: nest(calls_of(events))) for events in (small, large)
+    )
+    assert steps_large < 4 * 2 * steps_small
 
 
 def test_a_process_with_a_name_each_takes_no_more_steps_than_it_has_events():
@@ -68,8 +70,10 @@ def test_a_process_with_a_name_each_takes_no_more_steps_than_it_has_events():
         ]
 
     small, large = (processes(count) for count in (50, 200))
-    few, many = (steps(lambda some=some: profile_of(some, "x")) for some in (small, large))
-    assert many < 4 * 2 * few
+    steps_small, steps_large = (
+        steps(lambda events=events: profile_of(events, "x")) for events in (small, large)
+    )
+    assert steps_large < 4 * 2 * steps_small
 
 
 @pytest.mark.parametrize("seed", range(60))
@@ -80,9 +84,9 @@ def test_every_call_lies_in_what_it_is_made_in(seed):
         call(noise.choice("abc"), noise.randint(0, span), noise.randint(0, span), tid=noise.randint(0, 1))
         for _ in range(noise.randint(1, 80))
     ]
-    found = nested(calls_of(events))
+    found = nest(calls_of(events))
     assert np.all(found.end_ns >= found.start_ns)
-    for inner, outer in enumerate(found.above.tolist()):
+    for inner, outer in enumerate(found.parent.tolist()):
         if outer >= 0:
             assert found.lane[inner] == found.lane[outer]
             assert found.end_ns[inner] <= found.end_ns[outer]

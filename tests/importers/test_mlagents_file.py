@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ticktree.errors import TicktreeError
-from ticktree.importers.mlagents import is_timers_file, profile_of, settle
+from ticktree.importers.mlagents import balance, is_timers_file, profile_of
 from ticktree.loading import load
 from ticktree.profile import ProfileError
 from ticktree.profile.codec import value_in
@@ -59,8 +59,8 @@ def test_gauges_in_both_forms_have_their_readings_and_no_percentiles():
     reward = new.gauges["reward"]
     assert (reward.last, reward.min, reward.max, reward.count, reward.p50) == (2, -1, 5, 7, None)
     assert reward.last_wall_ns == 1_700_000_000 * S
-    alone = read(timer(1.0, gauges={"x": {"value": 3}})).gauges["x"]
-    assert (alone.min, alone.max, alone.count) == (3, 3, 1)
+    gauge = read(timer(1.0, gauges={"x": {"value": 3}})).gauges["x"]
+    assert (gauge.min, gauge.max, gauge.count) == (3, 3, 1)
 
 
 def test_metadata_is_kept_under_the_names_it_has_here():
@@ -160,7 +160,7 @@ def test_what_the_toolkits_own_trainer_wrote_is_read_with_all_its_traps():
     assert len(profile.gauges) == 24
 
 
-def test_timers_without_a_call_inside_of_each_other_are_told_apart_and_end_up_in_one_time():
+def test_nested_timers_without_a_call_are_distinguished_and_their_time_is_counted_once():
     inner = timer(0.0, 0, self=0.0, children={"a": timer(2.0)})
     outer = timer(0.0, 0, self=0.0, children={"inner": inner})
     profile = read(timer(3.0, self=3.0, children={"outer": outer}))
@@ -243,11 +243,11 @@ def test_a_file_that_says_what_cannot_be_is_one_clear_line(tmp_path, text, compl
     path.write_text(text)
     with pytest.raises(TicktreeError) as error:
         load(path)
-    said = str(error.value)
-    assert "timers.json" in said
-    assert complaint in said
-    assert "\n" not in said
-    assert len(said) < 400
+    message = str(error.value)
+    assert "timers.json" in message
+    assert complaint in message
+    assert "\n" not in message
+    assert len(message) < 400
 
 
 def test_the_same_name_twice_in_a_list_is_refused():
@@ -265,19 +265,19 @@ ns = st.integers(0, 10**12)
 @given(
     ns, st.none() | st.integers(-(10**12), 10**12), st.dictionaries(st.sampled_from("abcd"), ns), st.data()
 )
-def test_whatever_is_settled_adds_up_to_the_total(total_ns, self_ns, children_ns, data):
-    beside = data.draw(st.sets(st.sampled_from(sorted(children_ns)))) if children_ns else set()
-    settled = settle(total_ns, self_ns, children_ns, beside, trusted=data.draw(st.booleans()))
-    assert settled.self_ns >= 0
-    assert all(0 <= settled.concurrent_ns[name] <= children_ns[name] for name in settled.concurrent_ns)
-    together = settled.self_ns + sum(children_ns.values()) - sum(settled.concurrent_ns.values())
-    assert abs(together - total_ns) <= len(children_ns) + 2
+def test_balanced_times_sum_to_the_total(total_ns, self_ns, children_ns, data):
+    concurrent = data.draw(st.sets(st.sampled_from(sorted(children_ns)))) if children_ns else set()
+    times = balance(total_ns, self_ns, children_ns, concurrent, is_trusted=data.draw(st.booleans()))
+    assert times.self_ns >= 0
+    assert all(0 <= times.concurrent_ns[name] <= children_ns[name] for name in times.concurrent_ns)
+    total = times.self_ns + sum(children_ns.values()) - sum(times.concurrent_ns.values())
+    assert abs(total - total_ns) <= len(children_ns) + 2
 
 
 @given(ns, st.dictionaries(st.sampled_from("abcd"), ns))
 def test_accounts_that_add_up_already_stay_as_they_are(self_ns, children_ns):
-    settled = settle(self_ns + sum(children_ns.values()), self_ns, children_ns, ())
-    assert (settled.self_ns, dict(settled.concurrent_ns), settled.wrong) == (self_ns, {}, None)
+    times = balance(self_ns + sum(children_ns.values()), self_ns, children_ns, ())
+    assert (times.self_ns, dict(times.concurrent_ns), times.loss) == (self_ns, {}, None)
 
 
 @pytest.mark.parametrize(

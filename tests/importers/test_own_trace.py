@@ -20,49 +20,56 @@ def written_and_read(recorder):
 
 
 def of_timeline(timeline):
-    found = {}
+    imported = {}
     for spot, duration in zip(timeline.spot.tolist(), timeline.duration_ns.tolist(), strict=True):
-        entry = found.setdefault(timeline.spots[spot].path, [0, 0])
+        entry = imported.setdefault(timeline.spots[spot].path, [0, 0])
         entry[0] += 1
         entry[1] += duration
-    return found
+    return imported
 
 
 def test_every_section_has_the_calls_and_totals_of_the_profile():
     recorder = recorded()
-    _, found = written_and_read(recorder)
+    _, imported = written_and_read(recorder)
     profile = recorder.snapshot()
     expected = {path: (node.count, node.stats.sum_ns) for path, _, node in profile.root.walk() if node.count}
     assert {
-        path: (node.count, node.stats.sum_ns) for path, _, node in found.root.walk() if node.count
+        path: (node.count, node.stats.sum_ns) for path, _, node in imported.root.walk() if node.count
     } == expected
     for path in expected:
-        mine, theirs = found.root.at(path), profile.root.at(path)
-        assert mine.total_ns == theirs.total_ns, path
-        assert mine.stats == theirs.stats, path
-        assert mine.wait == theirs.wait, path
-    assert found.losses == {}
+        actual, expected = imported.root.at(path), profile.root.at(path)
+        assert actual.total_ns == expected.total_ns, path
+        assert actual.stats == expected.stats, path
+        assert actual.wait == expected.wait, path
+    assert imported.losses == {}
 
 
 def test_loops_have_the_ticks_of_the_profile():
     recorder = recorded()
-    _, found = written_and_read(recorder)
-    theirs = recorder.snapshot().loops
-    assert set(found.loops) == set(theirs) == {"control"}
-    mine, its = found.loops["control"], theirs["control"]
-    assert (mine.ticks, mine.busy_ns, mine.stats) == (its.ticks, its.busy_ns, its.stats)
-    assert [tick.duration_ns for tick in mine.worst] == [tick.duration_ns for tick in its.worst]
-    assert (mine.jitter.count, mine.jitter.sum_ns) == (its.jitter.count, its.jitter.sum_ns)
+    _, imported = written_and_read(recorder)
+    expected = recorder.snapshot().loops
+    assert set(imported.loops) == set(expected) == {"control"}
+    actual, expected_loop = imported.loops["control"], expected["control"]
+    assert (actual.ticks, actual.busy_ns, actual.stats) == (
+        expected_loop.ticks,
+        expected_loop.busy_ns,
+        expected_loop.stats,
+    )
+    assert [tick.duration_ns for tick in actual.worst] == [tick.duration_ns for tick in expected_loop.worst]
+    assert (actual.jitter.count, actual.jitter.sum_ns) == (
+        expected_loop.jitter.count,
+        expected_loop.jitter.sum_ns,
+    )
 
 
 @pytest.mark.parametrize("events", [4, 9, 20])
 def test_of_a_timeline_that_lost_calls_the_rest_stands_where_it_was(events):
-    timeline, found = written_and_read(recorded(events))
+    timeline, imported = written_and_read(recorded(events))
     assert timeline.overwritten > 0
-    assert {path: [n.count, n.stats.sum_ns] for path, _, n in found.root.walk() if n.count} == of_timeline(
+    assert {path: [n.count, n.stats.sum_ns] for path, _, n in imported.root.walk() if n.count} == of_timeline(
         timeline
     )
-    assert found.losses == {BEFORE_THE_TIMELINE: timeline.overwritten}
+    assert imported.losses == {BEFORE_THE_TIMELINE: timeline.overwritten}
 
 
 def test_names_that_are_marked_and_numbered_are_as_they_were():
@@ -72,20 +79,20 @@ def test_names_that_are_marked_and_numbered_are_as_they_were():
     for name in ("step#3", "a@device", "a/b", "\\", ""):
         with recorder.section(name):
             recorder.advance(5)
-    _, found = written_and_read(recorder)
-    assert set(found.root.children) == set(recorder.snapshot().root.children)
-    assert {"step#3", "a/b", "\\"} < set(found.root.children)
+    _, imported = written_and_read(recorder)
+    assert set(imported.root.children) == set(recorder.snapshot().root.children)
+    assert {"step#3", "a/b", "\\"} < set(imported.root.children)
 
 
 def test_the_timeline_of_the_trace_is_the_timeline():
     timeline, _ = written_and_read(recorded())
     content = EXPORTS["chrome"].render(recorded().snapshot(), timeline=timeline)
-    again = timeline_of(json.loads(content))
-    assert of_timeline(again) == of_timeline(timeline)
-    assert not list(again.problems())
-    assert sorted(again.start_ns.tolist()) == sorted(timeline.start_ns.tolist())
-    assert {again.spots[spot] for spot in again.spot.tolist() if "/" in again.spots[spot].path} <= {
-        spot._replace(recorded=False) for spot in timeline.spots
-    }
-    assert again.began_wall_ns == timeline.began_wall_ns
-    assert EXPORTS["perfetto"].render(recorded().snapshot(), timeline=again)
+    reimported = timeline_of(json.loads(content))
+    assert of_timeline(reimported) == of_timeline(timeline)
+    assert not list(reimported.problems())
+    assert sorted(reimported.start_ns.tolist()) == sorted(timeline.start_ns.tolist())
+    assert {
+        reimported.spots[spot] for spot in reimported.spot.tolist() if "/" in reimported.spots[spot].path
+    } <= {spot._replace(recorded=False) for spot in timeline.spots}
+    assert reimported.began_wall_ns == timeline.began_wall_ns
+    assert EXPORTS["perfetto"].render(recorded().snapshot(), timeline=reimported)

@@ -66,7 +66,7 @@ def test_every_annotation_is_a_call_with_its_own_duration(trace):
         entry[0] += 1
         entry[1] += round(event["dur"] * 1000)
     assert {name: list(parts) for name, parts in found.items()} == {
-        name: [tuple(both)] for name, both in expected.items()
+        name: [tuple(pair)] for name, pair in expected.items()
     }
     assert profile.losses == {}
 
@@ -89,14 +89,14 @@ def test_steps_of_the_profiler_are_ticks(trace):
 def test_operators_and_python_functions_are_read_on_demand(tmp_path):
     path = record(tmp_path / "stacks.json", 2, with_stack=True, scheduled=False)
     assert load(path).metadata["not_read"] >= {"cpu_op", "python_function"}
-    everything = load(path, categories=["user_annotation", "cpu_op", "python_function"])
-    everything.check()
+    profile_of_all = load(path, categories=["user_annotation", "cpu_op", "python_function"])
+    profile_of_all.check()
     events = json.loads(path.read_text())["traceEvents"]
     calls = [
         event for event in events if event.get("cat") in ("user_annotation", "cpu_op", "python_function")
     ]
-    assert sum(node.count for _, _, node in everything.root.walk()) == len(calls)
-    assert any("aten::" in path for path, _, _ in everything.root.walk())
+    assert sum(node.count for _, _, node in profile_of_all.root.walk()) == len(calls)
+    assert any("aten::" in path for path, _, _ in profile_of_all.root.walk())
 
 
 @pytest.mark.slow

@@ -31,9 +31,9 @@ WRITERS = Path(__file__).parent / "fixtures" / "profile-1-writers.json"  # with 
 @given(profiles())
 def test_a_profile_comes_back_from_json_as_it_was(profile):
     text = profile.to_json()
-    again = Profile.from_json(text)
-    assert again == profile
-    assert again.to_json() == text
+    result = Profile.from_json(text)
+    assert result == profile
+    assert result.to_json() == text
     assert text.isascii()
 
 
@@ -69,10 +69,7 @@ def test_what_was_added_to_the_first_version_is_read():
     assert profile.writers[actor].members == 2
     assert profile.writers[helper].last_ns is None
     act, wait = profile.root.at("train/act"), profile.root.at("train/wait")
-    assert act.by_writer == {
-        actor: Share(1, 4_000_000, 4_000_000),
-        helper: Share(1, 5_000_000, 5_000_000),
-    }
+    assert act.by_writer == {actor: Share(1, 4_000_000, 4_000_000), helper: Share(1, 5_000_000, 5_000_000)}
     assert wait.wakers == {Waker("batch", learner, actor, "train/act"): Wakes(1, 4_500_000, 30_000)}
     assert profile.critical == {
         CriticalPlace(actor, "train/act"): 4_470_000,
@@ -86,13 +83,7 @@ def test_bytes_are_read_like_text():
 
 
 def test_findings_are_added_for_readers_and_ignored_when_loading():
-    finding = {
-        "rule": "unused-gradients",
-        "severity": "high",
-        "path": "train",
-        "message": "x",
-        "metrics": [],
-    }
+    finding = {"rule": "unused-gradients", "severity": "high", "path": "train", "message": "x", "metrics": []}
     shown = Profile.empty().to_dict([finding])
     assert shown["findings"] == [finding]
     assert Profile.from_json(json.dumps(shown)) == Profile.empty()
@@ -145,9 +136,9 @@ def test_what_was_not_measured_is_null_not_zero():
     ],
 )
 def test_a_text_that_is_no_profile_is_refused_in_one_line(text, reason):
-    with pytest.raises(ProfileError, match=reason) as caught:
+    with pytest.raises(ProfileError, match=reason) as error_info:
         Profile.from_json(text)
-    assert "\n" not in str(caught.value)
+    assert "\n" not in str(error_info.value)
 
 
 def sample(fixture: Path = FIXTURE) -> dict:
@@ -156,12 +147,12 @@ def sample(fixture: Path = FIXTURE) -> dict:
 
 def broken(path: str, value: object, fixture: Path = FIXTURE) -> str:
     """The fixture with one value replaced; its place is written `tree.children.0.count`."""
-    whole = at = sample(fixture)
-    *way, last = [int(step) if step.isdigit() else step for step in path.split(".")]
-    for step in way:
+    document = at = sample(fixture)
+    *parents, last = [int(step) if step.isdigit() else step for step in path.split(".")]
+    for step in parents:
         at = at[step]
     at[last] = value
-    return json.dumps(whole)
+    return json.dumps(document)
 
 
 @pytest.mark.parametrize(
@@ -212,9 +203,9 @@ def broken(path: str, value: object, fixture: Path = FIXTURE) -> str:
     ],
 )
 def test_a_value_that_cannot_be_is_refused_by_name(path, value, reason):
-    with pytest.raises(ProfileError, match=reason) as caught:
+    with pytest.raises(ProfileError, match=reason) as error_info:
         Profile.from_json(broken(path, value))
-    assert "\n" not in str(caught.value)
+    assert "\n" not in str(error_info.value)
 
 
 ACT, WAIT = "tree.children.0.children.0", "tree.children.0.children.2"
@@ -255,20 +246,20 @@ ACT, WAIT = "tree.children.0.children.0", "tree.children.0.children.2"
     ],
 )
 def test_a_writer_that_cannot_be_is_refused_by_name(path, value, reason):
-    with pytest.raises(ProfileError, match=reason) as caught:
+    with pytest.raises(ProfileError, match=reason) as error_info:
         Profile.from_json(broken(path, value, WRITERS))
-    assert "\n" not in str(caught.value)
+    assert "\n" not in str(error_info.value)
 
 
 @pytest.mark.parametrize("path", ["writers", "critical_path", f"{WAIT}.woken_by"])
 def test_the_same_writer_waker_or_critical_place_twice_is_refused(path):
-    whole = sample(WRITERS)
-    at = whole
+    document = sample(WRITERS)
+    at = document
     for step in path.split("."):
         at = at[int(step) if step.isdigit() else step]
     at.append(at[0])
     with pytest.raises(ProfileError, match="is there twice"):
-        Profile.from_json(json.dumps(whole))
+        Profile.from_json(json.dumps(document))
 
 
 def test_the_same_node_loop_or_call_site_twice_is_refused():
@@ -289,7 +280,7 @@ def test_the_same_node_loop_or_call_site_twice_is_refused():
 @settings(max_examples=150)
 @given(st.data(), st.sampled_from([FIXTURE, WRITERS]))
 def test_a_file_with_one_value_changed_is_refused_or_holds(data, fixture):
-    whole = at = sample(fixture)
+    document = at = sample(fixture)
     while True:
         keys = list(at) if isinstance(at, dict) else list(range(len(at)))
         key = data.draw(st.sampled_from(keys))
@@ -300,7 +291,7 @@ def test_a_file_with_one_value_changed_is_refused_or_holds(data, fixture):
         st.none() | st.booleans() | st.integers() | st.floats() | any_text | st.lists(st.integers())
     )
     try:
-        profile = Profile.from_json(json.dumps(whole))
+        profile = Profile.from_json(json.dumps(document))
     except ProfileError:
         return
     profile.check()

@@ -47,22 +47,22 @@ ALIKE = [
 
 @settings(max_examples=150)
 @given(st.data())
-def test_many_at_once_are_what_adding_them_in_any_order_gives(data):
+def test_merging_many_parts_equals_adding_them_in_any_order(data):
     parts = data.draw(st.lists(data.draw(st.sampled_from(ALIKE)), min_size=1, max_size=4))
     merged = merge(parts)
     assert merged == reduce(add, parts)
     assert merged == merge(data.draw(st.permutations(parts)))
-    some = data.draw(st.integers(0, len(parts) - 1))
-    assert merged == merge([*parts[:some], merge(parts[some:])])
+    split = data.draw(st.integers(0, len(parts) - 1))
+    assert merged == merge([*parts[:split], merge(parts[split:])])
     assert not list(merged.problems())
 
 
 @settings(max_examples=50)
 @given(nodes("train"), loops("train"), stats, windows, profiles())
 def test_a_part_of_nothing_changes_nothing(node, loop, calls, series, profile):
-    nothing = (Node(name="train"), Loop(path="train"), Stats(), Windows(), Profile.empty())
-    for part, none in zip((node, loop, calls, series, profile), nothing, strict=True):
-        assert part + none == none + part == merge([none, part, none]) == part
+    identities = (Node(name="train"), Loop(path="train"), Stats(), Windows(), Profile.empty())
+    for part, identity in zip((node, loop, calls, series, profile), identities, strict=True):
+        assert part + identity == identity + part == merge([identity, part, identity]) == part
 
 
 def test_parts_of_different_names_do_not_merge():
@@ -73,8 +73,8 @@ def test_parts_of_different_names_do_not_merge():
 
 def kinds_of(kind: type) -> Iterator[type]:
     """Every class of the model with a table; a class with slots leaves behind the one that it was made of."""
-    for below in kind.__subclasses__():
-        yield from kinds_of(below)
+    for subclass in kind.__subclasses__():
+        yield from kinds_of(subclass)
     if columns_of(kind) and vars(sys.modules[kind.__module__]).get(kind.__name__) is kind:
         yield kind
 
@@ -98,22 +98,24 @@ def parts_in(part: object) -> Iterator[Stored]:
 @pytest.mark.slow
 def test_random_profiles_vary_every_field_of_every_table():
     """So that what holds of them holds of a field that is added tomorrow."""
-    seen = defaultdict(set)
+    values_seen = defaultdict(set)
 
     @settings(max_examples=150, derandomize=True, database=None)
     @given(profiles())
     def collect(profile):
         for part in parts_in(profile):
             for column in columns(type(part)):
-                if len(seen[type(part), column.name]) < 2:
-                    seen[type(part), column.name].add(repr(getattr(part, column.name)))
+                if len(values_seen[type(part), column.name]) < 2:
+                    values_seen[type(part), column.name].add(repr(getattr(part, column.name)))
 
     collect()
     for kind in kinds_of(Stored):
         if kind.__module__.startswith("ticktree.profile"):
             same = {"root", "name"} if kind in (Profile, Gauge) else set()
             assert [
-                one.name for one in columns(kind) if len(seen[kind, one.name]) < 2 and one.name not in same
+                column.name
+                for column in columns(kind)
+                if len(values_seen[kind, column.name]) < 2 and column.name not in same
             ] == []
 
 
@@ -134,8 +136,8 @@ def test_a_statistic_of_a_node_is_named_in_six_source_files_at_most():
     named = re.compile(r"(->|\.)raised\b|F\(raised\)|uint64_t raised;|\braised: int\b|[\"']raised[\"']")
     endings = {".py", ".pyx", ".pxi", ".pxd", ".pyi", ".h", ".c"}
     files = [path for path in SOURCE.rglob("*") if path.suffix in endings and path.name != "_native.c"]
-    found = {
+    files = {
         str(path.relative_to(SOURCE)) for path in files if named.search(path.read_text(encoding="utf-8"))
     }
-    assert "profile/node.py" in found
-    assert len(found) <= 6, found
+    assert "profile/node.py" in files
+    assert len(files) <= 6, files

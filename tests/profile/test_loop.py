@@ -25,26 +25,26 @@ def test_the_worst_of_both_are_the_worst_of_all(left, right):
 
 
 def test_only_the_eight_worst_ticks_are_kept_the_longest_first():
-    kept = worst_of(WorstTick(duration, "w", duration, 0) for duration in range(20))
-    assert [tick.duration_ns for tick in kept] == list(range(19, 11, -1))
+    worst = worst_of(WorstTick(duration, "w", duration, 0) for duration in range(20))
+    assert [tick.duration_ns for tick in worst] == list(range(19, 11, -1))
 
 
 def test_the_first_ticks_are_the_earliest_writers():
-    early, late = FirstTicks(5, "b", (1, 2)), FirstTicks(6, "a", (3,))
-    loops = [Loop(path="a", first_ticks=first) for first in (early, late)]
-    assert merge(loops).first_ticks == merge(reversed(loops)).first_ticks == early
+    earlier, later = FirstTicks(5, "b", (1, 2)), FirstTicks(6, "a", (3,))
+    loops = [Loop(path="a", first_ticks=first) for first in (earlier, later)]
+    assert merge(loops).first_ticks == merge(reversed(loops)).first_ticks == earlier
 
 
 def test_a_loop_is_named_by_the_last_of_its_path():
     assert Loop(path=r"train/a\/b").name == "a/b"
 
 
-def test_the_budget_is_one_tick_at_the_rate_asked_for():
+def test_the_budget_is_one_tick_at_the_target_rate():
     assert Loop(path="control", hz=frozenset({30.0})).budget_ns == 33_333_333
 
 
 @pytest.mark.parametrize("rates", [frozenset(), frozenset({30.0, 50.0})])
-def test_there_is_no_budget_where_no_rate_or_several_were_asked_for(rates):
+def test_there_is_no_budget_without_exactly_one_target_rate(rates):
     assert Loop(path="control", hz=rates).budget_ns is None
 
 
@@ -86,15 +86,15 @@ def test_loops_of_different_paths_do_not_merge():
         {"worst": (WorstTick(1, "w", 0, 0), WorstTick(2, "w", 1, 0))},
     ],
 )
-def test_what_cannot_be_is_a_problem(change):
+def test_an_impossible_value_is_a_problem(change):
     loop = Loop(path="c", ticks=2, missed=1, longest_miss_run=1, hz=frozenset({30.0}), stats=Stats.of([1, 2]))
     assert not list(loop.problems())
     assert list(replace(loop, **change).problems())
 
 
 def test_percentiles_of_lateness_are_within_the_latest_tick():
-    late = [10, 20, 30, 1000]
-    lateness = Lateness(4, sum(late), 1000, Histogram.of(late))
+    lateness_ns = [10, 20, 30, 1000]
+    lateness = Lateness(4, sum(lateness_ns), 1000, Histogram.of(lateness_ns))
     assert lateness.quantile_ns(0.5) == pytest.approx(20, rel=0.03)
     assert lateness.quantile_ns(0.99) == pytest.approx(1000, rel=0.011)
     assert lateness.quantile_ns(0.99) <= 1000

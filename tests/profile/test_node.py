@@ -25,7 +25,7 @@ def test_nodes_merge_in_any_order(a, b, c):
 
 @settings(max_examples=40)
 @given(nodes("train"), nodes("train"))
-def test_totals_add_up_after_a_merge_for_every_node(a, b):
+def test_totals_sum_after_a_merge_for_every_node(a, b):
     merged = a + b
     assert merged.total_ns == a.total_ns + b.total_ns
     for _, _, node in merged.walk():
@@ -35,8 +35,8 @@ def test_totals_add_up_after_a_merge_for_every_node(a, b):
 @settings(max_examples=40)
 @given(nodes("train"))
 def test_walking_visits_every_node_at_its_path_after_its_parent(root):
-    seen = [path for path, _, _ in root.walk()]
-    assert len(seen) == len(set(seen))
+    paths = [path for path, _, _ in root.walk()]
+    assert len(paths) == len(set(paths))
     for path, depth, node in root.walk():
         assert root.at(path) is node
         assert (depth == 0) == (path == "")
@@ -55,9 +55,9 @@ def test_count_and_extremes_are_those_of_the_whole_run():
 
 
 def test_there_is_one_call_site_only_where_there_was_only_one():
-    here, there = CallSite("train.py", 3, "main"), CallSite("train.py", 9, "main")
-    assert tree("x", call_sites={here: 5}).call_site == here
-    assert tree("x", call_sites={here: 5, there: 1}).call_site is None
+    line_3, line_9 = CallSite("train.py", 3, "main"), CallSite("train.py", 9, "main")
+    assert tree("x", call_sites={line_3: 5}).call_site == line_3
+    assert tree("x", call_sites={line_3: 5, line_9: 1}).call_site is None
     assert tree("x").call_site is None
 
 
@@ -70,12 +70,7 @@ def test_windows_are_dropped_when_part_of_the_calls_has_none():
 
 def test_what_was_measured_in_one_part_only_is_kept():
     full = tree(
-        "x",
-        work=Work(1, 2, 3),
-        cpu=Cpu(1, 2, 3),
-        memory=Memory(1, -2, 3),
-        open=Open(1, 2),
-        device="no GPU",
+        "x", work=Work(1, 2, 3), cpu=Cpu(1, 2, 3), memory=Memory(1, -2, 3), open=Open(1, 2), device="no GPU"
     )
     merged = full + tree("x")
     assert (merged.work, merged.cpu, merged.memory) == (full.work, full.cpu, full.memory)
@@ -93,13 +88,13 @@ def test_peaks_of_memory_merge_by_the_greater_and_are_exact_if_both_are():
     assert (Memory(1, 0, 1) + Memory(1, 0, 1)).growth_bytes is None
 
 
-def test_memory_of_devices_is_kept_beside_the_resident():
+def test_device_memory_is_kept_next_to_resident_memory():
     on_device = Memory(1, 0, 7, 7, True, frozenset({"cuda:0"}))
     merged = tree("x", memory=Memory(1, 0, 3)) + tree("x", device_memory=on_device)
     assert (merged.memory, merged.device_memory) == (Memory(1, 0, 3), on_device)
 
 
-def test_what_ran_beside_others_or_was_called_by_several_writers_is_parallel():
+def test_concurrent_nodes_and_nodes_of_several_writers_are_parallel():
     assert tree("x", concurrent_ns=-1).parallel
     both = {"1-1/18": Share(1, 4, 4), "2-2/18": Share(1, 6, 6)}
     one_waits = {"1-1/18": Share(2, 4, 4), "2-2/18": Share(0, 6, 6)}
@@ -107,7 +102,7 @@ def test_what_ran_beside_others_or_was_called_by_several_writers_is_parallel():
     assert not tree("x", 10, steady=Stats.of([4, 6]), by_writer=one_waits).parallel
 
 
-def test_each_writers_part_of_a_node_adds_up():
+def test_the_writers_parts_of_a_node_sum_to_it():
     one = tree("x", 4, steady=Stats.of([4]), by_writer={"1-1/18": Share(1, 4, 4)})
     other = tree("x", 6, steady=Stats.of([6]), by_writer={"2-2/18": Share(1, 6, 6)})
     assert (one + other).by_writer == {"1-1/18": Share(1, 4, 4), "2-2/18": Share(1, 6, 6)}
@@ -115,19 +110,15 @@ def test_each_writers_part_of_a_node_adds_up():
     assert (one + other).attributed
 
 
-def test_whose_calls_they_are_is_not_known_as_soon_as_part_of_them_is_nobodys():
+def test_writers_are_unknown_if_part_of_the_calls_has_no_writer():
     known = tree("x", 4, steady=Stats.of([4]), by_writer={"1-1/18": Share(1, 4, 4)})
-    for nobodys in (
-        tree("x", steady=Stats.of([0])),
-        tree("x", 1),
-        tree("x", 0, tree("y", 1)),
-    ):
-        assert not nobodys.attributed
-        assert (known + nobodys).by_writer == (nobodys + known).by_writer == {}
-        assert not list((known + nobodys).problems())
+    for unattributed in (tree("x", steady=Stats.of([0])), tree("x", 1), tree("x", 0, tree("y", 1))):
+        assert not unattributed.attributed
+        assert (known + unattributed).by_writer == (unattributed + known).by_writer == {}
+        assert not list((known + unattributed).problems())
 
 
-def test_wakers_add_up():
+def test_wakers_merge_by_adding():
     actor, learner = Waker("batch", "1-1/18", "2-2/18", "act"), Waker("batch", "2-2/18", "1-1/18", "learn")
     node = tree("x", wakers={actor: Wakes(1, 10, 2)}) + tree(
         "x", wakers={actor: Wakes(2, 5, 5), learner: Wakes(1, 1, 0)}
@@ -195,7 +186,7 @@ def test_a_node_is_unlike_anything_else():
         {"wakers": {Waker("batch", "1-1/18", "2-2/18", ""): Wakes(1, 2, -1)}},
     ],
 )
-def test_what_cannot_be_is_a_problem(change):
+def test_an_impossible_value_is_a_problem(change):
     node = tree("a", 10, steady=Stats.of([4, 6]))
     assert not list(node.problems())
     assert list(replace(node, **change).problems())

@@ -76,7 +76,7 @@ def test_json_says_the_clock_where_it_is_not_the_hosts():
     assert Profile.from_json(profile.to_json()) == profile
 
 
-def test_json_says_what_devices_did_beside_what_the_host_did():
+def test_json_has_device_times_next_to_host_times():
     forward = Node(
         name="forward",
         self_ns=40,

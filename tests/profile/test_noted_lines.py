@@ -19,8 +19,7 @@ OWN = CodeLine("g", "/home/me/other.py", 3)
 
 files = st.text(st.characters(exclude_categories=("Cs", "Cc", "Zl", "Zp")), min_size=1)
 noted = st.dictionaries(
-    st.tuples(files, st.integers(0, 99999)),
-    st.frozensets(st.sampled_from(sorted(KINDS)), min_size=1),
+    st.tuples(files, st.integers(0, 99999)), st.frozensets(st.sampled_from(sorted(KINDS)), min_size=1)
 )
 
 
@@ -37,7 +36,7 @@ def test_what_is_no_noted_line_is_left_out(text):
 
 
 @pytest.mark.parametrize(
-    ("kind", "below", "state", "is_within"),
+    ("kind", "inner_lines", "state", "is_within"),
     [
         ("array-of-list", [], "running", True),
         ("array-of-list", [LINE, NUMPY], "running", True),  # a comprehension's frame has the line of its call
@@ -61,8 +60,8 @@ def test_what_is_no_noted_line_is_left_out(text):
         ("program", [CodeLine("run", "/usr/lib/python3.11/subprocess.py", 548)], "blocked", True),
     ],
 )
-def test_a_sample_is_of_a_lines_kind_if_what_the_line_calls_fits(kind, below, state, is_within):
-    found = kind_of(
-        stack("train", OUTSIDE, LINE, *below, state=state), {(LINE.file, LINE.line): frozenset([kind])}
+def test_a_sample_is_of_a_lines_kind_if_what_the_line_calls_fits(kind, inner_lines, state, is_within):
+    result = kind_of(
+        stack("train", OUTSIDE, LINE, *inner_lines, state=state), {(LINE.file, LINE.line): frozenset([kind])}
     )
-    assert found == ((kind, LINE) if is_within else None)
+    assert result == ((kind, LINE) if is_within else None)

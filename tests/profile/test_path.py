@@ -64,5 +64,5 @@ def test_what_join_cannot_return_is_no_path(text):
         ((), ""),
     ],
 )
-def test_a_path_is_read_with_the_names_that_somebody_wrote_and_recursion_once(names, read):
+def test_a_displayed_path_has_unescaped_names_and_recursion_once(names, read):
     assert path.plain(path.join(names)) == read

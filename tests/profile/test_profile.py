@@ -65,11 +65,11 @@ def test_a_broken_rule_is_named_with_its_node_in_one_line():
     root = Node(name="root", children={"up\ndate": bad})
     with pytest.raises(
         ProfileError, match=r"node 'up\\ndate': the histogram holds 1 calls where 2"
-    ) as caught:
+    ) as error_info:
         profile_of(root).check()
-    assert "\n" not in str(caught.value)
-    assert isinstance(caught.value, TicktreeError)
-    assert isinstance(caught.value, ValueError)
+    assert "\n" not in str(error_info.value)
+    assert isinstance(error_info.value, TicktreeError)
+    assert isinstance(error_info.value, ValueError)
 
 
 @pytest.mark.parametrize(
@@ -89,7 +89,7 @@ def test_a_broken_rule_is_named_with_its_node_in_one_line():
         ({"gauges": {"a": replace(gauge_of("a", [1.0]), zeros=3)}}, "4 readings are filed"),
     ],
 )
-def test_what_cannot_be_is_refused(change, rule):
+def test_an_impossible_value_is_refused(change, rule):
     with pytest.raises(ProfileError, match=rule):
         replace(Profile.empty(), **change).check()
 

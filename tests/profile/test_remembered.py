@@ -23,12 +23,12 @@ def profile() -> ticktree.Profile:
 
 
 def test_of_every_section_its_steady_calls_are_kept(profile):
-    kept = remembered(profile, "id", "folder", 7)
-    assert set(kept.measures) == {"train", "train/sample", "train/update"}
-    sample = kept.measures["train/sample"]
+    summary = remembered(profile, "id", "folder", 7)
+    assert set(summary.measures) == {"train", "train/sample", "train/update"}
+    sample = summary.measures["train/sample"]
     assert (sample.calls, sample.sum_ns, sample.max_ns) == (4, 8_000_000, 5_000_000)
-    assert [kept.measures[path].is_loop for path in ("train", "train/sample")] == [True, False]
-    assert kept.measures["train"].share == pytest.approx(1)
+    assert [summary.measures[path].is_loop for path in ("train", "train/sample")] == [True, False]
+    assert summary.measures["train"].share == pytest.approx(1)
     assert sample.share == pytest.approx(10 / 28)
 
 
@@ -43,9 +43,9 @@ def test_each_statistic_is_at_least_a_nanosecond_and_none_where_it_is_not_known(
 
 
 def test_a_run_has_one_value_of_each_fact(profile):
-    kept = remembered(profile, "id", "folder", 7)
-    assert (kept.commit, kept.is_dirty) == ("abc", True)
-    assert kept.facts["host"] == "a, b"
+    summary = remembered(profile, "id", "folder", 7)
+    assert (summary.commit, summary.is_dirty) == ("abc", True)
+    assert summary.facts["host"] == "a, b"
 
 
 def test_of_an_empty_profile_nothing_is_kept():

@@ -39,9 +39,9 @@ def test_calls_on_one_line_say_in_what_they_differ():
 
 
 def test_long_calls_that_differ_late_are_told_apart():
-    many = [f"net.forward({'a' * 80}{last}) | {FORWARD}" for last in "bcd"]
-    names = of(*((name, 12) for name in many))
-    assert len({names.of(name) for name in many}) == 3
+    names_of_long_calls = [f"net.forward({'a' * 80}{last}) | {FORWARD}" for last in "bcd"]
+    names = of(*((name, 12) for name in names_of_long_calls))
+    assert len({names.of(name) for name in names_of_long_calls}) == 3
 
 
 def test_functions_of_one_name_on_one_line_of_two_files_keep_their_names():

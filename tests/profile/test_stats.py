@@ -56,7 +56,7 @@ def test_stats_of_calls_have_no_problem(of):
         {"sum_ns": 10_000},
     ],
 )
-def test_what_cannot_be_is_a_problem(change):
+def test_an_impossible_value_is_a_problem(change):
     assert list(replace(Stats.of([10, 60]), **change).problems())
 
 
@@ -65,7 +65,9 @@ def test_a_histogram_without_a_minimum_or_a_sum_of_no_calls_is_a_problem():
     assert list(Stats(0, 5).problems())
 
 
-counted = st.builds(lambda count, each: Stats(count, count * each), st.integers(0, 9), st.integers(0, 10**9))
+counted = st.builds(
+    lambda count, duration: Stats(count, count * duration), st.integers(0, 9), st.integers(0, 10**9)
+)
 
 
 @given(st.lists(stats | counted, min_size=3, max_size=3))

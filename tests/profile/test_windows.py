@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from support.profile_strategies import windows
 from ticktree.profile import Windows
-from ticktree.profile.stats import BASE_WIDTH_NS, is_width
+from ticktree.profile.stats import BASE_WIDTH_NS, is_window_width
 
 
 @given(windows, windows, windows)
@@ -41,7 +41,7 @@ def test_the_finer_series_is_coarsened_to_the_other():
     "width_ns", [0, -BASE_WIDTH_NS, BASE_WIDTH_NS + 1, 3 * BASE_WIDTH_NS, BASE_WIDTH_NS // 2]
 )
 def test_only_doublings_of_ten_milliseconds_are_widths(width_ns):
-    assert not is_width(width_ns)
+    assert not is_window_width(width_ns)
     assert list(Windows(width_ns).problems())
 
 

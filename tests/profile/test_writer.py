@@ -8,12 +8,12 @@ from hypothesis import given, settings
 from support.profile_strategies import writers
 from ticktree.profile import Writer
 
-drawn = writers("7-70/18", ["", "train", "train/update"])
+any_writer = writers("7-70/18", ["", "train", "train/update"])
 ACTOR = Writer(id="7-70-2/18", process_name="actor-3", role="actor", started_ns=5, last_ns=9)
 
 
 @settings(max_examples=60)
-@given(drawn, drawn, drawn)
+@given(any_writer, any_writer, any_writer)
 def test_writers_merge_in_any_order_and_still_hold(a, b, c):
     assert (a + b) + c == a + (b + c)
     assert a + b == b + a
@@ -22,8 +22,8 @@ def test_writers_merge_in_any_order_and_still_hold(a, b, c):
 
 
 def test_a_writer_read_again_later_has_lived_longer_and_may_have_a_name():
-    early = replace(ACTOR, process_name="", role="", last_ns=7)
-    assert early + ACTOR == ACTOR
+    first_read = replace(ACTOR, process_name="", role="", last_ns=7)
+    assert first_read + ACTOR == ACTOR
 
 
 def test_its_process_is_what_stands_before_the_slash():
@@ -38,6 +38,6 @@ def test_different_writers_do_not_merge():
 @pytest.mark.parametrize(
     "change", [{"members": 0}, {"started_ns": None}, {"last_ns": None}, {"last_ns": 4}, {"started_ns": -1}]
 )
-def test_what_cannot_be_is_a_problem(change):
+def test_an_impossible_value_is_a_problem(change):
     assert not list(ACTOR.problems())
     assert list(replace(ACTOR, **change).problems())

@@ -10,7 +10,7 @@ from support.otlp_collector import Collector
 
 
 @pytest.fixture(autouse=True)
-def _nobody_in_between(monkeypatch: pytest.MonkeyPatch) -> None:
+def _no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is sent to this machine needs no proxy."""
     monkeypatch.setenv("no_proxy", "*")
 
@@ -25,5 +25,5 @@ def here(tmp_path: Path) -> Iterator[CommandLine]:
 
 @pytest.fixture
 def collector() -> Iterator[Collector]:
-    with Collector() as one:
-        yield one
+    with Collector() as collector:
+        yield collector

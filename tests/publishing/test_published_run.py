@@ -34,10 +34,10 @@ def newest(here: CommandLine) -> RunDirectory:
 
 
 def page_of(program) -> str:
-    said = program.stderr.readline()
-    found = re.search(r"http://127\.0\.0\.1:\d+/metrics", said)
-    assert found is not None, said
-    return found[0]
+    line = program.stderr.readline()
+    match = re.search(r"http://127\.0\.0\.1:\d+/metrics", line)
+    assert match is not None, line
+    return match[0]
 
 
 def test_a_collector_gets_totals_every_so_often_and_in_the_end_those_of_the_profile(
@@ -51,8 +51,8 @@ def test_a_collector_gets_totals_every_so_often_and_in_the_end_those_of_the_prof
     here.env["OTEL_SERVICE_NAME"] = "robot"
     program = here.start("run", "--quiet", "--otlp", "env", "--every", "200ms", "train.py")
     collector.wait_for(3)
-    _, said = program.communicate("\n", timeout=500)
-    assert (program.returncode, said) == (7, "")
+    _, stderr = program.communicate("\n", timeout=500)
+    assert (program.returncode, stderr) == (7, "")
 
     run = newest(here)
     profile = run.profile()
@@ -72,25 +72,27 @@ def test_a_collector_gets_totals_every_so_often_and_in_the_end_those_of_the_prof
             stats.min_ns,
             stats.max_ns,
         )
-        counts = {point.positive.offset + at: n for at, n in enumerate(point.positive.bucket_counts) if n}
+        counts = {
+            point.positive.offset + index: n for index, n in enumerate(point.positive.bucket_counts) if n
+        }
         assert counts == stats.histogram.buckets
     assert last["loop.ticks"]["train"].as_int == profile.loops["train"].ticks
     assert last["loop.ticks.missed"]["train"].as_int == profile.loops["train"].missed
     assert {role: point.as_int for role, point in last["processes"].items()} == {"train": 1}
 
-    assert {each.path for each in collector.taken} == {"/v1/metrics"}
-    for each in collector.taken:
-        assert each.headers["content-type"] == "application/x-protobuf"
-        assert each.headers["api-key"] == "a secret"
-        assert each.headers["content-encoding"] == "gzip"
-        assert each.resource["service.name"] == "robot"
-        assert each.resource["team"] == "arms"
-        assert each.resource["service.instance.id"] == run.id
-    every = [each.metrics["section.total"][""] for each in collector.taken]
-    assert {point.start_time_unix_nano for point in every} == {run.manifest.started_ns}
-    times = [point.time_unix_nano for point in every]
+    assert {request.path for request in collector.taken} == {"/v1/metrics"}
+    for request in collector.taken:
+        assert request.headers["content-type"] == "application/x-protobuf"
+        assert request.headers["api-key"] == "a secret"
+        assert request.headers["content-encoding"] == "gzip"
+        assert request.resource["service.name"] == "robot"
+        assert request.resource["team"] == "arms"
+        assert request.resource["service.instance.id"] == run.id
+    totals_of_requests = [request.metrics["section.total"][""] for request in collector.taken]
+    assert {point.start_time_unix_nano for point in totals_of_requests} == {run.manifest.started_ns}
+    times = [point.time_unix_nano for point in totals_of_requests]
     assert times == sorted(set(times))
-    totals = [point.as_int for point in every]
+    totals = [point.as_int for point in totals_of_requests]
     assert totals == sorted(totals)
 
 
@@ -98,12 +100,12 @@ def test_a_collector_gets_totals_every_so_often_and_in_the_end_those_of_the_prof
 def test_a_program_does_not_notice_that_it_is_published(here: CommandLine, collector: Collector) -> None:
     here.write("train.py", PROGRAM)
     outputs = []
-    for words in (
+    for options in (
         (),
         ("--prometheus", "0", "--otlp", collector.url, "--every", "100ms", "--summary-every", "0.3"),
     ):
-        program = here.start("run", *words, "train.py")
-        if words:
+        program = here.start("run", *options, "train.py")
+        if options:
             url = page_of(program)
             collector.wait_for(2)
             while b"ticktree_section_calls_total" not in urlopen(url, timeout=30).read():
@@ -119,7 +121,7 @@ def test_a_program_does_not_notice_that_it_is_published(here: CommandLine, colle
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("answer", "words"),
+    ("answer", "message"),
     [
         (None, "Connection refused"),
         (Answer(503, {"Retry-After": "0"}), "answers 503 Service Unavailable"),
@@ -132,42 +134,40 @@ def test_a_program_does_not_notice_that_it_is_published(here: CommandLine, colle
     ],
     ids=["down", "busy", "refused", "moved", "partly"],
 )
-def test_what_is_wrong_with_a_collector_is_said_once_and_changes_nothing(
-    here: CommandLine, collector: Collector, answer: Answer | None, words: str
+def test_a_problem_of_a_collector_is_printed_once_and_changes_nothing(
+    here: CommandLine, collector: Collector, answer: Answer | None, message: str
 ) -> None:
     here.write("train.py", PROGRAM)
     url = collector.url if answer else "http://127.0.0.1:1"
     collector.answers = [answer] * 1000 if answer else []
     program = here.start("run", "--quiet", "--otlp", url, "--every", "100ms", "train.py")
-    said = [program.stderr.readline()]
+    stderr = [program.stderr.readline()]
     if answer:
         collector.wait_for(2)
     _, rest = program.communicate("\n", timeout=500)
-    said += rest.splitlines(keepends=True)
+    stderr += rest.splitlines(keepends=True)
     assert program.returncode == 7
-    assert [line.count(words) for line in said] == [1, 1], said
-    assert said[0].endswith("it is tried again\n")
-    assert said[1].endswith("it does not have the last totals\n")
-    assert all(line.startswith(f"ticktree: --otlp {url}/v1/metrics: ") for line in said)
+    assert [line.count(message) for line in stderr] == [1, 1], stderr
+    assert stderr[0].endswith("it is tried again\n")
+    assert stderr[1].endswith("it does not have the last totals\n")
+    assert all(line.startswith(f"ticktree: --otlp {url}/v1/metrics: ") for line in stderr)
     assert newest(here).profile().loops["train"].ticks > 0
 
 
 @pytest.mark.slow
-def test_a_collector_that_does_not_answer_keeps_nobody_waiting(
-    here: CommandLine, collector: Collector
-) -> None:
+def test_a_silent_collector_does_not_block_the_program(here: CommandLine, collector: Collector) -> None:
     here.write("train.py", PROGRAM)
-    never = threading.Event()
-    collector.answers = [Answer(silent_until=never)] * 1000
+    release = threading.Event()
+    collector.answers = [Answer(silent_until=release)] * 1000
     here.env["OTEL_EXPORTER_OTLP_TIMEOUT"] = "300"
     program = here.start("run", "--quiet", "--otlp", collector.url, "--every", "100ms", "train.py")
     collector.wait_for(1)
     program.stdin.write("\n")
     program.stdin.flush()
-    output, said = program.communicate(timeout=60)
-    never.set()
+    output, stderr = program.communicate(timeout=60)
+    release.set()
     assert (program.returncode, output.startswith("1 1 ")) == (7, True)
-    assert "no answer in time" in said
+    assert "no answer in time" in stderr
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
@@ -175,14 +175,14 @@ def test_a_signal_reaches_the_program_while_a_request_is_on_its_way(
     here: CommandLine, collector: Collector, number: signal.Signals
 ) -> None:
     here.write("train.py", PROGRAM)
-    never = threading.Event()
-    collector.answers = [Answer(silent_until=never)]
+    release = threading.Event()
+    collector.answers = [Answer(silent_until=release)]
     program = here.start("run", "--quiet", "--otlp", collector.url, "--every", "300ms", "train.py")
     collector.wait_for(1)
     program.send_signal(number)
     while not (here.runs() and "exit_status" in newest(here).manifest.metadata):
         time.sleep(0.05)
-    never.set()
+    release.set()
     program.communicate(timeout=500)
     assert program.returncode == -number
     # What it got first was of the middle of the run, and what it got last of the whole of it.
@@ -192,17 +192,17 @@ def test_a_signal_reaches_the_program_while_a_request_is_on_its_way(
 
 def test_a_port_that_is_taken_is_one_clear_line_before_the_program_starts(here: CommandLine) -> None:
     here.write("train.py", "print('started')")
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        taken.listen()
-        port = str(taken.getsockname()[1])
-        done = here.ticktree("run", "--prometheus", port, "train.py")
-    assert_one_clear_line(done, f"127.0.0.1:{port}", "Address already in use")
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        listener.listen()
+        port = str(listener.getsockname()[1])
+        result = here.ticktree("run", "--prometheus", port, "train.py")
+    assert_one_clear_line(result, f"127.0.0.1:{port}", "Address already in use")
     assert here.runs() == []
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("options", "stderr"),
     [
         (("--prometheus", "metrics"), "HOST:PORT"),
         (("--prometheus", ":9464"), "HOST:PORT"),
@@ -216,10 +216,10 @@ def test_a_port_that_is_taken_is_one_clear_line_before_the_program_starts(here: 
     ],
 )
 def test_options_that_cannot_be_meant_are_refused(
-    here: CommandLine, words: tuple[str, ...], said: str
+    here: CommandLine, options: tuple[str, ...], stderr: str
 ) -> None:
     here.write("train.py", "print('started')")
-    assert_one_clear_line(here.ticktree("run", *words, "train.py"), said)
+    assert_one_clear_line(here.ticktree("run", *options, "train.py"), stderr)
     assert here.runs() == []
 
 
@@ -228,10 +228,10 @@ def test_a_closed_standard_stream_stays_closed(here: CommandLine) -> None:
     command = f"exec '{sys.executable}' -m ticktree run --prometheus 0 train.py <&-"
     import subprocess
 
-    done = subprocess.run(
+    result = subprocess.run(
         ["sh", "-c", command], cwd=here.directory, env=here.env, capture_output=True, text=True, timeout=500
     )
-    assert (done.returncode, done.stdout) == (0, "closed\n"), done.stderr
+    assert (result.returncode, result.stdout) == (0, "closed\n"), result.stderr
 
 
 def test_the_page_is_served_as_http_has_it(here: CommandLine) -> None:
@@ -247,9 +247,9 @@ def test_the_page_is_served_as_http_has_it(here: CommandLine) -> None:
     plain = ask(url)
     assert plain.headers["Content-Type"] == "text/plain; version=0.0.4; charset=utf-8"
     assert b"ticktree_run_info" in plain.read()
-    packed = ask(url, **{"Accept-Encoding": "gzip"})
-    assert packed.headers["Content-Encoding"] == "gzip"
-    assert b"ticktree_run_info" in gzip.decompress(packed.read())
+    compressed = ask(url, **{"Accept-Encoding": "gzip"})
+    assert compressed.headers["Content-Encoding"] == "gzip"
+    assert b"ticktree_run_info" in gzip.decompress(compressed.read())
     assert b'href="/metrics"' in ask(url.removesuffix("metrics")).read()
     assert urlopen(Request(url, method="HEAD"), timeout=30).read() == b""
     with pytest.raises(OSError, match="404"):

@@ -58,7 +58,7 @@ MAKER = dashboard_maker()
 
 
 @dataclass
-class Read:
+class PrometheusRun:
     """What is known of a run by those who read it, and in the end by itself."""
 
     profile: Profile
@@ -68,15 +68,15 @@ class Read:
 
 
 @pytest.fixture(scope="module")
-def read(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Read]:
+def prometheus_run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PrometheusRun]:
     directory = tmp_path_factory.mktemp("fleet")
     here = CommandLine(directory)
     here.write("train.py", PROGRAM)
     run = here.start("run", "--prometheus", "0", "--out", "runs", "train.py")
     try:
-        said = run.stderr.readline()
-        page = re.search(r"http://(127\.0\.0\.1:\d+)/metrics", said)
-        assert page is not None, said
+        line = run.stderr.readline()
+        page = re.search(r"http://(127\.0\.0\.1:\d+)/metrics", line)
+        assert page is not None, line
         with (
             Prometheus(directory / "classic", page[1]) as classic,
             Prometheus(directory / "native", page[1], "--enable-feature=native-histograms") as native,
@@ -94,25 +94,25 @@ def read(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Read]:
                 )
             # Now: of a run that has ended it has no values, and no way to ask for the last native histogram.
             name = 'ticktree_loop_tick_nanoseconds{loop="control"}'
-            found = {q: native.query(f"histogram_quantile({q}, {name})") for q in (0.5, 0.9, 0.99)}
+            series_by_q = {q: native.query(f"histogram_quantile({q}, {name})") for q in (0.5, 0.9, 0.99)}
             end(run)
-            quantiles = {q: float(series["value"][1]) for q, (series,) in found.items()}
-            yield Read(RunDirectory.newest(directory / "runs").profile(), classic, native, quantiles)
+            quantiles = {q: float(series["value"][1]) for q, (series,) in series_by_q.items()}
+            yield PrometheusRun(RunDirectory.newest(directory / "runs").profile(), classic, native, quantiles)
     finally:
         run.kill()
         run.wait()
 
 
 def end(run: Popen[str]) -> None:
-    _, said = run.communicate("\n", timeout=500)
-    assert run.returncode == 0, said
+    _, line = run.communicate("\n", timeout=500)
+    assert run.returncode == 0, line
 
 
 def expressions() -> list[str]:
     return [query.expression for panel in MAKER.PANELS for query in panel.queries]
 
 
-def asked(expression: str) -> str:
+def fill_in(expression: str) -> str:
     """What Grafana makes of an expression before it asks: everything is chosen, of the last minute."""
     for name, value in (
         ("$__rate_interval", "1m"),
@@ -126,45 +126,49 @@ def asked(expression: str) -> str:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("number", range(len(expressions())))
-@pytest.mark.parametrize("how", ["classic", "native"])
-def test_every_query_of_the_dashboard_has_data(read: Read, how: str, number: int) -> None:
+@pytest.mark.parametrize("server", ["classic", "native"])
+def test_every_query_of_the_dashboard_has_data(
+    prometheus_run: PrometheusRun, server: str, number: int
+) -> None:
     expression = expressions()[number]
-    found = getattr(read, how).query_range(asked(expression))
-    values = [float(value) for series in found for _, value in series["values"]]
+    series_by_q = getattr(prometheus_run, server).query_range(fill_in(expression))
+    values = [float(value) for series in series_by_q for _, value in series["values"]]
     assert [value for value in values if value == value], expression
 
 
 @pytest.mark.slow
-def test_what_it_has_read_is_what_the_run_holds_in_the_end(read: Read) -> None:
+def test_what_it_has_read_is_what_the_run_holds_in_the_end(prometheus_run: PrometheusRun) -> None:
     from ticktree.outputs.writing.visible import visible
 
-    nodes = {visible(path): node for path, _, node in read.profile.root.walk() if path}
-    for prometheus in (read.classic, read.native):
+    nodes = {visible(path): node for path, _, node in prometheus_run.profile.root.walk() if path}
+    for prometheus in (prometheus_run.classic, prometheus_run.native):
 
-        def by(label: str, expression: str, prometheus: Prometheus = prometheus) -> dict[str, float]:
+        def values_by(label: str, expression: str, prometheus: Prometheus = prometheus) -> dict[str, float]:
             # As it was last read: a run that has ended has no values of now.
-            found = prometheus.query(f"last_over_time({expression}[5m])")
-            return {series["metric"].get(label, ""): float(series["value"][1]) for series in found}
+            series_by_q = prometheus.query(f"last_over_time({expression}[5m])")
+            return {series["metric"].get(label, ""): float(series["value"][1]) for series in series_by_q}
 
-        assert by("path", "ticktree_section_calls_total") == {
+        assert values_by("path", "ticktree_section_calls_total") == {
             path: node.count for path, node in nodes.items()
         }
-        assert by("path", "ticktree_section_own_seconds_total") == pytest.approx(
+        assert values_by("path", "ticktree_section_own_seconds_total") == pytest.approx(
             {path: node.self_ns / 1e9 for path, node in nodes.items()}
-            | {"": by("path", "ticktree_section_own_seconds_total")[""]},  # it went on
+            | {"": values_by("path", "ticktree_section_own_seconds_total")[""]},  # it went on
             rel=CLOCK_SCALE,
         )
-        assert by("loop", "ticktree_loop_missed_ticks_total") == {
-            "control": read.profile.loops["control"].missed
+        assert values_by("loop", "ticktree_loop_missed_ticks_total") == {
+            "control": prometheus_run.profile.loops["control"].missed
         }
-        assert by("what", "ticktree_not_recorded_total") == dict(read.profile.losses)
-        assert by("loop", "ticktree_loop_tick_seconds_count")["control"] == 157
+        assert values_by("what", "ticktree_not_recorded_total") == dict(prometheus_run.profile.losses)
+        assert values_by("loop", "ticktree_loop_tick_seconds_count")["control"] == 157
 
 
 @pytest.mark.slow
-def test_a_native_histogram_has_the_percentiles_of_the_run_within_a_bucket(read: Read) -> None:
-    stats = read.profile.loops["control"].stats
-    for q, ns in read.quantiles.items():
+def test_a_native_histogram_has_the_percentiles_of_the_run_within_a_bucket(
+    prometheus_run: PrometheusRun,
+) -> None:
+    stats = prometheus_run.profile.loops["control"].stats
+    for q, ns in prometheus_run.quantiles.items():
         assert ns == pytest.approx(stats.quantile_ns(q), rel=0.05)
 
 
@@ -179,19 +183,25 @@ def test_grafanas_own_models_know_every_field_of_the_dashboard() -> None:
     from grafana_foundation_sdk.cog.encoder import JSONEncoder
 
     plugins.register_default_plugins()
-    ours = json.loads(MAKER.TARGET.read_text(encoding="utf-8"))
-    known = json.loads(json.dumps(models.Dashboard.from_json(ours), cls=JSONEncoder))
-    assert lost(ours, known) == []
+    dashboard = json.loads(MAKER.TARGET.read_text(encoding="utf-8"))
+    parsed = json.loads(json.dumps(models.Dashboard.from_json(dashboard), cls=JSONEncoder))
+    assert differences(dashboard, parsed) == []
 
 
-def lost(ours: object, known: object, at: str = "") -> list[str]:
-    """Where something of ours was not kept, or became something else."""
-    if isinstance(ours, dict) and isinstance(known, dict):
+def differences(dashboard: object, parsed: object, path: str = "") -> list[str]:
+    """Return the paths of values in `dashboard` that are missing or different in `parsed`."""
+    if isinstance(dashboard, dict) and isinstance(parsed, dict):
         return [
-            place
-            for key, value in ours.items()
-            for place in ([f"{at}/{key}"] if key not in known else lost(value, known[key], f"{at}/{key}"))
+            difference
+            for key, value in dashboard.items()
+            for difference in (
+                [f"{path}/{key}"] if key not in parsed else differences(value, parsed[key], f"{path}/{key}")
+            )
         ]
-    if isinstance(ours, list) and isinstance(known, list) and len(ours) == len(known):
-        return [p for n, pair in enumerate(zip(ours, known, strict=True)) for p in lost(*pair, f"{at}/{n}")]
-    return [] if ours == known else [f"{at}: {ours!r} became {known!r}"]
+    if isinstance(dashboard, list) and isinstance(parsed, list) and len(dashboard) == len(parsed):
+        return [
+            p
+            for n, pair in enumerate(zip(dashboard, parsed, strict=True))
+            for p in differences(*pair, f"{path}/{n}")
+        ]
+    return [] if dashboard == parsed else [f"{path}: {dashboard!r} became {parsed!r}"]

@@ -16,13 +16,13 @@ class Run:
         self.recorder = ticktree.Recorder(virtual_clock=True)
         self.now_s = 0.0
         self.takes_s = 0.0
-        self.read = 0
-        self.is_gone = False
+        self.reads = 0
+        self.is_deleted = False
 
     def profile(self) -> Profile:
         self.now_s += self.takes_s
-        self.read += 1
-        if self.is_gone:
+        self.reads += 1
+        if self.is_deleted:
             raise OSError("no such file")
         return self.recorder.snapshot()
 
@@ -34,7 +34,7 @@ class Run:
             self.recorder.advance(ns)
 
 
-def test_reading_takes_a_fifth_of_a_core_at_most_whoever_asks_how_often() -> None:
+def test_reading_takes_at_most_a_fifth_of_a_core() -> None:
     run = Run()
     snapshots = run.snapshots()
     run.takes_s = 2.0
@@ -44,7 +44,7 @@ def test_reading_takes_a_fifth_of_a_core_at_most_whoever_asks_how_often() -> Non
     assert snapshots.latest() is first
     run.now_s = 10.0
     assert snapshots.latest() is not first
-    assert run.read == 2
+    assert run.reads == 2
 
 
 def test_time_spent_on_what_was_read_counts_as_well() -> None:
@@ -58,30 +58,30 @@ def test_time_spent_on_what_was_read_counts_as_well() -> None:
     assert snapshots.latest() is not first
 
 
-def test_while_it_cannot_be_read_the_last_look_holds() -> None:
+def test_while_a_run_is_unreadable_the_last_snapshot_stays() -> None:
     run = Run()
     snapshots = run.snapshots()
-    run.is_gone = True
+    run.is_deleted = True
     assert snapshots.latest() is None
-    run.is_gone = False
+    run.is_deleted = False
     first = snapshots.latest()
-    run.is_gone = True
+    run.is_deleted = True
     assert snapshots.latest() is first
 
 
-def test_after_the_last_look_there_is_no_other() -> None:
+def test_the_final_snapshot_stays_the_latest() -> None:
     run = Run()
     snapshots = run.snapshots()
     run.call("a")
     snapshots.latest()
     run.call("a")
-    last = snapshots.over(run.recorder.snapshot())
+    last = snapshots.finish(run.recorder.snapshot())
     run.call("a")
     assert snapshots.latest() is last
     assert last.profile.root.at("a").count == 2
 
 
-def test_recording_that_begins_anew_is_another_era() -> None:
+def test_restarted_recording_increments_the_generation() -> None:
     run = Run()
     snapshots = run.snapshots()
     for name in "ab":
@@ -95,7 +95,7 @@ def test_recording_that_begins_anew_is_another_era() -> None:
     assert generations == [0, 0, 1, 1]
 
 
-def test_of_too_many_sections_the_longest_are_told_of_and_those_that_once_were() -> None:
+def test_of_too_many_sections_the_longest_and_those_published_before_are_published() -> None:
     run = Run()
     for number in range(5):
         run.call(f"s{number}", 1000 * (number + 1))

@@ -1,1 +1,1 @@
-"""Faces of other timers' programming interfaces: change the import, and ticktree records."""
+"""Drop-in replacements for other timers' APIs: change the import, and ticktree records."""

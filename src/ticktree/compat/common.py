@@ -1,4 +1,4 @@
-"""What the faces share: which recorder is used, the decorator, all calls of one name, and plain tables."""
+"""Shared by the replacements: choice of the recorder, the decorator, sums by name, and plain tables."""
 
 from __future__ import annotations
 
@@ -21,63 +21,63 @@ from ticktree.session import current
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
-def timed_on(
-    recorder_now: Callable[[], Recorder | None], target: Any, name: str | None = None, *, memory: bool = False
+def timed_with(
+    get_recorder: Callable[[], Recorder | None], target: Any, name: str | None = None, *, memory: bool = False
 ) -> Any:
-    """Make `target` a section of what `recorder_now` returns at each call: None where nothing records.
+    """Make `target` a section of the recorder that `get_recorder` returns at each call; None does not record.
 
     Raises:
-        TypeError: It cannot be called.
+        TypeError: `target` is not callable.
     """
     if isinstance(target, (staticmethod, classmethod)):
-        return type(target)(timed_on(recorder_now, target.__func__, name, memory=memory))
+        return type(target)(timed_with(get_recorder, target.__func__, name, memory=memory))
     if not callable(target):
         raise TypeError(f"@timed wants a function, not {target!r}")
-    return target if OFF_FOR_GOOD else _wrapped(target, _Variants(recorder_now, target, name, memory))
+    return target if OFF_FOR_GOOD else _wrap(target, _TimedVariants(get_recorder, target, name, memory))
 
 
-class _Variants:
-    """A function as each requested recorder times it."""
+class _TimedVariants:
+    """A function, and its timed variant for each recorder."""
 
     def __init__(
         self,
-        recorder_now: Callable[[], Recorder | None],
+        get_recorder: Callable[[], Recorder | None],
         function: Callable[..., Any],
         name: str | None,
         memory: bool,
     ) -> None:
-        self._recorder_now = recorder_now
+        self._get_recorder = get_recorder
         self._function = function
         self._name = name
         self._memory = memory
-        self._made: weakref.WeakKeyDictionary[Recorder, Callable[..., Any]] = weakref.WeakKeyDictionary()
+        self._variants: weakref.WeakKeyDictionary[Recorder, Callable[..., Any]] = weakref.WeakKeyDictionary()
         self._last: tuple[Recorder | None, Callable[..., Any]] = (None, function)
 
-    def now(self) -> Callable[..., Any]:
-        recorder = self._recorder_now()
+    def get(self) -> Callable[..., Any]:
+        recorder = self._get_recorder()
         if recorder is None:
             return self._function
-        known, variant = self._last
-        if known is recorder:
+        last_recorder, variant = self._last
+        if last_recorder is recorder:
             return variant
-        made = self._made.get(recorder)
-        variant = made or timed_by(recorder, self._name, memory=self._memory)(self._function)
-        self._made[recorder] = variant
+        if recorder not in self._variants:
+            self._variants[recorder] = timed_by(recorder, self._name, memory=self._memory)(self._function)
+        variant = self._variants[recorder]
         self._last = (recorder, variant)
         return variant
 
 
-def _wrapped(function: Callable[..., Any], variants: _Variants) -> Callable[..., Any]:
+def _wrap(function: Callable[..., Any], variants: _TimedVariants) -> Callable[..., Any]:
     """Return a function of the same kind: inspection must find a coroutine function to be one."""
 
     async def coroutine(*args: Any, **kwargs: Any) -> Any:
-        return await variants.now()(*args, **kwargs)
+        return await variants.get()(*args, **kwargs)
 
     def generator(*args: Any, **kwargs: Any) -> Generator[Any, Any, Any]:
-        return (yield from variants.now()(*args, **kwargs))
+        return (yield from variants.get()(*args, **kwargs))
 
     def wrapper(*args: Any, **kwargs: Any) -> Any:
-        return variants.now()(*args, **kwargs)
+        return variants.get()(*args, **kwargs)
 
     if inspect.iscoroutinefunction(function):
         return stand_for(function, coroutine)
@@ -86,9 +86,9 @@ def _wrapped(function: Callable[..., Any], variants: _Variants) -> Callable[...,
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """All calls of one name, and the memory that they needed, of the process and of devices, where that was sampled.
+    """All calls of one name and, if sampled, the memory of the process and of devices that they needed.
 
-    A name that is open inside itself counts in both calls, as it does where each call is timed by itself.
+    The time of a call inside another call of the same name counts in both.
     """
 
     name: str
@@ -106,46 +106,45 @@ class Operation:
 
 
 def operations(profile: Profile, names: Collection[str]) -> dict[str, Operation]:
-    """Return those of `names` that were called, by name, the one with the longest time first."""
-    found: dict[str, Operation] = {}
+    """Return the operations in `names` that were called, by name, longest total time first."""
+    by_name: dict[str, Operation] = {}
     for path, _, node in profile.root.walk():
         if path and node.name in names and node.count:
-            one = Operation(node.name, node.stats, node.memory, node.device_memory)
-            found[node.name] = found[node.name] + one if node.name in found else one
-    ranked = sorted(found.values(), key=lambda one: (-one.stats.sum_ns, one.name))
-    return {one.name: one for one in ranked}
+            operation = Operation(node.name, node.stats, node.memory, node.device_memory)
+            by_name[node.name] = by_name[node.name] + operation if node.name in by_name else operation
+    return dict(sorted(by_name.items(), key=lambda item: (-item[1].stats.sum_ns, item[0])))
 
 
 class Switch:
-    """What a face's functions for enabling and disabling act on, and the names of what its functions mark.
+    """Whether a replacement records, and the names of the sections that its functions mark.
 
-    Until the program uses one of them, the face records whenever the session does: under `ticktree run` the program
-    shows what its author marked without a call to enable it.
+    Until the program enables or disables it, a replacement records whenever the session does: under `ticktree run` the
+    program's marks are recorded without a call to enable them.
     """
 
     def __init__(self) -> None:
-        self._choice: bool | None = None
+        self._is_enabled: bool | None = None
         self.names: set[str] = set()
 
     @property
     def recorder(self) -> Recorder | None:
-        """What records now; None where nothing does."""
-        on = current.recorder.recording if self._choice is None else self._choice
-        return current.recorder if on else None
+        """The recorder to use now; None if disabled."""
+        is_recording = current.recorder.recording if self._is_enabled is None else self._is_enabled
+        return current.recorder if is_recording else None
 
-    def turn_on(self) -> None:
+    def enable(self) -> None:
         """Record from now on; in memory only, unless there is a run."""
         if OFF_FOR_GOOD:
             return
         current.resume()
-        self._choice = True
+        self._is_enabled = True
 
-    def turn_off(self) -> None:
-        """Record nothing of this face from now on; all other recording continues."""
-        self._choice = False
+    def disable(self) -> None:
+        """Stop to record this replacement's sections; all other recording continues."""
+        self._is_enabled = False
 
     def section(self, name: str, *, memory: bool = False) -> AbstractContextManager[Any]:
-        """Return what times a block; nothing where nothing records, which is settled by this call."""
+        """Return a context manager that times a block; it does nothing if nothing records at this call."""
         recorder = self.recorder
         if recorder is None:
             return nullcontext()
@@ -153,24 +152,24 @@ class Switch:
         return recorder.section(name, memory=memory)
 
     def function(self, function: Function, name: str, *, memory: bool = False) -> Function:
-        """Return a function as a section while this face records."""
+        """Return a function that is a section while this replacement records."""
         self.names.add(name)
-        wrapped: Function = timed_on(lambda: self.recorder, function, name, memory=memory)
-        return wrapped
+        timed_function: Function = timed_with(lambda: self.recorder, function, name, memory=memory)
+        return timed_function
 
     def operations(self) -> dict[str, Operation]:
-        """Return what was recorded of these names by now."""
+        """Return the operations recorded so far."""
         return operations(current.snapshot(), self.names)
 
 
-_NAME_AT_MOST = 60
+_MAX_NAME_LENGTH = 60
 
 
 def table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    """Return the lines; of a name that is too long its end is shown."""
-    lines = list(text.table(heads, [[_ended(name), *cells] for name, *cells in rows]))
+    """Return the lines of a table; long names are cut to their end."""
+    lines = list(text.table(heads, [[_shorten(name), *cells] for name, *cells in rows]))
     return [*lines, lines[0]]
 
 
-def _ended(name: str) -> str:
-    return name if len(name) <= _NAME_AT_MOST else "..." + name[3 - _NAME_AT_MOST :]
+def _shorten(name: str) -> str:
+    return name if len(name) <= _MAX_NAME_LENGTH else "..." + name[3 - _MAX_NAME_LENGTH :]

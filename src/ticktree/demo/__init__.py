@@ -1,1 +1,1 @@
-"""What `ticktree demo` runs: a program as a user would write it, which needs only what ticktree needs."""
+"""The program of `ticktree demo`: written like a user's, with no dependencies other than ticktree's."""

@@ -1,4 +1,4 @@
-"""What a program of `workloads` needs and may lack: one line, before its imports end in a traceback."""
+"""Check the requirements of a program in `workloads`: one line of text instead of a traceback from its imports."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from pathlib import Path
 
 from ticktree.errors import TicktreeError
 
-# What an extra brings, and what several packages provide; all others are looked up among the installed ones.
+# Modules of extras and of packages with several distributions; all others are looked up by distribution name.
 _MODULES = {
     "gymnasium[box2d]": ("gymnasium", "Box2D"),
     "gymnasium[mujoco]": ("gymnasium", "mujoco"),
     "opencv-python-headless": ("cv2",),
 }
 _REQUIREMENT = re.compile(r"[\w.-]+(?:\[\w+\])?")
-_NAMED_AT_MOST = 6
+_MAX_NAMES = 6
 
 
 def need(script: str) -> None:
-    """End a workload's script, by its path, in one line if something is not installed that it imports."""
+    """End a workload's script, given its path, with one line if a requirement is not installed."""
     try:
         require(Path(script).parent)
     except TicktreeError as error:
@@ -32,47 +32,48 @@ def need(script: str) -> None:
 
 
 def require(folder: Path) -> None:
-    """See that what the workload in a folder asks for is installed here.
+    """Check that the requirements of the workload in a folder are installed.
 
     Raises:
-        TicktreeError: something is not; in one line what, and how to install it.
+        TicktreeError: one is not; one line says which, and how to install it.
     """
-    lacking = [name for file in sorted(folder.glob("requirements*.txt")) for name in _lacking(file)]
-    if lacking:
-        named = ", ".join(lacking[:_NAMED_AT_MOST])
-        more = f" and {len(lacking) - _NAMED_AT_MOST} more" if len(lacking) > _NAMED_AT_MOST else ""
+    missing = [name for file in sorted(folder.glob("requirements*.txt")) for name in _missing(file)]
+    if missing:
+        names = ", ".join(missing[:_MAX_NAMES])
+        more = f" and {len(missing) - _MAX_NAMES} more" if len(missing) > _MAX_NAMES else ""
         raise TicktreeError(
-            f"{folder.resolve().name} needs {named}{more}, not installed here: {_how_to_install(folder)}"
+            f"{folder.resolve().name} needs {names}{more}, not installed here: {_how_to_install(folder)}"
         )
 
 
-def _lacking(file: Path) -> Iterator[str]:
+def _missing(file: Path) -> Iterator[str]:
     for line in file.read_text(encoding="utf-8").splitlines():
         name = _REQUIREMENT.match(line)
-        if name is not None and not _is_there(name[0]):  # else it is a comment, or nothing
+        if name is not None and not _is_installed(name[0]):  # else it is a comment, or empty
             yield name[0]
 
 
-def _is_there(name: str) -> bool:
+def _is_installed(name: str) -> bool:
     if name in _MODULES:
         return all(find_spec(module) is not None for module in _MODULES[name])
-    plain = name.partition("[")[0]
+    package = name.partition("[")[0]
     try:
-        distribution(plain)
+        distribution(package)
     except PackageNotFoundError:
-        return find_spec(plain.replace("-", "_")) is not None  # put there by other means
+        return find_spec(package.replace("-", "_")) is not None  # installed without metadata
     return True
 
 
 def _how_to_install(folder: Path) -> str:
     if (folder / "install.sh").is_file():
         # In its own environment: it pins versions that other programs cannot use.
-        return f"make demo WORKLOAD={folder.resolve().name} at the top, or {_shown(folder / 'install.sh')} PYTHON"
+        name, script = folder.resolve().name, _shortest_path(folder / "install.sh")
+        return f"make demo WORKLOAD={name} at the top, or {script} PYTHON"
     constraints = folder.parent.parent / "constraints.txt"
-    pinned = f"-c {_shown(constraints)} " if constraints.is_file() else ""
-    return f"python -m pip install {pinned}-r {_shown(folder / 'requirements.txt')}"
+    pinned = f"-c {_shortest_path(constraints)} " if constraints.is_file() else ""
+    return f"python -m pip install {pinned}-r {_shortest_path(folder / 'requirements.txt')}"
 
 
-def _shown(path: Path) -> str:
+def _shortest_path(path: Path) -> str:
     relative = os.path.relpath(path)
     return min(relative, str(path.resolve()), key=len)

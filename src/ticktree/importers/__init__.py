@@ -1,1 +1,1 @@
-"""Files that other programs wrote, read as profiles: one format a module."""
+"""Importers: read other programs' files as profiles, one module per format."""

@@ -1,9 +1,9 @@
-"""Timers files of the ML-Agents toolkit, read as profiles.
+"""Import timers files of the ML-Agents toolkit.
 
-History of the format, as its releases wrote it: `children` a list of timers with a `name` each, `gauges` likewise;
-later both are objects by name, and there is `metadata`. Times are seconds. `self` is the total less the children's,
-but never below zero: where children ran in parallel it says 0. A timer that had not ended has no count and no total,
-and so has the root of a thread, and what a worker has from its parent's timers by being forked inside of them.
+History of the format: first `children` and `gauges` are lists of objects with a `name`; later both are objects by
+name, and there is `metadata`. Times are seconds. `self` is the total less the children's, but at least zero: it is 0
+if children ran in parallel. These timers have no count and no total: open ones, the root of a thread, and a forked
+worker's copies of the timers that were open in its parent.
 """
 
 from __future__ import annotations
@@ -19,45 +19,43 @@ from ticktree.profile.measures import HOST, named_by
 from ticktree.profile.metadata import Value
 from ticktree.profile.table import sums_of
 
-_SECOND = 1_000_000_000
-# What ticktree calls facts that the toolkit has by other names; the inverse of what its export does.
-_NAMES = {"command_line_arguments": "command", "python_version": "python"}
-_EXPORTER, _LOST = "exported_by", "not_recorded"
-_UNCOUNTED = "timers_without_a_call"
+_NS_PER_SECOND = 1_000_000_000
+# ticktree's names of the toolkit's facts; the exporter has the inverse.
+_FACT_NAMES = {"command_line_arguments": "command", "python_version": "python"}
+_EXPORTER_KEY, _LOSSES_KEY = "exported_by", "not_recorded"
+_UNCOUNTED_LOSS = "timers_without_a_call"
 
 
 def is_timers_file(value: Any) -> bool:
-    """Tell whether `value`, read from JSON, is such a file rather than a profile."""
+    """Tell whether `value`, read from JSON, is a timers file rather than a profile."""
     return isinstance(value, dict) and "schema" not in value and {"total", "count"} <= value.keys()
 
 
 def profile_of(value: Any, run_id: str) -> Profile:
-    """Return the profile that a timers file holds.
-
-    Of what single calls took it says nothing: no minimum, no maximum and no percentile is known.
+    """Return the profile in a timers file, which has no minima, maxima and percentiles of calls.
 
     Args:
-        value: The file, as JSON has it.
-        run_id: What the profile calls the run.
+        value: The file's JSON.
+        run_id: The run's id in the profile.
 
     Raises:
-        ProfileError: It says what cannot be.
+        ProfileError: The file contradicts itself.
     """
     fields = Fields(value, "timers file")
     facts = fields.sub("metadata", "metadata")
-    trusted = facts.raw(_EXPORTER) == "ticktree"
-    root, losses = _tree(fields, run_id, trusted=trusted)
+    is_trusted = facts.raw(_EXPORTER_KEY) == "ticktree"
+    root, losses = _read_tree(fields, run_id, is_trusted=is_trusted)
     written_s = facts.raw("end_time_seconds")
-    wall_ns = int(written_s) * _SECOND if isinstance(written_s, str) and written_s.isdecimal() else 0
+    wall_ns = int(written_s) * _NS_PER_SECOND if isinstance(written_s, str) and written_s.isdecimal() else 0
     profile = Profile(
         root=root,
-        gauges={name: _gauge(name, gauge, wall_ns) for name, gauge in _named(fields, "gauges")},
+        gauges={name: _read_gauge(name, gauge, wall_ns) for name, gauge in _items_by_name(fields, "gauges")},
         metadata={
             "name": frozenset({run_id}),
-            **{key: frozenset({value}) for key, value in _metadata(facts)},
+            **{key: frozenset({value}) for key, value in _read_metadata(facts)},
             "read_from": frozenset({"timers file"}),
         },
-        losses=sums_of([losses, _losses(facts)]),
+        losses=sums_of([losses, _read_losses(facts)]),
     )
     profile.check()
     return profile
@@ -65,83 +63,82 @@ def profile_of(value: Any, run_id: str) -> Profile:
 
 @dataclass
 class _Timer:
-    """A timer while its tree is put together."""
+    """A timer while its tree is built."""
 
     fields: Fields
     name: str
-    above: _Timer | None
+    parent: _Timer | None
     depth: int
     is_parallel: bool
     children: dict[str, Node] = field(default_factory=dict)
     concurrent: set[str] = field(default_factory=set)  # children that ran concurrently
-    untimed_ns: int = 0  # what its other children took without reporting it
+    uncounted_ns: int = 0  # total of its other children that are uncounted
 
 
-def _tree(fields: Fields, run_id: str, *, trusted: bool) -> tuple[Node, dict[str, int]]:
+def _read_tree(fields: Fields, run_id: str, *, is_trusted: bool) -> tuple[Node, dict[str, int]]:
     timers = [_Timer(fields, ROOT_NAME, None, 0, fields.flag("is_parallel"))]
     for timer in timers:  # breadth first: the list grows while it is walked
         if timer.depth > MAX_DEPTH:
             fields.fail(f"the tree is more than {MAX_DEPTH} timers deep")
-        for name, below in _named(timer.fields, "children"):
-            parallel = timer.is_parallel or below.flag("is_parallel")
-            timers.append(_Timer(below, name, timer, timer.depth + 1, parallel))
+        for name, child_fields in _items_by_name(timer.fields, "children"):
+            is_parallel = timer.is_parallel or child_fields.flag("is_parallel")
+            timers.append(_Timer(child_fields, name, timer, timer.depth + 1, is_parallel))
     losses: dict[str, int] = {}
     for timer in reversed(timers):
-        node = _node(timer, run_id, losses, trusted=trusted)
-        if timer.above is not None:
-            timer.above.children[node.key] = node
-            if timer.is_parallel and not timer.above.is_parallel:
-                timer.above.concurrent.add(node.key)
+        node = _build_node(timer, run_id, losses, is_trusted=is_trusted)
+        if timer.parent is not None:
+            timer.parent.children[node.key] = node
+            if timer.is_parallel and not timer.parent.is_parallel:
+                timer.parent.concurrent.add(node.key)
             elif _is_uncounted(timer):
-                timer.above.untimed_ns += node.total_ns
+                timer.parent.uncounted_ns += node.total_ns
     return node, losses
 
 
-def _node(timer: _Timer, run_id: str, losses: dict[str, int], *, trusted: bool) -> Node:
+def _build_node(timer: _Timer, run_id: str, losses: dict[str, int], *, is_trusted: bool) -> Node:
     fields = timer.fields
-    total_ns, count = _duration(fields, "total"), fields.whole("count")
+    total_ns, count = _read_ns(fields, "total"), fields.whole("count")
     if total_ns < 0 or count < 0:
         fields.fail("its total or its count is negative")
-    self_ns = _duration(fields, "self") if "self" in fields else None
-    if not trusted:
+    self_ns = _read_ns(fields, "self") if "self" in fields else None
+    if not is_trusted:
         if _is_uncounted(timer):
-            # What it took is known only by its children, whose time is then in the self time of what is
-            # around it.
+            # Only its children's times are known, and the file counts them as self time of its parent.
             total_ns, self_ns = sum(child.total_ns for child in timer.children.values()), None
-            losses[_UNCOUNTED] = losses.get(_UNCOUNTED, 0) + 1
+            losses[_UNCOUNTED_LOSS] = losses.get(_UNCOUNTED_LOSS, 0) + 1
         elif self_ns is not None:
-            self_ns -= min(self_ns, timer.untimed_ns)
-    settled: Settled = settle(
+            self_ns -= min(self_ns, timer.uncounted_ns)
+    times: BalancedTimes = balance(
         total_ns,
         self_ns,
         {key: child.total_ns for key, child in timer.children.items()},
         timer.concurrent,
-        trusted=trusted,
+        is_trusted=is_trusted,
     )
-    if settled.wrong:
-        losses[settled.wrong] = losses.get(settled.wrong, 0) + 1
-    is_root = timer.above is None
-    counted = 0 if is_root and count == 1 else count  # the root's one call is the run, which is no call here
-    name, clock = named_by(timer.name) if trusted else (timer.name, HOST)
+    if times.loss:
+        losses[times.loss] = losses.get(times.loss, 0) + 1
+    is_root = timer.parent is None
+    call_count = 0 if is_root and count == 1 else count  # the root's one call is the run, not a call
+    name, clock = named_by(timer.name) if is_trusted else (timer.name, HOST)
     return Node(
         name=name,
         clock=clock,
-        self_ns=settled.self_ns,
-        steady=Stats(counted, total_ns) if counted else Stats(),
-        per_run={run_id: (counted, total_ns)} if counted else {},
+        self_ns=times.self_ns,
+        steady=Stats(call_count, total_ns) if call_count else Stats(),
+        per_run={run_id: (call_count, total_ns)} if call_count else {},
         children={
-            key: replace(child, concurrent_ns=settled.concurrent_ns.get(key, 0))
+            key: replace(child, concurrent_ns=times.concurrent_ns.get(key, 0))
             for key, child in reversed(timer.children.items())
         },
     )
 
 
 def _is_uncounted(timer: _Timer) -> bool:
-    """Tell whether nothing was ever added to it, though there is something in it."""
-    return bool(timer.children) and timer.fields.whole("count") == _duration(timer.fields, "total") == 0
+    """Tell whether a timer with children has neither a call nor time."""
+    return bool(timer.children) and timer.fields.whole("count") == _read_ns(timer.fields, "total") == 0
 
 
-def _named(fields: Fields, key: str) -> Iterator[tuple[str, Fields]]:
+def _items_by_name(fields: Fields, key: str) -> Iterator[tuple[str, Fields]]:
     """Yield the entries of a field by name, whether it is an object, a list of objects with names, or null."""
     value = fields.raw(key)
     if isinstance(value, dict):
@@ -159,14 +156,14 @@ def _named(fields: Fields, key: str) -> Iterator[tuple[str, Fields]]:
         fields.fail(f"{key!r} should be an object, a list or null")
 
 
-def _duration(fields: Fields, key: str) -> int:
-    ns = round(fields.number(key) * _SECOND)
+def _read_ns(fields: Fields, key: str) -> int:
+    ns = round(fields.number(key) * _NS_PER_SECOND)
     if not -LIMIT < ns < LIMIT:
         fields.fail(f"{key!r} is beyond anything that can be measured")
     return ns
 
 
-def _gauge(name: str, fields: Fields, wall_ns: int) -> Gauge:
+def _read_gauge(name: str, fields: Fields, wall_ns: int) -> Gauge:
     value = fields.number("value")
     return Gauge(
         name=name,
@@ -179,79 +176,85 @@ def _gauge(name: str, fields: Fields, wall_ns: int) -> Gauge:
     )
 
 
-def _metadata(fields: Fields) -> Iterator[tuple[str, Value]]:
+def _read_metadata(fields: Fields) -> Iterator[tuple[str, Value]]:
     for key in fields:
         value = fields.raw(key)
         if not isinstance(value, (str, int, float)) and value is not None:
             fields.fail(f"{quoted(key)} should be a string or a number")
-        if value is not None and key not in (_EXPORTER, _LOST):
-            yield _NAMES.get(key, key), value
+        if value is not None and key not in (_EXPORTER_KEY, _LOSSES_KEY):
+            yield _FACT_NAMES.get(key, key), value
 
 
-def _losses(facts: Fields) -> dict[str, int]:
-    """The losses that an export recorded."""
-    lost = facts.raw(_LOST)
-    found = re.findall(r"(\d{1,18}) (\w+)", lost) if isinstance(lost, str) else []
-    return {what: int(count) for count, what in found}
+def _read_losses(facts: Fields) -> dict[str, int]:
+    """Return the losses that ticktree's exporter wrote."""
+    text = facts.raw(_LOSSES_KEY)
+    matches = re.findall(r"(\d{1,18}) (\w+)", text) if isinstance(text, str) else []
+    return {loss: int(count) for count, loss in matches}
 
 
 @dataclass(frozen=True)
-class Settled:
-    """A node's self time and its children's concurrent times, such that its total is what it should be.
+class BalancedTimes:
+    """A node's self time and its children's concurrent times, which sum to its total.
 
     Attributes:
         self_ns: its self time.
         concurrent_ns: of the children that have any, by name.
-        wrong: what is wrong with the self time that was given, as a loss is called; None where nothing is.
+        loss: the name of the loss if the reported self time was wrong, else None.
     """
 
     self_ns: int
     concurrent_ns: Mapping[str, int] = field(default_factory=dict)
-    wrong: str | None = None
+    loss: str | None = None
 
 
-def settle(
+def balance(
     total_ns: int,
     self_ns: int | None,
     children_ns: Mapping[str, int],
-    concurrent: Collection[str],
+    concurrent_keys: Collection[str],
     *,
-    trusted: bool = False,
-) -> Settled:
-    """Settle a node's account. A child's time above its parent's becomes concurrent time.
+    is_trusted: bool = False,
+) -> BalancedTimes:
+    """Return times that sum to a node's total. Children's time above their parent's becomes concurrent time.
 
-    All numbers were rounded one by one: what differs by no more than that differs by nothing. Without a self time that
-    the node reports, it is what is left of the total. `concurrent` are children known to have run concurrently.
-    If `trusted`, the self time was measured, and is not what is left of the total or of a negative number.
+    Every number was rounded, so differences up to the rounding error are ignored. Without a reported self time, it is
+    the total less the children's. `concurrent_keys` are children known to have run concurrently. If `is_trusted`, the
+    self time was measured, and not computed from the total or clipped at zero.
     """
-    together_ns = sum(children_ns.values())
-    rounding_ns = len(children_ns) + 2 + (max(total_ns, together_ns) >> 50)
+    children_total_ns = sum(children_ns.values())
+    rounding_ns = len(children_ns) + 2 + (max(total_ns, children_total_ns) >> 50)
     if self_ns is None:
-        self_ns = max(0, total_ns - together_ns)
-    wrong = None
+        self_ns = max(0, total_ns - children_total_ns)
+    loss = None
     if self_ns < -rounding_ns:
-        wrong = "negative_self_times"
+        loss = "negative_self_times"
     elif self_ns > total_ns + rounding_ns:
-        wrong = "self_times_that_do_not_add_up"
+        loss = "self_times_that_do_not_add_up"
     self_ns = min(max(self_ns, 0), total_ns)
-    over_ns = self_ns + together_ns - total_ns
-    if over_ns < -rounding_ns:
-        return Settled(total_ns - together_ns, wrong=wrong or "self_times_that_do_not_add_up")
-    if over_ns <= rounding_ns:
-        return Settled(max(0, total_ns - together_ns), wrong=wrong)
-    covering_ns = sum(ns for name, ns in children_ns.items() if name not in concurrent)
-    if concurrent and self_ns <= rounding_ns and not trusted and covering_ns <= total_ns:
-        # Other processes and threads take nothing of the node's time; that they did is what made it 0.
-        return Settled(total_ns - covering_ns, {name: children_ns[name] for name in concurrent}, wrong)
-    if together_ns - covering_ns < over_ns and not trusted:  # more than concurrent children explain
-        wrong = wrong or ("self_times_that_do_not_add_up" if self_ns > rounding_ns else "negative_self_times")
-    return Settled(self_ns, _shared(over_ns, children_ns, concurrent), wrong)
+    excess_ns = self_ns + children_total_ns - total_ns
+    if excess_ns < -rounding_ns:
+        return BalancedTimes(total_ns - children_total_ns, loss=loss or "self_times_that_do_not_add_up")
+    if excess_ns <= rounding_ns:
+        return BalancedTimes(max(0, total_ns - children_total_ns), loss=loss)
+    sequential_ns = sum(ns for name, ns in children_ns.items() if name not in concurrent_keys)
+    if concurrent_keys and self_ns <= rounding_ns and not is_trusted and sequential_ns <= total_ns:
+        # Concurrent children take none of the node's time; subtracting them is what made the self time 0.
+        return BalancedTimes(
+            total_ns - sequential_ns, {name: children_ns[name] for name in concurrent_keys}, loss
+        )
+    if (
+        children_total_ns - sequential_ns < excess_ns and not is_trusted
+    ):  # more than concurrent children explain
+        loss = loss or ("self_times_that_do_not_add_up" if self_ns > rounding_ns else "negative_self_times")
+    return BalancedTimes(self_ns, _share_excess(excess_ns, children_ns, concurrent_keys), loss)
 
 
-def _shared(over_ns: int, children_ns: Mapping[str, int], concurrent: Collection[str]) -> dict[str, int]:
-    """Return whose time `over_ns` is: that of concurrent children first, then of the longest."""
+def _share_excess(
+    excess_ns: int, children_ns: Mapping[str, int], concurrent_keys: Collection[str]
+) -> dict[str, int]:
+    """Distribute `excess_ns` over the children: concurrent ones first, then the longest."""
     concurrent_ns: dict[str, int] = {}
-    for name in sorted(children_ns, key=lambda name: (name not in concurrent, -children_ns[name], name)):
-        concurrent_ns[name] = min(over_ns, children_ns[name])
-        over_ns -= concurrent_ns[name]
+    for name in sorted(children_ns, key=lambda name: (name not in concurrent_keys, -children_ns[name], name)):
+        concurrent_ns[name] = min(excess_ns, children_ns[name])
+        excess_ns -= concurrent_ns[name]
     return {name: ns for name, ns in concurrent_ns.items() if ns}

@@ -1,4 +1,4 @@
-"""The text of a file as JSON has it: compressed or not, of our own making or of another program's."""
+"""Parse the JSON of a file, compressed or not, from ticktree or another program."""
 
 from __future__ import annotations
 
@@ -12,45 +12,45 @@ from ticktree.profile.codec import collector_paused
 _GZIP = b"\x1f\x8b"
 
 
-def value_in(content: bytes) -> Any:
-    """Return what JSON has in a file's content.
+def parse_json(content: bytes) -> Any:
+    """Return the JSON value in a file's content.
 
-    Traces are forgiven what their readers forgive: what is no number, which profiles may not hold, and a list of
-    events without its end, which their writers leave out when they are stopped.
+    Traces may contain what other readers of traces accept: NaN and infinities, which profiles must not contain, and a
+    list of events without its end, because their writers omit it when they are stopped.
 
     Raises:
-        ProfileError: it is not JSON, or a compressed file that is damaged.
+        ProfileError: it is not JSON, or a damaged compressed file.
     """
     if content.startswith(_GZIP):
-        content = _decompressed(content)
+        content = _decompress(content)
     text = content.lstrip(b"\xef\xbb\xbf \t\r\n")
     if text.startswith(b"[") or b'"traceEvents"' in text:
-        return _trace(text)
+        return _parse_trace(text)
     return codec.value_in(content)
 
 
-def _decompressed(content: bytes) -> bytes:
+def _decompress(content: bytes) -> bytes:
     try:
         return bytes(unpacked(content))
     except ValueError as error:
         raise ProfileError(str(error)) from None
 
 
-def _trace(content: bytes) -> Any:
+def _parse_trace(content: bytes) -> Any:
     try:
         text = content.decode()
         with collector_paused():
             try:
-                return _decoded(text)
+                return _decode(text)
             except json.JSONDecodeError:
                 if not text.startswith("["):
                     raise
-                return _decoded(text.rstrip().rstrip(",") + "]")
+                return _decode(text.rstrip().rstrip(",") + "]")
     except ValueError as error:
         raise ProfileError(f"a Chrome trace that is damaged or cut short: not JSON ({error})") from None
 
 
-def _decoded(text: str) -> Any:
+def _decode(text: str) -> Any:
     try:
         return json.loads(text)
     except RecursionError:

@@ -1,4 +1,4 @@
-"""The model of a run: immutable, mergeable, saved as JSON. It knows nothing of files, clocks or screens."""
+"""The model of a run: immutable, mergeable, saved as JSON. It does not depend on files, clocks or screens."""
 
 from __future__ import annotations
 

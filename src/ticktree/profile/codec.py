@@ -23,16 +23,16 @@ SCHEMA = "ticktree-profile/1"
 
 
 def to_text(value: dict[str, Any]) -> str:
-    """Return a profile's fields as JSON in ASCII, which every file and every encoding can carry; the tree is last."""
-    *rest, (tree, root) = value.items()  # the tree is last
-    return f"{_dumps(dict(rest))[:-1]},{_dumps(tree)}:{''.join(_written(root))}}}"
+    """Return a profile's fields, of which the tree is the last, as JSON in ASCII: valid in every encoding."""
+    *rest, (tree_key, root) = value.items()
+    return f"{_dumps(dict(rest))[:-1]},{_dumps(tree_key)}:{''.join(_tree_pieces(root))}}}"
 
 
-def opened(value: Any) -> Fields:
-    """Return the fields of the profile in `value`, as `value_in` gives it.
+def open_profile(value: Any) -> Fields:
+    """Return the fields of the profile in `value`, which `value_in` returned.
 
     Raises:
-        ProfileError: it is not a profile, or one of a version not known here.
+        ProfileError: it is not a profile, or its version is unknown.
     """
     fields = Fields(value, "profile")
     schema = fields.text("schema")
@@ -48,25 +48,25 @@ def _dumps(value: Any) -> str:
     return json.dumps(value, separators=(",", ":"), allow_nan=False)
 
 
-def _written(node: dict[str, Any]) -> Iterator[str]:
-    """Yield a tree piece by piece: json calls itself at every level, and trees are too deep for that."""
-    waiting: list[dict[str, Any] | str] = [node]
-    while waiting:
-        piece = waiting.pop()
+def _tree_pieces(node: dict[str, Any]) -> Iterator[str]:
+    """Yield a tree piece by piece: json recurses at every level, and trees are too deep for that."""
+    stack: list[dict[str, Any] | str] = [node]
+    while stack:
+        piece = stack.pop()
         if isinstance(piece, str):
             yield piece
             continue
         yield _dumps({**piece, "children": []})[:-2]  # less "]}"
-        waiting.append("]}")
-        for place, child in enumerate(reversed(piece["children"])):
-            waiting.extend([",", child] if place else [child])
+        stack.append("]}")
+        for i, child in enumerate(reversed(piece["children"])):
+            stack.extend([",", child] if i else [child])
 
 
 def value_in(text: str | bytes) -> Any:
-    """Return what JSON has in `text`, however deep.
+    """Return the JSON value in `text`, however deep.
 
     Raises:
-        ProfileError: `text` is not JSON, or holds what is no number.
+        ProfileError: `text` is not JSON, or contains NaN or an infinity.
     """
     if not text or text.isspace():
         raise ProfileError("not a profile: not JSON (it is empty)")
@@ -82,8 +82,8 @@ def value_in(text: str | bytes) -> Any:
     except UnicodeDecodeError:
         raise ProfileError("not a profile: not JSON (no text in UTF-8)") from None
     except ValueError as error:  # bad JSON, bad UTF-8, or a number of thousands of digits
-        why = "it is cut short" if _is_cut_short(error) else str(error).splitlines()[0][:120]
-        raise ProfileError(f"not a profile: not JSON ({why})") from None
+        reason = "it is cut short" if _is_cut_short(error) else str(error).splitlines()[0][:120]
+        raise ProfileError(f"not a profile: not JSON ({reason})") from None
 
 
 def _is_cut_short(error: ValueError) -> bool:
@@ -92,106 +92,106 @@ def _is_cut_short(error: ValueError) -> bool:
     return error.msg.startswith("Unterminated") or (error.pos > 0 and error.pos >= len(error.doc.rstrip()))
 
 
-def _refuse(constant: str) -> NoReturn:
+def _reject_constant(constant: str) -> NoReturn:
     raise ProfileError(f"not a profile: {constant} is not a number that can be measured")
 
 
-_DECODER = json.JSONDecoder(parse_constant=_refuse)
+_DECODER = json.JSONDecoder(parse_constant=_reject_constant)
 
 
-_BLANK = re.compile(r"[ \t\n\r]*")
-_END: dict[type[Any], str] = {dict: "}", list: "]"}
+_WHITESPACE = re.compile(r"[ \t\n\r]*")
+_CLOSING: dict[type[Any], str] = {dict: "}", list: "]"}
 _UNFINISHED = object()
 
 
 def loads(text: str, decoder: json.JSONDecoder) -> Any:
-    """Return the value in `text`, as `decoder` would if Python's stack were deep enough."""
+    """Return the value that `decoder` would find in `text` if Python's stack were deep enough."""
     reader = _Reader(text, decoder)
     while True:
-        value = reader.begun()
+        value = reader.begin_value()
         while value is not _UNFINISHED:
-            if reader.at_top():
+            if reader.is_complete():
                 return value
-            value = reader.added(value)
+            value = reader.add_value(value)
 
 
 class _Reader:
-    """A place in a text, and the lists and objects that are open there."""
+    """A position in a text, and the lists and objects that are open there."""
 
     def __init__(self, text: str, decoder: json.JSONDecoder) -> None:
         self._text = text
         self._decoder = decoder
-        self._open: list[Any] = []
-        self._keys: list[str] = []  # of what is being read in each open object
-        self._at = 0
-        self._go_to(0)
+        self._containers: list[Any] = []
+        self._keys: list[str] = []  # of the value that is being read, for each open object
+        self._pos = 0
+        self._move_to(0)
 
-    def at_top(self) -> bool:
-        """Tell whether nothing is open any more, and that it is the end."""
-        if not self._open and self._at < len(self._text):
+    def is_complete(self) -> bool:
+        """Tell whether the value is complete; then the text must end here."""
+        if not self._containers and self._pos < len(self._text):
             raise self._error("Extra data")
-        return not self._open
+        return not self._containers
 
-    def begun(self) -> Any:
-        """Read a value, or of one that holds others the beginning."""
-        opened: Any = {"[": [], "{": {}}.get(self._next())
-        if opened is None:
+    def begin_value(self) -> Any:
+        """Read a scalar or an empty container; of any other container only the beginning."""
+        container: Any = {"[": [], "{": {}}.get(self._peek())
+        if container is None:
             return self._scalar()
-        self._go_to(self._at + 1)
-        if self._next() == _END[type(opened)]:
-            self._go_to(self._at + 1)
-            return opened
-        self._open.append(opened)
+        self._move_to(self._pos + 1)
+        if self._peek() == _CLOSING[type(container)]:
+            self._move_to(self._pos + 1)
+            return container
+        self._containers.append(container)
         self._read_key()
         return _UNFINISHED
 
-    def added(self, value: Any) -> Any:
-        """Put `value` into what is open around it; return that, if it ends here."""
-        around = self._open[-1]
-        if isinstance(around, dict):
-            around[self._keys.pop()] = value
+    def add_value(self, value: Any) -> Any:
+        """Add `value` to the innermost open container; return the container if it ends here."""
+        container = self._containers[-1]
+        if isinstance(container, dict):
+            container[self._keys.pop()] = value
         else:
-            around.append(value)
-        mark = self._next()
-        if mark not in (",", _END[type(around)]):
+            container.append(value)
+        char = self._peek()
+        if char not in (",", _CLOSING[type(container)]):
             raise self._error("Expecting ',' delimiter")
-        self._go_to(self._at + 1)
-        if mark != ",":
-            return self._open.pop()
+        self._move_to(self._pos + 1)
+        if char != ",":
+            return self._containers.pop()
         self._read_key()
         return _UNFINISHED
 
     def _read_key(self) -> None:
-        if isinstance(self._open[-1], list):
+        if isinstance(self._containers[-1], list):
             return
-        if self._next() != '"':
+        if self._peek() != '"':
             raise self._error("Expecting property name enclosed in double quotes")
         self._keys.append(self._scalar())
-        if self._next() != ":":
+        if self._peek() != ":":
             raise self._error("Expecting ':' delimiter")
-        self._go_to(self._at + 1)
+        self._move_to(self._pos + 1)
 
     def _scalar(self) -> Any:
-        value, end = self._decoder.raw_decode(self._text, self._at)
-        self._go_to(end)
+        value, end = self._decoder.raw_decode(self._text, self._pos)
+        self._move_to(end)
         return value
 
-    def _next(self) -> str:
-        return self._text[self._at : self._at + 1]
+    def _peek(self) -> str:
+        return self._text[self._pos : self._pos + 1]
 
-    def _go_to(self, at: int) -> None:
-        blank = _BLANK.match(self._text, at)
-        self._at = blank.end() if blank else at
+    def _move_to(self, pos: int) -> None:
+        spaces = _WHITESPACE.match(self._text, pos)
+        self._pos = spaces.end() if spaces else pos
 
     def _error(self, message: str) -> json.JSONDecodeError:
-        return json.JSONDecodeError(message, self._text, self._at)
+        return json.JSONDecodeError(message, self._text, self._pos)
 
 
 @contextmanager
 def collector_paused() -> Iterator[None]:
-    """Keep the garbage collector from looking at parts of profiles again and again: that may treble the time.
+    """Keep the garbage collector from scanning parts of profiles again and again: that may treble the time.
 
-    They do not refer to themselves, so there is nothing to collect.
+    Profiles contain no reference cycles, so there is nothing to collect.
     """
     was_enabled = gc.isenabled()
     gc.disable()

@@ -1,4 +1,4 @@
-"""Fields: one JSON object, read field by field, each refused by name where it is not what it should be; and codecs."""
+"""Fields of a JSON object, each validated as it is read, with errors that name it; and codecs."""
 
 from __future__ import annotations
 
@@ -11,26 +11,25 @@ from ticktree.errors import TicktreeError
 
 
 class ProfileError(TicktreeError, ValueError):
-    """A profile that breaks a rule of the model, or a text that is not a profile; always one line."""
+    """A profile breaks a rule of the model, or a text is not a profile; the message is always one line."""
 
 
 def quoted(text: str) -> str:
-    """Return `text` fit for an error message: on one line, without control characters, at most 80 long."""
+    """Return `text` for an error message: on one line, without control characters, at most 80 characters."""
     return repr(text if len(text) <= 80 else text[:79] + "…")
 
 
 # Far beyond anything that can be measured, and still exact enough as a float for every ratio derived from it.
 LIMIT = 2**96
 
-
 Object = dict[str, Any]
 
 
 class Fields:
-    """A JSON object that came from outside.
+    """A JSON object from an untrusted source.
 
     Args:
-        writers: the ids that it and what is in it name by their place in the list.
+        writers: writer ids; the object and its contents refer to them by index.
     """
 
     __slots__ = ("_fields", "where", "writers")
@@ -49,11 +48,11 @@ class Fields:
         return iter(self._fields)
 
     def fail(self, rule: str) -> NoReturn:
-        """Refuse this object, saying why."""
+        """Reject this object because it breaks `rule`."""
         raise ProfileError(f"{self.where}: {rule}")
 
     def raw(self, key: str) -> Any:
-        """Return the field as it is; None where it is absent."""
+        """Return the field unchecked; None where it is absent."""
         return self._fields.get(key)
 
     def whole(self, key: str, default: int | None = None) -> int:
@@ -65,7 +64,7 @@ class Fields:
             self.fail(f"{key!r} is beyond anything that can be measured")
         return value
 
-    def whole_or_none(self, key: str) -> int | None:
+    def integer_or_none(self, key: str) -> int | None:
         """Return a whole number, None where the field is null or absent."""
         return self.whole(key) if key in self else None
 
@@ -119,13 +118,13 @@ class Fields:
     def table(
         self, key: str, read: Callable[[Fields], tuple[Any, Any]], twice: str, where: str | None = None
     ) -> dict[Any, Any]:
-        """Return the objects of a list as a table; `twice` is what is wrong where two have the same key."""
+        """Return the objects of a list as a table; `twice` is what a key stands for in the error about duplicates."""
         table: dict[Any, Any] = {}
         for entry in self.each(key, where):
-            at, value = read(entry)
-            if at in table:
+            entry_key, value = read(entry)
+            if entry_key in table:
                 entry.fail(f"the same {twice} is there twice")
-            table[at] = value
+            table[entry_key] = value
         return table
 
     def counts(self, key: str) -> dict[str, int]:
@@ -134,11 +133,11 @@ class Fields:
         return {name: fields.whole(name) for name in fields}
 
     def writer(self, key: str) -> str:
-        """Return the id of the writer whose place among `writers` the field gives."""
-        place = self.whole(key)
-        if not 0 <= place < len(self.writers):
+        """Return the id of the writer whose index in `writers` the field contains."""
+        index = self.whole(key)
+        if not 0 <= index < len(self.writers):
             self.fail(f"{key!r} is the place of none of the {len(self.writers)} there are")
-        return self.writers[place]
+        return self.writers[index]
 
     def rows(self, key: str, width: int) -> builtins.list[builtins.list[int]]:
         """Return a list of lists of `width` whole numbers, empty where the field is absent."""
@@ -154,11 +153,11 @@ class Fields:
             self.fail(f"{key!r} has a number beyond anything that can be measured")
         return rows
 
-    def pairs(self, key: str, least: int, most: int) -> dict[int, int]:
-        """Return a list of [index, count] as a table; every index from `least` to `most` and there once.
+    def pairs(self, key: str, min_index: int, max_index: int) -> dict[int, int]:
+        """Return a list of [index, count] as a table; indices are unique and from `min_index` to `max_index`.
 
         Raises:
-            ProfileError: also where a count is not positive.
+            ProfileError: also if a count is not positive.
         """
         entries = self.list(key)
         try:
@@ -172,7 +171,7 @@ class Fields:
             self.fail(f"{key!r} should hold whole numbers")
         if len(table) != len(entries):
             self.fail(f"{key!r} has the same index twice")
-        if min(table) < least or max(table) > most:
+        if min(table) < min_index or max(table) > max_index:
             self.fail(f"{key!r} has an index that cannot be")
         if min(table.values()) < 1 or max(table.values()) >= LIMIT:
             self.fail(f"{key!r} has a count that cannot be")
@@ -180,34 +179,36 @@ class Fields:
 
 
 class Codec(NamedTuple):
-    """How JSON has the values of a field.
+    """How JSON represents the values of a field.
 
     Attributes:
-        write: gives what JSON has, of a value; writers are named by their numbers there, by their ids.
-        read: gives the value, of the object and the key where it is.
+        write: returns the JSON of a value, given the number of each writer by its id.
+        read: returns the value, given the object and the key that contain it.
     """
 
     write: Callable[[Any, Mapping[str, int]], Any]
     read: Callable[[Fields, str], Any]
 
 
-def _as_it_is(value: Any, _: Mapping[str, int]) -> Any:
+def _unchanged(value: Any, _: Mapping[str, int]) -> Any:
     return value
 
 
-def _in_order(value: Mapping[Any, Any], _: Mapping[str, int]) -> Any:
+def _sort_keys(value: Mapping[Any, Any], _: Mapping[str, int]) -> Any:
     return dict(sorted(value.items()))
 
 
-WHOLE = Codec(_as_it_is, Fields.whole)
-WHOLE_OR_NULL = Codec(_as_it_is, Fields.whole_or_none)
+INT = Codec(_unchanged, Fields.whole)
+INT_OR_NULL = Codec(_unchanged, Fields.integer_or_none)
 NUMBER = Codec(lambda value, _: float(value), Fields.number)
-TEXT = Codec(_as_it_is, Fields.text)
+TEXT = Codec(_unchanged, Fields.text)
 TEXTS = Codec(lambda values, _: sorted(values), lambda fields, key: frozenset(fields.texts(key)))
-FLAG = Codec(_as_it_is, Fields.flag)
-COUNTS = Codec(_in_order, Fields.counts)
+FLAG = Codec(_unchanged, Fields.flag)
+COUNTS = Codec(_sort_keys, Fields.counts)
 
 
-def pairs(least: int, most: int) -> Codec:
-    """Return how JSON has counts by a number from `least` to `most`: as pairs, in the order of the numbers."""
-    return Codec(lambda table, _: sorted(table.items()), lambda fields, key: fields.pairs(key, least, most))
+def pairs(min_index: int, max_index: int) -> Codec:
+    """Return the codec of counts by an index from `min_index` to `max_index`: sorted pairs."""
+    return Codec(
+        lambda table, _: sorted(table.items()), lambda fields, key: fields.pairs(key, min_index, max_index)
+    )

@@ -1,4 +1,4 @@
-"""Gauge: a value the program reports from time to time."""
+"""Gauge: a value that the program reports from time to time."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ticktree.profile.fields import LIMIT, NUMBER, TEXT, WHOLE, Codec, Fields, Object
+from ticktree.profile.fields import INT, LIMIT, NUMBER, TEXT, Codec, Fields, Object
 from ticktree.profile.histogram import READINGS, Histogram, rank_of
-from ticktree.profile.stats import BASE_WIDTH_NS, coarse, is_width, joined, width_until
+from ticktree.profile.stats import BASE_WIDTH_NS, is_window_width, join_series, window_series, window_width
 from ticktree.profile.table import (
     Mergeable,
     add,
+    column,
     largest,
+    merge_parts,
     nested,
     same,
     smallest,
-    stored,
     where_known,
-    whole,
 )
 
 
@@ -32,13 +32,13 @@ class Readings:
     min: float
     max: float
 
-    def joined(self, other: Readings) -> Readings:
-        """Return the readings of both."""
+    def merge(self, other: Readings) -> Readings:
+        """Return the readings of both windows."""
         return Readings(self.count + other.count, min(self.min, other.min), max(self.max, other.max))
 
 
 def _write_readings(table: Mapping[int, Readings], _: Any) -> list[Any]:
-    return [[index, one.count, one.min, one.max] for index, one in sorted(table.items())]
+    return [[index, readings.count, readings.min, readings.max] for index, readings in sorted(table.items())]
 
 
 def _read_readings(fields: Fields, key: str) -> dict[int, Readings]:
@@ -59,27 +59,27 @@ def _read_readings(fields: Fields, key: str) -> dict[int, Readings]:
 
 @dataclass(frozen=True, slots=True)
 class GaugeWindows(Mergeable):
-    """A gauge's readings per window of the run. Merges by coarsening the finer one, exactly.
+    """A gauge's readings per window of the run. Merges by coarsening the finer series, exactly.
 
     Attributes:
         width_ns: length of a window: 10 ms times a power of two.
-        readings: by window, those without readings are absent; index 0 starts when the run began.
+        readings: by window; windows without readings are absent; index 0 starts when the run began.
     """
 
-    width_ns: int = stored(largest, WHOLE, default=BASE_WIDTH_NS)
-    readings: Mapping[int, Readings] = stored(
-        coarse("readings", Readings.joined), Codec(_write_readings, _read_readings), factory=dict
+    width_ns: int = column(largest, INT, default=BASE_WIDTH_NS)
+    readings: Mapping[int, Readings] = column(
+        window_series("readings", Readings.merge), Codec(_write_readings, _read_readings), factory=dict
     )
 
     @classmethod
     def of(cls, readings: Sequence[tuple[int, float]]) -> GaugeWindows:
-        """Return the windows of `readings`: when each was taken, in nanoseconds since the run began, and its value."""
-        width_ns = width_until(max(since_ns for since_ns, _ in readings))
-        alone = (({since_ns: Readings(1, value, value)}, width_ns) for since_ns, value in readings)
-        return cls(width_ns, joined(alone, Readings.joined))
+        """Return the windows of `readings`, which are pairs of nanoseconds since the run began and a value."""
+        width_ns = window_width(max(since_ns for since_ns, _ in readings))
+        series = (({since_ns: Readings(1, value, value)}, width_ns) for since_ns, value in readings)
+        return cls(width_ns, join_series(series, Readings.merge))
 
     def later_half(self) -> list[float]:
-        """Return the middle of each window with readings in the later half of the gauge's time, in order."""
+        """Return, in order, the mid-range of each window in the later half of the gauge's time."""
         if not self.readings:
             return []
         middle = (min(self.readings) + max(self.readings)) / 2
@@ -90,13 +90,13 @@ class GaugeWindows(Mergeable):
         ]
 
     @property
-    def whole(self) -> Readings | None:
+    def total(self) -> Readings | None:
         """All readings; None if there are none."""
-        return functools.reduce(Readings.joined, self.readings.values()) if self.readings else None
+        return functools.reduce(Readings.merge, self.readings.values()) if self.readings else None
 
     def problems(self) -> Iterator[str]:
         """Yield each rule of the model that is broken here."""
-        if not is_width(self.width_ns):
+        if not is_window_width(self.width_ns):
             yield f"a window of {self.width_ns} ns is not 10 ms times a power of two"
 
 
@@ -109,34 +109,34 @@ def _latest(gauges: Sequence[Gauge], values: Sequence[Any]) -> Any:
 class Gauge(Mergeable):
     """A gauge's readings.
 
-    It has no mean: a sum of floating-point numbers depends on their order, and merging must not.
+    It has no mean: a sum of floating-point numbers depends on their order, and a merge must not.
 
     Attributes:
-        name: the same in all gauges merged.
+        name: the same in all merged gauges.
         last: the latest reading. Merges by the latest (wall time, writer).
         last_wall_ns: when it was read, since the epoch.
-        writer: which process reported it.
-        count: readings.
-        min: the smallest.
-        max: the largest.
+        writer: the process that reported it.
+        count: number of readings.
+        min: the smallest reading.
+        max: the largest reading.
         positive: the readings above 0.
         negative: the readings below 0, without their sign.
-        zeros: how many were 0.
-        windows: all readings over the run's time; empty, which means not known, as soon as one part has no windows.
+        zeros: how many readings were 0.
+        windows: all readings over the run's time; empty, which means unknown, if any part has no windows.
     """
 
-    name: str = stored(same)
-    last: float = stored(_latest, NUMBER)
-    last_wall_ns: int = stored(_latest, WHOLE)
-    writer: str = stored(_latest, TEXT)
-    count: int = stored(add, WHOLE)
-    min: float = stored(smallest, NUMBER)
-    max: float = stored(largest, NUMBER)
-    zeros: int = stored(add, WHOLE, least=0, default=0)
-    positive: Histogram = stored(whole, READINGS, factory=Histogram)
-    negative: Histogram = stored(whole, READINGS, factory=Histogram)
-    windows: GaugeWindows = stored(
-        where_known(lambda gauge: gauge.windows_known, whole, GaugeWindows()),
+    name: str = column(same)
+    last: float = column(_latest, NUMBER)
+    last_wall_ns: int = column(_latest, INT)
+    writer: str = column(_latest, TEXT)
+    count: int = column(add, INT)
+    min: float = column(smallest, NUMBER)
+    max: float = column(largest, NUMBER)
+    zeros: int = column(add, INT, minimum=0, default=0)
+    positive: Histogram = column(merge_parts, READINGS, factory=Histogram)
+    negative: Histogram = column(merge_parts, READINGS, factory=Histogram)
+    windows: GaugeWindows = column(
+        where_known(lambda gauge: gauge.windows_known, merge_parts, GaugeWindows()),
         nested(GaugeWindows),
         optional=True,
         factory=GaugeWindows,
@@ -153,7 +153,7 @@ class Gauge(Mergeable):
         writer: str,
         windows: GaugeWindows | None = None,
     ) -> Gauge:
-        """Return the gauge whose readings are `values`, at least one, in any order."""
+        """Return the gauge with the readings `values`, at least one, in any order."""
         return cls(
             name=name,
             last=last,
@@ -169,37 +169,34 @@ class Gauge(Mergeable):
         )
 
     def derived(self, written: Object) -> Object:
-        """Return what JSON has of it, with percentiles."""
+        """Add the percentiles to the JSON."""
         return {**written, "p50": self.p50, "p99": self.p99}
 
     @property
     def filed(self) -> int:
-        """Readings that are in the histograms; those too far from the others are counted, but not filed."""
+        """Readings in the histograms; those too far from the others are counted, but not filed."""
         return self.negative.count + self.zeros + self.positive.count
 
     @property
     def windows_known(self) -> bool:
         """Whether all readings are in the windows."""
-        return self.windows.whole == Readings(self.count, self.min, self.max)
+        return self.windows.total == Readings(self.count, self.min, self.max)
 
     @property
     def since_filled(self) -> tuple[int, int]:
-        """Readings that were 0, and all readings, from the window with the first one above 0.
+        """The number of zeros and of all readings, from the first window with a reading above 0.
 
-        What begins empty says nothing by that. All where no reading is above 0, or the windows are not known.
+        That a gauge begins at 0 means nothing. All readings if none is above 0, or if the windows are unknown.
         """
-        before = 0
+        skipped = 0
         for _, readings in sorted(self.windows.readings.items()):
             if readings.min or readings.max:
-                return self.zeros - before, self.count - before
-            before += readings.count
+                return self.zeros - skipped, self.count - skipped
+            skipped += readings.count
         return self.zeros, self.count
 
     def count_since(self, since_ns: int) -> int:
-        """Return the number of readings in windows that begin at `since_ns` of the run or later.
-
-        All where the windows are not known.
-        """
+        """Return the number of readings in windows that begin at `since_ns` or later; all if windows are unknown."""
         windows = self.windows
         if not windows.readings:
             return self.count
@@ -211,7 +208,7 @@ class Gauge(Mergeable):
 
     @property
     def zero_share(self) -> float | None:
-        """Part of the readings that were 0; None where some are below it, for then 0 is a value like any other."""
+        """Share of the readings that were 0; None if some are negative, because then 0 is a value like any other."""
         return None if self.min < 0 else self.zeros / self.count
 
     @property
@@ -231,13 +228,13 @@ class Gauge(Mergeable):
         rank = rank_of(q, self.filed)
         if self.filed == self.count and rank in (1, self.count):  # the ends are known exactly
             return self.min if rank == 1 else self.max
-        return min(max(self._at_rank(rank), self.min), self.max)
+        return min(max(self._value_at_rank(rank), self.min), self.max)
 
-    def _at_rank(self, rank: int) -> float:
-        below, not_above = self.negative.count, self.negative.count + self.zeros
-        if rank <= below:  # of the negative ones, the smallest has the largest magnitude
-            return -self.negative.at_rank(below + 1 - rank)
-        return 0.0 if rank <= not_above else self.positive.at_rank(rank - not_above)
+    def _value_at_rank(self, rank: int) -> float:
+        negatives, not_positive = self.negative.count, self.negative.count + self.zeros
+        if rank <= negatives:  # of the negative ones, the smallest has the largest magnitude
+            return -self.negative.value_at_rank(negatives + 1 - rank)
+        return 0.0 if rank <= not_positive else self.positive.value_at_rank(rank - not_positive)
 
     def problems(self) -> Iterator[str]:
         """Yield each rule of the model that is broken here."""

@@ -1,4 +1,4 @@
-"""Loop: a named sequence of ticks, perhaps at a rate it is meant to hold."""
+"""Loop: a named sequence of ticks, with or without a target rate."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 from ticktree.profile import metadata as meta
 from ticktree.profile import path as paths
-from ticktree.profile.fields import COUNTS, LIMIT, TEXT, WHOLE, Codec, Fields, Object
+from ticktree.profile.fields import COUNTS, INT, LIMIT, TEXT, Codec, Fields, Object
 from ticktree.profile.histogram import DURATIONS, Histogram, rank_of
 from ticktree.profile.node import Node
 from ticktree.profile.stats import Stats, rounded_ratio
@@ -19,23 +19,23 @@ from ticktree.profile.table import (
     Stored,
     add,
     add_known,
+    column,
     columns,
     counts,
     largest,
-    listed,
+    list_of,
     members,
+    merge_parts,
     nested,
-    of_values,
     same,
     smallest,
-    stored,
+    value_rule,
     where_known,
-    whole,
 )
 
 
-class _Filed(Mergeable):
-    """Summed durations, in the windows where each is known."""
+class _DurationSum(Mergeable):
+    """A sum of durations, and their histogram if every single duration is known."""
 
     __slots__ = ()
     count: int
@@ -43,24 +43,28 @@ class _Filed(Mergeable):
     histogram: Histogram
 
     @property
-    def _most_ns(self) -> int:
-        """What none of them is longer than: together they are as long."""
+    def _upper_bound_ns(self) -> int:
+        """An upper bound for a single duration: their sum."""
         return self.sum_ns
 
     @property
     def is_known(self) -> bool:
-        """Whether each of them is known; true when there was none."""
+        """Whether every single duration is known; true when there was none."""
         return self.histogram.count == self.count
 
     @property
     def mean_ns(self) -> int | None:
-        """Their mean; None when there was none."""
+        """Mean duration; None when there was none."""
         return rounded_ratio(self.sum_ns, self.count) if self.count else None
 
     def quantile_ns(self, q: float) -> int | None:
-        """The duration that the share `q` of them did not exceed, within 1.1%; None when not known."""
+        """The duration that the share `q` of them did not exceed, within 1.1%; None when unknown."""
         count = self.histogram.count
-        return min(round(self.histogram.at_rank(rank_of(q, count))), self._most_ns) if count else None
+        return (
+            min(round(self.histogram.value_at_rank(rank_of(q, count))), self._upper_bound_ns)
+            if count
+            else None
+        )
 
     def problems(self) -> Iterator[str]:
         """Yield each rule of the model that is broken here."""
@@ -69,61 +73,61 @@ class _Filed(Mergeable):
             yield f"the histogram holds {self.histogram.count} durations where {self.count} were counted"
 
     def derived(self, written: Object) -> Object:
-        """Return what JSON has of it, with mean and percentiles; those are absent where single ones are not known."""
+        """Add the mean to the JSON and, if single durations are known, percentiles."""
         written["mean_ns"] = self.mean_ns
         if self.histogram.count:
             written |= {"p50_ns": self.quantile_ns(0.5), "p99_ns": self.quantile_ns(0.99)}
         return written
 
 
-_ALL = where_known(lambda part: part.is_known, whole, Histogram())
+_HISTOGRAM = where_known(lambda part: part.is_known, merge_parts, Histogram())
 
 
 @dataclass(frozen=True, slots=True)
-class Lateness(_Filed):
-    """How late the ticks were that were late.
+class Lateness(_DurationSum):
+    """How late the late ticks were.
 
     Attributes:
-        sum_ns: their lateness together.
-        max_ns: the latest.
-        histogram: of their lateness; empty where it is not known of each.
+        sum_ns: sum of their lateness.
+        max_ns: the largest lateness.
+        histogram: of their lateness; empty if it is not known for every one of them.
     """
 
-    count: int = stored(add, WHOLE, least=0)
-    sum_ns: int = stored(add, WHOLE, least=0)
-    max_ns: int = stored(largest, WHOLE, least=0)
-    histogram: Histogram = stored(_ALL, DURATIONS, optional=True, factory=Histogram)
+    count: int = column(add, INT, minimum=0)
+    sum_ns: int = column(add, INT, minimum=0)
+    max_ns: int = column(largest, INT, minimum=0)
+    histogram: Histogram = column(_HISTOGRAM, DURATIONS, optional=True, factory=Histogram)
 
     @property
-    def _most_ns(self) -> int:
+    def _upper_bound_ns(self) -> int:
         return self.max_ns
 
 
 @dataclass(frozen=True, slots=True)
-class Jitter(_Filed):
-    """How much one tick's duration differs from the tick's before it.
+class Jitter(_DurationSum):
+    """How much a tick's duration differs from that of the tick before it.
 
     Attributes:
-        sum_ns: sum of the differences, each taken positive.
-        histogram: of the differences; empty where they are not known of each pair.
+        sum_ns: sum of the absolute differences.
+        histogram: of the differences; empty if they are not known for every pair.
     """
 
-    count: int = stored(add, WHOLE, least=0)
-    sum_ns: int = stored(add, WHOLE, least=0)
-    histogram: Histogram = stored(_ALL, DURATIONS, optional=True, factory=Histogram)
+    count: int = column(add, INT, minimum=0)
+    sum_ns: int = column(add, INT, minimum=0)
+    histogram: Histogram = column(_HISTOGRAM, DURATIONS, optional=True, factory=Histogram)
 
 
 WORST_TICKS_KEPT = 8
 
 
-def _durations(fields: Fields, key: str) -> tuple[int, ...]:
+def _read_durations(fields: Fields, key: str) -> tuple[int, ...]:
     durations_ns = fields.list(key)
     if not all(type(duration) is int and 0 <= duration < LIMIT for duration in durations_ns):
         fields.fail(f"{key!r} should hold whole numbers")
     return tuple(durations_ns)
 
 
-_DURATIONS = Codec(lambda durations_ns, _: list(durations_ns), _durations)
+_DURATIONS = Codec(lambda durations_ns, _: list(durations_ns), _read_durations)
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -132,12 +136,12 @@ class FirstTicks(Stored):
 
     Attributes:
         started_wall_ns: wall-clock time of the first tick, since the epoch.
-        writer: which stack of which process it was.
+        writer: the process and stack that ran them.
     """
 
-    started_wall_ns: int = stored(None, WHOLE)
-    writer: str = stored(None, TEXT)
-    durations_ns: tuple[int, ...] = stored(None, _DURATIONS)
+    started_wall_ns: int = column(None, INT)
+    writer: str = column(None, TEXT)
+    durations_ns: tuple[int, ...] = column(None, _DURATIONS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,28 +149,28 @@ class WorstTick(Stored):
     """A tick that took long, and where its time went.
 
     Attributes:
-        writer: which stack of which process it was.
+        writer: the process and stack that ran it.
         tick: its number in that writer's loop, from 0.
         started_ns: when it began, since the run began.
-        breakdown: nanoseconds in it of each node whose innermost loop this is, by path.
-        causes: what else happened meanwhile, by key: `gc_ns`, `voluntary_switches`, `involuntary_switches`,
-            `minor_faults`, `major_faults`. A key is absent where that was not measured.
+        breakdown: its nanoseconds in each node whose innermost loop this is, by path.
+        causes: what else happened during the tick, by key: `gc_ns`, `voluntary_switches`, `involuntary_switches`,
+            `minor_faults`, `major_faults`. A key is absent if it was not measured.
     """
 
-    duration_ns: int = stored(None, WHOLE)
-    writer: str = stored(None, TEXT)
-    tick: int = stored(None, WHOLE)
-    started_ns: int = stored(None, WHOLE)
-    breakdown: Mapping[str, int] = stored(None, COUNTS, factory=dict)
-    causes: Mapping[str, int] = stored(None, COUNTS, factory=dict)
+    duration_ns: int = column(None, INT)
+    writer: str = column(None, TEXT)
+    tick: int = column(None, INT)
+    started_ns: int = column(None, INT)
+    breakdown: Mapping[str, int] = column(None, COUNTS, factory=dict)
+    causes: Mapping[str, int] = column(None, COUNTS, factory=dict)
 
-    def order(self) -> tuple[int, str, int, int, _Rest]:
-        """Return what ticks are ranked by: duration, then whatever makes the order total."""
-        return (self.duration_ns, self.writer, self.tick, self.started_ns, _Rest(self))
+    def order(self) -> tuple[int, str, int, int, _TieBreaker]:
+        """Return the sort key of ticks: duration, then fields that make the order total."""
+        return (self.duration_ns, self.writer, self.tick, self.started_ns, _TieBreaker(self))
 
 
-class _Rest:
-    """What decides between ticks that are alike in all else: looked at where that is so, which is hardly ever."""
+class _TieBreaker:
+    """Orders ticks that are equal in all other fields. Its key is computed only then, which is hardly ever."""
 
     __slots__ = ("_tick",)
 
@@ -174,81 +178,80 @@ class _Rest:
         self._tick = tick
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Rest) and self._sorted() == other._sorted()
+        return isinstance(other, _TieBreaker) and self._sort_key() == other._sort_key()
 
-    def __lt__(self, other: _Rest) -> bool:
-        return self._sorted() < other._sorted()
+    def __lt__(self, other: _TieBreaker) -> bool:
+        return self._sort_key() < other._sort_key()
 
-    __hash__ = None  # type: ignore[assignment]  # it is made to be compared
+    __hash__ = None  # type: ignore[assignment]  # only for comparison
 
-    def _sorted(self) -> tuple[list[tuple[str, int]], list[tuple[str, int]]]:
+    def _sort_key(self) -> tuple[list[tuple[str, int]], list[tuple[str, int]]]:
         return sorted(self._tick.breakdown.items()), sorted(self._tick.causes.items())
 
 
 def worst_of(ticks: Iterable[WorstTick]) -> tuple[WorstTick, ...]:
-    """Return the 8 longest of `ticks`, the longest first."""
+    """Return the 8 longest of `ticks`, longest first."""
     return tuple(sorted(ticks, key=WorstTick.order, reverse=True)[:WORST_TICKS_KEPT])
 
 
 @dataclass(frozen=True, slots=True)
 class Causes(Mergeable):
-    """What else happened in ticks, summed over those of which it is known.
+    """What else happened during ticks, summed over the ticks for which it was measured.
 
     Attributes:
-        ticks: ticks of which all of this is known: the others may have been disturbed as well.
-        gc_ns: the garbage collector's pauses, in the whole process; of all ticks, also those of which the rest is not
-            known.
-        voluntary_switches: how often the loop's thread gave its core away: it waited, or slept.
-        involuntary_switches: how often its core was taken from it for another thread.
+        ticks: ticks for which all of this was measured; other ticks may have been disturbed too.
+        gc_ns: the garbage collector's pauses, in the whole process; of all ticks, measured otherwise or not.
+        voluntary_switches: how often the loop's thread gave up its core: it waited, or slept.
+        involuntary_switches: how often the kernel gave its core to another thread.
         minor_faults: pages of memory that it touched for the first time.
-        major_faults: pages that had to be read from a disk.
+        major_faults: pages that the kernel had to read from a disk.
     """
 
-    ticks: int = stored(add, WHOLE, least=0)
-    gc_ns: int = stored(add, WHOLE, least=0, default=0)
-    voluntary_switches: int = stored(add, WHOLE, least=0, default=0)
-    involuntary_switches: int = stored(add, WHOLE, least=0, default=0)
-    minor_faults: int = stored(add, WHOLE, least=0, default=0)
-    major_faults: int = stored(add, WHOLE, least=0, default=0)
+    ticks: int = column(add, INT, minimum=0)
+    gc_ns: int = column(add, INT, minimum=0, default=0)
+    voluntary_switches: int = column(add, INT, minimum=0, default=0)
+    involuntary_switches: int = column(add, INT, minimum=0, default=0)
+    minor_faults: int = column(add, INT, minimum=0, default=0)
+    major_faults: int = column(add, INT, minimum=0, default=0)
 
     def __sub__(self, other: Causes) -> Causes:
-        """What is left without a part of it."""
+        """Return the causes without those of a part of the ticks."""
         return Causes(*(left - right for left, right in zip(self.amounts(), other.amounts(), strict=True)))
 
     def amounts(self) -> tuple[int, ...]:
         """Return its fields, in their order."""
-        return tuple(getattr(self, column.name) for column in columns(Causes))
+        return tuple(getattr(self, col.name) for col in columns(Causes))
 
 
 NS_PER_SECOND = 1_000_000_000
-SLOWEST_HZ = 1e-9  # a tick in thirty years: slower ones have budgets that no integer holds
+SLOWEST_HZ = 1e-9  # one tick in thirty years; the budgets of slower rates do not fit into 64 bits
 
 
-def _rates(fields: Fields, key: str) -> frozenset[float]:
+def _read_rates(fields: Fields, key: str) -> frozenset[float]:
     rates = fields.raw(key)
-    listed = rates if isinstance(rates, list) else [] if rates is None else [rates]
-    return frozenset(fields.finite(key, rate) for rate in listed)
+    values = rates if isinstance(rates, list) else [] if rates is None else [rates]
+    return frozenset(fields.finite(key, rate) for rate in values)
 
 
-_RATES = Codec(lambda hz, _: meta.one_or_list(map(float, hz)), _rates)
-_OR_NULL = Codec(lambda count, _: count, lambda fields, key: fields.whole_or_none(key) or 0)
+_RATES = Codec(lambda hz, _: meta.one_or_list(map(float, hz)), _read_rates)
+_ZERO_OR_NULL = Codec(lambda count, _: count, lambda fields, key: fields.integer_or_none(key) or 0)
 
 
-_WORST = of_values(lambda values: worst_of(chain.from_iterable(values)))
+_WORST = value_rule(lambda values: worst_of(chain.from_iterable(values)))
 
 
-# A loop without ticks lacks nothing, so that it changes nothing.
-def _of_all_steady(rule: Rule) -> Rule:
+# A loop without ticks counts as known, so that merging it changes nothing.
+def _where_waits_known(rule: Rule) -> Rule:
     return where_known(lambda loop: loop.waited_ns is not None or not loop.stats.count, rule)
 
 
-def _of_all_missed(rule: Rule, unknown: Any = None) -> Rule:
+def _where_misses_known(rule: Rule, unknown: Any = None) -> Rule:
     return where_known(lambda loop: loop.missed_ns is not None or not loop.missed, rule, unknown)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Loop(Mergeable):
-    """What a loop's ticks did. A loop with only a path is the identity of `+` for loops of that path.
+    """The ticks of a loop. A loop with only a path is the identity of `+` for loops of that path.
 
     Attributes:
         path: path of the loop's node.
@@ -256,46 +259,47 @@ class Loop(Mergeable):
         incomplete: ticks cut short by `break` or an exception.
         hz: every target rate of the loop.
         missed: ticks whose duration, less its waits, was over budget.
-        longest_miss_run: the most ticks missed in a row.
-        warmup_ticks: completed ticks taken for warm-up.
+        longest_miss_run: the largest number of ticks missed in a row.
+        warmup_ticks: completed ticks that count as warm-up.
         stats: the completed ticks after warm-up.
-        lateness: None where there is no rate to be late for.
-        jitter: None where no two ticks were neighbours.
+        lateness: None without a target rate.
+        jitter: None if no two ticks were adjacent.
         busy_ns: duration of all completed ticks, warm-up included.
-        first_ticks: Merges by the earliest writer's.
-        worst: the 8 longest ticks, the longest first.
-        waited_ns: time in the ticks after warm-up in which any of their waits was open; None where it is not known of
-            all of them.
-        causes: what else happened in the ticks after warm-up; None where it is known of none.
-        missed_causes: the same of missed ticks.
-        missed_ns: duration of all missed ticks; None where it is not known of all of them.
-        missed_breakdown: nanoseconds in missed ticks of each node whose innermost loop this is, by path; empty where
+        first_ticks: merges by taking the earliest writer's.
+        worst: the 8 longest ticks, longest first.
+        waited_ns: time in the ticks after warm-up in which any of their waits was open; None unless known for all.
+        causes: what else happened during the ticks after warm-up; None if unknown for all of them.
+        missed_causes: the same for missed ticks.
+        missed_ns: duration of all missed ticks; None unless known for all of them.
+        missed_breakdown: nanoseconds in missed ticks of each node whose innermost loop this is, by path; empty if
             `missed_ns` is None.
     """
 
-    path: str = stored(same, TEXT)
-    ticks: int = stored(add, WHOLE, least=0, default=0)
-    incomplete: int = stored(add, WHOLE, least=0, default=0)
-    hz: frozenset[float] = stored(members, _RATES, default=frozenset())
-    missed: int = stored(add, _OR_NULL, least=0, default=0)
-    longest_miss_run: int = stored(largest, _OR_NULL, default=0)
-    warmup_ticks: int = stored(add, WHOLE, least=0, default=0)
-    stats: Stats = stored(whole, nested(Stats), key="steady", factory=Stats)
-    busy_ns: int = stored(add, WHOLE, least=0, default=0)
-    worst: tuple[WorstTick, ...] = stored(_WORST, listed(WorstTick), default=())
-    lateness: Lateness | None = stored(whole, nested(Lateness), optional=True, default=None)
-    jitter: Jitter | None = stored(whole, nested(Jitter), optional=True, default=None)
-    first_ticks: FirstTicks | None = stored(smallest, nested(FirstTicks), optional=True, default=None)
-    waited_ns: int | None = stored(_of_all_steady(add_known), WHOLE, optional=True, least=0, default=None)
-    causes: Causes | None = stored(whole, nested(Causes), optional=True, default=None)
-    missed_causes: Causes | None = stored(whole, nested(Causes), optional=True, default=None)
-    missed_ns: int | None = stored(_of_all_missed(add_known), WHOLE, optional=True, least=0, default=None)
-    missed_breakdown: Mapping[str, int] = stored(
-        _of_all_missed(counts, {}), COUNTS, optional=True, factory=dict
+    path: str = column(same, TEXT)
+    ticks: int = column(add, INT, minimum=0, default=0)
+    incomplete: int = column(add, INT, minimum=0, default=0)
+    hz: frozenset[float] = column(members, _RATES, default=frozenset())
+    missed: int = column(add, _ZERO_OR_NULL, minimum=0, default=0)
+    longest_miss_run: int = column(largest, _ZERO_OR_NULL, default=0)
+    warmup_ticks: int = column(add, INT, minimum=0, default=0)
+    stats: Stats = column(merge_parts, nested(Stats), key="steady", factory=Stats)
+    busy_ns: int = column(add, INT, minimum=0, default=0)
+    worst: tuple[WorstTick, ...] = column(_WORST, list_of(WorstTick), default=())
+    lateness: Lateness | None = column(merge_parts, nested(Lateness), optional=True, default=None)
+    jitter: Jitter | None = column(merge_parts, nested(Jitter), optional=True, default=None)
+    first_ticks: FirstTicks | None = column(smallest, nested(FirstTicks), optional=True, default=None)
+    waited_ns: int | None = column(_where_waits_known(add_known), INT, optional=True, minimum=0, default=None)
+    causes: Causes | None = column(merge_parts, nested(Causes), optional=True, default=None)
+    missed_causes: Causes | None = column(merge_parts, nested(Causes), optional=True, default=None)
+    missed_ns: int | None = column(
+        _where_misses_known(add_known), INT, optional=True, minimum=0, default=None
+    )
+    missed_breakdown: Mapping[str, int] = column(
+        _where_misses_known(counts, {}), COUNTS, optional=True, factory=dict
     )
 
     def derived(self, written: Object) -> Object:
-        """Return what JSON has of it, with its name, rates and extremes; misses are null where there is no rate."""
+        """Add the name, rates and extremes to the JSON; misses are null without a target rate."""
         if not (self.hz or self.missed):
             written["missed"] = written["longest_miss_run"] = None
         rates = {"budget_ns": self.budget_ns, "achieved_hz": self.achieved_hz}
@@ -303,28 +307,28 @@ class Loop(Mergeable):
 
     @property
     def name(self) -> str:
-        """The loop's name: the last of its path."""
+        """The loop's name: the last name of its path."""
         return paths.name_of(self.path)
 
     @property
     def budget_ns(self) -> int | None:
-        """The time a tick may take; None without a target rate, or with several."""
+        """The time that a tick may take; None without a target rate, or with several."""
         return round(NS_PER_SECOND / next(iter(self.hz))) if len(self.hz) == 1 else None
 
     @property
     def is_apart(self) -> bool:
-        """Whether no tick of a loop with a rate began where another ended: how often it ticked is not known."""
+        """Whether no tick of a loop with a target rate began where another ended: then its actual rate is unknown."""
         return bool(self.hz) and self.jitter is None and self.stats.count > 1
 
     @property
     def achieved_hz(self) -> float | None:
-        """Ticks per second of the time spent in ticks; None where there was none, or ticks were apart."""
+        """Ticks per second of the time spent in ticks; None if there was none, or ticks were apart."""
         return self.ticks * NS_PER_SECOND / self.busy_ns if self.busy_ns and not self.is_apart else None
 
     def calls_of(self, node: Node) -> Stats:
-        """Return the calls of a node of this loop's tree that its steady ticks consist of.
+        """Return the calls of a node, below this loop, that are in the loop's steady ticks.
 
-        A loop inside may have a warm-up though this one has none: then those calls are in steady ticks of this one.
+        An inner loop may have a warm-up though this one has none: then its warm-up is in steady ticks of this one.
         """
         return node.steady if self.warmup_ticks else node.stats
 
@@ -339,9 +343,9 @@ class Loop(Mergeable):
             yield "a rate is not a positive number"
         if self.worst != worst_of(self.worst):
             yield "the worst ticks are out of order or too many"
-        yield from self._problems_of_misses()
+        yield from self._miss_problems()
 
-    def _problems_of_misses(self) -> Iterator[str]:
+    def _miss_problems(self) -> Iterator[str]:
         if min(self.missed_breakdown.values(), default=0) < 0:
             yield "a time in missed ticks is negative"
         if self.missed_breakdown and self.missed_ns is None:

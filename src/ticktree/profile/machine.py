@@ -1,7 +1,6 @@
-"""What is known of the machine during a run: gauges that ticktree itself reads, not the program.
+"""Gauges of the machine during a run, which ticktree reads and the program does not report.
 
-Every reading covers the time since the one before, about a second. Where the system does not tell, there is
-no gauge.
+Every reading covers the time since the last one, about a second. A gauge is absent if the system does not provide it.
 """
 
 from __future__ import annotations
@@ -16,31 +15,32 @@ from ticktree.profile.samples import LEAST_SAMPLES
 if TYPE_CHECKING:
     from ticktree.profile.profile import Profile
 
-# Cores that the run's processes used, and those that all else used of the cores that the run may use.
+# Cores that the run's processes used, and cores, of those the run may use, that all other programs used.
 USED = "machine/used"
 OTHERS = "machine/others"
 # The share of these cores' time that the hypervisor gave to other guests.
 STEAL = "machine/steal"
-# What part of the time in which the run's threads could have run they waited for a core.
+# The share of the time in which the run's threads were runnable that they waited for a core.
 WAITING = "machine/waiting"
 # Of the cores that were busy, in MHz.
 FREQUENCY = "machine/frequency"
-# How often a second these cores were slowed down because they were too hot.
+# How often per second these cores were slowed down because they were too hot.
 THROTTLED = "machine/throttled"
-# Bytes of memory that the run's processes have, and how many more a second those had that were there a second ago too.
+# Bytes of memory that the run's processes have, and how fast they grew per second, new processes left out.
 RESIDENT = "machine/resident"
 GROWTH = "machine/growth"
-# How often a second these touched memory for the first time: minor page faults; and the cores that they used in the
-# kernel, which is where these are answered.
+# Minor page faults of these processes per second: first touches of memory; and the cores that they used in the kernel,
+# which handles these faults.
 FAULTS = "machine/faults"
 SYSTEM = "machine/system"
-# How many huge pages a second the system gave to programs, to any: a fault for one is a fault for 512 pages.
+# Huge pages per second that the system gave to any program: a fault for one is a fault for 512 pages.
 HUGE_PAGES = "machine/huge_pages"
 
-# How many threads a library of the program has for one operation, by its name, as they were at the program's end.
+# The number of threads that a library of the program uses for one operation, by its name, at the program's end.
 THREADS_PREFIX = "machine/threads/"
 
-# There where a process of the run could not look at its functions in focus, or not all the time: another profiler did.
+# Present if a process of the run could not record its functions in focus at least part of the time, because of another
+# profiler.
 FOCUS_UNSEEN = "machine/focus/unseen"
 
 MACHINE_GAUGES = (
@@ -57,9 +57,9 @@ MACHINE_GAUGES = (
     HUGE_PAGES,
 )
 
-# Of each NVIDIA GPU, by the driver's number for it: the share of time in which it had anything to do, bytes of its
-# memory in use and free, the clock of its processors in MHz, its power in W, its temperature in degrees Celsius, and 1
-# where it was slowed down for heat or power, else 0. It is the machine's, not one program's.
+# Of each NVIDIA GPU, by the driver's number: the share of time in which it was busy, bytes of its memory in use and
+# free, the clock of its processors in MHz, its power in W, its temperature in degrees Celsius, and 1 if it was slowed
+# down for heat or power, else 0. These are totals over all programs of the machine.
 GPU_READINGS = ("used", "memory", "memory_free", "frequency", "power", "temperature", "slowed")
 
 _GPU = re.compile(rf"machine/gpu(\d{{1,3}})/({'|'.join(GPU_READINGS)})")
@@ -71,13 +71,12 @@ def gpu_gauge(number: int, reading: str) -> str:
 
 
 def gpus(gauges: Mapping[str, Gauge]) -> dict[int, dict[str, Gauge]]:
-    """Return the readings of each GPU, by its number and by what they are of."""
-    found: dict[int, dict[str, Gauge]] = {}
+    """Return the gauges of each GPU, by its number and by `GPU_READINGS`."""
+    gpu_gauges: dict[int, dict[str, Gauge]] = {}
     for name, gauge in gauges.items():
-        match = _GPU.fullmatch(name)
-        if match:
-            found.setdefault(int(match[1]), {})[match[2]] = gauge
-    return dict(sorted(found.items()))
+        if match := _GPU.fullmatch(name):
+            gpu_gauges.setdefault(int(match[1]), {})[match[2]] = gauge
+    return dict(sorted(gpu_gauges.items()))
 
 
 def is_of_machine(name: str) -> bool:
@@ -86,7 +85,7 @@ def is_of_machine(name: str) -> bool:
 
 
 def programs_own(gauges: Mapping[str, Gauge]) -> dict[str, Gauge]:
-    """Return those of `gauges` that the program itself reported."""
+    """Return the gauges that the program itself reported."""
     return {
         name: gauge
         for name, gauge in gauges.items()
@@ -104,6 +103,6 @@ def threads(gauges: Mapping[str, Gauge]) -> dict[str, int]:
 
 
 def is_empty(profile: Profile) -> bool:
-    """Tell whether the program recorded nothing, whatever is known of its machine."""
+    """Tell whether the program recorded nothing; gauges of the machine do not count."""
     has_samples = profile.samples is not None and profile.samples.count >= LEAST_SAMPLES
     return not profile.root.children and not programs_own(profile.gauges) and not has_samples

@@ -1,4 +1,4 @@
-"""What a node may know in addition to its times: call sites, work, CPU time, memory, open calls, workers."""
+"""What a node may record in addition to its times: call sites, work, CPU time, memory, open calls, workers."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, TypeAlias
 
-from ticktree.profile.fields import FLAG, TEXT, TEXTS, WHOLE
-from ticktree.profile.table import Mergeable, Stored, add, all_of, largest, members, stored
+from ticktree.profile.fields import FLAG, INT, TEXT, TEXTS
+from ticktree.profile.table import Mergeable, Stored, add, all_of, column, largest, members
 
 _NS_PER_SECOND = 10**9
 
@@ -16,51 +16,50 @@ _NS_PER_SECOND = 10**9
 class CallSite(Stored):
     """A line of the profiled program. A node keeps a counted set of them, which merges by adding."""
 
-    file: str = stored(None, TEXT)
-    line: int = stored(None, WHOLE)
-    function: str = stored(None, TEXT)
+    file: str = column(None, TEXT)
+    line: int = column(None, INT)
+    function: str = column(None, TEXT)
 
 
 @dataclass(frozen=True, slots=True)
 class Work(Mergeable):
-    """Work the section says it did. Every field merges by adding; 0 where that kind was never reported."""
+    """Work that the section declares. Every field merges by adding; 0 if it was never declared."""
 
-    bytes: int = stored(add, WHOLE, optional=True, least=0, default=0)
-    flops: int = stored(add, WHOLE, optional=True, least=0, default=0)
-    items: int = stored(add, WHOLE, optional=True, least=0, default=0)
+    bytes: int = column(add, INT, optional=True, minimum=0, default=0)
+    flops: int = column(add, INT, optional=True, minimum=0, default=0)
+    items: int = column(add, INT, optional=True, minimum=0, default=0)
 
 
 @dataclass(frozen=True, slots=True)
 class Cpu(Mergeable):
-    """Thread CPU time of the calls that were sampled for it."""
+    """Thread CPU time of the calls for which it was sampled."""
 
-    samples: int = stored(add, WHOLE, least=0)
-    cpu_ns: int = stored(add, WHOLE, least=0)
-    wall_ns: int = stored(add, WHOLE, least=0)
+    samples: int = column(add, INT, minimum=0)
+    cpu_ns: int = column(add, INT, minimum=0)
+    wall_ns: int = column(add, INT, minimum=0)
 
 
 @dataclass(frozen=True, slots=True)
 class Memory(Mergeable):
-    """Memory across the calls that were sampled for it: what the process had resident, or what it had of a device.
+    """Memory during the calls for which it was sampled: resident memory of the process, or memory of a device.
 
     Attributes:
-        samples: calls that were sampled.
-        change_bytes: what those calls added by their end, negative where they freed more.
+        samples: number of sampled calls.
+        change_bytes: change from the begin to the end of those calls; negative if they freed more than they allocated.
         peak_bytes: the largest size while one of them ran.
-        growth_bytes: the most that one of them needed at any moment beyond what was there when it began; None where
-            that is not known.
-        is_exact: whether peak and growth are true; else they are at least so much, because memory could only be looked
-            at when a call began and when it ended.
-        devices: the devices whose memory it is; empty where it is the process's own. Merges by union: sizes are those
-            of one device, that which had most.
+        growth_bytes: the largest size during one of them above the size at its begin; None if unknown.
+        is_exact: whether peak and growth are exact; else they are lower bounds, because memory could only be read when
+            a call began and when it ended.
+        devices: the devices whose memory it is; empty for the process's own memory. Merges by union: sizes are those
+            of the device with the most memory.
     """
 
-    samples: int = stored(add, WHOLE, least=0)
-    change_bytes: int = stored(add, WHOLE)
-    peak_bytes: int = stored(largest, WHOLE, least=0)
-    growth_bytes: int | None = stored(largest, WHOLE, optional=True, least=0, default=None)
-    is_exact: bool = stored(all_of, FLAG, key="exact", default=False)
-    devices: frozenset[str] = stored(members, TEXTS, optional=True, default=frozenset())
+    samples: int = column(add, INT, minimum=0)
+    change_bytes: int = column(add, INT)
+    peak_bytes: int = column(largest, INT, minimum=0)
+    growth_bytes: int | None = column(largest, INT, optional=True, minimum=0, default=None)
+    is_exact: bool = column(all_of, FLAG, key="exact", default=False)
+    devices: frozenset[str] = column(members, TEXTS, optional=True, default=frozenset())
 
     def problems(self) -> Iterator[str]:
         """Yield each rule of the model that is broken here."""
@@ -71,15 +70,10 @@ class Memory(Mergeable):
 
 @dataclass(frozen=True, slots=True)
 class Open(Mergeable):
-    """Calls that had not ended when the profile was taken.
+    """Calls that had not ended when the profile was taken; `age_ns` is how long the oldest had been running."""
 
-    Attributes:
-        count: how many.
-        age_ns: how long the oldest had been running.
-    """
-
-    count: int = stored(add, WHOLE, least=1)
-    age_ns: int = stored(largest, WHOLE, least=0)
+    count: int = column(add, INT, minimum=1)
+    age_ns: int = column(largest, INT, minimum=0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,24 +82,24 @@ class Share(Mergeable):
 
     Attributes:
         count: completed calls.
-        total_ns: self time and the children's, so far as it is this writer's. Like a node's total it counts time that
-            was concurrent once.
+        total_ns: this writer's self time and its part of the children's. Like a node's total it counts concurrent time
+            once.
         self_ns: time in which none of the children ran.
     """
 
-    count: int = stored(add, WHOLE, least=0, default=0)
-    total_ns: int = stored(add, WHOLE, default=0)
-    self_ns: int = stored(add, WHOLE, least=0, default=0)
+    count: int = column(add, INT, minimum=0, default=0)
+    total_ns: int = column(add, INT, default=0)
+    self_ns: int = column(add, INT, minimum=0, default=0)
 
 
 class Waker(NamedTuple):
-    """A wake edge: what woke what.
+    """A wake edge: which writer woke which, and through what.
 
     Attributes:
-        channel: what was waited for: the name of a queue, a pipe, a lock, a thread to join.
+        channel: the name of the queue, pipe, lock or joined thread.
         writer: id of the writer that waited.
         by: id of the writer that signalled.
-        path: of the node that was open there when it signalled.
+        path: of the node that was open in `by` when it signalled.
     """
 
     channel: str
@@ -116,17 +110,17 @@ class Waker(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Wakes(Mergeable):
-    """Waits that ended by the same waker's signals.
+    """Waits that the signals of one waker ended.
 
     Attributes:
-        count: how many.
-        waited_ns: how long they had lasted together.
+        count: number of waits.
+        waited_ns: sum of their durations.
         handover_ns: of that, the time from the signal to the end of the wait.
     """
 
-    count: int = stored(add, WHOLE)
-    waited_ns: int = stored(add, WHOLE)
-    handover_ns: int = stored(add, WHOLE)
+    count: int = column(add, INT)
+    waited_ns: int = column(add, INT)
+    handover_ns: int = column(add, INT)
 
     def problems(self) -> Iterator[str]:
         """Yield each rule of the model that is broken here."""
@@ -138,7 +132,7 @@ class Wakes(Mergeable):
 
 @dataclass(frozen=True, slots=True)
 class Rates:
-    """Work against time, of all calls together. None where there was no such work, or no time."""
+    """Work against time, summed over all calls. None without such work, or without time."""
 
     bytes_per_s: float | None = None
     flops_per_s: float | None = None
@@ -162,10 +156,10 @@ def _per_second(amount: int, total_ns: int) -> float | None:
     return _ratio(amount * _NS_PER_SECOND, total_ns)
 
 
-def _ratio(above: int, below: int) -> float | None:
+def _ratio(numerator: int, denominator: int) -> float | None:
     try:
-        return above / below if above > 0 and below > 0 else None
-    except OverflowError:  # a file may say anything; what is beyond all numbers is no rate
+        return numerator / denominator if numerator > 0 and denominator > 0 else None
+    except OverflowError:  # a file may contain any number
         return None
 
 
@@ -176,21 +170,21 @@ DEVICE: Clock = "device"
 REMOTE: Clock = "remote"
 CLOCKS: tuple[Clock, ...] = (HOST, DEVICE, REMOTE)
 
-_MARKS = tuple(f"@{clock}" for clock in CLOCKS)
+_SUFFIXES = tuple(f"@{clock}" for clock in CLOCKS)
 
 
 def key_of(name: str, clock: Clock) -> str:
-    """Return what a node is filed under among its siblings: its name and, where it is not the host's, its clock.
+    """Return the key of a node among its siblings: its name and, unless it is the host's, its clock.
 
-    Two nodes have the same key only if they have the same name and the same clock: what one clock measured is never
-    added to what another did. A name that itself ends like a marked one is marked too.
+    Two nodes have the same key only if they have the same name and the same clock: times of two clocks are never
+    added. A name that itself ends in a clock gets the host's clock appended.
     """
-    return name if clock == HOST and not name.endswith(_MARKS) else f"{name}@{clock}"
+    return name if clock == HOST and not name.endswith(_SUFFIXES) else f"{name}@{clock}"
 
 
 def named_by(key: str) -> tuple[str, Clock]:
-    """Return the name and the clock that `key` is of; the inverse of `key_of`."""
-    for clock, mark in zip(CLOCKS, _MARKS, strict=True):
-        if key.endswith(mark):
-            return key[: -len(mark)], clock
+    """Return the name and the clock in `key`; the inverse of `key_of`."""
+    for clock, suffix in zip(CLOCKS, _SUFFIXES, strict=True):
+        if key.endswith(suffix):
+            return key[: -len(suffix)], clock
     return key, HOST

@@ -1,4 +1,4 @@
-"""Metadata: what is known of the machine and the program; a set of values a key, so unlike runs can merge."""
+"""Metadata: facts about the machine and the program; one set of values per key, so that different runs can merge."""
 
 from __future__ import annotations
 
@@ -10,26 +10,25 @@ Value: TypeAlias = str | int | float | bool
 Metadata: TypeAlias = Mapping[str, frozenset[Value]]
 
 
-def merged(*every: Metadata) -> dict[str, frozenset[Value]]:
-    """Return the union of all, key by key."""
+def merged(*parts: Metadata) -> dict[str, frozenset[Value]]:
+    """Return the union, key by key."""
     values: dict[str, list[Value]] = {}
-    for metadata in every:
-        for key, more in metadata.items():
-            values.setdefault(key, []).extend(more)
-    # 1, 1.0 and True are one member of a set; taking them in a fixed order makes which of them stays the same
-    # whichever comes first.
-    return {key: frozenset(ordered(found)) for key, found in values.items()}
+    for metadata in parts:
+        for key, added in metadata.items():
+            values.setdefault(key, []).extend(added)
+    # 1, 1.0 and True are one member of a set: a fixed order decides which of them stays.
+    return {key: frozenset(ordered(members)) for key, members in values.items()}
 
 
 def ordered(values: Iterable[Value]) -> list[Value]:
-    """Return `values` in the one order that all outputs use: by kind, then by value."""
+    """Return `values` in the order of all outputs: by type, then by value."""
     return sorted(values, key=lambda value: (type(value).__name__, value))
 
 
 def one_or_list(values: Iterable[Value]) -> Value | list[Value] | None:
     """Return the only value as itself, several as a list, none as None."""
-    every = ordered(values)
-    return every if len(every) > 1 else next(iter(every), None)
+    members = ordered(values)
+    return members if len(members) > 1 else next(iter(members), None)
 
 
 def problems(metadata: Metadata) -> Iterator[str]:

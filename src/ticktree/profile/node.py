@@ -1,4 +1,4 @@
-"""Node: a section at its place in the tree."""
+"""Node: a section at one position in the tree."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from operator import attrgetter
 
 from ticktree.profile import node_json as json
 from ticktree.profile import path as paths
-from ticktree.profile.fields import FLAG, TEXT, WHOLE, Object
+from ticktree.profile.fields import FLAG, INT, TEXT, Object
 from ticktree.profile.measures import (
     DEVICE,
     HOST,
@@ -30,98 +30,98 @@ from ticktree.profile.table import (
     add,
     any_of,
     by_key,
+    column,
     columns,
     counts,
+    merge_parts,
     merged_fields,
     nested,
-    object_of,
-    of_values,
     same,
     smallest,
-    stored,
+    to_object,
+    value_rule,
     where_known,
-    whole,
 )
 
 MAX_DEPTH = 1000
 
 
-def _runs(values: Sequence[Mapping[str, tuple[int, int]]]) -> dict[str, tuple[int, int]]:
-    found: dict[str, tuple[int, int]] = {}
+def _sum_runs(values: Sequence[Mapping[str, tuple[int, int]]]) -> dict[str, tuple[int, int]]:
+    totals: dict[str, tuple[int, int]] = {}
     for runs in values:
         for run, (count, sum_ns) in runs.items():
-            so_far = found.get(run, (0, 0))
-            found[run] = (so_far[0] + count, so_far[1] + sum_ns)
-    return found
+            total = totals.get(run, (0, 0))
+            totals[run] = (total[0] + count, total[1] + sum_ns)
+    return totals
 
 
-_WINDOWS = where_known(lambda node: node.windows_known, whole, Windows())
+_WINDOWS = where_known(lambda node: node.windows_known, merge_parts, Windows())
 _SHARES = where_known(lambda node: node.attributed, by_key, {})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Node(Mergeable):
-    """Where time went under one path. A node with only a name and a clock is the identity of `+` for its like.
+    """The time of one path. A node with only a name and a clock is the identity of `+` for nodes of that key.
 
-    For every node `total_ns == self_ns + sum(child.total_ns - child.concurrent_ns)`: totals are not stored but
-    derived, so the times sum exactly whatever was recorded.
+    For every node `total_ns == self_ns + sum(child.total_ns - child.concurrent_ns)`: totals are derived, not stored,
+    so the times always sum exactly.
 
-    Trees are as deep as the program recursed, which may be deeper than Python lets a function call itself:
-    nothing here is recursive, equality included.
+    Trees are as deep as the program recursed, which may exceed Python's recursion limit: no method here recurses,
+    equality included.
 
     Attributes:
         name: the section's name, unescaped.
         clock: what its time was measured with.
         self_ns: the node's self time, in which none of its children ran.
-        concurrent_ns: what of its total does not count against its parent, because something else that counts
+        concurrent_ns: the part of its total that does not count against its parent, because something else that counts
             ran at the same time; signed.
-        steady: completed calls after warm-up, or all of them where there is no warm-up.
-        warmup: completed calls before that. Merges by adding; None where neither has a warm-up.
-        windows: all completed calls over the run's time. Merges by adding; empty, which means not known, as
-            soon as one part that has calls has no windows.
+        steady: completed calls after warm-up, or all of them if there is no warm-up.
+        warmup: completed calls before that. Merges by adding; None if neither has a warm-up.
+        windows: all completed calls over the run's time. Merges by adding; empty, which means unknown, if any part
+            with calls has no windows.
         wait: whether the section waits rather than works.
         call_sites: how often each line entered it.
         work: the work that it declared, None if it declared none.
         cpu: CPU time, None if never sampled.
         memory: resident memory, None if never sampled.
         device_memory: memory of devices, None if never sampled or there was none.
-        device: None, or why the requested device time is unsupported here. Where it is not, it is in children
-            of the device's clock.
-        open: calls not yet ended, None if there are none.
-        recorder_ns: what of `self_ns` ticktree itself is estimated to have cost.
-        raised: how many of its completed calls an exception ended. An iterator's end and a generator's closing are
-            none.
+        device: None, or why the requested device time is unsupported here. Supported device time is in children with
+            the device's clock.
+        open: calls that have not ended, None if there are none.
+        recorder_ns: the part of `self_ns` that ticktree itself is estimated to have cost.
+        raised: how many of its completed calls ended by an exception, other than the end of an iterator or the closing
+            of a generator.
         per_run: calls and nanoseconds of each run, by run id.
-        by_writer: each writer's part, by writer id. Merges by adding; empty, which means not known, as soon as one
-            part that has calls or time does not know whose they are.
-        wakers: the wake edges that ended its calls, where it waits.
-        children: the nodes below it, by `key`: the name and, where it is not the host's, the clock.
+        by_writer: each writer's part, by writer id. Merges by adding; empty, which means unknown, if any part with
+            calls or time does not know its writers.
+        wakers: the wake edges that ended its calls, if it waits.
+        children: the nodes below it, by `key`: the name and, unless it is the host's, the clock.
         stats: all completed calls, `steady + warmup`. Derived.
         total_ns: self time and the children's. Derived.
     """
 
-    name: str = stored(same, TEXT)
-    clock: Clock = stored(same, json.CLOCK, optional=True, default=HOST)
-    self_ns: int = stored(add, WHOLE, least=0, default=0)
-    concurrent_ns: int = stored(add, WHOLE, default=0)
-    recorder_ns: int = stored(add, WHOLE, default=0)
-    steady: Stats = stored(whole, json.STEADY, factory=Stats)
-    warmup: Stats | None = stored(whole, nested(Stats), optional=True, default=None)
-    wait: bool = stored(any_of, FLAG, default=False)
-    windows: Windows = stored(_WINDOWS, nested(Windows), optional=True, factory=Windows)
-    raised: int = stored(add, WHOLE, optional=True, least=0, default=0)
-    call_sites: Mapping[CallSite, int] = stored(counts, json.CALL_SITES, optional=True, factory=dict)
-    per_run: Mapping[str, tuple[int, int]] = stored(
-        of_values(_runs), json.PER_RUN, optional=True, factory=dict
+    name: str = column(same, TEXT)
+    clock: Clock = column(same, json.CLOCK, optional=True, default=HOST)
+    self_ns: int = column(add, INT, minimum=0, default=0)
+    concurrent_ns: int = column(add, INT, default=0)
+    recorder_ns: int = column(add, INT, default=0)
+    steady: Stats = column(merge_parts, json.STEADY, factory=Stats)
+    warmup: Stats | None = column(merge_parts, nested(Stats), optional=True, default=None)
+    wait: bool = column(any_of, FLAG, default=False)
+    windows: Windows = column(_WINDOWS, nested(Windows), optional=True, factory=Windows)
+    raised: int = column(add, INT, optional=True, minimum=0, default=0)
+    call_sites: Mapping[CallSite, int] = column(counts, json.CALL_SITES, optional=True, factory=dict)
+    per_run: Mapping[str, tuple[int, int]] = column(
+        value_rule(_sum_runs), json.PER_RUN, optional=True, factory=dict
     )
-    by_writer: Mapping[str, Share] = stored(_SHARES, json.SHARES, optional=True, factory=dict)
-    wakers: Mapping[Waker, Wakes] = stored(by_key, json.WAKERS, key="woken_by", optional=True, factory=dict)
-    work: Work | None = stored(whole, nested(Work), optional=True, default=None)
-    cpu: Cpu | None = stored(whole, nested(Cpu), optional=True, default=None)
-    memory: Memory | None = stored(whole, nested(Memory), optional=True, default=None)
-    device_memory: Memory | None = stored(whole, nested(Memory), optional=True, default=None)
-    device: str | None = stored(smallest, json.DEVICE, optional=True, default=None)
-    open: Open | None = stored(whole, nested(Open), optional=True, default=None)
+    by_writer: Mapping[str, Share] = column(_SHARES, json.SHARES, optional=True, factory=dict)
+    wakers: Mapping[Waker, Wakes] = column(by_key, json.WAKERS, key="woken_by", optional=True, factory=dict)
+    work: Work | None = column(merge_parts, nested(Work), optional=True, default=None)
+    cpu: Cpu | None = column(merge_parts, nested(Cpu), optional=True, default=None)
+    memory: Memory | None = column(merge_parts, nested(Memory), optional=True, default=None)
+    device_memory: Memory | None = column(merge_parts, nested(Memory), optional=True, default=None)
+    device: str | None = column(smallest, json.DEVICE, optional=True, default=None)
+    open: Open | None = column(merge_parts, nested(Open), optional=True, default=None)
     children: Mapping[str, Node] = field(default_factory=dict, repr=False)
     stats: Stats = field(init=False, repr=False)
     total_ns: int = field(init=False)
@@ -135,23 +135,27 @@ class Node(Mergeable):
         object.__setattr__(self, "total_ns", total_ns)
 
     @classmethod
-    def _of(cls, parts: Sequence[Node]) -> Node:
-        # Every group is the nodes of one place in the tree, with the group above it.
+    def _merge_like(cls, parts: Sequence[Node]) -> Node:
+        # A group is all nodes of one path, and the index of their parents' group.
         groups: list[tuple[list[Node], int]] = [(list(parts), -1)]
-        for at, (nodes, _) in enumerate(groups):  # from the root down: the list grows while it is walked
-            if len(nodes) > 1:  # else it is whole already, with all below it
-                below: dict[str, list[Node]] = {}
+        for index, (nodes, _) in enumerate(groups):  # from the root down: the list grows while it is walked
+            if len(nodes) > 1:  # else it is complete already, with its children
+                children_by_key: dict[str, list[Node]] = {}
                 for node in nodes:
                     for key, child in node.children.items():
-                        below.setdefault(key, []).append(child)
-                groups.extend((alike, at) for alike in below.values())
+                        children_by_key.setdefault(key, []).append(child)
+                groups.extend((siblings, index) for siblings in children_by_key.values())
         children: list[dict[str, Node]] = [{} for _ in groups]
-        for nodes, above in reversed(groups):  # from the leaves up
-            below_it = children.pop()
-            merged = nodes[0] if len(nodes) == 1 else Node(**merged_fields(Node, nodes, children=below_it))
-            if above < 0:
+        for nodes, parent in reversed(groups):  # from the leaves up
+            children_of_group = children.pop()
+            merged = (
+                nodes[0]
+                if len(nodes) == 1
+                else Node(**merged_fields(Node, nodes, children=children_of_group))
+            )
+            if parent < 0:
                 return merged
-            children[above][merged.key] = merged
+            children[parent][merged.key] = merged
         raise AssertionError("the root comes last")
 
     def __eq__(self, other: object) -> bool:
@@ -159,7 +163,7 @@ class Node(Mergeable):
             return NotImplemented
         pairs = [(self, other)]
         for left, right in pairs:
-            if left.children.keys() != right.children.keys() or _RECORD(left) != _RECORD(right):
+            if left.children.keys() != right.children.keys() or _FIELD_VALUES(left) != _FIELD_VALUES(right):
                 return False
             pairs.extend((child, right.children[name]) for name, child in left.children.items())
         return True
@@ -168,7 +172,7 @@ class Node(Mergeable):
 
     @property
     def key(self) -> str:
-        """What it is filed under in its parent's `children`, and called in paths."""
+        """Its key in its parent's `children`, and its name in paths."""
         return key_of(self.name, self.clock)
 
     @property
@@ -185,7 +189,7 @@ class Node(Mergeable):
 
     @property
     def on_devices(self) -> tuple[Node, ...]:
-        """What devices did for its calls, one node a device; empty where that was not measured."""
+        """The time of devices for its calls, one node per device; empty if that was not measured."""
         return tuple(child for child in self.children.values() if child.clock == DEVICE)
 
     @property
@@ -207,11 +211,11 @@ class Node(Mergeable):
 
     @property
     def call_site(self) -> CallSite | None:
-        """The line that entered it; None where none is known or several did."""
+        """The line that entered it; None if none or several are known."""
         return next(iter(self.call_sites)) if len(self.call_sites) == 1 else None
 
     def at(self, path: str) -> Node:
-        """Return the node reached from this one by `path`; this one, where `path` is "".
+        """Return the node at `path` below this one; this one if `path` is "".
 
         Raises:
             KeyError: there is no such node.
@@ -222,7 +226,7 @@ class Node(Mergeable):
         return node
 
     def find(self, path: str) -> Node | None:
-        """Return what `at` does; None where there is no such node, as where its process was not read."""
+        """Return the same node as `at`; None if there is none, for example because its process was not read."""
         node: Node | None = self
         for name in paths.split(path):
             node = None if node is None else node.children.get(name)
@@ -234,37 +238,37 @@ class Node(Mergeable):
         return any(not node.wait for _, _, node in self.walk() if node is not self)
 
     def walk(self) -> Iterator[tuple[str, int, Node]]:
-        """Yield path, depth and node of this one and all below it, parents before their children.
+        """Yield path, depth and node of this node and its descendants, parents before their children.
 
-        Paths are relative to this node, whose own is "" and whose depth is 0.
+        Paths are relative to this node, whose path is "" and whose depth is 0.
         """
-        waiting = [("", 0, self)]
-        while waiting:
-            path, depth, node = waiting.pop()
+        stack = [("", 0, self)]
+        while stack:
+            path, depth, node = stack.pop()
             yield path, depth, node
-            below = [(paths.child(path, name), depth + 1, child) for name, child in node.children.items()]
-            waiting.extend(reversed(below))
+            children = [(paths.child(path, name), depth + 1, child) for name, child in node.children.items()]
+            stack.extend(reversed(children))
 
     def derived(self, written: Object) -> Object:
-        """Return what JSON has of it but for its path and children."""
+        """Add the derived fields to the JSON, path and children left out."""
         steady = written.pop("steady")
         if self.warmup is not None:
-            written |= {**object_of(self.stats, {}), "steady": steady}
+            written |= {**to_object(self.stats, {}), "steady": steady}
         else:
             written |= steady
         if self.work is not None:
-            found = asdict(rates(self.work, self.total_ns))
-            written["work"].update((name, rate) for name, rate in found.items() if rate is not None)
+            node_rates = asdict(rates(self.work, self.total_ns))
+            written["work"].update((name, rate) for name, rate in node_rates.items() if rate is not None)
         if self.on_devices:
-            calls, spent_ns = (
-                sum(getattr(on, name) for on in self.on_devices) for name in ("count", "total_ns")
+            count, total_ns = (
+                sum(getattr(child, name) for child in self.on_devices) for name in ("count", "total_ns")
             )
-            written["device"] = {**written.get("device", {}), "count": calls, "total_ns": spent_ns}
-        site = object_of(self.call_site, {}) if self.call_site else None
+            written["device"] = {**written.get("device", {}), "count": count, "total_ns": total_ns}
+        site = to_object(self.call_site, {}) if self.call_site else None
         return {**written, "total_ns": self.total_ns, "parallel": self.parallel, "call_site": site}
 
     def problems(self) -> Iterator[str]:
-        """Yield each rule of the model that is broken in this node itself."""
+        """Yield each rule of the model that this node itself breaks."""
         yield from Mergeable.problems(self)
         if self.total_ns != self.self_ns + sum(c.total_ns - c.concurrent_ns for c in self.children.values()):
             yield "its total is not its self time and its children's"
@@ -286,4 +290,4 @@ class Node(Mergeable):
             yield "a child is filed under another name or clock than its own"
 
 
-_RECORD = attrgetter(*(column.name for column in columns(Node)))
+_FIELD_VALUES = attrgetter(*(col.name for col in columns(Node)))

@@ -10,7 +10,7 @@ from ticktree.display import DRAWN_BY
 from ticktree.profile import codec
 from ticktree.profile import metadata as meta
 from ticktree.profile import profile_json as json
-from ticktree.profile.fields import COUNTS, WHOLE, Object, ProfileError, quoted
+from ticktree.profile.fields import COUNTS, INT, Object, ProfileError, quoted
 from ticktree.profile.gauge import Gauge
 from ticktree.profile.loop import Loop
 from ticktree.profile.metadata import Metadata
@@ -20,14 +20,14 @@ from ticktree.profile.table import (
     Mergeable,
     add,
     by_key,
+    column,
     counts,
+    from_object,
     merge,
+    merge_parts,
     nested,
-    object_of,
-    of_values,
-    part_from,
-    stored,
-    whole,
+    to_object,
+    value_rule,
 )
 from ticktree.profile.writer import CriticalPlace, Writer
 
@@ -36,42 +36,41 @@ ROOT_NAME = "root"
 
 @dataclass(frozen=True, slots=True)
 class Profile(Mergeable):
-    """Everything that is known of a run. Merges field by field; `Profile.empty()` is the identity.
+    """All data of a run. Merges field by field; `Profile.empty()` is the identity.
 
     Attributes:
         root: the tree; its root is named "root" and has the path "".
         loops: by path.
         gauges: by name.
-        metadata: a set of values a key.
-        losses: counts of what could not be recorded, by a short English phrase in snake_case that can follow
-            the count ("3 nodes_over_cap").
-        writers: the threads of the run's processes, by id. Merges by id; empty where not known.
-        critical: nanoseconds of each place on the critical path: which sections, on which writer, set the run's
-            length. Merges by adding; empty where nothing was signalled between writers.
-        timeline_calls: how many calls were recorded one by one in a timeline, whether or not they are still kept
-            there.
-        samples: which code ran while the nodes' self time passed; None where none were taken.
+        metadata: one set of values per key.
+        losses: counts of what could not be recorded, by a short English phrase in snake_case that can follow the count
+            ("3 nodes_over_cap").
+        writers: the threads of the run's processes, by id. Merges by id; empty if unknown.
+        critical: nanoseconds of each node and writer on the critical path, which set the run's length. Merges by
+            adding; empty if no writer signalled another.
+        timeline_calls: how many calls a timeline recorded, whether or not it still contains them.
+        samples: the code that ran during the nodes' self time; None if none were taken.
     """
 
-    root: Node = stored(whole, json.TREE, key="tree", factory=lambda: Node(name=ROOT_NAME))
-    loops: Mapping[str, Loop] = stored(by_key, json.LOOPS, factory=dict)
-    gauges: Mapping[str, Gauge] = stored(by_key, json.GAUGES, factory=dict)
-    metadata: Metadata = stored(of_values(lambda values: meta.merged(*values)), json.METADATA, factory=dict)
-    losses: Mapping[str, int] = stored(counts, COUNTS, factory=dict)
-    writers: Mapping[str, Writer] = stored(by_key, json.WRITERS, optional=True, factory=dict)
-    critical: Mapping[CriticalPlace, int] = stored(
+    root: Node = column(merge_parts, json.TREE, key="tree", factory=lambda: Node(name=ROOT_NAME))
+    loops: Mapping[str, Loop] = column(by_key, json.LOOPS, factory=dict)
+    gauges: Mapping[str, Gauge] = column(by_key, json.GAUGES, factory=dict)
+    metadata: Metadata = column(value_rule(lambda values: meta.merged(*values)), json.METADATA, factory=dict)
+    losses: Mapping[str, int] = column(counts, COUNTS, factory=dict)
+    writers: Mapping[str, Writer] = column(by_key, json.WRITERS, optional=True, factory=dict)
+    critical: Mapping[CriticalPlace, int] = column(
         counts, json.CRITICAL, key="critical_path", optional=True, factory=dict
     )
-    timeline_calls: int = stored(add, WHOLE, optional=True, default=0)
-    samples: Samples | None = stored(whole, nested(Samples), optional=True, default=None)
+    timeline_calls: int = column(add, INT, optional=True, default=0)
+    samples: Samples | None = column(merge_parts, nested(Samples), optional=True, default=None)
 
     @classmethod
     def empty(cls) -> Profile:
-        """Return the profile of nothing."""
+        """Return a profile without data."""
         return cls()
 
     def merge(self, *others: Profile) -> Profile:
-        """Return this profile and `others` as one, whatever their order."""
+        """Return the merge of this profile and `others`; their order does not matter."""
         return merge((self, *others))
 
     def _repr_html_(self) -> str:
@@ -83,33 +82,30 @@ class Profile(Mergeable):
         printer.text(DRAWN_BY["text"](self))
 
     def check(self) -> None:
-        """Assert what holds for every profile.
+        """Assert the rules of the model.
 
         Raises:
-            ProfileError: a rule is broken; it names the part and the rule.
+            ProfileError: a rule is broken; the message names the part and the rule.
         """
         for problem in self.problems():
             raise ProfileError(problem)
 
     def to_dict(self, findings: Iterable[Mapping[str, Any]] = ()) -> dict[str, Any]:
-        """Return the profile as `report --format json` gives it, with `findings` added.
-
-        The profile holds none: findings are about a profile, not part of it.
-        """
-        fields = self._as_json()
+        """Return the profile as in `report --format json`, with `findings`, which are not part of a profile."""
+        fields = self._json_fields()
         tree = fields.pop("tree")  # stays last: it is written piece by piece
         return {**fields, "findings": [dict(finding) for finding in findings], "tree": tree}
 
     def to_json(self) -> str:
         """Return the profile as JSON; equal profiles give the same text."""
-        return codec.to_text(self._as_json())
+        return codec.to_text(self._json_fields())
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Profile:
-        """Return the profile that `to_json` wrote as `text`; findings and fields not known are ignored.
+        """Return the profile that `to_json` wrote as `text`; findings and unknown fields are ignored.
 
         Raises:
-            ProfileError: `text` is not a profile, is of a version not known here, or says what cannot be.
+            ProfileError: `text` is not a profile, its version is unknown, or it breaks a rule of the model.
         """
         profile = cls.from_value(codec.value_in(text))
         profile.check()
@@ -117,24 +113,24 @@ class Profile(Mergeable):
 
     @classmethod
     def from_value(cls, value: Any) -> Profile:
-        """Return the profile in `value`, as `codec.value_in` gives it.
+        """Return the profile in `value`, which `codec.value_in` returned.
 
-        Its types are checked; whether it can be, only `check` says.
+        This checks the types; `check` checks the rules of the model.
 
         Raises:
-            ProfileError: `value` is not a profile, or one of a version not known here.
+            ProfileError: `value` is not a profile, or its version is unknown.
         """
         with codec.collector_paused():
-            fields = codec.opened(value)
-            fields.writers = list(json.WRITERS.read(fields, "writers"))  # all else names them by their place
-            return part_from(cls, fields)
+            fields = codec.open_profile(value)
+            fields.writers = list(json.WRITERS.read(fields, "writers"))  # other fields refer to them by index
+            return from_object(cls, fields)
 
-    def _as_json(self) -> Object:
+    def _json_fields(self) -> Object:
         numbers = {key: number for number, key in enumerate(sorted(self.writers))}
-        return {"schema": codec.SCHEMA, **object_of(self, numbers)}
+        return {"schema": codec.SCHEMA, **to_object(self, numbers)}
 
     def derived(self, written: Object) -> Object:
-        """Return what JSON has of it, the tree last: it is written piece by piece."""
+        """Move the tree to the end of the JSON: it is written piece by piece."""
         tree = written.pop("tree")
         return {**written, "tree": tree}
 
@@ -147,16 +143,16 @@ class Profile(Mergeable):
             yield "a timeline has fewer than no calls"
         if self.root.name != ROOT_NAME:
             yield f"the root is named {quoted(self.root.name)}"
-        known: set[str] = set()
+        node_paths: set[str] = set()
         for path, depth, node in self.root.walk():
             if depth > MAX_DEPTH:
                 yield f"the tree is more than {MAX_DEPTH} nodes deep"
-            known.add(path)
+            node_paths.add(path)
             yield from (f"node {quoted(path)}: {rule}" for rule in node.problems())
-        yield from self._problems_of_writers(known)
-        yield from (self.samples or Samples()).problems_in(known)
+        yield from self._writer_problems(node_paths)
+        yield from (self.samples or Samples()).problems_in(node_paths)
         for path, loop in self.loops.items():
-            if path != loop.path or path not in known:
+            if path != loop.path or path not in node_paths:
                 yield f"loop {quoted(path)}: there is no such node"
             yield from (f"loop {quoted(path)}: {rule}" for rule in loop.problems())
         for name, gauge in self.gauges.items():
@@ -164,20 +160,20 @@ class Profile(Mergeable):
                 yield f"gauge {quoted(name)}: filed under another name than its own"
             yield from (f"gauge {quoted(name)}: {rule}" for rule in gauge.problems())
 
-    def _problems_of_writers(self, known: set[str]) -> Iterator[str]:
-        """Yield what is wrong with the writers; `known` are the paths of the tree."""
+    def _writer_problems(self, node_paths: set[str]) -> Iterator[str]:
+        """Yield the rules that the writers break; `node_paths` are the paths of the tree."""
         for key, writer in self.writers.items():
-            if key != writer.id or writer.parent not in known:
+            if key != writer.id or writer.parent not in node_paths:
                 yield f"writer {quoted(key)}: filed under another id, or its parent is no node"
             yield from (f"writer {quoted(key)}: {rule}" for rule in writer.problems())
         if min(self.critical.values(), default=1) < 1:
             yield "a place on the critical path took no time"
-        named = set(self.critical)
+        places = set(self.critical)
         for path, _, node in self.root.walk():
             if not node.by_writer.keys() <= self.writers.keys():
                 yield f"node {quoted(path)}: one of its writers is not known"
             for waker in node.wakers:
-                named |= {CriticalPlace(waker.writer, path), CriticalPlace(waker.by, waker.path)}
-        for place in named:
-            if place.writer not in self.writers or place.path not in known:
+                places |= {CriticalPlace(waker.writer, path), CriticalPlace(waker.by, waker.path)}
+        for place in places:
+            if place.writer not in self.writers or place.path not in node_paths:
                 yield f"there is no writer {quoted(place.writer)} or no node {quoted(place.path)} to wake or wait for"

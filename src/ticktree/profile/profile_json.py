@@ -1,4 +1,4 @@
-"""How JSON has the fields of a profile: its tree, loops, gauges, writers. Nothing that is read is taken on trust."""
+"""JSON codecs of a profile's fields: tree, loops, gauges, writers. They validate everything that they read."""
 
 from __future__ import annotations
 
@@ -14,46 +14,46 @@ from ticktree.profile.metadata import Metadata, Value
 from ticktree.profile.node import MAX_DEPTH, Node
 from ticktree.profile.node_json import clock_of
 from ticktree.profile.stats import Stats
-from ticktree.profile.table import object_of, part_from
+from ticktree.profile.table import from_object, to_object
 from ticktree.profile.writer import CriticalPlace, Writer
 
 
 def _write_tree(root: Node, numbers: Mapping[str, int]) -> Object:
-    result = _object(root, paths.ROOT, numbers)
-    waiting = [(root, result)]
-    for node, written in waiting:  # breadth first, and not by recursion: trees are deep
+    result = _write_node(root, paths.ROOT, numbers)
+    queue = [(root, result)]
+    for node, written in queue:  # breadth first, and not by recursion: trees are deep
         for key in sorted(node.children):
-            below = _object(node.children[key], paths.child(written["path"], key), numbers)
-            written["children"].append(below)
-            waiting.append((node.children[key], below))
+            child = _write_node(node.children[key], paths.child(written["path"], key), numbers)
+            written["children"].append(child)
+            queue.append((node.children[key], child))
     return result
 
 
-def _object(node: Node, path: str, numbers: Mapping[str, int]) -> Object:
-    written = object_of(node, numbers)
+def _write_node(node: Node, path: str, numbers: Mapping[str, int]) -> Object:
+    written = to_object(node, numbers)
     return {"name": written.pop("name"), "path": path, **written, "children": []}
 
 
-def _tree(fields: Fields, key: str) -> Node:
+def _read_tree(fields: Fields, key: str) -> Node:
     # Nodes are opened from the root down, then built from the leaves up.
     root = Fields(fields.raw(key), key, fields.writers)
-    opened = [(_opened(root, None), -1, 0)]
-    for place, (entry, _, depth) in enumerate(opened):  # breadth first: the list grows while it is walked
+    entries = [(_open_node(root, None), -1, 0)]
+    for index, (entry, _, depth) in enumerate(entries):  # breadth first: the list grows while it is walked
         if depth > MAX_DEPTH:
             entry.fail(f"the tree is more than {MAX_DEPTH} nodes deep")
         path = entry.text("path")
-        opened.extend((_opened(child, path), place, depth + 1) for child in entry.each("children", key))
-    children: list[dict[str, Node]] = [{} for _ in opened]
-    for entry, parent, _ in reversed(opened[1:]):
-        node = _node(entry, children.pop())
+        entries.extend((_open_node(child, path), index, depth + 1) for child in entry.each("children", key))
+    children: list[dict[str, Node]] = [{} for _ in entries]
+    for entry, parent, _ in reversed(entries[1:]):
+        node = _read_node(entry, children.pop())
         if node.key in children[parent]:
             entry.fail("there are two nodes of this name here")
         children[parent][node.key] = node
-    return _node(opened[0][0], children[0])
+    return _read_node(entries[0][0], children[0])
 
 
-def _opened(fields: Fields, parent: str | None) -> Fields:
-    """Return the fields of a node whose parent has the path `parent`; None for the root."""
+def _open_node(fields: Fields, parent: str | None) -> Fields:
+    """Return the fields of a node after checking its path; `parent` is its parent's path, None for the root."""
     key = key_of(fields.text("name"), clock_of(fields))
     path = paths.ROOT if parent is None else paths.child(parent, key)
     fields.where = f"node {quoted(path)}"
@@ -62,9 +62,9 @@ def _opened(fields: Fields, parent: str | None) -> Fields:
     return fields
 
 
-def _node(fields: Fields, children: dict[str, Node]) -> Node:
-    node = part_from(Node, fields, children=dict(reversed(children.items())))
-    if ("steady" in fields or node.warmup is not None) and node.stats != part_from(Stats, fields):
+def _read_node(fields: Fields, children: dict[str, Node]) -> Node:
+    node = from_object(Node, fields, children=dict(reversed(children.items())))
+    if ("steady" in fields or node.warmup is not None) and node.stats != from_object(Stats, fields):
         fields.fail("its calls are not those of its warm-up and its steady phase together")
     if node.total_ns != fields.whole("total_ns"):
         fields.fail(f"the times do not sum: 'total_ns' should be {node.total_ns}")
@@ -75,23 +75,23 @@ def _write_metadata(metadata: Metadata, _: Mapping[str, int]) -> Object:
     return {key: meta.one_or_list(metadata[key]) for key in sorted(metadata)}
 
 
-def _metadata(fields: Fields, key: str) -> Metadata:
+def _read_metadata(fields: Fields, key: str) -> Metadata:
     result: dict[str, frozenset[Value]] = {}
     entries = fields.sub(key, key)
     for name in entries:
         value = entries.raw(name)
         values = value if isinstance(value, list) else [] if value is None else [value]
-        if not all(isinstance(each, (str, int, float)) for each in values):
+        if not all(isinstance(item, (str, int, float)) for item in values):
             entries.fail(f"{quoted(name)} should hold strings, numbers or truths")
         result[name] = frozenset(values)
     return result
 
 
 def _write_list(parts: Mapping[str, Loop | Writer], numbers: Mapping[str, int]) -> list[Object]:
-    return [object_of(parts[key], numbers) for key in sorted(parts)]
+    return [to_object(parts[key], numbers) for key in sorted(parts)]
 
 
-def _loops(fields: Fields, key: str) -> dict[str, Loop]:
+def _read_loops(fields: Fields, key: str) -> dict[str, Loop]:
     loops: dict[str, Loop] = {}
     for entry in fields.each(key, "loop"):
         path = entry.text("path")
@@ -104,24 +104,26 @@ def _loops(fields: Fields, key: str) -> dict[str, Loop]:
             entry.fail("its name is not the last of its path")
         if path in loops:
             fields.fail(f"the loop {quoted(path)} is there twice")
-        loops[path] = part_from(Loop, entry)
+        loops[path] = from_object(Loop, entry)
     return loops
 
 
 def _write_gauges(gauges: Mapping[str, Gauge], numbers: Mapping[str, int]) -> Object:
-    return {name: object_of(gauges[name], numbers) for name in sorted(gauges)}
+    return {name: to_object(gauges[name], numbers) for name in sorted(gauges)}
 
 
-def _gauges(fields: Fields, key: str) -> dict[str, Gauge]:
+def _read_gauges(fields: Fields, key: str) -> dict[str, Gauge]:
     entries = fields.sub(key, key)
-    return {name: part_from(Gauge, entries.sub(name, f"gauge {quoted(name)}"), name=name) for name in entries}
+    return {
+        name: from_object(Gauge, entries.sub(name, f"gauge {quoted(name)}"), name=name) for name in entries
+    }
 
 
-def _writers(fields: Fields, key: str) -> dict[str, Writer]:
+def _read_writers(fields: Fields, key: str) -> dict[str, Writer]:
     writers: dict[str, Writer] = {}
     for entry in fields.each(key, "writer"):
         entry.where = f"writer {quoted(entry.text('id'))}"
-        writer = part_from(Writer, entry)
+        writer = from_object(Writer, entry)
         if writer.id in writers:
             fields.fail(f"the writer {quoted(writer.id)} is there twice")
         writers[writer.id] = writer
@@ -130,19 +132,19 @@ def _writers(fields: Fields, key: str) -> dict[str, Writer]:
 
 def _write_critical(critical: Mapping[CriticalPlace, int], numbers: Mapping[str, int]) -> list[Object]:
     longest_first = sorted(critical.items(), key=lambda entry: (-entry[1], entry[0]))
-    return [{"path": at.path, "writer": numbers[at.writer], "ns": ns} for at, ns in longest_first]
+    return [{"path": place.path, "writer": numbers[place.writer], "ns": ns} for place, ns in longest_first]
 
 
-def _critical(fields: Fields, key: str) -> dict[CriticalPlace, int]:
+def _read_critical(fields: Fields, key: str) -> dict[CriticalPlace, int]:
     def read(entry: Fields) -> tuple[CriticalPlace, int]:
         return CriticalPlace(entry.writer("writer"), entry.text("path")), entry.whole("ns")
 
     return fields.table(key, read, "place", "critical path")
 
 
-TREE = Codec(_write_tree, _tree)
-METADATA = Codec(_write_metadata, _metadata)
-LOOPS = Codec(_write_list, _loops)
-GAUGES = Codec(_write_gauges, _gauges)
-WRITERS = Codec(_write_list, _writers)
-CRITICAL = Codec(_write_critical, _critical)
+TREE = Codec(_write_tree, _read_tree)
+METADATA = Codec(_write_metadata, _read_metadata)
+LOOPS = Codec(_write_list, _read_loops)
+GAUGES = Codec(_write_gauges, _read_gauges)
+WRITERS = Codec(_write_list, _read_writers)
+CRITICAL = Codec(_write_critical, _read_critical)

@@ -1,7 +1,7 @@
-"""Remembered: what is kept of a run for as long as anybody asks how the program was over the months.
+"""Summary of a run for the history, which shows trends over months.
 
-A profile holds what a tree, an icicle and an advice need; a trend needs a few numbers of each section. They are kept
-of every section that has a steady call, under the path that it has in the profile.
+A trend needs only a few numbers per section. They are stored for every section with a steady call, under its path in
+the profile.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from ticktree.profile.metadata import Metadata, Value, ordered
 from ticktree.profile.profile import Profile
 
 STATISTICS = ("mean", "p50", "p90", "p99", "max")
-# A fact of a run that its gauges know.
+# Prefix of facts of a run that come from its gauges.
 _THREADS = "threads."
 
 
@@ -24,11 +24,11 @@ class Measure:
 
     Attributes:
         calls: how many; at least one.
-        p50_ns: the median of them; None, as of the others, where it is not known how long single calls took.
-        p90_ns: what 90% did not exceed.
-        p99_ns: what 99% did not exceed.
+        p50_ns: the median; None, like the others, if the durations of single calls are unknown.
+        p90_ns: the duration that 90% did not exceed.
+        p99_ns: the duration that 99% did not exceed.
         max_ns: the longest.
-        share: of the run's time, what it was entered for, warm-up included; more than 1 where several did it at once.
+        share: the section's share of the run's time, warm-up included; more than 1 if calls ran concurrently.
         is_loop: whether the calls are a loop's ticks.
     """
 
@@ -42,21 +42,21 @@ class Measure:
     is_loop: bool
 
     def value(self, statistic: str) -> float | None:
-        """Return one of `STATISTICS` in ns, at least 1: there is no ratio to nothing; None where it is not known."""
-        found: float | None
-        found = self.sum_ns / self.calls if statistic == "mean" else getattr(self, f"{statistic}_ns")
-        return None if found is None else max(1.0, found)
+        """Return one of `STATISTICS` in ns, at least 1 so that it can be divided by; None if unknown."""
+        ns: float | None
+        ns = self.sum_ns / self.calls if statistic == "mean" else getattr(self, f"{statistic}_ns")
+        return None if ns is None else max(1.0, ns)
 
 
 @dataclass(frozen=True, slots=True)
 class Remembered:
-    """A run.
+    """A run in the history.
 
     Attributes:
         id: unique among all runs of all machines.
-        folder: the name of the directory it was kept in, which may be gone.
-        facts: what is known of machine and program, one value each.
-        measures: by path; perhaps of a few sections only, where no more were requested.
+        folder: the name of the run's directory, which may have been deleted.
+        facts: about machine and program, one value per key.
+        measures: by path; only of the requested sections.
     """
 
     id: str
@@ -67,7 +67,7 @@ class Remembered:
 
     @property
     def commit(self) -> str:
-        """The commit its program was at; "" where that is not known."""
+        """The program's commit; "" if unknown."""
         return str(self.facts.get("git.commit", ""))
 
     @property
@@ -77,26 +77,26 @@ class Remembered:
 
 
 def remembered(profile: Profile, run_id: str, folder: str, started_ns: int) -> Remembered:
-    """Return what is kept of a run, for the other fields see `Remembered`."""
-    facts = _one_each(profile.metadata)
+    """Return the summary of a run; see `Remembered` for the arguments."""
+    facts = _single_facts(profile.metadata)
     facts |= {f"{_THREADS}{library}": count for library, count in threads(profile.gauges).items()}
-    whole_ns = profile.root.total_ns
+    total_ns = profile.root.total_ns
     measures = {}
     for path, _, node in profile.root.walk():
         loop = profile.loops.get(path)
         stats = node.steady if loop is None else loop.stats
         if path and stats.count:
-            share = node.total_ns / whole_ns if whole_ns > 0 else 0.0
-            kept = (stats.p50_ns, stats.p90_ns, stats.p99_ns, stats.max_ns)
-            measures[path] = Measure(stats.count, stats.sum_ns, *kept, share, loop is not None)
+            share = node.total_ns / total_ns if total_ns > 0 else 0.0
+            percentiles = (stats.p50_ns, stats.p90_ns, stats.p99_ns, stats.max_ns)
+            measures[path] = Measure(stats.count, stats.sum_ns, *percentiles, share, loop is not None)
     return Remembered(run_id, folder, started_ns, facts, measures)
 
 
-def _one_each(metadata: Metadata) -> dict[str, Value]:
-    """One run has one value of each fact; where processes of a run do not agree, a text names all."""
+def _single_facts(metadata: Metadata) -> dict[str, Value]:
+    """Return one value per fact; if processes of the run disagree, a text that lists all values."""
     facts: dict[str, Value] = {}
     for key, values in metadata.items():
-        every = ordered(values)
-        if every:
-            facts[key] = every[0] if len(every) == 1 else ", ".join(map(str, every))
+        members = ordered(values)
+        if members:
+            facts[key] = members[0] if len(members) == 1 else ", ".join(map(str, members))
     return facts

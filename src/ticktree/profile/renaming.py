@@ -1,4 +1,4 @@
-"""Renaming: the same profile with other names for its writers, and for the run that it is of."""
+"""Renaming: the same profile with other ids for its writers and its run."""
 
 from __future__ import annotations
 
@@ -12,61 +12,62 @@ from ticktree.profile.node import Node
 from ticktree.profile.profile import Profile
 from ticktree.profile.writer import CriticalPlace, Writer
 
-# The new id of a writer, for its old one.
-_Name = Callable[[str], str]
+# Returns a writer's new id, given its old one.
+_Rename = Callable[[str], str]
 
-_NOBODYS: dict[str, Any] = {"by_writer": {}, "wakers": {}}
+_NO_WRITERS: dict[str, Any] = {"by_writer": {}, "wakers": {}}
 
 
 def renamed(
-    profile: Profile, name: _Name | None, writers: Mapping[str, Writer], run: str | None = None
+    profile: Profile, name: _Rename | None, writers: Mapping[str, Writer], run: str | None = None
 ) -> Profile:
     """Return `profile` with other ids for its writers; writers with the same new id are merged.
 
     Args:
-        profile: what is renamed.
-        name: gives the new id for an old one; None drops everything known by writer.
-        writers: all that the new ids name.
-        run: the run that it is of from now on, its parts of several merged; None keeps the runs.
+        profile: the profile to rename.
+        name: returns the new id for an old one; None drops all data by writer.
+        writers: the writers by new id.
+        run: the id of the run, into which the parts of several runs are merged; None keeps the runs.
     """
     if name is None:
-        bare = _tree(profile.root, lambda node: {**_NOBODYS, "per_run": _of(run, node)})
-        return replace(profile, root=bare, writers={}, critical={})
+        root = _map_tree(profile.root, lambda node: {**_NO_WRITERS, "per_run": _rename_runs(run, node)})
+        return replace(profile, root=root, writers={}, critical={})
     critical: dict[CriticalPlace, int] = defaultdict(int)
     for place, ns in profile.critical.items():
         critical[CriticalPlace(name(place.writer), place.path)] += ns
-    root = _tree(profile.root, lambda node: {**_named(node, name), "per_run": _of(run, node)})
+    root = _map_tree(
+        profile.root, lambda node: {**_rename_writers(node, name), "per_run": _rename_runs(run, node)}
+    )
     return replace(profile, root=root, writers=dict(writers), critical=dict(critical))
 
 
-def _tree(root: Node, change: Callable[[Node], dict[str, Any]]) -> Node:
-    """The tree with every node changed; not by recursion: trees are deep."""
-    below: dict[int, dict[str, Node]] = defaultdict(dict)
+def _map_tree(root: Node, change: Callable[[Node], dict[str, Any]]) -> Node:
+    """Return the tree with every node changed, without recursion because trees are deep."""
+    children_of: dict[int, dict[str, Node]] = defaultdict(dict)
     order = [(root, -1)]
-    for at, (node, _) in enumerate(order):  # the list grows while it is walked
-        order.extend((child, at) for child in node.children.values())
-    for at in range(len(order) - 1, -1, -1):
-        node, parent = order[at]
-        children = below.pop(at, {})
-        # In the order in which they were.
-        done = replace(node, children={key: children[key] for key in node.children}, **change(node))
-        below[parent][node.key] = done
-    return below[-1][root.key]
+    for index, (node, _) in enumerate(order):  # the list grows while it is walked
+        order.extend((child, index) for child in node.children.values())
+    for index in range(len(order) - 1, -1, -1):
+        node, parent = order[index]
+        children = children_of.pop(index, {})
+        children = {key: children[key] for key in node.children}  # in the original order
+        children_of[parent][node.key] = replace(node, children=children, **change(node))
+    return children_of[-1][root.key]
 
 
-def _named(node: Node, name: _Name) -> dict[str, Any]:
+def _rename_writers(node: Node, name: _Rename) -> dict[str, Any]:
     shares: dict[str, Share] = defaultdict(Share)
     for writer, share in node.by_writer.items():
         shares[name(writer)] += share
     wakers: dict[Waker, Wakes] = {}
     for waker, wakes in node.wakers.items():
-        at = waker._replace(writer=name(waker.writer), by=name(waker.by))
-        wakers[at] = wakers[at] + wakes if at in wakers else wakes
+        renamed_waker = waker._replace(writer=name(waker.writer), by=name(waker.by))
+        wakers[renamed_waker] = wakers[renamed_waker] + wakes if renamed_waker in wakers else wakes
     return {"by_writer": dict(shares), "wakers": wakers}
 
 
-def _of(run: str | None, node: Node) -> Mapping[str, tuple[int, int]]:
-    """What each run had of a node; with the name of one, that one all of it."""
+def _rename_runs(run: str | None, node: Node) -> Mapping[str, tuple[int, int]]:
+    """Return each run's part of a node; with a `run`, all parts as that run's."""
     parts = node.per_run.values()
     if run is None or not parts:
         return node.per_run

@@ -1,7 +1,7 @@
-"""Short names: what nodes are called where their full names would not fit, or would say too much for a sentence.
+"""Short names of nodes, for sentences and for places where the full names do not fit.
 
-The name of a call under focus is an expression, a function, a file and a line. In a sentence it is the function. Where
-a run has calls of one function in several places, their lines are added; of those on one line, what differs.
+The full name of a call in focus is an expression, a function, a file and a line. Its short name is the function. If a
+run has calls of one function on several lines, the line is appended; for calls on one line, the part that differs.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from ticktree.profile import path as paths
 from ticktree.profile.node import Node
 
-# With the line of a call only where a function makes calls of the same text in several places.
+# The line of the call is present only if a function contains calls of the same text on several lines.
 _CALL = re.compile(
     r"(?:(?P<expression>.+) \| )?(?P<function>.+?)(?: : (?P<file>.+))? @ L(?P<line>\d+)", re.DOTALL
 )
@@ -22,13 +22,13 @@ _CALL = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Called:
-    """What the name of a call under focus says.
+    """The parts of the name of a call in focus.
 
     Attributes:
-        expression: the call as it is written; "" of a function that nothing in focus calls.
-        function: the qualified name of what is called.
-        file: where it is defined; "" where that is no file: a C function's.
-        line: where it is defined, or of a C function where it is called.
+        expression: the source of the call; "" for a function that no code in focus calls.
+        function: the qualified name of the callee.
+        file: where the callee is defined; "" for a C function.
+        line: where the callee is defined; for a C function, where it is called.
     """
 
     expression: str
@@ -38,7 +38,7 @@ class Called:
 
     @classmethod
     def of(cls, name: str) -> Called | None:
-        """Read a name; None where it is no call's."""
+        """Parse a node's name; None if it is not a call in focus."""
         match = _CALL.fullmatch(name) if " @ L" in name else None
         if match is None or not (match["expression"] or match["file"]):
             return None
@@ -46,19 +46,17 @@ class Called:
 
 
 def does(name: str) -> str:
-    """Return what of a name says what is done: of a call under focus the function, not its arguments or its file."""
+    """Return the function of a call in focus, without arguments and file; any other name unchanged."""
     called = Called.of(name)
     return name if called is None else called.function
 
 
-_PIECE = (
-    32  # characters of what is different in a call; more only where they are needed to tell it from others
-)
-_BEGUN_WORD = re.compile(r"[\[({]?[\w.]*\Z")
+_MAX_DIFFERENCE = 32  # characters of the part of a call that differs; more only if needed to tell calls apart
+_PARTIAL_WORD = re.compile(r"[\[({]?[\w.]*\Z")
 
 
 class ShortNames:
-    """The short names of a tree; other names, and those of other trees, are as they are."""
+    """The short names of a tree; names without a short form stay unchanged."""
 
     def __init__(self, root: Node | None = None) -> None:
         self._short: dict[str, str] = {}
@@ -66,22 +64,22 @@ class ShortNames:
             return
         lines: defaultdict[str, set[int]] = defaultdict(set)
         functions: defaultdict[str, dict[str, Called]] = defaultdict(dict)
-        plain: set[str] = set()
+        section_names: set[str] = set()
         for _, _, node in root.walk():
             called = Called.of(node.name)
             if called is None:
-                plain.add(node.name)
+                section_names.add(node.name)
             else:
                 functions[called.function][node.name] = called
                 lines[node.name].update(site.line for site in node.call_sites)
         for function, calls in functions.items():
-            if len(calls) == 1 and function not in plain:
+            if len(calls) == 1 and function not in section_names:
                 self._short.update(dict.fromkeys(calls, function))
             else:
-                self._short.update(_distinguished(function, calls, lines))
+                self._short.update(_distinguish(function, calls, lines))
 
     def of(self, name: str) -> str:
-        """Return the short name of a node called `name`."""
+        """Return the short name of a node named `name`."""
         return self._short.get(name, name)
 
     def of_path(self, path: str) -> str:
@@ -89,45 +87,47 @@ class ShortNames:
         return self.of(paths.name_of(path))
 
     def joined(self, names: Iterable[str]) -> str:
-        """Return the short names of full ones, as people read a path; the result is not a path."""
+        """Return the short forms of `names` as a readable path; `paths.split` cannot parse it."""
         return paths.plain(paths.join(map(self.of, names)))
 
     def within(self, text: str) -> str:
-        """Return a sentence with the short names in it, whichever names are."""
+        """Return a sentence in which all full names are replaced by short names."""
         if not self._short or " @ L" not in text:
             return text
-        for name in sorted(self._short, key=len, reverse=True):  # one name may end like another
-            for written in (name, paths.element(name)):
-                text = text.replace(written, self._short[name])
+        for name in sorted(self._short, key=len, reverse=True):  # a name may be the end of another
+            for full_name in (name, paths.element(name)):
+                text = text.replace(full_name, self._short[name])
         return text
 
 
-def _distinguished(
+def _distinguish(
     function: str, calls: dict[str, Called], lines: dict[str, set[int]]
 ) -> Iterator[tuple[str, str]]:
-    """Yield the names of the calls of one function with what each is called for short."""
-    at_line: defaultdict[str, list[str]] = defaultdict(list)
+    """Yield the full and the short name of each call of one function."""
+    names_by_label: defaultdict[str, list[str]] = defaultdict(list)
     for name in sorted(calls):
-        found = lines[name] if calls[name].expression else {calls[name].line}
-        at_line[f"{function} @ L{min(found)}" if len(found) == 1 else function].append(name)
-    for short, names in at_line.items():
-        if len(names) == 1 and short != function:
-            yield names[0], short
+        call_lines = lines[name] if calls[name].expression else {calls[name].line}
+        names_by_label[f"{function} @ L{min(call_lines)}" if len(call_lines) == 1 else function].append(name)
+    for label, names in names_by_label.items():
+        if len(names) == 1 and label != function:
+            yield names[0], label
             continue
-        pieces = _pieces([calls[name].expression for name in names])
-        for name, piece in zip(names, pieces, strict=True):
-            is_alone = piece and pieces.count(piece) == 1
-            yield name, f"{short} {piece}" if is_alone else name
+        differences = _differences([calls[name].expression for name in names])
+        for name, difference in zip(names, differences, strict=True):
+            is_unique = difference and differences.count(difference) == 1
+            yield name, f"{label} {difference}" if is_unique else name
 
 
-def _pieces(expressions: Sequence[str]) -> list[str]:
-    """Return of each expression that from where on it differs from the others."""
-    same = ""
-    for letters in zip(*expressions, strict=False) if len(expressions) > 1 else ():
-        if len({*letters}) > 1:
+def _differences(expressions: Sequence[str]) -> list[str]:
+    """Return each expression from the point where it differs from the others."""
+    prefix = ""
+    for chars in zip(*expressions, strict=False) if len(expressions) > 1 else ():
+        if len({*chars}) > 1:
             break
-        same += letters[0]
-    same = _BEGUN_WORD.sub("", same, count=1)
-    whole = [("…" if same else "") + expression[len(same) :] for expression in expressions]
-    cut = [f"{piece[:_PIECE]}…" if len(piece) > _PIECE + 1 else piece for piece in whole]
-    return cut if len({*cut}) == len(cut) else whole
+        prefix += chars[0]
+    prefix = _PARTIAL_WORD.sub("", prefix, count=1)
+    suffixes = [("…" if prefix else "") + expression[len(prefix) :] for expression in expressions]
+    shortened = [
+        f"{suffix[:_MAX_DIFFERENCE]}…" if len(suffix) > _MAX_DIFFERENCE + 1 else suffix for suffix in suffixes
+    ]
+    return shortened if len({*shortened}) == len(shortened) else suffixes

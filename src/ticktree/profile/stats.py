@@ -1,4 +1,4 @@
-"""Stats: what completed calls took."""
+"""Stats: durations of completed calls, as sums and per window of the run."""
 
 from __future__ import annotations
 
@@ -7,18 +7,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from ticktree.profile.fields import LIMIT, WHOLE, WHOLE_OR_NULL, Object, pairs
+from ticktree.profile.fields import INT, INT_OR_NULL, LIMIT, Object, pairs
 from ticktree.profile.histogram import DURATIONS, Histogram
-from ticktree.profile.table import (
-    Mergeable,
-    Rule,
-    add,
-    largest,
-    smallest,
-    stored,
-    where_known,
-    whole,
-)
+from ticktree.profile.table import Mergeable, Rule, add, column, largest, merge_parts, smallest, where_known
 
 
 def _is_known(stats: Stats) -> bool:
@@ -29,22 +20,24 @@ def _is_known(stats: Stats) -> bool:
 class Stats(Mergeable):
     """Durations of completed calls. `Stats()` is the identity of `+`.
 
-    Of calls that another program only counted and summed it is not known how long any one took: they have no
-    minimum, no maximum and no histogram, and neither has what they are merged with.
+    If another program only counted and summed the calls, the durations of single calls are unknown: minimum, maximum
+    and histogram are absent, also from every merge with such statistics.
 
     Attributes:
         count: completed calls.
-        sum_ns: what they took together.
-        min_ns: the shortest of them, None when there was none or it is not known.
-        max_ns: the longest of them, None when there was none or it is not known.
-        histogram: how many took how long, empty when that is not known.
+        sum_ns: sum of their durations.
+        min_ns: the shortest, None if there was none or it is unknown.
+        max_ns: the longest, None if there was none or it is unknown.
+        histogram: of the durations, empty if they are unknown.
     """
 
-    count: int = stored(add, WHOLE, least=0, default=0)
-    sum_ns: int = stored(add, WHOLE, least=0, default=0)
-    min_ns: int | None = stored(where_known(_is_known, smallest), WHOLE_OR_NULL, default=None)
-    max_ns: int | None = stored(where_known(_is_known, largest), WHOLE_OR_NULL, default=None)
-    histogram: Histogram = stored(where_known(_is_known, whole, Histogram()), DURATIONS, factory=Histogram)
+    count: int = column(add, INT, minimum=0, default=0)
+    sum_ns: int = column(add, INT, minimum=0, default=0)
+    min_ns: int | None = column(where_known(_is_known, smallest), INT_OR_NULL, default=None)
+    max_ns: int | None = column(where_known(_is_known, largest), INT_OR_NULL, default=None)
+    histogram: Histogram = column(
+        where_known(_is_known, merge_parts, Histogram()), DURATIONS, factory=Histogram
+    )
 
     @classmethod
     def of(cls, durations_ns: Iterable[int]) -> Stats:
@@ -60,7 +53,7 @@ class Stats(Mergeable):
 
     @property
     def is_known(self) -> bool:
-        """Whether it is known how long single calls took; true when no call completed."""
+        """Whether the durations of single calls are known; true when no call completed."""
         return _is_known(self)
 
     @property
@@ -92,12 +85,12 @@ class Stats(Mergeable):
 
     @property
     def summary(self) -> Object:
-        """What other programs want to know of it: extremes, mean and percentiles."""
+        """Derived fields for other programs: extremes, mean and percentiles."""
         names = ("min_ns", "max_ns", "mean_ns", "p50_ns", "p90_ns", "p99_ns")
         return {name: getattr(self, name) for name in names}
 
     def derived(self, written: Object) -> Object:
-        """Return what JSON has of it, with its summary before the histogram."""
+        """Add the summary to the JSON, before the histogram."""
         histogram = written.pop("histogram")
         return {**written, **self.summary, "histogram": histogram}
 
@@ -113,7 +106,7 @@ class Stats(Mergeable):
             yield "there is a minimum or a maximum of no calls"
         elif not 0 <= self.min_ns <= self.max_ns:
             yield f"the minimum, {self.min_ns} ns, and the maximum, {self.max_ns} ns, are out of order"
-        # The three were converted from clock ticks and rounded one by one: a nanosecond a call is no error.
+        # Each was converted from clock ticks and rounded: one nanosecond per call is no error.
         elif not self.count * (self.min_ns - 1) <= self.sum_ns <= self.count * (self.max_ns + 1):
             yield f"the mean, {self.mean_ns} ns, lies outside the minimum and the maximum"
 
@@ -124,51 +117,52 @@ def rounded_ratio(amount: int, parts: int) -> int:
 
 
 BASE_WIDTH_NS = 10_000_000
-MOST_WINDOWS = 64  # of a run, as many as the recorder keeps: where there would be more, two become one
+MOST_WINDOWS = 64  # of a run, as in the recorder: where there would be more, two become one
 
-
-_SERIES = pairs(0, LIMIT)
+_COUNTS_BY_WINDOW = pairs(0, LIMIT)
 
 Value = TypeVar("Value")
 
 
-def coarse(name: str, join: Callable[[Value, Value], Value]) -> Rule:
-    """Return a rule for a series by window: those of all parts, in the widest windows of all."""
+def window_series(name: str, join: Callable[[Value, Value], Value]) -> Rule:
+    """Return a rule that merges series by window: the sum of all parts, in the widest windows of any."""
 
-    def merged(parts: Sequence[Any], _: Sequence[Any]) -> dict[int, Value]:
+    def merge_windows(parts: Sequence[Any], _: Sequence[Any]) -> dict[int, Value]:
         width_ns = max(part.width_ns for part in parts)
-        return joined(((getattr(part, name), width_ns // part.width_ns) for part in parts), join)
+        return join_series(((getattr(part, name), width_ns // part.width_ns) for part in parts), join)
 
-    return merged
+    return merge_windows
 
 
-def joined(
+def join_series(
     series: Iterable[tuple[Mapping[int, Value], int]], join: Callable[[Value, Value], Value]
 ) -> dict[int, Value]:
-    """Return one series by window of several, each with the number of its windows that become one."""
+    """Return the merge of series by window, each given with the number of its windows that become one."""
     result: dict[int, Value] = {}
     for table, factor in series:
         for index, value in table.items():
-            at = index // factor
-            result[at] = join(result[at], value) if at in result else value
+            coarse_index = index // factor
+            result[coarse_index] = join(result[coarse_index], value) if coarse_index in result else value
     return result
 
 
 @dataclass(frozen=True, slots=True)
 class Windows(Mergeable):
-    """Count and total per window of the run. Merges by coarsening the finer one, exactly, and adding.
+    """Count and total per window of the run. Merges by coarsening the finer series, exactly, and adding.
 
-    Every width is 10 ms times a power of two, so a window of the finer always lies within one of the coarser.
+    Every width is 10 ms times a power of two, so a finer window always lies within one coarser window.
 
     Attributes:
         width_ns: length of a window.
         counts: calls that ended in each window; index 0 starts when the run began.
-        totals: nanoseconds those calls took.
+        totals: sum of their durations in nanoseconds.
     """
 
-    width_ns: int = stored(largest, WHOLE, default=BASE_WIDTH_NS)
-    counts: Mapping[int, int] = stored(coarse("counts", operator.add), _SERIES, factory=dict)
-    totals: Mapping[int, int] = stored(coarse("totals", operator.add), _SERIES, key="totals_ns", factory=dict)
+    width_ns: int = column(largest, INT, default=BASE_WIDTH_NS)
+    counts: Mapping[int, int] = column(window_series("counts", operator.add), _COUNTS_BY_WINDOW, factory=dict)
+    totals: Mapping[int, int] = column(
+        window_series("totals", operator.add), _COUNTS_BY_WINDOW, key="totals_ns", factory=dict
+    )
 
     def __post_init__(self) -> None:
         for name, table in (("counts", self.counts), ("totals", self.totals)):
@@ -177,20 +171,22 @@ class Windows(Mergeable):
 
     @property
     def count(self) -> int:
-        """How many calls were booked."""
+        """Number of calls."""
         return sum(self.counts.values())
 
     def coarsened(self, width_ns: int) -> Windows:
-        """Return the same series in windows of `width_ns`, a multiple of the present width."""
+        """Return the same series in windows of `width_ns`, a multiple of the current width."""
         if width_ns == self.width_ns:
             return self
         factor = width_ns // self.width_ns
-        counts, totals = (joined([(table, factor)], operator.add) for table in (self.counts, self.totals))
+        counts, totals = (
+            join_series([(table, factor)], operator.add) for table in (self.counts, self.totals)
+        )
         return Windows(width_ns, counts, totals)
 
     def problems(self) -> Iterator[str]:
         """Yield each rule of the model that is broken here."""
-        if not is_width(self.width_ns):
+        if not is_window_width(self.width_ns):
             yield f"a window of {self.width_ns} ns is not 10 ms times a power of two"
         if min(self.counts.values(), default=0) < 0 or min(self.totals.values(), default=0) < 0:
             yield "a window holds a negative count or total"
@@ -200,15 +196,15 @@ class Windows(Mergeable):
             yield "a window has time but no calls"
 
 
-def width_until(last_ns: int) -> int:
-    """Return how long windows are where the last one holds `last_ns`, in nanoseconds since the run began."""
+def window_width(last_ns: int) -> int:
+    """Return the width of windows if the last one contains `last_ns`, in nanoseconds since the run began."""
     width_ns = BASE_WIDTH_NS
     while last_ns // width_ns >= MOST_WINDOWS:
         width_ns *= 2
     return width_ns
 
 
-def is_width(width_ns: int) -> bool:
+def is_window_width(width_ns: int) -> bool:
     """Tell whether windows may be `width_ns` long: 10 ms times a power of two."""
     factor, rest = divmod(width_ns, BASE_WIDTH_NS)
     return rest == 0 and factor > 0 and factor & (factor - 1) == 0

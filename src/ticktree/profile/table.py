@@ -1,6 +1,6 @@
-"""The table of a part of a profile: each field with how it merges, how JSON has it, and what it may be.
+"""The table of a part of a profile: for each field its merge rule, its JSON codec and its bounds.
 
-`merge`, `+`, JSON and checks derive from it: a class of the model says each of its fields once, as `stored(...)`.
+`merge`, `+`, JSON and checks derive from it: a class of the model declares each field once, as `column(...)`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from ticktree.profile.fields import Codec, Fields, Object
 
 Key = TypeVar("Key", bound=Hashable)
 
-# Gives a field of the merged part: from all parts, and from what they have there.
+# Returns a field of the merged part, given all parts and their values of the field.
 Rule = Callable[[Sequence[Any], Sequence[Any]], Any]
 
 _COLUMN = "ticktree.column"
@@ -26,12 +26,12 @@ class FieldColumn:
 
     Attributes:
         name: of the field.
-        merge: how it merges; None where single parts are kept or dropped.
-        json: how JSON has it; None where it is not in the part's own object.
-        key: under which it is there.
-        optional: whether it is absent there where it has its default.
-        least: what a number must be at least; None where there is no such bound.
-        default: its default; `MISSING` where it has none.
+        merge: its merge rule; None if parts are kept or dropped as a whole.
+        json: its codec; None if it is not in the part's JSON object.
+        key: its key in the JSON object.
+        optional: whether it is absent from JSON when it has its default.
+        least: lower bound of a number; None without a bound.
+        default: its default; `MISSING` if it has none.
     """
 
     name: str
@@ -43,19 +43,19 @@ class FieldColumn:
     default: Any
 
 
-def stored(
+def column(
     merge: Rule | None,
     json: Codec | None = None,
     *,
     key: str = "",
     optional: bool = False,
-    least: int | None = None,
+    minimum: int | None = None,
     default: Any = MISSING,
     factory: Any = MISSING,
 ) -> Any:
     """Declare a field of a table; see `FieldColumn`."""
-    column = {"merge": merge, "json": json, "key": key, "optional": optional, "least": least}
-    return field(default=default, default_factory=factory, metadata={_COLUMN: column})
+    options = {"merge": merge, "json": json, "key": key, "optional": optional, "least": minimum}
+    return field(default=default, default_factory=factory, metadata={_COLUMN: options})
 
 
 _TABLES: dict[type[Any], tuple[FieldColumn, ...]] = {}
@@ -65,12 +65,12 @@ def columns(kind: type[Any]) -> tuple[FieldColumn, ...]:
     """Return the table of a class."""
     if kind not in _TABLES:
         table = []
-        for each in fields(kind):
-            column = each.metadata.get(_COLUMN)
-            if column is not None:
-                default = each.default if each.default_factory is MISSING else each.default_factory()
-                key = column["key"] or each.name
-                table.append(FieldColumn(name=each.name, default=default, **{**column, "key": key}))
+        for item in fields(kind):
+            if _COLUMN in item.metadata:
+                options = item.metadata[_COLUMN]
+                default = item.default if item.default_factory is MISSING else item.default_factory()
+                options = {**options, "key": options["key"] or item.name}
+                table.append(FieldColumn(name=item.name, default=default, **options))
         _TABLES[kind] = tuple(table)
     return _TABLES[kind]
 
@@ -82,10 +82,10 @@ class Stored:
 
     def problems(self) -> Iterator[str]:
         """Yield each rule of the model that is broken here."""
-        for column in columns(type(self)):
-            value = getattr(self, column.name)
-            if column.least is not None and value is not None and value < column.least:
-                yield f"{column.name} is {'negative' if not column.least else 'too small'}: {value}"
+        for col in columns(type(self)):
+            value = getattr(self, col.name)
+            if col.least is not None and value is not None and value < col.least:
+                yield f"{col.name} is {'negative' if not col.least else 'too small'}: {value}"
             elif isinstance(value, Stored):
                 yield from value.problems()
             elif isinstance(value, Mapping):
@@ -94,12 +94,12 @@ class Stored:
                         yield from part.problems()
 
     def derived(self, written: Object) -> Object:
-        """Return what JSON has of it: `written`, the fields of the table, and what other programs want to know."""
+        """Return the part's JSON: `written`, the fields of the table, and derived fields for other programs."""
         return written
 
 
 class Mergeable(Stored):
-    """A part that merges with its like. `a + b` is `merge([a, b])`."""
+    """A part that merges with parts of its class. `a + b` is `merge([a, b])`."""
 
     __slots__ = ()
 
@@ -107,7 +107,7 @@ class Mergeable(Stored):
         return merge((self, other))
 
     @classmethod
-    def _of(cls, parts: Sequence[Self]) -> Self:
+    def _merge_like(cls, parts: Sequence[Self]) -> Self:
         return cls(**merged_fields(cls, parts))
 
 
@@ -115,68 +115,68 @@ Part = TypeVar("Part", bound=Mergeable)
 
 
 def merge(parts: Iterable[Part]) -> Part:
-    """Return one part or more as one, whatever their order, in time that grows with their size alone.
+    """Return the merge of at least one part, in any order, in time linear in their size.
 
     Raises:
-        ValueError: they are of different names.
+        ValueError: their names differ.
     """
-    every = list(parts)
-    return every[0] if len(every) == 1 else every[0]._of(every)
+    first, *_ = same_kind = list(parts)
+    return first if len(same_kind) == 1 else first._merge_like(same_kind)
 
 
-def merged_fields(kind: type[Mergeable], parts: Sequence[Any], **given: Any) -> dict[str, Any]:
-    """Return the fields of the merge of parts of a class, or of what has its fields; those `given` are not merged."""
-    table = [(each.name, each.merge) for each in columns(kind) if each.merge and each.name not in given]
-    # All fields of a part at once: one by one, getting them would take as long as merging them.
+def merged_fields(kind: type[Mergeable], parts: Sequence[Any], **merged: Any) -> dict[str, Any]:
+    """Return the fields of the merge of parts, which have the fields of `kind`; those in `merged` stay as they are."""
+    table = [(col.name, col.merge) for col in columns(kind) if col.merge and col.name not in merged]
+    # All fields of a part at once: getting them one by one would take as long as merging them.
     rows = map(attrgetter(*(name for name, _ in table)), parts)
-    values = zip(*rows, strict=True) if len(table) > 1 else [tuple(rows)]
-    for (name, merge_by), of_all in zip(table, values, strict=True):
-        given[name] = merge_by(parts, of_all)
-    return given
+    by_column = zip(*rows, strict=True) if len(table) > 1 else [tuple(rows)]
+    for (name, rule), values in zip(table, by_column, strict=True):
+        merged[name] = rule(parts, values)
+    return merged
 
 
-def of_values(merge_by: Callable[[Sequence[Any]], Any]) -> Rule:
-    """Return a rule for which only the values count, not what else their parts have."""
-    return lambda _, values: merge_by(values)
+def value_rule(merge_values: Callable[[Sequence[Any]], Any]) -> Rule:
+    """Return a rule that depends on the field's values only."""
+    return lambda _, values: merge_values(values)
 
 
 def same(parts: Sequence[Any], values: Sequence[Any]) -> Any:
-    """What all have; else they are no parts of one thing."""
+    """Return the value that all parts share; parts with different values do not merge."""
     first = values[0]
-    for other in values:
-        if other != first:
+    for value in values:
+        if value != first:
             kind = type(parts[0]).__name__.lower()
-            raise ValueError(f"different {kind}s do not merge: {first!r} and {other!r}")
+            raise ValueError(f"different {kind}s do not merge: {first!r} and {value!r}")
     return first
 
 
-def _known(values: Iterable[Any]) -> list[Any]:
-    """Return what was measured."""
+def _measured(values: Iterable[Any]) -> list[Any]:
+    """Return the values that were measured, which are not None."""
     return [value for value in values if value is not None]
 
 
 def where_known(is_known: Callable[[Any], bool], rule: Rule, unknown: Any = None) -> Rule:
-    """Return a rule for what must be known of every part: what one part lacks, the sum lacks."""
+    """Return a rule for a field that is unknown in the merge if it is unknown in any part."""
     return lambda parts, values: rule(parts, values) if all(map(is_known, parts)) else unknown
 
 
 def present(*parts: Part | None) -> Part | None:
-    """Return the merge of the parts that were measured; None, never 0, when none was."""
-    known = _known(parts)
-    return merge(known) if known else None
+    """Return the merge of the parts that were measured; None, never 0, if none was."""
+    measured = _measured(parts)
+    return merge(measured) if measured else None
 
 
 def union_of(tables: Iterable[Mapping[Key, Part]]) -> dict[Key, Part]:
-    """Return the union of mappings, merging the values of keys that several have."""
+    """Return the union of mappings; values of the same key are merged."""
     parts: dict[Key, list[Part]] = {}
     for table in tables:
         for key, part in table.items():
             parts.setdefault(key, []).append(part)
-    return {key: merge(alike) for key, alike in parts.items()}
+    return {key: merge(values) for key, values in parts.items()}
 
 
 def sums_of(tables: Iterable[Mapping[Key, int]]) -> dict[Key, int]:
-    """Return the union of counted sets, adding what several count."""
+    """Return the union of mappings; counts of the same key are added."""
     result: dict[Key, int] = {}
     for table in tables:
         for key, count in table.items():
@@ -184,46 +184,46 @@ def sums_of(tables: Iterable[Mapping[Key, int]]) -> dict[Key, int]:
     return result
 
 
-add, any_of, all_of = of_values(sum), of_values(any), of_values(all)
-members = of_values(lambda values: frozenset().union(*values))
-counts, by_key = of_values(sums_of), of_values(union_of)
-# Of those that were measured; None, never 0, where none was.
-add_known = of_values(lambda values: sum(known) if (known := _known(values)) else None)
-smallest = of_values(lambda values: min(_known(values), default=None))
-largest = of_values(lambda values: max(_known(values), default=None))
-whole = of_values(lambda values: present(*values))
+add, any_of, all_of = value_rule(sum), value_rule(any), value_rule(all)
+members = value_rule(lambda values: frozenset().union(*values))
+counts, by_key = value_rule(sums_of), value_rule(union_of)
+# Of the values that were measured; None, never 0, if none was.
+add_known = value_rule(lambda values: sum(known) if (known := _measured(values)) else None)
+smallest = value_rule(lambda values: min(_measured(values), default=None))
+largest = value_rule(lambda values: max(_measured(values), default=None))
+merge_parts = value_rule(lambda values: present(*values))
 
 
-def object_of(part: Stored, numbers: Mapping[str, int]) -> Object:
-    """Return a part as JSON has it."""
+def to_object(part: Stored, numbers: Mapping[str, int]) -> Object:
+    """Return the JSON object of a part."""
     written: Object = {}
-    for column in columns(type(part)):
-        if column.json is not None:
-            value = getattr(part, column.name)
-            if not (column.optional and value == column.default):
-                written[column.key] = column.json.write(value, numbers)
+    for col in columns(type(part)):
+        if col.json is not None:
+            value = getattr(part, col.name)
+            if not (col.optional and value == col.default):
+                written[col.key] = col.json.write(value, numbers)
     return part.derived(written)
 
 
 Kind = TypeVar("Kind", bound=Stored)
 
 
-def part_from(kind: type[Kind], fields: Fields, **others: Any) -> Kind:
-    """Return the part in `fields`; `others` are its fields that JSON does not have there."""
-    for column in columns(kind):
-        if column.json is not None and not (column.optional and column.key not in fields):
-            others[column.name] = column.json.read(fields, column.key)
-    return kind(**others)
+def from_object(kind: type[Kind], fields: Fields, **values: Any) -> Kind:
+    """Return the part in `fields`; `values` are its fields that are not in its JSON object."""
+    for col in columns(kind):
+        if col.json is not None and not (col.optional and col.key not in fields):
+            values[col.name] = col.json.read(fields, col.key)
+    return kind(**values)
 
 
 def nested(kind: type[Stored]) -> Codec:
-    """Return how JSON has a part in another: as a nested object."""
-    return Codec(object_of, lambda fields, key: part_from(kind, fields.sub(key)))
+    """Return the codec of a part in another: a nested object."""
+    return Codec(to_object, lambda fields, key: from_object(kind, fields.sub(key)))
 
 
-def listed(kind: type[Stored]) -> Codec:
-    """Return how JSON has several parts in another: as a list."""
+def list_of(kind: type[Stored]) -> Codec:
+    """Return the codec of several parts in another: a list of objects."""
     return Codec(
-        lambda parts, numbers: [object_of(part, numbers) for part in parts],
-        lambda fields, key: tuple(part_from(kind, entry) for entry in fields.each(key)),
+        lambda parts, numbers: [to_object(part, numbers) for part in parts],
+        lambda fields, key: tuple(from_object(kind, entry) for entry in fields.each(key)),
     )

@@ -1,7 +1,7 @@
-"""Timeline: completed calls one by one, with their starts and ends; of a run that recorded one.
+"""Timeline: the start and end of every completed call, of a run that recorded them.
 
-It is no part of a profile: profiles of many runs merge, and their totals stay true; moments of two runs have nothing
-to do with each other.
+It is not part of a profile: profiles of several runs merge, and their totals stay meaningful; moments of different
+runs are unrelated.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from ticktree.profile.profile import ROOT_NAME
 
 Column: TypeAlias = NDArray[np.int64]
 
-# The loss that counts calls which a timeline had recorded and does not keep.
+# The loss that counts calls which a timeline recorded and later overwrote.
 BEFORE_THE_TIMELINE = "calls_before_the_timeline"
 
 
@@ -28,9 +28,9 @@ class Lane(NamedTuple):
     """Calls that follow each other or nest: of a thread, or of one of the contexts that interleave in it.
 
     Attributes:
-        role: Of the process, by the program's own word; else "".
-        thread_id: As the kernel numbers threads; 0 for all that are past the cap of lanes.
-        number: 0 for what the thread itself calls; 1, 2, ... for its tasks, so many of which were open at once.
+        role: Of the process, as the program declared it; else "".
+        thread_id: The kernel's thread id; 0 for all threads above the maximum number of lanes.
+        number: 0 for the thread itself; 1, 2, ... for its tasks, as many as were open at once.
     """
 
     process: str
@@ -43,24 +43,23 @@ class Lane(NamedTuple):
 
     @property
     def name(self) -> str:
-        """What to call it among the lanes of its process."""
+        """Its label among the lanes of its process."""
         thread = self.thread_name or (f"thread {self.thread_id}" if self.thread_id else "more threads")
         return f"{thread}, task {self.number}" if self.number else thread
 
     @property
     def process_title(self) -> str:
-        """What to call the process that it is of."""
+        """The label of its process."""
         return ", ".join(filter(None, (self.process_name or "python", self.role)))
 
 
 class CalledNode(NamedTuple):
-    """What was called.
+    """A node of the timeline's calls.
 
     Attributes:
-        wait: Whether it waits, by the program's own word.
+        wait: Whether it waits, as the program declared it.
         tick: Whether its calls are ticks of a loop.
-        recorded: Whether its durations were measured elsewhere and handed over: all that is known is that they had
-            ended by their end.
+        recorded: Whether the program measured its durations itself: only an upper bound of their ends is known.
     """
 
     path: str
@@ -70,30 +69,30 @@ class CalledNode(NamedTuple):
 
     @property
     def name(self) -> str:
-        """What it is called; of the root, as in the tree."""
+        """Its name; the root's is that in the tree."""
         return named_by(paths.name_of(self.path))[0] if self.path else ROOT_NAME
 
     @property
     def clock(self) -> Clock:
-        """What its calls were measured with: of traces that others wrote, also a device's."""
+        """The clock of its calls: in traces of other programs, also a device's."""
         return named_by(paths.name_of(self.path))[1] if self.path else HOST
 
     @property
     def label(self) -> str:
-        """What to show it as: its name and, where it is not the host's, its clock."""
+        """Its name and, unless it is the host's, its clock."""
         return self.name if self.clock == HOST else f"{self.name}@{self.clock}"
 
 
 @dataclass(frozen=True, eq=False)
 class Timeline:
-    """The calls of one run, in the order they began; of those that began together, outer ones first.
+    """The calls of one run, in the order they began; of those that began at the same time, outer ones first.
 
     Attributes:
-        spot: What it called, as an index of `spots`.
-        lane: Where it was made, as an index of `lanes`.
-        overwritten: Calls that were recorded before these and are not kept.
-        clocks: What they were measured with.
-        began_wall_ns: When the run began, since the epoch; None where that is not known.
+        spot: The node of each call, as an index of `spots`.
+        lane: The lane of each call, as an index of `lanes`.
+        overwritten: Calls that were recorded before these and overwritten.
+        clocks: The clocks that measured them.
+        began_wall_ns: When the run began, since the epoch; None if unknown.
     """
 
     lanes: tuple[Lane, ...]
@@ -115,12 +114,12 @@ class Timeline:
         return self.start_ns + self.duration_ns
 
     def of_lane(self, lane: int) -> Column:
-        """The indices of the calls of one lane, in order."""
+        """Return the indices of the calls of one lane, in order."""
         order, bounds = self._by_lane
         return order[bounds[lane] : bounds[lane + 1]]
 
     def problems(self) -> Iterator[str]:
-        """Yields what cannot be."""
+        """Yield each rule of the model that is broken here."""
         columns = (self.start_ns, self.duration_ns, self.spot, self.lane)
         if len({len(column) for column in columns}) > 1:
             yield "its columns are not equally long"
@@ -143,22 +142,22 @@ class Timeline:
 
 
 def together(parts: Sequence[Timeline]) -> Timeline:
-    """The timeline of several processes of one run."""
+    """Return the merge of the timelines of several processes of one run."""
     lanes: dict[Lane, int] = {}
     spots: dict[CalledNode, int] = {}
-    at_lane = [_places(part.lanes, lanes) for part in parts]
-    at_spot = [_places(part.spots, spots) for part in parts]
-    start = _joined([part.start_ns for part in parts])
-    spot = _joined([at[part.spot] for at, part in zip(at_spot, parts, strict=True)])
+    at_lane = [_indices(part.lanes, lanes) for part in parts]
+    at_spot = [_indices(part.spots, spots) for part in parts]
+    start = _concatenate([part.start_ns for part in parts])
+    spot = _concatenate([at[part.spot] for at, part in zip(at_spot, parts, strict=True)])
     order = in_order(start, spot, tuple(spots))
     walls = [part.began_wall_ns for part in parts if part.began_wall_ns is not None]
     return Timeline(
         tuple(lanes),
         tuple(spots),
         start[order],
-        _joined([part.duration_ns for part in parts])[order],
+        _concatenate([part.duration_ns for part in parts])[order],
         spot[order],
-        _joined([at[part.lane] for at, part in zip(at_lane, parts, strict=True)])[order],
+        _concatenate([at[part.lane] for at, part in zip(at_lane, parts, strict=True)])[order],
         overwritten=sum(part.overwritten for part in parts),
         clocks=frozenset().union(*(part.clocks for part in parts)),
         began_wall_ns=min(walls, default=None),
@@ -166,25 +165,25 @@ def together(parts: Sequence[Timeline]) -> Timeline:
 
 
 def one_spot_per_node(timeline: Timeline) -> Timeline:
-    """The same timeline, in which no two spots are equal: each thread of a recorder has its own for a node."""
+    """Return the timeline without equal spots: each thread of a recorder writes its own spot per node."""
     return together([timeline]) if len(set(timeline.spots)) < len(timeline.spots) else timeline
 
 
 def in_order(start_ns: Column, spot: Column, spots: Sequence[CalledNode]) -> Column:
-    """The order that a timeline's calls are in, of calls in the order they ended."""
-    depths = np.array([len(paths.split(one.path)) for one in spots], np.int64)
+    """Return a timeline's order of calls that are in the order they ended."""
+    depths = np.array([len(paths.split(spot.path)) for spot in spots], np.int64)
     if np.all(np.diff(start_ns) > 0):
         return np.arange(len(start_ns))
-    # The last key counts most; what began at the same moment is sorted by how deep it lies.
+    # The last key is the primary one; calls that began at the same moment are sorted by depth.
     return np.lexsort((depths[spot] if len(spots) else spot, start_ns))
 
 
-def _places(
-    values: tuple[Lane, ...] | tuple[CalledNode, ...], known: dict[Lane, int] | dict[CalledNode, int]
+def _indices(
+    values: tuple[Lane, ...] | tuple[CalledNode, ...], indices: dict[Lane, int] | dict[CalledNode, int]
 ) -> Column:
-    table: dict[Lane | CalledNode, int] = known  # type: ignore[assignment]
+    table: dict[Lane | CalledNode, int] = indices  # type: ignore[assignment]
     return np.array([table.setdefault(value, len(table)) for value in values], np.int64)
 
 
-def _joined(columns: Sequence[Column]) -> Column:
+def _concatenate(columns: Sequence[Column]) -> Column:
     return np.concatenate(columns) if columns else np.empty(0, np.int64)

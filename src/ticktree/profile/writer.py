@@ -1,4 +1,4 @@
-"""Writers: the threads of a run's processes, what they do, and which of them set its length."""
+"""Writers: the threads of a run's processes, their roles, and which of them set the run's length."""
 
 from __future__ import annotations
 
@@ -7,48 +7,48 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from ticktree.profile import path as paths
-from ticktree.profile.fields import FLAG, TEXT, WHOLE, WHOLE_OR_NULL
-from ticktree.profile.table import Mergeable, any_of, largest, same, smallest, stored
+from ticktree.profile.fields import FLAG, INT, INT_OR_NULL, TEXT
+from ticktree.profile.table import Mergeable, any_of, column, largest, same, smallest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Writer(Mergeable):
-    """Who wrote part of a profile: a thread, or several short-lived ones that were merged into one.
+    """A thread that wrote part of a profile, or several short-lived threads that were merged into one.
 
-    What is known of one writer differs where it was read before it had a name: a name comes after "".
+    A writer may be read before it has a name: in a merge a name wins over "".
 
     Attributes:
-        id: `PROCESS/TREE`: the process, as "PID-START", and which of its threads. A process that continued as
-            another program is "PID-START-2" then.
-        run: id of the run it belongs to.
+        id: `PROCESS/TREE`: the process, as "PID-START", and the number of its thread. If the process continued as
+            another program, "PID-START-2".
+        run: id of its run.
         process_name: the process's name, else the script or module it runs.
         thread_name: the thread's name, cut to 47 bytes.
-        role: what it does ("actor", "learner"); "" where nothing is known.
+        role: what it does ("actor", "learner"); "" if unknown.
         is_main: whether it is its process's main thread.
-        parent: path of the node that was open where it was started; "" where none is known.
-        started_ns: first sign of its process's life, since the run began; None where not known.
-        last_ns: the last sign of it.
-        members: how many processes it stands for.
+        parent: path of the node that was open where it was started; "" if unknown.
+        started_ns: first sign of life of its process, since the run began; None if unknown.
+        last_ns: last sign of life.
+        members: how many processes it represents.
         gc_ns: of a main thread: how long the garbage collector stopped its process.
-        host: the machine it ran on; "" where that is the only one of the run.
+        host: the machine it ran on; "" if the run has only one.
     """
 
-    id: str = stored(same, TEXT)
-    run: str = stored(largest, TEXT, default="")
-    process_name: str = stored(largest, TEXT, default="")
-    thread_name: str = stored(largest, TEXT, default="")
-    role: str = stored(largest, TEXT, default="")
-    is_main: bool = stored(any_of, FLAG, default=False)
-    parent: str = stored(largest, TEXT, default=paths.ROOT)
-    started_ns: int | None = stored(smallest, WHOLE_OR_NULL, default=None)
-    last_ns: int | None = stored(largest, WHOLE_OR_NULL, default=None)
-    members: int = stored(largest, WHOLE, default=1)
-    gc_ns: int = stored(largest, WHOLE, optional=True, least=0, default=0)
-    host: str = stored(largest, TEXT, optional=True, default="")
+    id: str = column(same, TEXT)
+    run: str = column(largest, TEXT, default="")
+    process_name: str = column(largest, TEXT, default="")
+    thread_name: str = column(largest, TEXT, default="")
+    role: str = column(largest, TEXT, default="")
+    is_main: bool = column(any_of, FLAG, default=False)
+    parent: str = column(largest, TEXT, default=paths.ROOT)
+    started_ns: int | None = column(smallest, INT_OR_NULL, default=None)
+    last_ns: int | None = column(largest, INT_OR_NULL, default=None)
+    members: int = column(largest, INT, default=1)
+    gc_ns: int = column(largest, INT, optional=True, minimum=0, default=0)
+    host: str = column(largest, TEXT, optional=True, default="")
 
     @property
     def process(self) -> str:
-        """The id of the process: the writer's own, before the slash."""
+        """The id of the process: the part of the writer's id before the slash."""
         return self.id.partition("/")[0]
 
     def problems(self) -> Iterator[str]:
@@ -73,11 +73,11 @@ def by_process(writers: Iterable[Writer]) -> Iterator[tuple[Writer, list[Writer]
 
 
 class CriticalPlace(NamedTuple):
-    """Where the critical path went. A profile keeps the nanoseconds of each place, which merge by adding.
+    """A node on the critical path. A profile contains the nanoseconds of each, which merge by adding.
 
     Attributes:
-        writer: id of the writer that everything else waited for.
-        path: of the node it was in.
+        writer: id of the writer that all others waited for.
+        path: of the node that was open there.
     """
 
     writer: str

@@ -1,5 +1,5 @@
 """Publishing: a run's numbers while it continues, pushed to OpenTelemetry collectors, pulled by Prometheus.
 
-Nothing here runs in the profiled program: its memory files are read from outside, as often as a collector
-wants, by threads of the process that supervises it.
+None of this runs in the profiled program: threads of its supervisor read its memory files, as often as a collector
+requests.
 """

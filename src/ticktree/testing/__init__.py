@@ -1,4 +1,4 @@
-"""For tests of programs that record: budgets for what runs in a test."""
+"""Budgets in tests: a pytest plugin that records a test and checks budgets."""
 
-# The title of what pytest shows of a check, below what the test printed.
+# Title of a check's section in pytest's report of a test.
 SECTION = "ticktree"

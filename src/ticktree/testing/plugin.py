@@ -1,7 +1,7 @@
 """The pytest plugin: the fixture `ticktree_check`, and its options.
 
-pytest imports this wherever ticktree is installed. So nothing slow is imported here, and nothing is done unless a test
-asks for the fixture.
+pytest imports this module wherever ticktree is installed. So it imports nothing slow, and does nothing unless a test
+requests the fixture.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Adds the options."""
+    """Add the options."""
     group = parser.getgroup("ticktree", "budgets of what tests run (ticktree)")
     group.addoption(
         "--ticktree-save",
@@ -46,7 +46,7 @@ def ticktree_check(request: pytest.FixtureRequest) -> Check:
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
-    """Show the trees of checks that passed, with `-v`; pytest shows those of failures."""
+    """Print the trees of passed checks, with `-v`; pytest itself prints those of failures."""
     if terminalreporter.verbosity < 1:
         return
     for report in terminalreporter.getreports("passed"):

@@ -30,19 +30,19 @@ __all__ = [
 Function = TypeVar("Function", bound=Callable[..., Any])
 SortKey = Literal["total", "mean", "count", "max", "min"]
 
-_HEADS = ("Function", "Count", "Mean (ms)", "Min (ms)", "Max (ms)", "Total (s)")
+_COLUMNS = ("Function", "Count", "Mean (ms)", "Min (ms)", "Max (ms)", "Total (s)")
 
 _switch = Switch()
 
 
 def enable_profiling() -> None:
-    """Record from now on. Under `ticktree run` that is so from the start."""
-    _switch.turn_on()
+    """Record from now on. Under `ticktree run` it is enabled from the start."""
+    _switch.enable()
 
 
 def disable_profiling() -> None:
-    """Record nothing through these functions from now on; what was recorded stays."""
-    _switch.turn_off()
+    """Stop to record through these functions; recorded data stays."""
+    _switch.disable()
 
 
 def is_profiling_enabled() -> bool:
@@ -51,17 +51,17 @@ def is_profiling_enabled() -> bool:
 
 
 def profile_method(func: Function) -> Function:
-    """Make a function or method a section of its module's and its qualified name.
+    """Make a function or method a section named by its module and its qualified name.
 
-    Coroutines are timed from entry to exit, generators while they run. While nothing records, it is only called.
+    Coroutines are timed from entry to exit, generators while they run. While disabled, the function is only called.
     """
-    inner = func.__func__ if isinstance(func, (staticmethod, classmethod)) else func
-    name = f"{getattr(inner, '__module__', None)}.{getattr(inner, '__qualname__', repr(inner))}"
+    function = func.__func__ if isinstance(func, (staticmethod, classmethod)) else func
+    name = f"{getattr(function, '__module__', None)}.{getattr(function, '__qualname__', repr(function))}"
     return _switch.function(func, name)
 
 
 def profile_section(name: str) -> AbstractContextManager[Any]:
-    """Return what times a block, entered by `with`. Whether it records is settled by this call."""
+    """Return a context manager that times a block. This call decides whether it records."""
     return _switch.section(name)
 
 
@@ -69,7 +69,7 @@ def record_timing(name: str, duration: float) -> None:
     """Add a duration that was measured elsewhere.
 
     Args:
-        name: Of what.
+        name: The section.
         duration: In seconds.
     """
     recorder = _switch.recorder
@@ -79,12 +79,12 @@ def record_timing(name: str, duration: float) -> None:
 
 
 def get_profiling_stats() -> dict[str, dict[str, float]]:
-    """Return count, mean, min, max and total of each name, in seconds; the first four times in ms as well."""
-    return {name: _numbers(one) for name, one in _switch.operations().items()}
+    """Return count, mean, min, max and total of each name, in seconds; mean, min and max in ms as well."""
+    return {name: _to_seconds(operation) for name, operation in _switch.operations().items()}
 
 
 def clear_profiling_stats() -> None:
-    """Forget what was recorded, that of other sections too: there is one recording. Open calls begin again now."""
+    """Reset the program's one recording, other sections included. Open calls begin again now."""
     current.recorder.reset()
 
 
@@ -94,7 +94,7 @@ def print_profiling_summary(sort_by: SortKey = "total") -> None:
     Args:
         sort_by: The column whose largest number comes first.
     """
-    from ticktree.compat.common import table  # what draws is loaded when it is first wanted
+    from ticktree.compat.common import table  # here, because it is slow to import
 
     stats = get_profiling_stats()
     if not stats:
@@ -103,27 +103,27 @@ def print_profiling_summary(sort_by: SortKey = "total") -> None:
         )
         print(f"No profiling data: profiling {status}", file=sys.stderr)
         return
-    ranked = sorted(stats.items(), key=lambda item: -item[1].get(sort_by, 0.0))
+    sorted_stats = sorted(stats.items(), key=lambda item: -item[1].get(sort_by, 0.0))
     rows = [
         [
             name,
-            str(one["count"]),
-            *(f"{one[key]:.2f}" for key in ("mean_ms", "min_ms", "max_ms", "total")),
+            str(numbers["count"]),
+            *(f"{numbers[key]:.2f}" for key in ("mean_ms", "min_ms", "max_ms", "total")),
         ]
-        for name, one in ranked
+        for name, numbers in sorted_stats
     ]
-    total_s, calls = (sum(one[key] for one in stats.values()) for key in ("total", "count"))
+    total_s, calls = (sum(numbers[key] for numbers in stats.values()) for key in ("total", "count"))
     status = f"Total profiled time: {total_s:.2f} s across {calls} calls (calls within calls count in both)"
-    print("\n".join(["PROFILING SUMMARY", *table(_HEADS, rows), status]), file=sys.stderr)
+    print("\n".join(["PROFILING SUMMARY", *table(_COLUMNS, rows), status]), file=sys.stderr)
 
 
-def _numbers(one: Operation) -> dict[str, float]:
-    stats = one.stats
+def _to_seconds(operation: Operation) -> dict[str, float]:
+    stats = operation.stats
     times = {"mean": stats.mean_ns, "min": stats.min_ns, "max": stats.max_ns}
-    known = {key: ns for key, ns in times.items() if ns is not None}
+    known_ns = {key: ns for key, ns in times.items() if ns is not None}
     return {
         "count": stats.count,
-        **{key: ns / 1e9 for key, ns in known.items()},
+        **{key: ns / 1e9 for key, ns in known_ns.items()},
         "total": stats.sum_ns / 1e9,
-        **{f"{key}_ms": ns / 1e6 for key, ns in known.items()},
+        **{f"{key}_ms": ns / 1e6 for key, ns in known_ns.items()},
     }

@@ -1,4 +1,4 @@
-"""CycleTimer: a loop's rate held and reported, as robot teleoperation, recording and policy rollout do it."""
+"""CycleTimer: holds and reports a loop's rate, as robot teleoperation, recording and policy rollout do."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ class Cadence:
     """Sums over ticks; times in seconds.
 
     Attributes:
-        ticks: ended by a wait.
-        work: of their bodies, the waits left out.
-        gaps: between one tick's beginning and the next, how many; those that were dropped are not among them.
-        span: those gaps together.
-        late_ticks: whose work was longer than their slot.
-        starved: that had no action to send.
-        cycles: groups of ticks that were judged against the budget, as a step each.
-        over: of those, how many were over it.
+        ticks: number of ticks that ended with a wait.
+        work: total of their bodies, without the waits.
+        gaps: number of intervals between the begins of two successive ticks, without those that were dropped.
+        span: total of those intervals.
+        late_ticks: number of ticks whose work was longer than their slot.
+        starved: number of ticks without an action to send.
+        cycles: the cycles that were compared with the budget.
+        over: how many of them were over it.
         sleep: the waits.
         steps: the named parts of the body.
     """
@@ -69,17 +69,13 @@ class Cadence:
 
     @property
     def hz(self) -> float | None:
-        """Ticks per second, from one's beginning to the next's; None where there were not two."""
+        """Ticks per second, from begin to begin; None if there were less than two."""
         return self.gaps / self.span if self.span > 0 else None
 
     def lines(self, fps: float, multiplier: int) -> Iterator[str]:
-        """Yield the summary, one fact per line: for a target rate in cycles per second, and the ticks of a cycle."""
+        """Yield the summary, one fact per line, given the target rate in cycles per second and the ticks per cycle."""
         unit = "cycle" if multiplier > 1 else "tick"
-        yield (
-            f"{self.ticks} ticks, target rate {fps:g} Hz x {multiplier}"
-            if multiplier > 1
-            else (f"{self.ticks} ticks, target rate {fps:g} Hz")
-        )
+        yield f"{self.ticks} ticks, target rate {fps:g} Hz" + (f" x {multiplier}" if multiplier > 1 else "")
         hz = self.hz
         if hz is not None:
             cycles = f", {hz / multiplier:.2f} cycles/s" if multiplier > 1 else ""
@@ -96,12 +92,12 @@ class Cadence:
             yield f"ticks over their slot of {slot_ms:.1f} ms: {self.late_ticks} of {self.ticks}"
         if self.starved:
             yield f"starved: {self.starved} ticks had no action to send"
-        yield from self._of_steps()
+        yield from self._step_lines()
         if self.sleep.calls:
             mean_ms = 1e3 * self.sleep.total / self.ticks
             yield f"slack: {mean_ms:.1f} ms per tick, at most {1e3 * self.sleep.worst:.1f} ms"
 
-    def _of_steps(self) -> Iterator[str]:
+    def _step_lines(self) -> Iterator[str]:
         width = max(map(len, self.steps), default=0)
         for name, step in sorted(self.steps.items(), key=lambda item: -item[1].total):
             share = step.total / self.work if self.work > 0 else 0.0
@@ -114,26 +110,25 @@ class Cadence:
 _logger = logging.getLogger(__name__)
 
 _LOOP = "cycle"
-# A sleep overshoots by the kernel's timer slack and its wake: the rest is looked at on the clock.
+# A sleep overshoots by the kernel's timer slack and wake-up time, so the last part polls the clock.
 _SPIN_S = 200e-6
 
 
 class CycleTimer:
-    """Holds the rate of a loop and tells whether it was held.
+    """Holds the rate of a loop and reports whether it succeeded.
 
-    A cycle is `multiplier` ticks: with action interpolation the robot is commanded every tick, the policy
-    called once per cycle. The loop calls `tick` at the top of its body and `wait` at the bottom. Due times
-    count from the tick that began the cycle, so that a slow tick takes its time from the cycle's others. A
-    cycle whose work alone is longer than `1 / fps` is warned of in the log; the first, which pays for what is
-    done once, is not judged.
+    A cycle is `multiplier` ticks: with action interpolation the robot gets a command every tick, and the policy is
+    called once per cycle. The loop calls `tick` at the top of its body and `wait` at the bottom. Due times count from
+    the tick that began the cycle, so that a slow tick takes time from the cycle's other ticks. The timer warns in the
+    log of a cycle whose work alone is longer than `1 / fps`, except for the first, which includes one-time costs.
 
-    Where a run records, the ticks are those of the loop `cycle`, with budget, misses, percentiles and worst ticks; the
-    sections nest under it, and the waits are its section `sleep`.
+    In a recorded run, the ticks are those of the loop `cycle`, with budget, misses, percentiles and worst ticks; the
+    sections are its children, and so are the waits, as the section `sleep`.
 
     Args:
-        fps: Cycles a second.
+        fps: Cycles per second.
         multiplier: Ticks per cycle.
-        records_data: Whether the loop records a dataset, whose frames a slow cycle may drop: the warning says so.
+        records_data: Whether the loop records a dataset, whose frames a slow cycle may drop; for the warning.
 
     Raises:
         ValueError: `fps` or `multiplier` is not positive.
@@ -151,28 +146,28 @@ class CycleTimer:
         self.records_data = records_data
         self._cycle_began: float | None = None
         self._tick_began: float | None = None
-        self._tick_before: float | None = None
+        self._last_tick_began: float | None = None
         self._ticks_of_cycle = 0
-        self._group: list[float] = []
-        self._first_group = True
-        self._drop_gap = False
+        self._cycle_work: list[float] = []
+        self._is_first_cycle = True
+        self._skip_gap = False
         self._episode = Cadence()
         self._run = Cadence()
         self._episodes = 0
-        self._closing: str | None = None
+        self._episode_label: str | None = None
 
     def tick(self, new_cycle: bool = False) -> None:
-        """Begin a tick; in a `new_cycle` the policy computes an action: due times count from here."""
+        """Begin a tick; a `new_cycle`, in which the policy computes an action, restarts the due times."""
         current.recorder.tick(_LOOP, self.fps * self.multiplier)
         now = time.perf_counter()
-        if self._closing is not None:
-            self._close(self._closing)
-            self._drop_gap = True
-        if self._tick_before is not None and not self._drop_gap:
+        if self._episode_label is not None:
+            self._close(self._episode_label)
+            self._skip_gap = True
+        if self._last_tick_began is not None and not self._skip_gap:
             self._episode.gaps += 1
-            self._episode.span += now - self._tick_before
-        self._drop_gap = False
-        self._tick_began = self._tick_before = now
+            self._episode.span += now - self._last_tick_began
+        self._skip_gap = False
+        self._tick_began = self._last_tick_began = now
         if new_cycle or self._cycle_began is None:
             self._cycle_began = now
             self._ticks_of_cycle = 0
@@ -192,13 +187,13 @@ class CycleTimer:
         self._episode.starved += 1
 
     def restart(self) -> None:
-        """Judge the next cycle as the first: after something that blocked once, a reset say.
+        """Treat the next cycle as the first, after an operation that blocked once, such as a reset.
 
-        The time up to the next tick counts for no rate. Due times stay as they are.
+        The time up to the next tick does not count for the rate. Due times stay unchanged.
         """
-        self._group = []
-        self._first_group = True
-        self._drop_gap = True
+        self._cycle_work = []
+        self._is_first_cycle = True
+        self._skip_gap = True
 
     def wait(self) -> None:
         """End the tick's work and sleep until the next tick is due. Without a tick it does nothing."""
@@ -221,17 +216,17 @@ class CycleTimer:
             self._episode.sleep.add(time.perf_counter() - now)
 
     def log_episode_summary(self, label: str | None = None) -> None:
-        """End an episode: its cadence is logged when the next tick begins, which is the first of the next one.
+        """End an episode. Its cadence is logged when the next tick begins, which belongs to the next episode.
 
         Args:
-            label: What to call it; by default its number.
+            label: The episode's name; by default its number.
         """
-        self._closing = label or f"episode {self._episodes + 1}"
+        self._episode_label = label or f"episode {self._episodes + 1}"
 
     def log_run_summary(self) -> None:
-        """Log the cadence of the whole run. For the loop's `finally`, so that an interrupted run has one, too."""
-        if self._closing is not None:
-            self._close(self._closing)
+        """Log the cadence of the run. Call it in the loop's `finally`, so that interrupted runs have a summary too."""
+        if self._episode_label is not None:
+            self._close(self._episode_label)
         self._run.merge(self._episode)
         self._episode = Cadence()
         if self._run.ticks:
@@ -239,29 +234,29 @@ class CycleTimer:
             _logger.info("\n  ".join(["Cadence of the run", *lines]))
 
     def _judge(self, work: float) -> None:
-        self._group.append(work)
-        if len(self._group) < self.multiplier:
+        self._cycle_work.append(work)
+        if len(self._cycle_work) < self.multiplier:
             return
-        together = sum(self._group)
-        self._group = []
-        if self._first_group:
-            self._first_group = False
+        cycle_work = sum(self._cycle_work)
+        self._cycle_work = []
+        if self._is_first_cycle:
+            self._is_first_cycle = False
             return
-        self._episode.cycles.add(together)
-        if together <= self.cycle_interval:
+        self._episode.cycles.add(cycle_work)
+        if cycle_work <= self.cycle_interval:
             return
         self._episode.over += 1
-        harm = "frames of the dataset may be missing, and " if self.records_data else ""
+        consequence = "frames of the dataset may be missing, and " if self.records_data else ""
         _logger.warning(
             "The control loop works for %.1f ms where %g Hz leave %.1f ms: %sthe robot may move unsteadily.",
-            1e3 * together,
+            1e3 * cycle_work,
             self.fps,
             1e3 * self.cycle_interval,
-            harm,
+            consequence,
         )
 
     def _close(self, label: str) -> None:
-        self._closing = None
+        self._episode_label = None
         if not self._episode.ticks:
             return
         self._episodes += 1
@@ -271,8 +266,8 @@ class CycleTimer:
 
 
 def _sleep_until(due: float) -> None:
-    rest = due - time.perf_counter()
-    if rest > _SPIN_S:
-        time.sleep(rest - _SPIN_S)
+    remaining = due - time.perf_counter()
+    if remaining > _SPIN_S:
+        time.sleep(remaining - _SPIN_S)
     while time.perf_counter() < due:
         pass

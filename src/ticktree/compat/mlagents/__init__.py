@@ -1,7 +1,7 @@
-"""The timers of the ML-Agents toolkit, recorded by ticktree: in place of its `mlagents_envs.timers`.
+"""The timers of the ML-Agents toolkit, recorded by ticktree: a replacement for its `mlagents_envs.timers`.
 
-Tests replace `_global_timer_stack`, as its older releases have it, or `_get_thread_timer`, as its newer ones have it:
-everything here looks them up when it is called.
+Tests of programs replace `_global_timer_stack` (older releases) or `_get_thread_timer` (newer releases), so all
+functions here look them up when they are called.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
-from ticktree.compat.common import timed_on
+from ticktree.compat.common import timed_with
 from ticktree.compat.mlagents.nodes import GaugeNode, TimerNode, merge_into
 from ticktree.compat.mlagents.stack import TIMER_FORMAT_VERSION, TimerStack, threads
 from ticktree.compat.mlagents.timers import Timer
@@ -42,14 +42,14 @@ def __getattr__(name: str) -> TimerStack:
 
 
 def _get_thread_timer() -> TimerStack:
-    """The stack that is used where none is given."""
+    """Return the default stack."""
     return globals().get("_global_timer_stack") or threads.here()
 
 
 def get_timer_stack_for_thread(t: threading.Thread) -> TimerStack | None:
-    """Return the stack of a thread, for the program to merge into its own; None if it never used a timer.
+    """Return the stack of a thread, for the program to merge; None if it never used a timer.
 
-    The thread is then left out of the main thread's tree, where it would be shown otherwise.
+    After that the main thread's tree does not contain the thread any more.
     """
     return threads.of(t)
 
@@ -59,22 +59,22 @@ def hierarchical_timer(name: str, timer_stack: TimerStack | None = None) -> Time
 
     Args:
         name: The timer's name.
-        timer_stack: What records; by default the thread's own stack.
+        timer_stack: The stack that records; by default the thread's.
     """
     return (timer_stack or _get_thread_timer()).timers[name]
 
 
 def timed(func: Function) -> Function:
-    """Make a function a timer of its qualified name.
+    """Make a function a timer named by its qualified name.
 
     Coroutines are timed from entry to exit, generators while they run.
     """
-    wrapped: Function = timed_on(lambda: _get_thread_timer().recorder, func)
-    return wrapped
+    timer_function: Function = timed_with(lambda: _get_thread_timer().recorder, func)
+    return timer_function
 
 
 def set_gauge(name: str, value: float, timer_stack: TimerStack | None = None) -> None:
-    """Add a reading to a gauge; one that is no finite number is left out."""
+    """Add a reading to a gauge; readings that are not finite are left out."""
     (timer_stack or _get_thread_timer()).set_gauge(name, value)
 
 
@@ -84,20 +84,20 @@ def merge_gauges(gauges: Mapping[str, GaugeNode], timer_stack: TimerStack | None
 
 
 def add_metadata(key: str, value: str, timer_stack: TimerStack | None = None) -> None:
-    """Note something about the program."""
+    """Add a fact about the program."""
     (timer_stack or _get_thread_timer()).add_metadata(key, value)
 
 
 def get_timer_tree(timer_stack: TimerStack | None = None) -> dict[str, Any]:
-    """Return the tree by now, with gauges and metadata, to be written as JSON."""
+    """Return the current tree, with gauges and metadata, as a JSON object."""
     return (timer_stack or _get_thread_timer()).get_timing_tree()
 
 
 def get_timer_root(timer_stack: TimerStack | None = None) -> TimerNode:
-    """Return the tree by now, to be merged or sent to another process."""
+    """Return the current tree, to merge it or to send it to another process."""
     return (timer_stack or _get_thread_timer()).get_root()
 
 
 def reset_timers(timer_stack: TimerStack | None = None) -> None:
-    """Forget the timers, gauges and metadata; open timers begin again now."""
+    """Reset the timers, gauges and metadata; open timers begin again now."""
     (timer_stack or _get_thread_timer()).reset()

@@ -1,7 +1,7 @@
-"""Importing this puts ticktree's timers in the place of the toolkit's, in all of its modules.
+"""Importing this module replaces the toolkit's timers by ticktree's, in all of its modules.
 
-Whatever imports `mlagents_envs.timers` afterwards gets `ticktree.compat.mlagents`: the toolkit's trainer and its
-environments too, without a change to them.
+Every later import of `mlagents_envs.timers` returns `ticktree.compat.mlagents`, also in the toolkit's trainer and
+environments, which need no change.
 """
 
 from __future__ import annotations
@@ -15,19 +15,18 @@ from ticktree.compat import mlagents
 from ticktree.compat.mlagents import nodes
 from ticktree.recorder import imports
 
-_PACKAGE, _REPLACED = "mlagents_envs", "mlagents_envs.timers"
+_PACKAGE, _MODULE = "mlagents_envs", "mlagents_envs.timers"
 
 
-def _adopt(package: ModuleType) -> None:
-    """Do what the interpreter does where it imports a module of a package itself: `mlagents_envs.timers.timed`."""
+def _set_attribute(package: ModuleType) -> None:
+    """Set the package's attribute, as the interpreter does on import, for `mlagents_envs.timers.timed`."""
     package.timers = mlagents  # type: ignore[attr-defined]
 
 
-if sys.modules.get(_REPLACED, mlagents) is not mlagents:
-    # Modules that imported its functions keep them: half of the timers would be missing from each of two
-    # trees.
-    raise ImportError(f"{__name__} comes too late: {_REPLACED} is imported already. Import this first.")
-sys.modules[_REPLACED] = mlagents
-imports.when_imported(_PACKAGE, _adopt)
+if sys.modules.get(_MODULE, mlagents) is not mlagents:
+    # Modules that have imported its functions keep them, so each of two trees would contain only some timers.
+    raise ImportError(f"{__name__} comes too late: {_MODULE} is imported already. Import this first.")
+sys.modules[_MODULE] = mlagents
+imports.when_imported(_PACKAGE, _set_attribute)
 with contextlib.suppress(importlib.metadata.PackageNotFoundError):  # a checkout that is not installed
-    nodes.emulated = importlib.metadata.version(_PACKAGE)
+    nodes.emulated_version = importlib.metadata.version(_PACKAGE)

@@ -1,4 +1,4 @@
-"""TimerStack: timers of one thread, or of an own recorder."""
+"""TimerStack: the timers of one thread, or of a separate recorder."""
 
 from __future__ import annotations
 
@@ -21,25 +21,22 @@ from ticktree.compat.mlagents.nodes import (
 )
 from ticktree.compat.mlagents.timers import OpenTimer, PushedTimer, StackTree, Timer, Timers, add_extras
 from ticktree.recorder import Origin
-from ticktree.recorder import Recorder as AnyRecorder
+from ticktree.recorder import Recorder as BaseRecorder
 from ticktree.run.reading.accounts import Tallies
 from ticktree.session import Recorder, current
-
-# Not at the first access to a tree: a program's second thread makes it within its first timer, and what is
-# imported there takes a tenth of a second of that timer.
 
 TIMER_FORMAT_VERSION = "0.1.0"
 
 
 class _Lock:
-    """One lock for all stacks: the main thread's stack reads those of the others, in a program that forks as well."""
+    """One lock for all stacks, because the main thread's stack reads the others; it survives a fork."""
 
     def __init__(self) -> None:
         self._renew()
         os.register_at_fork(after_in_child=self._renew)
 
     def _renew(self) -> None:
-        self._lock = threading.RLock()  # a thread that does not exist here may hold the parent's
+        self._lock = threading.RLock()  # after a fork, a thread of the parent may hold the old one
 
     def __enter__(self) -> None:
         self._lock.acquire()
@@ -52,30 +49,30 @@ LOCK = _Lock()
 
 
 class TimerStack:
-    """Timers, gauges and metadata, as one file holds them.
+    """The timers, gauges and metadata of one file.
 
-    One that is made by hand has its own recorder, and holds what any thread times with it.
+    A stack that the program creates has a recorder of its own, and contains the timers of all threads that use it.
 
     Args:
-        recorder: What records; by default a new one.
-        timers: The recorder's timers; by default those of the stack alone.
+        recorder: The recorder; by default a new one.
+        timers: The recorder's timers; by default new ones for this stack.
 
     Attributes:
-        recorder: what records.
-        timers: by name, to be entered.
+        recorder: the recorder.
+        timers: by name.
         gauges: by name.
-        metadata: what is known of the program.
-        start_time: when the stack was made or reset, as `time.perf_counter` has it.
+        metadata: facts about the program.
+        start_time: when the stack was created or reset, by `time.perf_counter`.
     """
 
-    def __init__(self, recorder: AnyRecorder | None = None, timers: Timers | None = None) -> None:
+    def __init__(self, recorder: BaseRecorder | None = None, timers: Timers | None = None) -> None:
         if recorder is None:
             recorder = Recorder()
-            weakref.finalize(self, recorder.disable).atexit = False  # what is installed for it keeps it alive
-        self.recorder: AnyRecorder = recorder
+            weakref.finalize(self, recorder.disable).atexit = False  # its hooks keep it alive
+        self.recorder: BaseRecorder = recorder
         self.timers = Timers(recorder, self) if timers is None else timers
-        self._before: Tallies | None = None
-        self._last: Tallies | None = None
+        self._first_tallies: Tallies | None = None
+        self._last_tallies: Tallies | None = None
         self._pushed: list[Timer] = []
         self._pushing = Timers(recorder, self, PushedTimer)
         self._begin()
@@ -93,80 +90,80 @@ class TimerStack:
         self._tree = StackTree()
 
     def reset(self) -> None:
-        """Forget the timers, gauges and metadata; open timers begin again now.
+        """Reset the timers, gauges and metadata; open timers begin again now.
 
-        What the recorder holds, and `ticktree report` shows, is not forgotten.
+        The recorder's data, which `ticktree report` shows, stays.
         """
         self.begin_after(self.tallies())
         self._begin()
 
     def begin_after(self, tallies: Tallies | None) -> None:
-        """Leave out what was booked by then."""
-        self._before = tallies
+        """Leave out what was recorded before `tallies`."""
+        self._first_tallies = tallies
 
     def end_with(self, tallies: Tallies | None) -> None:
-        """Leave out what will be booked from then on: others write the trees of a thread that has ended."""
-        self._last = self._last or tallies
+        """Leave out what is recorded after `tallies`: other threads reuse the trees of a thread that has ended."""
+        self._last_tallies = self._last_tallies or tallies
 
     def tallies(self) -> Tallies | None:
-        """Return what is booked by now; None before anything was ever recorded."""
-        if self._last is not None:
-            return self._last
+        """Return what is recorded so far; None before anything was recorded."""
+        if self._last_tallies is not None:
+            return self._last_tallies
         data = self.recorder.image()
         return Tallies(data) if data else None
 
     def trees(self) -> set[int]:
-        """Return the recorder's trees that are the stack's own."""
+        """Return the recorder's trees that belong to the stack."""
         tallies = self.tallies()
-        return self._mine(tallies) if tallies else set()
+        return self._own_trees(tallies) if tallies else set()
 
     def push(self, name: str) -> OpenTimer:
-        """Enter a timer; `pop` leaves it. Prefer `hierarchical_timer`, which cannot be left out of order."""
+        """Enter a timer; `pop` leaves it. Prefer `hierarchical_timer`, which cannot be exited out of order."""
         timer = self._pushing[name]
         self._pushed.append(timer)
         return timer.__enter__()
 
     def pop(self) -> None:
-        """Leave the timer that was pushed last; nothing, where there is none."""
+        """Leave the timer that was pushed last, if any."""
         if self._pushed:
             self._pushed.pop().__exit__(None, None, None)
 
     def extra_at(self, ref: int) -> TimerNode:
-        """Return what is merged or added by hand at a node of the recorder; 0 is the root."""
+        """Return the program's additions to a node of the recorder; 0 is the root."""
         return self.extras.setdefault(ref, TimerNode())
 
     @property
     def root(self) -> TimerNode:
-        """The tree by now, as `get_root` returns it."""
+        """The current tree, as `get_root` returns it."""
         return self.get_root()
 
     def get_root(self) -> TimerNode:
-        """Return the tree by now, open timers with their time so far.
+        """Return the current tree, with the time so far of open timers.
 
-        It is the same object until `reset`, brought up to date at each access, and can be sent to another
-        process. What the program adds to it or assigns in it is kept, and is in no recording.
+        It is the same object until `reset`, is updated at each access, and can be sent to another process. It keeps
+        the program's additions and assignments, which are not in the recording.
         """
-        return self._updated().root
+        return self._update().root
 
     def node_at(self, ref: int) -> TimerNode:
-        """Return the tree from one of the recorder's nodes on."""
-        tree = self._updated()
+        """Return the current tree of one of the recorder's nodes."""
+        tree = self._update()
         return tree.nodes.get(ref, tree.root)
 
-    def given_at(self, ref: int) -> TimerNode:
-        """Return the same node as the program last got it."""
+    def snapshot_node_at(self, ref: int) -> TimerNode:
+        """Return the same node, as the program last got it."""
         return self._tree.nodes.get(ref) or self.node_at(ref)
 
     def collect(self) -> None:
-        """Find out what the program added to its tree or assigned in it."""
+        """Collect the program's additions to its tree and assignments in it."""
         with LOCK:
             self._tree.collect(self.extra_at)
-            self._tree.give(self._tree.nodes)
+            self._tree.take_snapshots(self._tree.nodes)
 
     def get_timing_tree(self, node: Timings | None = None) -> dict[str, Any]:
-        """Return a tree to be written as JSON: of everything, with gauges and metadata, or from a node on."""
+        """Return a tree as a JSON object: everything, with gauges and metadata, or only that of a node."""
         if node is not None:
-            return _plain(node).as_dict()
+            return _to_node(node).as_dict()
         result: dict[str, Any] = {"name": "root"}
         gauges = self._all_gauges()
         if gauges:
@@ -177,9 +174,9 @@ class TimerStack:
         return as_written_by_release({**result, **self.get_root().as_dict()})
 
     def set_gauge(self, name: str, value: float) -> None:
-        """Add a reading; those that are no finite number are left out."""
-        finite = math.isfinite(value)  # raises TypeError for what is no number, as the toolkit does
-        self.recorder.gauge(name, float(value))  # counts what is not finite as lost
+        """Add a reading; readings that are not finite are left out."""
+        finite = math.isfinite(value)  # raises TypeError for other types, as the toolkit does
+        self.recorder.gauge(name, float(value))  # counts a reading that is not finite as lost
         if not finite:
             return
         if not isinstance(value, (int, float)):  # a NumPy scalar, which JSON does not know
@@ -191,17 +188,17 @@ class TimerStack:
             gauge.update(value)
 
     def add_metadata(self, key: str, value: str) -> None:
-        """Note something about the program."""
+        """Add a fact about the program."""
         self.metadata[key] = value
 
     def _all_gauges(self) -> dict[str, GaugeNode]:
         gauges: dict[str, GaugeNode] = {}
-        for stack in (self, *self._others()):
+        for stack in (self, *self._other_stacks()):
             merge_into(gauges, stack.gauges)
         return gauges
 
-    def _updated(self) -> StackTree:
-        """Bring the tree up to date."""
+    def _update(self) -> StackTree:
+        """Update the tree."""
         with LOCK:
             tree = self._tree
             tree.collect(self.extra_at)
@@ -210,41 +207,41 @@ class TimerStack:
             nodes: dict[int, TimerNode] = {}
             open_nodes: set[int] = set()
             if tallies is None:
-                tree.root.total = tree.root.own = time.perf_counter() - self.start_time
+                tree.root.total = tree.root.self_time = time.perf_counter() - self.start_time
                 tree.root.count = 1
             else:
-                mine, concurrent = self._mine(tallies), self._concurrent(tallies)
-                growth = Growth(tallies, mine, concurrent, self._before)
-                growth.grow(tree.root, lives=self._last is None and self._lives())
+                own_trees, concurrent = self._own_trees(tallies), self._concurrent_trees(tallies)
+                growth = Growth(tallies, own_trees, concurrent, self._first_tallies)
+                growth.grow(tree.root, is_alive=self._last_tallies is None and self._is_alive())
                 nodes, open_nodes = growth.nodes, growth.open_nodes()
             add_extras(tree.root, nodes, self.extras, tree.root)
-            for stack in self._others():
+            for stack in self._other_stacks():
                 stack.collect()
                 add_extras(tree.root, nodes, stack.extras, None)
             tree.prune(nodes, open_nodes)
-            tree.give(nodes)
+            tree.take_snapshots(nodes)
             return tree
 
-    # What of a recorder a stack shows: of its own everything.
+    # The trees of the recorder that the stack contains: here all of them.
 
-    def _mine(self, tallies: Tallies) -> set[int]:
-        """The trees whose roots are the stack's root: the first, its thread's."""
+    def _own_trees(self, tallies: Tallies) -> set[int]:
+        """Return the trees whose roots are the stack's root: the first, its thread's."""
         return set(list(tallies.threads)[:1])
 
-    def _concurrent(self, tallies: Tallies) -> set[int]:
-        """The trees of other threads, which are shown where those were started."""
+    def _concurrent_trees(self, tallies: Tallies) -> set[int]:
+        """Return the trees of other threads, which appear where those were started."""
         return set(list(tallies.threads)[1:])
 
-    def _others(self) -> Iterable[TimerStack]:
-        """The stacks of those others."""
+    def _other_stacks(self) -> Iterable[TimerStack]:
+        """Return the stacks of those threads."""
         return ()
 
-    def _lives(self) -> bool:
-        """Whether the stack's thread can still pass time."""
+    def _is_alive(self) -> bool:
+        """Tell whether the stack's thread still runs."""
         return True
 
 
-def _plain(node: Timings) -> TimerNode:
+def _to_node(node: Timings) -> TimerNode:
     if isinstance(node, TimerNode):
         return node
     copy = TimerNode()
@@ -253,10 +250,10 @@ def _plain(node: Timings) -> TimerNode:
 
 
 class Threads:
-    """The stacks of this process's threads, all on the program's own recorder.
+    """The stacks of this process's threads, all on the program's recorder.
 
-    The main thread's stack shows the other threads as well, where they were started, but for those that the program
-    accessed by `get_timer_stack_for_thread`: those it merges itself.
+    The main thread's stack also contains the other threads, where they were started, except for those that the program
+    accessed by `get_timer_stack_for_thread` to merge them itself.
     """
 
     def __init__(self) -> None:
@@ -269,25 +266,25 @@ class Threads:
         self._stacks: weakref.WeakKeyDictionary[threading.Thread, TimerStack] = weakref.WeakKeyDictionary()
         self._claimed: weakref.WeakSet[threading.Thread] = weakref.WeakSet()
         self._claimed_trees: set[int] = set()
-        self._gone: set[int] = set()
-        self._left_gauges: dict[str, GaugeNode] = {}
-        self._left_extras: dict[int, TimerNode] = {}
+        self._parent_process_trees: set[int] = set()
+        self._orphaned_gauges: dict[str, GaugeNode] = {}
+        self._orphaned_extras: dict[int, TimerNode] = {}
         self._timers = Timers(current.recorder, self)
 
     def extra_at(self, ref: int) -> TimerNode:
-        """Return what the calling thread has merged or added by hand at a node."""
+        """Return the calling thread's additions to a node."""
         return self.here().extra_at(ref)
 
     def node_at(self, ref: int) -> TimerNode:
-        """Return the tree from a node on, as the calling thread sees it."""
+        """Return the current tree of a node in the calling thread's stack."""
         return self.here().node_at(ref)
 
-    def given_at(self, ref: int) -> TimerNode:
-        """Return the same node as the calling thread last got it."""
-        return self.here().given_at(ref)
+    def snapshot_node_at(self, ref: int) -> TimerNode:
+        """Return the same node, as the calling thread last got it."""
+        return self.here().snapshot_node_at(ref)
 
     def _after_fork(self) -> None:
-        """In the child: its timers begin at zero, and none of the parent's threads exists here."""
+        """Start with empty timers in the child: none of the parent's other threads exists there."""
         self._start()
         self._forked = True
 
@@ -315,10 +312,10 @@ class Threads:
                 stack = self._stacks.get(thread)
                 if stack is not None and thread.is_alive():
                     self._claimed_trees |= stack.trees()
-            return self._claimed_trees | self._gone
+            return self._claimed_trees | self._parent_process_trees
 
     def unclaimed(self) -> list[TimerStack]:
-        """Return the stacks of the other threads, less those that the program merges itself."""
+        """Return the stacks of the other threads, without those that the program merges itself."""
         with LOCK:
             main = threading.main_thread()
             return [
@@ -336,39 +333,39 @@ class Threads:
             if self._forked or not is_main:
                 tallies = stack.tallies()
                 if self._forked and not self._stacks and tallies is not None:
-                    self._gone = set(tallies.threads) - stack._mine(tallies)
-                self._end_dead(tallies)
-                # A tree that it continues after another thread, or another process, is not all its own.
+                    self._parent_process_trees = set(tallies.threads) - stack._own_trees(tallies)
+                self._end_stacks_of_dead_threads(tallies)
+                # It may continue the tree of another thread or process, whose part does not belong to it.
                 stack.begin_after(tallies)
             if is_main:
-                stack.gauges, stack.extras = self._left_gauges, self._left_extras
+                stack.gauges, stack.extras = self._orphaned_gauges, self._orphaned_extras
             else:
-                weakref.finalize(thread, self._outlive, weakref.ref(thread), stack).atexit = False
+                weakref.finalize(thread, self._keep_records, weakref.ref(thread), stack).atexit = False
             self._stacks[thread] = stack
         return stack
 
-    def _end_dead(self, tallies: Tallies | None) -> None:
-        """Settle the stacks of threads that have ended before a new thread continues their trees."""
+    def _end_stacks_of_dead_threads(self, tallies: Tallies | None) -> None:
+        """Finish the stacks of threads that have ended, before a new thread continues their trees."""
         for thread, stack in list(self._stacks.items()):
             if not thread.is_alive():
                 stack.end_with(tallies)
 
-    def _outlive(self, _thread: object, stack: TimerStack) -> None:
-        """Keep for the main thread the records of a thread whose stack can no longer be requested."""
+    def _keep_records(self, _thread: object, stack: TimerStack) -> None:
+        """Move the gauges and additions of a deleted thread to the main thread."""
         with LOCK:
             if stack.trees() & self._claimed_trees:
                 return
             stack.collect()
             main = self._stacks.get(threading.main_thread())
-            merge_into(main.gauges if main else self._left_gauges, stack.gauges)
-            extras = main.extras if main else self._left_extras
+            merge_into(main.gauges if main else self._orphaned_gauges, stack.gauges)
+            extras = main.extras if main else self._orphaned_extras
             for ref, extra in stack.extras.items():
                 if ref:
                     extras.setdefault(ref, TimerNode()).merge(extra, is_parallel=False)
 
 
 class _ThreadStack(TimerStack):
-    """What one thread sees of the program's recorder."""
+    """One thread's part of the program's recorder."""
 
     def __init__(self, threads: Threads, timers: Timers, thread: threading.Thread) -> None:
         super().__init__(current.recorder, timers)
@@ -376,29 +373,33 @@ class _ThreadStack(TimerStack):
         self._thread = weakref.ref(thread)
         self._native_id = threading.get_native_id()
         self._is_main = thread is threading.main_thread()
-        self._home = Origin(current.recorder).node
+        self._start_node = Origin(current.recorder).node
 
-    def _mine(self, tallies: Tallies) -> set[int]:
-        mine = {tree for tree, native_id in tallies.threads.items() if native_id == self._native_id}
-        if self._home in tallies.places:
-            mine.add(tallies.places[self._home].tree)
-        return mine
+    def _own_trees(self, tallies: Tallies) -> set[int]:
+        own_trees = {tree for tree, native_id in tallies.threads.items() if native_id == self._native_id}
+        if self._start_node in tallies.places:
+            own_trees.add(tallies.places[self._start_node].tree)
+        return own_trees
 
-    def _concurrent(self, tallies: Tallies) -> set[int]:
-        mine, claimed = self._mine(tallies), self._threads.claimed_trees()
-        shown = set(mine)
-        for place in tallies.places.values():  # the parent node of a tree is older than the tree
-            if place.is_root and place.tree not in claimed and self._is_shown(place.parent, shown, tallies):
-                shown.add(place.tree)
-        return shown - mine
+    def _concurrent_trees(self, tallies: Tallies) -> set[int]:
+        own_trees, claimed = self._own_trees(tallies), self._threads.claimed_trees()
+        shown = set(own_trees)
+        for tree_node in tallies.places.values():  # the parent node of a tree is older than the tree
+            if (
+                tree_node.is_root
+                and tree_node.tree not in claimed
+                and self._is_shown(tree_node.parent, shown, tallies)
+            ):
+                shown.add(tree_node.tree)
+        return shown - own_trees
 
-    def _is_shown(self, spawn: int, shown: set[int], tallies: Tallies) -> bool:
-        return tallies.places[spawn].tree in shown if spawn else self._is_main
+    def _is_shown(self, parent: int, shown: set[int], tallies: Tallies) -> bool:
+        return tallies.places[parent].tree in shown if parent else self._is_main
 
-    def _others(self) -> Iterable[TimerStack]:
+    def _other_stacks(self) -> Iterable[TimerStack]:
         return self._threads.unclaimed() if self._is_main else ()
 
-    def _lives(self) -> bool:
+    def _is_alive(self) -> bool:
         thread = self._thread()
         return thread is not None and thread.is_alive()
 

@@ -21,7 +21,7 @@ def get_profiler() -> Profiler:
 
 
 def profile(name: str, track_memory: bool = False) -> AbstractContextManager[Any]:
-    """Return what times a block, entered by `with`. Whether it records is settled by this call.
+    """Return a context manager that times a block. This call decides whether it records.
 
     Args:
         name: The operation.

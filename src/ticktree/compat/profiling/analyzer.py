@@ -51,12 +51,12 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _analyze(report: Path, wanted: Sequence[tuple[Path | None, Callable[[Profile], bytes]]]) -> None:
+def _analyze(report: Path, outputs: Sequence[tuple[Path | None, Callable[[Profile], bytes]]]) -> None:
     profile = load(report)
-    for path, render in wanted:
+    for path, render in outputs:
         if path is not None:
             write_atomically(path, render(profile))
-    if all(path is None for path, _ in wanted):
+    if all(path is None for path, _ in outputs):
         sys.stdout.write(as_text(profile).decode())
 
 

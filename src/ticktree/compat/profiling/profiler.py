@@ -21,32 +21,32 @@ from ticktree.session import current
 def summary(operations: Iterable[Operation]) -> str:
     """Return the table of operations, in the order in which they come."""
     rows = [
-        operation(one.name, one.stats, one.stats.sum_ns, one.memory, one.device_memory) for one in operations
+        operation(row.name, row.stats, row.stats.sum_ns, row.memory, row.device_memory) for row in operations
     ]
     return "\n".join(["PROFILING SUMMARY:", *table(OPERATIONS, rows)])
 
 
-# The fact of a profile that names them.
-FACT = "profiling_operations"
+# The fact of a profile that contains the names of its operations.
+OPERATIONS_FACT = "profiling_operations"
 
 
 def report(profile: Profile, names: Collection[str]) -> Profile:
     """Return `profile` with the names of its operations."""
-    return replace(profile, metadata={**profile.metadata, FACT: frozenset(names)})
+    return replace(profile, metadata={**profile.metadata, OPERATIONS_FACT: frozenset(names)})
 
 
 def operations_in(profile: Profile) -> list[Operation]:
-    """Return the operations, the one with the longest time first: of a profile that names none, all sections."""
-    named = profile.metadata.get(FACT)
-    names = {node.name for _, _, node in profile.root.walk()} if named is None else set(map(str, named))
-    return list(operations(profile, names).values())
+    """Return the operations, longest total time first; all sections if the profile contains no names."""
+    sections = (node.name for _, _, node in profile.root.walk())
+    names = map(str, profile.metadata.get(OPERATIONS_FACT, sections))
+    return list(operations(profile, set(names)).values())
 
 
 def as_text(profile: Profile) -> bytes:
-    """Return the analysis: operations by name, then what ticktree says of each place in the tree."""
-    found = operations_in(profile)
-    by_name = f"{summary(found)}\n\n".encode() if found else b""
-    return by_name + OUTPUTS["text"].render(profile)
+    """Return the analysis: operations by name, then ticktree's text report."""
+    by_name = operations_in(profile)
+    header = f"{summary(by_name)}\n\n".encode() if by_name else b""
+    return header + OUTPUTS["text"].render(profile)
 
 
 def as_details(profile: Profile) -> bytes:
@@ -56,21 +56,21 @@ def as_details(profile: Profile) -> bytes:
     paths: dict[str, list[str]] = {}
     for path, _, node in profile.root.walk():
         paths.setdefault(node.name, []).append(path)
-    listed = [_details(one, paths[one.name]) for one in operations_in(profile)]
-    return json.dumps({**fields, "operations": listed, "tree": tree}, separators=(",", ":")).encode() + b"\n"
+    details = [_details(row, paths[row.name]) for row in operations_in(profile)]
+    return json.dumps({**fields, "operations": details, "tree": tree}, separators=(",", ":")).encode() + b"\n"
 
 
-def _details(one: Operation, paths: list[str]) -> dict[str, Any]:
-    stats = one.stats
+def _details(row: Operation, paths: list[str]) -> dict[str, Any]:
+    stats = row.stats
     return {
-        "name": one.name,
+        "name": row.name,
         "count": stats.count,
         "total_ns": stats.sum_ns,
         "mean_ns": stats.mean_ns,
         "min_ns": stats.min_ns,
         "max_ns": stats.max_ns,
-        "memory_peak_bytes": _peak_bytes(one.memory),
-        "device_memory_peak_bytes": _peak_bytes(one.device_memory),
+        "memory_peak_bytes": _peak_bytes(row.memory),
+        "device_memory_peak_bytes": _peak_bytes(row.device_memory),
         "paths": paths,
     }
 
@@ -95,43 +95,43 @@ class Profiler:
 
     def enable(self) -> None:
         """Record operations from now on."""
-        self._switch.turn_on()
+        self._switch.enable()
 
     def disable(self) -> None:
-        """Record no operation from now on; what was recorded stays."""
-        self._switch.turn_off()
+        """Stop to record operations; recorded data stays."""
+        self._switch.disable()
 
     def reset(self) -> None:
-        """Forget what was recorded, that of other sections too: there is one recording. Open calls begin again now."""
+        """Reset the program's one recording, other sections included. Open calls begin again now."""
         current.recorder.reset()
 
     def operation(self, name: str, track_memory: bool = False) -> AbstractContextManager[Any]:
-        """Return what times a block; nothing where nothing records."""
+        """Return a context manager that times a block; it does nothing while disabled."""
         return self._switch.section(name, memory=track_memory)
 
     def function(self, function: Function, name: str | None, track_memory: bool = False) -> Function:
         """Return `function` as an operation of that name, by default its qualified name."""
-        inner = function.__func__ if isinstance(function, (staticmethod, classmethod)) else function
-        named = name or str(getattr(inner, "__qualname__", inner))
-        return self._switch.function(function, named, memory=track_memory)
+        wrapped = function.__func__ if isinstance(function, (staticmethod, classmethod)) else function
+        operation_name = name or str(getattr(wrapped, "__qualname__", wrapped))
+        return self._switch.function(function, operation_name, memory=track_memory)
 
     def summary(self) -> str:
-        """Return the table of operations, the one with the longest time first."""
-        found = self._switch.operations().values()
-        if not found:
+        """Return the table of operations, longest total time first."""
+        recorded = self._switch.operations().values()
+        if not recorded:
             return (
                 "No operation was recorded." if self.enabled else "Profiling is off: get_profiler().enable()."
             )
-        return summary(found)
+        return summary(recorded)
 
     def print_summary(self) -> None:
         """Print the table of operations to standard error."""
         print(self.summary(), file=sys.stderr)
 
     def save_report(self, path: str | Path) -> None:
-        """Write what was recorded as JSON, for the analyzer, `ticktree report` and `ticktree compare`.
+        """Write the recorded profile as JSON, for the analyzer, `ticktree report` and `ticktree compare`.
 
         Raises:
-            OSError: It cannot be written; what was there before is as it was.
+            OSError: It cannot be written; an existing file stays unchanged.
         """
         write_atomically(Path(path), report(current.snapshot(), self._switch.names).to_json().encode())
