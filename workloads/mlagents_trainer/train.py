@@ -9,7 +9,7 @@ import sys
 if "--own-timers" not in sys.argv:
     import ticktree.compat.mlagents.everywhere  # noqa: F401
 
-from mlagents_trainer.program import main
+from mlagents_trainer.training import main
 
 if __name__ == "__main__":
     raise SystemExit(main())

@@ -7,6 +7,6 @@ from ticktree.demo.requirements import need
 
 if __name__ == "__main__":
     need(__file__)
-    from rtc_robot.server_program import main
+    from rtc_robot.remote import serve
 
-    raise SystemExit(main())
+    raise SystemExit(serve())

@@ -7,6 +7,6 @@ from ticktree.demo.requirements import need
 
 if __name__ == "__main__":
     need(__file__)
-    from rtc_robot.client_program import main
+    from rtc_robot.remote import drive
 
-    raise SystemExit(main())
+    raise SystemExit(drive())

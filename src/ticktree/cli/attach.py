@@ -164,8 +164,8 @@ class _Installed:
         paths = {name: os.fspath(path) for name, path in names.items()}
         self._script.write_text(_SCRIPT.format(**paths, call=call))
         try:
-            there = Path(f"/proc/{self._pid}/root{self._script}")
-            if not there.samefile(self._script):
+            path_inside = Path(f"/proc/{self._pid}/root{self._script}")
+            if not path_inside.samefile(self._script):
                 raise OSError("it has other files")
             getattr(sys, _REMOTE_EXEC)(self._pid, paths["script"])
             return self._answered(is_urgent)
@@ -213,9 +213,9 @@ def require_readable(pid: int) -> None:
         runtime, _ = addresses_in(pid)
         error = read_error(pid, runtime)
     except OtherInterpreterError:
-        ours = os.path.realpath("/proc/self/exe")
+        own_python = os.path.realpath("/proc/self/exe")
         raise TicktreeError(
-            f"process {pid} does not run the Python that runs this ticktree, {ours}"
+            f"process {pid} does not run the Python that runs this ticktree, {own_python}"
         ) from None
     except OSError as refused:
         error = refused.errno or 0
@@ -242,6 +242,6 @@ def _profile(sampled: Sampled, took_ns: int) -> Profile:
     from ticktree.profile import Profile
     from ticktree.run.reading.reader import with_samples
 
-    nothing = Profile()
-    root = replace(nothing.root, self_ns=took_ns)
-    return with_samples(replace(nothing, root=root), sampled, lambda _process, _node: "", {})
+    empty = Profile()
+    root = replace(empty.root, self_ns=took_ns)
+    return with_samples(replace(empty, root=root), sampled, lambda _process, _node: "", {})

@@ -130,7 +130,7 @@ def run_program(
     """
     flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
     with own_directory(out, make=True) as at, os.fdopen(os.open(_LOG, flags, 0o666, dir_fd=at), "ab") as log:
-        ended = subprocess.run(
+        process = subprocess.run(
             [sys.executable, "-m", "ticktree", "run", "--quiet", "--no-history", "--out", str(out), *words],
             cwd=directory,
             env={**os.environ, **(variables or {})},
@@ -139,8 +139,8 @@ def run_program(
             stderr=log,
             check=False,
         )
-    if ended.returncode:
-        raise TicktreeError(f"{shlex.join(words)} ended with status {ended.returncode}; see {out / _LOG}")
+    if process.returncode:
+        raise TicktreeError(f"{shlex.join(words)} ended with status {process.returncode}; see {out / _LOG}")
     return RunDirectory.newest(out).profile()
 
 

@@ -34,10 +34,10 @@ def compared(
     """Return the verdicts on two sides, and in what else these differ; refuse what should not be compared."""
     refuse_experiments(base, new)
     facts = differences(base, new)
-    found = compare(base, new, threshold=threshold, paired=paired)
+    comparison = compare(base, new, threshold=threshold, paired=paired)
     refuse_unlike(facts, allowed)
-    _refuse_programs(base, new, found, allowed)
-    return found, facts
+    _refuse_programs(base, new, comparison, allowed)
+    return comparison, facts
 
 
 def refuse_experiments(*sides: Sequence[Profile]) -> None:

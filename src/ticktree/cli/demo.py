@@ -52,16 +52,16 @@ def command(workload: str | None, args: tuple[str, ...]) -> None:
     Without WORKLOAD: ten seconds of a simulated robot's control loop, which needs nothing but ticktree. With WORKLOAD:
     a program of the folder `workloads` in a checkout of ticktree, for about a minute, or with ARGS.
     """
-    shown = _SHOWN.get(workload or "", _Shown())
+    example = _SHOWN.get(workload or "", _Shown())
     if workload is None:
         program = Program("ticktree.demo.control_loop", True, ())
         about = "a robot's control loop for ten seconds, with a slow section, a stall and a second thread."
     else:
-        program = _workload(workload, args or shown.arguments)
+        program = _workload(workload, args or example.arguments)
         about = " ".join(program.arguments)
     note(f"Running {program.target}: {about}")
     name = f"demo-{workload or 'control_loop'}"
-    run_program(program, name, DEFAULT_OUT, quiet=False, recording_options=shown.recording)
+    run_program(program, name, DEFAULT_OUT, quiet=False, recording_options=example.recording)
 
 
 def _workload(name: str, args: tuple[str, ...]) -> Program:
@@ -72,12 +72,12 @@ def _workload(name: str, args: tuple[str, ...]) -> Program:
             require(place / name)
             target = script.relative_to(Path.cwd()) if script.is_relative_to(Path.cwd()) else script
             return Program(str(target), False, args)
-    known = sorted({folder.name for place in places for folder in place.iterdir() if _script(folder)})
-    if not known:
+    names = sorted({folder.name for place in places for folder in place.iterdir() if _script(folder)})
+    if not names:
         raise TicktreeError(
             f"no workload {name!r}: workloads are in a checkout of ticktree, and there is none here"
         )
-    raise TicktreeError(f"no workload {name!r} here; there are: {', '.join(known)}")
+    raise TicktreeError(f"no workload {name!r} here; there are: {', '.join(names)}")
 
 
 def _script(folder: Path) -> Path | None:
@@ -87,7 +87,7 @@ def _script(folder: Path) -> Path | None:
 
 def _places() -> list[Path]:
     """Return the folders of workloads: in and above the working directory, and in the checkout of this ticktree."""
-    here = Path.cwd()
+    cwd = Path.cwd()
     source = Path(ticktree.__file__).resolve().parents[2]
-    candidates = [above / "workloads" for above in (here, *here.parents, source)]
+    candidates = [above / "workloads" for above in (cwd, *cwd.parents, source)]
     return [place for place in candidates if place.is_dir()]

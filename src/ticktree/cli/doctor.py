@@ -63,15 +63,18 @@ def command(run: Path | None, measure: bool, verbose: bool) -> None:
         _measure()
         return
     finish_abandoned()
-    found: dict[str, list[str]] = {}
+    sentences_by_check: dict[str, list[str]] = {}
     for name, check in (*_CHECKS, ("run", lambda: recording_checks.newest(run))):
         with progress(f"checking the {name}"):
-            found[name] = list(check())
-    problems = {name: [each for each in found[name] if isinstance(each, Problem)] for name in found}
-    shown: Mapping[str, Sequence[str]] = found if verbose else problems
+            sentences_by_check[name] = list(check())
+    problems = {
+        name: [sentence for sentence in sentences_by_check[name] if isinstance(sentence, Problem)]
+        for name in sentences_by_check
+    }
+    shown: Mapping[str, Sequence[str]] = sentences_by_check if verbose else problems
     if run is not None:
-        shown = {**shown, "run": found["run"]}
-    lines = _wrapped(_verdict([each for some in problems.values() for each in some]))
+        shown = {**shown, "run": sentences_by_check["run"]}
+    lines = _wrapped(_verdict([sentence for group in problems.values() for sentence in group]))
     for name, sentences in shown.items():
         paragraph = [line for text in sentences for line in _wrapped(text, 12) or [""]]
         lines += [f"{'' if at else name:11} {line}" for at, line in enumerate(paragraph)]
@@ -80,7 +83,7 @@ def command(run: Path | None, measure: bool, verbose: bool) -> None:
 
 def _verdict(problems: Sequence[Problem]) -> str:
     """Return one sentence: whether programs can be recorded, and whether their numbers can be trusted."""
-    if any(isinstance(each, Broken) for each in problems):
+    if any(isinstance(problem, Broken) for problem in problems):
         return "Nothing can be recorded here:"
     if problems:
         return f"Recording works here, with {formatting.counted(len(problems), 'warning')}:"

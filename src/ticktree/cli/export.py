@@ -96,7 +96,7 @@ def _export_all(profile: Profile, form: Output, run: Path | None, output: Path |
 
 def _export_job(runs: Sequence[Path], form: Output, output: Path | None) -> None:
     if not form.needs_events:
-        able = ", ".join(name for name, each in EXPORTS.items() if each.needs_events)
+        able = ", ".join(name for name, exporter in EXPORTS.items() if exporter.needs_events)
         raise click.UsageError(
             f"{able} show several runs together; for {form.name}, merge them with `ticktree merge`."
         )
@@ -118,14 +118,18 @@ def _job_timeline(paths: Sequence[Path]) -> tuple[Timeline, list[str]]:
     """
     runs = [find_run(path) for path in paths]
     parts = [_timeline(run) for run in runs]
-    known = [Offset(0, 0, 0), *(offset(part, parts[0]) for part in parts[1:])]
-    first_ns = min(found.ns if found else 0 for found in known)
-    placed, alignments = [], []
-    for number, (run, part, found) in enumerate(zip(runs, parts, known, strict=True)):
-        words = _alignment(found) if number else "the clock of this timeline"
+    offsets = [Offset(0, 0, 0), *(offset(part, parts[0]) for part in parts[1:])]
+    first_ns = min(clock_offset.ns if clock_offset else 0 for clock_offset in offsets)
+    timelines, alignments = [], []
+    for number, (run, part, clock_offset) in enumerate(zip(runs, parts, offsets, strict=True)):
+        words = _alignment(clock_offset) if number else "the clock of this timeline"
         alignments.append(f"{_host(run)}: {words}")
-        placed.append(_placed(part, number, f"{_host(run)}, {words}", (found.ns if found else 0) - first_ns))
-    return together(placed), alignments
+        timelines.append(
+            _shifted_timeline(
+                part, number, f"{_host(run)}, {words}", (clock_offset.ns if clock_offset else 0) - first_ns
+            )
+        )
+    return together(timelines), alignments
 
 
 def _timeline(run: RunDirectory) -> Timeline:
@@ -139,17 +143,17 @@ def _host(run: RunDirectory) -> str:
     return f"{run.manifest.metadata.get('host') or 'a machine'} ({run.path.name})"
 
 
-def _alignment(found: Offset | None) -> str:
-    if found is None:
+def _alignment(clock_offset: Offset | None) -> str:
+    if clock_offset is None:
         return "its own clock: not aligned"
-    sign = "-" if found.ns < 0 else "+"
-    return f"clock {sign}{formatting.time(abs(found.ns))} ± {formatting.time(found.bound_ns)} at most"
+    sign = "-" if clock_offset.ns < 0 else "+"
+    return f"clock {sign}{formatting.time(abs(clock_offset.ns))} ± {formatting.time(clock_offset.bound_ns)} at most"
 
 
-def _placed(part: Timeline, number: int, where: str, shift_ns: int) -> Timeline:
+def _shifted_timeline(part: Timeline, number: int, machine: str, shift_ns: int) -> Timeline:
     """Return one run's timeline, shifted, with its lanes named after its machine."""
     lanes = tuple(
-        lane._replace(process=f"{lane.process}@{number}", process_name=f"{lane.process_name} on {where}")
+        lane._replace(process=f"{lane.process}@{number}", process_name=f"{lane.process_name} on {machine}")
         for lane in part.lanes
     )
     # The wall clock of the whole is that of the first run.

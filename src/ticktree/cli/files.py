@@ -49,7 +49,7 @@ def read_repeats(paths: Iterable[Path], categories: Collection[str] = ()) -> lis
         return load_repeats(paths, categories)
 
 
-def named(path: Path) -> str:
+def run_words(path: Path) -> str:
     """Return what the user types to name a run: its name alone if it is where commands look for runs."""
     return path.name if path.parent.resolve() == DEFAULT_OUT.resolve() else as_typed(path)
 
@@ -73,13 +73,13 @@ def format_of(output: Path | None, able: Collection[str] = OUTPUTS) -> str:
     suffix = "" if output is None else output.suffix.lower()
     if suffix in ("", ".txt"):
         return "terminal"
-    known = {form.suffix: name for name, form in reversed(OUTPUTS.items()) if name in able}
-    if suffix not in known:
-        suffixes = ", ".join(sorted(known))
+    formats_by_suffix = {form.suffix: name for name, form in reversed(OUTPUTS.items()) if name in able}
+    if suffix not in formats_by_suffix:
+        suffixes = ", ".join(sorted(formats_by_suffix))
         raise TicktreeError(
             f"{output}: no format has the suffix {suffix}; known: {suffixes} (or give --format)"
         )
-    return known[suffix]
+    return formats_by_suffix[suffix]
 
 
 def view_for(output: Path | None, width: int | None) -> ViewOptions:

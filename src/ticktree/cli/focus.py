@@ -40,7 +40,11 @@ def _never_called(profile: Profile, names: Sequence[str]) -> list[str]:
         return []
 
     called = {root.function for root, _ in focus_roots(profile)}
-    return [name for name in names if not any(name == one or name.endswith(f".{one}") for one in called)]
+    return [
+        name
+        for name in names
+        if not any(name == function or name.endswith(f".{function}") for function in called)
+    ]
 
 
 def complain_of_focus(profile: Profile, names: Sequence[str], program: Sequence[str]) -> None:
@@ -50,10 +54,12 @@ def complain_of_focus(profile: Profile, names: Sequence[str], program: Sequence[
     """
     missed = _never_called(profile, names)
     script = _script_of(program)
-    known = sorted({*_known(script)}) if missed else []
+    names_in_program = sorted({*_functions_near(script)}) if missed else []
     for name in missed:
-        own = name.removeprefix(f"{script.stem}.") if script is not None else name
-        complain(f"--focus {name} {_what_is_wrong(name if name in known else own, known)}")
+        local_name = name.removeprefix(f"{script.stem}.") if script is not None else name
+        complain(
+            f"--focus {name} {_what_is_wrong(name if name in names_in_program else local_name, names_in_program)}"
+        )
 
 
 def functions_of(program: Sequence[str]) -> list[str]:
@@ -66,23 +72,27 @@ def _script_of(program: Sequence[str]) -> Path | None:
     return next((Path(word) for word in program if word.endswith(".py") and Path(word).is_file()), None)
 
 
-def _what_is_wrong(name: str, known: Sequence[str]) -> str:
+def _what_is_wrong(name: str, functions: Sequence[str]) -> str:
     """Return why nothing was recorded of a function, as far as its name shows."""
-    if name in known:
+    if name in functions:
         return "was never called: it exists, and this run did not reach it"
     if _is_of_c(name):
         return (
             "is not written in Python; name what calls it, and --focus-c records the C functions called there"
         )
-    inside = [one for one in known if one.startswith(f"{name}.")]
+    inside = [function for function in functions if function.startswith(f"{name}.")]
     if inside:
         return f"is not a function; did you mean one in it, such as {_or(inside[:_HINTS])}?"
     import difflib  # here, because only a mistyped name needs it
 
-    last = [one for one in known if one.rpartition(".")[2] == name.rpartition(".")[2]]
-    meant = difflib.get_close_matches(name, known, n=_HINTS, cutoff=0.6) if "." in name or not last else []
-    meant = (meant or last)[:_HINTS]
-    return f"was never called{f'; did you mean {_or(meant)}?' if meant else ''}"
+    namesakes = [function for function in functions if function.rpartition(".")[2] == name.rpartition(".")[2]]
+    suggestions = (
+        difflib.get_close_matches(name, functions, n=_HINTS, cutoff=0.6)
+        if "." in name or not namesakes
+        else []
+    )
+    suggestions = (suggestions or namesakes)[:_HINTS]
+    return f"was never called{f'; did you mean {_or(suggestions)}?' if suggestions else ''}"
 
 
 def _or(names: Sequence[str]) -> str:
@@ -99,11 +109,11 @@ def _is_of_c(name: str) -> bool:
         return hasattr(builtins, first)
     if first not in sys.stdlib_module_names:
         return False
-    found = importlib.util.find_spec(first)  # of a module at the top, which imports nothing
-    return found is not None and not str(found.origin).endswith(".py")
+    spec = importlib.util.find_spec(first)  # of a module at the top, which imports nothing
+    return spec is not None and not str(spec.origin).endswith(".py")
 
 
-def _known(script: Path | None) -> Iterator[str]:
+def _functions_near(script: Path | None) -> Iterator[str]:
     """Yield the names of the functions in the program's script and in modules next to it, as --focus takes them."""
     if script is not None:
         yield from _functions_in(script)
@@ -124,13 +134,13 @@ def _functions_in(file: Path) -> Iterator[str]:
         tree = ast.parse(file.read_bytes())
     except (OSError, SyntaxError, ValueError, RecursionError):
         return
-    waiting: list[tuple[str, ast.AST]] = [("", tree)]
-    while waiting:
-        prefix, node = waiting.pop()
+    pending: list[tuple[str, ast.AST]] = [("", tree)]
+    while pending:
+        prefix, node = pending.pop()
         for child in ast.iter_child_nodes(node):
             if isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef)):
                 yield prefix + child.name
             if isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-                waiting.append((f"{prefix}{child.name}.", child))
+                pending.append((f"{prefix}{child.name}.", child))
             elif isinstance(child, (ast.If, ast.Try, ast.With)):
-                waiting.append((prefix, child))
+                pending.append((prefix, child))

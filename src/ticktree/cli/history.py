@@ -93,13 +93,13 @@ def command(
     Runs stay in the history after their directories are deleted. Only runs of one program with the same arguments, on
     similar machines, are compared.
     """
-    found = history(_runs(out, name), threshold=threshold / 100, everything=everything, **wanted)
-    found = replace(found, commits=commits_of(found, Path()))
+    trends = history(_runs(out, name), threshold=threshold / 100, everything=everything, **wanted)
+    trends = replace(trends, commits=commits_of(trends, Path()))
     view = replace(view_for(output, width), all=everything)
     form = format_name or format_of(output, HISTORIES)
-    deliver(HISTORIES[form](found, view), output, binary=form in BINARY)
-    if fail_on and found.regressions:
-        _print_regressions(found)
+    deliver(HISTORIES[form](trends, view), output, binary=form in BINARY)
+    if fail_on and trends.regressions:
+        _print_regressions(trends)
         raise SystemExit(1)
 
 
@@ -108,19 +108,19 @@ def _runs(out: Path, name: str | None) -> Sequence[Remembered]:
         raise TicktreeError(no_run_in(out))
     with progress("reading"):
         finish_abandoned()
-        taken = take_in(out)
-    for folder, reason in sorted(taken.unreadable.items()):
+        stored = take_in(out)
+    for folder, reason in sorted(stored.unreadable.items()):
         note(f"Not in the history: {folder}: {reason}")
-    if taken.unwritten:
-        note(f"Not kept for later: {taken.unwritten}")
-    runs = [run for run in taken.runs if name is None or run.facts.get("name") == name]
+    if stored.unwritten:
+        note(f"Not kept for later: {stored.unwritten}")
+    runs = [run for run in stored.runs if name is None or run.facts.get("name") == name]
     if not runs:
         raise TicktreeError(no_run_in(out, name))
     return runs
 
 
-def _print_regressions(found: History) -> None:
-    for series, trend in found.regressions:
+def _print_regressions(history: History) -> None:
+    for series, trend in history.regressions:
         for point in trend.regressions:
             hint = f"; to accept it: --accept {point.run.commit[:9]}" if point.run.commit else ""
             note(f"regression: {regression(series, trend, point)}{hint}")
@@ -131,11 +131,11 @@ _NAME = re.compile(r"[0-9a-f]{7,64}")
 _MOST_COMMITS = 100
 
 
-def commits_of(found: History, folder: Path) -> dict[str, Commit]:
+def commits_of(history: History, folder: Path) -> dict[str, Commit]:
     """Return the commits at which a section changed, if `folder` is in their repository."""
     pairs = {
         point.run.commit: point.last.commit
-        for entry in found.series
+        for entry in history.series
         for trend in entry.trends
         for point in trend.change_points
         if _NAME.fullmatch(point.run.commit)

@@ -102,8 +102,8 @@ def cost() -> Iterator[str]:
 
 def _cost_ns(code: str, setup: str, **names: object) -> float:
     """Return the cost of `code` beyond that of an empty loop: the median of repeats, alternating with it."""
-    body, nothing = (Timer(each, setup, time.perf_counter_ns, names) for each in (code, "pass"))
-    costs = (body.timeit(_CALLS) - nothing.timeit(_CALLS) for _ in range(_REPEATS))
+    body, empty = (Timer(statement, setup, time.perf_counter_ns, names) for statement in (code, "pass"))
+    costs = (body.timeit(_CALLS) - empty.timeit(_CALLS) for _ in range(_REPEATS))
     return max(0.1, median(costs) / _CALLS)
 
 
@@ -119,8 +119,8 @@ def memory() -> Iterator[str]:
         require_base(base)
         space = os.statvfs(base)
     except (OSError, TicktreeError) as error:
-        why = error.strerror if isinstance(error, OSError) else error
-        yield Broken(f"{base} cannot be used: {why}; nothing can be recorded.")
+        reason = error.strerror if isinstance(error, OSError) else error
+        yield Broken(f"{base} cannot be used: {reason}; nothing can be recorded.")
         return
     free, size = space.f_bavail * space.f_frsize, space.f_blocks * space.f_frsize
     yield (
@@ -238,26 +238,26 @@ def limits() -> Iterator[str]:
     """Yield this machine's ceilings, or why there are none."""
     machine = fingerprint()
     try:
-        found = ceilings.load(machine)
+        measured = ceilings.load(machine)
     except NotUsableError as error:
         yield Problem(f"{error}; it is ignored. {_MEASURE}.")
-        found = None
+        measured = None
     else:
-        if found is None:
+        if measured is None:
             count = ceilings.of_others(machine)
-            others = (
+            remark = (
                 f" Kept measurements are of {formatting.counted(count, 'other machine')}." if count else ""
             )
-            yield f"Not measured: {_MEASURE}.{others}"
-    if found is not None:
+            yield f"Not measured: {_MEASURE}.{remark}"
+    if measured is not None:
         amounts = (
-            f"{what}: {amount(name, found.ceilings[name])}"
-            for name, (what, _) in NAMES.items()
-            if name in found.ceilings
+            f"{title}: {amount(name, measured.ceilings[name])}"
+            for name, (title, _) in NAMES.items()
+            if name in measured.ceilings
         )
         yield f"{'; '.join(amounts)}."
-        yield f"Measured {ago(time.time() - found.measured_wall_s)}: {best_of(found)}."
-    yield from unusable(found)
+        yield f"Measured {ago(time.time() - measured.measured_wall_s)}: {best_of(measured)}."
+    yield from unusable(measured)
 
 
 def amount(name: str, value: float) -> str:
@@ -266,15 +266,15 @@ def amount(name: str, value: float) -> str:
     return formatting.scaled(value, unit) if unit else formatting.time(value)
 
 
-def best_of(found: Kept) -> str:
+def best_of(measured: Kept) -> str:
     """Return how many measurements the ceilings are the best of."""
-    return "once" if found.measurements == 1 else f"the best of {formatting.count(found.measurements)}"
+    return "once" if measured.measurements == 1 else f"the best of {formatting.count(measured.measurements)}"
 
 
-def unusable(found: Kept | None) -> Iterator[str]:
+def unusable(measured: Kept | None) -> Iterator[str]:
     """Yield which of the ceilings `found` are too low to use, and what replaces them."""
     bound = ceilings.flops_per_s()
-    flops = found.ceilings.get("flops_per_s") if found else None
+    flops = measured.ceilings.get("flops_per_s") if measured else None
     if bound is None or can_be(flops, bound):
         return
     if flops is not None:
@@ -309,10 +309,10 @@ def _cuda(torch: str, gpus: int) -> str:
     built = _built_for()
     if not built:
         return f"not measured: torch {torch} was built without it."
-    listed = f"the driver lists {gpus} from NVIDIA" if gpus else "the driver lists none from NVIDIA"
+    gpu_count = f"the driver lists {gpus} from NVIDIA" if gpus else "the driver lists none from NVIDIA"
     return (
         f"measured by events of torch {torch} ({', '.join(built)}), which are read later; nothing waits. "
-        f"GPUs: {listed}."
+        f"GPUs: {gpu_count}."
     )
 
 

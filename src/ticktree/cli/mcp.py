@@ -19,7 +19,7 @@ from ticktree import __version__
 from ticktree.analysis.context import Context
 from ticktree.analysis.registry import RULES
 from ticktree.cli.comparing import compared
-from ticktree.cli.files import named, read
+from ticktree.cli.files import read, run_words
 from ticktree.cli.query import Database, write_dataset
 from ticktree.cli.runs import run_named
 from ticktree.cli.summary import settings_here
@@ -77,13 +77,13 @@ def list_runs(count: int = 20) -> str:
         }
         for run in reversed(runs)
     ]
-    return _json(rows[: _most(count)], len(rows), damaged=[path.name for path in damaged][:MAX_ROWS])
+    return _json(rows[: _clamp(count)], len(rows), damaged=[path.name for path in damaged][:MAX_ROWS])
 
 
 def report(run: str = "last") -> str:
     """A run in at most 2,000 tokens: headlines, warnings, recommendations with savings, loops, self times, tree."""
     path, profile = _read(run)
-    return OUTPUTS["agent"].render(profile, _view(run=named(path)), None).decode()
+    return OUTPUTS["agent"].render(profile, _view(run=run_words(path)), None).decode()
 
 
 def compare(base: str, new: str) -> str:
@@ -109,7 +109,7 @@ def top_sections(run: str = "last", count: int = 15) -> str:
         for path, _, node in nodes
         if node.self_ns
     ]
-    return _json(rows[: _most(count)], len(rows))
+    return _json(rows[: _clamp(count)], len(rows))
 
 
 def worst_ticks(run: str = "last", loop: str = "", count: int = 8) -> str:
@@ -124,17 +124,17 @@ def worst_ticks(run: str = "last", loop: str = "", count: int = 8) -> str:
             "loop": path,
             "tick": tick.tick,
             "duration_ns": tick.duration_ns,
-            "usual_ns": each.stats.p50_ns,
+            "usual_ns": recorded_loop.stats.p50_ns,
             "started_ns": tick.started_ns,
             "most": dict(sorted(tick.breakdown.items(), key=lambda item: -item[1])[:3]),
             "causes": dict(tick.causes),
         }
-        for path, each in profile.loops.items()
+        for path, recorded_loop in profile.loops.items()
         if loop in ("", path)
-        for tick in each.worst
+        for tick in recorded_loop.worst
     ]
     rows.sort(key=lambda row: -row["duration_ns"])  # type: ignore[operator]
-    return _json(rows[: _most(count)], len(rows))
+    return _json(rows[: _clamp(count)], len(rows))
 
 
 def query(sql: str, run: str = "last", count: int = MAX_ROWS) -> str:
@@ -148,30 +148,30 @@ def query(sql: str, run: str = "last", count: int = MAX_ROWS) -> str:
         folder = Path(scratch) / "dataset"
         write_dataset(folder, profile, path)
         columns, rows = Database(folder, Path(scratch) / "spilled").select(sql)
-        taken = [dict(zip(columns, row, strict=True)) for row in islice(rows, _most(count))]
-        return _json(taken, len(taken) + sum(1 for _ in rows))
+        objects = [dict(zip(columns, row, strict=True)) for row in islice(rows, _clamp(count))]
+        return _json(objects, len(objects) + sum(1 for _ in rows))
 
 
 def explain(rule: str, run: str = "last") -> str:
     """The findings of a rule in a run: message, path, saving and measured facts; and what the rule looks for."""
     path, profile = _read(run)
-    found = [each for each in findings_in(Context(profile, settings_here())) if each.rule == rule]
-    if not found:
-        names = sorted({each.rule for each in findings_in(Context(profile, settings_here()))})
+    matches = [finding for finding in findings_in(Context(profile, settings_here())) if finding.rule == rule]
+    if not matches:
+        names = sorted({finding.rule for finding in findings_in(Context(profile, settings_here()))})
         raise TicktreeError(
-            f"{rule} has no finding in {named(path)}; rules that have: {', '.join(names) or 'none'}"
+            f"{rule} has no finding in {run_words(path)}; rules that have: {', '.join(names) or 'none'}"
         )
-    looks_for = next((each.__doc__ for each in RULES if each.name == rule), None)
+    looks_for = next((finding.__doc__ for finding in RULES if finding.name == rule), None)
     rows = [
         {
-            "message": each.message,
-            "severity": each.severity,
-            "path": each.path,
-            "loop": each.loop,
-            "saved_share": each.saved_share,
-            "facts": dict(each.facts),
+            "message": finding.message,
+            "severity": finding.severity,
+            "path": finding.path,
+            "loop": finding.loop,
+            "saved_share": finding.saved_share,
+            "facts": dict(finding.facts),
         }
-        for each in found
+        for finding in matches
     ]
     return _json(rows[:MAX_ROWS], len(rows), rule=rule, looks_for=" ".join((looks_for or "").split()))
 
@@ -216,14 +216,14 @@ def _view(run: str | None = None) -> ViewOptions:
     return replace(ViewOptions(), width=_WIDTH, color=False, run=run, settings=settings_here())
 
 
-def _most(count: int) -> int:
+def _clamp(count: int) -> int:
     return max(1, min(count, MAX_ROWS))
 
 
-def _json(rows: list[dict[str, Any]], there_are: int, **more: Any) -> str:
+def _json(rows: list[dict[str, Any]], there_are: int, **fields: Any) -> str:
     """Return as many rows as fit, as JSON, and the number of those left out."""
     while True:
-        answer = {**more, "rows": rows, "left_out": there_are - len(rows)}
+        answer = {**fields, "rows": rows, "left_out": there_are - len(rows)}
         text = json.dumps(answer, ensure_ascii=False, default=str)
         if len(text) <= MAX_CHARACTERS or len(rows) <= 1:
             return text

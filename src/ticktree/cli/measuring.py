@@ -30,8 +30,8 @@ _SHORTEST_S = 1e-9
 
 def best_s(round_: Callable[[], object], seconds: float) -> float:
     """Return the seconds of the shortest of the rounds that fit in `seconds`, at least five."""
-    (best,) = bests_s([round_], seconds)
-    return best
+    (shortest_s,) = bests_s([round_], seconds)
+    return shortest_s
 
 
 def bests_s(pieces: Sequence[Callable[[], object]], seconds: float) -> list[float]:
@@ -44,7 +44,7 @@ def bests_s(pieces: Sequence[Callable[[], object]], seconds: float) -> list[floa
             piece()
             best[at] = min(best[at], clock() - began)
         rounds += 1
-    return [max(shortest, _SHORTEST_S) for shortest in best]
+    return [max(seconds_of_piece, _SHORTEST_S) for seconds_of_piece in best]
 
 
 # Beyond the caches of most machines.
@@ -140,7 +140,7 @@ def flops_per_s(threads: int, seconds: float) -> float:
     environment = {key: value for key, value in os.environ.items() if key not in _NOT_INHERITED}
     environment |= dict.fromkeys(_THREADS, str(threads)) | {OFF_VARIABLE: "1"}
     try:
-        done = subprocess.run(
+        process = subprocess.run(
             [sys.executable, "-c", _PROGRAM, str(seconds)],
             env=environment,
             stdin=subprocess.DEVNULL,
@@ -155,9 +155,9 @@ def flops_per_s(threads: int, seconds: float) -> float:
     except OSError as error:
         raise TicktreeError(f"cannot start a process to measure numpy: {error.strerror}") from None
     try:
-        return float(done.stdout)
+        return float(process.stdout)
     except ValueError:
-        complaint = done.stderr.strip().splitlines() or [f"it ended with status {done.returncode}"]
+        complaint = process.stderr.strip().splitlines() or [f"it ended with status {process.returncode}"]
         raise TicktreeError(f"numpy could not multiply: {complaint[-1]}") from None
 
 
@@ -173,19 +173,19 @@ def measure(seconds: float = _SECONDS) -> Kept:
     Raises:
         TicktreeError: This machine cannot be measured; the message has the reason.
     """
-    first, *others = (_once(seconds) for _ in range(_TIMES))
-    best = dict(sum(others, start=first).ceilings)
+    first, *repeats = (_once(seconds) for _ in range(_TIMES))
+    best = dict(sum(repeats, start=first).ceilings)
     # All threads together can do at least what one thread can.
     best["flops_per_s"] = max(best["flops_per_s"], best["flops_per_s_thread"])
     return Kept(best, time.time())
 
 
 def _once(seconds: float) -> Kept:
-    found = {}
+    values = {}
     for name, doing, find in _ceilings(seconds):
         with progress(doing):
-            found[name] = find()
-    return Kept(found, time.time())
+            values[name] = find()
+    return Kept(values, time.time())
 
 
 def _ceilings(seconds: float) -> tuple[tuple[str, str, Callable[[], float]], ...]:
@@ -203,8 +203,8 @@ def _ceilings(seconds: float) -> tuple[tuple[str, str, Callable[[], float]], ...
 def table(now: Kept, best: Kept) -> Table:
     """Return a table of this measurement, and of the best of this and earlier ones, which is kept."""
     entries = [
-        Entry(what, [amount(name, now.ceilings[name]), amount(name, best.ceilings[name])])
-        for name, (what, _) in NAMES.items()
+        Entry(title, [amount(name, now.ceilings[name]), amount(name, best.ceilings[name])])
+        for name, (title, _) in NAMES.items()
         if name in now.ceilings
     ]
     return Table("ceilings", "ceiling", (Head("this time", 1), Head("kept", 0)), entries)

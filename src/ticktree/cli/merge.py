@@ -75,7 +75,7 @@ def command(
     _refuse(part, skip, allow_different)
     for error in list(damaged.values())[:_NAMED_AT_MOST]:
         note(f"Left out: {error}")
-    profile = _whole(part, sources, len(damaged))
+    profile = _merged_profile(part, sources, len(damaged))
     for path in list(filter(is_in_part, sources))[:_NAMED_AT_MOST]:
         note(f"Gathered in part: {how_far_of(path)}")
     note_if_empty(profile)
@@ -94,8 +94,8 @@ def _sources(words: Sequence[str], skip: bool, damaged: dict[Path, FileError]) -
 
     Damaged runs in directories of runs are added to `damaged`. With `skip`, a word may name nothing.
     """
-    found: dict[Path, None] = {}
-    named: dict[Path, str] = {}
+    sources: dict[Path, None] = {}
+    words_by_path: dict[Path, str] = {}
     for word in words:
         if glob.has_magic(word) and not Path(word).exists():
             # `glob` leaves hidden files out, which are still being written.
@@ -103,24 +103,26 @@ def _sources(words: Sequence[str], skip: bool, damaged: dict[Path, FileError]) -
             if not paths:
                 raise TicktreeError(f"{word}: no file or run matches")
         else:
-            paths = [_named(word, skip)]
+            paths = [_path_of_word(word, skip)]
             place = paths[0].resolve()
-            if place in named:
-                raise TicktreeError(f"{named[place]} and {word} are the same run, which would count twice")
-            named[place] = word
+            if place in words_by_path:
+                raise TicktreeError(
+                    f"{words_by_path[place]} and {word} are the same run, which would count twice"
+                )
+            words_by_path[place] = word
         for path in paths:
             if path.name == HISTORY_NAME and RunDirectory.list(path.parent):
                 continue  # A shell's pattern contains it: ticktree-runs/*
-            found.update(dict.fromkeys(_each(path, damaged)))
+            sources.update(dict.fromkeys(_runs_in(path, damaged)))
     # A gathered copy has what had been recorded by then; if the run itself is also named, it has everything.
     ids = set()
-    for path in found:
+    for path in sources:
         with suppress(TicktreeError):  # a file, or damaged: reading it reports why
             ids.add(RunDirectory.open(path).id)
-    return [path for path in found if copied_run(path) not in ids]
+    return [path for path in sources if copied_run(path) not in ids]
 
 
-def _named(word: str, skip: bool) -> Path:
+def _path_of_word(word: str, skip: bool) -> Path:
     try:
         return run_named(word)
     except TicktreeError:
@@ -129,7 +131,7 @@ def _named(word: str, skip: bool) -> Path:
         return Path(word)
 
 
-def _each(path: Path, damaged: dict[Path, FileError]) -> list[Path]:
+def _runs_in(path: Path, damaged: dict[Path, FileError]) -> list[Path]:
     """Return the runs of a directory of runs, or a run with what it has gathered.
 
     A JSON file in a run's directory, such as its manifest, stands for the run.
@@ -140,18 +142,18 @@ def _each(path: Path, damaged: dict[Path, FileError]) -> list[Path]:
         return [path, *gathered(path)]
     runs, unreadable = RunDirectory.list_all(path)
     damaged.update(unreadable)
-    return [each for run in runs for each in _each(path / run.path.name, damaged)] or [path]
+    return [source for run in runs for source in _runs_in(path / run.path.name, damaged)] or [path]
 
 
 def _refuse(part: Part, skip: bool, allow_different: bool) -> None:
     """Refuse what would not be the profile of one job: runs that cannot be read, are there twice, or differ."""
     if part.failed and not (skip and part.sources):
-        raise TicktreeError(_listed([reason for _, reason in sorted(part.failed)], "cannot be read"))
+        raise TicktreeError(_enumerate([reason for _, reason in sorted(part.failed)], "cannot be read"))
     for _, reason in sorted(part.failed)[:_NAMED_AT_MOST]:
         note(f"Left out: {reason}")
     if part.again:
         twice = [f"{second} has a run that {first} also has" for second, first in sorted(part.again)]
-        raise TicktreeError(_listed(twice, "are there twice"))
+        raise TicktreeError(_enumerate(twice, "are there twice"))
     if len(part.programs) > 1 and not allow_different:
         programs = ", ".join(f"{program} ({count:,})" for program, count in sorted(part.programs.items()))
         raise TicktreeError(
@@ -159,16 +161,16 @@ def _refuse(part: Part, skip: bool, allow_different: bool) -> None:
         )
 
 
-def _listed(reasons: Sequence[str], what: str) -> str:
-    more = len(reasons) - _NAMED_AT_MOST
+def _enumerate(reasons: Sequence[str], predicate: str) -> str:
+    hidden = len(reasons) - _NAMED_AT_MOST
     first = "; ".join(reasons[:_NAMED_AT_MOST])
-    return f"{first}; {more:,} more {what}" if more > 0 else first
+    return f"{first}; {hidden:,} more {predicate}" if hidden > 0 else first
 
 
-def _whole(part: Part, sources: Sequence[Path], damaged: int) -> Profile:
+def _merged_profile(part: Part, sources: Sequence[Path], damaged: int) -> Profile:
     losses = {
         "profiles_not_merged": len(part.failed) + damaged,  # left out by `--skip`
         "runs_not_gathered": sum(map(missing, sources)),  # whose profiles the job's rank 0 did not receive
         "runs_gathered_in_part": sum(map(is_in_part, sources)),  # rank 0 received them only while they ran
     }
-    return merge_crowds(part.profile.merge(Profile(losses={what: n for what, n in losses.items() if n})))
+    return merge_crowds(part.profile.merge(Profile(losses={name: n for name, n in losses.items() if n})))

@@ -46,7 +46,7 @@ def checked(is_good: Callable[[float], bool], refusal: str) -> Callable[..., flo
     return check
 
 
-def packed(name: str, make: Callable[..., Any], options: Sequence[Decorator]) -> Decorator:
+def pack_options(name: str, make: Callable[..., Any], options: Sequence[Decorator]) -> Decorator:
     """Return a decorator that adds options to a command, which gets them as the one argument `name`.
 
     Args:
@@ -57,9 +57,9 @@ def packed(name: str, make: Callable[..., Any], options: Sequence[Decorator]) ->
     names = list(signature(make).parameters)
 
     def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
-        def packing(**given: Any) -> Any:
-            own = {each: given.pop(each) for each in names}
-            return command(**given, **{name: make(**own)})
+        def packing(**values: Any) -> Any:
+            fields = {option_name: values.pop(option_name) for option_name in names}
+            return command(**values, **{name: make(**fields)})
 
         decorated: Callable[..., Any] = wraps(command)(packing)
         for option in reversed(options):
@@ -71,7 +71,7 @@ def packed(name: str, make: Callable[..., Any], options: Sequence[Decorator]) ->
 
 # For commands that run a program: what follows its name is the program's.
 PROGRAM_LAST = {"allow_interspersed_args": False}
-program = packed(
+program = pack_options(
     "program",
     Program.named,
     (

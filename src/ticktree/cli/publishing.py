@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ticktree.cli.options import packed
+from ticktree.cli.options import pack_options
 from ticktree.cli.screen import show_at_once
 from ticktree.errors import TicktreeError, one_line
 
@@ -98,7 +98,7 @@ def _interval_s() -> float:
         raise TicktreeError(f"OTEL_METRIC_EXPORT_INTERVAL={text!r} is not a number of milliseconds") from None
 
 
-options = packed("published", Publishing, _OPTIONS)
+options = pack_options("published", Publishing, _OPTIONS)
 
 
 def _say(sentence: str) -> None:

@@ -156,9 +156,9 @@ Rows = Iterator[Sequence[Any]]
 
 def terminal(columns: Sequence[str], rows: Rows) -> Iterator[str]:
     """Yield the lines of an aligned table."""
-    shown = list(islice(rows, SHOWN))
-    numeric = [bool(shown) and all(_is_number(row[at]) for row in shown) for at in range(len(columns))]
-    table = [[one_line(name) for name in columns], *([_shown(value) for value in row] for row in shown)]
+    head = list(islice(rows, SHOWN))
+    numeric = [bool(head) and all(_is_number(row[at]) for row in head) for at in range(len(columns))]
+    table = [[one_line(name) for name in columns], *([_cell(value) for value in row] for row in head)]
     widths = [max(len(row[at]) for row in table) for at in range(len(columns))]
     for cells in table:
         aligned = (
@@ -174,7 +174,7 @@ def markdown(columns: Sequence[str], rows: Rows) -> Iterator[str]:
     yield _row([escaped(one_line(name)) for name in columns])
     yield _row(["---"] * len(columns))
     for row in islice(rows, SHOWN):
-        yield _row([escaped(_shown(value)) if isinstance(value, str) else _shown(value) for value in row])
+        yield _row([escaped(_cell(value)) if isinstance(value, str) else _cell(value) for value in row])
     yield from _rest(rows)
 
 
@@ -206,7 +206,7 @@ def _is_number(value: Any) -> bool:
     return value is None or (isinstance(value, (int, float)) and not isinstance(value, bool))
 
 
-def _shown(value: Any) -> str:
+def _cell(value: Any) -> str:
     if value is None:
         return "-"
     return f"{value:,.6g}" if isinstance(value, float) else one_line(str(value))
@@ -223,9 +223,9 @@ def _csv_line(row: Sequence[Any]) -> str:
 
 
 def _rest(rows: Rows) -> Iterator[str]:
-    more = sum(1 for _ in rows)
-    if more:
-        yield f"... and {more:,} more rows: --format csv has all of them\n"
+    hidden = sum(1 for _ in rows)
+    if hidden:
+        yield f"... and {hidden:,} more rows: --format csv has all of them\n"
 
 
 @click.command("query", cls=CommandOfRuns, short_help="Query a run with SQL.")

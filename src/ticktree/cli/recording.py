@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import click
 
-from ticktree.cli.options import packed
+from ticktree.cli.options import pack_options
 from ticktree.errors import TicktreeError
 from ticktree.instruments import BUILT_IN, DEFAULT, INSTRUMENT_VARIABLE, as_environment, chosen
 from ticktree.recorder import (
@@ -162,17 +162,17 @@ class RecordingOptions:
             raise TicktreeError("--no-instrument and --instrument exclude each other: give one of them")
         if self.no_sample and self.sample is not None:
             raise TicktreeError("--sample and --no-sample exclude each other: give one of them")
-        of_focus = {
+        is_given_by_option = {
             "--depth": self.depth != DEPTH,
             "--warmup": self.warmup is not None,
             "--focus-c": self.focus_c,
         }
-        given = [option for option, is_given in of_focus.items() if is_given]
-        if given and not self.focus:
-            raise TicktreeError(f"{given[0]} applies to functions in focus: it needs --focus NAME")
+        conflicts = [option for option, is_given in is_given_by_option.items() if is_given]
+        if conflicts and not self.focus:
+            raise TicktreeError(f"{conflicts[0]} applies to functions in focus: it needs --focus NAME")
 
 
-options = packed("recorded", RecordingOptions, _OPTIONS)
+options = pack_options("recorded", RecordingOptions, _OPTIONS)
 
 # Groups of the help, with names of parameters; options without a group come last.
 _GROUPS = {
@@ -197,16 +197,16 @@ class CommandThatRecords(click.Command):
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the options in their groups."""
-        waiting = {
+        records = {
             str(parameter.name): record
             for parameter in self.get_params(ctx)
             if isinstance(parameter, click.Option) and (record := parameter.get_help_record(ctx)) is not None
         }
         groups = {
-            title: [waiting.pop(name) for name in names if name in waiting]
+            title: [records.pop(name) for name in names if name in records]
             for title, names in _GROUPS.items()
         }
-        for title, rows in {**groups, "Other": list(waiting.values())}.items():
+        for title, rows in {**groups, "Other": list(records.values())}.items():
             if rows:
                 with formatter.section(title):
                     formatter.write_dl(rows)

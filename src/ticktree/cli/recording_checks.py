@@ -53,7 +53,7 @@ def _record(out: Path) -> tuple[str, bool]:
     """Run the program; return its standard error, and whether its section was recorded."""
     run = RunDirectory.create("doctor", out, supervised=True)
     try:
-        done = subprocess.run(
+        process = subprocess.run(
             [sys.executable, "-c", _PROGRAM],
             env={**os.environ, "TICKTREE_RUN": str(run.path)},
             stdin=subprocess.DEVNULL,
@@ -64,7 +64,7 @@ def _record(out: Path) -> tuple[str, bool]:
         )
     finally:
         profile = run.finish()
-    return done.stderr.strip(), "here" in profile.root.children
+    return process.stderr.strip(), "here" in profile.root.children
 
 
 def _places() -> Iterator[Path]:
@@ -106,8 +106,8 @@ def _untested(libraries: Iterable[Library]) -> Iterator[str]:
 def _described(library: Library) -> str:
     if library.distribution:
         return f"{library.name} (of {library.distribution})"
-    there = not library.packages or any(_is_there(package) for package in library.packages)
-    return library.name if there else f"{library.name} (not installed here)"
+    is_usable = not library.packages or any(_is_there(package) for package in library.packages)
+    return library.name if is_usable else f"{library.name} (not installed here)"
 
 
 def _is_there(package: str) -> bool:

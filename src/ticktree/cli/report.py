@@ -10,7 +10,7 @@ import click
 
 from ticktree.analysis.workers.roles import By
 from ticktree.cli import options
-from ticktree.cli.files import deliver, format_of, named, read, timeline_for, view_for
+from ticktree.cli.files import deliver, format_of, read, run_words, timeline_for, view_for
 from ticktree.cli.runs import RUN, CommandOfRuns
 from ticktree.cli.screen import progress
 from ticktree.cli.summary import note_if_empty, settings_here
@@ -62,7 +62,7 @@ def command(
     profile = read(run, categories)
     if by is not None and not profile.writers:
         raise TicktreeError(f"this profile has no times by {by}: an older ticktree made it")
-    view = replace(view, by=by, call_sites=call_sites, run="" if run is None else named(run))
+    view = replace(view, by=by, call_sites=call_sites, run="" if run is None else run_words(run))
     form = OUTPUTS[format_name or format_of(output)]
     timeline = timeline_for(form, run, categories)
     with progress("drawing"):

@@ -98,7 +98,7 @@ def run_program(
 ) -> NoReturn:
     """Run a program to its end, finish and print its run, and end this process like the program."""
     program.check()
-    wanted = recording_options.environment()
+    variables = recording_options.environment()
     publisher = published.publisher()
     try:
         run = RunDirectory.create(name or program.name, out, argv=program.argv, supervised=True)
@@ -111,7 +111,7 @@ def run_program(
     try:
         if remedies := os.environ.get(REMEDIES_VARIABLE):  # so it is not a run of the unchanged program
             run.describe({"remedies": remedies})
-        environment = {**os.environ, RUN_VARIABLE: str(run.path), **wanted}
+        environment = {**os.environ, RUN_VARIABLE: str(run.path), **variables}
         note_focus(run, recording_options.focus)
         if not quiet and (remark := gil.remark()) is not None:
             complain(remark)
@@ -133,8 +133,8 @@ def run_program(
         with closing(publisher) if publisher is not None else nullcontext():
             _close(run, program, quiet, recording_options.focus, publisher, is_remembered, sampler)
     except Exception as error:  # Not even a bug in ticktree may change how the program ends.
-        kept = "" if run.is_finished() else f"; what was recorded is kept in {run.memory_dir}"
-        complain(f"{reason(error)}{kept}")
+        hint = "" if run.is_finished() else f"; what was recorded is kept in {run.memory_dir}"
+        complain(f"{reason(error)}{hint}")
     end_like(status)
 
 
@@ -146,19 +146,19 @@ def _tasks(
     summary_every_s: float | None,
     sampler: RunSampler,
 ) -> PeriodicTasks:
-    more: list[PeriodicTask] = sampler.tasks()
+    tasks: list[PeriodicTask] = sampler.tasks()
     at_end: list[Callable[[], None]] = [sampler.end]
     if gather_every:
         gatherer = GathererProcess(gather_every)
-        more.append(PeriodicTask(partial(gatherer.begin, run)))
+        tasks.append(PeriodicTask(partial(gatherer.begin, run)))
         at_end.append(gatherer.end)
     if publisher is not None:
-        more.append(PeriodicTask(partial(publisher.begin, run)))
+        tasks.append(PeriodicTask(partial(publisher.begin, run)))
     if summary_every_s is not None:
         from ticktree.cli.summary import LiveSummary
 
-        more.append(PeriodicTask(LiveSummary(run).print, summary_every_s, summary_every_s))
-    return PeriodicTasks(run, program, more, at_end)
+        tasks.append(PeriodicTask(LiveSummary(run).print, summary_every_s, summary_every_s))
+    return PeriodicTasks(run, program, tasks, at_end)
 
 
 def _run_alone(program: Program) -> NoReturn:
@@ -220,14 +220,16 @@ def _hint(program: Program, profile: Profile) -> None:
 
     if not (is_empty(profile) or 2 in profile.metadata.get("exit_status", ())):
         return
-    ours = {word: option for option in command.params for word in option.opts if word.startswith("--")}
+    options_by_word = {
+        word: option for option in command.params for word in option.opts if word.startswith("--")
+    }
     words = list(program.arguments)
     for at, word in enumerate(words):
-        option = ours.get(word.partition("=")[0])
+        option = options_by_word.get(word.partition("=")[0])
         if option is not None:
             takes = 1 if "=" in word or getattr(option, "is_flag", False) else 2
-            given, rest = words[at : at + takes], words[:at] + words[at + takes :]
-            right = shlex.join(["ticktree", "run", *given, *program.argv[: -len(words)], *rest])
+            moved, rest = words[at : at + takes], words[:at] + words[at + takes :]
+            right = shlex.join(["ticktree", "run", *moved, *program.argv[: -len(words)], *rest])
             complain(f"{word} after {program.target} went to the program; to give it to ticktree: {right}")
             return
 

@@ -39,10 +39,10 @@ def run_named(word: str) -> Path:
                 f"{word[1:]}: {DEFAULT_OUT} has {len(names)} run{'s' if len(names) > 1 else ''}"
             )
         return DEFAULT_OUT / names[-number]
-    return DEFAULT_OUT / _meant(word, {name: _WHEN.sub("", name, count=1) for name in names})
+    return DEFAULT_OUT / _match_name(word, {name: _WHEN.sub("", name, count=1) for name in names})
 
 
-def _meant(word: str, own_names: Mapping[str, str]) -> str:
+def _match_name(word: str, own_names: Mapping[str, str]) -> str:
     """Return the run with a name or its beginning; of runs with the same name the newest, which is the last."""
     same = [name for name, own in own_names.items() if word in (name, own)]
     if same:

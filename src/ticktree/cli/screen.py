@@ -144,12 +144,12 @@ def progress(doing: str) -> Iterator[None]:
     from rich.markup import escape
 
     status = Console(stderr=True).status(escape(doing))
-    waiting = threading.Timer(_UNANNOUNCED_S, status.start)
-    waiting.daemon = True
-    waiting.start()
+    timer = threading.Timer(_UNANNOUNCED_S, status.start)
+    timer.daemon = True
+    timer.start()
     try:
         yield
     finally:
-        waiting.cancel()
-        waiting.join()
+        timer.cancel()
+        timer.join()
         status.stop()

@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from ticktree.analysis import Settings
-from ticktree.cli.files import named
+from ticktree.cli.files import run_words
 from ticktree.cli.focus import functions_of, never_called_of
 from ticktree.cli.screen import complain, note, show, show_at_once, view_options
 from ticktree.configuration import configuration, settings
@@ -58,11 +58,11 @@ def why_empty(profile: Profile) -> str | None:
         return _why_none_recorded(facts)
     if facts["times_enabled"] == {0}:
         return "recording was never enabled; call ticktree.enable(), or use `ticktree run`"
-    how = ", ".join(
+    endings = ", ".join(
         formatting.ending(int(status)) for status in sorted(facts.get("exit_status", ()), key=str) if status
     )
-    if how:
-        return f"the program ended ({how}) before it reached a section"
+    if endings:
+        return f"the program ended ({endings}) before it reached a section"
     missed = never_called_of(profile)
     if missed:
         return f"no section was reached, and the functions in focus were never called: {', '.join(missed)}"
@@ -102,7 +102,7 @@ def note_if_empty(profile: Profile) -> bool:
 def print_summary(profile: Profile, path: Path) -> None:
     """Print a finished run's profile on standard error, and where the run is."""
     if not note_if_empty(profile):
-        view = replace(view_options(sys.stderr), run=named(path), settings=settings_or_defaults())
+        view = replace(view_options(sys.stderr), run=run_words(path), settings=settings_or_defaults())
         show(OUTPUTS["terminal"].render(profile, view), sys.stderr)
     note("")
     note(f"Run {as_typed(path)}")
@@ -121,9 +121,9 @@ class LiveSummary:
         profile = self._run.profile()
         age = formatting.time((self._clock() - self._began_s) * 1e9)
         # Begins with a line end, because the program may be in the middle of a line.
-        when = f"--- {time.strftime('%H:%M:%S')}, after {age}: {self._run.path.name} ---"
+        head = f"--- {time.strftime('%H:%M:%S')}, after {age}: {self._run.path.name} ---"
         if is_empty(profile):
             tree = b"Nothing recorded yet: no section was entered.\n"
         else:
             tree = OUTPUTS["terminal"].render(profile, view_options(sys.stderr))
-        show_at_once(f"\n{one_line(when)}\n".encode() + tree + b"\n", sys.stderr)
+        show_at_once(f"\n{one_line(head)}\n".encode() + tree + b"\n", sys.stderr)

@@ -100,23 +100,27 @@ def command(
     profile = directory.profile()
     comparing.refuse_experiments([profile])
     context = Context(profile, settings_here())
-    found = findings(profile, context.settings)
-    chosen = _chosen(found, wanted)
+    recommended = findings(profile, context.settings)
+    remedies = _choose(recommended, wanted)
     loop = _loop(context, loop_path, yes)
     program = shlex.join(directory.manifest.argv)
-    untried = [each.rule for each in found if each.kind == "recommendation" and not remedies_for([each])]
+    untried = [
+        finding.rule
+        for finding in recommended
+        if finding.kind == "recommendation" and not remedies_for([finding])
+    ]
     trials = Trials(program, loop, untried=tuple(dict.fromkeys(untried)))
-    if chosen:
+    if remedies:
         place = make_folder(out, "try")
         trial = _Trying(directory, place, loop, pairs, threshold / 100, tolerance / 100)
-        trials = _try_all(trial, trials, chosen)
+        trials = _try_all(trial, trials, remedies)
     form = format_name or format_of(output, TRIALS)
     deliver(TRIALS[form](trials, view_options(sys.stdout if output is None else None)), output)
-    if chosen:
+    if remedies:
         note(f"Runs kept in {place}")
 
 
-def _chosen(found: Sequence[Finding], wanted: Sequence[str]) -> list[tuple[Remedy, tuple[str, ...]]]:
+def _choose(found: Sequence[Finding], wanted: Sequence[str]) -> list[tuple[Remedy, tuple[str, ...]]]:
     """Return each remedy to try, with the rules whose findings recommend it."""
     advised = remedies_for(found)
     if not wanted:
@@ -162,7 +166,9 @@ class _Trying:
         trial = Trial(remedies, rules, 0, None, None, None, "inconclusive", Results("not comparable"))
         runs: tuple[list[Profile], list[Profile]] = ([], [])
         outputs: tuple[list[ProgramOutput], list[ProgramOutput]] = ([], [])
-        folder = self.place / "+".join((*(each.name for each in remedies), *(["again"] if patient else [])))
+        folder = self.place / "+".join(
+            (*(remedy.name for remedy in remedies), *(["again"] if patient else []))
+        )
         for number, side in in_turn(self.pairs):
             with progress(f"{doing}: pair {number + 1} of {self.pairs}, {('without', 'with')[side]}"):
                 try:
@@ -198,14 +204,14 @@ class _Trying:
             return profile, printed.read().decode(errors="replace")
 
 
-def _try_all(trying: _Trying, trials: Trials, chosen: Sequence[tuple[Remedy, tuple[str, ...]]]) -> Trials:
-    tried = [trying.trial((remedy,), rules, remedy.word) for remedy, rules in chosen]
+def _try_all(trying: _Trying, trials: Trials, remedies: Sequence[tuple[Remedy, tuple[str, ...]]]) -> Trials:
+    tried = [trying.trial((remedy,), rules, remedy.word) for remedy, rules in remedies]
     best = best_of(tried, 2)
     winner = both = None
     if best:
         winner = trying.trial(best[0].remedies, best[0].rules, f"{best[0].name} again", patient=True)
     if len(best) > 1:
         pair = best[0].remedies + best[1].remedies
-        rules = tuple(dict.fromkeys(rule for each in best for rule in each.rules))
+        rules = tuple(dict.fromkeys(rule for trial in best for rule in trial.rules))
         both = trying.trial(pair, rules, " and ".join(remedy.name for remedy in pair), patient=True)
     return replace(trials, trials=tuple(tried), winner=winner, both=both)

@@ -79,12 +79,12 @@ class _Question:
 
 def _speedups(_context: click.Context, _option: click.Parameter, text: str) -> tuple[int, ...]:
     try:
-        found = sorted({int(word) for word in text.split(",")})
+        percentages = sorted({int(word) for word in text.split(",")})
     except ValueError:
         raise click.BadParameter(f"{text!r} is not a list of percentages, such as 10,25,50.") from None
-    if found[0] < 1 or found[-1] > 100:
+    if percentages[0] < 1 or percentages[-1] > 100:
         raise click.BadParameter("speed-ups are from 1 to 100 percent.")
-    return tuple(found)
+    return tuple(percentages)
 
 
 _QUESTION = (
@@ -131,7 +131,7 @@ _QUESTION = (
     "whatif", short_help="Measure what a faster section would gain.", context_settings=options.PROGRAM_LAST
 )
 @options.program
-@options.packed("question", _Question, _QUESTION)
+@options.pack_options("question", _Question, _QUESTION)
 @options.form(WHATIFS)
 @options.output
 @options.name
@@ -155,13 +155,13 @@ def command(
     form = format_name or format_of(output, WHATIFS)
     program.check()
     # A timeline is needed to count the missed ticks of loops with a target rate.
-    wanted = RecordingOptions(instrument=_INSTRUMENTS, timeline=True).environment()
+    variables = RecordingOptions(instrument=_INSTRUMENTS, timeline=True).environment()
     run = RunDirectory.create(name or program.name, out, argv=program.argv, supervised=True)
     try:
         run.describe({"experiments": True})  # its times are useful for nothing else
         ledger = Ledger(run.memory_dir / LEDGER_NAME)
         experimenter = _Experimenter(run, question, ledger)
-        environment = {**os.environ, RUN_VARIABLE: str(run.path), EXPERIMENTS_VARIABLE: "1", **wanted}
+        environment = {**os.environ, RUN_VARIABLE: str(run.path), EXPERIMENTS_VARIABLE: "1", **variables}
         task = PeriodicTask(experimenter.look, _LOOK_EVERY_S, _LOOK_EVERY_S)
         tasks = PeriodicTasks(run, program, [task], [experimenter.stop])
         status = supervise(program.command(), environment, tasks, tasks.ended)
@@ -180,14 +180,14 @@ def command(
 
 
 def _tell(run: RunDirectory, experimenter: _Experimenter, form: str, output: Path | None) -> None:
-    found = experimenter.result(run.finish())
-    if isinstance(found, str):
-        complain(f"no experiments: {found}")
+    result = experimenter.result(run.finish())
+    if isinstance(result, str):
+        complain(f"no experiments: {result}")
         return
     if output is None:
-        show(WHATIFS[form](found, view_options(sys.stderr)), sys.stderr)
+        show(WHATIFS[form](result, view_options(sys.stderr)), sys.stderr)
     else:
-        deliver(WHATIFS[form](found, ViewOptions()), output)
+        deliver(WHATIFS[form](result, ViewOptions()), output)
     note(f"Run {run.path}")
 
 
@@ -294,25 +294,25 @@ class _Experimenter:
                     "waits for the GIL, a core, a lock, I/O or a device, which the prediction leaves out"
                 )
         doubts = [doubt for doubt in [contended(profile, choice.loop)] if doubt]
-        found = estimate(choice.loop, choice.sections, self._question.speedups, blocks, notes, doubts)
-        return _without(_with_advice(found, blocks, self._question.speedups), unknown)
+        experiments = estimate(choice.loop, choice.sections, self._question.speedups, blocks, notes, doubts)
+        return _without(_with_advice(experiments, blocks, self._question.speedups), unknown)
 
-    def _counted(self, profile: Profile, why: str) -> Experiments | str:
+    def _counted(self, profile: Profile, reason: str) -> Experiments | str:
         """Return the ticks that a loop with a target rate would miss, which needs no experiment; else `why`."""
         question = self._question
-        found = deadline(profile, question.sections, question.loop)
-        timeline = self._run.timeline() if found else None
-        if found is None or timeline is None:
-            return why
-        view, sections = found
+        target = deadline(profile, question.sections, question.loop)
+        timeline = self._run.timeline() if target else None
+        if target is None or timeline is None:
+            return reason
+        view, sections = target
         if view.loop is None or view.loop.budget_ns is None:
-            return why
+            return reason
         warmup = 0 if timeline.overwritten else view.loop.warmup_ticks // max(1, view.threads)
         misses = predicted_misses(
             timeline, view.path, view.loop.budget_ns, sections, question.speedups, warmup
         )
         notes = [
-            f"No experiment ran: {why}",
+            f"No experiment ran: {reason}",
             "Missed ticks are counted: those whose busy time exceeds the budget, with the section shortened in each",
         ]
         return Experiments(
@@ -332,31 +332,31 @@ class _Experimenter:
             return (
                 f"no loop {self._question.loop} was recorded; there are: {', '.join(sorted(profile.loops))}"
             )
-        known = {name for path, _, node in profile.root.walk() for name in (path, node.name)}
-        missing = [word for word in self._question.sections if word not in known]
+        names = {name for path, _, node in profile.root.walk() for name in (path, node.name)}
+        missing = [word for word in self._question.sections if word not in names]
         if missing:
             return f"no section {missing[0]} was recorded"
         return "too little was recorded to choose sections from"
 
 
-def _with_advice(found: Experiments, blocks: Sequence[Block], speedups: Sequence[int]) -> Experiments:
+def _with_advice(experiments: Experiments, blocks: Sequence[Block], speedups: Sequence[int]) -> Experiments:
     """Add a note on how long the program should run, if it ended too early for some intervals."""
-    if all(each.low_percent is not None for each in found.predictions):
-        return found
+    if all(prediction.low_percent is not None for prediction in experiments.predictions):
+        return experiments
     note = (
         "Too few blocks for some intervals: let the program run longer, or choose fewer sections or speed-ups"
     )
     if len(blocks) > 1:
-        sections = len({each.path for each in found.predictions})
+        sections = len({prediction.path for prediction in experiments.predictions})
         each_ns = (blocks[-1].ended_ns - blocks[0].ended_ns) / (len(blocks) - 1)
         needed_ns = _ROUNDS * sections * (len(speedups) + 1) * 4 / 3 * each_ns
         note += f"; all of these take about {formatting.time(needed_ns)}"
-    return replace(found, notes=(*found.notes, note))
+    return replace(experiments, notes=(*experiments.notes, note))
 
 
-def _without(found: Experiments, unknown: set[str]) -> Experiments:
+def _without(experiments: Experiments, unknown: set[str]) -> Experiments:
     return replace(
-        found,
-        predictions=[each for each in found.predictions if each.path not in unknown],
-        slopes={path: slope for path, slope in found.slopes.items() if path not in unknown},
+        experiments,
+        predictions=[prediction for prediction in experiments.predictions if prediction.path not in unknown],
+        slopes={path: slope for path, slope in experiments.slopes.items() if path not in unknown},
     )

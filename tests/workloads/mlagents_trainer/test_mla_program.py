@@ -7,7 +7,7 @@ import subprocess
 import sys
 
 import pytest
-from mlagents_trainer.loopback import HOST, LoopbackCommunicator, free_ports
+from mlagents_trainer.toolkit import HOST, LoopbackCommunicator, free_ports
 
 from support.workloads import WORKLOADS
 from support.workloads.mlagents_trainer import SHORT, run_trainer

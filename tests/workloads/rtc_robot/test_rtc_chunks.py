@@ -8,9 +8,8 @@ import torch
 from lerobot.policies.rtc.action_queue import ActionQueue
 from lerobot.policies.rtc.latency_tracker import LatencyTracker
 from lerobot.policies.rtc.modeling_rtc import RTCProcessor
-from rtc_robot.aloha_robot import CAMERA
-from rtc_robot.aloha_world import JOINTS
-from rtc_robot.chunks import ChunkSource, all_time_maximum, predict, recent_p95
+from rtc_robot.aloha import CAMERA, JOINTS
+from rtc_robot.control import ChunkSource, all_time_maximum, predict, recent_p95
 from rtc_robot.policy import CHUNK, PolicySettings, build_policy, delay_in_actions, parameters
 
 import ticktree

@@ -4,13 +4,13 @@ import subprocess
 import sys
 
 import pytest
-from rtc_robot import compare_options, eval_options
+from rtc_robot import comparison, evaluation
 
 from support.workloads import WORKLOADS
 
 
 def test_the_robots_options_have_the_names_that_the_guide_has():
-    options = eval_options.parse(
+    options = evaluation.parse_args(
         [
             "--policy.device=cpu",
             "--rtc.enabled=false",
@@ -25,7 +25,7 @@ def test_the_robots_options_have_the_names_that_the_guide_has():
 
 def test_the_comparisons_options_have_the_names_that_the_guide_has():
     switches = ["--enable_detailed_profiling", "--use_torch_compile"]
-    options = compare_options.parse(
+    options = comparison.parse_args(
         ["--device=cpu", "--num_iterations=100", "--warmup=7", "--execution_horizon=10", *switches]
     )
     assert (options.num_iterations, options.warmup, options.execution_horizon) == (100, 7, 10)
@@ -34,23 +34,23 @@ def test_the_comparisons_options_have_the_names_that_the_guide_has():
 
 
 def test_quick_gives_way_to_what_is_said():
-    assert eval_options.parse(["--quick"]).duration == eval_options.QUICK_SECONDS
-    assert eval_options.parse(["--quick", "--duration", "3"]).duration == 3.0
-    quick = compare_options.parse(["--quick", "--warmup", "9"])
-    assert (quick.num_iterations, quick.warmup) == (compare_options.QUICK_ITERATIONS, 9)
+    assert evaluation.parse_args(["--quick"]).duration == evaluation.QUICK_SECONDS
+    assert evaluation.parse_args(["--quick", "--duration", "3"]).duration == 3.0
+    quick = comparison.parse_args(["--quick", "--warmup", "9"])
+    assert (quick.num_iterations, quick.warmup) == (comparison.QUICK_ITERATIONS, 9)
 
 
 @pytest.mark.parametrize(
     ("parse", "arguments", "complaint"),
     [
-        (eval_options.parse, ["--rtc.enabled", "maybe"], "neither true nor false"),
-        (eval_options.parse, ["--fps", "0"], "not above 0"),
-        (eval_options.parse, ["--duration", "long"], "not a number"),
-        (eval_options.parse, ["--rtc.execution_horizon", "51"], "more than a chunk"),
-        (eval_options.parse, ["--action_queue_size_to_get_new_actions", "50"], "a chunk of 50 or more"),
-        (eval_options.parse, ["--device", "toaster"], "no such device"),
-        (compare_options.parse, ["--num_iterations", "0"], "less than 1"),
-        (compare_options.parse, ["--execution_horizon", "51"], "more than a chunk"),
+        (evaluation.parse_args, ["--rtc.enabled", "maybe"], "neither true nor false"),
+        (evaluation.parse_args, ["--fps", "0"], "not above 0"),
+        (evaluation.parse_args, ["--duration", "long"], "invalid positive value"),
+        (evaluation.parse_args, ["--rtc.execution_horizon", "51"], "not from 1 to 50"),
+        (evaluation.parse_args, ["--action_queue_size_to_get_new_actions", "50"], "not from 0 to 49"),
+        (evaluation.parse_args, ["--device", "toaster"], "no such device"),
+        (comparison.parse_args, ["--num_iterations", "0"], "less than 1"),
+        (comparison.parse_args, ["--execution_horizon", "51"], "not from 1 to 50"),
     ],
 )
 def test_what_makes_no_sense_is_refused_with_one_line(parse, arguments, complaint, capsys):

@@ -5,7 +5,7 @@ import subprocess
 import sys
 
 import pytest
-from rtc_robot.rows import ROWS
+from rtc_robot.evaluation import ROWS
 
 from support.workloads import WORKLOADS
 from ticktree.profile import Profile
@@ -43,7 +43,7 @@ def _calls(profile, name):
 
 
 def test_a_robot_with_chunking_has_every_row_of_the_guide_and_tells_its_deadlines():
-    told, profile = _profile("eval_program", *SMALL)
+    told, profile = _profile("evaluation", *SMALL)
     for name in ROWS:
         assert _calls(profile, name) > 0, name
         assert name in told
@@ -61,7 +61,7 @@ def test_a_robot_with_chunking_has_every_row_of_the_guide_and_tells_its_deadline
 
 
 def test_without_chunking_nothing_is_guided_and_the_queue_runs_dry_before_it_is_filled():
-    told, profile = _profile("eval_program", "--rtc.enabled=false", *SMALL)
+    told, profile = _profile("evaluation", "--rtc.enabled=false", *SMALL)
     assert _calls(profile, "rtc.guidance_computation") == 0
     assert _calls(profile, "get_actions.policy_inference") > 1
     assert profile.gauges["ActionQueue depth"].zeros > 0
@@ -69,7 +69,7 @@ def test_without_chunking_nothing_is_guided_and_the_queue_runs_dry_before_it_is_
 
 
 def test_the_comparison_sets_both_ways_side_by_side_and_answers_the_checklist():
-    told, profile = _profile("compare_program", "--enable_detailed_profiling", *FEW)
+    told, profile = _profile("comparison", "--enable_detailed_profiling", *FEW)
     for way, guided in (("without RTC", 0), ("with RTC", 4)):
         inference = profile.root.at(f"iteration/{way}/get_actions.policy_inference")
         assert inference.steady.count == 4
@@ -91,8 +91,8 @@ def test_with_ticktree_off_the_program_runs_and_has_nothing_to_tell(script):
 
 
 def test_what_goes_wrong_in_the_inference_thread_ends_the_program():
-    breaking = RECORDED.replace("main(sys", "import rtc_robot.chunks as c; c.predict = None; main(sys")
-    ended = _run(["-c", breaking.format(program="eval_program"), *SMALL])
+    breaking = RECORDED.replace("main(sys", "import rtc_robot.control as c; c.predict = None; main(sys")
+    ended = _run(["-c", breaking.format(program="evaluation"), *SMALL])
     assert ended.returncode == 1
     assert "inference failed" in ended.stderr
     assert "TypeError" in ended.stderr

@@ -5,7 +5,7 @@ import subprocess
 import sys
 
 import pytest
-from rtc_robot.remote_options import parse_client, parse_server
+from rtc_robot.remote import parse_client_args, parse_server_args
 
 from support.workloads import WORKLOADS
 from ticktree.profile import Profile
@@ -14,7 +14,7 @@ SMALL = ["--start_server", "--duration", "5", "--camera_width", "64", "--camera_
 RECORDED = """
 import sys
 import ticktree
-from rtc_robot.client_program import main
+from rtc_robot.remote import drive as main
 main(sys.argv[1:])
 print("PROFILE", ticktree.snapshot().to_json().replace(chr(10), " "))
 """
@@ -50,10 +50,10 @@ def test_two_processes_have_the_remote_split_of_each_chunk(tmp_path):
 
 
 def test_the_server_is_reached_from_this_machine_only_unless_told_otherwise():
-    assert parse_server([]).host == parse_client([]).host == "127.0.0.1"
+    assert parse_server_args([]).host == parse_client_args([]).host == "127.0.0.1"
 
 
 def test_a_threshold_of_more_than_a_chunk_is_refused(capsys):
     with pytest.raises(SystemExit):
-        parse_client(["--chunk_size_threshold", "1.5"])
+        parse_client_args(["--chunk_size_threshold", "1.5"])
     assert "more than 1" in capsys.readouterr().err

@@ -2,10 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from rtc_robot.aloha_camera import AlohaCamera
-from rtc_robot.aloha_robot import CAMERA, AlohaRobot
-from rtc_robot.aloha_world import JOINTS, AlohaWorld
-from rtc_robot.config_aloha_robot import AlohaRobotConfig
+from rtc_robot.aloha import CAMERA, JOINTS, Aloha, AlohaCamera, AlohaConfig, AlohaWorld
 
 
 def test_the_arms_go_where_they_are_sent():
@@ -51,7 +48,7 @@ def test_the_camera_sees_the_red_cube_and_the_world_goes_on():
 
 
 def test_the_robot_speaks_lerobots_interface(tmp_path):
-    robot = AlohaRobot(AlohaRobotConfig(calibration_dir=tmp_path, width=64, height=48))
+    robot = Aloha(AlohaConfig(calibration_dir=tmp_path, width=64, height=48))
     assert not robot.is_connected
     with robot:
         assert robot.is_connected
