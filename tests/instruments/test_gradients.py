@@ -61,22 +61,24 @@ class Training:
         self.compiler = ModuleType("compiler")
         self.is_compiling = Flag(self.compiler, "is_compiling")
         self.cleared = []
-        self._backward = self.watching.around_backward(self._write, self.is_compiling)
-        self._zero_grad = self._method(self._clear, self.watching.mark_unused)
+        self._backward = self.watching.make_backward(self._write, self.is_compiling)
+        self._zero_grad = self._method(self._clear, self.watching.note_clear)
         self._step = self._method(
-            lambda optimizer, closure=None: closure and closure(), self.watching.use, self.watching.stepping
+            lambda optimizer, closure=None: closure and closure(),
+            self.watching.note_use,
+            self.watching.stepping,
         )
 
     def _method(self, function, resolve, layer=None):
         """A method of optimizers, wrapped as theirs are."""
         section = self.recorder.timed_section("optimizer", ("", 0, ""))
 
-        def sections(optimizer):
+        def get_section(optimizer):
             self.watching.register(optimizer)
             return section
 
-        redirection = self.watching.redirection(resolve, sections)
-        layer, choice = layer or Layer(of_each=True), SectionsByObject(sections)
+        redirection = self.watching.make_redirection(resolve, get_section)
+        layer, choice = layer or Layer(of_each=True), SectionsByObject(get_section)
         return OutermostFunction(
             function, section, layer, choice=choice, unless=self.is_compiling, redirection=redirection
         )
@@ -125,7 +127,7 @@ class Training:
 def forgotten():
     """Those that are made here are let go of, as uninstalling does: there are 64 layers in a process."""
     yield
-    flops.forget()
+    flops.remove_listeners()
 
 
 @pytest.fixture
@@ -291,9 +293,9 @@ def test_a_pass_known_to_be_wasteful_is_asked_where_it_is_no_oftener_than_others
     actor, critic = Optimizer(2), Optimizer(6)
     training.learn(40 * FIRST_CALLS, actor, critic, critic)
     calls, _ = training.seen()
-    asked = sum(site.turns for site in training.watching._sites.values())
+    asked = sum(site.calls for site in training.watching._sites.values())
     assert calls >= 40 * FIRST_CALLS - 6
-    assert asked < 2 * FIRST_CALLS + 2 * 80 * FIRST_CALLS / gradients.THEN_EVERY
+    assert asked < 2 * FIRST_CALLS + 2 * 80 * FIRST_CALLS / gradients.CHECK_EVERY
 
 
 def test_a_pass_that_wastes_no_longer_is_plain_again(training):
@@ -313,7 +315,7 @@ def test_what_is_being_compiled_sees_nothing_of_it(training):
     training.compiler.is_compiling = True
     actor, critic = Optimizer(2), Optimizer(6)
     training.learn(20, actor, critic, critic)
-    assert len(training.watching._watched) == 0
+    assert len(training.watching._optimizers) == 0
 
 
 def test_an_optimizer_of_another_kind_ends_the_watching_and_nothing_else(training):
@@ -335,8 +337,8 @@ def test_a_pass_has_one_row_plain_until_it_is_known_to_be_wasteful(training):
 
 
 def test_a_pass_inside_another_is_part_of_it(training):
-    inner = training.watching.around_backward(lambda: 1)
-    assert training.watching.around_backward(lambda: inner() + 1)() == 2
+    inner = training.watching.make_backward(lambda: 1)
+    assert training.watching.make_backward(lambda: inner() + 1)() == 2
     node = training.profile().root.children[gradients.PLAIN]
     assert (node.count, node.children) == (1, {})
 
@@ -346,7 +348,7 @@ def test_an_error_of_the_pass_is_the_programs(training):
         raise RuntimeError("no graph")
 
     with pytest.raises(RuntimeError, match="no graph"):
-        training.watching.around_backward(fails)()
+        training.watching.make_backward(fails)()
     assert not training.watching._has_failed
 
 
@@ -360,7 +362,7 @@ def test_optimizers_without_parameters_have_no_gradients(training):
 
 def test_an_optimizer_that_is_gone_is_forgotten(training):
     training.descend(Optimizer(2))
-    assert len(training.watching._watched) == 0
+    assert len(training.watching._optimizers) == 0
 
 
 def test_the_rules_look_for_what_is_recorded():

@@ -32,7 +32,7 @@ class Array:
 
 
 class Function:
-    untimed = 0
+    skip_count = 0
 
 
 @pytest.fixture
@@ -52,14 +52,14 @@ def thread(monkeypatch):
 def hand_over(thread, at_ns, function=Function):
     array = Array()
     thread.now_ns = at_ns
-    thread.look()
+    thread.book_done()
     thread.add(instrument._Execution(function, thread.at, lambda: array, frozenset({id(array)}), at_ns))
     return array
 
 
-def look(thread, at_ns):
+def check(thread, at_ns):
     thread.now_ns = at_ns
-    thread.look()
+    thread.book_done()
 
 
 def executions(thread):
@@ -75,17 +75,17 @@ def test_the_names_that_the_rule_looks_for_are_those_of_the_instrument():
 
 def test_an_execution_lasts_until_the_wait_for_it_ended(thread):
     array = hand_over(thread, 10 * MS)
-    look(thread, 11 * MS)
+    check(thread, 11 * MS)
     array.is_there = True
     thread.now_ns = 40 * MS
-    thread.waited_for({id(array)})
+    thread.end_wait({id(array)})
     assert executions(thread) == (1, 30 * MS)
 
 
 def test_one_whose_end_lies_between_two_looks_far_apart_is_not_timed(thread):
     array = hand_over(thread, 10 * MS)
     array.is_there = True
-    look(thread, 40 * MS)
+    check(thread, 40 * MS)
     assert executions(thread) == (0, 0)
 
 
@@ -93,10 +93,10 @@ def test_an_execution_begins_when_the_one_before_it_is_done(thread):
     first, second = hand_over(thread, 0), hand_over(thread, 1 * MS)
     first.is_there = True
     thread.now_ns = 20 * MS
-    thread.waited_for({id(first)})
+    thread.end_wait({id(first)})
     second.is_there = True
     thread.now_ns = 50 * MS
-    thread.waited_for({id(second)})
+    thread.end_wait({id(second)})
     assert executions(thread) == (2, 50 * MS)
 
 
@@ -114,20 +114,20 @@ def test_where_one_end_is_not_known_well_enough_several_are_timed_together(threa
 def test_a_result_that_the_program_gave_away_leaves_no_time_and_is_counted(thread):
     array = hand_over(thread, 0)
     array.is_there = None
-    look(thread, 5 * MS)
+    check(thread, 5 * MS)
     assert executions(thread) == (0, 0)
     assert thread.recorder.snapshot().gauges[instrument.UNTIMED_GAUGE].last == 1
 
 
 def test_after_a_short_execution_the_next_are_not_looked_at(thread):
     class Short:
-        untimed = 0
+        skip_count = 0
 
     array = hand_over(thread, 0, Short)
     array.is_there = True
     thread.now_ns = 50_000
-    thread.waited_for({id(array)})
-    assert Short.untimed == instrument.SKIPPED_AFTER_SHORT
+    thread.end_wait({id(array)})
+    assert Short.skip_count == instrument.SKIPPED_AFTER_SHORT
 
 
 def recompiled(times, reason="shapes differ in argument 2 (x)", name="update"):

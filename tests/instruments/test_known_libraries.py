@@ -33,7 +33,7 @@ def names(*words):
 def brings(tmp_path, monkeypatch):
     """Installs a distribution that teaches ticktree a library."""
     monkeypatch.syspath_prepend(str(tmp_path))
-    forget = third_parties.found.cache_clear
+    forget = third_parties.find_libraries.cache_clear
     forget()
 
     def bring(name, source, group="ticktree.instruments", value=None, distribution="Mine"):
@@ -112,14 +112,14 @@ def test_on_demand_it_is_recorded_only_by_name(brings):
 
 def test_an_object_of_a_module_will_do(brings):
     module = brings("object", MINE + "import sys\nclass its: mine = sys.modules[__name__]\n", value="x:y")
-    library = third_parties.found()[0]._replace(module=f"{module}:its.mine")
+    library = third_parties.find_libraries()[0]._replace(module=f"{module}:its.mine")
     assert library.instrument() is import_module(module)
 
 
 def test_a_process_that_was_started_for_it_installs_it_without_looking_for_it(brings, monkeypatch):
     module = brings("theirs", MINE)
     monkeypatch.setenv(instrument.INSTRUMENT_VARIABLE, f"unheard-of,theirs={module}@Mine")
-    monkeypatch.setattr(third_parties, "found", lambda: pytest.fail("it was looked for"))
+    monkeypatch.setattr(third_parties, "find_libraries", lambda: pytest.fail("it was looked for"))
     instrument.install_from_environment()
     assert instrument.installed() == ("theirs",)
 
@@ -159,13 +159,13 @@ def test_one_whose_name_is_taken_is_left_out(brings):
 
 def test_a_name_that_cannot_stand_in_a_list_is_no_library(brings):
     brings("a,b", MINE)
-    assert third_parties.found() == ()
+    assert third_parties.find_libraries() == ()
 
 
 def test_an_entry_point_that_is_not_valid_hides_no_library_of_another_distribution(brings):
     brings("good", MINE)
     brings("command", MINE, group="console_scripts", value="no, reference", distribution="Broken")
-    assert [library.name for library in third_parties.found()] == ["good"]
+    assert [library.name for library in third_parties.find_libraries()] == ["good"]
 
 
 def test_the_public_face_takes_everything_back():
@@ -222,8 +222,10 @@ def test_it_is_found_however_it_is_kept(brings, tmp_path, monkeypatch, place):
         for name, text in FACTS.items():
             (where / name).write_text(text)
     monkeypatch.syspath_prepend(str(where if where.suffix == ".zip" else where.parent))
-    third_parties.found.cache_clear()
-    assert [(library.name, library.distribution) for library in third_parties.found()] == [("kept", "Kept")]
+    third_parties.find_libraries.cache_clear()
+    assert [(library.name, library.distribution) for library in third_parties.find_libraries()] == [
+        ("kept", "Kept")
+    ]
 
 
 def test_it_is_found_where_only_another_finder_knows_of_it(brings, tmp_path, monkeypatch):
@@ -240,11 +242,11 @@ def test_it_is_found_where_only_another_finder_knows_of_it(brings, tmp_path, mon
             return [metadata.Distribution.at(facts)]
 
     monkeypatch.setattr(sys, "meta_path", [*sys.meta_path, Finder()])
-    third_parties.found.cache_clear()
-    assert [library.name for library in third_parties.found()] == ["kept"]
+    third_parties.find_libraries.cache_clear()
+    assert [library.name for library in third_parties.find_libraries()] == ["kept"]
 
 
 def test_nothing_is_looked_for_where_nothing_of_others_is_meant(monkeypatch):
-    monkeypatch.setattr(third_parties, "found", lambda: pytest.fail("it was looked for"))
+    monkeypatch.setattr(third_parties, "find_libraries", lambda: pytest.fail("it was looked for"))
     assert as_environment(chosen(["waits", "torch"])) == "waits,torch"
     assert as_environment(chosen([])) == ""

@@ -143,7 +143,7 @@ def test_a_pass_that_torch_compiles_is_not_timed():
 
 
 def test_a_graph_too_large_is_refused(monkeypatch):
-    monkeypatch.setattr(node_times, "MOST_NODES", 10)
+    monkeypatch.setattr(node_times, "MAX_NODES", 10)
     value = weight()
     for _ in range(20):
         value = value + 1

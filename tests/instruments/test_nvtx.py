@@ -88,7 +88,7 @@ def test_a_library_that_fails_is_asked_no_more_and_the_program_goes_on(recorder,
         raise RuntimeError("no NVTX")
 
     sys.modules["nvtx"].start_range = fail
-    monkeypatch.setattr(nvtx, "_here", nvtx._Here())
+    monkeypatch.setattr(nvtx, "_process", nvtx._Process())
     nvtx.install(recorder)
     for _ in range(2):
         with recorder.section("update"):

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 from support.training_rows import rows
-from ticktree.instruments.torch.copies import Targets
+from ticktree.instruments.torch.copies import find_conversion
 
 pytestmark = [
     pytest.mark.slow,  # importing torch alone takes seconds, so it is only looked for here
@@ -199,8 +199,9 @@ def test_a_device_that_is_given_by_its_number_is_of_the_machines_accelerator():
             self.type = "xpu"
 
     tensor = SimpleNamespace(device=SimpleNamespace(type="cpu"))
-    targets = Targets(SimpleNamespace(device=Device, dtype=str, Tensor=SimpleNamespace))
-    assert targets.of(tensor, (0,), {}) == targets.of(tensor, (), {"device": 1}) == "copy to xpu"
+    torch = SimpleNamespace(device=Device, dtype=str, Tensor=SimpleNamespace)
+    for args, kwargs in (((0,), {}), ((), {"device": 1})):
+        assert find_conversion(torch, tensor, args, kwargs) == "copy to xpu"
 
 
 def test_an_optimizer_of_the_scripts_own_is_recorded_and_pickled_by_value_as_ever(recorded):
@@ -246,11 +247,11 @@ def test_everything_is_as_it_was_once_it_is_put_back():
     recorder = ticktree.Recorder()
     for each in (INSTRUMENT, forward.LAYERS, flops.INSTRUMENT):
         each.install(recorder)
-    assert flops.count is not None
+    assert flops.counter is not None
     for each in (flops.INSTRUMENT, forward.LAYERS, INSTRUMENT):
         each.uninstall()
     recorder.disable()
-    assert flops.count is None
+    assert flops.counter is None
     assert [dict(vars(owner)) for owner in owners] == before
 
 

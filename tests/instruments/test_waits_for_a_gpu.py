@@ -67,10 +67,10 @@ def test_a_number_that_is_on_a_gpu_is_waited_for() -> None:
             return None
 
     recorder = ticktree.Recorder(virtual_clock=True)
-    asking = copies._Asking(
+    calls = copies.NumberCalls(
         recorder.section(copies.WAIT), (Tensor,), SimpleNamespace(note=lambda *_: None), Unseen
     )
-    assert asking.call(lambda tensor: recorder.advance(1000) or 7, Tensor()) == 7
+    assert calls.call(lambda tensor: recorder.advance(1000) or 7, Tensor()) == 7
     node = recorder.snapshot().root.at("wait for cuda")
     assert (node.count, node.total_ns, node.work) == (1, 1000, None)
 

@@ -1,6 +1,6 @@
-"""Known libraries, recorded without an edit of the program: each is wrapped when the program imports it.
+"""Record known libraries without an edit of the program: each is wrapped when the program imports it.
 
-Each wrapper passes everything through: arguments, results, exceptions and signatures are the program's own.
+Wrappers pass everything through: arguments, results, exceptions and signatures are the program's own.
 """
 
 from __future__ import annotations
@@ -41,37 +41,37 @@ __all__ = [
 
 
 def install(*names: str) -> None:
-    """Record what known libraries do, in this process and in those that `ticktree` records of its children.
+    """Record what known libraries do, in this process and in those of its children that `ticktree` records.
 
-    What is installed already stays. One that cannot be installed is named on standard error and left out.
+    Installed instruments stay. One that cannot be installed is named on standard error and left out.
 
     Args:
-        names: As after `--instrument`: names, `default` for all that are not on demand, `-NAME` to leave one out.
+        names: As for `--instrument`: names, `default` for all that are not on demand, `-NAME` to leave one out.
             Without any, the default ones.
 
     Raises:
-        TicktreeError: One of them is not known.
+        TicktreeError: A name is unknown.
     """
     _install(chosen(names or (DEFAULT,)))
 
 
 def uninstall(*names: str) -> None:
-    """Put back what `install` has wrapped, and what `ticktree run` has.
+    """Restore what `install` and `ticktree run` have wrapped.
 
     Args:
-        names: Which; without any, all that is installed.
+        names: The libraries; without any, all that are installed.
 
     Raises:
-        TicktreeError: One of them is not known.
+        TicktreeError: A name is unknown.
     """
     for name in names:
         if name not in _installed:
-            chosen((name,))  # known, and not installed: there is nothing to do
-    taken_back = [_installed.pop(name) for name in names or tuple(_installed) if name in _installed]
-    # The last first: one may have wrapped what another had wrapped before.
-    for installation in sorted(taken_back, key=lambda each: each.order, reverse=True):
+            chosen((name,))  # raises if the name is unknown; a known library needs nothing here
+    installations = [_installed.pop(name) for name in names or tuple(_installed) if name in _installed]
+    # The last first: an instrument may have wrapped what another had wrapped before.
+    for installation in sorted(installations, key=lambda installation: installation.order, reverse=True):
         installation.end()
-    _tell_children()
+    _update_environment()
 
 
 def installed() -> tuple[str, ...]:
@@ -80,18 +80,17 @@ def installed() -> tuple[str, ...]:
 
 
 def as_environment(libraries: Iterable[Library]) -> str:
-    """Return what INSTRUMENT_VARIABLE tells a process that is to install them."""
+    """Return the value of INSTRUMENT_VARIABLE that makes a process install them."""
     return ",".join(
-        third_parties.to_word(library) if library.distribution else library.name for library in libraries
+        third_parties.to_text(library) if library.distribution else library.name for library in libraries
     )
 
 
 def install_from_environment() -> None:
-    """In a process that was started armed: install what its parent requested, as far as it is known here."""
+    """In a process that was started armed, install the libraries that its parent requested and that are known here."""
     built_in = {library.name: library for library in BUILT_IN}
-    names = filter(None, os.environ.get(INSTRUMENT_VARIABLE, "").split(","))
-    found = (built_in.get(word) or third_parties.from_word(word) for word in names)
-    _install(library for library in found if library is not None)
+    names = os.environ.get(INSTRUMENT_VARIABLE, "").split(",")
+    _install(filter(None, (built_in.get(name) or third_parties.from_text(name) for name in names)))
 
 
 def _install(libraries: Iterable[Library]) -> None:
@@ -99,66 +98,70 @@ def _install(libraries: Iterable[Library]) -> None:
         if library.name not in _installed:
             _installed[library.name] = _Installation(library)
             _installed[library.name].begin()
-    _tell_children()
+    _update_environment()
 
 
-def _tell_children() -> None:
-    # Those that could not be installed are not in it: no child tries them again.
-    os.environ[INSTRUMENT_VARIABLE] = as_environment(each.library for each in _installed.values())
+def _update_environment() -> None:
+    # Libraries that could not be installed are not in it: no child tries them again.
+    os.environ[INSTRUMENT_VARIABLE] = as_environment(
+        installation.library for installation in _installed.values()
+    )
 
 
 class _Installation:
-    """One library, from its request until it is taken back.
+    """One library, from its request until it is uninstalled.
 
-    Its `order` is its number among all in the order in which they were wrapped; 0 while it waits.
+    `order` numbers installations in the order in which they were wrapped; 0 before that.
     """
 
     def __init__(self, library: Library) -> None:
         self.library = library
         self.order = 0
-        self._waiting: list[Callable[[], None]] = []
-        self._turn = threading.Lock()  # its holder wraps the library, or makes sure that it stays as it is
+        self._import_hooks: list[Callable[[], None]] = []  # each removes itself when it is called
+        self._wrap_lock = (
+            threading.Lock()
+        )  # never released: whoever holds it wraps the library, or prevents it
 
     def begin(self) -> None:
-        """Wrap the library as soon as the program imports it, or now where it has done so."""
+        """Wrap the library as soon as the program imports it, or now if it already has."""
         packages = self.library.packages
         if not packages or any(package in sys.modules for package in packages):
             self._wrap()
         else:
-            self._waiting += [before_import(package, self._wrap) for package in packages]
+            self._import_hooks += [before_import(package, self._wrap) for package in packages]
 
     def end(self) -> None:
-        """Put back what it has wrapped."""
-        self._forget()
-        if not self._turn.acquire(blocking=False):
-            self._does("uninstall")
+        """Restore what it has wrapped."""
+        self._remove_import_hooks()
+        if not self._wrap_lock.acquire(blocking=False):
+            self._try("uninstall")
 
     def _wrap(self) -> None:
-        if not self._turn.acquire(blocking=False):
-            return  # with another of its packages
-        self._forget()
-        self.order = next(_numbers)
-        if not self._does("install", OWN):
-            with suppress(Exception, SystemExit):  # what it has wrapped before it failed
+        if not self._wrap_lock.acquire(blocking=False):
+            return  # it was wrapped with another of its packages
+        self._remove_import_hooks()
+        self.order = next(_order)
+        if not self._try("install", OWN):
+            with suppress(Exception, SystemExit):  # it may have wrapped something before it failed
                 self.library.instrument().uninstall()
             _installed.pop(self.library.name, None)
-            _tell_children()
+            _update_environment()
 
-    def _forget(self) -> None:
-        while self._waiting:
-            self._waiting.pop()()
+    def _remove_import_hooks(self) -> None:
+        while self._import_hooks:
+            self._import_hooks.pop()()
 
-    def _does(self, act: str, *args: Recorder) -> bool:
-        """Whether it succeeded; if not, that is a loss: the program did nothing wrong and continues."""
-        by = f" of {self.library.distribution}" if self.library.distribution else ""
-        with losses.installing(f"{self.library.name}{by}", ""):
+    def _try(self, method: str, *args: Recorder) -> bool:
+        """Call a method of the instrument; return False if it fails, which is a loss: the program continues."""
+        origin = f" of {self.library.distribution}" if self.library.distribution else ""
+        with losses.installing(f"{self.library.name}{origin}", ""):
             try:
-                getattr(self.library.instrument(), act)(*args)
+                getattr(self.library.instrument(), method)(*args)
             except (Exception, SystemExit) as error:  # a third party's code may do anything
                 losses.note(losses.current(), "", error)
                 return False
         return True
 
 
-_numbers = count(1)
+_order = count(1)
 _installed: dict[str, _Installation] = {}

@@ -1,4 +1,4 @@
-"""Which libraries are meant by the words of `--instrument` and of `install`."""
+"""The libraries that the names of `--instrument` and of `install` select."""
 
 from __future__ import annotations
 
@@ -10,52 +10,56 @@ from ticktree.instruments.registry import BUILT_IN, Library
 
 # All that is not on demand.
 DEFAULT = "default"
+_BUILT_IN_NAMES = frozenset(library.name for library in BUILT_IN)
 
 
 def known() -> tuple[Library, ...]:
     """Return every library that can be instrumented here, in the order in which they are installed."""
-    names = {library.name for library in BUILT_IN}
-    others = []
-    for library in third_parties.found():
-        if library.name not in names and library.name != DEFAULT:  # else the name would be ambiguous
+    names = {
+        DEFAULT,
+        *_BUILT_IN_NAMES,
+    }  # no other library may have one of these, or the name would be ambiguous
+    libraries = list(BUILT_IN)
+    for library in third_parties.find_libraries():
+        if library.name not in names:
             names.add(library.name)
-            others.append(library)
-    return (*BUILT_IN, *others)
+            libraries.append(library)
+    return tuple(libraries)
 
 
 def refused() -> tuple[Library, ...]:
     """Return third parties' libraries whose names are taken."""
-    there = known()
-    return tuple(library for library in third_parties.found() if library not in there)
+    available = known()
+    return tuple(library for library in third_parties.find_libraries() if library not in available)
 
 
 def chosen(words: Iterable[str]) -> tuple[Library, ...]:
-    """Return the libraries that are meant, in the order in which they are installed.
+    """Return the libraries that some words select, in the order in which they are installed.
 
     Args:
-        words: Names; `default` means all that are not on demand, and `-NAME` leaves one out: of those, where
-            it comes first.
+        words: Names; `default` means all that are not on demand, and `-NAME` leaves one out: from the default
+            ones, if it is the first word.
 
     Raises:
-        TicktreeError: One of them is not known.
+        TicktreeError: A name is unknown.
     """
-    wanted: set[str] = set()
-    left_out: set[str] = set()
-    for place, word in enumerate(words):
-        if word == DEFAULT or (place == 0 and word.startswith("-")):
-            wanted.update(library.name for library in known() if not library.on_demand)
+    included: set[str] = set()
+    excluded: set[str] = set()
+    for index, word in enumerate(words):
+        if word == DEFAULT or (index == 0 and word.startswith("-")):
+            included.update(library.name for library in known() if not library.on_demand)
         if word.startswith("-"):
-            left_out.add(_checked(word[1:]))
+            excluded.add(_check_name(word[1:]))
         elif word != DEFAULT:
-            wanted.add(_checked(word))
-    names = wanted - left_out
-    # Third parties are looked for only where they may be meant.
-    there = BUILT_IN if names <= {library.name for library in BUILT_IN} else known()
-    return tuple(library for library in there if library.name in names)
+            included.add(_check_name(word))
+    names = included - excluded
+    # Search for third parties' libraries only if they may be selected.
+    libraries = BUILT_IN if names <= _BUILT_IN_NAMES else known()
+    return tuple(library for library in libraries if library.name in names)
 
 
-def _checked(name: str) -> str:
-    if any(library.name == name for library in BUILT_IN):
+def _check_name(name: str) -> str:
+    if name in _BUILT_IN_NAMES:
         return name
     names = [library.name for library in known()]
     if name not in names:

@@ -1,4 +1,4 @@
-"""d3rlpy: what `fit` and `fit_online` do. Ticks are gradient steps, each with what is sampled or collected for it."""
+"""d3rlpy: `fit` and `fit_online`. Ticks are gradient steps, including the sampling or collecting for each."""
 
 from __future__ import annotations
 
@@ -43,23 +43,23 @@ def _wrap_algorithms(patches: Patches, module: ModuleType, recorder: Recorder) -
     layer, epochs = Layer(), list[None]()
     for name in names:
         section = recorder.timed_section(name, NO_SITE)
-        around = ticks_within(recorder, section, STEP, begins=True)
-        patches.section(module, f"{owner}.{name}", section, layer, subclasses=True, way=around)
+        around = ticks_within(recorder, section, STEP, begin_first=True)
+        patches.section(module, f"{owner}.{name}", section, layer, subclasses=True, around=around)
     section = recorder.timed_section("update", NO_SITE)
-    after = ticks_after(recorder, section, STEP, lambda: epochs or layer.within is not None)
-    patches.section(module, f"{owner}.update", section, subclasses=True, way=after)
+    around = ticks_after(recorder, section, STEP, lambda: epochs or layer.within is not None)
+    patches.section(module, f"{owner}.update", section, subclasses=True, around=around)
     if hasattr(getattr(module, owner), "fitter"):
-        patches.wrap_in_subclasses(module, f"{owner}.fitter", _fitting(recorder, epochs))
+        patches.wrap_in_subclasses(module, f"{owner}.fitter", _make_fitter(recorder, epochs))
 
 
-def _fitting(recorder: Recorder, epochs: list[None]) -> Callable[..., Any]:
-    """What makes each epoch of a generator a section that ticks are in, and not what is done with the epoch.
+def _make_fitter(recorder: Recorder, epochs: list[None]) -> Callable[..., Any]:
+    """Make each epoch of a generator a section that contains ticks, but not the caller's work between epochs.
 
-    While one runs, `epochs` has an entry.
+    While an epoch runs, `epochs` has an entry.
     """
     section = recorder.timed_section("fitter", NO_SITE)
 
-    def one_after_the_other(generator: Any) -> Iterator[Any]:
+    def run_epochs(generator: Any) -> Iterator[Any]:
         with closing(generator):
             while True:
                 epochs.append(None)
@@ -75,7 +75,7 @@ def _fitting(recorder: Recorder, epochs: list[None]) -> Callable[..., Any]:
 
     def make(function: Callable[..., Any], _owner: type) -> Callable[..., Any]:
         def wrapper(self: Any, *args: Any, **kwargs: Any) -> Any:
-            return one_after_the_other(function(self, *args, **kwargs))
+            return run_epochs(function(self, *args, **kwargs))
 
         return wrapper
 

@@ -1,4 +1,4 @@
-"""gRPC's client: each call that waits for one response, and each wait for a response of a stream."""
+"""gRPC's client: calls that wait for one response, and waits for the responses of a stream."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ticktree.remote.trace_context import TRACEPARENT, TraceContext, outgoing
 
 
 def _wrap(patches: Patches, module: ModuleType, recorder: Recorder) -> None:
-    """Wraps what channels make, when gRPC is imported: under a program's own interceptors, so that no call is two."""
+    """Wrap what channels create, below a program's own interceptors, so that no call is recorded twice."""
     for kind in (module._UnaryUnaryMultiCallable, module._StreamUnaryMultiCallable):
         _wrap_waiting(patches, recorder, kind)
     for kind in (module._MultiThreadedRendezvous, module._SingleThreadedRendezvous):
@@ -23,20 +23,20 @@ def _wrap(patches: Patches, module: ModuleType, recorder: Recorder) -> None:
 
 
 def _wrap_waiting(patches: Patches, recorder: Recorder, kind: Any) -> None:
-    with_call = kind.with_call  # as `__call__`, and gives what knows of the metadata
+    with_call = kind.with_call  # like `__call__`, and also returns the call with its metadata
 
     def make(function: Callable[..., Any]) -> Callable[..., Any]:
         calls = LibraryCalls(recorder, function)
-        wants_call = function is with_call
+        returns_call = function is with_call
 
         def wrapper(self: Any, *args: Any, **kwargs: Any) -> Any:
             if not recorder.recording:
                 return function(self, *args, **kwargs)
             with _section(calls, self._method):
-                call = RemoteCall(recorder)
-                response, made = with_call(self, *args, **_carrying(args, kwargs))
-                call.answered([_timing(made.trailing_metadata())])
-                return (response, made) if wants_call else response
+                remote_call = RemoteCall(recorder)
+                response, call = with_call(self, *args, **_add_trace(args, kwargs))
+                remote_call.answered([_timing(call.trailing_metadata())])
+                return (response, call) if returns_call else response
 
         return wrapper
 
@@ -45,14 +45,14 @@ def _wrap_waiting(patches: Patches, recorder: Recorder, kind: Any) -> None:
 
 
 def _wrap_stream(patches: Patches, recorder: Recorder, kind: Any) -> None:
-    def make(following: Callable[..., Any]) -> Callable[..., Any]:
-        calls = LibraryCalls(recorder, following)
+    def make(next_response: Callable[..., Any]) -> Callable[..., Any]:
+        calls = LibraryCalls(recorder, next_response)
 
         def wrapper(self: Any) -> Any:
             if not recorder.recording:
-                return following(self)
+                return next_response(self)
             with _section(calls, getattr(self._state, "method", None)):
-                return following(self)
+                return next_response(self)
 
         return wrapper
 
@@ -60,12 +60,12 @@ def _wrap_stream(patches: Patches, recorder: Recorder, kind: Any) -> None:
 
 
 def _wrap_aio(patches: Patches, module: ModuleType, recorder: Recorder) -> None:
-    def make_begin(begin: Callable[..., Any]) -> Callable[..., Any]:
+    def make_init(init: Callable[..., Any]) -> Callable[..., Any]:
         def wrapper(self: Any, request: Any, deadline: Any, metadata: Any, *args: Any, **kwargs: Any) -> None:
             context = outgoing() if recorder.recording and metadata is not None else None
-            if context is not None:  # of an interceptor's own it may be a list
+            if context is not None:  # an interceptor may pass a list
                 metadata = _with_trace(metadata, context)
-            begin(self, request, deadline, metadata, *args, **kwargs)
+            init(self, request, deadline, metadata, *args, **kwargs)
             self._ticktree_method = kwargs.get("method", args[3] if len(args) > 3 else None)
 
         return wrapper
@@ -85,12 +85,12 @@ def _wrap_aio(patches: Patches, module: ModuleType, recorder: Recorder) -> None:
 
         return wrapper
 
-    patches.wrap(module.UnaryUnaryCall, "__init__", make_begin)
+    patches.wrap(module.UnaryUnaryCall, "__init__", make_init)
     patches.wrap(module._UnaryResponseMixin, "__await__", make_wait)
 
 
 def _section(calls: LibraryCalls, method: Any) -> Section:
-    """By the method: `/package.Service/Method`, of which a program has few."""
+    """Return the section of a method, `/package.Service/Method`, of which a program has few."""
     text = method.decode("ascii", "replace") if isinstance(method, bytes) else str(method)
     return calls.named(text)
 
@@ -100,8 +100,8 @@ def _timing(metadata: Any) -> str | None:
     return ", ".join(timings) or None
 
 
-def _carrying(args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
-    """The call's keywords, with the trace that it belongs to in its metadata, where that says none."""
+def _add_trace(args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+    """Return the call's keywords, with its trace in the metadata, unless that names one."""
     context = outgoing()
     if context is None or len(args) > 2:
         return kwargs
@@ -109,11 +109,11 @@ def _carrying(args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
 
 
 def _with_trace(metadata: Iterable[tuple[str, Any]], context: TraceContext) -> tuple[tuple[str, Any], ...]:
-    """A call's metadata, with the trace that it belongs to, where it says none."""
-    given = tuple(metadata)  # once: it may be an iterator
-    if any(key == TRACEPARENT for key, _ in given):
-        return given
-    return (*given, *context.headers())
+    """Return a call's metadata, with its trace, unless it names one."""
+    metadata = tuple(metadata)  # once: it may be an iterator
+    if any(key == TRACEPARENT for key, _ in metadata):
+        return metadata
+    return (*metadata, *context.headers())
 
 
 INSTRUMENT = Instrument("grpcio", hooks={"grpc._channel": _wrap, "grpc.aio._call": _wrap_aio})

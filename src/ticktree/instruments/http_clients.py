@@ -1,4 +1,4 @@
-"""HTTP clients: each request, what the servers say of it, and the trace that it carries. requests, httpx, aiohttp."""
+"""HTTP clients (requests, httpx, aiohttp): requests, the times that servers report, and traces in headers."""
 
 from __future__ import annotations
 
@@ -15,33 +15,33 @@ from ticktree.remote.server_timing import HEADER
 from ticktree.remote.trace_context import TRACEPARENT, outgoing
 
 
-def _sent(
+def _make_send(
     recorder: Recorder,
     send: Callable[..., Any],
-    section_of: Callable[[LibraryCalls, Any], Section],
-    answers_in: Callable[[Any], Iterable[Any]],
+    find_section: Callable[[LibraryCalls, Any], Section],
+    find_answers: Callable[[Any], Iterable[Any]],
 ) -> Callable[..., Any]:
-    """Return what is called in place of a client's `send(self, request, **kwargs)`: the same, as a call of a server.
+    """Return a client's `send(self, request, **kwargs)` as a remote call.
 
-    The servers of the answers that a response holds say what they did.
+    `find_answers` returns the answers in a response, whose servers may report their times.
     """
     calls = LibraryCalls(recorder, send)
 
     def wrapper(self: Any, request: Any, **kwargs: Any) -> Any:
         if not recorder.recording:
             return send(self, request, **kwargs)
-        with section_of(calls, request):
+        with find_section(calls, request):
             call = RemoteCall(recorder)
-            _carry(request.headers)
+            _add_trace(request.headers)
             response = send(self, request, **kwargs)
-            call.answered(server_timings(answers_in(response)))
+            call.answered(server_timings(find_answers(response)))
             return response
 
     return wrapper
 
 
-def _carry(headers: Any) -> None:
-    """Adds to a request's headers the trace that it belongs to, where they say none."""
+def _add_trace(headers: Any) -> None:
+    """Add a request's trace to its headers, unless they name one."""
     context = outgoing()
     if context is not None and TRACEPARENT not in headers:
         for name, value in context.headers():
@@ -49,13 +49,13 @@ def _carry(headers: Any) -> None:
 
 
 def server_timings(answers: Iterable[Any]) -> list[str | None]:
-    """Return the `Server-Timing` of each answer; None where it has none. `headers` may hold several of the name."""
+    """Return the `Server-Timing` of each answer, joined if it has several; None if it has none."""
     timings: list[str | None] = []
     for answer in answers:
         headers = answer.headers
-        every = getattr(headers, "getall", None)
-        values = every(HEADER, ()) if every is not None else filter(None, (headers.get(HEADER),))
-        # A library's mock, as tests of programs have them, may give anything.
+        get_all = getattr(headers, "getall", None)
+        values = get_all(HEADER, ()) if get_all is not None else filter(None, (headers.get(HEADER),))
+        # A mock in a program's tests may return anything.
         timings.append(", ".join(value for value in values if isinstance(value, str)) or None)
     return timings
 
@@ -64,26 +64,26 @@ def server_timings(answers: Iterable[Any]) -> list[str | None]:
 
 
 def _wrap_session(patches: Patches, module: ModuleType, recorder: Recorder) -> None:
-    """All that requests does goes through `Session.send`."""
+    """Wrap `Session.send`, which makes all of requests' calls."""
 
-    def section_of(calls: LibraryCalls, request: Any) -> Section:
+    def find_section(calls: LibraryCalls, request: Any) -> Section:
         url = urlsplit(str(request.url))
         return calls.section(str(request.method), url.netloc.rpartition("@")[2], url.path)
 
-    def answers(response: Any) -> list[Any]:
-        # Each further exchange of a redirect is sent from within `send`, and has its own section.
+    def find_answers(response: Any) -> list[Any]:
+        # `send` calls itself for each further exchange of a redirect, in a section of its own.
         return [response.history[0] if response.history else response]
 
-    patches.wrap(module, "Session.send", lambda send: _sent(recorder, send, section_of, answers))
+    patches.wrap(module, "Session.send", lambda send: _make_send(recorder, send, find_section, find_answers))
 
 
 # -- httpx -------------------------------------------------------------------------------------------------------
 
 
 def _wrap_clients(patches: Patches, module: ModuleType, recorder: Recorder) -> None:
-    """All that httpx does, redirects and authentication included, goes through `Client.send` or `AsyncClient.send`."""
+    """Wrap `Client.send` and `AsyncClient.send`, which make all calls, for redirects and authentication too."""
 
-    def section_of(calls: LibraryCalls, request: Any) -> Section:
+    def find_section(calls: LibraryCalls, request: Any) -> Section:
         url = request.url
         host = url.netloc.decode("ascii", "replace").rpartition("@")[2]
         return calls.section(request.method, host, url.path)
@@ -94,20 +94,20 @@ def _wrap_clients(patches: Patches, module: ModuleType, recorder: Recorder) -> N
         async def wrapper(self: Any, request: Any, **kwargs: Any) -> Any:
             if not recorder.recording:
                 return await send(self, request, **kwargs)
-            with section_of(calls, request):
+            with find_section(calls, request):
                 call = RemoteCall(recorder)
-                _carry(request.headers)
+                _add_trace(request.headers)
                 response = await send(self, request, **kwargs)
-                call.answered(server_timings(_whole_history(response)))
+                call.answered(server_timings(_all_answers(response)))
                 return response
 
         return wrapper
 
-    patches.wrap(module.Client, "send", lambda send: _sent(recorder, send, section_of, _whole_history))
+    patches.wrap(module.Client, "send", lambda send: _make_send(recorder, send, find_section, _all_answers))
     patches.wrap(module.AsyncClient, "send", make_async)
 
 
-def _whole_history(response: Any) -> list[Any]:
+def _all_answers(response: Any) -> list[Any]:
     return [*response.history, response]
 
 
@@ -115,7 +115,7 @@ def _whole_history(response: Any) -> list[Any]:
 
 
 def _wrap_requests(patches: Patches, module: ModuleType, recorder: Recorder) -> None:
-    """A request lasts until its answer's headers are there: the reading of its body is apart."""
+    """Wrap requests, which last until the answer's headers arrive: reading the body is separate."""
 
     def make(request: Callable[..., Any]) -> Callable[..., Any]:
         calls = LibraryCalls(recorder, request)
@@ -123,11 +123,11 @@ def _wrap_requests(patches: Patches, module: ModuleType, recorder: Recorder) -> 
         async def wrapper(self: Any, method: str, str_or_url: Any, **kwargs: Any) -> Any:
             if not recorder.recording:
                 return await request(self, method, str_or_url, **kwargs)
-            with _section_in(calls, self, method, str_or_url):
+            with _session_section(calls, self, method, str_or_url):
                 call = RemoteCall(recorder)
-                _carry_in(self, kwargs)
+                _add_trace_to_session(self, kwargs)
                 response = await request(self, method, str_or_url, **kwargs)
-                call.answered(server_timings(_whole_history(response)))
+                call.answered(server_timings(_all_answers(response)))
                 return response
 
         return wrapper
@@ -150,20 +150,20 @@ def _wrap_reading(patches: Patches, module: ModuleType, recorder: Recorder) -> N
     patches.wrap(module.ClientResponse, "read", make)
 
 
-def _section_in(calls: LibraryCalls, session: Any, method: str, str_or_url: Any) -> Section:
+def _session_section(calls: LibraryCalls, session: Any, method: str, str_or_url: Any) -> Section:
     try:
         url = session._build_url(str_or_url)
-        host, port = url.host or "", url.port
+        host = url.host or ""
         host = f"[{host}]" if ":" in host else host
-        return calls.section(
-            method, host if url.is_default_port() or port is None else f"{host}:{port}", url.path
-        )
-    except Exception:  # what it is, the request itself says best
+        if url.port is not None and not url.is_default_port():
+            host = f"{host}:{url.port}"
+        return calls.section(method, host, url.path)
+    except Exception:  # the request itself reports the error
         return calls.named(f"{method.upper()[:16]} (no URL)")
 
 
-def _carry_in(session: Any, kwargs: dict[str, Any]) -> None:
-    """Adds the trace that a request belongs to, where neither its headers nor its session's say one."""
+def _add_trace_to_session(session: Any, kwargs: dict[str, Any]) -> None:
+    """Add a request's trace, unless its headers or its session's name one."""
     context = outgoing()
     if context is None:
         return

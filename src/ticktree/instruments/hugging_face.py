@@ -1,4 +1,4 @@
-"""Hugging Face: what a transformers `Trainer` does, its steps as ticks, and what accelerate's `Accelerator` does.
+"""Hugging Face: the methods of a transformers `Trainer`, its steps as ticks, and of accelerate's `Accelerator`.
 
 Forward and backward passes, optimizers, clipping and loaders are rows of `torch`, which both call.
 """
@@ -29,21 +29,21 @@ _CALLBACK_METHODS = (
     *("on_pre_optimizer_step", "on_optimizer_step", "on_substep_end", "on_evaluate", "on_predict"),
     *("on_save", "on_log", "on_prediction_step"),
 )
-# Each step with the wait for its batches.
+# A step includes the wait for its batches.
 _TRAINING = Training("train step")
 
 
 def _wrap_callbacks(patches: Patches, module: ModuleType, recorder: Recorder) -> None:
-    layer, own = Layer(), recorder.timed_section("callback", NO_SITE)
+    layer, default = Layer(), recorder.timed_section("callback", NO_SITE)
 
-    def section_of(callback: Any) -> Section | None:
+    def callback_section(callback: Any) -> Section | None:
         if isinstance(callback, module.CallbackHandler):
-            return None  # those that it calls have theirs
+            return None  # the callbacks that it calls have sections
         return recorder.timed_section(f"callback {type(callback).__name__}", NO_SITE)
 
-    choice = SectionsByObject(section_of)
+    choice = SectionsByObject(callback_section)
     for name in _CALLBACK_METHODS:
-        patches.section(module, f"TrainerCallback.{name}", own, layer, choice=choice, subclasses=True)
+        patches.section(module, f"TrainerCallback.{name}", default, layer, choice=choice, subclasses=True)
 
 
 TRANSFORMERS = Instrument(
@@ -51,8 +51,8 @@ TRANSFORMERS = Instrument(
     tested=">=5.24.0,<5.25",
     targets=[
         *methods(_TRAINER, *_TRAINER_METHODS),
-        *methods(_TRAINER, "train", more=_TRAINING.runs),
-        *methods(_TRAINER, "get_batch_samples", more=_TRAINING.begins),
+        *methods(_TRAINER, "train", make_options=_TRAINING.run),
+        *methods(_TRAINER, "get_batch_samples", make_options=_TRAINING.begin_tick),
     ],
     hooks={_CALLBACKS: _wrap_callbacks},
 )

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import AbstractContextManager, ExitStack
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from types import ModuleType
 from typing import Any
 
 from ticktree.instruments.patches import Patches
 from ticktree.instruments.targets import Instrument, Target, methods
-from ticktree.recorder import Recorder
+from ticktree.recorder import Recorder, Section
 from ticktree.recorder.site import NO_SITE
 
-# Read right before an action is taken: at 0 the robot has nothing to do.
+# Recorded right before an action is taken: at 0 the robot has nothing to do.
 QUEUE_GAUGE = "ActionQueue depth"
 LATENCY_GAUGE = "LatencyTracker latency s"
 
@@ -23,7 +23,7 @@ _TARGETS = [
     *methods("lerobot.robots.robot:Robot", "connect", "get_observation", "send_action", title="robot "),
     *methods(_TELEOPERATOR, "get_action", "send_feedback", title="teleoperator "),
     *methods(_CAMERA, "read", "async_read", title="camera ", wait=True),
-    # Not in every version, or only in some subclasses.
+    # Only in some versions or subclasses.
     *methods(_CAMERA, "read_latest", title="camera ", required=False),
     # A policy that selects an action may have to predict a chunk first: each has its own row.
     *methods(_POLICY, "select_action", "predict_action_chunk", title="policy "),
@@ -31,7 +31,7 @@ _TARGETS = [
     *methods(_DATASET, "add_frame", "save_episode", title="dataset "),
     *methods("lerobot.processor.pipeline:DataProcessorPipeline", "__call__", section="processor"),
     Target("lerobot.policies.rtc.action_queue:ActionQueue.merge", "ActionQueue.merge"),
-    # Loops sleep what is left of their period by one of these: the latter is of versions before 0.4.3.
+    # Loops sleep for the rest of their period with one of these; busy_wait is from versions before 0.4.3.
     Target("lerobot.utils.robot_utils:precise_sleep|busy_wait", "sleep", wait=True),
     Target("lerobot.utils.cycle_timer:CycleTimer.wait", "CycleTimer.wait", wait=True),
 ]
@@ -58,7 +58,7 @@ def _wrap_latencies(patches: Patches, module: ModuleType, recorder: Recorder) ->
 
 
 def _wrap_cycles(patches: Patches, module: ModuleType, recorder: Recorder) -> None:
-    """A CycleTimer's ticks and its sections."""
+    """Record a CycleTimer's ticks and sections."""
 
     def make_tick(tick: Callable[..., Any]) -> Callable[..., Any]:
         def wrapper(self: Any, *args: Any, **kwargs: Any) -> Any:
@@ -69,7 +69,7 @@ def _wrap_cycles(patches: Patches, module: ModuleType, recorder: Recorder) -> No
 
     def make_section(section: Callable[..., Any]) -> Callable[..., Any]:
         def wrapper(self: Any, name: str) -> Any:
-            return _Both(recorder.section(str(name)), section(self, name))
+            return _nest(recorder.section(str(name)), section(self, name))
 
         return wrapper
 
@@ -77,17 +77,11 @@ def _wrap_cycles(patches: Patches, module: ModuleType, recorder: Recorder) -> No
     patches.wrap(module, "CycleTimer.section", make_section)
 
 
-class _Both(ExitStack):
-    """A section around the library's own context."""
-
-    def __init__(self, section: AbstractContextManager[Any], own: AbstractContextManager[Any]) -> None:
-        super().__init__()
-        self._section = section
-        self._own = own
-
-    def __enter__(self) -> Any:
-        self.enter_context(self._section)
-        return self.enter_context(self._own)
+@contextmanager
+def _nest(section: Section, context: AbstractContextManager[Any]) -> Iterator[Any]:
+    """Put a section around the library's own context."""
+    with section, context as value:
+        yield value
 
 
 INSTRUMENT = Instrument(

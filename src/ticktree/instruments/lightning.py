@@ -1,7 +1,7 @@
-"""Lightning: the phases that its Trainer tells its profiler of, under the names it gives them.
+"""Lightning: the phases that its Trainer reports to its profiler, by the Trainer's names for them.
 
-A Trainer without a profiler has one that does nothing: that one is wrapped. `TicktreeProfiler` is for programs that
-name theirs: `Trainer(profiler=TicktreeProfiler())`. Both packages are known, `lightning` and `pytorch_lightning`.
+A Trainer without a profiler has one that does nothing, which is wrapped. `TicktreeProfiler` is for programs that
+pass one: `Trainer(profiler=TicktreeProfiler())`. Supports both packages, `lightning` and `pytorch_lightning`.
 """
 
 from __future__ import annotations
@@ -20,41 +20,41 @@ from ticktree.instruments.targets import Instrument
 from ticktree.recorder import OWN, Recorder
 
 PACKAGES = ("lightning.pytorch", "pytorch_lightning")
-# Ticks are training batches, each with what was waited for it.
+# Ticks are training batches, including the wait for each.
 BATCH = "training batch"
 
 _EPOCH = "run_training_epoch"
 _NEXT_BATCH = "train_dataloader_next"
-# Callbacks tell themselves apart by their settings: ModelCheckpoint{'monitor': None, ...}.
+# Names of callbacks end with their settings: ModelCheckpoint{'monitor': None, ...}.
 _SETTINGS = re.compile(r"\{.*\}")
 
 
 def _wrap(patches: Patches, module: ModuleType, recorder: Recorder) -> None:
-    """Wraps the profiler of a Trainer that was given none."""
+    """Wrap the profiler of a Trainer that has no other."""
 
-    def after(tell: Callable[[Recorder, str], None]) -> Make:
+    def make_before(note: Callable[[Recorder, str], None]) -> Make:
         def make(method: Callable[..., Any]) -> Callable[..., Any]:
             def wrapper(self: Any, action_name: str) -> Any:
-                tell(recorder, action_name)
+                note(recorder, action_name)
                 return method(self, action_name)
 
             return wrapper
 
         return make
 
-    patches.wrap(module, "PassThroughProfiler.start", after(begin))
-    patches.wrap(module, "PassThroughProfiler.stop", after(end))
+    patches.wrap(module, "PassThroughProfiler.start", make_before(begin))
+    patches.wrap(module, "PassThroughProfiler.stop", make_before(end))
 
 
 def begin(recorder: Recorder, action: str) -> None:
-    """Opens the section of a phase; the wait for a batch begins a tick."""
+    """Open the section of a phase; the wait for a batch begins a tick."""
     if action.endswith(_NEXT_BATCH):
         recorder.tick(BATCH)
     recorder.section(_name(action)).__enter__()
 
 
 def end(recorder: Recorder, action: str) -> None:
-    """Closes it; what followed the last batch is not a tick."""
+    """Close it; the time after the last batch is no tick."""
     if action == _EPOCH:
         recorder.tick(BATCH)
     recorder.section(_name(action)).__exit__(None, None, None)
@@ -66,18 +66,18 @@ def _name(action: str) -> str:
 
 
 @cache
-def _profiler_of(package: str) -> type:
+def _make_profiler(package: str) -> type:
     base: Any = import_module(f"{package}.profilers").Profiler
 
     class TicktreeProfiler(base):  # type: ignore[misc]
         """A profiler for Lightning's Trainer: its phases are sections of the run that ticktree records."""
 
         def start(self, action_name: str) -> None:
-            """Opens the section of a phase."""
+            """Open the section of a phase."""
             begin(OWN, action_name)
 
         def stop(self, action_name: str) -> None:
-            """Closes it."""
+            """Close it."""
             end(OWN, action_name)
 
     TicktreeProfiler.__module__ = __name__
@@ -86,14 +86,14 @@ def _profiler_of(package: str) -> type:
 
 
 def __getattr__(name: str) -> Any:
-    """`TicktreeProfiler` is made on first access: from the package that the program has imported."""
+    """Make `TicktreeProfiler` on first access, from the package that the program has imported."""
     if name != "TicktreeProfiler":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    there = [package for package in PACKAGES if package in sys.modules]
-    there += [package for package in PACKAGES if find_spec(package.partition(".")[0]) is not None]
-    if not there:
+    packages = [package for package in PACKAGES if package in sys.modules]
+    packages += [package for package in PACKAGES if find_spec(package.partition(".")[0]) is not None]
+    if not packages:
         raise ImportError("TicktreeProfiler needs lightning or pytorch-lightning, and neither is installed")
-    return _profiler_of(there[0])
+    return _make_profiler(packages[0])
 
 
 INSTRUMENT = Instrument(

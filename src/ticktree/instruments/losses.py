@@ -1,4 +1,4 @@
-"""What of a library could not be instrumented: counted, named once, and never the program's affair."""
+"""Parts of libraries that could not be instrumented: counted, reported once, never raised in the program."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import NamedTuple
 
 from ticktree.errors import one_line
 
-_LONGEST_REASON = 200  # characters: an exception may quote a whole file
+_MAX_REASON_LENGTH = 200  # characters: an exception may quote a whole file
 
 
 class MissingTargetError(AttributeError):
-    """A class or function that an instrument wraps is not where it expects it."""
+    """A class or function that an instrument wraps does not exist where the instrument expects it."""
 
 
 class UntestedVersionError(Exception):
@@ -21,8 +21,8 @@ class UntestedVersionError(Exception):
 
     Args:
         text: The reason, for the user.
-        used_by: The function, `module:path`, whose call shows that the program uses what is not recorded; "" where
-            the import does. torch imports its compiler and its distributed models in programs that use neither.
+        used_by: The function, `module:path`, whose call shows that the program uses what is not recorded; "" if
+            the import shows it. torch imports its compiler and its distributed models in programs that use neither.
     """
 
     def __init__(self, text: str, used_by: str = "") -> None:
@@ -31,13 +31,13 @@ class UntestedVersionError(Exception):
 
 
 class InstrumentLoss(NamedTuple):
-    """One module of a library that is left as it is.
+    """One module of a library that is not wrapped.
 
     Attributes:
-        library: Its name, as after `--instrument`; a third party's with its distribution.
-        version: Of the distribution; "" where it is not known.
-        target: The module, or "" for all of the library.
-        reason: Why, in one line.
+        library: Its name for `--instrument`; a third party's with its distribution.
+        version: The distribution's version; "" if it is unknown.
+        target: The module, or "" for the whole library.
+        reason: The reason, in one line.
     """
 
     library: str
@@ -48,8 +48,8 @@ class InstrumentLoss(NamedTuple):
     def sentence(self) -> str:
         """Return the message for the user, in one line."""
         version = f" {self.version}" if self.version else ""
-        what = f"{self.target} of {self.library}{version}" if self.target else f"{self.library}{version}"
-        return f"cannot instrument {what}: {self.reason}"
+        target = f"{self.target} of {self.library}{version}" if self.target else f"{self.library}{version}"
+        return f"cannot instrument {target}: {self.reason}"
 
 
 def _print(loss: InstrumentLoss) -> None:
@@ -58,17 +58,17 @@ def _print(loss: InstrumentLoss) -> None:
             print(f"ticktree: {one_line(loss.sentence())}", file=sys.stderr)
 
 
-# Called with each loss. Where the process has a run, the session has it noted there (session/session.py), so that
-# `ticktree run` says it once, however many processes meet it.
+# Called with each loss. If the process has a run, the session notes the loss there (session/session.py), so that
+# `ticktree run` prints it once, however many processes have it.
 report: Callable[[InstrumentLoss], None] = _print
 
-# Which library is being installed, and the distribution whose version a loss names.
+# The library that is being installed, and the distribution whose version a loss names.
 _installing: tuple[str, str] = ("", "")
 
 
 @contextmanager
 def installing(library: str, distribution: str) -> Iterator[None]:
-    """Have what is watched meanwhile be of this library."""
+    """Attribute losses of modules that are watched meanwhile to this library."""
     global _installing
     before, _installing = _installing, (library, distribution)
     try:
@@ -82,27 +82,27 @@ def current() -> tuple[str, str]:
     return _installing
 
 
-def note(whose: tuple[str, str], target: str, error: BaseException) -> None:
+def note(library: tuple[str, str], target: str, error: BaseException) -> None:
     """Report a loss; never raises.
 
     Args:
-        whose: What `current` returned when it began.
-        target: The module that is left as it is; "" for the whole library.
-        error: What went wrong.
+        library: What `current` returned when the installation began.
+        target: The module that is not wrapped; "" for the whole library.
+        error: The reason.
     """
-    library, distribution = whose
-    text = " ".join(str(error).split())[:_LONGEST_REASON]
+    name, distribution = library
+    reason = " ".join(str(error).split())[:_MAX_REASON_LENGTH]
     if not isinstance(error, (MissingTargetError, UntestedVersionError)):
-        text = f"{type(error).__name__}: {text}" if text else type(error).__name__
+        reason = f"{type(error).__name__}: {reason}" if reason else type(error).__name__
     with suppress(Exception):
-        report(InstrumentLoss(library, version_of(distribution), target, text))
+        report(InstrumentLoss(name, version_of(distribution), target, reason))
 
 
 def version_of(distribution: str) -> str:
-    """Return the installed version of a distribution, without its build; "" where there is none."""
+    """Return the installed version of a distribution, without its build; "" if it is not installed."""
     if not distribution:
         return ""
-    from importlib import metadata  # here, because it costs a program that lacks nothing 20 ms
+    from importlib import metadata  # here, because it would cost programs without losses 20 ms
 
     try:
         return metadata.version(distribution).partition("+")[0]
@@ -111,16 +111,15 @@ def version_of(distribution: str) -> str:
 
 
 def is_tested(version: str, tested: str) -> bool:
-    """Return whether a version is in a range such as `>=2.3,<2.10`; one that is not known is not."""
+    """Return whether a version is in a range such as `>=2.3,<2.10`; an unknown version, "", is not."""
     if not version:
         return False
-    number = _release(version)
-    least, _, below = tested.removeprefix(">=").partition(",<")
-    return _release(least) <= number < _release(below)
+    oldest, _, end = tested.removeprefix(">=").partition(",<")
+    return _release(oldest) <= _release(version) < _release(end)
 
 
 def _release(version: str) -> tuple[int, ...]:
-    """The numbers at a version's beginning: those of 2.10.0rc1 are 2, 10 and 0."""
+    """Return the numbers at the beginning of a version: 2, 10 and 0 for 2.10.0rc1."""
     numbers = []
     for part in version.split("."):
         digits = part[: len(part) - len(part.lstrip("0123456789"))]

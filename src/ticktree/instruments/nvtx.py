@@ -1,7 +1,7 @@
 """NVTX: each section as a range that NVIDIA's Nsight Systems shows next to the GPU's work. On demand.
 
-The ranges are those of the `nvtx` package, or else of `torch.cuda.nvtx`. They are begun and ended by their number, not
-pushed and popped: sections of tasks that take turns end in any order.
+The ranges are those of the `nvtx` package, or else of `torch.cuda.nvtx`. They begin and end by number, instead of
+push and pop: sections of concurrent tasks end in any order.
 """
 
 from __future__ import annotations
@@ -18,22 +18,22 @@ from ticktree.recorder.device_time.cuda import Attendant
 
 
 class Ranges(NamedTuple):
-    """What begins a range and returns its number, and what ends it."""
+    """The functions of a library: `begin` returns a range's number for `end`."""
 
     begin: Callable[[str], Any]
     end: Callable[[Any], None]
 
 
 class Range(Attendant):
-    """Marks the calls of the section of a name."""
+    """Marks the calls of the section with a name."""
 
     def __init__(self, name: str) -> None:
         super().__init__()
         self._name = name
 
     def begin(self) -> Any:
-        """Begin a range, where anything can make one."""
-        ranges = _here.ranges or _here.find()
+        """Begin a range, if there is a library."""
+        ranges = _process.ranges or _process.find()
         return None if ranges is None else (ranges.end, ranges.begin(self._name))
 
     def end(self, mark: tuple[Callable[[Any], None], Any], place: Place) -> None:  # noqa: ARG002
@@ -41,23 +41,23 @@ class Range(Attendant):
         mark[0](mark[1])
 
     def forget(self, mark: tuple[Callable[[Any], None], Any]) -> None:
-        """End it too: its call has ended before."""
+        """End a range whose call has ended before."""
         mark[0](mark[1])
 
     def failed(self) -> None:
         """Begin no more: the library cannot."""
-        _here.give_up()
+        _process.give_up()
 
 
-class _Here:
+class _Process:
     def __init__(self) -> None:
         self.recorders: list[Recorder] = []
         self.ranges: Ranges | None = None
-        self._is_of_no_use = False
+        self._has_failed = False
 
     def find(self) -> Ranges | None:
-        """Return what makes ranges in this process; None where nothing does yet, or it is not wanted."""
-        if not self.recorders or self._is_of_no_use:
+        """Return the library's functions; None if none is imported yet, it has failed, or no recorder wants ranges."""
+        if not self.recorders or self._has_failed:
             return None
         nvtx, torch = sys.modules.get("nvtx"), sys.modules.get("torch")
         if nvtx is not None and hasattr(nvtx, "start_range"):
@@ -68,22 +68,22 @@ class _Here:
 
     def give_up(self) -> None:
         """Make no more ranges in this process."""
-        self._is_of_no_use, self.ranges = True, None
+        self._has_failed, self.ranges = True, None
 
 
-_here = _Here()
+_process = _Process()
 
 
 def install(recorder: Recorder) -> None:
-    """Makes ranges of the sections that are made from now on; imports `nvtx`, where it is installed."""
-    with suppress(ImportError):  # torch may have what it takes, once the program imports it
+    """Mark sections that are created from now on; imports `nvtx`, if it is installed."""
+    with suppress(ImportError):  # torch may have these functions, once the program imports it
         import_module("nvtx")
     recorder.attended_by.append(Range)
-    _here.recorders.append(recorder)
+    _process.recorders.append(recorder)
 
 
 def uninstall() -> None:
-    """Makes no more of them."""
-    while _here.recorders:
-        _here.recorders.pop().attended_by.remove(Range)
-    _here.ranges = None
+    """Mark no more sections."""
+    while _process.recorders:
+        _process.recorders.pop().attended_by.remove(Range)
+    _process.ranges = None

@@ -1,4 +1,4 @@
-"""Optuna: what `study.optimize` does. Ticks are trials, each with the choice of its parameters."""
+"""Optuna: the parts of `study.optimize`. Ticks are trials, including the choice of their parameters."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ticktree.recorder import Layer, Recorder
 from ticktree.recorder.site import NO_SITE
 
 _TRIAL = "trial"
-# Where it is known which study is optimized on a thread, and an entry for each that is on any.
+# The layer tells which study a thread optimizes; the list has one entry per study that any thread optimizes.
 _optimizing, _studies = Layer(), list[None]()
 
 _SUGGESTIONS = ("suggest_float", "suggest_int", "suggest_categorical")
@@ -27,12 +27,12 @@ _TARGETS = [
 def _wrap_studies(patches: Patches, module: ModuleType, recorder: Recorder) -> None:
     section = recorder.timed_section("optimize", NO_SITE)
     asking = recorder.timed_section("ask", NO_SITE)
-    within = ticks_within(recorder, section, _TRIAL)
+    around = ticks_within(recorder, section, _TRIAL)
 
     def optimize(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
         _studies.append(None)
         try:
-            return within(function, *args, **kwargs)
+            return around(function, *args, **kwargs)
         finally:
             _studies.pop()
 
@@ -40,12 +40,12 @@ def _wrap_studies(patches: Patches, module: ModuleType, recorder: Recorder) -> N
         if _studies:
             recorder.tick(_TRIAL)
 
-    patches.section(module, "Study.optimize", section, _optimizing, subclasses=True, way=optimize)
+    patches.section(module, "Study.optimize", section, _optimizing, subclasses=True, around=optimize)
     patches.section(module, "Study.ask", asking, None, begin_trial, subclasses=True)
 
 
 def _wrap_storages(patches: Patches, module: ModuleType, recorder: Recorder) -> None:
-    """Wraps what a thread of `optimize(n_jobs=...)` does last: there its trial ends."""
+    """Wrap the last call that a thread of `optimize(n_jobs=...)` makes: there its trial ends."""
     section = recorder.timed_section("remove_session", NO_SITE)
 
     def end_trial(_storage: Any) -> None:

@@ -1,9 +1,9 @@
-"""What stops a loop: sleeps, which are waits, full collections of the garbage collector, and writes to the disk.
+"""Pauses of a loop: sleeps, which are waits, full collections of the garbage collector, and writes to the disk.
 
-A sleep is a wait so that a loop which holds its rate by it is not taken to work all the time. Writes that wait for the
-disk are none, for waits are no work of their tick: a tick that the disk makes late is missed. Short collections, of
-young objects only, come a hundred times as often as full ones and are a few microseconds each: they are in the causes
-of a loop's worst ticks, as all pauses are, and have no row.
+A sleep is a wait, so that a loop that holds its rate by sleeping does not count as always busy. Writes that wait for
+the disk are no waits, because waits do not count as busy time: a tick that the disk makes late is missed. Short
+collections, of young objects only, are a hundred times as frequent as full ones and take a few microseconds each: they
+are among the causes of a loop's worst ticks, like all pauses, and have no row.
 """
 
 from __future__ import annotations
@@ -20,25 +20,24 @@ from ticktree.recorder.site import NO_SITE
 
 GC_PAUSE = "gc pause"
 
-_OLDEST = 2
+_OLDEST_GENERATION = 2
 
 
-def _sleeping(name: str, *, everywhere: bool = False, required: bool = True) -> Hook:
-    """Modules that have taken it as their own before, as those of the standard library do, keep theirs."""
+def _wrap_sleep(name: str, *, everywhere: bool = False, required: bool = True) -> Hook:
+    """Wrap a sleep; modules that have imported the function before, as the standard library's do, keep it."""
 
     def wrap(patches: Patches, module: ModuleType, recorder: Recorder) -> None:
         if not required and not hasattr(module, name):
             return
-        sleeping = Wait(
-            Channel(recorder, "sleep", own=True), f"{module.__name__}.{name}"
-        )  # no thread ends it
+        # No thread ends this wait.
+        sleep = Wait(Channel(recorder, "sleep", own=True), f"{module.__name__}.{name}")
 
-        def call(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
+        def around(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
             if kwargs or not (everywhere or in_tick(recorder)):
                 return function(*args, **kwargs)
-            return sleeping.call(function, args)
+            return sleep.call(function, args)
 
-        patches.section(module, name, sleeping.section, way=call)
+        patches.section(module, name, sleep.section, around=around)
 
     return wrap
 
@@ -58,21 +57,21 @@ def _wrap_coroutine(patches: Patches, module: ModuleType, recorder: Recorder) ->
     patches.wrap(module, "sleep", make)
 
 
-class _Pausing(threading.local):
+class _Pause(threading.local):
     is_open = False
 
 
 def _wrap_collector(patches: Patches, module: ModuleType, recorder: Recorder) -> None:
-    section, pausing = recorder.timed_section(GC_PAUSE, NO_SITE), _Pausing()
+    section, pause = recorder.timed_section(GC_PAUSE, NO_SITE), _Pause()
 
     def note(phase: str, info: dict[str, Any]) -> None:
         if phase == "start":
-            # Where nothing is open it interrupts nothing that has a row: imports, mostly.
-            if info.get("generation") == _OLDEST and is_inside(recorder):
-                pausing.is_open = True
+            # Outside sections it interrupts nothing that has a row: mostly imports.
+            if info.get("generation") == _OLDEST_GENERATION and is_inside(recorder):
+                pause.is_open = True
                 section.__enter__()
-        elif pausing.is_open:
-            pausing.is_open = False
+        elif pause.is_open:
+            pause.is_open = False
             section.__exit__(None, None, None)
 
     module.callbacks.append(note)
@@ -85,16 +84,15 @@ def _wrap_disk(patches: Patches, module: ModuleType, recorder: Recorder) -> None
             patches.section(module, name, recorder.timed_section(f"{module.__name__}.{name}", NO_SITE))
 
 
-# In a section a sleep may simulate its work, as of a slow sensor or of a worker that lags behind: as a wait
-# it would excuse them.
+# In a section a sleep may simulate work, such as a slow sensor's or a straggler's: as a wait it would excuse them.
 PACING = Instrument(
     "",
     hooks={
-        "time": _sleeping("sleep"),
+        "time": _wrap_sleep("sleep"),
         "asyncio": _wrap_coroutine,
-        "select": _sleeping("select", required=False),  # it may be a module of the program's own
+        "select": _wrap_sleep("select", required=False),  # it may be one of the program's modules
     },
 )
-SLEEP = Instrument("", hooks={"time": _sleeping("sleep", everywhere=True)})
+SLEEP = Instrument("", hooks={"time": _wrap_sleep("sleep", everywhere=True)})
 GC = Instrument("", hooks={"gc": _wrap_collector})
 DISK = Instrument("", hooks={"os": _wrap_disk})

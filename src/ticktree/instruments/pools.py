@@ -1,9 +1,9 @@
-"""Tasks of pools: each is a section in the worker that does it, named after the program's function.
+"""Tasks of pools: each is a section in the worker that runs it, with the name of the program's function.
 
-A worker process of `multiprocessing.Pool` or of a `ProcessPoolExecutor` takes its tasks from a queue: a
-wrapper of that queue puts the function of each into a section. A chunk of `map` is one task and one section:
-a pool of functions that take a microsecond costs what it did. What a `ThreadPoolExecutor` is given is put
-into one where it is submitted. What is sent to another process is as it was.
+A worker process of `multiprocessing.Pool` or of a `ProcessPoolExecutor` takes its tasks from a queue: a wrapper of
+that queue puts the function of each into a section. A chunk of `map` is one task and one section, so that functions
+that take a microsecond cost no more. Functions for a `ThreadPoolExecutor` are put into a section when they are
+submitted. Data that is sent to another process is unchanged.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from ticktree.recorder.hooks import works_here
 from ticktree.recorder.site import site_of
 from ticktree.recorder.wrapping import leaving_no_frames
 
-# Functions of libraries that call what the program gave them, and where that is.
+# Functions of libraries that call the program's functions, and how to get those.
 _CARRIERS: dict[str, Callable[[Any, tuple[Any, ...]], Any]] = {
     "multiprocessing.pool.mapstar": lambda _, args: args[0][0],
     "multiprocessing.pool.starmapstar": lambda _, args: args[0][0],
@@ -31,46 +31,47 @@ _CARRIERS: dict[str, Callable[[Any, tuple[Any, ...]], Any]] = {
     "joblib._parallel_backends.PoolManagerMixin._wrap_func_call": lambda _, args: args[0],
     "joblib._utils._TracebackCapturingWrapper": lambda function, _: function.func,
 }
-# No tasks: with the first a pool reports that an iterable of tasks failed; gRPC's workers have own rows, as has each
-# callback that a ROS executor gives to workers: in one row, workers would be compared by unlike callbacks.
+# No tasks: a pool uses the first to report that an iterable of tasks failed; gRPC's workers have own rows, as has each
+# callback of a ROS executor's workers: one row for all would compare workers by different callbacks.
 _NO_TASKS = ("multiprocessing.pool._helper_reraises_exception", "grpc.", "rclpy.task.Task", "ticktree.")
-_MOST_KNOWN = 1024
+_MAX_CACHED = 1024
 
 
 class Tasks:
-    """What workers of this process are given to do."""
+    """The tasks of this process's workers."""
 
     def __init__(self, recorder: Recorder) -> None:
         self._recorder = recorder
         self._sections: dict[str, Section] = {}
-        # Of plain functions: a task of a microsecond must not cost another one. Decorated ones share their code.
-        self._known: dict[tuple[Any, str], Section] = {}
+        # Of plain functions: timing a task of a microsecond must not cost another one. Decorated functions share their
+        # code.
+        self._cache: dict[tuple[Any, str], Section] = {}
 
-    def timed(self, function: Any, args: tuple[Any, ...] = ()) -> Any:
-        """Return what is called in place of a task's function; the function itself where it is a section already."""
+    def time(self, function: Any, args: tuple[Any, ...] = ()) -> Any:
+        """Return a task's function in a section; the function itself if it has one already."""
         try:
-            if isinstance(function, TimedFunction):  # which has its function's code and name
+            if isinstance(function, TimedFunction):  # it has its function's code and name
                 return function
-            section = self._known.get(_key(function))
+            section = self._cache.get(_key(function))
             if section is not None:
                 return TimedFunction(function, section)
             if _is_context_run(function):
                 return self._in_context(function)
             if isinstance(function, partial) and _is_context_run(function.func):  # asyncio.to_thread
                 return partial(self._in_context(function.func), *function.args, **function.keywords)
-            called = _called(function, args)
-            if isinstance(called, TimedFunction) or _full_name(called).startswith(_NO_TASKS):
+            task = _program_function(function, args)
+            if isinstance(task, TimedFunction) or _full_name(task).startswith(_NO_TASKS):
                 return function
-            return TimedFunction(function, self._section(called))
-        except Exception:  # whatever a program's callable makes of its attributes
+            return TimedFunction(function, self._section(task))
+        except Exception:  # a program's callable may do anything with its attributes
             return function
 
     def _in_context(self, run: Callable[..., Any]) -> Callable[..., Any]:
-        """The section must be in the context that the function runs in: each context has its own stack."""
+        """Put the section into the context in which the function runs: each context has its own stack."""
 
         @leaving_no_frames
         def run_timed(function: Any, /, *args: Any, **kwargs: Any) -> Any:
-            return run(self.timed(function), *args, **kwargs)
+            return run(self.time(function), *args, **kwargs)
 
         return run_timed
 
@@ -79,24 +80,24 @@ class Tasks:
         section = self._sections.get(name)
         if section is None:
             section = self._sections[name] = self._recorder.timed_section(name, site_of(function))
-        if hasattr(function, "__code__") and len(self._known) < _MOST_KNOWN:
-            self._known[_key(function)] = section
+        if hasattr(function, "__code__") and len(self._cache) < _MAX_CACHED:
+            self._cache[_key(function)] = section
         return section
 
 
-def _called(function: Any, args: tuple[Any, ...]) -> Any:
-    """The program's function, whatever calls it."""
+def _program_function(function: Any, args: tuple[Any, ...]) -> Any:
+    """Return the program's function that a task calls, directly or through libraries' functions."""
     while True:
         if isinstance(function, partial):
             function, args = function.func, (*function.args, *args)
-        elif (carrier := _CARRIERS.get(_full_name(function))) is not None:
-            function, args = carrier(function, args), ()
+        elif (unwrap := _CARRIERS.get(_full_name(function))) is not None:
+            function, args = unwrap(function, args), ()
         else:
             return function
 
 
 def _is_context_run(function: Any) -> bool:
-    """Whether it is `Context.run`, which calls its first argument."""
+    """Return whether it is `Context.run`, which calls its first argument."""
     return isinstance(getattr(function, "__self__", None), Context)
 
 
@@ -113,30 +114,30 @@ def _full_name(function: Any) -> str:
 
 
 class _TaskQueue:
-    """A queue as its worker sees it: its tasks have their functions in sections."""
+    """A worker's queue, whose tasks have their functions in sections."""
 
-    def __init__(self, queue: Any, timed: Callable[[Any], Any]) -> None:
-        self._queue, self._timed = queue, timed
+    def __init__(self, queue: Any, time_task: Callable[[Any], Any]) -> None:
+        self._queue, self._time_task = queue, time_task
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._queue, name)
 
     @leaving_no_frames
     def get(self, *args: Any, **kwargs: Any) -> Any:
-        """Returns the next task; None: there is no more."""
+        """Return the next task; None if there are no more."""
         task = self._queue.get(*args, **kwargs)
-        return task if task is None else self._timed(task)
+        return task if task is None else self._time_task(task)
 
 
-def _worker(name: str, timed: Callable[[Tasks, Any], Any]) -> Hook:
-    """Return what wraps a module's function that takes tasks from a queue, its first argument."""
+def _wrap_worker(name: str, time_task: Callable[[Tasks, Any], Any]) -> Hook:
+    """Return a hook that wraps a module's function that takes tasks from a queue, its first argument."""
 
     def wrap(patches: Patches, module: ModuleType, recorder: Recorder) -> None:
         tasks = Tasks(recorder)
 
         def make(work: Callable[..., Any]) -> Callable[..., Any]:
             def wrapper(queue: Any, /, *args: Any, **kwargs: Any) -> Any:
-                return work(_TaskQueue(queue, partial(timed, tasks)), *args, **kwargs)
+                return work(_TaskQueue(queue, partial(time_task, tasks)), *args, **kwargs)
 
             return wrapper
 
@@ -145,30 +146,29 @@ def _worker(name: str, timed: Callable[[Tasks, Any], Any]) -> Hook:
     return wrap
 
 
-def _of_pool(tasks: Tasks, task: Any) -> Any:
+def _time_pool_task(tasks: Tasks, task: Any) -> Any:
     job, number, function, args, kwargs = task
-    return job, number, tasks.timed(function, args), args, kwargs
+    return job, number, tasks.time(function, args), args, kwargs
 
 
-def _of_executor(tasks: Tasks, item: Any) -> Any:
-    """Return what a worker of an executor takes from its queue, with the function in a section."""
-    item.fn = tasks.timed(item.fn, item.args)
+def _time_executor_task(tasks: Tasks, item: Any) -> Any:
+    item.fn = tasks.time(item.fn, item.args)
     return item
 
 
 def _wrap_threads(patches: Patches, module: ModuleType, recorder: Recorder) -> None:
-    """Wraps the giving of work, for which threads hang where it was given: the section is below that."""
+    """Wrap `submit`: threads work below the section that submitted the function, and so is its section."""
     tasks = Tasks(recorder)
 
-    def timed(function: Any) -> Any:
+    def time(function: Any) -> Any:
         if type(function) is SubmittedCall:
-            return SubmittedCall(tasks.timed(function.function), function.given)
-        return tasks.timed(function)
+            return SubmittedCall(tasks.time(function.function), function.given)
+        return tasks.time(function)
 
     def make(submit: Callable[..., Any]) -> Callable[..., Any]:
         def wrapper(self: Any, fn: Any, /, *args: Any, **kwargs: Any) -> Any:
             is_timed = recorder.recording and works_here(self)
-            return submit(self, timed(fn) if is_timed else fn, *args, **kwargs)
+            return submit(self, time(fn) if is_timed else fn, *args, **kwargs)
 
         return wrapper
 
@@ -178,8 +178,8 @@ def _wrap_threads(patches: Patches, module: ModuleType, recorder: Recorder) -> N
 INSTRUMENT = Instrument(
     "",
     hooks={
-        "multiprocessing.pool": _worker("worker", _of_pool),
-        "concurrent.futures.process": _worker("_process_worker", _of_executor),
+        "multiprocessing.pool": _wrap_worker("worker", _time_pool_task),
+        "concurrent.futures.process": _wrap_worker("_process_worker", _time_executor_task),
         "concurrent.futures.thread": _wrap_threads,
     },
 )
@@ -187,6 +187,6 @@ INSTRUMENT = Instrument(
 JOBLIB = Instrument(
     "joblib",
     tested=">=1.3.0,<1.7",
-    hooks={"joblib.externals.loky.process_executor": _worker("_process_worker", _of_executor)},
+    hooks={"joblib.externals.loky.process_executor": _wrap_worker("_process_worker", _time_executor_task)},
     private=True,
 )

@@ -1,6 +1,6 @@
-"""PufferLib: what PuffeRL does. Ticks are its epochs, each a rollout (`evaluate`) and the training on it (`train`).
+"""PufferLib: the methods of PuffeRL. Ticks are epochs: a rollout (`evaluate`) and the training on it (`train`).
 
-They end as `train` does: what is evaluated after the last of them is in none.
+An epoch ends with `train`: an evaluation after the last one is in no tick.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ _TARGETS = [
 
 
 def _wrap_trainer(patches: Patches, module: ModuleType, recorder: Recorder) -> None:
-    """Wraps what trains, in a loop that is the program's own, and what ends that."""
+    """Wrap `train`, which the program calls in its own loop, and `close`, which ends that loop."""
     section, epochs = recorder.timed_section("train", NO_SITE), unmarked_loop(recorder, EPOCH)
     around = ticks_after(recorder, section, EPOCH, lambda: False, unmarked=epochs)
-    patches.section(module, "PuffeRL.train", section, subclasses=True, way=around)
+    patches.section(module, "PuffeRL.train", section, subclasses=True, around=around)
     closing = recorder.timed_section("close", NO_SITE)
     patches.section(module, "PuffeRL.close", closing, None, epochs.is_over, subclasses=True)
 

@@ -1,8 +1,8 @@
-"""rclpy: timers of ROS 2 nodes as loops, callbacks as sections, how late timers are, how old messages are.
+"""rclpy: timers of ROS 2 nodes as loops, callbacks as sections, lateness of timers, ages of messages.
 
-Three functions tell all of it, the same in every version since Humble: `Executor.wait_for_ready_callbacks` says which
+Three functions suffice, the same in every version since Humble: `Executor.wait_for_ready_callbacks` tells which
 entity of which node a task is for; `Task.__call__` runs it, if its callback group lets it; `await_or_execute` calls
-what the program wrote. Only then is it known that a callback runs, and with which message.
+the program's callback. Only this call shows that a callback runs, and with which message.
 """
 
 from __future__ import annotations
@@ -28,49 +28,47 @@ _NS_PER_MS = 1_000_000
 _NS_PER_S = 1_000_000_000
 
 
-class _Turns(threading.local):
-    """What one thread does: the callback that it is about to run, and the loop whose ticks fill its time.
+class _ThreadState(threading.local):
+    """The state of one thread: the callback that it is about to run, and the loop whose ticks fill its time.
 
-    A tick of that loop lasts from one call of its timer to the next, the executor's wait and other callbacks included,
-    for those make a timer late. It is the fastest timer's: any other's would be cut short by each call of that one.
+    A tick of that loop lasts from one call of its timer to the next, including the executor's wait and other
+    callbacks, which make a timer late. The loop is the fastest timer's, whose calls would cut any other's ticks short.
     """
 
     def __init__(self, recorder: Recorder) -> None:
         self._recorder = recorder
         self._loop: Loop[Any] | None = None
-        self._owner: tuple[str, float] = ("", 0.0)
-        self._cut = False
+        self._timer: tuple[str, float] = ("", 0.0)
+        self._was_cut_short = False
         self.call: _Call | None = None
 
-    def begin(self, name: str, hz: float) -> bool:
-        """Begin a tick that lasts until the next of its loop; return False where such a tick has no room here."""
-        if self._loop is not None and self._owner == (name, hz) and in_tick(self._recorder):
+    def begin_tick(self, name: str, hz: float) -> bool:
+        """Begin a tick that lasts until the next of its loop; return False if such a tick does not fit here."""
+        if self._loop is not None and self._timer == (name, hz) and in_tick(self._recorder):
             next(self._loop)
             return True
-        if self._loop is not None and not in_tick(
-            self._recorder
-        ):  # what is around it has ended it, as it will again
-            self._cut = True
-            self.end()
+        if self._loop is not None and not in_tick(self._recorder):
+            self._was_cut_short = True  # the section around it has ended it, as it will again
+            self.end_tick()
         if self._loop is not None:
-            if hz <= self._owner[1]:
+            if hz <= self._timer[1]:
                 return False
-            self.end()
-        if in_tick(self._recorder) or (self._cut and is_inside(self._recorder)):
+            self.end_tick()
+        if in_tick(self._recorder) or (self._was_cut_short and is_inside(self._recorder)):
             return False
-        self._owner, self._loop = (name, hz), self._recorder.loop(name, hz=hz)
+        self._timer, self._loop = (name, hz), self._recorder.loop(name, hz=hz)
         next(self._loop)
         return True
 
-    def end(self, name: str | None = None) -> None:
-        """End the tick that is open, if it is one of `name`."""
-        if self._loop is not None and name in (None, self._owner[0]):
+    def end_tick(self, name: str | None = None) -> None:
+        """End the open tick, if it is one of `name`."""
+        if self._loop is not None and name in (None, self._timer[0]):
             self._loop.close()
-            self._loop, self._owner = None, ("", 0.0)
+            self._loop, self._timer = None, ("", 0.0)
 
 
 class _Callback(NamedTuple):
-    """What is known of an entity's callback; its name is of the node and the callback."""
+    """An entity's callback; its name consists of the node's and the function's."""
 
     name: str
     section: Section
@@ -78,7 +76,7 @@ class _Callback(NamedTuple):
 
 
 class _Call(NamedTuple):
-    """A callback that is about to be called, of a node's timer, subscription, service or whatever else."""
+    """A callback that is about to be called, for a node's timer, subscription, service or other entity."""
 
     callback: _Callback
     entity: Any
@@ -92,41 +90,41 @@ class _Callbacks:
 
     def __init__(self, recorder: Recorder) -> None:
         self._recorder = recorder
-        self._known: WeakKeyDictionary[Any, _Callback | None] = WeakKeyDictionary()
-        self._names: dict[str, str] = {}
+        self._callbacks: WeakKeyDictionary[Any, _Callback | None] = WeakKeyDictionary()
+        self._details: dict[str, str] = {}
 
-    def of(self, entity: Any, node: Any) -> _Callback | None:
-        """Return what is known of an entity's callback; None where it has none of the program's."""
+    def get(self, entity: Any, node: Any) -> _Callback | None:
+        """Return an entity's callback; None if it has none of the program's."""
         try:
-            return self._known[entity]
+            return self._callbacks[entity]
         except KeyError:
-            made = self._known[entity] = self._made(entity, node)
-            return made
+            callback = self._callbacks[entity] = self._make(entity, node)
+            return callback
 
-    def _made(self, entity: Any, node: Any) -> _Callback | None:
+    def _make(self, entity: Any, node: Any) -> _Callback | None:
         function = getattr(entity, "callback", None)
         while isinstance(function, partial):
             function = function.func
         # A rate has a timer too: its callback wakes the thread that sleeps.
         if not callable(function) or isinstance(getattr(function, "__self__", None), threading.Event):
             return None
-        own = str(getattr(function, "__name__", type(function).__name__))
+        function_name = str(getattr(function, "__name__", type(function).__name__))
         is_timer = hasattr(entity, "timer_period_ns")
         detail = f"{_hz(entity) or 0:.4g} Hz" if is_timer else _topic(entity)
-        name = f"{node.get_name()}.{own}"
-        if self._names.setdefault(name, detail) != detail:  # lambdas; one callback for several topics
+        name = f"{node.get_name()}.{function_name}"
+        if self._details.setdefault(name, detail) != detail:  # lambdas; one callback for several topics
             name = f"{name} ({detail})"
-        section = self._recorder.timed_section(own if is_timer else name, site_of(function))
+        section = self._recorder.timed_section(function_name if is_timer else name, site_of(function))
         return _Callback(name, section, is_timer)
 
 
 def _topic(entity: Any) -> str:
-    found = getattr(entity, "topic", None) or getattr(entity, "srv_name", None)
-    return str(found or type(entity).__name__)
+    name = getattr(entity, "topic", None) or getattr(entity, "srv_name", None)
+    return str(name or type(entity).__name__)
 
 
 def _hz(timer: Any) -> float | None:
-    """The rate of a timer; None of one that has no period, or was destroyed."""
+    """Return the rate of a timer; None if it has no period, or was destroyed."""
     with suppress(Exception):
         period_ns = timer.timer_period_ns
         return _NS_PER_S / period_ns if period_ns > 0 else None
@@ -134,15 +132,15 @@ def _hz(timer: Any) -> float | None:
 
 
 def _late_ns(timer: Any) -> int | None:
-    """How long ago a timer was due, by its own clock: asked for before the executor calls it."""
+    """Return how long ago a timer was due, by its own clock: valid only before the executor calls it."""
     with suppress(Exception):
-        left_ns = timer.time_until_next_call()
-        return -int(left_ns) if left_ns is not None and left_ns <= 0 else None
+        remaining_ns = timer.time_until_next_call()
+        return -int(remaining_ns) if remaining_ns is not None and remaining_ns <= 0 else None
     return None
 
 
 def _age_ns(message: Any, node: Any) -> int | None:
-    """How long ago a message was stamped, by the node's clock; None of a message without a stamp."""
+    """Return how long ago a message was stamped, by the node's clock; None for a message without a stamp."""
     with suppress(Exception):
         stamp = message.header.stamp
         stamped_ns = int(stamp.sec) * _NS_PER_S + int(stamp.nanosec)
@@ -151,7 +149,7 @@ def _age_ns(message: Any, node: Any) -> int | None:
 
 
 def _is_over(timer: Any) -> bool:
-    """Whether a timer is not called again, as one that is cancelled in its first call; or until it is reset."""
+    """Return whether a timer is not called again, or only after a reset: it may be cancelled in its first call."""
     try:
         return bool(timer.is_canceled())
     except Exception:  # destroyed
@@ -159,34 +157,34 @@ def _is_over(timer: Any) -> bool:
 
 
 def _is_ok(node: Any) -> bool:
-    """Whether a node's callbacks are called again: not after `rclpy.shutdown`."""
+    """Return whether a node's callbacks are called again: not after `rclpy.shutdown`."""
     with suppress(Exception):
         return bool(node.context.ok())
     return True
 
 
-class _Spinning:
-    """Records what executors do."""
+class _ExecutorCalls:
+    """Records the calls of executors."""
 
     def __init__(self, recorder: Recorder) -> None:
         self._recorder = recorder
         self._callbacks = _Callbacks(recorder)
-        self._turns = _Turns(recorder)
-        self._waiting = recorder.timed_section(EXECUTOR_WAIT, NO_SITE, wait=True)
-        self._ready: WeakKeyDictionary[Any, _Call] = WeakKeyDictionary()
+        self._thread = _ThreadState(recorder)
+        self._wait = recorder.timed_section(EXECUTOR_WAIT, NO_SITE, wait=True)
+        self._calls: WeakKeyDictionary[Any, _Call] = WeakKeyDictionary()  # by task
 
-    def make_wait(self, goes_on: tuple[type[BaseException], ...]) -> Callable[..., Any]:
-        """Make `wait_for_ready_callbacks` a wait; what it raises ends the loop, unless the executor continues."""
+    def make_wait(self, harmless: tuple[type[BaseException], ...]) -> Callable[..., Any]:
+        """Make `wait_for_ready_callbacks` a wait; exceptions end the loop, except those after which it continues."""
 
         def make(wait: Callable[..., Any]) -> Callable[..., Any]:
             def wrapper(executor: Any, *args: Any, **kwargs: Any) -> Any:
                 try:
-                    with self._waiting:
+                    with self._wait:
                         ready = wait(executor, *args, **kwargs)
-                except goes_on:
+                except harmless:
                     raise
                 except BaseException:
-                    self._turns.end()
+                    self._thread.end_tick()
                     raise
                 with suppress(Exception):
                     self._note(*ready)
@@ -197,55 +195,55 @@ class _Spinning:
         return make
 
     def _note(self, task: Any, entity: Any, node: Any) -> None:
-        callback = self._callbacks.of(entity, node) if entity is not None and node is not None else None
+        callback = self._callbacks.get(entity, node) if entity is not None and node is not None else None
         if callback is not None:
-            self._ready[task] = _Call(callback, entity, node, threading.get_ident())
+            self._calls[task] = _Call(callback, entity, node, threading.get_ident())
 
     def make_run(self, run: Callable[..., Any]) -> Callable[..., Any]:
-        """Make `Task.__call__` one that knows whose callback it runs, if it comes to that."""
+        """Make `Task.__call__` tell `await_or_execute` whose callback it runs, if it runs one."""
 
         def wrapper(task: Any, *args: Any, **kwargs: Any) -> Any:
-            call = self._ready.pop(task, None)
+            call = self._calls.pop(task, None)
             if call is None:
                 return run(task, *args, **kwargs)
             if call.callback.is_timer:
                 call = call._replace(late_ns=_late_ns(call.entity))
-            before, self._turns.call = self._turns.call, call
+            before, self._thread.call = self._thread.call, call
             try:
                 return run(task, *args, **kwargs)
             finally:
-                self._turns.call = before
+                self._thread.call = before
                 if not _is_ok(call.node):
-                    self._turns.end()
+                    self._thread.end_tick()
                 elif call.callback.is_timer and _is_over(call.entity):
-                    self._turns.end(call.callback.name)
+                    self._thread.end_tick(call.callback.name)
 
         return wrapper
 
     def make_execute(self, execute: Callable[..., Any]) -> Callable[..., Any]:
-        """Make `await_or_execute` one that records the callback that it calls."""
+        """Make `await_or_execute` record the callback that it calls."""
 
         async def wrapper(callback: Any, *args: Any) -> Any:
-            call, self._turns.call = self._turns.call, None
+            call, self._thread.call = self._thread.call, None
             if call is None or not self._recorder.recording:
                 return await execute(callback, *args)
-            return await execute(self._recorded(callback, call), *args)
+            return await execute(self._record(callback, call), *args)
 
         return wrapper
 
-    def _recorded(self, function: Callable[..., Any], call: _Call) -> Callable[..., Any]:
-        """What stands for a callback in one call: of the same kind, for the executor asks."""
-        from inspect import iscoroutinefunction  # here, because it costs a program without callbacks 9 ms
+    def _record(self, function: Callable[..., Any], call: _Call) -> Callable[..., Any]:
+        """Return a function that records one call of a callback: of the same kind, which the executor checks."""
+        from inspect import iscoroutinefunction  # here, because it would cost programs without callbacks 9 ms
 
         if iscoroutinefunction(function):
             # It may be suspended, and continue on another thread: each resumption is a call.
-            resuming = timed_generator(lambda *args: function(*args).__await__(), call.callback.section)
-            resumed: Callable[..., Any] = coroutine(resuming)
+            generator = timed_generator(lambda *args: function(*args).__await__(), call.callback.section)
+            timed: Callable[..., Any] = coroutine(generator)
 
             async def run_coroutine(*args: Any) -> Any:
                 try:
                     self._begin(call, args)
-                    return await resumed(*args)
+                    return await timed(*args)
                 except BaseException:
                     drop_own_frames()
                     raise
@@ -268,7 +266,7 @@ class _Spinning:
         return run
 
     def _begin(self, call: _Call, args: tuple[Any, ...]) -> bool:
-        """Note what is known as a callback begins; return False where its call is to be a tick of its own."""
+        """Note a timer's lateness or a message's age; return False if the call is to be a tick by itself."""
         callback, recorder = call.callback, self._recorder
         if not callback.is_timer:
             age_ns = _age_ns(args[0], call.node) if args else None
@@ -280,17 +278,16 @@ class _Spinning:
         hz = _hz(call.entity)
         if hz is None:
             return True
-        # In a worker of a MultiThreadedExecutor the time between two calls belongs to no callback: nothing
-        # there makes one late.
-        return call.spinner == threading.get_ident() and self._turns.begin(callback.name, hz)
+        # In a worker of a MultiThreadedExecutor the time between two calls belongs to no callback: it makes none late.
+        return call.spinner == threading.get_ident() and self._thread.begin_tick(callback.name, hz)
 
 
 def _wrap_executors(patches: Patches, module: ModuleType, recorder: Recorder) -> None:
-    spinning = _Spinning(recorder)
-    goes_on = (module.TimeoutException, module.ConditionReachedException)
-    patches.wrap(module, "Executor.wait_for_ready_callbacks", spinning.make_wait(goes_on))
-    patches.wrap(module, "Task.__call__", spinning.make_run)
-    patches.wrap(module, "await_or_execute", spinning.make_execute)
+    calls = _ExecutorCalls(recorder)
+    harmless = (module.TimeoutException, module.ConditionReachedException)
+    patches.wrap(module, "Executor.wait_for_ready_callbacks", calls.make_wait(harmless))
+    patches.wrap(module, "Task.__call__", calls.make_run)
+    patches.wrap(module, "await_or_execute", calls.make_execute)
 
 
 INSTRUMENT = Instrument(

@@ -1,7 +1,7 @@
-"""The libraries that ticktree knows: one line each, in the order in which they are installed.
+"""The libraries that ticktree knows: one line per library, in the order in which they are installed.
 
-To add one: write its module with an `Instrument` (targets.py) next to this file, and its line in `_ADDS`. Other
-distributions bring theirs by entry point (third_parties.py).
+To add one, write its module with an `Instrument` (targets.py) next to this file, and its line in `_ADDS`. Other
+distributions add theirs by entry point (third_parties.py).
 """
 
 from __future__ import annotations
@@ -16,20 +16,20 @@ class Installable(Protocol):
     """What wraps a library: an `Instrument`, or a module with two functions."""
 
     def install(self, recorder: Recorder) -> None:
-        """Wraps the library's functions: now, or when it is imported."""
+        """Wrap the library's functions: now, or when it is imported."""
 
     def uninstall(self) -> None:
-        """Puts them back."""
+        """Restore them."""
 
 
 class Library(NamedTuple):
     """A library that can be instrumented.
 
     Attributes:
-        name: what it is called in `--instrument`.
-        module: what has its `install` and `uninstall`; `MODULE:ATTRIBUTE` where a third party keeps them elsewhere.
+        name: its name in `--instrument`.
+        module: the module with its `install` and `uninstall`; `MODULE:ATTRIBUTE` if an object in it has them.
         adds: the rows that it adds, in one sentence.
-        packages: what programs import of it, one of these or another; none where that is always there.
+        packages: the packages, any one of which programs import; none if the library is always loaded.
         on_demand: whether it is recorded only when requested by name.
         distribution: the package that has it; "" for ticktree itself.
     """
@@ -42,18 +42,18 @@ class Library(NamedTuple):
     distribution: str = ""
 
     def instrument(self) -> Installable:
-        """Return what wraps it. A third party's may raise anything, or not be one."""
+        """Return the object that wraps it. A third party's may raise anything, or have no such methods."""
         module, _, attribute = self.module.partition(":")
-        found: object = import_module(module)
+        instrument: object = import_module(module)
         for name in filter(None, attribute.split(".")):
-            found = getattr(found, name)
-        for needed in ("install", "uninstall"):
-            if not callable(getattr(found, needed, None)):
-                raise TypeError(f"{self.module} has no {needed}()")
-        return cast("Installable", found)
+            instrument = getattr(instrument, name)
+        for method in ("install", "uninstall"):
+            if not callable(getattr(instrument, method, None)):
+                raise TypeError(f"{self.module} has no {method}()")
+        return cast("Installable", instrument)
 
 
-# What each adds. The first of all makes marks of the sections that the others make.
+# The rows that each adds. nvtx is first, because it marks the sections that the others make.
 _ADDS = {
     "nvtx": "No row: each section as an NVTX range, for Nsight Systems.",
     "waits": "A row for each wait at a queue, pipe, lock, thread, process, program or future, and what woke it.",
@@ -65,7 +65,7 @@ _ADDS = {
     "workers apart from waiting for them; steps as ticks.",
     "pacing": "A row for each time.sleep, asyncio.sleep and select.select in a tick, outside its sections, "
     "as a wait: loops hold their rate by them.",
-    # On demand, because in many programs a sleep in a section simulates work, as of a slow sensor.
+    # On demand, because in many programs a sleep in a section simulates work, such as a slow sensor's.
     "sleep": "A row for each time.sleep, in sections too, as a wait.",
     "gymnasium-wrappers": "A row for each wrapper of an env, called after its class, with its own share.",
     "numpy": "A row for each call of a function that makes or moves whole arrays, with the bytes it wrote.",
@@ -103,8 +103,8 @@ _ADDS = {
     "torch-flops": "Floating-point operations of forward and backward passes, by torch's own counter.",
     "trace-context": "Nothing: gives each of these calls that carries no trace the run's W3C traceparent.",
 }
-# Where those are that are not the INSTRUMENT of the module of their name.
-_PLACES = {
+# Instruments that are not the INSTRUMENT of the module with the library's name.
+_LOCATIONS = {
     "nvtx": "nvtx",
     "joblib": "pools:JOBLIB",
     "gc": "pauses:GC",
@@ -128,7 +128,7 @@ _PLACES = {
     "aiohttp": "http_clients:AIOHTTP",
     "trace-context": "trace_context",
 }
-# What programs import of those that are not imported by their name; nothing of what is always there.
+# The packages of libraries that are not imported by their name; none if they are always loaded.
 _PACKAGES: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("nvtx", "waits", "pools", "gc", "disk", "pacing", "sleep", "trace-context"), ()),
     **dict.fromkeys(("torch-compile", "torch-distributed", "torch-layers", "torch-flops"), ("torch",)),
@@ -138,25 +138,16 @@ _PACKAGES: dict[str, tuple[str, ...]] = {
     "lightning": ("lightning", "pytorch_lightning"),
     "rllib": ("ray.rllib",),
 }
-_ON_DEMAND = (
-    *(
-        "nvtx",
-        "sleep",
-        "gymnasium-wrappers",
-        "numpy",
-        "opencv",
-        "torch-layers",
-        "torch-flops",
-        "trace-context",
-    ),
+_ON_DEMAND = frozenset(
+    ("nvtx", "sleep", "gymnasium-wrappers", "numpy", "opencv", "torch-layers", "torch-flops", "trace-context")
 )
 
 
 def _built_in(name: str, adds: str) -> Library:
-    own = name.replace("-", "_")
-    place = _PLACES.get(name, f"{own}:INSTRUMENT")
-    packages = _PACKAGES.get(name, (own,))
-    return Library(name, f"ticktree.instruments.{place}", adds, packages, on_demand=name in _ON_DEMAND)
+    package = name.replace("-", "_")
+    location = _LOCATIONS.get(name, f"{package}:INSTRUMENT")
+    packages = _PACKAGES.get(name, (package,))
+    return Library(name, f"ticktree.instruments.{location}", adds, packages, on_demand=name in _ON_DEMAND)
 
 
-BUILT_IN: tuple[Library, ...] = tuple(_built_in(*each) for each in _ADDS.items())
+BUILT_IN: tuple[Library, ...] = tuple(_built_in(name, adds) for name, adds in _ADDS.items())

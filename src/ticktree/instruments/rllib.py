@@ -1,6 +1,6 @@
-"""RLlib: what an iteration of an algorithm consists of, and what its env runners and learners do, each a role.
+"""RLlib: the parts of an algorithm's iteration, and the methods of its env runners and learners, each a role.
 
-Of its API since Ray 2.40: `EnvRunner`, `Learner`, `LearnerGroup`. Iterations are ticks.
+Supports its API since Ray 2.40: `EnvRunner`, `Learner`, `LearnerGroup`. Iterations are ticks.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ _LEARNERS = "ray.rllib.core.learner.learner_group:LearnerGroup"
 _TARGETS = [
     *methods(f"{_ALGORITHM}:Algorithm", "training_step", "evaluate"),
     *methods(f"{_RUNNER}:EnvRunner", "sample", "get_metrics"),
-    # Its base class has no state; whatever env runner has one has these.
+    # The base class has no state; env runners that have one define these.
     *methods(f"{_RUNNER}:EnvRunner", "get_state", "set_state", required=False),
     *methods(f"{_LEARNER}:Learner", "update", "get_state", "set_state"),
     *methods(f"{_LEARNER}:Learner", "before_gradient_based_update", "after_gradient_based_update"),
-    # One within the other: each is a row in the one around it.
+    # Nested calls: each is a row below its caller's.
     *methods(_LEARNERS, "update", "get_state", "set_state", title="learners "),
     *methods(_GROUP, "sync_weights", section="sync env runners"),
     *methods(_GROUP, "sync_env_runner_states", section="sync env runners' states"),
@@ -37,7 +37,7 @@ _TARGETS = [
 
 
 def _wrap_algorithms(patches: Patches, module: ModuleType, recorder: Recorder) -> None:
-    """Wraps `train`, where it is defined: other kinds of trainables are none of RLlib's."""
+    """Wrap `train` in the class that defines it, which other trainables than RLlib's inherit too."""
     section = recorder.timed_section("train", NO_SITE)
 
     def make(train: Callable[..., Any]) -> Callable[..., Any]:
@@ -55,18 +55,18 @@ def _wrap_algorithms(patches: Patches, module: ModuleType, recorder: Recorder) -
 
 
 def _wrap_runners(patches: Patches, module: ModuleType, recorder: Recorder) -> None:
-    make = _named(recorder, ENV_RUNNER, lambda runner: runner.worker_index)
+    make = _make_named(recorder, ENV_RUNNER, lambda runner: runner.worker_index)
     patches.wrap_in_subclasses(module, "EnvRunner.__init__", make)
 
 
 def _wrap_learners(patches: Patches, module: ModuleType, recorder: Recorder) -> None:
-    make = _named(recorder, LEARNER, lambda learner: learner._learner_index)
+    make = _make_named(recorder, LEARNER, lambda learner: learner._learner_index)
     patches.wrap(module, "Learner._set_learner_index_and_placement_group", make)
     patches.wrap_in_subclasses(module, "Learner.build", make)
 
 
-def _named(recorder: Recorder, role: str, number: Callable[[Any], int | None]) -> Callable[..., Any]:
-    """Make a method one after which an actor's process is called by its role and its number."""
+def _make_named(recorder: Recorder, role: str, number: Callable[[Any], int | None]) -> Callable[..., Any]:
+    """Make a method name its actor's process after the role and the number."""
 
     def make(function: Callable[..., Any], _owner: type | None = None) -> Callable[..., Any]:
         def wrapper(self: Any, *args: Any, **kwargs: Any) -> Any:
@@ -82,7 +82,7 @@ def _named(recorder: Recorder, role: str, number: Callable[[Any], int | None]) -
 
 
 def _is_actor() -> bool:
-    """Whether this process is an actor: the driver may have one of each of its own."""
+    """Return whether this process is an actor: the driver may have a runner and a learner too."""
     from ray._private import worker
 
     return not worker.global_worker.actor_id.is_nil()

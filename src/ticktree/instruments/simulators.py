@@ -1,8 +1,7 @@
-"""Simulators: what a step of an environment or a scene consists of. Times are the host's: the device may do it later.
+"""Simulators: the parts of a step of an environment or a scene. Times are the host's: the device may do it later.
 
-An environment's step itself is gymnasium's `env.step`, or `envs.step`. In Isaac Lab's manager-based environments there
-is a row for each manager and for each of its terms. In programs that mark nothing, the steps of a Genesis scene are
-ticks.
+An environment's step itself is gymnasium's `env.step`, or `envs.step`. Isaac Lab's manager-based environments have one
+row per manager and one per term of it. In programs that mark nothing, the steps of a Genesis scene are ticks.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from ticktree.recorder import Layer, Recorder, Section, SectionsByObject
 from ticktree.recorder.site import NO_SITE
 
 _MANAGERS = "isaaclab.managers"
-# A manager's class, what the rows of its terms begin with, and the methods in which they do their work.
+# By the beginning of their terms' rows: the managers' classes, and the methods in which they do their work.
 _WORK = {
     "action": ("ActionManager", "process_action", "apply_action"),
     "command": ("CommandManager", "compute"),
@@ -29,8 +28,8 @@ _WORK = {
     "reward": ("RewardManager", "compute"),
     "termination": ("TerminationManager", "compute"),
 }
-# Terms that are objects, with the methods that their managers call; of other managers a term is a function, or one of
-# the first.
+# Terms that are objects, with the methods that their managers call; terms of other managers are functions, or objects
+# of the first class.
 _OBJECTS = {
     f"{_MANAGERS}.manager_base": ("ManagerTermBase", "__call__"),
     f"{_MANAGERS}.action_manager": ("ActionTerm", "process_actions", "apply_actions"),
@@ -58,22 +57,22 @@ for _kind, (_manager, *_names) in _WORK.items():
     _ISAACLAB_TARGETS += methods(f"{_MANAGERS}.{_kind}_manager:{_manager}", *_names, section=_row, layer=_row)
 
 
-# What terms are called is only known of their configurations: by the identity of one, which is kept, for no other to
-# have that.
+# Only their configurations name the terms: by the identity of a configuration, which is stored, so that no other
+# object can have it.
 _labels: dict[int, tuple[Any, str]] = {}
 
 
 def _wrap_manager(patches: Patches, module: ModuleType, recorder: Recorder) -> None:
-    """Names the terms of a manager as it is made, and makes sections of those that are functions."""
+    """Name the terms of each new manager, and make those that are functions sections."""
     kind = module.__name__.rpartition(".")[2].removesuffix("_manager")
 
     def make(init: Callable[..., Any]) -> Callable[..., Any]:
-        def __init__(self: Any, cfg: Any, *args: Any, **kwargs: Any) -> None:  # noqa: N807 (what it is)
-            named = list(_terms_in(cfg, kind))
-            for term, label in named:
+        def __init__(self: Any, cfg: Any, *args: Any, **kwargs: Any) -> None:  # noqa: N807 (its wrapper)
+            terms = list(_terms_in(cfg, kind))
+            for term, label in terms:
                 _labels[id(term)] = (term, label)
             init(self, cfg, *args, **kwargs)
-            for term, label in named:
+            for term, label in terms:
                 if isinstance(getattr(term, "__dict__", {}).get("func"), FunctionType):
                     patches.section(term, "func", recorder.timed_section(label, NO_SITE))
 
@@ -85,7 +84,7 @@ def _wrap_manager(patches: Patches, module: ModuleType, recorder: Recorder) -> N
 
 
 def _terms_in(config: Any, label: str) -> Iterator[tuple[Any, str]]:
-    """The configurations of a manager's terms, with the name of each; those of observations are in groups."""
+    """Yield the configurations of a manager's terms with their names; those of observations are in groups."""
     fields = config if isinstance(config, dict) else getattr(config, "__dict__", {})
     for name, value in fields.items():
         if hasattr(value, "func") or hasattr(value, "class_type"):
@@ -96,19 +95,19 @@ def _terms_in(config: Any, label: str) -> Iterator[tuple[Any, str]]:
 
 def _wrap_objects(patches: Patches, module: ModuleType, recorder: Recorder) -> None:
     owner, *names = _OBJECTS[module.__name__]
-    own = recorder.timed_section("term", NO_SITE)
+    default = recorder.timed_section("term", NO_SITE)
 
-    def section_of(term: Any) -> Section:
+    def term_section(term: Any) -> Section:
         _, label = _labels.get(id(getattr(term, "cfg", None)), (None, f"term {type(term).__name__}"))
         return recorder.timed_section(label, NO_SITE)
 
-    layer, choice = Layer(), SectionsByObject(section_of)
+    layer, choice = Layer(), SectionsByObject(term_section)
     for name in names:
-        patches.section(module, f"{owner}.{name}", own, layer, subclasses=True, choice=choice)
+        patches.section(module, f"{owner}.{name}", default, layer, subclasses=True, choice=choice)
 
 
 def _wrap_env(patches: Patches, module: ModuleType, recorder: Recorder) -> None:
-    """Wraps the step of what is no gymnasium environment; that of `ManagerBasedRLEnv` is one's."""
+    """Wrap the step of `ManagerBasedEnv`, which is no gymnasium environment, as `ManagerBasedRLEnv` is."""
     section = recorder.timed_section("env.step", NO_SITE)
     patches.section(module, "ManagerBasedEnv.step", section, None, env_loop(recorder).begins)
 

@@ -1,6 +1,6 @@
-"""skrl with torch: what a trainer and its agents do. Ticks are iterations: the timesteps up to an update, and that.
+"""skrl with torch: the methods of a trainer and its agents. Ticks are iterations: timesteps up to and with an update.
 
-An agent that updates at every timestep has a tick for each.
+An agent that updates at every timestep has one tick per timestep.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from ticktree.recorder import Layer, Recorder
 from ticktree.recorder.site import NO_SITE
 
 _ITERATION = "iteration"
-_training = Layer()  # where it is known which trainer trains
+_training = Layer()  # tells which trainer trains
 
 _AGENTS = {"skrl.agents.torch.base": "Agent", "skrl.multi_agents.torch.base": "MultiAgent"}
 _WRAPPERS = "skrl.envs.wrappers.torch.base"
@@ -38,7 +38,7 @@ for _name in ("Wrapper", "MultiAgentEnvWrapper"):
 
 
 def _is_stepped(trainer: Any) -> bool:
-    """Whether a call of its `train` is one timestep: the loop is the program's."""
+    """Return whether a call of its `train` is one timestep: then the loop is the program's."""
     steps = sys.modules.get(_STEP)
     return steps is not None and isinstance(trainer, steps.StepTrainer)
 
@@ -47,7 +47,7 @@ def _wrap_agents(patches: Patches, module: ModuleType, recorder: Recorder) -> No
     section = recorder.timed_section("update", NO_SITE)
 
     def is_last(agent: Any, *_args: Any, uid: str | None = None, **_kwargs: Any) -> bool:
-        """Whether no other update follows in the same timestep: agents may be several, and of several agents."""
+        """Return whether this is the timestep's last update: a trainer may have several agents, each for several."""
         if uid is not None and uid != agent.possible_agents[-1]:
             return False
         agents = getattr(_training.within, "agents", agent)
@@ -59,19 +59,19 @@ def _wrap_agents(patches: Patches, module: ModuleType, recorder: Recorder) -> No
 
     around = ticks_after(recorder, section, _ITERATION, is_within, is_last)
     path = f"{_AGENTS[module.__name__]}.update"
-    patches.section(module, path, section, subclasses=True, way=around)
+    patches.section(module, path, section, subclasses=True, around=around)
 
 
 def _wrap_trainers(patches: Patches, module: ModuleType, recorder: Recorder) -> None:
     section = recorder.timed_section("train", NO_SITE)
-    within = ticks_within(recorder, section, _ITERATION, begins=True)
+    around = ticks_within(recorder, section, _ITERATION, begin_first=True)
 
     def train(function: Callable[..., Any], /, trainer: Any, *args: Any, **kwargs: Any) -> Any:
         if _is_stepped(trainer):
             return function(trainer, *args, **kwargs)
-        return within(function, trainer, *args, **kwargs)
+        return around(function, trainer, *args, **kwargs)
 
-    patches.section(module, "Trainer.train", section, _training, subclasses=True, way=train)
+    patches.section(module, "Trainer.train", section, _training, subclasses=True, around=train)
 
 
 INSTRUMENT = Instrument(

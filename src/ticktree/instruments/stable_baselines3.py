@@ -1,4 +1,4 @@
-"""stable-baselines3 and sb3-contrib: what an algorithm's `learn` does, in their own terms.
+"""stable-baselines3 and sb3-contrib: the parts of an algorithm's `learn`, in the libraries' own terms.
 
 Ticks are iterations: one rollout and the training on it. The policy's forward pass is a row of `torch`.
 """
@@ -29,22 +29,27 @@ _WORKERS = f"{_COMMON}.vec_env.subproc_vec_env:SubprocVecEnv"
 _POLICY_METHODS = ("predict", "evaluate_actions", "predict_values")
 
 _TARGETS = [
-    *methods(_ALGORITHM, "learn", more=_LEARNING.runs),
-    # Which of them an algorithm has depends on its kind.
+    *methods(_ALGORITHM, "learn", make_options=_LEARNING.run),
+    # An algorithm has some of these methods.
     *methods(_ALGORITHM, "train", "evaluate_candidates", required=False),
-    *methods(_ALGORITHM, "collect_rollouts", required=False, more=_LEARNING.begins),
-    # ARS's iteration.
-    *methods(_ALGORITHM, "_do_one_update", section="do_one_update", required=False, more=_LEARNING.begins),
+    *methods(_ALGORITHM, "collect_rollouts", required=False, make_options=_LEARNING.begin_tick),
+    *methods(
+        _ALGORITHM,
+        "_do_one_update",  # ARS's iteration
+        section="do_one_update",
+        required=False,
+        make_options=_LEARNING.begin_tick,
+    ),
     *methods(
         f"{_COMMON}.policies:BaseModel", *_POLICY_METHODS, title="policy ", layer="policy", required=False
     ),
     *methods(f"{_COMMON}.vec_env.base_vec_env:VecEnv", "reset", "step", title="VecEnv ", layer="VecEnv"),
-    # What DummyVecEnv does in these two is nothing, and the environments' own steps.
+    # DummyVecEnv does nothing in the former, and in the latter only the environments' own steps.
     Target(f"{_WORKERS}.step_async", "VecEnv step_async"),
     Target(f"{_WORKERS}.step_wait", "VecEnv step_wait", wait=True),
     *methods(_BUFFER, "add", "sample", title="buffer "),
     *methods(_BUFFER, "compute_returns_and_advantage", required=False),
-    # A generator of batches: each is a call.
+    # A generator of batches: each batch is a call.
     *(
         Target(f"{module}:{name}.get", "buffer get")
         for module, names in _BATCHES.items()
@@ -57,11 +62,11 @@ _TARGETS = [
 
 
 def _wrap_callbacks(patches: Patches, module: ModuleType, recorder: Recorder) -> None:
-    layer, own = Layer(), recorder.timed_section("callback", NO_SITE)
+    layer, default = Layer(), recorder.timed_section("callback", NO_SITE)
 
-    def section_of(callback: Any) -> Section | None:
+    def callback_section(callback: Any) -> Section | None:
         if isinstance(callback, module.CallbackList):
-            return None  # those in it have theirs
+            return None  # its callbacks have sections
         name = type(callback).__name__
         if isinstance(callback, module.ConvertCallback):
             if callback.callback is None:
@@ -69,9 +74,9 @@ def _wrap_callbacks(patches: Patches, module: ModuleType, recorder: Recorder) ->
             name = getattr(callback.callback, "__name__", "function")
         return recorder.timed_section(f"callback {name}", NO_SITE)
 
-    choice = SectionsByObject(section_of)
+    choice = SectionsByObject(callback_section)
     for name in _CALLBACK_METHODS:
-        patches.section(module, f"BaseCallback.{name}", own, layer, choice=choice)
+        patches.section(module, f"BaseCallback.{name}", default, layer, choice=choice)
 
 
 INSTRUMENT = Instrument(

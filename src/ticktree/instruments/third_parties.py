@@ -1,10 +1,10 @@
-"""Libraries that other distributions teach ticktree, found by entry point.
+"""Libraries that other distributions add to ticktree by entry point.
 
     [project.entry-points."ticktree.instruments"]
     mylib = "mylib.profiling"
 
-`mylib.profiling` has `install(recorder)` and `uninstall()`, as the modules next to this file do. In the
-second group it is recorded only when requested by name.
+`mylib.profiling` has `install(recorder)` and `uninstall()`, as instruments have. A library in the second group is
+recorded only when requested by name.
 """
 
 from __future__ import annotations
@@ -23,41 +23,40 @@ from ticktree.instruments.registry import Library
 GROUP = "ticktree.instruments"
 ON_DEMAND_GROUP = "ticktree.instruments.on_demand"
 
-# It stands in a list with commas, and in the environment of children with what it is kept in.
+# Names stand in a list with commas, and in the environment of children with module and distribution.
 _NAME = r"[A-Za-z0-9][\w.-]*"
-# As it is passed to children: name=module@distribution.
-_WORD = r"(?P<name>[^=]+)=(?P<module>[^@]+)@(?P<distribution>.+)"
+# The text for children: name=module@distribution.
+_TEXT = r"(?P<name>[^=]+)=(?P<module>[^@]+)@(?P<distribution>.+)"
 _UNNAMED = "an unnamed package"
 
 
 @cache
-def found() -> tuple[Library, ...]:
-    """Return what this environment brings, in an order that does not depend on how it was found; nothing is imported.
+def find_libraries() -> tuple[Library, ...]:
+    """Return the libraries that this environment adds, sorted by distribution and name; imports nothing.
 
-    Reading what is installed takes milliseconds: it is done where the list is requested, not in each process.
+    Reading what is installed takes milliseconds: only who needs the list does it, not every process.
     """
     return tuple(sorted(_entries(), key=lambda library: (library.distribution, library.name)))
 
 
-def to_word(library: Library) -> str:
-    """Return the text that names a library to children, so that they need not look for it again."""
+def to_text(library: Library) -> str:
+    """Return the text that names a library to children, so that they need not search for it again."""
     return f"{library.name}={library.module}@{library.distribution}"
 
 
-def from_word(word: str) -> Library | None:
-    """Return the library that `to_word` wrote; None where it is no such word."""
-    found = re.fullmatch(_WORD, word)
-    return Library(found["name"], found["module"], "", distribution=found["distribution"]) if found else None
+def from_text(text: str) -> Library | None:
+    """Return the library that `to_text` wrote; None for any other text."""
+    match = re.fullmatch(_TEXT, text)
+    return Library(match["name"], match["module"], "", distribution=match["distribution"]) if match else None
 
 
 def _entries() -> Iterator[Library]:
-    if not _may_be_any():
+    if not _may_have_entries():
         return
     for group in (GROUP, ON_DEMAND_GROUP):
         for entry in entry_points_of(group):
-            distribution = (
-                str(entry.dist.metadata["Name"] or _UNNAMED) if entry.dist is not None else _UNNAMED
-            )
+            name = entry.dist.metadata["Name"] if entry.dist is not None else ""
+            distribution = str(name or _UNNAMED)
             if re.fullmatch(_NAME, entry.name):
                 yield Library(
                     entry.name,
@@ -68,31 +67,31 @@ def _entries() -> Iterator[Library]:
                 )
 
 
-def _may_be_any() -> bool:
-    """Whether the full search may find one: with a hundred distributions it takes ten times as long as this look.
+def _may_have_entries() -> bool:
+    """Return whether a full search may find entries: with a hundred distributions it takes ten times as long.
 
-    Where distributions may be kept in another way than as files in folders, the full search is used.
+    Where distributions may not be files in folders, only the full search can tell.
     """
     if any(finder is not PathFinder and hasattr(finder, "find_distributions") for finder in sys.meta_path):
         return True
-    return any(_may_be_one_in(place) for place in dict.fromkeys(sys.path))
+    return any(_may_contain_entries(folder) for folder in dict.fromkeys(sys.path))
 
 
-def _may_be_one_in(place: str) -> bool:
-    """Whether an entry of `sys.path` holds a distribution with an entry of ours, or is an archive, which may."""
+def _may_contain_entries(folder: str) -> bool:
+    """Return whether an entry of `sys.path` has a distribution with entries for us, or is an archive, which may."""
     # An egg is a distribution, and a folder to import from.
-    kept = (".dist-info", ".egg-info", *(("egg-info",) if place.lower().endswith(".egg") else ()))
+    endings = (".dist-info", ".egg-info", *(("egg-info",) if folder.lower().endswith(".egg") else ()))
     try:
-        with os.scandir(place or ".") as there:
-            return any(_has_entry(Path(each)) for each in there if each.name.lower().endswith(kept))
+        with os.scandir(folder or ".") as entries:
+            return any(_has_entries(Path(entry)) for entry in entries if entry.name.lower().endswith(endings))
     except NotADirectoryError:
         return True
     except OSError:
         return False
 
 
-def _has_entry(facts: Path) -> bool:
+def _has_entries(metadata: Path) -> bool:
     try:
-        return GROUP.encode() in (facts / "entry_points.txt").read_bytes()
+        return GROUP.encode() in (metadata / "entry_points.txt").read_bytes()
     except OSError:
         return False

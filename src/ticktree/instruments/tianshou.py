@@ -1,4 +1,4 @@
-"""tianshou: what a trainer's `run` does. Ticks are its training steps: one collection and the updates on it."""
+"""tianshou: the parts of a trainer's `run`. Ticks are its training steps: one collection and the updates on it."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ _COLLECTOR, _ALGORITHM = "tianshou.data.collector", "tianshou.algorithm.algorith
 _BUFFER = "tianshou.data.buffer.buffer_base:ReplayBuffer"
 
 _TARGETS = [
-    *methods("tianshou.trainer:Trainer", "run", more=_TRAINING.runs),
+    *methods("tianshou.trainer:Trainer", "run", make_options=_TRAINING.run),
     *methods(f"{_ALGORITHM}:OnPolicyAlgorithm", "update"),
     *methods(f"{_ALGORITHM}:OffPolicyAlgorithm", "update"),
-    # Before it nothing is collected.
-    *methods(f"{_ALGORITHM}:OfflineAlgorithm", "update", more=_TRAINING.begins),
+    # It collects nothing before an update.
+    *methods(f"{_ALGORITHM}:OfflineAlgorithm", "update", make_options=_TRAINING.begin_tick),
     *methods("tianshou.env.venvs:BaseVectorEnv", "reset", "step", title="VectorEnv "),
     *methods(_BUFFER, "add", "sample", title="buffer ", layer="buffer"),
 ]
@@ -43,7 +43,7 @@ def _wrap_collector(patches: Patches, module: ModuleType, recorder: Recorder) ->
         with collecting:
             return function(collector, *args, **kwargs)
 
-    patches.section(module, "BaseCollector.collect", collecting, Layer(), subclasses=True, way=collect)
+    patches.section(module, "BaseCollector.collect", collecting, Layer(), subclasses=True, around=collect)
 
 
 INSTRUMENT = Instrument(

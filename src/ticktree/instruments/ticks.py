@@ -1,4 +1,4 @@
-"""Ticks of libraries' own loops; and of programs that mark nothing themselves: an env's steps, or an optimizer's."""
+"""Ticks of libraries' own loops, and of programs that mark nothing: steps of an env, or of an optimizer."""
 
 from __future__ import annotations
 
@@ -10,106 +10,107 @@ from ticktree.recorder import Layer, Recorder, Section, UnmarkedLoop
 
 
 def unmarked_loop(recorder: Recorder, name: str) -> UnmarkedLoop:
-    """Return a loop of which one thing's steps are the ticks, on each thread where no other loop is open."""
-    return UnmarkedLoop(recorder.section(name), _steps_for_itself)
+    """Return a loop whose ticks are the steps of one object, on each thread where no other loop is open."""
+    return UnmarkedLoop(recorder.section(name), _is_main_process)
 
 
 class Training:
-    """A loop that a library runs in one of its functions, for targets of which others begin or end its ticks.
+    """A loop that a library runs in one of its functions, whose ticks other methods begin or end.
+
+    Its methods make options for targets (`Target.make_options`).
 
     Args:
-        loop: What it is called.
-        ends: Whether others end its ticks: then the first begins with the function.
+        loop: The loop's name.
+        ends_ticks: Whether methods end its ticks: then the first tick begins with the function.
 
     Attributes:
-        layer: Where it is known what the function is called on.
+        layer: Tells on which object the function is called.
     """
 
-    def __init__(self, loop: str, *, ends: bool = False) -> None:
+    def __init__(self, loop: str, *, ends_ticks: bool = False) -> None:
         self.layer = Layer()
-        self._loop, self._ends = loop, ends
+        self._loop, self._ends_ticks = loop, ends_ticks
 
     def is_open(self) -> bool:
-        """Whether this thread is in the function."""
+        """Return whether this thread is in the function."""
         return self.layer.within is not None
 
-    def runs(self, recorder: Recorder, section: Section) -> dict[str, Any]:
-        """Of the function itself."""
-        return {
-            "layer": self.layer,
-            "way": ticks_within(recorder, section, self._loop, begins=self._ends),
-        }
+    def run(self, recorder: Recorder, section: Section) -> dict[str, Any]:
+        """Return the options of the function itself."""
+        around = ticks_within(recorder, section, self._loop, begin_first=self._ends_ticks)
+        return {"layer": self.layer, "around": around}
 
-    def begins(self, recorder: Recorder, _section: Section) -> dict[str, Any]:
-        """Of methods with which a tick begins."""
+    def begin_tick(self, recorder: Recorder, _section: Section) -> dict[str, Any]:
+        """Return the options of methods that begin a tick."""
 
-        def begin(_thing: Any) -> None:
+        def before(_owner: Any) -> None:
             if self.is_open():
                 recorder.tick(self._loop)
 
-        return {"before": begin}
+        return {"before": before}
 
-    def ends(self, recorder: Recorder, section: Section) -> dict[str, Any]:
-        """Of methods with which a tick ends."""
-        return {"way": ticks_after(recorder, section, self._loop, self.is_open)}
+    def end_tick(self, recorder: Recorder, section: Section) -> dict[str, Any]:
+        """Return the options of methods that end a tick."""
+        return {"around": ticks_after(recorder, section, self._loop, self.is_open)}
 
 
 def ticks_within(
-    recorder: Recorder, section: Section, loop: str, *, begins: bool = False
+    recorder: Recorder, section: Section, loop: str, *, begin_first: bool = False
 ) -> Callable[..., Any]:
-    """Return the way of a function that the ticks of a loop are in: its end is the end of the last one.
+    """Return an `around` for a function that contains a loop's ticks: the last tick ends with the function.
 
-    If it `begins` the first one, others end theirs: then what is left after the last of them is no tick.
+    With `begin_first` the first tick begins with the function, and methods end their ticks: then the time after the
+    last of them is no tick.
     """
 
-    def way(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
+    def around(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
         with section:
-            if begins:
+            if begin_first:
                 recorder.tick(loop)
             result = function(*args, **kwargs)
-            if not begins:
+            if not begin_first:
                 recorder.tick(loop)
             return result
 
-    return way
+    return around
 
 
 def ticks_after(
     recorder: Recorder,
     section: Section,
     loop: str,
-    within: Callable[[], object],
-    ends: Callable[..., bool] | None = None,
+    is_within: Callable[[], object],
+    is_last: Callable[..., bool] | None = None,
     unmarked: UnmarkedLoop | None = None,
 ) -> Callable[..., Any]:
-    """Return the way of a method with which a tick of a loop ends, and the next one begins.
+    """Return an `around` for a method whose end is the end of one tick of a loop and the beginning of the next.
 
     Args:
-        recorder: Of the section.
-        section: Of the method's calls.
-        loop: Whose tick it is.
-        within: Whether this is within a function of `ticks_within`. A loop elsewhere is the program's own, and has
-            these ticks only where the program marks nothing.
-        ends: Called with the method's arguments: whether this call is the tick's last; by default each is.
-        unmarked: The loop elsewhere, where others end it.
+        recorder: The section's recorder.
+        section: The section of the method's calls.
+        loop: The loop's name.
+        is_within: Whether this is within a function of `ticks_within`. Any other loop is the program's own, and has
+            these ticks only if the program marks nothing.
+        is_last: Called with the method's arguments: whether this call is the tick's last; by default every call is.
+        unmarked: The program's own loop, if other methods end it.
     """
-    elsewhere = unmarked or unmarked_loop(recorder, loop)
+    outside = unmarked or unmarked_loop(recorder, loop)
 
-    def way(function: Callable[..., Any], thing: Any, /, *args: Any, **kwargs: Any) -> Any:
+    def around(function: Callable[..., Any], owner: Any, /, *args: Any, **kwargs: Any) -> Any:
         with section:
-            result = function(thing, *args, **kwargs)
-        if ends is not None and not ends(thing, *args, **kwargs):
+            result = function(owner, *args, **kwargs)
+        if is_last is not None and not is_last(owner, *args, **kwargs):
             return result
-        if within():
+        if is_within():
             recorder.tick(loop)
         else:
-            elsewhere.begins(thing)
+            outside.begins(owner)
         return result
 
-    return way
+    return around
 
 
-def _steps_for_itself() -> bool:
-    """Whether no other process has this one take its steps: else the loop is that process's."""
+def _is_main_process() -> bool:
+    """Return whether no other process runs this one: else the loop is that process's."""
     process = sys.modules.get("multiprocessing.process")
     return process is None or process.parent_process() is None

@@ -7,10 +7,10 @@ from ticktree.remote import trace_context
 
 
 def install(recorder: Recorder) -> None:  # noqa: ARG001 - as every instrument's
-    """From now on a call that carries no `traceparent` is given one, of a trace that the run's processes share."""
+    """Add to each call that carries no `traceparent` one of a trace that the run's processes share."""
     trace_context.begin()
 
 
 def uninstall() -> None:
-    """No more are given."""
+    """Add no more."""
     trace_context.end()

@@ -1,8 +1,8 @@
-"""Ray: every task and actor of a program's job, wherever in the cluster it runs, and what is waited for.
+"""Ray: every task and actor of a program's job, wherever in the cluster it runs, and waits for results.
 
-The driver's side is installed when the program imports Ray: a job that it then connects carries, in the hook that Ray
-runs as each of its workers starts, what makes the worker record. Each call carries the names of the sections that it
-was made in, so that what it does hangs there.
+The driver's side is installed when the program imports Ray: a job that it then connects has a hook, which Ray runs as
+each worker starts and which makes the worker record. Each call carries the names of the sections that are open where
+it is made; its work is recorded below them.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def _wrap(patches: Patches, _: ModuleType, recorder: Recorder) -> None:
-    """Workers that have begun to record continue until their job ends."""
+    """Wrap the driver's side; workers that have begun to record continue until their job ends."""
     from ticktree.instruments.ray import driver, submitting, waiting
 
     submitting.wrap(patches, recorder)

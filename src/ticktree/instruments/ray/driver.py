@@ -1,4 +1,4 @@
-"""The driver: the job that it connects makes its workers record, and what they recorded is gathered before it ends."""
+"""The driver: the job that it connects makes its workers record; their records are gathered before the job ends."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ticktree.instruments.ray import submitting
-from ticktree.instruments.ray.hook import hook_of
+from ticktree.instruments.ray.hook import make_hook
 from ticktree.recorder import RUN_VARIABLE
 from ticktree.recorder.site import NO_SITE
 
@@ -22,23 +22,23 @@ if TYPE_CHECKING:
     from ticktree.recorder import Recorder
 
 _HOOK = "worker_process_setup_hook"
-# Ray's own, where the program was submitted as a job: what it sets may not be set again.
-_SUBMITTED = "RAY_JOB_CONFIG_JSON_ENV_VAR"
-# How long the end of a program may take for what nodes have not handed over yet. One that has died is known to have
-# died only after some missed heartbeats.
-_FINISH_WITHIN_S = 10.0
-_ANSWER_WITHIN_S = 30.0
+# Ray sets it if the program was submitted as a reference: a program may not set its values again.
+_JOB_CONFIG_VARIABLE = "RAY_JOB_CONFIG_JSON_ENV_VAR"
+# How long a program's end may wait for nodes that have not handed over everything. A dead node is detected only after
+# some missed heartbeats.
+_FINISH_TIMEOUT_S = 10.0
+_ANSWER_TIMEOUT_S = 30.0
 
 
-class _Here:
-    """What gathers for the job of this process; None where nothing has to."""
+class _DriverState:
+    """The actor that gathers for the job of this process, if one is needed."""
 
     gatherer: Any = None
-    ends_at_exit = False
+    finishes_at_exit = False
 
 
 def wrap(patches: Patches, recorder: Recorder) -> None:
-    """Wraps what connects a job, what ends it, and what starts Ray's own processes."""
+    """Wrap the functions that connect a reference, end it, and start Ray's own processes."""
     import ray
     from ray._private import services, worker
 
@@ -64,59 +64,59 @@ def _make_init(recorder: Recorder, init: Callable[..., Any]) -> Callable[..., An
             return init(*args, **kwargs)
 
     def wrapper(*args: Any, **kwargs: Any) -> Any:
-        led = None if _is_not_ours(recorder, args, kwargs) else _led(recorder, kwargs)
-        if led is None:
+        prepared = _prepare_job(recorder, kwargs) if _connects_job(recorder, args, kwargs) else None
+        if prepared is None:
             return init(*args, **kwargs)
-        word, kwargs = led
+        reference, kwargs = prepared
         result = connect(*args, **kwargs)
         with suppress(Exception):  # the program is connected, recorded or not
-            _begin(word)
+            _begin(reference)
         return result
 
     return wrapper
 
 
-def _is_not_ours(recorder: Recorder, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
-    """Whether this process connects no job with workers of ours: it has one, is a client, or no driver."""
+def _connects_job(recorder: Recorder, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    """Return whether this process connects a job that we record: not if it has one, is a client, or no driver."""
     import ray
 
     address = args[0] if args else kwargs.get("address") or os.environ.get("RAY_ADDRESS", "")
     is_client = isinstance(address, str) and address.startswith("ray://")
-    return not recorder.recording or ray.is_initialized() or is_client or bool(kwargs.get("local_mode"))
+    return not (not recorder.recording or ray.is_initialized() or is_client or kwargs.get("local_mode"))
 
 
-def _led(recorder: Recorder, kwargs: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]] | None:
-    """What workers are to know, and the arguments with which a job leads them; None where it cannot."""
+def _prepare_job(recorder: Recorder, kwargs: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]] | None:
+    """Return the job's description for its workers, and the arguments that pass it to them; None if that fails."""
     try:
-        word = _word(recorder)
-        if word is None or _HOOK in _submitted():
+        reference = _reference_to_run(recorder)
+        if job is None or _HOOK in _submitted_runtime_env():
             return None
         config = kwargs.get("job_config")
-        given = kwargs.get("runtime_env")
-        if given is None and config is not None and config.runtime_env:
+        runtime_env = kwargs.get("runtime_env")
+        if runtime_env is None and config is not None and config.runtime_env:
             config = copy.copy(config)
-            config.set_runtime_env(_with_hook(config.runtime_env, word))
-            return word, {**kwargs, "job_config": config}
-        return word, {**kwargs, "runtime_env": _with_hook(given, word)}
-    except Exception:  # what the program passes may be anything: Ray is to say so
+            config.set_runtime_env(_with_hook(config.runtime_env, reference))
+            return reference, {**kwargs, "job_config": config}
+        return reference, {**kwargs, "runtime_env": _with_hook(runtime_env, reference)}
+    except Exception:  # the program may pass anything: Ray reports the error
         return None
 
 
-def _with_hook(runtime_env: Any, word: dict[str, Any]) -> dict[str, Any]:
+def _with_hook(runtime_env: Any, reference: dict[str, Any]) -> dict[str, Any]:
     merged = dict(runtime_env or {})
     if "env_vars" in merged:
         merged["env_vars"] = dict(merged["env_vars"])  # Ray adds to it
-    merged[_HOOK] = hook_of(word, submitting.KEY, merged.get(_HOOK))
+    merged[_HOOK] = make_hook(reference, submitting.KEY, merged.get(_HOOK))
     return merged
 
 
-def _submitted() -> dict[str, Any]:
-    found = json.loads(os.environ.get(_SUBMITTED) or "{}").get("runtime_env")
-    return found if isinstance(found, dict) else {}
+def _submitted_runtime_env() -> dict[str, Any]:
+    runtime_env = json.loads(os.environ.get(_JOB_CONFIG_VARIABLE) or "{}").get("runtime_env")
+    return runtime_env if isinstance(runtime_env, dict) else {}
 
 
-def _word(recorder: Recorder) -> dict[str, Any] | None:
-    """What a worker needs to record into this run, there or on another machine; None where there is no run."""
+def _reference_to_run(recorder: Recorder) -> dict[str, Any] | None:
+    """Return what a worker needs to record into this run, here or on another machine; None if there is no run."""
     from ticktree.fleet.node_parts import run_reference
     from ticktree.recorder.children import recording_options
     from ticktree.run.finishing import RunDirectory
@@ -128,21 +128,20 @@ def _word(recorder: Recorder) -> dict[str, Any] | None:
     return run_reference(RunDirectory.open(Path(path)), root, recording_options())
 
 
-def _begin(word: dict[str, Any]) -> None:
+def _begin(reference: dict[str, Any]) -> None:
     import ray
     from ray._private import worker
 
     submitting.carry(False)
-    # No other node joins what the program started for itself on its own machine: there all write into the
-    # run.
+    # No other node joins a cluster that the program started for itself: there all workers write into the run.
     if not worker._global_node.is_head():
         from ticktree.fleet.ray_transport import start_gatherer
 
-        _Here.gatherer = start_gatherer(ray, word)
+        _DriverState.gatherer = start_gatherer(ray, reference)
     submitting.carry(True)
-    if not _Here.ends_at_exit:
-        _Here.ends_at_exit = True
-        atexit.register(_finish)  # after Ray's own was registered, and so before it
+    if not _DriverState.finishes_at_exit:
+        _DriverState.finishes_at_exit = True
+        atexit.register(_finish)  # registered after Ray's own function, and so called before it
 
 
 def _make_shutdown(recorder: Recorder, shutdown: Callable[..., Any]) -> Callable[..., Any]:
@@ -157,13 +156,13 @@ def _make_shutdown(recorder: Recorder, shutdown: Callable[..., Any]) -> Callable
 
 
 def _finish() -> None:
-    """What the nodes have not handed over yet is gathered while they still can."""
+    """Gather what the nodes have not handed over yet, while they still can."""
     import ray
 
-    gatherer, _Here.gatherer = _Here.gatherer, None
+    gatherer, _DriverState.gatherer = _DriverState.gatherer, None
     submitting.carry(False)
     if gatherer is not None and ray.is_initialized():
         get = getattr(ray.get, "__wrapped__", ray.get)
-        with suppress(Exception):  # what it has gathered so far is in the run
-            get(gatherer.finish.remote(_FINISH_WITHIN_S), timeout=_ANSWER_WITHIN_S)
+        with suppress(Exception):  # everything that it has gathered before is in the run
+            get(gatherer.finish.remote(_FINISH_TIMEOUT_S), timeout=_ANSWER_TIMEOUT_S)
             ray.kill(gatherer)

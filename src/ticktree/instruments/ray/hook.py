@@ -1,4 +1,4 @@
-"""What Ray runs in each worker of a recorded job as it starts, whether or not ticktree is installed there."""
+"""The hook that Ray runs in each starting worker of a recorded job, whether or not ticktree is installed there."""
 
 from __future__ import annotations
 
@@ -6,22 +6,22 @@ from collections.abc import Callable
 from types import FunctionType
 from typing import Any
 
-# What begins to record in a worker. By name: it is imported there, and knows this room.
+# Begins to record in a worker. By name: it is imported there, and imports this package.
 _WORKER = "ticktree.session.ray_worker"
 
 
-def _hook(*, word: dict[str, Any], worker: str, key: str, then: Any) -> None:
-    """Pickled by value: it may use nothing that is not in it."""
+def _hook(*, job: dict[str, Any], worker: str, key: str, program_hook: Any) -> None:
+    """Pickled by value: it may use only its own names."""
     from importlib import import_module
 
     from ray._common import signature
 
     def begin() -> bool:
         try:
-            found = import_module(worker)
+            module = import_module(worker)
         except ImportError:
             return False
-        return bool(found.begin(word))
+        return bool(module.begin(job))
 
     def make(recover: Any) -> Any:
         def recover_args(packed: Any) -> Any:
@@ -31,26 +31,26 @@ def _hook(*, word: dict[str, Any], worker: str, key: str, then: Any) -> None:
 
         return recover_args
 
-    if not begin():  # what calls carry is still to be taken out
+    if not begin():  # calls still carry our argument: remove it
         signature.recover_args = make(signature.recover_args)
-    if isinstance(then, str):
+    if isinstance(program_hook, str):
         from ray._common.utils import load_class
 
-        then = load_class(then)
-    if then is not None:
-        then()
+        program_hook = load_class(program_hook)
+    if program_hook is not None:
+        program_hook()
 
 
-def hook_of(word: dict[str, Any], key: str, then: Any) -> Callable[[], None]:
-    """The hook for one job.
+def make_hook(job: dict[str, Any], key: str, program_hook: Any) -> Callable[[], None]:
+    """Return the hook for one job.
 
     Args:
-        word: What a worker is to know; plain values.
-        key: Of what calls carry.
-        then: The program's own hook, run after ours: a function, or where to import it from; None without one.
+        job: The job's description for its workers; plain values.
+        key: The name of the argument that calls carry.
+        program_hook: The program's own hook, run after ours: a function, or its import path; None if there is none.
     """
-    made = FunctionType(_hook.__code__, {"__builtins__": __builtins__}, "ticktree")
-    made.__kwdefaults__ = {"word": word, "worker": _WORKER, "key": key, "then": then}
-    made.__module__ = "__main__"  # so that it is pickled by value
-    made.__qualname__ = made.__name__ = getattr(then, "__name__", None) or "ticktree"
-    return made
+    hook = FunctionType(_hook.__code__, {"__builtins__": __builtins__}, "ticktree")
+    hook.__kwdefaults__ = {"job": job, "worker": _WORKER, "key": key, "program_hook": program_hook}
+    hook.__module__ = "__main__"  # so that it is pickled by value
+    hook.__qualname__ = hook.__name__ = getattr(program_hook, "__name__", None) or "ticktree"
+    return hook

@@ -1,13 +1,14 @@
-"""Calls of tasks and actors: each carries the names of the sections that it was made in."""
+"""Calls of tasks and actors: each carries the names of the sections that are open where it is made."""
 
 from __future__ import annotations
 
 import json
 import threading
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from ticktree.instruments.ray.titles import titles
+from ticktree.instruments.ray.waiting import titles
 from ticktree.recorder import Channel
 from ticktree.recorder._native import names_of
 
@@ -16,21 +17,21 @@ if TYPE_CHECKING:
     from ticktree.recorder import Recorder
     from ticktree.recorder._native import Place
 
-# Among a call's keyword arguments, on the way: no program has one of this name.
+# The keyword argument that calls carry to their worker: no program has one of this name.
 KEY = "__ticktree_from__"
-# Wake edges of calls that are made: the work for them continues from there.
+# Wake edges of calls: their work continues from where they are made.
 CALLS = "ray call"
-_MOST_PLACES = 4096
+_MAX_PATHS = 4096
 
 
 class _Job:
-    """Whether the job's workers take out what its calls carry: only those do that run our hook."""
+    """Whether the job's workers remove the argument that its calls carry: only those with our hook do."""
 
-    carries = False
+    carries_paths = False
 
 
-class _Nothing(list[Any]):
-    """No parameters; yet true: Ray passes by what it asks to pack arguments where a function takes none."""
+class _NoParameters(list[Any]):
+    """An empty signature that is true: with a false one Ray does not call the function that packs arguments."""
 
     def __bool__(self) -> bool:
         return True
@@ -39,107 +40,107 @@ class _Nothing(list[Any]):
         return list, ()
 
 
-class _Local(threading.local):
-    """What the call that is being made carries."""
+class _CurrentCall(threading.local):
+    """The call that this thread is making."""
 
-    word: bytes | None = None
+    path: bytes | None = None
 
 
-_local = _Local()
-_words: dict[Place, bytes] = {}
+_current = _CurrentCall()
+_paths: dict[Place, bytes] = {}
 
 
 def carry(carries: bool) -> None:
-    """From now on calls carry where they were made, or do so no longer."""
-    _Job.carries = carries
+    """Make calls carry the path where they are made, or no longer."""
+    _Job.carries_paths = carries
 
 
 def wrap(patches: Patches, recorder: Recorder) -> None:
-    """Wraps what makes calls, and what packs their arguments."""
+    """Wrap the functions that make calls and pack their arguments."""
     from ray import actor, remote_function
     from ray._common import signature
 
-    calls = Channel(recorder, CALLS)
+    make_carry = partial(_make_carry, Channel(recorder, CALLS))
     patches.wrap(signature, "extract_signature", _make_extract)
     patches.wrap(signature, "flatten_args", _make_flatten)
-    patches.wrap(remote_function.RemoteFunction, "_remote", lambda remote: _carrying(calls, remote, _of_task))
-    patches.wrap(actor.ActorClass, "_remote", lambda remote: _carrying(calls, remote, None))
-    patches.wrap(actor.ActorHandle, "_actor_method_call", lambda call: _carrying(calls, call, _of_method))
+    patches.wrap(remote_function.RemoteFunction, "_remote", partial(make_carry, _task_title))
+    patches.wrap(actor.ActorClass, "_remote", partial(make_carry, None))
+    patches.wrap(actor.ActorHandle, "_actor_method_call", partial(make_carry, _method_title))
 
 
 def _make_extract(extract: Callable[..., Any]) -> Callable[..., Any]:
     def extract_signature(*args: Any, **kwargs: Any) -> Any:
-        return extract(*args, **kwargs) or _Nothing()
+        return extract(*args, **kwargs) or _NoParameters()
 
     return extract_signature
 
 
 def _make_flatten(flatten: Callable[..., Any]) -> Callable[..., Any]:
     def flatten_args(*args: Any, **kwargs: Any) -> Any:
-        word, _local.word = _local.word, None
+        path, _current.path = _current.path, None
         packed = flatten(*args, **kwargs)
-        return packed if word is None else [*packed, KEY, word]
+        return packed if path is None else [*packed, KEY, path]
 
     return flatten_args
 
 
-def _carrying(
-    calls: Channel, call: Callable[..., Any], title: Callable[[Any, tuple[Any, ...], Any], str] | None
+def _make_carry(
+    calls: Channel, title: Callable[[Any, tuple[Any, ...], Any], str] | None, call: Callable[..., Any]
 ) -> Callable[..., Any]:
     recorder = calls.recorder
 
     def wrapper(self: Any, *args: Any, **kwargs: Any) -> Any:
-        if not (_Job.carries and recorder.recording):
+        if not (_Job.carries_paths and recorder.recording):
             return call(self, *args, **kwargs)
-        word = _word_here(recorder)
-        before, _local.word = _local.word, word
+        path = _open_path(recorder)
+        before, _current.path = _current.path, path
         try:
-            calls.wakes(word)
-            _take_no_short_cut(self, args)
-            made = call(self, *args, **kwargs)
+            calls.wakes(path)
+            _require_packing(self, args)
+            result = call(self, *args, **kwargs)
         finally:
-            _local.word = before
+            _current.path = before
         if title is not None:
-            titles.note(made, title(self, args, kwargs))
-        return made
+            titles.note(result, title(self, args, kwargs))
+        return result
 
     return wrapper
 
 
-def _take_no_short_cut(called: Any, args: tuple[Any, ...]) -> None:
-    """Sees that what a call carries is packed, though it has no arguments: where handles came from elsewhere."""
-    if getattr(called, "_function_signature", None) == []:
-        called._function_signature = _Nothing()
-    elif args and called.__dict__.get("_ray_method_signatures", {}).get(args[0]) == []:
-        called._ray_method_signatures[args[0]] = _Nothing()
+def _require_packing(target: Any, args: tuple[Any, ...]) -> None:
+    """Make Ray pack the arguments of a function without parameters too: handles from elsewhere need it."""
+    if getattr(target, "_function_signature", None) == []:
+        target._function_signature = _NoParameters()
+    elif args and target.__dict__.get("_ray_method_signatures", {}).get(args[0]) == []:
+        target._ray_method_signatures[args[0]] = _NoParameters()
 
 
-def _word_here(recorder: Recorder) -> bytes | None:
-    """The names of the sections that are open, as a call carries them; None where nothing is recorded."""
+def _open_path(recorder: Recorder) -> bytes | None:
+    """Return the names of the open sections, encoded for a call; None if nothing is recorded."""
     place = recorder.place()
-    word = _words.get(place)
-    if word is None:
+    path = _paths.get(place)
+    if path is None:
         names = names_of(place)
         if names is None:
             return None
-        if len(_words) >= _MOST_PLACES:
-            _words.clear()
-        word = _words[place] = json.dumps(names).encode()
-    return word
+        if len(_paths) >= _MAX_PATHS:
+            _paths.clear()
+        path = _paths[place] = json.dumps(names).encode()
+    return path
 
 
-def names_in(word: Any) -> tuple[str, ...]:
-    """The names that a call carried; none where it carried nothing that was ours."""
+def decode_path(path: Any) -> tuple[str, ...]:
+    """Return the names that a call carried; none if the argument is not ours."""
     try:
-        return tuple(map(str, json.loads(word)))
+        return tuple(map(str, json.loads(path)))
     except (TypeError, ValueError):
         return ()
 
 
-def _of_task(function: Any, _args: tuple[Any, ...], options: Any) -> str:
+def _task_title(function: Any, _args: tuple[Any, ...], options: Any) -> str:
     return str(options.get("name") or getattr(function._function, "__qualname__", function._function_name))
 
 
-def _of_method(handle: Any, args: tuple[Any, ...], options: Any) -> str:
+def _method_title(handle: Any, args: tuple[Any, ...], options: Any) -> str:
     kind = handle._ray_actor_creation_function_descriptor.class_name
     return str(options.get("name") or f"{kind}.{args[0] if args else options.get('method_name')}")

@@ -1,13 +1,14 @@
-"""torch.compile: a section while it compiles, under whatever is open then.
+"""torch.compile: each compilation is a section, below the section that is open then.
 
-Not by torch's own list of callbacks: `torch._dynamo.reset()` empties it, and where two threads compile at once it
-tells of the first one's beginning and the last one's end. Wrapped is what calls them, once around each compilation.
+torch's own list of callbacks does not serve: `torch._dynamo.reset()` empties it, and if two threads compile at once,
+it reports only the first begin and the last end. This wraps their caller, which runs once around each compilation.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from types import ModuleType
 from typing import Any
 
@@ -16,54 +17,38 @@ from ticktree.instruments.targets import Instrument
 from ticktree.instruments.torch.sections import COMPILER_IS_USED_BY, TESTED
 from ticktree.recorder import Recorder, Section
 
-# Rules know it by this name (analysis/rules/torch.py).
+# Rules know this name (analysis/rules/torch.py).
 NAME = "torch compile"
 
 
+class _CompilerThread(threading.local):
+    is_compiling = False
+
+
 def _wrap(patches: Patches, module: ModuleType, recorder: Recorder) -> None:
-    """A program that compiles nothing never imports the compiler."""
-    compiling = threading.local()  # one compilation may need others: they are part of it
+    """Wrap the compiler, which programs that do not compile never import."""
+    thread = _CompilerThread()
 
     def make(install_callbacks: Callable[..., Any]) -> Callable[..., Any]:
         def wrapper(*args: Any, **kwargs: Any) -> Any:
-            return _Compiling(install_callbacks(*args, **kwargs), recorder.section(NAME), compiling)
+            return _in_section(recorder.section(NAME), install_callbacks(*args, **kwargs), thread)
 
         return wrapper
 
     patches.wrap(module, "CompilationCallbackHandler.install_callbacks", make)
 
 
-class _Compiling:
-    """torch's own context, in a section."""
-
-    def __init__(self, own: Any, section: Section, compiling: threading.local) -> None:
-        self._own = own
-        self._section = section
-        self._compiling = compiling
-        self._is_outermost = False
-
-    def __enter__(self) -> Any:
-        self._is_outermost = not getattr(self._compiling, "now", False)
-        if self._is_outermost:
-            self._compiling.now = True
-            self._section.__enter__()
-        try:
-            return self._own.__enter__()
-        except BaseException:
-            self._leave()
-            raise
-
-    def __exit__(self, *error: object) -> Any:
-        try:
-            return self._own.__exit__(*error)
-        finally:
-            self._leave()
-
-    def _leave(self) -> None:
-        if self._is_outermost:
-            self._is_outermost = False
-            self._compiling.now = False
-            self._section.__exit__(None, None, None)
+@contextmanager
+def _in_section(
+    section: Section, context: AbstractContextManager[Any], thread: _CompilerThread
+) -> Iterator[Any]:
+    """Put torch's own context into the section, unless it is part of another compilation."""
+    is_inner, thread.is_compiling = thread.is_compiling, True
+    try:
+        with nullcontext() if is_inner else section, context as value:
+            yield value
+    finally:
+        thread.is_compiling = is_inner
 
 
 INSTRUMENT = Instrument(

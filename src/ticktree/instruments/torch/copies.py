@@ -1,170 +1,171 @@
-"""Copies, and waits for a GPU: what of a tensor's methods takes longer than its call.
+"""Copies, and waits for a GPU: the calls of tensors' methods that take longer than a call.
 
-`Tensor.to`, `cpu` and `cuda` have a row where they take data to another device, or make much of it another type; what
-asks for a tensor's number where the tensor is on a GPU, which first has to come to it; and `torch.cuda.synchronize`.
-`numpy` and `from_numpy` share memory and copy nothing; they have no row.
+`Tensor.to`, `cpu` and `cuda` have a row if they move data to another device, or convert much of it to another type; so
+have methods that read a tensor's number, if it is on a GPU, which first has to compute it; and
+`torch.cuda.synchronize`. `numpy` and `from_numpy` share memory and copy nothing; they have no row.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from types import ModuleType
 from typing import Any
 
-from ticktree.instruments.patches import Patches, redirected
+from ticktree.instruments.patches import Patches, redirect_to
 from ticktree.recorder import IdleCalls, Layer, OutermostFunction, Recorder, Section
 from ticktree.recorder.device_time.cuda import is_built
 from ticktree.recorder.site import NO_SITE
 
-# Of conversions that stay on their device; below, one costs about what recording it does.
-LEAST_BYTES = 1 << 16
-# 1 for each copy to a CUDA device from pinned memory, 0 for one from pageable memory; rules/torch.py looks for it.
+# For conversions that stay on their device; below, a conversion costs about as much as recording it.
+MIN_BYTES = 1 << 16
+# 1 for each copy to a CUDA device from pinned memory, 0 for one from pageable memory; rules/torch.py reads it.
 PINNED_GAUGE = "torch/pinned copies"
 
-# The time in which the program waits for the GPU; rules/torch.py looks for it.
+# The time in which the program waits for the GPU; rules/torch.py reads it.
 WAIT = "wait for cuda"
-# It gives memory back that the next call of the loop asks for again, and waits for the GPU.
-EMPTYING = "empty_cache"
-# What gives a tensor's number: `bool` is what `if` asks.
-_ASKING = ("item", "tolist", "__float__", "__int__", "__bool__")
+# It frees memory that the loop's next call allocates again, and waits for the GPU.
+EMPTY_CACHE = "empty_cache"
+# Methods that return a tensor's number; `if` calls `__bool__`.
+_NUMBER_METHODS = ("item", "tolist", "__float__", "__int__", "__bool__")
 
 _TO_CUDA = "copy to cuda"
-_Names = Callable[[Any, "tuple[Any, ...]", "dict[str, Any]"], "str | None"]
+# Returns the name of a method's copy; None if it does not copy.
+_FindName = Callable[[Any, "tuple[Any, ...]", "dict[str, Any]"], "str | None"]
 
 
 def wrap(patches: Patches, recorder: Recorder, torch: ModuleType) -> None:
-    """Wraps these methods of plain tensors and parameters; those of other subclasses are left alone."""
+    """Wrap these methods of plain tensors and parameters, but not of other subclasses."""
     kinds = (torch.Tensor, torch.nn.Parameter)
     values = (str, bool, int, type(None), torch.device, torch.dtype)
-    # A program's TorchFunctionMode is not to see how a tensor is looked at. Another version of torch may not know how
-    # many are on: then it is taken that there are none.
+    # A program's TorchFunctionMode must not see our reads of a tensor. Another version of torch may not tell how many
+    # modes are active: then we assume none.
     modes = getattr(torch._C, "_len_torch_function_stack", int)
-    own, layer = recorder.timed_section("copy", NO_SITE), Layer()
-    methods: dict[str, _Names] = {"to": Targets(torch).of, "cpu": _to_cpu, "cuda": _to_cuda}
-    ways: dict[str, tuple[IdleCalls, Callable[..., Any]]] = {}
-    for name, names in methods.items():
+    default, layer = recorder.timed_section("copy", NO_SITE), Layer()
+    find_names: dict[str, _FindName] = {
+        "to": partial(find_conversion, torch),
+        "cpu": partial(_find_copy, "cpu"),
+        "cuda": partial(_find_copy, "cuda"),
+    }
+    calls: dict[str, tuple[IdleCalls, Callable[..., Any]]] = {}
+    for name, find_name in find_names.items():
         idle = IdleCalls(kinds, ("device", "dtype"), values, modes)
-        ways[name] = idle, _Copies(recorder, names, kinds, idle, torch._C.DisableTorchFunction).call
-    if is_built(torch):  # for GPUs; elsewhere a tensor's number is there
+        calls[name] = idle, CopyCalls(recorder, find_name, kinds, idle, torch._C.DisableTorchFunction).call
+    if is_built(torch):  # for GPUs; otherwise a tensor's number is in main memory
         idle = IdleCalls(kinds, ("is_cuda",), values, modes)
-        asking = _Asking(recorder.section(WAIT), kinds, idle, torch._C.DisableTorchFunction).call
-        ways |= dict.fromkeys(_ASKING, (idle, asking))
-        waiting, waits = recorder.timed_section(WAIT, NO_SITE), Layer()
+        read_number = NumberCalls(recorder.section(WAIT), kinds, idle, torch._C.DisableTorchFunction).call
+        calls |= dict.fromkeys(_NUMBER_METHODS, (idle, read_number))
+        wait, wait_layer = recorder.timed_section(WAIT, NO_SITE), Layer()
         for path in ("synchronize", "Event.synchronize", "Stream.synchronize"):
-            patches.section(torch.cuda, path, waiting, waits)
-        patches.section(torch.cuda, EMPTYING, recorder.timed_section(EMPTYING, NO_SITE))
-    for name, (idle, way) in ways.items():
+            patches.section(torch.cuda, path, wait, wait_layer)
+        patches.section(torch.cuda, EMPTY_CACHE, recorder.timed_section(EMPTY_CACHE, NO_SITE))
+    for name, (idle, call) in calls.items():
         method = getattr(torch.Tensor, name)
-        ours: Any = OutermostFunction(method, own, layer, choice=idle, redirection=redirected(way))
-        ours.__name__, ours.__doc__, ours.__objclass__ = method.__name__, method.__doc__, method.__objclass__
-        patches.put(torch.Tensor, name, ours)
+        wrapper: Any = OutermostFunction(method, default, layer, choice=idle, redirection=redirect_to(call))
+        for attribute in ("__name__", "__doc__", "__objclass__"):
+            setattr(wrapper, attribute, getattr(method, attribute))
+        patches.put(torch.Tensor, name, wrapper)
 
 
-class _Looks:
-    """The calls of methods of plain tensors that are not known to leave nothing to record: `idle` are known to."""
+class _TensorCalls:
+    """Calls of methods of plain tensors that may need a section; `idle` are the calls that need none."""
 
-    def __init__(self, kinds: tuple[type, ...], idle: IdleCalls, unseen: Any) -> None:
+    def __init__(self, kinds: tuple[type, ...], idle: IdleCalls, hide: Any) -> None:
         self._kinds = kinds
         self._idle = idle
-        self._unseen = unseen
+        self._hide = hide
 
-    def _concerns(self, args: tuple[Any, ...]) -> bool:
+    def _is_plain(self, args: tuple[Any, ...]) -> bool:
         return bool(args) and type(args[0]) in self._kinds
 
     def _note_idle(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        """Remember calls like this one, if they can be told apart."""
-        with self._unseen(), suppress(Exception):
+        """Remember calls like this one, if they can be distinguished."""
+        with self._hide(), suppress(Exception):
             self._idle.note(args, kwargs)
 
 
-class _Copies(_Looks):
-    """The calls of one method that are not known to copy nothing; `names` gives None where there is no copy."""
+class CopyCalls(_TensorCalls):
+    """Calls of one method that may copy."""
 
-    def __init__(self, recorder: Recorder, names: _Names, *looks: Any) -> None:
-        super().__init__(*looks)
+    def __init__(self, recorder: Recorder, find_name: _FindName, *options: Any) -> None:
+        super().__init__(*options)
         self._recorder = recorder
-        self._names = names
+        self._find_name = find_name
 
     def call(self, method: Any, /, *args: Any, **kwargs: Any) -> Any:
-        """Calls the method, in a section where it copies."""
-        if not self._concerns(args):
+        """Call the method, in a section if it copies."""
+        if not self._is_plain(args):
             return method(*args, **kwargs)
         tensor = args[0]
-        with self._unseen():
-            name, moved = self._look(tensor, args[1:], kwargs)
+        with self._hide():
+            name, nbytes = self._find_copy(tensor, args[1:], kwargs)
         if name is not None:
             with self._recorder.section(name) as section:
-                section.work(bytes=moved)
+                section.work(bytes=nbytes)
                 return method(*args, **kwargs)
         result = method(*args, **kwargs)
         if result is tensor:
             self._note_idle(args, kwargs)
         return result
 
-    def _look(self, tensor: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[str | None, int]:
-        """Return what the copy is called, if there is one, and its bytes."""
+    def _find_copy(
+        self, tensor: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[str | None, int]:
+        """Return the copy's name, or None if there is no copy, and its bytes."""
         try:
-            name = self._names(tensor, args, kwargs)
+            name = self._find_name(tensor, args, kwargs)
             if name == _TO_CUDA and tensor.device.type == "cpu":
                 self._recorder.gauge(PINNED_GAUGE, int(tensor.is_pinned()))
             return name, tensor.nbytes if name is not None else 0
         except Exception:
-            # A sparse tensor has no such number; wrong arguments are the method's own errors.
+            # A sparse tensor has no number of bytes; the method itself reports wrong arguments.
             return None, 0
 
 
-class _Asking(_Looks):
-    """The calls that ask a tensor for its number and are not known to find it on the CPU."""
+class NumberCalls(_TensorCalls):
+    """Calls that read a tensor's number, which may be on a GPU."""
 
-    def __init__(self, waiting: Section, *looks: Any) -> None:
-        super().__init__(*looks)
-        self._waiting = waiting
+    def __init__(self, wait: Section, *options: Any) -> None:
+        super().__init__(*options)
+        self._wait = wait
 
     def call(self, method: Any, /, *args: Any, **kwargs: Any) -> Any:
-        """Call the method, in the section where its tensor is on a GPU."""
-        if not self._concerns(args):
+        """Call the method, in the section if its tensor is on a GPU."""
+        if not self._is_plain(args):
             return method(*args, **kwargs)
-        with self._unseen():
-            waits = args[0].is_cuda
-        if waits:
-            with self._waiting:
+        with self._hide():
+            is_cuda = args[0].is_cuda
+        if is_cuda:
+            with self._wait:
                 return method(*args, **kwargs)
         result = method(*args, **kwargs)
         self._note_idle(args, kwargs)
         return result
 
 
-def _to_cpu(tensor: Any, _: tuple[Any, ...], __: dict[str, Any]) -> str | None:
-    return None if tensor.device.type == "cpu" else "copy to cpu"
+def _find_copy(device: str, tensor: Any, _: tuple[Any, ...], __: dict[str, Any]) -> str | None:
+    return None if tensor.device.type == device else f"copy to {device}"
 
 
-def _to_cuda(tensor: Any, _: tuple[Any, ...], __: dict[str, Any]) -> str | None:
-    return None if tensor.device.type == "cuda" else _TO_CUDA
-
-
-class Targets:
-    """The target of `Tensor.to`, in any of its forms."""
-
-    def __init__(self, torch: ModuleType) -> None:
-        self._torch = torch
-
-    def of(self, tensor: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str | None:
-        """Returns what the copy is called; None where there is none, or of little."""
-        device, dtype = kwargs.get("device"), kwargs.get("dtype")
-        for each in (*args[:2], kwargs.get("other")):
-            if isinstance(each, self._torch.dtype):
-                dtype = each
-            elif isinstance(each, self._torch.Tensor):
-                device, dtype = each.device, each.dtype
-            elif isinstance(each, (str, self._torch.device)) or type(each) is int:
-                device = each
-        if type(device) is int:
-            device = self._torch.device(device)
-        if device is not None:
-            kind = (device if isinstance(device, str) else device.type).partition(":")[0]
-            if kind != tensor.device.type:
-                return None if kind == "meta" else f"copy to {kind}"  # a tensor there has no data
-        if dtype is not None and dtype != tensor.dtype and tensor.nbytes >= LEAST_BYTES:
-            return f"convert to {str(dtype).removeprefix('torch.')}"
-        return None
+def find_conversion(
+    torch: ModuleType, tensor: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> str | None:
+    """Return the name of a copy by `Tensor.to`, in any of its forms; None if it makes no copy, or a small one."""
+    device, dtype = kwargs.get("device"), kwargs.get("dtype")
+    for target in (*args[:2], kwargs.get("other")):
+        if isinstance(target, torch.dtype):
+            dtype = target
+        elif isinstance(target, torch.Tensor):
+            device, dtype = target.device, target.dtype
+        elif isinstance(target, (str, torch.device)) or type(target) is int:
+            device = target
+    if type(device) is int:
+        device = torch.device(device)
+    if device is not None:
+        kind = (device if isinstance(device, str) else device.type).partition(":")[0]
+        if kind != tensor.device.type:
+            return None if kind == "meta" else f"copy to {kind}"  # a tensor there has no data
+    if dtype is not None and dtype != tensor.dtype and tensor.nbytes >= MIN_BYTES:
+        return f"convert to {str(dtype).removeprefix('torch.')}"
+    return None

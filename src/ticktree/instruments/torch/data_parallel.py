@@ -1,7 +1,7 @@
-"""DistributedDataParallel: in a backward pass, the wait for other ranks' gradients after this rank has made its own.
+"""DistributedDataParallel: in a backward pass, the wait for other ranks' gradients after this rank's are computed.
 
 Its reducer starts each all-reduce from inside the pass, while the rest of the gradients is computed, and waits for all
-in a callback at the pass's end. Two callbacks around that one tell the wait from the work: what overlaps is work.
+in a callback at the pass's end. Two callbacks around that one separate the wait from the work: overlap is work.
 """
 
 from __future__ import annotations
@@ -22,28 +22,28 @@ BUFFERS = "DDP buffers"
 
 
 def wrap(patches: Patches, recorder: Recorder, module: ModuleType, arrivals: Arrivals) -> None:
-    """Wraps `DistributedDataParallel` (torch.nn.parallel.distributed)."""
+    """Wrap `DistributedDataParallel` (torch.nn.parallel.distributed)."""
     import torch
 
     # Private: `_find_tensors`, `queue_callback`, `_sync_buffers`.
     require_tested("torch", TESTED, f"{module.__name__}:DistributedDataParallel.__init__")
     engine = torch.autograd.Variable._execution_engine
-    gradients = _Gradients(recorder, engine, arrivals)
-    syncing = Wait(arrivals.channel, BUFFERS)
+    waits = _GradientWaits(recorder, engine, arrivals)
+    sync_wait = Wait(arrivals.channel, BUFFERS)
 
     def make_forward(forward: Callable[..., Any]) -> Callable[..., Any]:
         def wrapper(self: Any, *args: Any, **kwargs: Any) -> Any:
-            gradients.close()  # of a pass that ended in an exception, as where a rank has died
+            waits.close()  # a pass may have ended in an exception, say because a rank has died
             outputs = forward(self, *args, **kwargs)
             if recorder.recording and self.require_backward_grad_sync and torch.is_grad_enabled():
-                gradients.await_those_of(module._find_tensors(outputs), self.process_group)
+                waits.prepare(module._find_tensors(outputs), self.process_group)
             return outputs
 
         return wrapper
 
     def make_sync(sync: Callable[..., Any]) -> Callable[..., Any]:
         def wrapper(self: Any) -> Any:
-            return syncing.call(sync, (self,))
+            return sync_wait.call(sync, (self,))
 
         return wrapper
 
@@ -51,40 +51,40 @@ def wrap(patches: Patches, recorder: Recorder, module: ModuleType, arrivals: Arr
     patches.wrap(module, "DistributedDataParallel._sync_buffers", make_sync)
 
 
-class _Gradients:
-    """The waits at the ends of backward passes: of one through several models, one for all of them."""
+class _GradientWaits:
+    """The waits at the ends of backward passes: one per pass, even through several models."""
 
     def __init__(self, recorder: Recorder, engine: Any, arrivals: Arrivals) -> None:
         self._recorder = recorder
         self._engine = engine
         self._arrivals = arrivals
         self._section = recorder.section(GRADIENTS, wait=True)
-        self._waiting_thread = 0  # whose wait is open
+        self._waiting_thread = 0  # the thread whose wait is open
 
-    def await_those_of(self, tensors: Any, group: Any) -> None:
-        """Have the next pass through the outputs of a forward pass tell its wait from its work."""
+    def prepare(self, tensors: Any, group: Any) -> None:
+        """Record the wait of the next backward pass through the outputs of a forward pass."""
         thread, is_queued = threading.get_ident(), False
 
-        def begin(_gradient: Any) -> None:
+        def queue(_gradient: Any) -> None:
             nonlocal is_queued
-            if not is_queued:  # by another of the outputs
+            if not is_queued:  # by another output
                 is_queued = True
                 # Before the reducer queues its own: callbacks run in the order in which they were queued.
-                self._engine.queue_callback(computed)
+                self._engine.queue_callback(begin)
 
-        def computed() -> None:
+        def begin() -> None:
             # On a device's thread it does not wait.
             if self._recorder.recording and not self._waiting_thread and threading.get_ident() == thread:
                 arrival = self._arrivals.arrive(group)
                 self._waiting_thread = thread
                 self._section.__enter__()
-                self._engine.queue_callback(lambda: self._reduced(arrival))
+                self._engine.queue_callback(lambda: self._end(arrival))
 
         for tensor in tensors:
             if tensor.requires_grad:
-                tensor.register_hook(begin)
+                tensor.register_hook(queue)
 
-    def _reduced(self, arrival: Arrival | None) -> None:
+    def _end(self, arrival: Arrival | None) -> None:
         if arrival is not None and arrival.key is not None:
             self._recorder.woken_by(self._arrivals.channel.name, arrival.key)
         self.close()

@@ -1,14 +1,14 @@
-"""torch.distributed: waiting for the other ranks, apart from work, and for which of them; ranks as a role.
+"""torch.distributed: waits for other ranks, apart from work, and the straggler; ranks as a role.
 
-At a collective all ranks wait for the last to arrive: each rank signals as it arrives, so that on one machine
-the last signal is the straggler's.
+At a collective all ranks wait for the last to arrive: each rank signals as it arrives, so on one machine the last
+signal is the straggler's.
 """
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from functools import lru_cache, partial
+from functools import cache, lru_cache, partial
 from types import ModuleType
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -28,11 +28,11 @@ _COLLECTIVES = (
     *("gather", "gather_object", "scatter", "scatter_object_list", "broadcast_object_list"),
     *("reduce_scatter", "reduce_scatter_tensor", "reduce_scatter_single", "all_to_all", "all_to_all_single"),
 )
-# What only two take part in, or what sets up groups: no straggler is named.
-_OTHERS = ("send", "recv", "send_object_list", "recv_object_list", "new_group")
+# Functions with only two ranks, or that set up groups: they have no straggler.
+_WITHOUT_STRAGGLER = ("send", "recv", "send_object_list", "recv_object_list", "new_group")
 
-# Of a work that was not started by one of these collectives: of an `isend`, or by a group's own methods.
-_OF_ANY = " (others)"
+# The suffix of a work that none of these collectives started, but `isend`, or a group's own methods.
+_OTHER_WORKS = " (others)"
 
 
 class _Distributed:
@@ -41,53 +41,46 @@ class _Distributed:
     def __init__(self, recorder: Recorder) -> None:
         self._recorder = recorder
         self.arrivals = Arrivals(recorder)
-        self._waits: dict[str, Wait] = {}
+        self._wait = cache(partial(Wait, self.arrivals.channel))  # by name; a job has few groups
         self._works: WeakKeyDictionary[Any, Arrival] = WeakKeyDictionary()
-        self._instead: dict[Any, Any] = {}
+        self._wrappers: dict[Any, Any] = {}  # by function
 
     def wrap(self, patches: Patches, module: ModuleType) -> None:
-        """Wraps what is defined in torch.distributed.distributed_c10d."""
-        for name in filter(vars(module).get, _COLLECTIVES):  # some are of some versions only
-            self._wrap_function(patches, module, name, self._collective)
-        for name in _OTHERS:
-            self._wrap_function(patches, module, name, self._other)
-        self._wrap_function(patches, module, "init_process_group", partial(self._initializer, module))
-        self._wrap_function(patches, module, "destroy_process_group", partial(self._destroyer, module))
-        patches.wrap(module, "Work.wait", self._work)
+        """Wrap the functions that torch.distributed.distributed_c10d defines."""
+        for name in filter(vars(module).get, _COLLECTIVES):  # some versions have only some of them
+            self._wrap_function(patches, module, name, self._make_collective)
+        for name in _WITHOUT_STRAGGLER:
+            self._wrap_function(patches, module, name, self._make_wait)
+        self._wrap_function(patches, module, "init_process_group", partial(self._make_init, module))
+        self._wrap_function(patches, module, "destroy_process_group", partial(self._make_destroy, module))
+        patches.wrap(module, "Work.wait", self._make_work_wait)
 
     def wrap_names(self, patches: Patches, package: ModuleType) -> None:
-        """Puts the same into torch.distributed, where it was imported before: most programs call it there."""
-        for name in (*_COLLECTIVES, *_OTHERS, "init_process_group", "destroy_process_group"):
-            ours = self._instead.get(vars(package).get(name))
-            if ours is not None:
-                patches.put(package, name, ours)
-
-    def _wait(self, name: str) -> Wait:
-        """The wait of a row; those of the groups of a job are few."""
-        wait = self._waits.get(name)
-        if wait is None:
-            wait = self._waits[name] = Wait(self.arrivals.channel, name)
-        return wait
+        """Put the wrappers into torch.distributed, which has imported the functions: most programs call them there."""
+        for name in (*_COLLECTIVES, *_WITHOUT_STRAGGLER, "init_process_group", "destroy_process_group"):
+            wrapper = self._wrappers.get(vars(package).get(name))
+            if wrapper is not None:
+                patches.put(package, name, wrapper)
 
     def _wrap_function(self, patches: Patches, module: ModuleType, name: str, make: Make) -> None:
         original = vars(module).get(name)
         patches.wrap(module, name, make)
-        self._instead[original] = vars(module)[name]
+        self._wrappers[original] = vars(module)[name]
 
-    def _collective(self, function: Callable[..., Any]) -> Callable[..., Any]:
+    def _make_collective(self, function: Callable[..., Any]) -> Callable[..., Any]:
         recorder, arrivals, works = self._recorder, self.arrivals, self._works
-        name, wait_of = function.__name__, self._wait
-        group_of, is_async = _argument(function, "group"), _argument(function, "async_op")
+        name, get_wait = function.__name__, self._wait
+        get_group, is_async = _argument(function, "group"), _argument(function, "async_op")
 
         def wrapper(*args: Any, **kwargs: Any) -> Any:
             if _is_compiling() or not recorder.recording:
                 return function(*args, **kwargs)
-            arrival = arrivals.arrive(group_of(args, kwargs))
+            arrival = arrivals.arrive(get_group(args, kwargs))
             if arrival is None:
                 return function(*args, **kwargs)
             if not is_async(args, kwargs):
-                waiting = wait_of(name + arrival.of)
-                return waiting.call(partial(function, **kwargs) if kwargs else function, args, arrival.key)
+                wait = get_wait(name + arrival.suffix)
+                return wait.call(partial(function, **kwargs) if kwargs else function, args, arrival.key)
             work = function(*args, **kwargs)
             if work is not None:
                 works[work] = arrival
@@ -95,70 +88,78 @@ class _Distributed:
 
         return wrapper
 
-    def _other(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        waiting = Wait(self.arrivals.channel, function.__name__)
+    def _make_wait(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        wait = Wait(self.arrivals.channel, function.__name__)
 
         def wrapper(*args: Any, **kwargs: Any) -> Any:
             if _is_compiling():
                 return function(*args, **kwargs)
-            return waiting.call(partial(function, **kwargs) if kwargs else function, args)
+            return wait.call(partial(function, **kwargs) if kwargs else function, args)
 
         return wrapper
 
-    def _initializer(self, module: ModuleType, function: Callable[..., Any]) -> Callable[..., Any]:
+    def _make_init(self, module: ModuleType, function: Callable[..., Any]) -> Callable[..., Any]:
         recorder, peers = self._recorder, self.arrivals.peers
-        waiting = Wait(self.arrivals.channel, function.__name__)
+        wait = Wait(self.arrivals.channel, function.__name__)
 
         def wrapper(*args: Any, **kwargs: Any) -> Any:
-            result = waiting.call(partial(function, **kwargs), args)
+            result = wait.call(partial(function, **kwargs), args)
             if recorder.recording and module.get_world_size() > 1:
-                peers.greet(module)
+                peers.join(module)
                 recorder.role(ROLE)
                 recorder.name_process(f"{ROLE} {module.get_rank()}")
             return result
 
         return wrapper
 
-    def _destroyer(self, module: ModuleType, function: Callable[..., Any]) -> Callable[..., Any]:
-        peers, group_of = self.arrivals.peers, _argument(function, "group")
+    def _make_destroy(self, module: ModuleType, function: Callable[..., Any]) -> Callable[..., Any]:
+        peers, get_group = self.arrivals.peers, _argument(function, "group")
 
         def wrapper(*args: Any, **kwargs: Any) -> Any:
-            if group_of(args, kwargs) in (None, module.GroupMember.WORLD):
+            if get_group(args, kwargs) in (None, module.GroupMember.WORLD):
                 peers.leave()
             return function(*args, **kwargs)
 
         return wrapper
 
-    def _work(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        works, wait_of = self._works, self._wait
+    def _make_work_wait(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        works, get_wait = self._works, self._wait
 
         def wrapper(self: Any, *args: Any, **kwargs: Any) -> Any:
             if _is_compiling():
                 return function(self, *args, **kwargs)
-            key, of = works.get(self) or (None, _OF_ANY)
-            return wait_of(f"Work.wait{of}").call(partial(function, **kwargs), (self, *args), key)
+            key, suffix = works.get(self) or (None, _OTHER_WORKS)
+            return get_wait(f"Work.wait{suffix}").call(partial(function, **kwargs), (self, *args), key)
 
         return wrapper
 
 
 def _is_compiling() -> bool:
-    import torch  # Not with this module: it is imported while torch is.
+    import torch  # not at the top: this module is imported while torch is
 
     return bool(torch.compiler.is_compiling())
 
 
 def _argument(function: Callable[..., Any], name: str) -> Callable[[tuple[Any, ...], dict[str, Any]], Any]:
-    """What gives an argument of a call, however it was given; None where the function has none of that name."""
+    """Return a getter of a call's argument, positional or by name; it returns None if there is no such parameter."""
     names = list(inspect.signature(function).parameters)
     if name not in names:
         return lambda *_: None
-    at = names.index(name)
-    return lambda args, kwargs: args[at] if len(args) > at else kwargs.get(name)
+    index = names.index(name)
+    return lambda args, kwargs: args[index] if len(args) > index else kwargs.get(name)
 
 
 @lru_cache(maxsize=1)
 def _distributed(recorder: Recorder) -> _Distributed:
     return _Distributed(recorder)
+
+
+def _wrap_functions(patches: Patches, module: ModuleType, recorder: Recorder) -> None:
+    _distributed(recorder).wrap(patches, module)
+
+
+def _wrap_names(patches: Patches, package: ModuleType, recorder: Recorder) -> None:
+    _distributed(recorder).wrap_names(patches, package)
 
 
 def _wrap_data_parallel(patches: Patches, module: ModuleType, recorder: Recorder) -> None:
@@ -169,12 +170,8 @@ INSTRUMENT = Instrument(
     "torch",
     tested=TESTED,
     hooks={
-        "torch.distributed.distributed_c10d": lambda patches, module, recorder: _distributed(recorder).wrap(
-            patches, module
-        ),
-        "torch.distributed": lambda patches, module, recorder: _distributed(recorder).wrap_names(
-            patches, module
-        ),
+        "torch.distributed.distributed_c10d": _wrap_functions,
+        "torch.distributed": _wrap_names,
         "torch.nn.parallel.distributed": _wrap_data_parallel,
     },
 )

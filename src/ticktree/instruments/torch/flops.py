@@ -1,4 +1,4 @@
-"""Floating-point operations of forward and backward passes, by torch's own counter; on demand, for it is dear."""
+"""Floating-point operations of forward and backward passes, by torch's own counter; on demand, as it is slow."""
 
 from __future__ import annotations
 
@@ -13,63 +13,63 @@ from ticktree.instruments.targets import Instrument
 from ticktree.instruments.torch.sections import TESTED
 from ticktree.recorder import Recorder, Section
 
-# Calls a function and adds what it did to a section's work; None where it was not requested.
-count: Callable[..., Any] | None = None
+# Calls a function and adds its operations to a section's work; None if counting was not requested.
+counter: Callable[..., Any] | None = None
 
 _listeners: list[Callable[[], None]] = []
 
 
-def listen(changed: Callable[[], None]) -> None:
-    """Calls it now, and whenever counting begins or ends; until `forget`."""
-    _listeners.append(changed)
-    changed()
+def add_listener(listener: Callable[[], None]) -> None:
+    """Call a listener now, and whenever counting begins or ends."""
+    _listeners.append(listener)
+    listener()
 
 
-def forget() -> None:
-    """Forget the listeners: their instruments have been taken back."""
+def remove_listeners() -> None:
+    """Remove the listeners: their instruments have been uninstalled."""
     _listeners.clear()
 
 
-def counted(section: Section, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
-    """Call a function; where operations are counted, add them to the section's work."""
-    if count is None:
+def call(section: Section, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
+    """Call a function; if operations are counted, add them to the section's work."""
+    if counter is None:
         return function(*args, **kwargs)
-    return count(section, function, *args, **kwargs)
+    return counter(section, function, *args, **kwargs)
 
 
-class _Counting(threading.local):
-    now = False
+class _CounterThread(threading.local):
+    is_counting = False
 
 
-def _set(counting: Callable[..., Any] | None) -> None:
-    global count
-    count = counting
-    for changed in _listeners:
-        changed()
+def _set_counter(new_counter: Callable[..., Any] | None) -> None:
+    global counter
+    counter = new_counter
+    for listener in _listeners:
+        listener()
 
 
 def _wrap(patches: Patches, _torch: ModuleType, _: Recorder) -> None:
-    """Counts where `torch` is installed too: the work is of its rows."""
-    counting = _Counting()
-    counter: Any = None
+    """Count, if `torch` is installed too: the work belongs to its rows."""
+    thread = _CounterThread()
+    mode_type: Any = None
 
-    def count_one(section: Section, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
-        nonlocal counter
-        if counting.now:  # what is inside is counted with what is around
+    def count(section: Section, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
+        nonlocal mode_type
+        if thread.is_counting:  # the outer call counts inner ones too
             return function(*args, **kwargs)
-        if counter is None:
-            counter = import_module("torch.utils.flop_counter").FlopCounterMode
-        counting.now = True
+        if mode_type is None:
+            mode_type = import_module("torch.utils.flop_counter").FlopCounterMode
+        thread.is_counting = True
         try:
-            with counter(display=False) as mode:
+            with mode_type(display=False) as mode:
                 result = function(*args, **kwargs)
             section.work(flops=mode.get_total_flops())
             return result
         finally:
-            counting.now = False
+            thread.is_counting = False
 
-    _set(count_one)
-    patches.on_undo(lambda: _set(None))
+    _set_counter(count)
+    patches.on_undo(lambda: _set_counter(None))
 
 
 INSTRUMENT = Instrument("torch", tested=TESTED, hooks={"torch": _wrap})

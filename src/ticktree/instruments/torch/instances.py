@@ -1,4 +1,4 @@
-"""Telling objects of one class apart: `Critic`, `Critic 2`, `Critic 3`, in the order in which they are met."""
+"""Names for objects of one class: `Critic`, `Critic 2`, `Critic 3`, in the order in which they are first used."""
 
 from __future__ import annotations
 
@@ -6,73 +6,72 @@ import weakref
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
-# What torch.compile makes of a module: it is the module inside it.
+# torch.compile's class around a module.
 _COMPILED = "OptimizedModule"
-# What Lightning makes of an optimizer, say Adam, for manual steps: a LightningAdam, or Fabric a FabricAdam.
-_AROUND_OPTIMIZERS = ("Lightning", "Fabric")
-# Of one class so many are distinguished: two critics and their targets. Those beyond share a name, since a
+# Lightning's classes around an optimizer, say Adam, for manual steps: LightningAdam, or FabricAdam.
+_OPTIMIZER_PREFIXES = ("Lightning", "Fabric")
+# So many objects of one class are distinguished: two critics and their targets. The others share a name, since a
 # user with twenty models, or the layers of one, reads no row for each.
-MOST = 4
+MAX_NUMBER = 4
 
 _T = TypeVar("_T")
 
 
-def itself(thing: Any) -> Any:
-    """Return the object that another one wraps; most are themselves."""
-    kind = type(thing).__name__
+def unwrap(instance: Any) -> Any:
+    """Return the object that a wrapper contains; for other objects, the object itself."""
+    kind = type(instance).__name__
     if kind == _COMPILED:
-        return thing._orig_mod
-    if kind.startswith(_AROUND_OPTIMIZERS):
-        inner = getattr(thing, "__dict__", {}).get("_optimizer")
-        if kind in {beginning + type(inner).__name__ for beginning in _AROUND_OPTIMIZERS}:
+        return instance._orig_mod
+    if kind.startswith(_OPTIMIZER_PREFIXES):
+        inner = getattr(instance, "__dict__", {}).get("_optimizer")
+        if kind in {prefix + type(inner).__name__ for prefix in _OPTIMIZER_PREFIXES}:
             return inner
-    return thing
+    return instance
 
 
 class Instances(Generic[_T]):
-    """What is kept for each object, by its name.
+    """A value for each object, by its name.
 
-    The number of one that is gone is given to the next: a loss that is made again in every step has one name.
+    The number of an object that was freed goes to the next: a loss that is created in every step has one name.
 
     Args:
-        make: Makes what is kept, of a name and the first object that has it.
+        make: Makes the value of a name; gets the name and its first object.
     """
 
     def __init__(self, make: Callable[[str, Any], _T]) -> None:
         self._make = make
-        self._known: dict[int, tuple[weakref.ref[Any], _T]] = {}
-        self._made: dict[str, _T] = {}
-        self._taken: dict[str, set[int]] = {}
+        self._by_id: dict[int, tuple[weakref.ref[Any], _T]] = {}
+        self._by_name: dict[str, _T] = {}
+        self._numbers: dict[str, set[int]] = {}  # in use, by class
 
-    def of(self, thing: Any) -> _T:
-        """Returns what is kept for an object."""
-        known = self._known.get(id(thing))
-        if known is not None and known[0]() is thing:
-            return known[1]
-        return self._meet(thing)
+    def get(self, instance: Any) -> _T:
+        """Return the value of an object."""
+        entry = self._by_id.get(id(instance))
+        if entry is not None and entry[0]() is instance:
+            return entry[1]
+        return self._add(instance)
 
-    def _meet(self, thing: Any) -> _T:
-        inner = itself(thing)
-        if inner is not thing:
-            return self.of(inner)
-        kind = type(thing).__name__
-        taken = self._taken.setdefault(kind, set())
-        number = next(number for number in range(1, len(taken) + 2) if number not in taken)
-        made = self._named(kind, number, thing)
-        where = id(thing)
+    def _add(self, instance: Any) -> _T:
+        inner = unwrap(instance)
+        if inner is not instance:
+            return self.get(inner)
+        kind = type(instance).__name__
+        numbers = self._numbers.setdefault(kind, set())
+        number = next(number for number in range(1, len(numbers) + 2) if number not in numbers)
+        value = self._get_by_name(kind, number, instance)
+        key = id(instance)
 
-        def forget(gone: weakref.ref[Any]) -> None:
-            taken.discard(number)
-            known = self._known.get(where)
-            if known is not None and known[0] is gone:
-                del self._known[where]
+        def forget(ref: weakref.ref[Any]) -> None:
+            numbers.discard(number)
+            if self._by_id.get(key, (None,))[0] is ref:
+                del self._by_id[key]
 
-        taken.add(number)
-        self._known[where] = (weakref.ref(thing, forget), made)
-        return made
+        numbers.add(number)
+        self._by_id[key] = (weakref.ref(instance, forget), value)
+        return value
 
-    def _named(self, kind: str, number: int, thing: Any) -> _T:
-        name = kind if number == 1 else f"{kind} {number}" if number <= MOST else f"{kind}, others"
-        if name not in self._made:
-            self._made[name] = self._make(name, thing)
-        return self._made[name]
+    def _get_by_name(self, kind: str, number: int, instance: Any) -> _T:
+        name = kind if number == 1 else f"{kind} {number}" if number <= MAX_NUMBER else f"{kind}, others"
+        if name not in self._by_name:
+            self._by_name[name] = self._make(name, instance)
+        return self._by_name[name]

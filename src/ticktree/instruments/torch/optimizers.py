@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from types import ModuleType
 from typing import Any
 
@@ -23,20 +24,20 @@ def wrap(
     is_compiling: Flag,
     gradients: Gradients,
 ) -> None:
-    """Wraps `zero_grad`, and the `step` of every class of which there is or will be an optimizer.
+    """Wrap `zero_grad`, and the `step` of every class that has or will have an instance.
 
-    torch does the same: the first optimizer of a class has it put a wrapper around that class's `step`.
+    torch does the same: at the first optimizer of a class it puts a wrapper around that class's `step`.
     """
     optimizers = _Optimizers(recorder, is_compiling, gradients)
-    # Where nothing else makes ticks, the steps of the first optimizer do: a tick is from one of its steps to the next.
+    # Without other ticks, the steps of the first optimizer are ticks: a tick lasts from one step to the next.
     ticks = unmarked_loop(recorder, LOOP)
-    make_step = optimizers.method("step", gradients.use, gradients.stepping, ticks.begins)
-    wrapped: set[type] = set()
+    make_step = optimizers.method_maker("step", gradients.note_use, gradients.stepping, ticks.begins)
+    owners: set[type] = set()
 
     def wrap_step(kind: type) -> None:
-        owner = next((each for each in kind.__mro__ if "step" in vars(each)), kind)
-        if owner not in wrapped:
-            wrapped.add(owner)
+        owner = next((base for base in kind.__mro__ if "step" in vars(base)), kind)
+        if owner not in owners:
+            owners.add(owner)
             patches.wrap(owner, "step", make_step)
 
     def make_patch(patch: Callable[[Any], None]) -> Callable[[Any], None]:
@@ -51,13 +52,12 @@ def wrap(
         if hasattr(vars(kind).get("step"), "hooked"):
             wrap_step(kind)
     patches.wrap(base, "_patch_step_function", make_patch)
-    patches.wrap(
-        base, "zero_grad", optimizers.method("zero_grad", gradients.mark_unused, Layer(of_each=True))
-    )
+    make_zero_grad = optimizers.method_maker("zero_grad", gradients.note_clear, Layer(of_each=True))
+    patches.wrap(base, "zero_grad", make_zero_grad)
 
 
 class _Optimizers:
-    """Those of the program, by the names of their rows."""
+    """The program's optimizers, by the names of their rows."""
 
     def __init__(self, recorder: Recorder, is_compiling: Flag, gradients: Gradients) -> None:
         self._recorder = recorder
@@ -65,22 +65,22 @@ class _Optimizers:
         self._gradients = gradients
         self._names = Instances(lambda name, _: name)
 
-    def method(
+    def method_maker(
         self, verb: str, resolve: Resolve, layer: Layer, before: Callable[[Any], None] | None = None
     ) -> Callable[[Any], Any]:
-        """Returns what makes a method a section of its optimizer, and resolves what it does with gradients."""
-        anyones = self._recorder.timed_section(f"optimizer {verb}", NO_SITE)
-        made: dict[str, Section] = {}
+        """Return a function that makes a method a section of its optimizer, and notes what it does with gradients."""
+        default = self._recorder.timed_section(f"optimizer {verb}", NO_SITE)
 
-        def sections(optimizer: Any) -> Section:
+        @cache
+        def named_section(name: str) -> Section:
+            return self._recorder.timed_section(f"optimizer {verb} {name}", NO_SITE)
+
+        def get_section(optimizer: Any) -> Section:
             self._gradients.register(optimizer)
-            name = self._names.of(optimizer)
-            if name not in made:
-                made[name] = self._recorder.timed_section(f"optimizer {verb} {name}", NO_SITE)
-            return made[name]
+            return named_section(self._names.get(optimizer))
 
-        redirection = self._gradients.redirection(resolve, sections)
-        choice = SectionsByObject(sections)
+        redirection = self._gradients.make_redirection(resolve, get_section)
+        choice = SectionsByObject(get_section)
         return lambda method: OutermostFunction(
-            method, anyones, layer, before, choice=choice, unless=self._is_compiling, redirection=redirection
+            method, default, layer, before, choice=choice, unless=self._is_compiling, redirection=redirection
         )

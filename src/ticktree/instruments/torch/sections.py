@@ -1,8 +1,8 @@
 """Sections in code that torch.compile compiles: they leave no trace in its graph, and so no row.
 
-What is compiled runs in another order, or fused, or not at all: a section of a part of it would time something else.
-So the compiler, when it meets one, continues as if it were not there, where it would stop (`fullgraph=True`)
-or break the graph. Time is booked where it is known: in the section that calls the compiled code.
+Compiled code runs in another order, or fused, or not at all: a section of a part of it would time something else.
+So we make the compiler ignore sections, where it would stop (`fullgraph=True`) or break the graph. The time counts for
+the section that calls the compiled code.
 """
 
 from __future__ import annotations
@@ -27,14 +27,13 @@ from ticktree.recorder import (
     drop_own_frames,
 )
 
-# CI runs 2.13. Of 2.12.1 and 2.14.1 there are no small builds: the tests of compiled code and of distributed training
-# passed once with them. What needs torch's private functions is refused on others.
+# CI runs 2.13. 2.12.1 and 2.14.1 have no small builds: the tests of compiled code and of distributed training passed
+# once with them. Instruments that need torch's private functions refuse others.
 TESTED = ">=2.12.0,<2.15"
 # `Module.compile` calls it too.
 COMPILER_IS_USED_BY = "torch:compile"
 
-# The instruments' files.
-_OURS = f"{Path(__file__).parents[1]}/"
+_INSTRUMENTS_PATH = f"{Path(__file__).parents[1]}/"
 
 
 def leave_no_trace() -> None:
@@ -44,8 +43,8 @@ def leave_no_trace() -> None:
         _UNKNOWN_COMPILER.install(OWN)
 
 
-class _Nothing:
-    """What a section is to the compiler."""
+class _NoSection:
+    """Replaces a section for the compiler."""
 
     def __enter__(self) -> Any:
         return self
@@ -57,28 +56,28 @@ class _Nothing:
         return None
 
 
-def _section(*_: object, **__: object) -> _Nothing:
-    return _Nothing()
+def _section(*_: object, **__: object) -> _NoSection:
+    return _NoSection()
 
 
-def _nothing(*_: object, **__: object) -> None:
+def _do_nothing(*_: object, **__: object) -> None:
     return None
 
 
-# What the public functions are: `ticktree.section` and the like are methods of the program's own recorder.
-_KINDS = (type(OWN.section), type(OWN.gauge))
-_INSTEAD: dict[str, Callable[..., Any]] = {
+# The types of public functions: `ticktree.section` and the like are methods of the program's own recorder.
+_METHOD_TYPES = (type(OWN.section), type(OWN.gauge))
+_REPLACEMENTS: dict[str, Callable[..., Any]] = {
     "section": _section,
-    **dict.fromkeys(("stage", "record_duration", "gauge", "wakes", "woken_by"), _nothing),
+    **dict.fromkeys(("stage", "record_duration", "gauge", "wakes", "woken_by"), _do_nothing),
 }
 
 
-# Functions that are ours to wrap, which hold what they wrap; `--focus` wraps those that it looks at.
+# Our wrappers, which hold the wrapped function; `--focus` wraps the functions in its focus.
 _WRAPPERS = (TimedFunction, Opening)
 
 
 def wrap(patches: Patches, builder: ModuleType, _recorder: Recorder) -> None:
-    """Wraps what makes the compiler's own picture of a value (torch._dynamo.variables.builder)."""
+    """Wrap the functions that make the compiler's representation of a value (torch._dynamo.variables.builder)."""
 
     def make(build: Callable[..., Any]) -> Callable[..., Any]:
         def _wrap(self: Any, value: Any) -> Any:
@@ -86,12 +85,12 @@ def wrap(patches: Patches, builder: ModuleType, _recorder: Recorder) -> None:
                 source = builder.AttrSource(self.source, "_function")
                 return builder.VariableBuilder(self.tx, source)(value._function)
             if isinstance(value, Section):
-                made = builder.SourcelessBuilder.create(self.tx, _section)
-                return made.call_function(self.tx, [], {})
-            if type(value) in _KINDS and isinstance(value.__self__, Recorder):
-                instead = _INSTEAD.get(value.__name__)
-                if instead is not None:
-                    return builder.SourcelessBuilder.create(self.tx, instead)
+                section = builder.SourcelessBuilder.create(self.tx, _section)
+                return section.call_function(self.tx, [], {})
+            if type(value) in _METHOD_TYPES and isinstance(value.__self__, Recorder):
+                replacement = _REPLACEMENTS.get(value.__name__)
+                if replacement is not None:
+                    return builder.SourcelessBuilder.create(self.tx, replacement)
             return build(self, value)
 
         return _wrap
@@ -103,43 +102,43 @@ def wrap(patches: Patches, builder: ModuleType, _recorder: Recorder) -> None:
         return create_unwrapped
 
     patches.wrap(builder, "VariableBuilder._wrap", make)
-    # What the compiler itself calls, as `autograd.grad` for a backward pass.
+    # For functions that the compiler itself calls, such as `autograd.grad` for a backward pass.
     patches.wrap(builder, "SourcelessBuilder.create", make_sourceless)
 
 
 def wrap_methods(patches: Patches, objects: ModuleType, _recorder: Recorder) -> None:
-    """Wraps where it looks for a method of an object (torch._dynamo.variables.user_defined)."""
+    """Wrap its lookup of an object's method (torch._dynamo.variables.user_defined)."""
 
     def make(look_up: Callable[..., Any]) -> Callable[..., Any]:
         def lookup_class_mro_attr(self: Any, name: str) -> Any:
-            found = look_up(self, name)
-            return found._function if isinstance(found, _WRAPPERS) else found
+            method = look_up(self, name)
+            return method._function if isinstance(method, _WRAPPERS) else method
 
         return lookup_class_mro_attr
 
     patches.wrap(objects, "UserDefinedObjectVariable.lookup_class_mro_attr", make)
 
 
-def wrap_super(patches: Patches, others: ModuleType, _recorder: Recorder) -> None:
-    """Wraps where it looks for what `super()` calls (torch._dynamo.variables.misc)."""
+def wrap_super(patches: Patches, misc: ModuleType, _recorder: Recorder) -> None:
+    """Wrap its lookup of methods that are called through `super()` (torch._dynamo.variables.misc)."""
 
     def make(resolve: Callable[..., Any]) -> Callable[..., Any]:
         def _resolved_getattr_and_source(self: Any, tx: Any, name: str) -> Any:
-            found, source = resolve(self, tx, name)
-            if not isinstance(found, _WRAPPERS):
-                return found, source
-            return found._function, source and others.AttrSource(source, "_function")
+            method, source = resolve(self, tx, name)
+            if not isinstance(method, _WRAPPERS):
+                return method, source
+            return method._function, source and misc.AttrSource(source, "_function")
 
         return _resolved_getattr_and_source
 
-    patches.wrap(others, "SuperVariable._resolved_getattr_and_source", make)
+    patches.wrap(misc, "SuperVariable._resolved_getattr_and_source", make)
 
 
 def wrap_rules(patches: Patches, rules: ModuleType, _recorder: Recorder) -> None:
-    """Wraps where it looks which file a function is in (torch._dynamo.trace_rules).
+    """Wrap its checks of the file that defines a function (torch._dynamo.trace_rules).
 
-    A method that is timed is in none, and there it would stop. Functions of the instruments are called where the graph
-    broke, of a backward pass for one: they run as they are.
+    A timed method has no file, and the compiler would stop there. It calls the instruments' functions only at graph
+    breaks, such as a backward pass: they run uncompiled.
     """
 
     def make_verbose(check: Callable[..., Any]) -> Callable[..., Any]:
@@ -152,7 +151,7 @@ def wrap_rules(patches: Patches, rules: ModuleType, _recorder: Recorder) -> None
 
     def make_file(check: Callable[..., Any]) -> Callable[..., Any]:
         def check_file(filename: str | None, is_inlined_call: bool = False) -> Any:
-            if not is_inlined_call and filename is not None and filename.startswith(_OURS):
+            if not is_inlined_call and filename is not None and filename.startswith(_INSTRUMENTS_PATH):
                 return rules.SkipResult(True, "an instrument of ticktree's")
             return check(filename, is_inlined_call)
 
@@ -162,64 +161,64 @@ def wrap_rules(patches: Patches, rules: ModuleType, _recorder: Recorder) -> None
     patches.wrap(rules, "check_file", make_file)
 
 
-def _show(patches: Patches, dynamo: ModuleType, _recorder: Recorder) -> None:
-    """Of a compiler that is not known, puts Python functions in the place of ours, which it cannot read.
+def _wrap_unknown(patches: Patches, dynamo: ModuleType, _recorder: Recorder) -> None:
+    """For an unknown version of the compiler, replace our wrappers, which it cannot read, by Python functions.
 
-    It would call a method that is wrapped without its object, and refuse the public functions and torch's. That is
-    done where something is given to the compiler, and when a compilation begins: there may be more by then.
+    It would call a wrapped method without its object, and refuse the public functions and torch's. We replace when the
+    program passes something to the compiler, and when a compilation begins: there may be more wrappers by then.
     """
     is_compiling = sys.modules["torch"].compiler.is_compiling
 
-    def show(*_: object) -> None:
+    def replace(*_: object) -> None:
         modules = [module for module in list(sys.modules.values()) if issubclass(type(module), ModuleType)]
         for owner in [*with_subclasses(object), *modules]:
-            for name, ours in list(vars(owner).items()):
-                compiled = _as_compiled(ours)
+            for name, wrapper in list(vars(owner).items()):
+                compiled = _as_compiled(wrapper)
                 if compiled is not None:
                     with suppress(Exception):  # a class may refuse to be changed
-                        put_function(owner, name, _either(is_compiling, compiled, ours))
+                        put_function(owner, name, _make_switch(is_compiling, compiled, wrapper))
 
     def make_optimize(optimize: Callable[..., Any]) -> Callable[..., Any]:
-        def optimize_shown(*args: Any, **kwargs: Any) -> Any:
-            show()
+        def optimize_replaced(*args: Any, **kwargs: Any) -> Any:
+            replace()
             return optimize(*args, **kwargs)
 
-        return optimize_shown
+        return optimize_replaced
 
-    def make_reset(forget_callbacks: Callable[[], None]) -> Callable[[], None]:
-        def reset() -> None:
-            forget_callbacks()
-            dynamo.on_compile_start(show)
+    def make_reset(reset: Callable[[], None]) -> Callable[[], None]:
+        def reset_and_register() -> None:
+            reset()  # it removes callbacks
+            dynamo.on_compile_start(replace)
 
-        return reset
+        return reset_and_register
 
-    # `torch.compile` calls it, also where that imports the compiler.
+    # `torch.compile` calls it, even if that imports the compiler.
     patches.wrap(dynamo, "optimize", make_optimize)
     patches.wrap(dynamo, "reset", make_reset)
-    dynamo.on_compile_start(show)
+    dynamo.on_compile_start(replace)
 
 
-def _as_compiled(ours: Any) -> Callable[..., Any] | None:
-    """Return what a compiler is to see of something of ours; None of anything else."""
-    kind = type(ours)  # to ask anything else of an object, `isinstance` too, may run the program's code
+def _as_compiled(value: Any) -> Callable[..., Any] | None:
+    """Return the function that replaces a wrapper or a public function in compiled code; None for other values."""
+    kind = type(value)  # any other inspection of an object, even `isinstance`, may run the program's code
     if issubclass(kind, _WRAPPERS) and not issubclass(kind, OutermostBuiltin):
-        function: Callable[..., Any] = ours
+        function: Callable[..., Any] = value
         while isinstance(function, _WRAPPERS):
             function = function._function
         return function
-    if kind in _KINDS and isinstance(ours.__self__, Recorder):
-        return _INSTEAD.get(ours.__name__)
+    if kind in _METHOD_TYPES and isinstance(value.__self__, Recorder):
+        return _REPLACEMENTS.get(value.__name__)
     return None
 
 
-def _either(
-    is_compiling: Callable[[], bool], compiled: Callable[..., Any], ours: Callable[..., Any]
+def _make_switch(
+    is_compiling: Callable[[], bool], compiled: Callable[..., Any], wrapper: Callable[..., Any]
 ) -> Callable[..., Any]:
     def call(*args: Any, **kwargs: Any) -> Any:
         if is_compiling():
-            return compiled(*args, **kwargs)  # and no `try` around it, as in `leaving_no_frames`
+            return compiled(*args, **kwargs)  # without `try`, as in `leaving_no_frames`
         try:
-            return ours(*args, **kwargs)
+            return wrapper(*args, **kwargs)
         except BaseException:
             del args, kwargs
             drop_own_frames()
@@ -240,5 +239,5 @@ _COMPILER = Instrument(
     private=True,
     used_by=COMPILER_IS_USED_BY,
 )
-# Of other versions of the compiler nothing is known.
-_UNKNOWN_COMPILER = Instrument("torch", hooks={"torch._dynamo": _show})
+# For all other versions of the compiler.
+_UNKNOWN_COMPILER = Instrument("torch", hooks={"torch._dynamo": _wrap_unknown})

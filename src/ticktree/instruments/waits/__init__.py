@@ -1,7 +1,7 @@
-"""What a program waits for: queues, pipes, locks, threads, processes, programs and futures; and what woke it.
+"""Waits for queues, pipes, locks, threads, processes, programs and futures, and what ended them.
 
-A call that may block is a wait with its own row inside an open section and on the main thread; elsewhere, as
-in helper threads that wait all the time, it has no row. What is part of another wait has none either.
+A call that may block is a wait with its own row inside an open section and on the main thread; elsewhere, such as
+in helper threads that wait all the time, it has no row. Nor has a call that is part of another wait.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from ticktree.instruments.patches import Make, Patches
 from ticktree.instruments.targets import Hook, Instrument
 from ticktree.recorder import Channel, Recorder, Wait
 
-# What wraps a module of the standard library: imported with it, for many a process imports few of these.
-_WRAPS = {
+# The functions that wrap modules of the standard library; imported with those, because many processes import few.
+_WRAPPERS = {
     "threading": ("threads", "wrap"),
     "queue": ("queues", "wrap"),
     "concurrent.futures._base": ("threads", "wrap_futures"),
@@ -28,26 +28,25 @@ _WRAPS = {
     "multiprocessing.process": ("processes", "wrap"),
 }
 
-
 Key = str | int | tuple[int, ...] | None
 
 
-def waiting(
+def make_wait(
     channel: Channel,
     name: str,
     key: Callable[[Any], Key],
     *,
     unless: Callable[[Any], bool] | None = None,
-    came: Callable[[Any], Callable[[Any], object] | None] = lambda _: None,
+    success: Callable[[Any], Callable[[Any], object] | None] = lambda _: None,
 ) -> Make:
     """Make a method a wait.
 
     Args:
-        channel: On which what wakes it signals.
-        name: Of the row.
-        key: Which of the channel's an object is.
+        channel: The channel of the signals that end it.
+        name: The row's name.
+        key: Returns an object's key on the channel.
         unless: Whether a call on an object is no wait, or of no interest.
-        came: Of an object: what tells of a result whether what was waited for has come, as `Wait.call` needs it.
+        success: Returns, for an object, a function that tells from a result whether the wait succeeded (`Wait.call`).
     """
     wait = Wait(channel, name)
 
@@ -56,22 +55,22 @@ def waiting(
             if unless is not None and unless(self):
                 return function(self, *args, **kwargs)
             call = partial(function, **kwargs) if kwargs else function
-            return wait.call(call, (self, *args), key(self), came(self))
+            return wait.call(call, (self, *args), key(self), success(self))
 
         return wrapper
 
     return make
 
 
-def by_result(_: Any) -> Callable[[Any], object]:
-    """Of a method that returns whether what was waited for has come."""
+def success_is_result(_: Any) -> Callable[[Any], object]:
+    """Return the `success` of a method that returns whether the wait succeeded."""
     return bool
 
 
-def signalling(
+def make_signal(
     channel: Channel, key: Callable[[Any], Key], *, unless: Callable[[Any], bool] | None = None
 ) -> Make:
-    """Make a method one that signals first: one that waits may be awake before this thread."""
+    """Make a method signal before it runs: a waiting thread may be awake before this one."""
 
     def make(function: Callable[..., Any]) -> Callable[..., Any]:
         def wrapper(self: Any, *args: Any, **kwargs: Any) -> Any:
@@ -84,12 +83,12 @@ def signalling(
     return make
 
 
-def _hook(part: str, function: str) -> Hook:
+def _hook(file: str, function: str) -> Hook:
     def wrap(patches: Patches, module: ModuleType, recorder: Recorder) -> None:
-        getattr(import_module(f"{__name__}.{part}"), function)(patches, recorder, module)
+        getattr(import_module(f"{__name__}.{file}"), function)(patches, recorder, module)
 
     return wrap
 
 
-# Locks that are made until all is put back keep a wrapper that does nothing.
-INSTRUMENT = Instrument("", hooks={name: _hook(*where) for name, where in _WRAPS.items()})
+# Locks that are created until everything is restored keep a wrapper that does nothing.
+INSTRUMENT = Instrument("", hooks={name: _hook(*location) for name, location in _WRAPPERS.items()})

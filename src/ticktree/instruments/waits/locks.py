@@ -8,43 +8,43 @@ from types import ModuleType
 from typing import Any
 
 from ticktree.instruments.patches import Patches
-from ticktree.instruments.waits import Key, by_result, signalling, waiting
+from ticktree.instruments.waits import Key, make_signal, make_wait, success_is_result
 from ticktree.recorder import Channel, Recorder, Wait, drop_own_frames
 
 
-def key_of(lock: Any) -> Key:
-    """The same for a lock in every process: its name in the system; one without is inherited, at its address."""
-    known: Key = lock.__dict__.get("_ticktree_key")
-    if known is not None:
-        return known
+def lock_key(lock: Any) -> Key:
+    """Return the same for a lock in every process: its system name; without one it is inherited, at its address."""
+    key: Key = lock.__dict__.get("_ticktree_key")
+    if key is not None:
+        return key
     semaphore = lock._semlock
     name: str | None = semaphore.name
     return name or (os.getpid(), semaphore.handle)
 
 
 def wrap(patches: Patches, recorder: Recorder, module: ModuleType) -> None:
-    """Wraps the locks that are made from now on; waiting for one that is free is no wait."""
+    """Wrap the locks that are created from now on; acquiring a free one is no wait."""
     _wrap_semaphores(patches, recorder, module)
     conditions, events = Channel(recorder, "condition"), Channel(recorder, "event")
     for path, make in {
-        "Condition.wait": waiting(conditions, "Condition.wait", _key_of_condition, came=by_result),
-        "Condition.notify": signalling(conditions, _key_of_condition),
-        "Event.wait": waiting(events, "Event.wait", _key_of_event, came=by_result),
-        "Event.set": signalling(events, _key_of_event),
+        "Condition.wait": make_wait(conditions, "Condition.wait", _condition_key, success=success_is_result),
+        "Condition.notify": make_signal(conditions, _condition_key),
+        "Event.wait": make_wait(events, "Event.wait", _event_key, success=success_is_result),
+        "Event.set": make_signal(events, _event_key),
     }.items():
         patches.wrap_own(module, path, make)
 
 
 def _wrap_semaphores(patches: Patches, recorder: Recorder, module: ModuleType) -> None:
     locks = Channel(recorder, "lock")
-    acquiring = Wait(locks, "Lock.acquire")
+    wait = Wait(locks, "Lock.acquire")
 
     def make_methods(make: Callable[..., Any]) -> Callable[..., Any]:
         def wrapper(self: Any) -> Any:
             result = make(self)
-            self._ticktree_key = key_of(self)
-            self.acquire = _acquire_of(self, acquiring)
-            self.release = _release_of(self, locks)
+            self._ticktree_key = lock_key(self)
+            self.acquire = _make_acquire(self, wait)
+            self.release = _make_release(self, locks)
             return result
 
         return wrapper
@@ -57,30 +57,27 @@ def _wrap_semaphores(patches: Patches, recorder: Recorder, module: ModuleType) -
 
     patches.wrap_own(module, "SemLock._make_methods", make_methods)
     patches.wrap_own(module, "SemLock.__enter__", make_enter)
-    patches.wrap_own(module, "SemLock.__exit__", signalling(locks, key_of))
+    patches.wrap_own(module, "SemLock.__exit__", make_signal(locks, lock_key))
 
 
-def _key_of_condition(condition: Any) -> Key:
-    return key_of(condition._wait_semaphore)
+def _condition_key(condition: Any) -> Key:
+    return lock_key(condition._wait_semaphore)
 
 
-def _key_of_event(event: Any) -> Key:
-    return key_of(event._flag)
+def _event_key(event: Any) -> Key:
+    return lock_key(event._flag)
 
 
-def _acquire_of(lock: Any, acquiring: Wait) -> Callable[..., bool]:
+def _make_acquire(lock: Any, wait: Wait) -> Callable[..., bool]:
     acquire = lock._semlock.acquire
-    key = key_of(lock)
+    key = lock_key(lock)
 
     def wrapper(block: bool = True, timeout: float | None = None) -> bool:
         try:
-            # One that is free costs no more than it did.
+            # A free lock costs no more than without this wrapper.
             if acquire(False):
                 return True
-            if not block:
-                return False
-            taken: bool = acquiring.call(acquire, (True, timeout), key, bool)
-            return taken
+            return bool(block and wait.call(acquire, (True, timeout), key, bool))
         except BaseException:
             drop_own_frames()
             raise
@@ -88,9 +85,9 @@ def _acquire_of(lock: Any, acquiring: Wait) -> Callable[..., bool]:
     return wrapper
 
 
-def _release_of(lock: Any, locks: Channel) -> Callable[[], None]:
+def _make_release(lock: Any, locks: Channel) -> Callable[[], None]:
     release = lock._semlock.release
-    key = key_of(lock)
+    key = lock_key(lock)
 
     def wrapper() -> None:
         try:

@@ -1,4 +1,4 @@
-"""Threads: joining them, what they wait for each other with, and the futures of `concurrent.futures`."""
+"""Threads: joining them, their events, barriers and conditions, and the futures of `concurrent.futures`."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from types import ModuleType
 from typing import Any
 
 from ticktree.instruments.patches import Patches
-from ticktree.instruments.waits import by_result, signalling, waiting
+from ticktree.instruments.waits import make_signal, make_wait, success_is_result
 from ticktree.recorder import Channel, Recorder, Wait
 
-# The events that threads' starters wait for now, and their conditions, by `id`: that a thread runs is no news of the
-# program's, and the thread itself, which says so, is not known to anybody yet.
-_quiet: set[int] = set()
+# The `id` of the events that `Thread.start` waits for now, and of their conditions: they are not the program's, and
+# the thread that sets them is not recorded yet.
+_start_event_ids: set[int] = set()
 
 
 def wrap(patches: Patches, recorder: Recorder, module: ModuleType) -> None:
-    """Wraps what is written in Python; `threading.Lock` is not, and cannot be wrapped."""
+    """Wrap what is written in Python; `threading.Lock` is not, and cannot be wrapped."""
     _wrap_starting(patches, module)
     _wrap_threads(patches, recorder, module)
     _wrap_events(patches, recorder, module)
@@ -25,13 +25,13 @@ def wrap(patches: Patches, recorder: Recorder, module: ModuleType) -> None:
 def _wrap_starting(patches: Patches, module: ModuleType) -> None:
     def make_start(start: Callable[..., Any]) -> Callable[..., Any]:
         def wrapper(self: Any) -> Any:
-            started = getattr(self, "_started", None)
-            inner = {id(started), id(getattr(started, "_cond", None))}
-            _quiet.update(inner)
+            event = getattr(self, "_started", None)
+            ids = {id(event), id(getattr(event, "_cond", None))}
+            _start_event_ids.update(ids)
             try:
                 return start(self)
             finally:
-                _quiet.difference_update(inner)
+                _start_event_ids.difference_update(ids)
 
         return wrapper
 
@@ -51,27 +51,28 @@ def _wrap_threads(patches: Patches, recorder: Recorder, module: ModuleType) -> N
 
         return wrapper
 
+    def success(thread: Any) -> Callable[[Any], bool]:
+        return lambda _: _has_ended(thread)
+
     patches.wrap_own(module, "Thread._bootstrap_inner", make_run)
-    join = waiting(
-        ends, "Thread.join", id, unless=_has_ended, came=lambda thread: lambda _: _has_ended(thread)
-    )
+    join = make_wait(ends, "Thread.join", id, unless=_has_ended, success=success)
     patches.wrap_own(module, "Thread.join", join)
 
 
 def _has_ended(thread: Any) -> bool:
-    """Whether there is nothing to wait for: it has ended, or was never a thread."""
+    """Return whether there is nothing to wait for: it has ended, or is no thread."""
     try:
         return not thread.is_alive()
-    except Exception:  # `join` says best what is wrong
+    except Exception:  # `join` reports the error
         return True
 
 
-def _is_quiet(thing: Any) -> bool:
-    return id(thing) in _quiet
+def _is_start_event(event: Any) -> bool:
+    return id(event) in _start_event_ids
 
 
-def _is_set(event: Any) -> bool:
-    return event.is_set() or id(event) in _quiet
+def _is_no_wait(event: Any) -> bool:
+    return event.is_set() or id(event) in _start_event_ids
 
 
 def _wrap_events(patches: Patches, recorder: Recorder, module: ModuleType) -> None:
@@ -80,35 +81,37 @@ def _wrap_events(patches: Patches, recorder: Recorder, module: ModuleType) -> No
 
     def make_notify(notify: Callable[..., Any]) -> Callable[..., Any]:
         def wrapper(self: Any, n: int = 1) -> Any:  # each `put` of a queue calls it
-            if getattr(self, "_waiters", True) and id(self) not in _quiet:
+            if getattr(self, "_waiters", True) and id(self) not in _start_event_ids:
                 conditions.wakes(id(self))
             return notify(self, n)
 
         return wrapper
 
-    meeting, arriving = waiting(barriers, "Barrier.wait", id), signalling(barriers, id)
+    wait_at_barrier, signal_arrival = make_wait(barriers, "Barrier.wait", id), make_signal(barriers, id)
     for path, make in {
-        "Event.wait": waiting(events, "Event.wait", id, unless=_is_set, came=by_result),
-        "Event.set": signalling(events, id, unless=_is_quiet),
-        "Barrier.wait": lambda meet: arriving(meeting(meet)),  # the last to arrive wakes all
-        "Condition.wait": waiting(conditions, "Condition.wait", id, unless=_is_quiet, came=by_result),
+        "Event.wait": make_wait(events, "Event.wait", id, unless=_is_no_wait, success=success_is_result),
+        "Event.set": make_signal(events, id, unless=_is_start_event),
+        "Barrier.wait": lambda wait: signal_arrival(wait_at_barrier(wait)),  # the last to arrive wakes all
+        "Condition.wait": make_wait(
+            conditions, "Condition.wait", id, unless=_is_start_event, success=success_is_result
+        ),
         "Condition.notify": make_notify,
     }.items():
         patches.wrap_own(module, path, make)
 
 
 def wrap_futures(patches: Patches, recorder: Recorder, module: ModuleType) -> None:
-    """Wraps futures: a result that is there already is no wait."""
+    """Wrap futures: getting a result that exists is no wait."""
     futures = Channel(recorder, "future", own=True)
-    getting = Wait(futures, "Future.result")
+    wait = Wait(futures, "Future.result")
 
     def make_result(result: Callable[..., Any]) -> Callable[..., Any]:
         def wrapper(self: Any, timeout: float | None = None) -> Any:
             try:
                 if self.done():
                     return result(self, timeout)
-                # What it raises may be the work's own exception: waited for, and come.
-                return getting.call(result, (self, timeout), id(self), _came(self), raising=True)
+                # If it raises the work's own exception, the wait succeeded.
+                return wait.call(result, (self, timeout), id(self), _is_done(self), raising=True)
             finally:
                 del self  # or the exception, which its future has, would keep itself alive
 
@@ -116,9 +119,9 @@ def wrap_futures(patches: Patches, recorder: Recorder, module: ModuleType) -> No
 
     patches.wrap_own(module, "Future.result", make_result)
     patches.wrap_own(module, "Future.exception", make_result)
-    patches.wrap_own(module, "Future.set_result", signalling(futures, id))
-    patches.wrap_own(module, "Future.set_exception", signalling(futures, id))
+    patches.wrap_own(module, "Future.set_result", make_signal(futures, id))
+    patches.wrap_own(module, "Future.set_exception", make_signal(futures, id))
 
 
-def _came(future: Any) -> Callable[[Any], bool]:
+def _is_done(future: Any) -> Callable[[Any], bool]:
     return lambda _: future.done()
