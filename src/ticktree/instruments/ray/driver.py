@@ -89,7 +89,7 @@ def _prepare_job(recorder: Recorder, kwargs: dict[str, Any]) -> tuple[dict[str, 
     """Return the job's description for its workers, and the arguments that pass it to them; None if that fails."""
     try:
         reference = _reference_to_run(recorder)
-        if job is None or _HOOK in _submitted_runtime_env():
+        if reference is None or _HOOK in _submitted_runtime_env():
             return None
         config = kwargs.get("job_config")
         runtime_env = kwargs.get("runtime_env")

@@ -10,7 +10,7 @@ from typing import Any
 _WORKER = "ticktree.session.ray_worker"
 
 
-def _hook(*, job: dict[str, Any], worker: str, key: str, program_hook: Any) -> None:
+def _hook(*, reference: dict[str, Any], worker: str, key: str, program_hook: Any) -> None:
     """Pickled by value: it may use only its own names."""
     from importlib import import_module
 
@@ -21,7 +21,7 @@ def _hook(*, job: dict[str, Any], worker: str, key: str, program_hook: Any) -> N
             module = import_module(worker)
         except ImportError:
             return False
-        return bool(module.begin(job))
+        return bool(module.begin(reference))
 
     def make(recover: Any) -> Any:
         def recover_args(packed: Any) -> Any:
@@ -41,16 +41,21 @@ def _hook(*, job: dict[str, Any], worker: str, key: str, program_hook: Any) -> N
         program_hook()
 
 
-def make_hook(job: dict[str, Any], key: str, program_hook: Any) -> Callable[[], None]:
+def make_hook(reference: dict[str, Any], key: str, program_hook: Any) -> Callable[[], None]:
     """Return the hook for one job.
 
     Args:
-        job: The job's description for its workers; plain values.
+        reference: The result of `run_reference`.
         key: The name of the argument that calls carry.
         program_hook: The program's own hook, run after ours: a function, or its import path; None if there is none.
     """
     hook = FunctionType(_hook.__code__, {"__builtins__": __builtins__}, "ticktree")
-    hook.__kwdefaults__ = {"job": job, "worker": _WORKER, "key": key, "program_hook": program_hook}
+    hook.__kwdefaults__ = {
+        "reference": reference,
+        "worker": _WORKER,
+        "key": key,
+        "program_hook": program_hook,
+    }
     hook.__module__ = "__main__"  # so that it is pickled by value
     hook.__qualname__ = hook.__name__ = getattr(program_hook, "__name__", None) or "ticktree"
     return hook
