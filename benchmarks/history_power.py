@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from harness.report import Absent, Figure, Report, options, progress
-from ticktree.analysis.history.changes import FEWEST, SHORTEST, THRESHOLD, changes
+from ticktree.analysis.history.changes import MIN_LEVEL_RUNS, MIN_RUNS, THRESHOLD, changes
 
 try:
     import ruptures
@@ -102,13 +102,13 @@ def pelt_finds(values: Values) -> list[int]:
     logs = np.log(values)
     deviation = 1.4826 * np.median(np.abs(np.diff(logs))) / np.sqrt(2)
     penalty = 2 * np.log(len(logs)) * max(deviation, 1e-6) ** 2
-    finder = ruptures.KernelCPD(kernel="linear", min_size=SHORTEST)
+    finder = ruptures.KernelCPD(kernel="linear", min_size=MIN_LEVEL_RUNS)
     return _upwards(values, finder.fit_predict(logs, pen=penalty))
 
 
 def kernel_finds(values: Values) -> list[int]:
     logs = np.log(values)
-    finder = ruptures.KernelCPD(kernel="rbf", min_size=SHORTEST)
+    finder = ruptures.KernelCPD(kernel="rbf", min_size=MIN_LEVEL_RUNS)
     return _upwards(values, finder.fit_predict(logs, pen=2 * np.log(len(logs))))
 
 
@@ -137,7 +137,7 @@ def false_alarms(weather: Weather, find: Finder, trials: int) -> float:
     for _ in range(trials):
         values = np.exp(weather.draw(STEADY_RUNS, noise))
         positions: list[int] = []
-        for count in range(FEWEST, STEADY_RUNS + 1):
+        for count in range(MIN_RUNS, STEADY_RUNS + 1):
             for at in find(values[:count]):
                 alarms += all(abs(at - other) > NEAR for other in positions)
                 positions.append(at)

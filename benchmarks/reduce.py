@@ -27,7 +27,7 @@ import psutil
 from ticktree.fleet.merging import ENGINES, FAN_IN
 from ticktree.loading import load
 from ticktree.profile import Node, Profile, Stats
-from ticktree.run.merging import Job, Part, joined, part_of
+from ticktree.run.merging import Job, Part, merge_parts, read_part
 
 BREADTH = 6
 CALLS = 100
@@ -126,10 +126,10 @@ def costs(paths: Sequence[Path]) -> Cost:
     parts: list[Part] = []
     for _ in range(3):
         began_s = time.perf_counter()
-        parts = [part_of(path, job, load) for path in some]
+        parts = [read_part(path, job, load) for path in some]
         read_s = min(read_s, time.perf_counter() - began_s)
         began_s = time.perf_counter()
-        joined(parts)
+        merge_parts(parts)
         add_s = min(add_s, time.perf_counter() - began_s)
     many = ENGINES["process"](paths[:MANY], job)
     sizes = [len(part.profile.to_json()) for part in (parts[0], many)]

@@ -28,7 +28,7 @@ from harness.report import Absent, Figure, Report, progress
 from harness.spread import Spread
 from ticktree.profile import Profile
 from ticktree.supervisor.sampler._remote import NativeSampler
-from ticktree.supervisor.sampler.sampling import addresses_in
+from ticktree.supervisor.sampler.sampling import find_addresses
 
 SPLITS = Path(__file__).parent / "peers" / "known_splits.py"
 PROGRAMS = ("python", "numpy", "sleeps", "locks", "gil", "recursion")
@@ -191,7 +191,7 @@ def cost(name: str, blocks: int, folder: Path) -> Figure | Absent:
             while _rounds(counter)[0] < _SETTLED:
                 time.sleep(_BLOCK_S)
             sampler = NativeSampler(_NEVER_S, 0.01, 1)
-            sampler.add(program.pid, b"", *addresses_in(program.pid))
+            sampler.add(program.pid, b"", *find_addresses(program.pid))
             sampler.start()
             took = []
             for block in range(2 * blocks + 1):

@@ -20,7 +20,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ticktree.analysis.drift import change_of
+from ticktree.analysis.drift import loop_change
 from ticktree.profile import Node, Stats, Windows
 
 Ticks = npt.NDArray[np.float64]
@@ -108,7 +108,7 @@ def shares(trials: int, seed: int, make: Callable[[np.random.Generator], Ticks])
     random = np.random.default_rng(seed)
     found: Counter[str] = Counter()
     for _ in range(trials):
-        course = change_of(node_of(make(random)))
+        course = loop_change(node_of(make(random)))
         if course is not None:
             found[course.kind] += 1
     return found["trend"] / trials, found["step"] / trials

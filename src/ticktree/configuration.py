@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from ticktree.analysis.categories import Categories
 from ticktree.analysis.finding import Settings, Thresholds, Weights
-from ticktree.analysis.quantities import duration_ns, part, size_bytes
+from ticktree.analysis.quantities import duration_ns, fraction, size_bytes
 from ticktree.errors import TicktreeError
-from ticktree.files.guarded import MOST_OF_FACTS, FileError, read_bytes
+from ticktree.files.guarded import MAX_FACTS_BYTES, FileError, read_bytes
 
 if TYPE_CHECKING:
     from ticktree.analysis.budgets.plan import Plan
@@ -23,7 +23,7 @@ TABLES = ("budgets", "categories", "score")
 
 _WEIGHTS = ("time", "call", "memory", "device_memory")
 _THRESHOLDS: Mapping[str, tuple[str, Callable[[object], float]]] = {
-    "critical": ("critical_share", part),
+    "critical": ("critical_share", fraction),
     "slow": ("slow_ns", duration_ns),
     "memory": ("memory_bytes", size_bytes),
     "device_memory": ("device_memory_bytes", size_bytes),
@@ -164,7 +164,7 @@ def settings(table: ConfigurationTable) -> Settings:
 def _read_tool_table(path: Path) -> ConfigurationTable | None:
     """Return [tool.ticktree] of a file, None if it has none."""
     try:
-        document = tomllib.loads(read_bytes(path, MOST_OF_FACTS).decode())
+        document = tomllib.loads(read_bytes(path, MAX_FACTS_BYTES).decode())
     except FileError as error:
         raise ConfigurationError(str(error)) from None
     except (ValueError, RecursionError) as error:  # bad TOML, or bad UTF-8
@@ -194,7 +194,7 @@ def _patterns(value: object) -> tuple[str, ...]:
 
 def _weights(table: ConfigurationTable) -> Weights:
     table.reject_unknown(_WEIGHTS)
-    weights = Weights(**{key: table.parse_value(key, part) for key in table})
+    weights = Weights(**{key: table.parse_value(key, fraction) for key in table})
     if not any(getattr(weights, key) for key in _WEIGHTS):
         table.fail(", ".join(_WEIGHTS), "one of them must be more than 0")
     return weights

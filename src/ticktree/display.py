@@ -8,4 +8,4 @@ from typing import Any, Literal, TypeAlias
 Kind: TypeAlias = Literal["html", "text"]
 
 # Renderers of a profile, by the format that they return.
-DRAWN_BY: dict[Kind, Callable[[Any], str]] = {}
+RENDERERS: dict[Kind, Callable[[Any], str]] = {}

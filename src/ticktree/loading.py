@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable
 from pathlib import Path
 
 from ticktree.errors import TicktreeError
-from ticktree.files.guarded import MOST_OF_DATA, MissingFileError, read_bytes, understood
+from ticktree.files.guarded import MAX_DATA_BYTES, MissingFileError, decoding, read_bytes
 from ticktree.importers import chrome, mlagents
 from ticktree.importers.text import parse_json
 from ticktree.profile import Profile
@@ -71,7 +71,7 @@ def load_timeline(path: Path, categories: Collection[str] = ()) -> Timeline | No
     if path.is_dir():
         return find_run(path).timeline()
     content = _read_content(path)
-    with understood(path):
+    with decoding(path):
         value = parse_json(content)
         return chrome.timeline_of(value, categories) if chrome.is_trace(value) else None
 
@@ -87,7 +87,7 @@ def read_profile(path: Path, categories: Collection[str] = ()) -> Profile:
         TicktreeError: The file cannot be read or is not a valid profile.
     """
     content = _read_content(path)
-    with understood(path):
+    with decoding(path):
         value = parse_json(content)
         if chrome.is_trace(value):
             return chrome.profile_of(value, _run_id(path), categories)
@@ -100,7 +100,7 @@ def read_profile(path: Path, categories: Collection[str] = ()) -> Profile:
 
 def _read_content(path: Path) -> bytes:
     try:
-        return read_bytes(path, MOST_OF_DATA)
+        return read_bytes(path, MAX_DATA_BYTES)
     except MissingFileError:
         raise TicktreeError(f"{path}: there is no such file or run") from None
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from ticktree.analysis import Settings
-from ticktree.analysis.categories import Categories, Within, within, words
+from ticktree.analysis.categories import Categories, Traits, traits_of, words
 from ticktree.analysis.context import Context
 from ticktree.profile import Node, Profile
 from ticktree.profile.measures import REMOTE
@@ -167,9 +167,9 @@ def test_work_of_another_program_is_not_a_wait():
             "connect": Node(name="connect"),
         },
     )
-    found, waiting = {}, [(call, Within())]
+    found, waiting = {}, [(call, Traits())]
     for node, above in waiting:  # the list grows while it is walked
-        here = within(node, above, Categories({}).of)
+        here = traits_of(node, above, Categories({}).of)
         found[node.name] = here.category
         waiting.extend((child, here) for child in node.children.values())
     assert found == {

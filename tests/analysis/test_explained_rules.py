@@ -6,14 +6,14 @@ from types import SimpleNamespace
 import pytest
 
 from ticktree.analysis import registry
-from ticktree.analysis.registry import RULES, explained
+from ticktree.analysis.registry import RULES, describe_rule
 
 ROOT = Path(__file__).parents[2]
 
 
 @pytest.mark.parametrize("name", [rule.name for rule in RULES])
 def test_every_rule_has_a_description_and_a_page(name):
-    rule = explained(name)
+    rule = describe_rule(name)
     assert rule.about.endswith(".")
     assert " It finds " in rule.about
     assert "docs/" not in rule.about
@@ -33,5 +33,5 @@ def test_a_rule_of_another_distribution_is_described_by_its_docstring(monkeypatc
     monkeypatch.setattr(
         registry, "third_party_rules", lambda: (SimpleNamespace(rule=None), SimpleNamespace(rule=Theirs()))
     )
-    assert explained("theirs") == ("Looks for what it likes.", "")
-    assert explained("nobody's") == ("", "")
+    assert describe_rule("theirs") == ("Looks for what it likes.", "")
+    assert describe_rule("nobody's") == ("", "")

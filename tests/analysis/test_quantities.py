@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from ticktree.analysis.quantities import duration_ns, part, rate_hz, size_bytes
+from ticktree.analysis.quantities import duration_ns, fraction, rate_hz, size_bytes
 
 
 @pytest.mark.parametrize(
@@ -41,7 +41,7 @@ def test_rates(text, hz):
     ("value", "of_one"), [("5%", 0.05), ("5 %", 0.05), (0.05, 0.05), (1, 1), ("0.3", 0.3), ("150%", 1.5)]
 )
 def test_parts(value, of_one):
-    assert part(value) == pytest.approx(of_one)
+    assert fraction(value) == pytest.approx(of_one)
 
 
 @pytest.mark.parametrize(
@@ -55,4 +55,4 @@ def test_what_is_no_time_is_refused_and_says_what_one_is(value):
 @pytest.mark.parametrize("value", [True, "5 ms", -1, float("nan"), float("inf"), "%", None])
 def test_what_is_no_part_is_refused(value):
     with pytest.raises(ValueError, match="should be a share"):
-        part(value)
+        fraction(value)

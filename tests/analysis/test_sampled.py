@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from support.example_profiles import MS
 from support.example_samples import CRUNCH, MAIN, NAP, OTHER_LINE, sampled_training, stack, unmarked
 from support.profile_strategies import profiles
-from ticktree.analysis.sampled import SampledTime, interval, sampled_apart, sampled_times
+from ticktree.analysis.sampled import SampledTime, interval, sampled_threads, sampled_times
 from ticktree.profile import Weight
 
 
@@ -23,7 +23,7 @@ def calls_of(root):
 @settings(max_examples=50)
 @given(profiles())
 def test_parts_rows_and_calls_are_all_of_the_time_to_the_nanosecond(profile):
-    for time in (*sampled_times(profile).values(), *sampled_apart(profile).values()):
+    for time in (*sampled_times(profile).values(), *sampled_threads(profile).values()):
         parts = time.parts()
         assert parts.keys() == time.stacks.keys()
         assert sum(parts.values()) == time.ns
@@ -77,7 +77,7 @@ def test_calls_are_a_tree_with_the_hottest_line_of_each():
 def test_threads_in_no_account_are_told_apart_and_what_runs_no_code_has_a_name():
     profile = sampled_training()
     assert sampled_times(profile).keys() == {"", "train/update"}
-    assert sampled_apart(profile).keys() == {"other threads"}
+    assert sampled_threads(profile).keys() == {"other threads"}
     assert "(suspended)" in {row.function for row in sampled_times(profile)["train/update"].rows()}
     idle = SampledTime({stack("", state="running"): Weight(1, 1)}, 5)
     assert [row.function for row in idle.rows()] == ["(no Python code)"]

@@ -11,10 +11,10 @@ import pytest
 
 import ticktree
 from ticktree.analysis.timeline_ticks import TimelineTicks, ticks_of
-from ticktree.outputs.html.events import packed_timeline
+from ticktree.outputs.html.events import pack_timeline
 from ticktree.outputs.tracks import tracks_of
 from ticktree.profile import Profile
-from ticktree.profile.timeline import Timeline, one_spot_per_node
+from ticktree.profile.timeline import Timeline, merge_equal_nodes
 
 
 def found_of(profile: Profile, timeline: Timeline) -> list[TimelineTicks]:
@@ -90,13 +90,13 @@ def test_no_tick_that_may_be_warm_up_is_marked_as_missed():
     ended.set()
     for thread in threads:
         thread.join()
-    profile, timeline = recorder.snapshot(), one_spot_per_node(recorder.timeline())
+    profile, timeline = recorder.snapshot(), merge_equal_nodes(recorder.timeline())
     ticks = found_of(profile, timeline)
     loop = profile.loops["drive"]
     assert loop.warmup_ticks == 13
     assert [each.first for each in ticks] == [0, 0, 0]
     assert 0 < sum(np.count_nonzero(each.late_ns) for each in ticks) <= loop.missed
-    facts, _ = packed_timeline(recorder.timeline(), profile)
+    facts, _ = pack_timeline(recorder.timeline(), profile)
     assert [tuple(each) for each in facts["ticks"]] == [(each.track, each.spot, 0, 30) for each in ticks]
     assert not any(each.late_ns[:13].any() for each in ticks)
 

@@ -13,7 +13,7 @@ from support.command_line import CommandLine
 from ticktree.cli import doctor, machine_checks, main, measuring
 from ticktree.errors import TicktreeError
 from ticktree.machine import ceilings
-from ticktree.machine.ceilings import Kept, fingerprint
+from ticktree.machine.ceilings import MeasuredCeilings, fingerprint
 
 FOUND = {
     "memcpy_bytes_per_s": 10.2e9,
@@ -44,7 +44,7 @@ def machine(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str])
     """Runs the command on a machine that is found to do what the test says."""
 
     def run(**found: float) -> Outcome:
-        monkeypatch.setattr(doctor, "measure_all", lambda: Kept({**FOUND, **found}, time.time()))
+        monkeypatch.setattr(doctor, "measure_all", lambda: MeasuredCeilings({**FOUND, **found}, time.time()))
         monkeypatch.setattr("sys.argv", ["ticktree", "doctor", "--measure"])
         with pytest.raises(SystemExit) as ended:
             main()
@@ -84,7 +84,7 @@ def test_measured_again_the_best_stays_and_both_are_shown(machine: Callable[...,
 
 def test_a_damaged_file_is_replaced_and_that_is_said_in_one_line(machine: Callable[..., Outcome]) -> None:
     machine()
-    ceilings.path_for(fingerprint()).write_text("{")
+    ceilings.ceilings_path(fingerprint()).write_text("{")
     done = machine()
     assert done.stderr.count("\n") == 1
     assert "is damaged" in done.stderr
@@ -110,7 +110,7 @@ def test_measuring_is_about_the_machine_and_not_about_a_run(here: CommandLine) -
 
 
 def test_the_doctor_says_what_is_kept_and_how_old_it_is() -> None:
-    ceilings.save(fingerprint(), Kept(FOUND, time.time() - 3 * 86400 - 60, 4))
+    ceilings.save(fingerprint(), MeasuredCeilings(FOUND, time.time() - 3 * 86400 - 60, 4))
     assert "memcpy, one thread: 10.2 GB/s;" in said()
     assert "reading the clock: 41.5 ns." in said()
     assert "Measured 3 days ago: the best of 4." in said()
@@ -123,18 +123,18 @@ def test_the_doctor_says_that_nothing_was_measured_and_what_is_reckoned() -> Non
 
 
 def test_the_doctor_says_that_what_is_kept_is_of_another_machine() -> None:
-    ceilings.save({**fingerprint(), "cpu": "Z80"}, Kept(FOUND, 1.0))
+    ceilings.save({**fingerprint(), "cpu": "Z80"}, MeasuredCeilings(FOUND, 1.0))
     assert "Kept measurements are of 1 other machine." in said()
 
 
 def test_the_doctor_says_once_that_what_is_kept_is_damaged() -> None:
-    ceilings.save(fingerprint(), Kept(FOUND, 1.0)).write_text("[]")
+    ceilings.save(fingerprint(), MeasuredCeilings(FOUND, 1.0)).write_text("[]")
     assert said().count("is damaged") == 1
     assert "it is ignored" in said()
 
 
 def test_the_doctor_says_that_numpy_multiplies_too_slowly_to_tell() -> None:
-    ceilings.save(fingerprint(), Kept({**FOUND, "flops_per_s": 2e9}, time.time()))
+    ceilings.save(fingerprint(), MeasuredCeilings({**FOUND, "flops_per_s": 2e9}, time.time()))
     assert "numpy multiplies too slowly here" in said()
 
 

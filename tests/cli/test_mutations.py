@@ -25,8 +25,14 @@ from ticktree.profile import Gauge, Histogram
 from ticktree.profile.machine import MACHINE_GAUGES
 from ticktree.run.finishing import RunDirectory
 from ticktree.run.folding import fold_finished
-from ticktree.run.job import SoFar, expect, keep, keep_so_far, note_so_far
-from ticktree.run.observed import keep_gauges as keep_readings
+from ticktree.run.job import (
+    RankProgress,
+    write_expected,
+    write_final_profile,
+    write_partial_profile,
+    write_progress,
+)
+from ticktree.run.observed import write_gauges as keep_readings
 
 KILLED = """
 import os, signal, ticktree
@@ -155,10 +161,10 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> CommandLine:
     fold_finished(RunDirectory.open(runs / "folded"))
     profile = (done / "profile.json").read_bytes()
     run = RunDirectory.open(done)
-    expect(run, 2)
-    keep(run, "b", gzip.compress(profile.replace(run.id.encode(), b"b")))
-    keep_so_far(run, "c", gzip.compress(profile.replace(run.id.encode(), b"c")))
-    note_so_far(run, {"b": SoFar("one", (1,), 5, 10), "c": SoFar("two", (2, 3), 7, 20)})
+    write_expected(run, 2)
+    write_final_profile(run, "b", gzip.compress(profile.replace(run.id.encode(), b"b")))
+    write_partial_profile(run, "c", gzip.compress(profile.replace(run.id.encode(), b"c")))
+    write_progress(run, {"b": RankProgress("one", (1,), 5, 10), "c": RankProgress("two", (2, 3), 7, 20)})
     (name, *_) = MACHINE_GAUGES
     load = Gauge(
         name=name,

@@ -47,4 +47,4 @@ def _own_recorder_at_rest_afterwards():
     """The timers record with the program's own recorder: here that of the tests, whose others want none."""
     yield
     current.disable()
-    current._unsaved = False
+    current._is_unsaved = False

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from support.crashing_programs import Place
+from support.crashing_programs import Sandbox
 
 
 @pytest.fixture
 def sandbox(tmp_path):
-    return Place(tmp_path)
+    return Sandbox(tmp_path)

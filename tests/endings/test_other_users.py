@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from support.crashing_programs import TIMEOUT_S, Place, counts
+from support.crashing_programs import TIMEOUT_S, Sandbox, counts
 from support.other_user import NOBODY, as_nobody
 from ticktree.run.abandoned import finish_abandoned
 from ticktree.run.finishing import RunDirectory
@@ -41,7 +41,7 @@ def shared_sandbox(tmp_path):
         as_nobody(lambda: (path / "ticktree-runs").mkdir())
         (path / "ticktree-runs").chmod(0o777)
         (tmp_path / "memory").mkdir()
-        yield Place(path, tmp_path / "memory")
+        yield Sandbox(path, tmp_path / "memory")
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import zlib
 
 import pytest
 
-from ticktree.files.guarded import FileError, MissingFileError, json_in, read_bytes, understood, unpacked
+from ticktree.files.guarded import FileError, MissingFileError, decoding, decompress, parse_json, read_bytes
 
 
 def test_a_regular_file_is_read_completely(tmp_path):
@@ -68,19 +68,19 @@ def test_an_error_names_the_file_and_the_reason_wherever_it_is_sent():
 
 @pytest.mark.parametrize("pack", [gzip.compress, zlib.compress])
 def test_compressed_data_is_unpacked_up_to_a_limit(pack):
-    assert unpacked(pack(b"abc"), 3) == b"abc"
+    assert decompress(pack(b"abc"), 3) == b"abc"
     with pytest.raises(ValueError, match="more than 2 bytes"):
-        unpacked(pack(b"abc"), 2)
+        decompress(pack(b"abc"), 2)
 
 
 def test_several_gzip_streams_are_one_file():
-    assert unpacked(gzip.compress(b"a") + gzip.compress(b"b") + b"\0\0") == b"ab"
+    assert decompress(gzip.compress(b"a") + gzip.compress(b"b") + b"\0\0") == b"ab"
 
 
 @pytest.mark.parametrize("truncated", [3, 15, -1, -9])
 def test_a_compressed_file_cut_short_is_refused(truncated):
     with pytest.raises(ValueError, match="damaged or cut short"):
-        unpacked(gzip.compress(os.urandom(1000))[:truncated])
+        decompress(gzip.compress(os.urandom(1000))[:truncated])
 
 
 def test_a_decompression_bomb_takes_no_more_memory_than_the_limit():
@@ -88,7 +88,7 @@ def test_a_decompression_bomb_takes_no_more_memory_than_the_limit():
     tracemalloc.start()
     try:
         with pytest.raises(ValueError, match="more than 4 MiB"):
-            unpacked(bomb, 1 << 22)
+            decompress(bomb, 1 << 22)
         assert tracemalloc.get_traced_memory()[1] < 1 << 24
     finally:
         tracemalloc.stop()
@@ -99,12 +99,12 @@ def test_a_decompression_bomb_takes_no_more_memory_than_the_limit():
 )
 def test_json_that_ticktree_did_not_write_raises_one_error(text):
     with pytest.raises(ValueError):
-        json_in(text)
+        parse_json(text)
 
 
 @pytest.mark.parametrize(
     "error", [OverflowError(), KeyError("x"), RecursionError(), zlib.error("bad"), MemoryError()]
 )
 def test_every_failure_to_decode_a_file_becomes_its_error(error):
-    with pytest.raises(FileError, match=r"^a\.npz: it [^\n]+$"), understood("a.npz"):
+    with pytest.raises(FileError, match=r"^a\.npz: it [^\n]+$"), decoding("a.npz"):
         raise error

@@ -6,7 +6,7 @@ import subprocess
 import sys
 import time
 
-from ticktree.files.owner import Owner, start_of
+from ticktree.files.owner import Owner, process_start
 
 
 def test_this_process_is_alive() -> None:
@@ -15,7 +15,7 @@ def test_this_process_is_alive() -> None:
 
 def test_an_ended_process_is_not_alive() -> None:
     process = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
-    owner = Owner.current().with_process(process.pid, start_of(process.pid))
+    owner = Owner.current().with_process(process.pid, process_start(process.pid))
     assert owner.is_alive()
     process.communicate(b"\n")
     assert not owner.is_alive()
@@ -26,7 +26,7 @@ def test_a_zombie_is_not_alive() -> None:
     if pid == 0:
         signal.pause()
         os._exit(0)
-    owner = Owner.current().with_process(pid, start_of(pid))
+    owner = Owner.current().with_process(pid, process_start(pid))
     assert owner.is_alive()
     os.kill(pid, signal.SIGKILL)
     os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
@@ -56,9 +56,9 @@ def test_names_with_spaces_and_parentheses_do_not_confuse_the_start_time(tmp_pat
     )
     pipe = subprocess.PIPE
     with subprocess.Popen([sys.executable, "-c", code], stdin=pipe, stdout=pipe) as process:
-        start = start_of(process.pid)
+        start = process_start(process.pid)
         process.stdout.readline()
-        assert start_of(process.pid) == start
+        assert process_start(process.pid) == start
         process.stdin.close()
 
 
@@ -66,6 +66,6 @@ def test_processes_started_one_after_another_have_different_start_times() -> Non
     first_process = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
     time.sleep(0.05)  # The kernel counts hundredths of a second.
     second_process = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
-    assert start_of(first_process.pid) < start_of(second_process.pid)
+    assert process_start(first_process.pid) < process_start(second_process.pid)
     for process in (first_process, second_process):
         process.communicate(b"\n")

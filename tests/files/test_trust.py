@@ -20,7 +20,7 @@ from ticktree.errors import TicktreeError
 from ticktree.files.atomic import write_atomically
 from ticktree.files.trust import require_base, require_own
 from ticktree.run.finishing import RunDirectory
-from ticktree.run.memory import all_memory, create_memory, other_root, require_memory
+from ticktree.run.memory import all_memory, create_memory, explain_other_root, require_memory
 
 TWO_USERS = pytest.mark.skipif(os.geteuid() != 0, reason="only root can be two users: NOT TESTED HERE")
 
@@ -189,7 +189,7 @@ def test_a_directory_that_another_user_created_in_our_name_is_avoided(
     as_nobody(lambda: (shared / "ticktree-0-00000000").mkdir())
     assert create_memory("y").parent == directory.parent, "the next run takes the same"
     assert {path.name for path in all_memory()} >= {"x", "y"}
-    assert "not a directory that only this user can enter" in (other_root(directory) or "")
+    assert "not a directory that only this user can enter" in (explain_other_root(directory) or "")
 
 
 @TWO_USERS

@@ -12,7 +12,7 @@ from contextlib import suppress
 
 import pytest
 
-from ticktree.files.owner import start_of
+from ticktree.files.owner import process_start
 from ticktree.fleet import gatherer
 from ticktree.fleet import store as job_store
 from ticktree.fleet.gatherer import RankGatherer
@@ -22,7 +22,15 @@ from ticktree.fleet.transport import PublishedPart
 from ticktree.loading import load
 from ticktree.profile import Profile
 from ticktree.run.finishing import RunDirectory
-from ticktree.run.job import copied_run, gathered, how_far, how_far_of, is_in_part, keep, missing
+from ticktree.run.job import (
+    copied_run_id,
+    count_missing,
+    describe_partial,
+    describe_progress,
+    gathered_profiles,
+    is_partial,
+    write_final_profile,
+)
 
 
 class Store:
@@ -161,22 +169,22 @@ def test_every_so_many_ticks_what_was_recorded_so_far_is_with_rank_0(runs, ticks
         ticks[runs[1].id] = made
         second.look()
         first.look()
-        assert list(gathered(runs[0].path)) == []
-        assert missing(runs[0].path) == 1
-        assert next(how_far(runs[0].path)).endswith("never")
+        assert list(gathered_profiles(runs[0].path)) == []
+        assert count_missing(runs[0].path) == 1
+        assert next(describe_progress(runs[0].path)).endswith("never")
     ticks[runs[1].id] = 12
     second.look()
     first.look()
-    (path,) = gathered(runs[0].path)
-    assert is_in_part(path)
-    assert copied_run(path) == runs[1].id
+    (path,) = gathered_profiles(runs[0].path)
+    assert is_partial(path)
+    assert copied_run_id(path) == runs[1].id
     assert load(path).metadata["name"] == {"second"}
     assert load(path).metadata["unfinished"] == {True}
-    assert missing(runs[0].path) == 0
-    (said,) = how_far(runs[0].path)
+    assert count_missing(runs[0].path) == 0
+    (said,) = describe_progress(runs[0].path)
     assert said.startswith("rank 1 on ")
     assert "up to tick 12, at " in said
-    assert how_far_of(path) == said
+    assert describe_partial(path) == said
     before = dict(store.kept)
     ticks[runs[1].id] = 21
     second.look()
@@ -189,13 +197,13 @@ def test_what_comes_at_the_end_takes_the_place_of_what_came_before(runs, ticks):
     ticks[runs[1].id] = 12
     second.look()
     first.look()
-    keep(runs[0], runs[1].id, gzip.compress(Profile().to_json().encode()))
+    write_final_profile(runs[0], runs[1].id, gzip.compress(Profile().to_json().encode()))
     ticks[runs[1].id] = 40
     second.look()
     first.look()  # late: it comes after the end
-    (path,) = gathered(runs[0].path)
-    assert not is_in_part(path)
-    assert next(how_far(runs[0].path)).endswith("at its end")
+    (path,) = gathered_profiles(runs[0].path)
+    assert not is_partial(path)
+    assert next(describe_progress(runs[0].path)).endswith("at its end")
 
 
 def test_where_recording_began_anew_ticks_count_from_there(runs, ticks):
@@ -205,7 +213,7 @@ def test_where_recording_began_anew_ticks_count_from_there(runs, ticks):
         ticks[runs[1].id] = made
         second.look()
         first.look()
-        assert f"up to tick {made}," in next(how_far(runs[0].path))
+        assert f"up to tick {made}," in next(describe_progress(runs[0].path))
 
 
 def test_after_a_broken_connection_what_has_come_before_is_as_old_as_it_was(runs, ticks, monkeypatch):
@@ -219,7 +227,7 @@ def test_after_a_broken_connection_what_has_come_before_is_as_old_as_it_was(runs
     ticks[runs[1].id] = 12
     second.look()
     first.look()
-    said = list(how_far(runs[0].path))
+    said = list(describe_progress(runs[0].path))
     monkeypatch.setattr(gatherer.time, "time_ns", lambda: 0)
 
     class Broken(Store):
@@ -239,10 +247,10 @@ def test_after_a_broken_connection_what_has_come_before_is_as_old_as_it_was(runs
             each.look()
     now_s[0] += 60
     first.look()
-    assert list(how_far(runs[0].path)) == said, "nothing has come since"
+    assert list(describe_progress(runs[0].path)) == said, "nothing has come since"
     second.look()
     first.look()
-    assert "up to tick 24" in next(how_far(runs[0].path))
+    assert "up to tick 24" in next(describe_progress(runs[0].path))
     assert list(labels(whole)) == [0], "in the place that it had"
 
 
@@ -257,7 +265,7 @@ def test_of_a_run_that_took_two_places_the_later_counts(runs, ticks):
     again.look()
     for _ in range(2):
         first.look()
-        assert "up to tick 60," in next(how_far(runs[0].path))
+        assert "up to tick 60," in next(describe_progress(runs[0].path))
 
 
 def test_a_job_that_is_all_in_one_run_needs_no_store(runs):
@@ -298,8 +306,8 @@ def test_ranks_of_an_earlier_start_of_the_job_do_not_count(runs, monkeypatch):
 def test_ids_that_are_no_file_names_are_kept_apart_in_one_directory(runs):
     long = "a" * 300
     for run_id in ("../../x", "..", long + "1", long + "2"):
-        keep(runs[0], run_id, gzip.compress(b"{}"))
-    found = gathered(runs[0].path)
+        write_final_profile(runs[0], run_id, gzip.compress(b"{}"))
+    found = gathered_profiles(runs[0].path)
     assert len(found) == 4
     assert {path.parent for path in found} == {runs[0].path / "job"}
 
@@ -309,9 +317,9 @@ def test_the_process_ends_when_it_is_told_to(runs):
     process.end()  # nothing has begun
     process.begin(runs[0])
     pid = process._process.pid
-    assert start_of(pid) is not None
+    assert process_start(pid) is not None
     process.end()
-    assert start_of(pid) is None
+    assert process_start(pid) is None
     assert [path.name for path in runs[0].path.iterdir()] == ["run.json"]
 
 
@@ -331,9 +339,9 @@ def test_the_process_ends_with_its_supervisor_however_that_ends(runs):
     command = [sys.executable, "-c", SUPERVISOR, str(runs[0].path)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as supervisor:
         pid = int(supervisor.stdout.readline())
-        assert start_of(pid) is not None
+        assert process_start(pid) is not None
         os.kill(supervisor.pid, signal.SIGKILL)
     until = time.monotonic() + 500
-    while start_of(pid) is not None and time.monotonic() < until:
+    while process_start(pid) is not None and time.monotonic() < until:
         time.sleep(0.05)
-    assert start_of(pid) is None
+    assert process_start(pid) is None

@@ -12,7 +12,7 @@ import pytest
 from ticktree.fleet.merging import ENGINES
 from ticktree.loading import load
 from ticktree.profile import MAX_DEPTH, Node, Profile, Share, Stats, Writer
-from ticktree.run.merging import Job, Part, joined, part_of
+from ticktree.run.merging import Job, Part, merge_parts, read_part
 
 
 def profile_of(run, took_ns, program="train.py"):
@@ -40,19 +40,19 @@ def sources(tmp_path):
 
 def test_parts_combine_in_any_order_and_grouping(sources):
     job = Job("job-1")
-    parts = [part_of(source, job, load) for source in sources]
-    whole = joined(parts)
+    parts = [read_part(source, job, load) for source in sources]
+    whole = merge_parts(parts)
     whole.profile.check()
     for order in permutations(parts):
-        assert joined(order) == whole
-        assert reduce(lambda one, other: joined([one, other]), order) == whole
-        assert joined([joined(order[:2]), joined(order[2:])]) == whole
+        assert merge_parts(order) == whole
+        assert reduce(lambda one, other: merge_parts([one, other]), order) == whole
+        assert merge_parts([merge_parts(order[:2]), merge_parts(order[2:])]) == whole
 
 
 def test_nothing_joined_is_the_identity(sources):
-    part = part_of(sources[0], Job("job-1"), load)
-    assert joined([]) == Part()
-    assert joined([Part(), part, Part()]) == part
+    part = read_part(sources[0], Job("job-1"), load)
+    assert merge_parts([]) == Part()
+    assert merge_parts([Part(), part, Part()]) == part
 
 
 def test_a_run_met_twice_and_a_file_that_cannot_be_read_are_told_of(sources):
@@ -85,7 +85,7 @@ def test_a_job_is_called_the_same_whatever_the_order(sources):
 def test_a_program_that_does_not_say_what_it_is_is_of_any(tmp_path):
     path = tmp_path / "unsaid.json"
     path.write_text(replace(profile_of("d", 5), metadata={}).to_json())
-    assert part_of(path, Job("job-1"), load).programs == {}
+    assert read_part(path, Job("job-1"), load).programs == {}
 
 
 def test_a_run_may_be_called_anything_that_json_can_say(tmp_path):

@@ -19,7 +19,7 @@ import pytest
 from support import history_writer
 from support.history_writer import PATHS, invented
 from ticktree.history import HISTORY_NAME, Store, StoreError
-from ticktree.profile.remembered import Measure, Remembered
+from ticktree.profile.remembered import Measure, RunSummary
 
 PROGRAM = Path(history_writer.__file__)
 
@@ -63,7 +63,7 @@ def test_a_stored_run_is_read_back_unchanged(store):
         "train": Measure(1, 2**62, 1, 2, 3, 4, 0.25, False),
     }
     facts = {"git.commit": "abc", "git.dirty": True, "cores": 4, "name": strange, "x": 1.5}
-    run = Remembered("id " + strange, "folder", 123, facts, measures)
+    run = RunSummary("id " + strange, "folder", 123, facts, measures)
     assert store.add([run]) == 1
     assert store.runs() == [run]
     assert store.ids() == {run.id}
@@ -77,7 +77,7 @@ def test_a_run_is_stored_once(store):
 
 def test_runs_can_be_queried_in_sql(store):
     measures = {"train": Measure(2, 30, 1, 2, 3, 4, 0.5, True)}
-    store.add([Remembered("a", "a", 1, {"git.commit": "abc"}, measures)])
+    store.add([RunSummary("a", "a", 1, {"git.commit": "abc"}, measures)])
     with contextlib.closing(sqlite3.connect(store.path)) as connection:
         table = "measures NATURAL JOIN runs NATURAL JOIN paths"
         rows = connection.execute(f"SELECT id, git_commit, name, sum_ns / calls FROM {table}").fetchall()
@@ -153,7 +153,7 @@ def test_stored_runs_can_be_read_from_a_read_only_disk(small_disk):
 
 def test_a_number_that_is_too_large_is_an_error_and_no_run_is_stored(store):
     store.add([invented("a")])
-    large = Remembered("b", "b", 1, {}, {"train": Measure(1, 2**70, 1, 1, 1, 1, 1.0, False)})
+    large = RunSummary("b", "b", 1, {}, {"train": Measure(1, 2**70, 1, 1, 1, 1, 1.0, False)})
     with pytest.raises(StoreError, match="too large"):
         store.add([invented("c"), large])
     assert store.ids() == {"a"}

@@ -13,7 +13,7 @@ from ticktree.errors import TicktreeError
 from ticktree.importers.mlagents import balance, is_timers_file, profile_of
 from ticktree.loading import load
 from ticktree.profile import ProfileError
-from ticktree.profile.codec import value_in
+from ticktree.profile.codec import parse_json
 
 S = 1_000_000_000
 
@@ -256,7 +256,7 @@ def test_the_same_name_twice_in_a_list_is_refused():
 
 
 def test_a_deep_tree_is_read():
-    assert sum(1 for _ in read(value_in(nested(1000))).root.walk()) == 1001
+    assert sum(1 for _ in read(parse_json(nested(1000))).root.walk()) == 1001
 
 
 ns = st.integers(0, 10**12)

@@ -9,7 +9,7 @@ import pytest
 
 from ticktree.loading import load
 from ticktree.run.finishing import RunDirectory
-from ticktree.run.job import copied_run, gathered, missing
+from ticktree.run.job import copied_run_id, count_missing, gathered_profiles
 from ticktree.session.gathering import WITHIN_VARIABLE, gather
 
 torch = pytest.importorskip("torch")
@@ -43,10 +43,10 @@ def test_what_another_run_has_put_there_is_kept_beside_that_of_rank_0(store, run
     first, second = runs
     gather(second, prefixed(store), 1, ["a", "b", "b"])
     gather(first, prefixed(store), 0, ["a", "b", "b"])
-    (path,) = gathered(first.path)
+    (path,) = gathered_profiles(first.path)
     assert load(path).metadata["name"] == {"second"}
-    assert copied_run(path) == "b"
-    assert missing(first.path) == 0
+    assert copied_run_id(path) == "b"
+    assert count_missing(first.path) == 0
 
 
 def test_of_a_run_one_rank_puts_it_there(store, runs):
@@ -60,10 +60,10 @@ def test_what_does_not_come_is_waited_for_no_longer_than_was_said_and_counted(st
     begin = time.monotonic()
     gather(runs[0], store, 0, ["a", "b", "c"])
     assert time.monotonic() - begin >= 0.2
-    assert (missing(runs[0].path), list(gathered(runs[0].path))) == (2, [])
+    assert (count_missing(runs[0].path), list(gathered_profiles(runs[0].path))) == (2, [])
 
 
 def test_zero_seconds_gather_nothing(store, runs, monkeypatch):
     monkeypatch.setenv(WITHIN_VARIABLE, "0")
     gather(runs[0], store, 0, ["a", "b"])
-    assert missing(runs[0].path) == 0
+    assert count_missing(runs[0].path) == 0

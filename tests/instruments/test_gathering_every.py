@@ -15,7 +15,7 @@ from ticktree.fleet.gatherer_process import GathererProcess
 from ticktree.fleet.store import note_rank
 from ticktree.profile import Profile
 from ticktree.run.finishing import RunDirectory
-from ticktree.run.job import gathered, is_in_part
+from ticktree.run.job import gathered_profiles, is_partial
 
 torch = pytest.importorskip("torch")
 pytestmark = [
@@ -147,9 +147,9 @@ def test_of_a_rank_that_is_killed_rank_0_has_what_was_gathered_and_who_waited_fo
 
 def test_ranks_with_different_numbers_of_ticks_and_none_end_as_they_would(tmp_path):
     assert ended(tmp_path, UNEVEN, every=3, within_s=120) == [0, 0, 0, 0]
-    copies = gathered(run_of(tmp_path, 0).path)
+    copies = gathered_profiles(run_of(tmp_path, 0).path)
     assert len(copies) == RANKS - 1
-    assert not any(map(is_in_part, copies))
+    assert not any(map(is_partial, copies))
     (told,) = run_of(tmp_path, 0).profile().metadata["gathered"]
     # Those that were on their way by then; rank 1 has waited for it.
     assert "rank 1 on " in told

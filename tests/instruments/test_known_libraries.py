@@ -12,7 +12,13 @@ import pytest
 
 import ticktree
 from ticktree import instruments as instrument
-from ticktree.instruments import BUILT_IN, as_environment, chosen, known, third_parties
+from ticktree.instruments import (
+    BUILT_IN,
+    as_environment,
+    available_libraries,
+    select_libraries,
+    third_parties,
+)
 
 MINE = """
 installed = []
@@ -26,7 +32,7 @@ def uninstall():
 
 
 def names(*words):
-    return [library.name for library in chosen(words)]
+    return [library.name for library in select_libraries(words)]
 
 
 @pytest.fixture
@@ -87,7 +93,7 @@ def test_a_name_that_is_not_known_is_refused_with_those_that_are():
         with pytest.raises(
             ticktree.TicktreeError, match=r"no library 'nothing' is known; those that are: .*waits, "
         ):
-            chosen(["default", word])
+            select_libraries(["default", word])
     with pytest.raises(ticktree.TicktreeError, match="no library 'nothing'"):
         instrument.uninstall("nothing")
 
@@ -97,7 +103,7 @@ def test_what_another_distribution_brings_is_recorded_by_default_and_children_kn
     assert names("default")[-1] == "theirs"
     instrument.install("theirs")
     assert len(import_module(module).installed) == 1
-    assert instrument.installed() == ("theirs",)
+    assert instrument.installed_names() == ("theirs",)
     assert os.environ[instrument.INSTRUMENT_VARIABLE] == f"theirs={module}@Mine"
     instrument.uninstall("theirs")
     assert import_module(module).installed == []
@@ -107,7 +113,7 @@ def test_on_demand_it_is_recorded_only_by_name(brings):
     brings("costly", MINE, group="ticktree.instruments.on_demand")
     assert "costly" not in names("default")
     assert names("default", "costly")[-1] == "costly"
-    assert next(library for library in known() if library.name == "costly").on_demand
+    assert next(library for library in available_libraries() if library.name == "costly").on_demand
 
 
 def test_an_object_of_a_module_will_do(brings):
@@ -121,7 +127,7 @@ def test_a_process_that_was_started_for_it_installs_it_without_looking_for_it(br
     monkeypatch.setenv(instrument.INSTRUMENT_VARIABLE, f"unheard-of,theirs={module}@Mine")
     monkeypatch.setattr(third_parties, "find_libraries", lambda: pytest.fail("it was looked for"))
     instrument.install_from_environment()
-    assert instrument.installed() == ("theirs",)
+    assert instrument.installed_names() == ("theirs",)
 
 
 @pytest.mark.parametrize(
@@ -140,7 +146,7 @@ def test_a_broken_one_is_named_once_and_left_out(brings, capsys, source, said):
     instrument.install("broken", "good")
     complaint = f"ticktree: cannot instrument broken of Mine: {said}\n"
     assert capsys.readouterr() == ("", complaint)
-    assert instrument.installed() == ("good",)
+    assert instrument.installed_names() == ("good",)
     assert (
         os.environ[instrument.INSTRUMENT_VARIABLE] == f"good={good}@Other"
     )  # no child tries the other again
@@ -150,8 +156,10 @@ def test_one_whose_name_is_taken_is_left_out(brings):
     brings("torch", MINE)
     brings("twice", MINE, distribution="A")
     brings("twice", MINE, distribution="B")
-    assert [library.distribution for library in known() if library.name in ("torch", "twice")] == ["", "A"]
-    assert {(library.name, library.distribution) for library in instrument.refused()} == {
+    assert [
+        library.distribution for library in available_libraries() if library.name in ("torch", "twice")
+    ] == ["", "A"]
+    assert {(library.name, library.distribution) for library in instrument.shadowed_libraries()} == {
         ("torch", "Mine"),
         ("twice", "B"),
     }
@@ -172,10 +180,10 @@ def test_the_public_face_takes_everything_back():
     instrument.install("waits", "torch")
     assert ticktree.instrumented() == ("waits", "torch")
     ticktree.uninstrument("waits")
-    assert instrument.installed() == ("torch",)
+    assert instrument.installed_names() == ("torch",)
     assert os.environ[instrument.INSTRUMENT_VARIABLE] == "torch"
     ticktree.uninstrument()
-    assert instrument.installed() == ()
+    assert instrument.installed_names() == ()
 
 
 def test_a_broken_third_party_does_not_change_a_program_under_ticktree_run(recorded, tmp_path, monkeypatch):
@@ -248,5 +256,5 @@ def test_it_is_found_where_only_another_finder_knows_of_it(brings, tmp_path, mon
 
 def test_nothing_is_looked_for_where_nothing_of_others_is_meant(monkeypatch):
     monkeypatch.setattr(third_parties, "find_libraries", lambda: pytest.fail("it was looked for"))
-    assert as_environment(chosen(["waits", "torch"])) == "waits,torch"
-    assert as_environment(chosen([])) == ""
+    assert as_environment(select_libraries(["waits", "torch"])) == "waits,torch"
+    assert as_environment(select_libraries([])) == ""

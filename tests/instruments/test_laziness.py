@@ -79,7 +79,7 @@ def test_a_process_of_a_run_imports_no_more_than_it_takes_to_record(without, tmp
 
     run = RunDirectory.create("lazy", tmp_path, supervised=True)
     try:
-        auto = instrument.as_environment(instrument.chosen(["default"]))
+        auto = instrument.as_environment(instrument.select_libraries(["default"]))
         loaded = loaded_by(
             "import ticktree.session as session; session.arm(); assert session.current.armed",
             TICKTREE_RUN=str(run.path),
@@ -129,7 +129,7 @@ def library(tmp_path, monkeypatch, request):
 
 def test_an_instrument_comes_with_its_library_and_before_anybody_holds_what_it_wraps(library):
     instrument._install([library(INSTRUMENT)])
-    assert instrument.installed() == ("slowlib",)
+    assert instrument.installed_names() == ("slowlib",)
     assert "slowlib_instrument" not in sys.modules
     slowlib = importlib.import_module("slowlib")
     assert (slowlib.held(), slowlib.parts.work()) == ("wrapped", "wrapped")
@@ -159,7 +159,7 @@ def test_one_that_fails_as_its_library_is_imported_is_named_and_left_out(library
     assert importlib.import_module("slowlib").parts.work() == "done"
     said = "ticktree: cannot instrument slowlib: ZeroDivisionError: division by zero\n"
     assert capsys.readouterr() == ("", said)
-    assert instrument.installed() == ()
+    assert instrument.installed_names() == ()
     assert os.environ[instrument.INSTRUMENT_VARIABLE] == ""
 
 

@@ -356,7 +356,7 @@ def test_only_known_names_are_installed():
 
 def test_to_leave_one_out_is_to_take_the_others():
     def names(*words):
-        return [library.name for library in choice.chosen(words)]
+        return [library.name for library in choice.select_libraries(words)]
 
     default = names("default")
     assert "waits" in default

@@ -8,12 +8,12 @@ from ticktree.profile.machine import (
     FREQUENCY,
     GROWTH,
     HUGE_PAGES,
-    OTHERS,
+    OTHER_CORES,
     RESIDENT,
     STEAL,
     SYSTEM,
     THROTTLED,
-    USED,
+    USED_CORES,
     WAITING,
 )
 
@@ -25,13 +25,13 @@ def reading_after(at_ns=NS, **fields):
 
 
 def test_used_cores_are_cpu_time_per_time():
-    assert between(START, reading_after(2 * NS, used_ns=3 * NS))[USED] == 1.5
+    assert between(START, reading_after(2 * NS, used_ns=3 * NS))[USED_CORES] == 1.5
 
 
 def test_other_programs_use_the_busy_time_of_neither_the_run_nor_the_reader():
     cores = {0: Core(100, 0, 0), 1: Core(100, 40, 0)}
     values = between(START, reading_after(used_ns=NS, self_ns=NS // 10, cores=cores))
-    assert values[OTHERS] == pytest.approx(1.6 - 1.0 - 0.1)
+    assert values[OTHER_CORES] == pytest.approx(1.6 - 1.0 - 0.1)
     assert values[STEAL] == 0
 
 
@@ -39,7 +39,7 @@ def test_stolen_time_is_no_programs_use():
     cores = {0: Core(100, 0, 30), 1: Core(100, 100, 0)}
     values = between(START, reading_after(used_ns=7 * NS // 10, cores=cores))
     assert values[STEAL] == pytest.approx(0.15)
-    assert values[OTHERS] == pytest.approx(0.0)
+    assert values[OTHER_CORES] == pytest.approx(0.0)
 
 
 def test_waiting_is_a_share_of_the_time_in_which_threads_were_runnable():
@@ -97,19 +97,19 @@ def test_counters_that_decreased_give_no_value():
 
 def test_a_very_short_interval_has_no_values_of_cores_but_the_programs():
     cores = {0: Core(1, 0, 0), 1: Core(1, 0, 0)}
-    assert between(START, reading_after(NS // 100, used_ns=NS // 200, cores=cores)) == {USED: 0.5}
+    assert between(START, reading_after(NS // 100, used_ns=NS // 200, cores=cores)) == {USED_CORES: 0.5}
     assert between(START, reading_after(0, used_ns=1)) == {}
 
 
 def test_decreasing_idle_time_makes_no_core_more_than_fully_busy():
     earlier = reading_after(0, used_ns=0, cores={0: Core(100, 50)})
-    assert between(earlier, reading_after(used_ns=0, cores={0: Core(200, 40)}))[OTHERS] == 1.0
+    assert between(earlier, reading_after(used_ns=0, cores={0: Core(200, 40)}))[OTHER_CORES] == 1.0
     assert STEAL not in between(earlier, reading_after(used_ns=0, cores={0: Core(200, 40)}))
 
 
 @pytest.mark.parametrize("value", [0.0, 0.004, 1.9, 2400.0])
 def test_gauges_of_readings_can_be_merged(value):
-    gauge = gauge_of(USED, value, NS, 5, "50-7-1")
-    merged = gauge + gauge_of(USED, 3.0, 2 * NS, 6, "50-7-1")
+    gauge = gauge_of(USED_CORES, value, NS, 5, "50-7-1")
+    merged = gauge + gauge_of(USED_CORES, 3.0, 2 * NS, 6, "50-7-1")
     assert list(gauge.problems()) == list(merged.problems()) == []
     assert (merged.count, merged.last, merged.filed) == (2, 3.0, 2)

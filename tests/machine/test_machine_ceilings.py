@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from ticktree.machine import ceilings, processor
-from ticktree.machine.ceilings import Kept, NotUsableError, ceiling_facts, digest, fingerprint
+from ticktree.machine.ceilings import CeilingsError, MeasuredCeilings, ceiling_facts, digest, fingerprint
 from ticktree.run.facts import describe_program
 
 MEASURED = {
@@ -68,7 +68,7 @@ def test_the_processor_is_read_from_cpuinfo(tmp_path: Path) -> None:
     assert processor.largest_cache_bytes(tmp_path) == 1 << 20
     assert processor.largest_cache_bytes(tmp_path / "nothing") is None
     (tmp_path / "gpus" / "0000:01:00.0").mkdir(parents=True)
-    assert (processor.gpus(tmp_path / "gpus"), processor.gpus(tmp_path / "nothing")) == (1, 0)
+    assert (processor.gpu_count(tmp_path / "gpus"), processor.gpu_count(tmp_path / "nothing")) == (1, 0)
     assert processor.gpu_model(tmp_path / "gpus") == processor.gpu_model(tmp_path / "nothing") == ""
     (tmp_path / "gpus" / "0000:01:00.0" / "information").write_text(
         "Model: \t\t NVIDIA H200\nIRQ:   \t\t 18\n"
@@ -79,16 +79,16 @@ def test_the_processor_is_read_from_cpuinfo(tmp_path: Path) -> None:
 def test_saved_ceilings_are_loaded_again(cache: Path) -> None:
     machine = fingerprint()
     assert ceilings.load(machine) is None
-    path = ceilings.save(machine, Kept(MEASURED, 1000.0, 2))
+    path = ceilings.save(machine, MeasuredCeilings(MEASURED, 1000.0, 2))
     assert path.parent == cache
-    assert ceilings.load(machine) == Kept(MEASURED, 1000.0, 2)
+    assert ceilings.load(machine) == MeasuredCeilings(MEASURED, 1000.0, 2)
     assert list(cache.iterdir()) == [path], "no temporary file is left"
 
 
 def test_a_second_measurement_keeps_the_best_of_both() -> None:
-    first = Kept({"flops_per_s": 5.0, "clock_read_ns": 40.0, "a": 1.0}, 10.0)
-    second = Kept({"flops_per_s": 4.0, "clock_read_ns": 60.0, "b": 2.0}, 20.0)
-    merged = Kept({"flops_per_s": 5.0, "clock_read_ns": 40.0, "a": 1.0, "b": 2.0}, 20.0, 2)
+    first = MeasuredCeilings({"flops_per_s": 5.0, "clock_read_ns": 40.0, "a": 1.0}, 10.0)
+    second = MeasuredCeilings({"flops_per_s": 4.0, "clock_read_ns": 60.0, "b": 2.0}, 20.0)
+    merged = MeasuredCeilings({"flops_per_s": 5.0, "clock_read_ns": 40.0, "a": 1.0, "b": 2.0}, 20.0, 2)
     assert first + second == merged
     assert second + first == merged
 
@@ -114,27 +114,27 @@ DAMAGED = {
 @pytest.mark.parametrize("text", DAMAGED.values(), ids=DAMAGED)
 def test_a_damaged_file_is_named_and_a_run_continues_without(text: str) -> None:
     machine = fingerprint()
-    path = ceilings.save(machine, Kept(MEASURED, 1000.0))
+    path = ceilings.save(machine, MeasuredCeilings(MEASURED, 1000.0))
     path.write_text(text)
-    with pytest.raises(NotUsableError, match="is damaged"):
+    with pytest.raises(CeilingsError, match="is damaged"):
         ceilings.load(machine)
     assert "ceiling.memcpy_bytes_per_s" not in dict(ceiling_facts())
 
 
 def test_a_file_that_is_not_text_is_named() -> None:
     machine = fingerprint()
-    ceilings.save(machine, Kept(MEASURED, 1000.0)).write_bytes(b"\xff\xfe")
-    with pytest.raises(NotUsableError, match="is damaged: it is not JSON"):
+    ceilings.save(machine, MeasuredCeilings(MEASURED, 1000.0)).write_bytes(b"\xff\xfe")
+    with pytest.raises(CeilingsError, match="is damaged: it is not JSON"):
         ceilings.load(machine)
 
 
 def test_the_file_of_another_machine_is_not_used(wide: None) -> None:
     machine, other = fingerprint(), {**fingerprint(), "cpu": "Z80"}
-    other_path = ceilings.save(other, Kept(MEASURED, 1000.0))
+    other_path = ceilings.save(other, MeasuredCeilings(MEASURED, 1000.0))
     assert ceilings.load(machine) is None
-    assert ceilings.of_others(machine) == 1
-    other_path.rename(ceilings.path_for(machine))
-    with pytest.raises(NotUsableError, match="of another machine"):
+    assert ceilings.count_other_machines(machine) == 1
+    other_path.rename(ceilings.ceilings_path(machine))
+    with pytest.raises(CeilingsError, match="of another machine"):
         ceilings.load(machine)
     assert dict(ceiling_facts())["ceiling.source"] == "reckoned"
 
@@ -142,8 +142,8 @@ def test_the_file_of_another_machine_is_not_used(wide: None) -> None:
 def test_a_read_only_directory_gives_one_clear_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
-    with pytest.raises(NotUsableError, match="cannot be kept in") as error:
-        ceilings.save(fingerprint(), Kept(MEASURED, 1000.0))
+    with pytest.raises(CeilingsError, match="cannot be kept in") as error:
+        ceilings.save(fingerprint(), MeasuredCeilings(MEASURED, 1000.0))
     assert "\n" not in str(error.value)
 
 
@@ -184,7 +184,7 @@ def test_narrower_formats_are_faster_if_there_are_instructions_for_them(flags: s
 
 
 def test_a_run_has_the_measured_ceilings_of_its_machine(wide: None) -> None:
-    ceilings.save(fingerprint(), Kept(MEASURED, 1000.0))
+    ceilings.save(fingerprint(), MeasuredCeilings(MEASURED, 1000.0))
     facts = describe_program(["train.py"])
     assert facts["ceiling.source"] == "measured"
     assert facts["ceiling.memcpy_bytes_per_s"] == 10_200_000_000
@@ -202,7 +202,9 @@ def test_a_run_on_an_unmeasured_machine_has_the_reckoned_bound(wide: None) -> No
 
 
 def test_a_measurement_with_a_far_too_slow_library_is_not_used(wide: None) -> None:
-    ceilings.save(fingerprint(), Kept({**MEASURED, "flops_per_s": 2e9, "flops_per_s_thread": 1e9}, 1000.0))
+    ceilings.save(
+        fingerprint(), MeasuredCeilings({**MEASURED, "flops_per_s": 2e9, "flops_per_s_thread": 1e9}, 1000.0)
+    )
     facts = dict(ceiling_facts())
     assert (facts["ceiling.source"], facts["ceiling.flops_per_s"]) == ("reckoned", 10**15)
     assert "ceiling.flops_per_s_thread" not in facts

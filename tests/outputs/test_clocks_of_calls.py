@@ -9,7 +9,7 @@ import pytest
 
 import ticktree
 from ticktree.outputs import EXPORTS, ViewOptions
-from ticktree.outputs.html.events import packed_timeline
+from ticktree.outputs.html.events import pack_timeline
 from ticktree.profile import Profile
 from ticktree.profile import path as paths
 from ticktree.profile.timeline import CalledNode, Timeline
@@ -62,7 +62,7 @@ def test_a_devices_spans_have_their_clock():
 
 def test_the_page_labels_a_devices_calls():
     profile, timeline = of_a_trace()
-    facts, _ = packed_timeline(timeline, profile)
+    facts, _ = pack_timeline(timeline, profile)
     assert {spot[1] for spot in facts["spots"]} >= {"copies", "copies@device"}
 
 

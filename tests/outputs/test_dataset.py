@@ -71,9 +71,9 @@ def test_pandas_reads_every_call_as_it_was(written):
 
 
 def test_a_timeline_of_several_processes_is_split_by_process(written):
-    from ticktree.profile.timeline import together
+    from ticktree.profile.timeline import merge_timelines
 
-    folder, _ = written(together([timeline("7-9"), timeline("8-9", calls=10)]))
+    folder, _ = written(merge_timelines([timeline("7-9"), timeline("8-9", calls=10)]))
     assert frame(folder).groupby("process", observed=True).size().to_dict() == {"7-9": 1000, "8-9": 10}
 
 

@@ -149,7 +149,7 @@ def test_an_exit_status_is_written_in_words(status, text):
     ],
 )
 def test_gpus_have_names_if_their_model_is_known(number, model, text):
-    assert formatting.gpus(number, model) == text
+    assert formatting.gpu_names(number, model) == text
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ import pytest
 from support.history_series import SERVER, days, run
 from ticktree.analysis.history.history import Commit, History, Trend, history
 from ticktree.outputs import ViewOptions
-from ticktree.outputs.history import BINARY, HISTORIES
+from ticktree.outputs.history import BINARY_FORMATS, HISTORIES
 from ticktree.outputs.history_parts import ROWS, downsample, scale_of, spark
 
 A, B = "a" * 40, "b" * 40
@@ -41,7 +41,7 @@ def test_a_picture_drawn_twice_is_the_same_twice(form):
     found = slowed(HOSTILE)
     picture = HISTORIES[form](found, ViewOptions())
     assert picture == HISTORIES[form](found, ViewOptions())
-    assert (form in BINARY) is (form == "png")
+    assert (form in BINARY_FORMATS) is (form == "png")
     if form == "svg":
         assert "bbbbbbbbb" in picture.decode()
 

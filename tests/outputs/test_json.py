@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from support.example_profiles import training
 from support.example_samples import sampled_training, unmarked
 from support.profile_strategies import profiles
-from ticktree.analysis.sampled import sampled_apart, sampled_times
+from ticktree.analysis.sampled import sampled_threads, sampled_times
 from ticktree.outputs import OUTPUTS
 from ticktree.profile import Profile
 
@@ -54,7 +54,7 @@ def test_with_samples_it_is_read_back_and_rows_sum_to_the_self_time(profile):
     report = json.loads(render_json(profile))
     nodes = nodes_of(report)
     assert {path for path, node in nodes.items() if "sampled" in node} == sampled_times(profile).keys()
-    assert report.get("sampled_apart", {}).keys() == sampled_apart(profile).keys()
+    assert report.get("sampled_apart", {}).keys() == sampled_threads(profile).keys()
     for node in nodes.values():
         assert sum(row["ns"] for row in node.get("sampled", [])) in (0, node["self_ns"])
 

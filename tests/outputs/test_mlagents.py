@@ -13,7 +13,7 @@ from support.profile_strategies import profiles
 from ticktree.importers.mlagents import is_timers_file, profile_of
 from ticktree.outputs import EXPORTS
 from ticktree.profile import Gauge, Node, Profile
-from ticktree.profile.codec import value_in
+from ticktree.profile.codec import parse_json
 
 
 def render_json(profile):
@@ -83,7 +83,7 @@ def test_gauges_metadata_and_losses_are_there():
 @pytest.mark.parametrize("make", [training, control, Profile.empty])
 def test_a_profile_written_and_read_again_has_the_same_totals_and_calls(make):
     profile = make()
-    back = profile_of(value_in(render_json(profile)), "back")
+    back = profile_of(parse_json(render_json(profile)), "back")
     assert [(path, n.total_ns, n.count, n.self_ns) for path, _, n in back.root.walk()] == sorted(
         (path, n.total_ns, n.count, n.self_ns) for path, _, n in profile.root.walk()
     )
@@ -99,7 +99,7 @@ def test_any_profile_that_could_be_is_written_and_read_again(profile):
     ):
         return  # a part of a run alone; no such file could say it
     text = render_json(profile)
-    value = value_in(text)
+    value = parse_json(text)
     assert is_timers_file(value)
     back = profile_of(value, "back")
     for path, _, n in profile.root.walk():
@@ -139,7 +139,7 @@ def test_any_file_keeps_its_totals_and_once_its_accounts_add_up_changes_no_more(
             total_ns = sum(child.total_ns for child in read.children.values())
         assert abs(read.total_ns - total_ns) <= 2 * len(below) + 3
         waiting.extend((read.children[name], child) for name, child in below.items())
-    second = profile_of(value_in(render_json(first)), "run")
+    second = profile_of(parse_json(render_json(first)), "run")
     assert second.losses == first.losses
     assert [(path, n.count, n.total_ns, n.self_ns) for path, _, n in second.root.walk()] == sorted(
         (path, n.count, n.total_ns, n.self_ns) for path, _, n in first.root.walk()
@@ -150,11 +150,11 @@ def test_a_tree_of_any_depth_is_written():
     tree = Node(name="leaf", self_ns=1)
     for _ in range(990):
         tree = Node(name="level", children={tree.name: tree})
-    back = profile_of(value_in(render_json(profile_with(0, tree))), "deep")
+    back = profile_of(parse_json(render_json(profile_with(0, tree))), "deep")
     assert sum(1 for _ in back.root.walk()) == 992
 
 
 def test_names_of_any_kind_come_back():
     names = ['"', "\\", "a/b", "", "\x00", "\u202e", "שלום", "</script>"]
     profile = profile_with(0, *(Node(name=name, self_ns=at) for at, name in enumerate(names)))
-    assert set(profile_of(value_in(render_json(profile)), "x").root.children) == set(names)
+    assert set(profile_of(parse_json(render_json(profile)), "x").root.children) == set(names)

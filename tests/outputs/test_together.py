@@ -15,7 +15,7 @@ from ticktree.outputs.sentences import with_sentences
 from ticktree.outputs.view.build import RECOMMENDATIONS_SHOWN, report_view
 from ticktree.outputs.view.headline import evidence
 from ticktree.outputs.view.tables import CRITICAL_SHOWN, critical, processes, why_idle
-from ticktree.profile import CriticalPlace, Profile, Waker, Wakes
+from ticktree.profile import CriticalNode, Profile, Waker, Wakes
 from ticktree.profile.short_names import ShortNames
 
 PLAIN = ViewOptions()
@@ -130,7 +130,7 @@ def test_the_critical_path_says_how_long_whose_sections_were_and_what_could_be_w
 
 def test_stretches_beyond_the_longest_are_one_row_unless_all_are_asked_for():
     steps = [stepping([4] * 4, name=f"step {n}") for n in range(9)]
-    places = {CriticalPlace(ids(4)[0], f"step {n}"): 100 - n for n in range(9)}
+    places = {CriticalNode(ids(4)[0], f"step {n}"): 100 - n for n in range(9)}
     profile = replace(crew(*steps), critical=places)
     table = critical(profile, PLAIN)
     assert table is not None
@@ -142,7 +142,7 @@ def test_stretches_beyond_the_longest_are_one_row_unless_all_are_asked_for():
 
 
 def test_of_a_role_that_shares_a_stretch_the_one_with_most_of_it_is_named():
-    places = {CriticalPlace(ids(4)[0], "step"): 80, CriticalPlace(ids(4)[1], "step"): 20}
+    places = {CriticalNode(ids(4)[0], "step"): 80, CriticalNode(ids(4)[1], "step"): 20}
     table = critical(replace(crew(stepping([4] * 4)), critical=places), PLAIN)
     assert table is not None
     (only,) = table.entries

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ticktree.outputs.tracks import nesting_order, tracks_of
-from ticktree.profile.timeline import CalledNode, Lane, Timeline, in_order
+from ticktree.profile.timeline import CalledNode, Lane, Timeline, call_order
 
 PLAIN = (CalledNode("a"),)
 LANE = Lane("1-1", 1, "robot", "", 7, "MainThread", 0)
@@ -19,7 +19,7 @@ def timeline_of(calls, spots=PLAIN, **more):
     start = np.array([call[0] for call in calls], np.int64)
     end = np.array([call[1] for call in calls], np.int64)
     spot = np.array([call[2] if len(call) > 2 else 0 for call in calls], np.int64)
-    order = in_order(start, spot, spots)
+    order = call_order(start, spot, spots)
     lane = np.zeros(len(calls), np.int64)
     return Timeline((LANE,), spots, start[order], (end - start)[order], spot[order], lane, **more)
 

@@ -15,7 +15,7 @@ from ticktree.analysis.loops import LoopView
 from ticktree.outputs import OUTPUTS, ViewOptions
 from ticktree.outputs.view.notes import notes_of
 from ticktree.outputs.view.tree import MIN_SHARE, TreeRow, tree, tree_rows
-from ticktree.profile import CallSite, Cpu, Memory, Node, Open, Profile, Stats, Work
+from ticktree.profile import CallSite, Cpu, Memory, Node, OpenCalls, Profile, Stats, Work
 
 ALL = ViewOptions(all=True)
 
@@ -237,7 +237,7 @@ def test_with_all_further_measurements_are_noted():
         memory=Memory(1, -2_000_000, 10**9, 37_000_000, is_exact=True),
         device_memory=Memory(1, 0, 10**8, 10**7, True, frozenset({"cuda:0"})),
         device="no GPU",
-        open=Open(2, 5 * MS),
+        open=OpenCalls(2, 5 * MS),
     )
     assert notes(measured) == (
         "2 still open, the oldest for 5.00 ms",

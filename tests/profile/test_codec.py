@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from support.profile_strategies import any_text, profiles
 from ticktree.profile import (
     MAX_DEPTH,
-    CriticalPlace,
+    CriticalNode,
     Node,
     Profile,
     ProfileError,
@@ -72,8 +72,8 @@ def test_what_was_added_to_the_first_version_is_read():
     assert act.by_writer == {actor: Share(1, 4_000_000, 4_000_000), helper: Share(1, 5_000_000, 5_000_000)}
     assert wait.wakers == {Waker("batch", learner, actor, "train/act"): Wakes(1, 4_500_000, 30_000)}
     assert profile.critical == {
-        CriticalPlace(actor, "train/act"): 4_470_000,
-        CriticalPlace(learner, "train/learn"): 2_000_000,
+        CriticalNode(actor, "train/act"): 4_470_000,
+        CriticalNode(learner, "train/learn"): 2_000_000,
     }
     assert json.loads(profile.to_json()) == json.loads(text)
 

@@ -27,7 +27,7 @@ from support.profile_strategies import (
     writers,
 )
 from ticktree.profile import Gauge, Loop, Node, Profile, Stats, Windows, Writer
-from ticktree.profile.table import Mergeable, Stored, columns, merge
+from ticktree.profile.table import Mergeable, ModelPart, columns, merge
 
 SOURCE = Path(__file__).parents[2] / "src" / "ticktree"
 
@@ -83,15 +83,15 @@ def columns_of(kind: type) -> tuple:
     return columns(kind) if hasattr(kind, "__dataclass_fields__") else ()
 
 
-def parts_in(part: object) -> Iterator[Stored]:
+def parts_in(part: object) -> Iterator[ModelPart]:
     """Every part in another, itself included."""
-    if isinstance(part, Stored):
+    if isinstance(part, ModelPart):
         yield part
         values = [getattr(part, field.name) for field in fields(part)]
     else:
         values = [*part, *part.values()] if isinstance(part, Mapping) else list(part)
     for value in values:
-        if isinstance(value, (Stored, Mapping, tuple)):
+        if isinstance(value, (ModelPart, Mapping, tuple)):
             yield from parts_in(value)
 
 
@@ -109,7 +109,7 @@ def test_random_profiles_vary_every_field_of_every_table():
                     values_seen[type(part), column.name].add(repr(getattr(part, column.name)))
 
     collect()
-    for kind in kinds_of(Stored):
+    for kind in kinds_of(ModelPart):
         if kind.__module__.startswith("ticktree.profile"):
             same = {"root", "name"} if kind in (Profile, Gauge) else set()
             assert [

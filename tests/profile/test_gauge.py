@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from support.profile_strategies import gauge_of, gauges, quantile_by_sorting, readings
 from ticktree.profile import Histogram
 from ticktree.profile.gauge import GaugeWindows, Readings
-from ticktree.profile.stats import BASE_WIDTH_NS, MOST_WINDOWS, is_window_width
+from ticktree.profile.stats import BASE_WIDTH_NS, MAX_WINDOWS, is_window_width
 from ticktree.profile.table import merge
 
 
@@ -24,7 +24,7 @@ def test_the_windows_hold_every_reading_at_its_time(readings):
     windows = GaugeWindows.of(readings)
     assert windows == merge([GaugeWindows.of([reading]) for reading in readings])
     assert is_window_width(windows.width_ns)
-    assert max(windows.readings) < MOST_WINDOWS
+    assert max(windows.readings) < MAX_WINDOWS
     for index, window_readings in windows.readings.items():
         values = [value for since_ns, value in readings if since_ns // windows.width_ns == index]
         assert window_readings == Readings(len(values), min(values), max(values))

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from support.profile_strategies import loops, worst_ticks
 from ticktree.profile import Causes, FirstTicks, Histogram, Jitter, Lateness, Loop, Stats, WorstTick
-from ticktree.profile.loop import worst_of
+from ticktree.profile.loop import longest_ticks
 from ticktree.profile.table import merge
 
 
@@ -21,11 +21,11 @@ def test_loops_merge_in_any_order(a, b, c):
 
 @given(st.lists(worst_ticks), st.lists(worst_ticks))
 def test_the_worst_of_both_are_the_worst_of_all(left, right):
-    assert worst_of(worst_of(left) + worst_of(right)) == worst_of(left + right)
+    assert longest_ticks(longest_ticks(left) + longest_ticks(right)) == longest_ticks(left + right)
 
 
 def test_only_the_eight_worst_ticks_are_kept_the_longest_first():
-    worst = worst_of(WorstTick(duration, "w", duration, 0) for duration in range(20))
+    worst = longest_ticks(WorstTick(duration, "w", duration, 0) for duration in range(20))
     assert [tick.duration_ns for tick in worst] == list(range(19, 11, -1))
 
 

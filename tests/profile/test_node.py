@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 
 from support.profile_strategies import nodes
-from ticktree.profile import CallSite, Cpu, Memory, Node, Open, Share, Stats, Waker, Wakes, Windows, Work
+from ticktree.profile import CallSite, Cpu, Memory, Node, OpenCalls, Share, Stats, Waker, Wakes, Windows, Work
 from ticktree.profile.stats import BASE_WIDTH_NS
 
 
@@ -70,13 +70,18 @@ def test_windows_are_dropped_when_part_of_the_calls_has_none():
 
 def test_what_was_measured_in_one_part_only_is_kept():
     full = tree(
-        "x", work=Work(1, 2, 3), cpu=Cpu(1, 2, 3), memory=Memory(1, -2, 3), open=Open(1, 2), device="no GPU"
+        "x",
+        work=Work(1, 2, 3),
+        cpu=Cpu(1, 2, 3),
+        memory=Memory(1, -2, 3),
+        open=OpenCalls(1, 2),
+        device="no GPU",
     )
     merged = full + tree("x")
     assert (merged.work, merged.cpu, merged.memory) == (full.work, full.cpu, full.memory)
     assert (merged.open, merged.device) == (full.open, full.device)
     assert (full + full).memory == Memory(2, -4, 3)
-    assert (full + full).open == Open(2, 2)
+    assert (full + full).open == OpenCalls(2, 2)
 
 
 def test_peaks_of_memory_merge_by_the_greater_and_are_exact_if_both_are():
@@ -174,7 +179,7 @@ def test_a_node_is_unlike_anything_else():
         {"memory": Memory(1, 0, -1)},
         {"memory": Memory(1, 0, 5, -1)},
         {"device_memory": Memory(1, 0, 5, 6)},
-        {"open": Open(0, 0)},
+        {"open": OpenCalls(0, 0)},
         {"warmup": replace(Stats.of([1]), count=2)},
         {"by_writer": {"1-1/18": Share(1, 10, 10)}},
         {"by_writer": {"1-1/18": Share(2, 9, 10)}},

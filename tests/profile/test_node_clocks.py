@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from support.profile_strategies import nodes
 from ticktree.profile import CLOCKS, Node, Profile, ProfileError, Stats, key_of
-from ticktree.profile.measures import named_by
+from ticktree.profile.measures import split_key
 from ticktree.profile.table import merge
 
 names = st.text(max_size=4) | st.sampled_from(["cuda:0", "a@device", "a@host", "@remote", "a@device@host"])
@@ -31,7 +31,7 @@ def around(*children: Node) -> Node:
 
 @given(names, clocks)
 def test_a_key_says_name_and_clock(name, clock):
-    assert named_by(key_of(name, clock)) == (name, clock)
+    assert split_key(key_of(name, clock)) == (name, clock)
 
 
 @given(names, clocks, names, clocks)

@@ -29,13 +29,15 @@ def test_a_childs_path_is_its_parents_with_its_name(parent, name):
 def test_a_child_is_right_below_its_parent_and_below_all_above_that(parent, name):
     path_of_child = path.child(path.join(parent), name)
     assert path.parent(path_of_child) == path.join(parent)
-    assert all(path.is_below(path_of_child, path.join(parent[:length])) for length in range(len(parent) + 1))
-    assert not path.is_below(path_of_child, path_of_child)
+    assert all(
+        path.is_descendant(path_of_child, path.join(parent[:length])) for length in range(len(parent) + 1)
+    )
+    assert not path.is_descendant(path_of_child, path_of_child)
 
 
 def test_a_node_whose_name_begins_as_anothers_is_not_below_it():
-    assert not path.is_below("ab/c", "a")
-    assert not path.is_below("", "a")
+    assert not path.is_descendant("ab/c", "a")
+    assert not path.is_descendant("", "a")
 
 
 def test_a_slash_and_a_backslash_in_a_name_are_escaped():
@@ -65,4 +67,4 @@ def test_what_join_cannot_return_is_no_path(text):
     ],
 )
 def test_a_displayed_path_has_unescaped_names_and_recursion_once(names, read):
-    assert path.plain(path.join(names)) == read
+    assert path.display_text(path.join(names)) == read

@@ -9,7 +9,7 @@ from support.profile_strategies import gauge_of, profiles
 from ticktree.errors import TicktreeError
 from ticktree.profile import (
     MAX_DEPTH,
-    CriticalPlace,
+    CriticalNode,
     Loop,
     Node,
     Profile,
@@ -83,7 +83,7 @@ def test_a_broken_rule_is_named_with_its_node_in_one_line():
         ({"writers": {"1-1/18": Writer(id="1-1/19")}}, "another id"),
         ({"writers": {"1-1/18": Writer(id="1-1/18", parent="nowhere")}}, "parent is no node"),
         ({"writers": {"1-1/18": Writer(id="1-1/18", members=0)}}, "has no members"),
-        ({"critical": {CriticalPlace("1-1/18", ""): 5}}, "no writer '1-1/18'"),
+        ({"critical": {CriticalNode("1-1/18", ""): 5}}, "no writer '1-1/18'"),
         ({"root": Node(name="root", by_writer={"1-1/18": Share()})}, "one of its writers is not known"),
         ({"root": Node(name="root", wakers={Waker("a", "b", "c", ""): Wakes(1, 2, 1)})}, "no writer '[bc]'"),
         ({"gauges": {"a": replace(gauge_of("a", [1.0]), zeros=3)}}, "4 readings are filed"),
@@ -100,8 +100,8 @@ WRITERS = {key: Writer(id=key) for key in ("1-1/18", "2-2/18")}
 @pytest.mark.parametrize(
     ("place", "ns", "rule"),
     [
-        (CriticalPlace("1-1/18", ""), 0, "took no time"),
-        (CriticalPlace("1-1/18", "nowhere"), 5, "no node 'nowhere'"),
+        (CriticalNode("1-1/18", ""), 0, "took no time"),
+        (CriticalNode("1-1/18", "nowhere"), 5, "no node 'nowhere'"),
     ],
 )
 def test_a_critical_path_that_cannot_be_is_refused(place, ns, rule):

@@ -7,7 +7,7 @@ import dataclasses
 import pytest
 
 import ticktree
-from ticktree.profile.remembered import STATISTICS, remembered
+from ticktree.profile.remembered import STATISTICS, summarize_run
 
 
 @pytest.fixture
@@ -23,7 +23,7 @@ def profile() -> ticktree.Profile:
 
 
 def test_of_every_section_its_steady_calls_are_kept(profile):
-    summary = remembered(profile, "id", "folder", 7)
+    summary = summarize_run(profile, "id", "folder", 7)
     assert set(summary.measures) == {"train", "train/sample", "train/update"}
     sample = summary.measures["train/sample"]
     assert (sample.calls, sample.sum_ns, sample.max_ns) == (4, 8_000_000, 5_000_000)
@@ -33,7 +33,7 @@ def test_of_every_section_its_steady_calls_are_kept(profile):
 
 
 def test_each_statistic_is_at_least_a_nanosecond_and_none_where_it_is_not_known(profile):
-    sample = remembered(profile, "id", "folder", 7).measures["train/sample"]
+    sample = summarize_run(profile, "id", "folder", 7).measures["train/sample"]
     values = {name: sample.value(name) for name in STATISTICS}
     assert values["mean"] == 2_000_000
     assert values["p50"] == pytest.approx(1_000_000, rel=0.02)
@@ -43,10 +43,10 @@ def test_each_statistic_is_at_least_a_nanosecond_and_none_where_it_is_not_known(
 
 
 def test_a_run_has_one_value_of_each_fact(profile):
-    summary = remembered(profile, "id", "folder", 7)
+    summary = summarize_run(profile, "id", "folder", 7)
     assert (summary.commit, summary.is_dirty) == ("abc", True)
     assert summary.facts["host"] == "a, b"
 
 
 def test_of_an_empty_profile_nothing_is_kept():
-    assert remembered(ticktree.Profile.empty(), "id", "folder", 7).measures == {}
+    assert summarize_run(ticktree.Profile.empty(), "id", "folder", 7).measures == {}

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ticktree.recorder import says_off
+from ticktree.recorder import is_off_value
 
 
 def test_anything_but_nothing_and_0_turns_ticktree_off():
-    assert [says_off(value) for value in ("", "0", "1", "no", " ")] == [False, False, True, True, True]
+    assert [is_off_value(value) for value in ("", "0", "1", "no", " ")] == [False, False, True, True, True]

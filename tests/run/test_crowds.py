@@ -10,7 +10,7 @@ from support.process_families import FAMILY, family
 from ticktree.profile import Node, Profile, Writer
 from ticktree.profile.measures import Share
 from ticktree.run.reading.image import Image
-from ticktree.run.reading.reader import MAX_SEPARATE, merge_crowds, read_images
+from ticktree.run.reading.reader import MAX_SEPARATE, merge_short_lived, read_images
 
 
 def same_role_profile(count, role="worker"):
@@ -34,11 +34,11 @@ def same_role_profile(count, role="worker"):
 
 def test_few_processes_stay_separate():
     profile = same_role_profile(MAX_SEPARATE)
-    assert merge_crowds(profile) is profile
+    assert merge_short_lived(profile) is profile
 
 
 def test_the_longest_lived_processes_stay_separate_and_the_rest_become_one_writer():
-    merged = merge_crowds(same_role_profile(MAX_SEPARATE + 50))
+    merged = merge_short_lived(same_role_profile(MAX_SEPARATE + 50))
     assert len(merged.writers) == MAX_SEPARATE + 1
     (group,) = [writer for writer in merged.writers.values() if writer.members > 1]
     assert (group.id, group.members, group.started_ns, group.last_ns) == ("1-1/16", 50, 1, 100)
@@ -55,15 +55,15 @@ def test_the_limit_applies_to_each_role():
         root=workers.root,
         writers={**workers.writers, **{key: replace(writer, id=key) for key, writer in renumbered.items()}},
     )
-    assert merge_crowds(combined) is combined
-    assert len(merge_crowds(combined, max_separate=100).writers) == 202
+    assert merge_short_lived(combined) is combined
+    assert len(merge_short_lived(combined, max_separate=100).writers) == 202
 
 
 @pytest.mark.parametrize("max_separate", [0, 1, 3])
 def test_merging_workers_changes_no_sum_and_the_profile_stays_valid(max_separate):
     images = [Image(image) for image in family().values()]
     profile = read_images(images, "run", [])
-    merged = merge_crowds(profile, max_separate)
+    merged = merge_short_lived(profile, max_separate)
     merged.check()
     assert len(merged.writers) < len(profile.writers)
     assert sum(writer.members for writer in merged.writers.values() if writer.is_main) == len(FAMILY)

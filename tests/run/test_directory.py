@@ -17,7 +17,7 @@ from types import SimpleNamespace
 import pytest
 
 from ticktree.errors import TicktreeError
-from ticktree.files.owner import Owner, since_boot_s, start_of
+from ticktree.files.owner import Owner, process_start, uptime_s
 from ticktree.loading import find_run, load
 from ticktree.profile import Profile
 from ticktree.run.abandoned import finish_abandoned
@@ -295,7 +295,7 @@ def test_a_run_finished_during_a_read_is_read_completely(out: Path, counting_rea
 def test_processes_that_outlive_the_run_are_counted_as_a_loss(out: Path) -> None:
     run = RunDirectory.create("x", out)
     process = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
-    write_memory(run, Owner.current().with_process(process.pid, start_of(process.pid)))
+    write_memory(run, Owner.current().with_process(process.pid, process_start(process.pid)))
     write_memory(run)
     assert run.finish().losses == {"processes_outlived_run": 1}
     process.communicate(b"\n")
@@ -346,7 +346,7 @@ def test_the_memory_of_a_deleted_run_is_freed_a_day_later(
     (run.path / "run.json").unlink()
     finish_abandoned()
     assert len(memory_files(run.memory_dir)) == 1
-    monkeypatch.setattr("ticktree.run.abandoned.since_boot_s", lambda: since_boot_s() + 25 * 3600)
+    monkeypatch.setattr("ticktree.run.abandoned.since_boot_s", lambda: uptime_s() + 25 * 3600)
     finish_abandoned()
     assert list(memory_root.iterdir()) == []
 

@@ -8,7 +8,7 @@ from ticktree.fleet.node_parts import end_part, find_part, join_part, local_run,
 from ticktree.profile import Node, Profile, Stats, Writer
 from ticktree.profile.measures import Share
 from ticktree.run.finishing import RunDirectory
-from ticktree.run.parts import FOLDER, keep_part, read_parts
+from ticktree.run.parts import FOLDER, read_parts, write_part
 
 
 @pytest.fixture
@@ -37,9 +37,9 @@ def part(count, run="part-of-a-node"):
 
 
 def test_only_the_last_profile_of_each_part_counts(run):
-    keep_part(run, "a", part(2).to_json().encode())
-    keep_part(run, "a", part(5).to_json().encode())
-    keep_part(run, "b", part(10, run="of-another-node").to_json().encode())
+    write_part(run, "a", part(2).to_json().encode())
+    write_part(run, "a", part(5).to_json().encode())
+    write_part(run, "b", part(10, run="of-another-node").to_json().encode())
     profile = run.profile()
     profile.check()
     assert profile.root.children["step"].count == 15
@@ -48,16 +48,16 @@ def test_only_the_last_profile_of_each_part_counts(run):
 
 
 def test_finishing_includes_the_parts_and_later_parts_are_ignored(run):
-    keep_part(run, "a", part(2).to_json().encode())
+    write_part(run, "a", part(2).to_json().encode())
     assert run.finish().root.children["step"].count == 2
     assert not (run.path / FOLDER).exists()
-    keep_part(run, "a", part(9).to_json().encode())
+    write_part(run, "a", part(9).to_json().encode())
     assert run.profile().root.children["step"].count == 2
 
 
 def test_a_part_that_cannot_be_read_is_a_loss(run):
-    keep_part(run, "a", part(2).to_json().encode())
-    keep_part(run, "b", b'{"schema": ')
+    write_part(run, "a", part(2).to_json().encode())
+    write_part(run, "b", b'{"schema": ')
     profile = read_parts(run)
     assert profile.root.children["step"].count == 2
     assert profile.losses == {"parts_damaged": 1}

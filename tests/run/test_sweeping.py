@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from ticktree.files.owner import Owner, boot_id, since_boot_s, start_of
+from ticktree.files.owner import Owner, boot_id, process_start, uptime_s
 from ticktree.run.abandoned import finish_abandoned
 from ticktree.run.finishing import RunDirectory
 from ticktree.run.folded import FoldedRecords
@@ -78,7 +78,7 @@ def test_a_run_of_another_pid_namespace_stays(root, tmp_path):
 @pytest.fixture
 def pass_a_day(monkeypatch):
     def advance():
-        monkeypatch.setattr("ticktree.run.abandoned.since_boot_s", lambda: since_boot_s() + LONG_AGO)
+        monkeypatch.setattr("ticktree.run.abandoned.since_boot_s", lambda: uptime_s() + LONG_AGO)
 
     return advance
 
@@ -124,8 +124,8 @@ def test_records_of_a_live_process_are_never_removed(root, pass_a_day):
     directory = create_memory("nameless")
     set_creator(dead_owner(Owner.current()), directory)
     child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
-    (directory / f"{child.pid}-{start_of(child.pid)}.tt").write_bytes(b"recorded")
-    mark_homeless(directory, int(since_boot_s()), boot_id())
+    (directory / f"{child.pid}-{process_start(child.pid)}.tt").write_bytes(b"recorded")
+    mark_homeless(directory, int(uptime_s()), boot_id())
     pass_a_day()
     finish_abandoned()
     assert directory.exists()

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from support.memory_images import changed, place, recorder_on
-from ticktree.profile.timeline import BEFORE_THE_TIMELINE, CalledNode, Lane, Timeline, together
+from ticktree.profile.timeline import BEFORE_THE_TIMELINE, CalledNode, Lane, Timeline, merge_timelines
 from ticktree.run import timeline as timelines
 from ticktree.run.finishing import RunDirectory
 from ticktree.run.folding import fold_finished
@@ -333,7 +333,7 @@ def test_timelines_of_several_processes_are_joined_in_order_of_time():
         lanes=(LANE._replace(pid=2, process="2-1"),),
         spots=(CalledNode("b"), CalledNode("a", tick=True)),
     )
-    joined = together([first, second])
+    joined = merge_timelines([first, second])
     assert list(joined.problems()) == []
     assert rows(joined) == [
         (1, "a", 1, 5),

@@ -7,7 +7,7 @@ import json
 import pytest
 
 import ticktree
-from ticktree.profile.machine import programs_own, threads
+from ticktree.profile.machine import library_threads, program_gauges
 from ticktree.run.finishing import RunDirectory
 
 PROGRAM = """
@@ -69,8 +69,8 @@ def test_a_run_contains_the_number_of_torchs_threads_at_its_end(run_session):
         """
     )
     assert counts(profile) == {"x": 1, "y": 1}
-    assert threads(profile.gauges) == {"torch": 2}
-    assert programs_own(profile.gauges) == {}
+    assert library_threads(profile.gauges) == {"torch": 2}
+    assert program_gauges(profile.gauges) == {}
 
 
 def test_a_program_that_never_enables_creates_no_run(run_python, tmp_path):

@@ -9,8 +9,8 @@ from test_watch import Scripted, at
 
 from ticktree.machine.gpus import GpuReader
 from ticktree.profile import Profile
-from ticktree.profile.machine import gpus, is_of_machine, programs_own
-from ticktree.run.observed import kept_gauges
+from ticktree.profile.machine import gpus, is_machine_gauge, program_gauges
+from ticktree.run.observed import read_gauges
 from ticktree.supervisor.watch import Watch
 
 
@@ -99,15 +99,15 @@ def test_a_watched_run_saves_them_as_readings_of_the_machine(tmp_path):
     for _ in range(3):
         watch.sample()
     watch.end(0)
-    gauges = kept_gauges(tmp_path)
+    gauges = read_gauges(tmp_path)
     assert gauges["machine/gpu0/used"].count >= 2
     profile = Profile(gauges=gauges)
     profile.check()
-    assert programs_own(profile.gauges) == {}
+    assert program_gauges(profile.gauges) == {}
     assert gpus(profile.gauges)[0]["temperature"].last == 61
 
 
 def test_only_gauges_of_gpus_count_as_readings_of_gpus():
-    assert is_of_machine("machine/gpu12/power")
+    assert is_machine_gauge("machine/gpu12/power")
     for name in ("machine/gpu/power", "machine/gpu0/mood", "gpu0/power", "machine/gpu0/power/x"):
-        assert not is_of_machine(name)
+        assert not is_machine_gauge(name)

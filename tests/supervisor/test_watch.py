@@ -8,10 +8,10 @@ import pytest
 
 from ticktree.machine.readings import NS, Reading, Thread
 from ticktree.profile import Profile
-from ticktree.profile.machine import USED, WAITING
+from ticktree.profile.machine import USED_CORES, WAITING
 from ticktree.run.finishing import RunDirectory
 from ticktree.run.naming import MACHINE
-from ticktree.run.observed import keep_gauges, kept_gauges
+from ticktree.run.observed import read_gauges, write_gauges
 from ticktree.run.reading.image import DamagedError
 from ticktree.supervisor.watch import Watch
 
@@ -39,12 +39,17 @@ def watched(folder, *readings, end=None):
     for _ in readings:
         watch.sample()
     watch.end(0)
-    return kept_gauges(folder)
+    return read_gauges(folder)
 
 
 def test_there_is_one_reading_per_second(tmp_path):
     gauges = watched(tmp_path, at(0, 0), at(1, 1.5, NS, NS), at(2, 2.0, 4 * NS, 2 * NS))
-    assert (gauges[USED].count, gauges[USED].min, gauges[USED].max, gauges[USED].last) == (2, 0.5, 1.5, 0.5)
+    assert (
+        gauges[USED_CORES].count,
+        gauges[USED_CORES].min,
+        gauges[USED_CORES].max,
+        gauges[USED_CORES].last,
+    ) == (2, 0.5, 1.5, 0.5)
     assert gauges[WAITING].max == 0.5
     assert gauges[WAITING].last == 0.25
 
@@ -55,12 +60,12 @@ def test_a_single_reading_gives_no_gauges(tmp_path):
 
 def test_a_run_of_less_than_a_second_has_one_reading_at_its_end(tmp_path):
     gauges = watched(tmp_path, at(0, 0), end=at(0.05, 0.04))
-    assert (gauges[USED].count, gauges[USED].last) == (1, 0.8)
+    assert (gauges[USED_CORES].count, gauges[USED_CORES].last) == (1, 0.8)
 
 
 def test_a_short_last_interval_does_not_count(tmp_path):
-    assert watched(tmp_path, at(0, 0), at(1, 1), end=at(1.01, 1.03))[USED].count == 1
-    assert watched(tmp_path, at(0, 0), at(1, 1), end=at(1.5, 1.5))[USED].count == 2
+    assert watched(tmp_path, at(0, 0), at(1, 1), end=at(1.01, 1.03))[USED_CORES].count == 1
+    assert watched(tmp_path, at(0, 0), at(1, 1), end=at(1.5, 1.5))[USED_CORES].count == 2
 
 
 def test_readings_are_saved_at_once_and_then_every_few_seconds(tmp_path):
@@ -68,7 +73,7 @@ def test_readings_are_saved_at_once_and_then_every_few_seconds(tmp_path):
     counts = []
     for _ in range(9):
         watch.sample()
-        counts.append(kept_gauges(tmp_path)[USED].count if kept_gauges(tmp_path) else 0)
+        counts.append(read_gauges(tmp_path)[USED_CORES].count if read_gauges(tmp_path) else 0)
     assert counts == [0, 1, 1, 1, 1, 1, 6, 6, 6]
 
 
@@ -78,7 +83,7 @@ def test_readings_that_cannot_be_written_are_written_with_the_next(tmp_path):
     watch.sample()
     (tmp_path / "later").mkdir()
     watch.sample()
-    assert kept_gauges(tmp_path / "later")[USED].count == 2
+    assert read_gauges(tmp_path / "later")[USED_CORES].count == 2
 
 
 @pytest.fixture
@@ -114,7 +119,7 @@ def test_a_run_has_readings_before_and_after_it_is_finished(run):
 def test_a_damaged_file_is_only_one_loss(run, text):
     (run.memory_dir / MACHINE).write_text(text)
     with pytest.raises(DamagedError):
-        kept_gauges(run.memory_dir)
+        read_gauges(run.memory_dir)
     profile = run.finish()
     assert profile.gauges == {}
     assert profile.losses["machine_readings_damaged"] == 1
@@ -124,23 +129,23 @@ def test_a_damaged_file_is_only_one_loss(run, text):
 def test_a_file_with_impossible_readings_is_damaged(tmp_path):
     gauges = watched(tmp_path, at(0, 0), at(1, 1.5))
     value = json.loads((tmp_path / MACHINE).read_text())
-    value["gauges"][USED]["count"] = 0
+    value["gauges"][USED_CORES]["count"] = 0
     (tmp_path / MACHINE).write_text(json.dumps(value))
     with pytest.raises(DamagedError):
-        kept_gauges(tmp_path)
-    keep_gauges(tmp_path, {"replay size": next(iter(gauges.values()))})
+        read_gauges(tmp_path)
+    write_gauges(tmp_path, {"replay size": next(iter(gauges.values()))})
     with pytest.raises(DamagedError):
-        kept_gauges(tmp_path)
+        read_gauges(tmp_path)
 
 
 def test_a_link_and_a_pipe_are_not_read(tmp_path):
     (tmp_path / MACHINE).symlink_to("/dev/zero")
     with pytest.raises(DamagedError):
-        kept_gauges(tmp_path)
+        read_gauges(tmp_path)
     (tmp_path / MACHINE).unlink()
     os.mkfifo(tmp_path / MACHINE)
     with pytest.raises(DamagedError):
-        kept_gauges(tmp_path)
+        read_gauges(tmp_path)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells")
@@ -152,6 +157,6 @@ def test_a_very_short_program_has_a_reading(tmp_path, monkeypatch):
     command = [sys.executable, "-m", "ticktree", "run", "x.py"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=500, check=True)
     profile = RunDirectory.newest(tmp_path / "ticktree-runs").profile()
-    assert profile.gauges[USED].count >= 1
-    assert profile.gauges[USED].last > 0
+    assert profile.gauges[USED_CORES].count >= 1
+    assert profile.gauges[USED_CORES].last > 0
     assert "machine/used" not in done.stderr

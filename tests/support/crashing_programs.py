@@ -16,7 +16,7 @@ TIMEOUT_S = 500
 HARMLESS = {"nodes_caught_in_a_write"}
 
 
-class Place:
+class Sandbox:
     """A directory for programs, with memory of its own.
 
     Args:

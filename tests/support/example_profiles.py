@@ -17,7 +17,7 @@ from ticktree.profile import (
     Loop,
     Memory,
     Node,
-    Open,
+    OpenCalls,
     Profile,
     Stats,
     Windows,
@@ -133,7 +133,7 @@ def training() -> Profile:
     train = Phase("train", 0.8, update, environment, call_sites=site(90, "main")).node
     prefetch = node("prefetch", spread(9 * MS, 900, 23))
     prefetch = replace(prefetch, concurrent_ns=prefetch.total_ns)
-    save = node("save", spread(310 * MS, 1, 24), self_ns=910 * MS, open=Open(1, 600 * MS))
+    save = node("save", spread(310 * MS, 1, 24), self_ns=910 * MS, open=OpenCalls(1, 600 * MS))
     worst = WorstTick(
         train.steady.max_ns or 0,
         "4211/4211",

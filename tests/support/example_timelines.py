@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ticktree.profile import Node, Profile, Stats
-from ticktree.profile.timeline import CalledNode, Lane, Timeline, in_order
+from ticktree.profile.timeline import CalledNode, Lane, Timeline, call_order
 
 MS = 1_000_000
 # What a tick consists of, in the order it is done: path below the tick, and milliseconds.
@@ -27,7 +27,7 @@ def crowd(calls: int, workers: int = 4, seed: int = 3) -> tuple[Profile, Timelin
     parts = [_ticks(dice, each, 0, 0, LEARNER)]
     parts += [_ticks(dice, each, own, 1 + number, WORKER) for number in range(workers)]
     start, duration, spot, of_lane = (np.concatenate(column) for column in zip(*parts))
-    order = in_order(start, spot, spots)
+    order = call_order(start, spot, spots)
     lanes = (lane(0, "learner"), *(lane(1 + number, f"env worker {number}") for number in range(workers)))
     timeline = Timeline(
         tuple(lanes), tuple(spots), start[order], duration[order], spot[order], of_lane[order]

@@ -6,7 +6,7 @@ import random
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from ticktree.profile import CriticalPlace, Loop, Node, Profile, Share, Stats, Waker, Wakes, Windows, Writer
+from ticktree.profile import CriticalNode, Loop, Node, Profile, Share, Stats, Waker, Wakes, Windows, Writer
 
 US, MS, S = 10**3, 10**6, 10**9
 
@@ -156,17 +156,17 @@ class Trainer:
             for who, waited in waits.items()
         }
 
-    def _critical(self) -> dict[CriticalPlace, int]:
+    def _critical(self) -> dict[CriticalNode, int]:
         places = {
-            CriticalPlace(LEARNER, "train/update/forward"): sum(self.update) * 4 // 10,
-            CriticalPlace(LEARNER, "train/update"): sum(self.update) * 6 // 10,
-            CriticalPlace(LEARNER, "train/collect/step_async"): 50 * US * self.steps,
-            CriticalPlace(LEARNER, ""): 1300 * MS,
-            CriticalPlace(LEARNER, "make envs"): 800 * MS,
+            CriticalNode(LEARNER, "train/update/forward"): sum(self.update) * 4 // 10,
+            CriticalNode(LEARNER, "train/update"): sum(self.update) * 6 // 10,
+            CriticalNode(LEARNER, "train/collect/step_async"): 50 * US * self.steps,
+            CriticalNode(LEARNER, ""): 1300 * MS,
+            CriticalNode(LEARNER, "make envs"): 800 * MS,
         }
         for at, who in enumerate(self.slowest):
             for name, part in (("physics", self.physics), ("render", self.render)):
-                place = CriticalPlace(who, f"make envs/env step/{name}")
+                place = CriticalNode(who, f"make envs/env step/{name}")
                 places[place] = places.get(place, 0) + part[who][at]
         return places
 

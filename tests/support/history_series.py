@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from ticktree.profile.remembered import Measure, Remembered
+from ticktree.profile.remembered import Measure, RunSummary
 
 DAY_NS = 86_400 * 10**9
 LAPTOP = {"cpu": "Small CPU", "cores": 4, "cores_usable": 4}
@@ -23,17 +23,17 @@ def run(
     commit: str = "",
     loops: Sequence[str] = ("train",),
     **facts: object,
-) -> Remembered:
+) -> RunSummary:
     """The run of a day."""
     known = {"command": "train.py", "name": "train", **LAPTOP, **facts}
     if commit:
         known |= {"git.commit": commit, "git.dirty": False}
     measures = {path: measure(ns, is_loop=path in loops) for path, ns in sections.items()}
-    return Remembered(f"run-{at}", f"20260101-{at:06}-train", (20_000 + at) * DAY_NS, known, measures)
+    return RunSummary(f"run-{at}", f"20260101-{at:06}-train", (20_000 + at) * DAY_NS, known, measures)
 
 
 def days(
     values: Sequence[float], commits: Sequence[str] = (), path: str = "train", **facts: object
-) -> list[Remembered]:
+) -> list[RunSummary]:
     """A run a day of one section."""
     return [run(at, {path: ns}, commits[at] if commits else "", **facts) for at, ns in enumerate(values)]

@@ -6,14 +6,14 @@ import sys
 from pathlib import Path
 
 from ticktree.history import Store
-from ticktree.profile.remembered import Measure, Remembered
+from ticktree.profile.remembered import Measure, RunSummary
 
 PATHS = 200
 
 
-def invented(name: str) -> Remembered:
+def invented(name: str) -> RunSummary:
     measures = {f"train/part {at}": Measure(at + 1, 1000, 1, 2, 3, 4, 0.5, False) for at in range(PATHS)}
-    return Remembered(name, name, 1, {"command": "train.py"}, measures)
+    return RunSummary(name, name, 1, {"command": "train.py"}, measures)
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ from ticktree.profile import (
     Causes,
     CodeLine,
     Cpu,
-    CriticalPlace,
+    CriticalNode,
     FirstTicks,
     Gauge,
     Histogram,
@@ -25,7 +25,7 @@ from ticktree.profile import (
     Loop,
     Memory,
     Node,
-    Open,
+    OpenCalls,
     Profile,
     SampledStack,
     Samples,
@@ -40,7 +40,7 @@ from ticktree.profile import (
     Writer,
 )
 from ticktree.profile.gauge import GaugeWindows
-from ticktree.profile.loop import worst_of
+from ticktree.profile.loop import longest_ticks
 from ticktree.profile.samples import DROPS, STATES
 from ticktree.profile.stats import BASE_WIDTH_NS
 
@@ -131,7 +131,7 @@ maybe_device_memory = st.none() | memories(st.frozensets(st.sampled_from(["cuda:
 maybe_work = st.none() | st.builds(Work, amounts, amounts, amounts)
 maybe_cpu = st.none() | st.builds(Cpu, small, amounts, amounts)
 maybe_device = st.none() | st.sampled_from(["no GPU", "no events"])
-maybe_open = st.none() | st.builds(Open, st.integers(1, 4), amounts)
+maybe_open = st.none() | st.builds(OpenCalls, st.integers(1, 4), amounts)
 keys = st.lists(st.tuples(names, clocks), max_size=3, unique=True)
 sites = st.dictionaries(call_sites, st.integers(1, 9), max_size=2)
 
@@ -199,7 +199,7 @@ maybe_amount = st.none() | amounts
 maybe_lateness = st.none() | latenesses()
 maybe_jitter = st.none() | jitters()
 maybe_first_ticks = st.none() | first_ticks
-worst = st.lists(worst_ticks, max_size=12).map(worst_of)
+worst = st.lists(worst_ticks, max_size=12).map(longest_ticks)
 
 
 @st.composite
@@ -318,7 +318,7 @@ def profiles(draw):
     paths = every[1:]
     chosen = draw(st.lists(st.sampled_from(paths), max_size=2, unique=True)) if paths else []
     known = sorted(named_in(root) | set(draw(more_ids)))
-    places = st.builds(CriticalPlace, st.sampled_from(known), st.sampled_from(every))
+    places = st.builds(CriticalNode, st.sampled_from(known), st.sampled_from(every))
     return Profile(
         root=root,
         loops={path: draw(loops(path)) for path in chosen},

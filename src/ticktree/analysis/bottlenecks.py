@@ -169,7 +169,7 @@ def not_worth_doing(view: LoopView) -> list[Unworthy]:
         candidates, key=lambda section: (section.category not in SUSPECTS, -section.total_ns)
     ):
         if len(chosen) < MOST and not any(
-            paths.is_below(section.path, other.path) or paths.is_below(other.path, section.path)
+            paths.is_descendant(section.path, other.path) or paths.is_descendant(other.path, section.path)
             for other in chosen
         ):
             chosen.append(section)

@@ -8,7 +8,7 @@ from typing import NamedTuple, TypeAlias
 
 from ticktree.profile import Node
 from ticktree.profile.measures import REMOTE
-from ticktree.profile.short_names import does
+from ticktree.profile.short_names import function_name
 
 WAITING = "waiting"
 
@@ -74,7 +74,7 @@ class Categories:
     def of(self, name: str) -> str | None:
         """Return the category of a node called `name`; None if no pattern matches."""
         if name not in self._cache:
-            text = f" {' '.join(words(does(name)))} "
+            text = f" {' '.join(words(function_name(name)))} "
             matches = (category for category, pattern in self._own if pattern.search(text))
             self._cache[name] = next(matches, None) or self._default(name, text)
         return self._cache[name]
@@ -86,7 +86,7 @@ class Categories:
         return next((category for category, pattern in _DEFAULTS if pattern.search(text)), None)
 
 
-class Within(NamedTuple):
+class Traits(NamedTuple):
     """The properties of a node that its descendants inherit.
 
     Attributes:
@@ -100,9 +100,9 @@ class Within(NamedTuple):
     is_remote: bool = False
 
 
-def within(
-    node: Node, parent: Within, categorize: Callable[[str], str | None], *, is_loop: bool = False
-) -> Within:
+def traits_of(
+    node: Node, parent: Traits, categorize: Callable[[str], str | None], *, is_loop: bool = False
+) -> Traits:
     """Return a node's traits: its category is that of a wait, that of its name, or else its parent's.
 
     The work of another program, for which this program waits, is not a wait of that program. A loop has its parent's
@@ -112,7 +112,7 @@ def within(
     is_wait = node.wait or (parent.is_wait and parent.is_remote == is_remote)
     name_category = None if is_loop else categorize(node.name)
     category = WAITING if is_wait else name_category or parent.category
-    return Within(category, is_wait, is_remote)
+    return Traits(category, is_wait, is_remote)
 
 
 def is_sleep(name: str) -> bool:

@@ -285,7 +285,7 @@ def subtract_levels(values: Sequence[float], step: LevelStep) -> list[float]:
 SURE_LEVEL = 0.0001
 
 
-class Stretch(NamedTuple):
+class Segment(NamedTuple):
     """Successive ticks.
 
     Attributes:
@@ -306,7 +306,7 @@ class Stretch(NamedTuple):
         return self.total_ns / self.ticks
 
 
-def steady_segments(node: Node) -> list[Stretch]:
+def steady_segments(node: Node) -> list[Segment]:
     """Return the windows of a node in which calls ended, without those in which calls of the warm-up did.
 
     The node must be of one run: one merged from several has no single course over time.
@@ -319,21 +319,21 @@ def steady_segments(node: Node) -> list[Stretch]:
         passed += windows.counts[index]
         # The last window of the warm-up may contain steady calls too; which ones is not known.
         if passed - windows.counts[index] >= warmup:
-            segments.append(Stretch(index, index, windows.counts[index], windows.totals.get(index, 0)))
+            segments.append(Segment(index, index, windows.counts[index], windows.totals.get(index, 0)))
     return segments
 
 
-def join_segments(segments: Sequence[Stretch], parts: int) -> list[Stretch]:
+def join_segments(segments: Sequence[Segment], parts: int) -> list[Segment]:
     """Return the segments joined to `parts` longer ones, in order, each of about equally many."""
     edges = [round(part * len(segments) / parts) for part in range(parts + 1)]
     groups = [segments[begin:end] for begin, end in pairwise(edges)]
     return [
-        Stretch(group[0].first, group[-1].last, sum(s.ticks for s in group), sum(s.total_ns for s in group))
+        Segment(group[0].first, group[-1].last, sum(s.ticks for s in group), sum(s.total_ns for s in group))
         for group in groups
     ]
 
 
-def in_windows(windows: Windows, width_ns: int, first: int, last: int) -> int:
+def time_in_windows(windows: Windows, width_ns: int, first: int, last: int) -> int:
     """Return the total time of the calls in windows of `width_ns`, or narrower, from `first` to `last`."""
     totals: Mapping[int, int] = windows.coarsened(width_ns).totals
     return sum(ns for index, ns in totals.items() if first <= index <= last)
@@ -360,12 +360,12 @@ class LoopChange:
     """
 
     kind: Kind
-    before: tuple[Stretch, ...]
-    after: tuple[Stretch, ...]
+    before: tuple[Segment, ...]
+    after: tuple[Segment, ...]
     before_ns: float
     after_ns: float
     lasts: bool = True
-    rest: tuple[Stretch, ...] = ()
+    rest: tuple[Segment, ...] = ()
 
     @property
     def change(self) -> float:
@@ -373,7 +373,7 @@ class LoopChange:
         return self.after_ns / self.before_ns - 1
 
 
-def change_of(node: Node) -> LoopChange | None:
+def loop_change(node: Node) -> LoopChange | None:
     """Return how the time of a loop's node changed; None if it did not, or if that is uncertain.
 
     The loop must be of one run, on one thread.
@@ -413,7 +413,7 @@ def _clearer_trend(
     return by_factor, logs, math.exp
 
 
-def _step_change(segments: Sequence[Stretch], step: LevelStep) -> LoopChange:
+def _step_change(segments: Sequence[Segment], step: LevelStep) -> LoopChange:
     before, after = tuple(segments[: step.first]), tuple(segments[step.first : step.end])
     remainder = tuple(segments[step.end :])
     return LoopChange(
@@ -428,7 +428,7 @@ def _step_change(segments: Sequence[Stretch], step: LevelStep) -> LoopChange:
 
 
 def _trend_change(
-    segments: Sequence[Stretch], line: LinearTrend, time_of: Callable[[float], float]
+    segments: Sequence[Segment], line: LinearTrend, time_of: Callable[[float], float]
 ) -> LoopChange:
     half = line.slope * (len(segments) - 1) / 2
     third = len(segments) // 3
@@ -441,6 +441,6 @@ def _trend_change(
     )
 
 
-def _median_tick_ns(segments: Sequence[Stretch]) -> float:
+def _median_tick_ns(segments: Sequence[Segment]) -> float:
     """Return the duration of a tick in the median segment, on which a burst of slow ticks has little effect."""
     return median(segment.mean_ns for segment in segments)

@@ -76,7 +76,7 @@ WARNING_SHARE = 0.1
 MISSED_WARNING_SHARE = 0.01
 MISSED_CRITICAL_SHARE = 0.1
 # A smaller saving is not worth reading about, let alone doing.
-LEAST_SHARE = 0.01
+MIN_SAVING_SHARE = 0.01
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import UnionType
 from typing import TypeVar
 
-from ticktree.analysis.sampled_source import SourceOf, nodes_of
+from ticktree.analysis.sampled_source import SourceOf, syntax_nodes
 from ticktree.analysis.section_kinds import makes_an_array
 from ticktree.profile import SampledStack
 from ticktree.profile.noted_lines import (
@@ -106,7 +106,7 @@ def noted_lines(stacks: Iterable[SampledStack], source_of: SourceOf) -> NotedLin
             sampled[line.file].add(line.line)
     noted: dict[tuple[str, int], frozenset[str]] = defaultdict(frozenset)
     for file, numbers in sampled.items():
-        for node in nodes_of(source_of(file)):
+        for node in syntax_nodes(source_of(file)):
             for finder in _FINDERS.get(type(node), ()):
                 for number, kind in finder(node):
                     if number in numbers:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from ticktree.analysis.categories import Within, is_pacing, is_sleep, within
+from ticktree.analysis.categories import Traits, is_pacing, is_sleep, traits_of
 from ticktree.analysis.loops import (
     CONCURRENT_SHARE,
-    LEAST_TICKS,
-    TELLING_SHARE,
+    MIN_TICKS,
+    PRECISE_SHARE,
     Categorize,
     LoopView,
     SectionView,
@@ -38,9 +38,9 @@ def repeated_sections(run: LoopView, profile: Profile, categorize: Categorize) -
     for section in run.sections[1:]:  # parents before their children
         if section.is_remote:
             continue
-        is_on_path = counts(section.node) >= CONCURRENT_SHARE
+        is_on_path = path_share(section.node) >= CONCURRENT_SHARE
         is_inside = is_on_path and section.parent is not None and section.parent.path in inside_paths
-        if not is_inside and not section.is_loop and section.node.steady.count >= LEAST_TICKS:
+        if not is_inside and not section.is_loop and section.node.steady.count >= MIN_TICKS:
             views.append(_view(None, section.path, profile, categorize, run.names))
             is_inside = True
         if is_inside or section.is_loop:
@@ -74,7 +74,7 @@ def _sort_loops(views: Sequence[LoopView]) -> list[LoopView]:
     )
 
 
-def counts(node: Node) -> float:
+def path_share(node: Node) -> float:
     """Return the share of a node's time that counts as its parent's time: the rest ran concurrently."""
     if node.total_ns <= 0:
         return 0.0
@@ -92,7 +92,7 @@ class _Visit:
     concurrent_share: float
     may_pace: bool
     is_remote: bool
-    traits: Within
+    traits: Traits
 
 
 def _view(
@@ -136,7 +136,7 @@ def _section(
     total_ns = _visit_ns(view, visit)
     is_loop = not is_first and visit.path in loops
     children = {} if is_loop and not view.is_run else node.children
-    children_ns = {name: _spent_ns(view, child) * counts(child) for name, child in children.items()}
+    children_ns = {name: _spent_ns(view, child) * path_share(child) for name, child in children.items()}
     self_ns = max(0.0, total_ns - sum(children_ns.values()))
     recorder_ns = min(self_ns, _recorder_ns(view, node, with_descendants=is_loop and not children_ns))
     is_pacing_sleep = visit.may_pace and not is_first and (is_sleep(node.name) or _is_timeout(visit))
@@ -181,11 +181,11 @@ def _visits(
     view, node, covered_ns = section.view, section.node, sum(children_ns.values())
     total_ns = _visit_ns(view, visit)
     scale = min(1.0, total_ns / covered_ns) if covered_ns > 0 else 1.0
-    is_body = total_ns >= TELLING_SHARE * view.tick_ns * view.ticks
+    is_body = total_ns >= PRECISE_SHARE * view.tick_ns * view.ticks
     may_pace = visit.may_pace and (is_body or is_pacing(node.name) or is_sleep(node.name))
     for name in children_ns:
         child, path = node.children[name], paths.child(visit.path, name)
-        share = counts(child)
+        share = path_share(child)
         yield _Visit(
             path=path,
             node=child,
@@ -194,16 +194,16 @@ def _visits(
             concurrent_share=1 - (1 - visit.concurrent_share) * share,
             may_pace=may_pace,
             is_remote=visit.is_remote or _is_remote(child),
-            traits=within(child, visit.traits, categorize, is_loop=path in loops),
+            traits=traits_of(child, visit.traits, categorize, is_loop=path in loops),
         )
 
 
-def _path_traits(profile: Profile, path: str, categorize: Categorize) -> Within:
+def _path_traits(profile: Profile, path: str, categorize: Categorize) -> Traits:
     """Return the traits of the node at `path`; the root has none."""
-    node, node_path, traits = profile.root, paths.ROOT, Within()
+    node, node_path, traits = profile.root, paths.ROOT, Traits()
     for name in paths.split(path):
         node, node_path = node.children[name], paths.child(node_path, name)
-        traits = within(node, traits, categorize, is_loop=node_path in profile.loops)
+        traits = traits_of(node, traits, categorize, is_loop=node_path in profile.loops)
     return traits
 
 

@@ -35,10 +35,10 @@ MAIN_SHARE = 0.3
 MAIN_LOOPS = 2
 
 # Where a child has this share of its parent's time, the child is the more precise answer. Our own choice.
-TELLING_SHARE = 0.8
+PRECISE_SHARE = 0.8
 # A section that is called this often outside all loops is treated as a loop. With ten calls, the first ones, which
 # import, allocate and compile, no longer dominate the mean.
-LEAST_TICKS = 10
+MIN_TICKS = 10
 
 # A part dominates if it is half of all work. In a driver's loop of 130 ms, measured section by section by its authors,
 # the wait for the simulator's answer took 87 ms, two thirds.
@@ -406,7 +406,7 @@ class LoopView:
 
 def outermost(all_paths: Collection[str]) -> list[str]:
     """Return the paths that are below no other of them, in their order."""
-    return [path for path in all_paths if not any(paths.is_below(path, other) for other in all_paths)]
+    return [path for path in all_paths if not any(paths.is_descendant(path, other) for other in all_paths)]
 
 
 def main_loops(views: Sequence[LoopView]) -> list[LoopView]:
@@ -424,5 +424,5 @@ def main_loops(views: Sequence[LoopView]) -> list[LoopView]:
 
 def _is_filled(view: LoopView) -> bool:
     return any(
-        section.is_loop and section.self_ns >= TELLING_SHARE * view.tick_ns for section in view.sections
+        section.is_loop and section.self_ns >= PRECISE_SHARE * view.tick_ns for section in view.sections
     )

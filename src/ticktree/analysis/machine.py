@@ -18,8 +18,8 @@ from ticktree.profile.gauge import GaugeWindows
 Of: TypeAlias = Literal["used", "others", "steal", "waiting", "frequency", "throttled"]
 
 _GAUGES: dict[Of, str] = {
-    "used": names.USED,
-    "others": names.OTHERS,
+    "used": names.USED_CORES,
+    "others": names.OTHER_CORES,
     "steal": names.STEAL,
     "waiting": names.WAITING,
     "frequency": names.FREQUENCY,
@@ -39,7 +39,7 @@ QUANTILE = 0.75
 # In cores: the system's own processes use less than this.
 MIN_OTHERS = 0.2
 # Fewer readings do not show whether the measured value varied.
-FEWEST_READINGS = 5
+MIN_READINGS = 5
 # A GPU's reading covers up to a second before it, and a loop with fewer readings may not be steady.
 GPU_READING_NS = 1_000_000_000
 MIN_GPU_READINGS = 3
@@ -143,7 +143,7 @@ def others_varied(machine: Machine) -> bool:
     others = machine.gauge("others")
     if others is None or not machine.is_one:
         return False
-    if others.count < FEWEST_READINGS:
+    if others.count < MIN_READINGS:
         return others.max >= MIN_OTHERS
     return (machine.at("others", 0.9) or 0.0) - (machine.at("others", 0.1) or 0.0) >= MIN_OTHERS
 

@@ -47,7 +47,7 @@ def rate_hz(value: object) -> float:
     return _parse(value, _RATES, _RATE)
 
 
-def part(value: object) -> float:
+def fraction(value: object) -> float:
     """Return a share such as "5%" or 0.05 as a fraction. It may exceed 1: "150%".
 
     Raises:
@@ -128,7 +128,7 @@ def _items_per_second(value: object) -> float:
 
 _READERS: Mapping[Unit, tuple[Callable[[object], float], str]] = {
     "ns": (duration_ns, _TIME),
-    "share": (part, _PART),
+    "share": (fraction, _PART),
     "count": (_count, "a whole number"),
     "Hz": (_frequency, _RATE),
     "bytes": (size_bytes, _SIZE),

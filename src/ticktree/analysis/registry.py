@@ -11,7 +11,7 @@ from typing import NamedTuple
 from ticktree.analysis.context import Context
 from ticktree.analysis.finding import (
     KINDS,
-    LEAST_SHARE,
+    MIN_SAVING_SHARE,
     SEVERITIES,
     Claim,
     Finding,
@@ -111,10 +111,10 @@ def findings(
 
     Without `rules`, all rules are used, including those of other distributions.
     """
-    return found_in(Context(profile, settings), rules)
+    return context_findings(Context(profile, settings), rules)
 
 
-def found_in(context: Context, rules: Sequence[Rule] | None = None) -> list[Finding]:
+def context_findings(context: Context, rules: Sequence[Rule] | None = None) -> list[Finding]:
     """Return the findings of a context; none for an empty run, because its machine alone is no reason for one."""
     if is_empty(context.profile):
         return []
@@ -155,7 +155,7 @@ def _severity(claim: Claim, impact: float, saving: Saving, context: Context) -> 
 
 def _is_worth_a_line(finding: Finding, context: Context) -> bool:
     """Return whether the finding saves enough to show; in a loop that fails, every section may be the reason."""
-    if finding.kind != "recommendation" or finding.saving is None or finding.saved_share >= LEAST_SHARE:
+    if finding.kind != "recommendation" or finding.saving is None or finding.saved_share >= MIN_SAVING_SHARE:
         return True
     view = context.view_of(finding.loop or "")
     return view is not None and view.fails
@@ -216,7 +216,7 @@ class RuleDescription(NamedTuple):
     page: str
 
 
-def explained(name: str) -> RuleDescription:
+def describe_rule(name: str) -> RuleDescription:
     """Return the description of the rule called `name`."""
     rule = next((rule for rule in RULES if rule.name == name), None)
     if rule is not None:

@@ -21,10 +21,10 @@ from ticktree.profile.noted_lines import (
     kind_of,
     read_noted_lines,
 )
-from ticktree.profile.samples import LEAST_SAMPLES, STATES
+from ticktree.profile.samples import MIN_SAMPLES, STATES
 
 # A function with a smaller share of the time is not the dominant one.
-MOST_SHARE = 0.5
+DOMINANT_SHARE = 0.5
 _Z = 1.96  # of an interval of 95%
 # Shown in place of code: a task that is suspended, and a thread outside Python code.
 SUSPENDED = "(suspended)"
@@ -207,7 +207,7 @@ def sampled_times(profile: Profile) -> dict[str, SampledTime]:
     return times
 
 
-def sampled_apart(profile: Profile) -> dict[str, SampledTime]:
+def sampled_threads(profile: Profile) -> dict[str, SampledTime]:
     """Return the sampled time of threads without nodes, by thread name; it is known from samples only."""
     if profile.samples is None:
         return {}
@@ -218,15 +218,15 @@ def _sampled_time(stacks: Mapping[SampledStack, Weight]) -> SampledTime:
     return SampledTime(stacks, sum(weight.ns for weight in stacks.values()))
 
 
-def most_of(stacks: Mapping[SampledStack, Weight]) -> CodeLine | None:
+def dominant_line(stacks: Mapping[SampledStack, Weight]) -> CodeLine | None:
     """Return the hottest line of the function with at least half of the samples' time; None if there is none."""
     row = next(iter(_sampled_time(stacks).rows()), None)
-    if row is None or row.share < MOST_SHARE or not row.file:
+    if row is None or row.share < DOMINANT_SHARE or not row.file:
         return None
     return CodeLine(row.function, row.file, row.lines[0].line)
 
 
-def running_elsewhere(samples: Samples, loop_paths: Collection[str]) -> CodeLine | None:
+def dominant_line_elsewhere(samples: Samples, loop_paths: Collection[str]) -> CodeLine | None:
     """Return the hottest line of the function that threads other than a loop's run for most of their running time.
 
     `own` are the paths of the loop's sections.
@@ -236,7 +236,7 @@ def running_elsewhere(samples: Samples, loop_paths: Collection[str]) -> CodeLine
         for stack, weight in samples.stacks.items()
         if stack.state == "running" and (stack.thread or stack.path not in loop_paths)
     }
-    return most_of(stacks)
+    return dominant_line(stacks)
 
 
 def interval(share: float, count: int) -> tuple[float, float]:
@@ -302,7 +302,7 @@ def line_times(profile: Profile, views: Iterable[LoopView]) -> Iterator[LineTime
     for view in views:
         for section in view.sections:
             sampled = times.get(section.path)
-            if sampled is None or sampled.count < LEAST_SAMPLES or section.node.wait or section.is_parallel:
+            if sampled is None or sampled.count < MIN_SAMPLES or section.node.wait or section.is_parallel:
                 continue
             ns_by_kind: dict[str, Counter[str]] = defaultdict(Counter)
             for stack, ns in sampled.parts().items():

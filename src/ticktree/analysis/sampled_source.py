@@ -47,7 +47,7 @@ def main_loop(stacks: Iterable[tuple[SampledStack, Weight]], source_of: SourceOf
         count += weight.count
         for stack_depth, line in enumerate(stack.lines):
             if line.file not in sources:
-                nodes = nodes_of(source_of(line.file))
+                nodes = syntax_nodes(source_of(line.file))
                 sources[line.file] = [node for node in nodes if isinstance(node, _Statement)]
             for nesting, statement in enumerate(_enclosing_loops(line, sources[line.file])):
                 loop = _Loop(line, statement, (stack_depth, nesting))
@@ -96,7 +96,7 @@ class _Loop:
         return "main" if function in ("<module>", "") else function
 
 
-def nodes_of(source: str | None) -> list[ast.AST]:
+def syntax_nodes(source: str | None) -> list[ast.AST]:
     """Return the nodes of a file's syntax tree; none if the file is not Python code."""
     if source is None:
         return []

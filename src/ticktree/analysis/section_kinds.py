@@ -8,7 +8,7 @@ from ticktree.analysis.categories import Categories
 from ticktree.analysis.context import Context
 from ticktree.analysis.loops import LoopView, SectionView
 from ticktree.analysis.server_side import has_server_time
-from ticktree.profile.short_names import does
+from ticktree.profile.short_names import function_name
 
 INFERENCE = "inference"
 PREPROCESSING = "preprocessing"
@@ -97,7 +97,7 @@ def makes_an_array(name: str) -> bool:
     return _match_name(name, _STACKING.of) == "list to array"
 
 
-def sections_of(
+def sections_of_kind(
     view: LoopView, kind: str, context: Context, accept: Callable[[SectionView], bool] = bool
 ) -> list[SectionView]:
     """Return the outermost sections of `view` that are of `kind`.
@@ -136,7 +136,7 @@ def per_tick_ns(sections: Sequence[SectionView]) -> float:
 
 
 def _match_name(name: str, category: Callable[[str], str | None]) -> str | None:
-    name = does(name)
+    name = function_name(name)
     return category(name.rpartition(".")[2]) or category(name)
 
 

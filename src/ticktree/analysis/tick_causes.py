@@ -8,7 +8,7 @@ from functools import cached_property
 from statistics import median
 from typing import Literal, TypeAlias
 
-from ticktree.analysis.loops import LEAST_TICKS, TELLING_SHARE, outermost
+from ticktree.analysis.loops import MIN_TICKS, PRECISE_SHARE, outermost
 from ticktree.profile import Causes, Loop, Node, Profile
 from ticktree.profile import path as paths
 
@@ -29,7 +29,7 @@ def usual_per_tick(loop: Loop, cause: Cause) -> float | None:
     very many events dominate the mean, and the longest ticks have more events of every kind.
     """
     estimates: list[float] = []
-    if loop.causes is not None and loop.causes.ticks >= LEAST_TICKS:
+    if loop.causes is not None and loop.causes.ticks >= MIN_TICKS:
         estimates.append(getattr(loop.causes, cause) / loop.causes.ticks)
     max_ns = USUAL_FACTOR * (loop.stats.mean_ns or 0)
     per_tick = [
@@ -152,7 +152,7 @@ class MissedTicks:
             child = max(
                 self._children_costs(cost.path), key=lambda child_cost: child_cost.excess_ns, default=None
             )
-            if child is None or child.excess_ns < TELLING_SHARE * cost.excess_ns:
+            if child is None or child.excess_ns < PRECISE_SHARE * cost.excess_ns:
                 return cost
             cost = child
 
@@ -168,7 +168,7 @@ class MissedTicks:
 
     def _tick_cost(self, path: str, missed_ns: int, all_ns: int) -> TickCost:
         for wait in self._outermost_waits:
-            if paths.is_below(wait, path):
+            if paths.is_descendant(wait, path):
                 waited_missed_ns, waited_ns = self._node_ns(wait)
                 missed_ns, all_ns = missed_ns - waited_missed_ns, all_ns - waited_ns
         kept_ns = max(0, all_ns - missed_ns)

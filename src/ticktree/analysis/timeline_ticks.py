@@ -116,7 +116,7 @@ def _lateness(timeline: Timeline, loop: Loop, ticks: Column) -> Column:
 def _waited(timeline: Timeline, path: str, ticks: Column) -> Column:
     """Return the time in each tick in which any wait below it was open."""
     wait_paths = {spot.path for spot in timeline.spots if spot.wait and not spot.recorded}
-    outer = {wait for wait in outermost(wait_paths) if paths.is_below(wait, path)}
+    outer = {wait for wait in outermost(wait_paths) if paths.is_descendant(wait, path)}
     is_wait = np.array([spot.path in outer for spot in timeline.spots])
     calls = np.concatenate([timeline.of_lane(lane) for lane in _lanes_of_waits(timeline, path, ticks[0])])
     waits = np.sort(calls[is_wait[timeline.spot[calls]]])

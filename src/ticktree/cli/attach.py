@@ -21,14 +21,14 @@ from ticktree.cli import options
 from ticktree.cli.sampling import facts_of
 from ticktree.cli.screen import complain
 from ticktree.errors import TicktreeError
-from ticktree.instruments import DEFAULT, as_environment, chosen
+from ticktree.instruments import DEFAULT, as_environment, select_libraries
 from ticktree.run.finishing import RunDirectory
-from ticktree.run.parts import keep_part
-from ticktree.supervisor.program import name_of_command
+from ticktree.run.parts import write_part
+from ticktree.supervisor.program import command_name
 
 if TYPE_CHECKING:
     from ticktree.profile import Profile
-    from ticktree.run.observed import Sampled
+    from ticktree.run.observed import StackSamples
     from ticktree.supervisor.sampler.sampling import Sampling
 
 _LOOK_EVERY_S = 0.5
@@ -102,8 +102,8 @@ def command(
     require_readable(pid)
     from ticktree.supervisor.sampler.sampling import Sampling
 
-    libraries = as_environment(chosen(word for word in instrument.split(",") if word))
-    run = RunDirectory.create(name_of_command(["python", *argv]), out, argv=argv, supervised=True)
+    libraries = as_environment(select_libraries(word for word in instrument.split(",") if word))
+    run = RunDirectory.create(command_name(["python", *argv]), out, argv=argv, supervised=True)
     installed = _Installed(pid, run.path.absolute())
     try:
         is_recorded = not only_sample and installed.begin(libraries)
@@ -119,7 +119,7 @@ def command(
         if sampled is not None:
             run.describe({"command": " ".join(argv), **facts_of(sampled, argv)})
         if sampled is not None and not is_recorded:
-            keep_part(run, "attached", _profile(sampled, took_ns).to_json().encode())
+            write_part(run, "attached", _profile(sampled, took_ns).to_json().encode())
     finally:
         profile = run.finish(left=pid)
     from ticktree.cli.summary import print_summary
@@ -206,11 +206,11 @@ def require_readable(pid: int) -> None:
     """Refuse a process that cannot be sampled, before its run is created."""
     try:
         from ticktree.supervisor.sampler._remote import read_error
-        from ticktree.supervisor.sampler.sampling import OtherInterpreterError, addresses_in
+        from ticktree.supervisor.sampler.sampling import OtherInterpreterError, find_addresses
     except ModuleNotFoundError:
         raise TicktreeError("sampling needs Linux: no other system lets one process read another") from None
     try:
-        runtime, _ = addresses_in(pid)
+        runtime, _ = find_addresses(pid)
         error = read_error(pid, runtime)
     except OtherInterpreterError:
         own_python = os.path.realpath("/proc/self/exe")
@@ -237,7 +237,7 @@ def _wait(sampling: Sampling, seconds: float | None) -> None:
             sampling.keep()
 
 
-def _profile(sampled: Sampled, took_ns: int) -> Profile:
+def _profile(sampled: StackSamples, took_ns: int) -> Profile:
     """Return the profile of a program that records nothing: all its time is self time, which samples divide."""
     from ticktree.profile import Profile
     from ticktree.run.reading.reader import with_samples

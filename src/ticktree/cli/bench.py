@@ -20,11 +20,11 @@ from ticktree.analysis.comparison.power import looks
 from ticktree.cli import comparing, options
 from ticktree.cli.screen import note, progress, show, view_options
 from ticktree.errors import TicktreeError
-from ticktree.files.trust import own_directory
+from ticktree.files.trust import open_own_directory
 from ticktree.outputs.comparison import COMPARISONS
 from ticktree.profile import Profile
 from ticktree.run.finishing import RunDirectory
-from ticktree.run.naming import make_unique
+from ticktree.run.naming import create_unique_directory
 from ticktree.supervisor.program import Program
 
 _LOG = "output.txt"
@@ -101,7 +101,7 @@ def _program(words: Sequence[str]) -> Program:
 def make_folder(out: Path, command_name: str) -> Path:
     """Make a folder for the runs of a command."""
     try:
-        return make_unique(out.absolute(), f"{time.strftime('%Y%m%d-%H%M%S')}-{command_name}")
+        return create_unique_directory(out.absolute(), f"{time.strftime('%Y%m%d-%H%M%S')}-{command_name}")
     except OSError as error:
         raise TicktreeError(f"cannot keep runs in {out}: {error.strerror}") from None
 
@@ -129,7 +129,10 @@ def run_program(
         directory: Its working directory; by default, that of this process.
     """
     flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
-    with own_directory(out, make=True) as at, os.fdopen(os.open(_LOG, flags, 0o666, dir_fd=at), "ab") as log:
+    with (
+        open_own_directory(out, make=True) as at,
+        os.fdopen(os.open(_LOG, flags, 0o666, dir_fd=at), "ab") as log,
+    ):
         process = subprocess.run(
             [sys.executable, "-m", "ticktree", "run", "--quiet", "--no-history", "--out", str(out), *words],
             cwd=directory,

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from ticktree.analysis.budgets.check import Checked, check
+from ticktree.analysis.budgets.check import CheckReport, check
 from ticktree.analysis.budgets.plan import Plan, budget_of, slower_of
 from ticktree.analysis.comparison.differences import Difference, differences
 from ticktree.cli import comparing, options
@@ -19,7 +19,7 @@ from ticktree.cli.screen import note
 from ticktree.configuration import budgets, configuration, configuration_in
 from ticktree.errors import TicktreeError
 from ticktree.outputs import ViewOptions
-from ticktree.outputs.budgets import CHECKS, line
+from ticktree.outputs.budgets import CHECKS, result_line
 from ticktree.outputs.writing import formatting
 
 # The variable with the name of the file that GitHub Actions shows on a job's page.
@@ -118,7 +118,7 @@ def _percent(text: str) -> str:
     return text if text.rstrip().endswith("%") else f"{text}%"
 
 
-def _add_to_step_summary(checked: Checked, facts: Sequence[Difference], view: ViewOptions) -> None:
+def _add_to_step_summary(checked: CheckReport, facts: Sequence[Difference], view: ViewOptions) -> None:
     name = os.environ.get(_STEP_SUMMARY)
     if not name:
         raise TicktreeError(f"--github writes to the file that ${_STEP_SUMMARY} names, which is not set")
@@ -129,12 +129,12 @@ def _add_to_step_summary(checked: Checked, facts: Sequence[Difference], view: Vi
         raise TicktreeError(f"cannot write {name}: {error.strerror}") from None
 
 
-def _end(checked: Checked, fail_on: Sequence[str], *, is_shown: bool) -> None:
+def _end(checked: CheckReport, fail_on: Sequence[str], *, is_shown: bool) -> None:
     """Exit with the status of all budgets; name those that did not pass where no table was printed."""
     bad = checked.of("fail") + (checked.of("inconclusive") if "inconclusive" in fail_on else [])
     missing = checked.of("not measured")
     if not is_shown:
         for result in (*bad, *missing):
-            note(f"{formatting.verdict(result.status)}: {line(result)}")
+            note(f"{formatting.verdict(result.status)}: {result_line(result)}")
     if bad or missing:
         raise SystemExit(1 if bad else 2)

@@ -14,7 +14,7 @@ from ticktree.cli.screen import note
 from ticktree.errors import TicktreeError
 from ticktree.outputs.comparison import COMPARISONS
 from ticktree.profile import Profile
-from ticktree.run.merging import program_of
+from ticktree.run.merging import program_name
 
 threshold = options.threshold(THRESHOLD)
 form = options.form(COMPARISONS)
@@ -64,7 +64,7 @@ def _refuse_programs(
     base: Sequence[Profile], new: Sequence[Profile], compared: Comparison, allowed: bool
 ) -> None:
     """Print the programs if the sides have different ones; refuse sides of several, or with nothing in common."""
-    sides = [sorted({program for run in side if (program := program_of(run))}) for side in (base, new)]
+    sides = [sorted({program for run in side if (program := program_name(run))}) for side in (base, new)]
     for which, programs in zip(("base", "new"), sides, strict=True):
         if len(programs) > 1 and not allowed:
             raise TicktreeError(

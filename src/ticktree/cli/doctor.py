@@ -97,7 +97,7 @@ def _measure() -> None:
     now = measure_all()
     try:
         earlier = ceilings.load(machine)
-    except ceilings.NotUsableError as error:
+    except ceilings.CeilingsError as error:
         note(f"{error}; it is replaced.")
         earlier = None
     best = now if earlier is None else earlier + now

@@ -19,11 +19,11 @@ from ticktree.cli.summary import note_if_empty
 from ticktree.errors import TicktreeError
 from ticktree.loading import find_run
 from ticktree.outputs import EXPORTS, Output, ViewOptions
-from ticktree.outputs.options import Only, TableName
+from ticktree.outputs.options import ExportPart, TableName
 from ticktree.outputs.view.headline import losses
 from ticktree.outputs.writing import formatting
 from ticktree.profile import Profile
-from ticktree.profile.timeline import Timeline, together
+from ticktree.profile.timeline import Timeline, merge_timelines
 from ticktree.run.abandoned import finish_abandoned
 from ticktree.run.finishing import RunDirectory
 
@@ -43,7 +43,7 @@ from ticktree.run.finishing import RunDirectory
 )
 @click.option(
     "--only",
-    type=options.WordChoice(get_args(Only)),
+    type=options.WordChoice(get_args(ExportPart)),
     help="Write only this half of formats that hold both the totals and the single calls of a timeline.",
 )
 @options.output
@@ -52,7 +52,7 @@ def command(
     runs: tuple[Path, ...],
     format_name: str,
     table: str,
-    only: Only | None,
+    only: ExportPart | None,
     output: Path | None,
     categories: tuple[str, ...],
 ) -> None:
@@ -129,7 +129,7 @@ def _job_timeline(paths: Sequence[Path]) -> tuple[Timeline, list[str]]:
                 part, number, f"{_host(run)}, {words}", (clock_offset.ns if clock_offset else 0) - first_ns
             )
         )
-    return together(timelines), alignments
+    return merge_timelines(timelines), alignments
 
 
 def _timeline(run: RunDirectory) -> Timeline:

@@ -16,7 +16,7 @@ from ticktree.outputs import OUTPUTS
 from ticktree.profile import Profile
 from ticktree.run.abandoned import finish_abandoned
 from ticktree.run.directory import DEFAULT_OUT
-from ticktree.run.naming import as_typed
+from ticktree.run.naming import shell_path
 
 if TYPE_CHECKING:
     from ticktree.outputs import Output, ViewOptions
@@ -51,7 +51,7 @@ def read_repeats(paths: Iterable[Path], categories: Collection[str] = ()) -> lis
 
 def run_words(path: Path) -> str:
     """Return what the user types to name a run: its name alone if it is where commands look for runs."""
-    return path.name if path.parent.resolve() == DEFAULT_OUT.resolve() else as_typed(path)
+    return path.name if path.parent.resolve() == DEFAULT_OUT.resolve() else shell_path(path)
 
 
 def timeline_for(form: Output, path: Path | None, categories: Collection[str] = ()) -> Timeline | None:

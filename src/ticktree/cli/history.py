@@ -16,11 +16,11 @@ from ticktree.cli import options
 from ticktree.cli.files import deliver, format_of, view_for
 from ticktree.cli.screen import note, progress
 from ticktree.errors import TicktreeError
-from ticktree.history import take_in
+from ticktree.history import update_history
 from ticktree.machine import git
-from ticktree.outputs.history import BINARY, HISTORIES
+from ticktree.outputs.history import BINARY_FORMATS, HISTORIES
 from ticktree.outputs.history_parts import regression
-from ticktree.profile.remembered import STATISTICS, Remembered
+from ticktree.profile.remembered import STATISTICS, RunSummary
 from ticktree.run.abandoned import finish_abandoned
 from ticktree.run.directory import DEFAULT_OUT, no_run_in
 
@@ -97,18 +97,18 @@ def command(
     trends = replace(trends, commits=commits_of(trends, Path()))
     view = replace(view_for(output, width), all=everything)
     form = format_name or format_of(output, HISTORIES)
-    deliver(HISTORIES[form](trends, view), output, binary=form in BINARY)
+    deliver(HISTORIES[form](trends, view), output, binary=form in BINARY_FORMATS)
     if fail_on and trends.regressions:
         _print_regressions(trends)
         raise SystemExit(1)
 
 
-def _runs(out: Path, name: str | None) -> Sequence[Remembered]:
+def _runs(out: Path, name: str | None) -> Sequence[RunSummary]:
     if not out.is_dir():
         raise TicktreeError(no_run_in(out))
     with progress("reading"):
         finish_abandoned()
-        stored = take_in(out)
+        stored = update_history(out)
     for folder, reason in sorted(stored.unreadable.items()):
         note(f"Not in the history: {folder}: {reason}")
     if stored.unwritten:
@@ -142,7 +142,7 @@ def commits_of(history: History, folder: Path) -> dict[str, Commit]:
     }
     commits = {}
     for commit, before in list(pairs.items())[:_MOST_COMMITS]:
-        subject = git.ask(folder, "log", "-1", "--format=%s", commit, "--")
+        subject = git.run_git(folder, "log", "-1", "--format=%s", commit, "--")
         if subject is not None:
             commits[commit] = Commit(subject.strip(), _after(folder, before, commit))
     return commits
@@ -151,5 +151,5 @@ def commits_of(history: History, folder: Path) -> dict[str, Commit]:
 def _after(folder: Path, before: str, commit: str) -> int | None:
     if not _NAME.fullmatch(before):
         return None
-    count = git.ask(folder, "rev-list", "--count", f"{before}..{commit}", "--")
+    count = git.run_git(folder, "rev-list", "--count", f"{before}..{commit}", "--")
     return int(count) if count is not None and count.strip().isdigit() else None

@@ -23,10 +23,10 @@ from ticktree.cli.runs import ago
 from ticktree.errors import TicktreeError
 from ticktree.files.trust import require_base
 from ticktree.machine import ceilings, processor
-from ticktree.machine.ceilings import Kept, NotUsableError, can_be, fingerprint
+from ticktree.machine.ceilings import CeilingsError, MeasuredCeilings, fingerprint, is_plausible
 from ticktree.outputs.writing import formatting
 from ticktree.recorder import Recorder, gil
-from ticktree.run.memory import all_memory, is_private, memory_bases, usual_root
+from ticktree.run.memory import all_memory, default_root, is_private, memory_bases
 
 
 class Problem(str):
@@ -44,7 +44,7 @@ class Broken(Problem):
 def interpreter() -> Iterator[str]:
     """Yield the version, and a remark on a free-threaded build."""
     yield f"{platform.python_implementation()} {platform.python_version()}."
-    remark = gil.remark()
+    remark = gil.free_threading_note()
     if remark is not None:
         yield Problem(f"{remark[0].upper()}{remark[1:]}.")
 
@@ -129,7 +129,7 @@ def memory() -> Iterator[str]:
     )
     if space.f_files and not space.f_favail:
         yield Broken(f"{base} has no room for more files.")
-    usual = usual_root(base)
+    usual = default_root(base)
     if os.path.lexists(usual) and not is_private(usual):
         yield Problem(f"{usual} is not private to this user: memory files go to a directory of another name.")
     kind = _filesystem(base)
@@ -239,12 +239,12 @@ def limits() -> Iterator[str]:
     machine = fingerprint()
     try:
         measured = ceilings.load(machine)
-    except NotUsableError as error:
+    except CeilingsError as error:
         yield Problem(f"{error}; it is ignored. {_MEASURE}.")
         measured = None
     else:
         if measured is None:
-            count = ceilings.of_others(machine)
+            count = ceilings.count_other_machines(machine)
             remark = (
                 f" Kept measurements are of {formatting.counted(count, 'other machine')}." if count else ""
             )
@@ -266,16 +266,16 @@ def amount(name: str, value: float) -> str:
     return formatting.scaled(value, unit) if unit else formatting.time(value)
 
 
-def best_of(measured: Kept) -> str:
+def best_of(measured: MeasuredCeilings) -> str:
     """Return how many measurements the ceilings are the best of."""
     return "once" if measured.measurements == 1 else f"the best of {formatting.count(measured.measurements)}"
 
 
-def unusable(measured: Kept | None) -> Iterator[str]:
+def unusable(measured: MeasuredCeilings | None) -> Iterator[str]:
     """Yield which of the ceilings `found` are too low to use, and what replaces them."""
     bound = ceilings.flops_per_s()
     flops = measured.ceilings.get("flops_per_s") if measured else None
-    if bound is None or can_be(flops, bound):
+    if bound is None or is_plausible(flops, bound):
         return
     if flops is not None:
         yield "numpy multiplies too slowly here to measure the processor."
@@ -295,7 +295,8 @@ _BUILT_FOR = re.compile(r"^(cuda|hip)\b[^=\n]*=\s*['\"]([^'\"]+)['\"]", re.MULTI
 def devices(gpus: int | None = None) -> Iterator[str]:
     """Yield one sentence per kind of device; by default, the NVIDIA GPUs that the driver lists are counted."""
     torch, jax = _version("torch"), _version("jax")
-    yield f"cuda: {_cuda(torch, processor.gpus() if gpus is None else gpus) if torch else _ABSENT.format('torch')}"
+    gpus = processor.gpu_count() if gpus is None else gpus
+    yield f"cuda: {_cuda(torch, gpus) if torch else _ABSENT.format('torch')}"
     yield f"mps: {_mps() if torch else _ABSENT.format('torch')}"
     yield "cpu: work is done when the call returns, so the host's time is the device's; there is no separate row."
     yield f"jax: {_JAX.format(jax) if jax else _ABSENT.format('jax')}"

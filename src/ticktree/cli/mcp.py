@@ -27,7 +27,7 @@ from ticktree.errors import TicktreeError
 from ticktree.loading import load_repeats
 from ticktree.outputs import OUTPUTS, ViewOptions
 from ticktree.outputs.comparison import COMPARISONS
-from ticktree.outputs.registry import wanted
+from ticktree.outputs.registry import import_library
 from ticktree.outputs.sentences import findings_in
 from ticktree.profile import Profile
 from ticktree.run.abandoned import finish_abandoned
@@ -53,10 +53,10 @@ def command() -> None:
     It lists, reports and compares runs, and answers queries. It only reads runs and changes nothing. It needs the
     extra `mcp`; its queries need the extra `query`.
     """
-    server = wanted("mcp.server", "mcp", "mcp").MCPServer(
+    server = import_library("mcp.server", "mcp", "mcp").MCPServer(
         "ticktree", version=__version__, instructions=_INSTRUCTIONS, log_level="ERROR"
     )
-    failure = wanted("mcp.server.mcpserver.exceptions", "mcp", "mcp").ToolError
+    failure = import_library("mcp.server.mcpserver.exceptions", "mcp", "mcp").ToolError
     for tool in TOOLS:
         server.add_tool(_answering(tool, failure), structured_output=False)
     server.run()

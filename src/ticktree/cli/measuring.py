@@ -19,7 +19,7 @@ from ticktree.cli.machine_checks import NAMES, amount
 from ticktree.cli.screen import progress
 from ticktree.errors import TicktreeError
 from ticktree.machine import processor
-from ticktree.machine.ceilings import Kept
+from ticktree.machine.ceilings import MeasuredCeilings
 from ticktree.outputs.writing.document import Entry, Head, Table
 from ticktree.recorder import OFF_VARIABLE
 
@@ -167,7 +167,7 @@ _SECONDS = 0.6
 _TIMES = 2
 
 
-def measure(seconds: float = _SECONDS) -> Kept:
+def measure(seconds: float = _SECONDS) -> MeasuredCeilings:
     """Measure every ceiling twice, about `seconds` each time; return the best of both, as one measurement.
 
     Raises:
@@ -177,15 +177,15 @@ def measure(seconds: float = _SECONDS) -> Kept:
     best = dict(sum(repeats, start=first).ceilings)
     # All threads together can do at least what one thread can.
     best["flops_per_s"] = max(best["flops_per_s"], best["flops_per_s_thread"])
-    return Kept(best, time.time())
+    return MeasuredCeilings(best, time.time())
 
 
-def _once(seconds: float) -> Kept:
+def _once(seconds: float) -> MeasuredCeilings:
     values = {}
     for name, doing, find in _ceilings(seconds):
         with progress(doing):
             values[name] = find()
-    return Kept(values, time.time())
+    return MeasuredCeilings(values, time.time())
 
 
 def _ceilings(seconds: float) -> tuple[tuple[str, str, Callable[[], float]], ...]:
@@ -200,7 +200,7 @@ def _ceilings(seconds: float) -> tuple[tuple[str, str, Callable[[], float]], ...
     )
 
 
-def table(now: Kept, best: Kept) -> Table:
+def table(now: MeasuredCeilings, best: MeasuredCeilings) -> Table:
     """Return a table of this measurement, and of the best of this and earlier ones, which is kept."""
     entries = [
         Entry(title, [amount(name, now.ceilings[name]), amount(name, best.ceilings[name])])

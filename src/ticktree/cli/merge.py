@@ -25,10 +25,10 @@ from ticktree.outputs.writing import formatting
 from ticktree.profile import Profile
 from ticktree.run.abandoned import finish_abandoned
 from ticktree.run.finishing import RunDirectory
-from ticktree.run.job import copied_run, gathered, how_far_of, is_in_part, missing
+from ticktree.run.job import copied_run_id, count_missing, describe_partial, gathered_profiles, is_partial
 from ticktree.run.manifest import MANIFEST_NAME
 from ticktree.run.merging import Job, Part
-from ticktree.run.reading.reader import merge_crowds
+from ticktree.run.reading.reader import merge_short_lived
 
 _NAMED_AT_MOST = 3
 
@@ -76,8 +76,8 @@ def command(
     for error in list(damaged.values())[:_NAMED_AT_MOST]:
         note(f"Left out: {error}")
     profile = _merged_profile(part, sources, len(damaged))
-    for path in list(filter(is_in_part, sources))[:_NAMED_AT_MOST]:
-        note(f"Gathered in part: {how_far_of(path)}")
+    for path in list(filter(is_partial, sources))[:_NAMED_AT_MOST]:
+        note(f"Gathered in part: {describe_partial(path)}")
     note_if_empty(profile)
     if output is None:
         view = replace(view_options(sys.stdout), settings=settings_or_defaults())
@@ -119,7 +119,7 @@ def _sources(words: Sequence[str], skip: bool, damaged: dict[Path, FileError]) -
     for path in sources:
         with suppress(TicktreeError):  # a file, or damaged: reading it reports why
             ids.add(RunDirectory.open(path).id)
-    return [path for path in sources if copied_run(path) not in ids]
+    return [path for path in sources if copied_run_id(path) not in ids]
 
 
 def _path_of_word(word: str, skip: bool) -> Path:
@@ -139,7 +139,7 @@ def _runs_in(path: Path, damaged: dict[Path, FileError]) -> list[Path]:
     if (path.parent / MANIFEST_NAME).exists() and path.name.endswith(".json"):
         path = path.parent
     if (path / MANIFEST_NAME).exists():
-        return [path, *gathered(path)]
+        return [path, *gathered_profiles(path)]
     runs, unreadable = RunDirectory.list_all(path)
     damaged.update(unreadable)
     return [source for run in runs for source in _runs_in(path / run.path.name, damaged)] or [path]
@@ -170,7 +170,9 @@ def _enumerate(reasons: Sequence[str], predicate: str) -> str:
 def _merged_profile(part: Part, sources: Sequence[Path], damaged: int) -> Profile:
     losses = {
         "profiles_not_merged": len(part.failed) + damaged,  # left out by `--skip`
-        "runs_not_gathered": sum(map(missing, sources)),  # whose profiles the job's rank 0 did not receive
-        "runs_gathered_in_part": sum(map(is_in_part, sources)),  # rank 0 received them only while they ran
+        "runs_not_gathered": sum(
+            map(count_missing, sources)
+        ),  # whose profiles the job's rank 0 did not receive
+        "runs_gathered_in_part": sum(map(is_partial, sources)),  # rank 0 received them only while they ran
     }
-    return merge_crowds(part.profile.merge(Profile(losses={name: n for name, n in losses.items() if n})))
+    return merge_short_lived(part.profile.merge(Profile(losses={name: n for name, n in losses.items() if n})))

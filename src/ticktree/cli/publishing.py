@@ -82,11 +82,11 @@ class Publishing:
         if self.otlp is None and self.prometheus is None:
             return None
         from ticktree.publishing.otlp_destination import Destination
-        from ticktree.publishing.publisher import Door, Publisher
+        from ticktree.publishing.publisher import Listener, Publisher
 
         every_s = _interval_s() if self.every is None else self.every
         destination = None if self.otlp is None else Destination.of(self.otlp, os.environ)
-        door = None if self.prometheus is None else Door(self.prometheus)
+        door = None if self.prometheus is None else Listener(self.prometheus)
         return Publisher(destination, every_s, door, os.environ, _say)
 
 

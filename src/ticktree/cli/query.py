@@ -24,8 +24,8 @@ from ticktree.errors import TicktreeError, one_line
 from ticktree.files.atomic import write_atomically
 from ticktree.loading import find_run, load_timeline
 from ticktree.outputs.markdown import escaped
-from ticktree.outputs.registry import wanted
-from ticktree.outputs.tabular import CALL_COLUMNS, CALLS, TABLES, files, shown
+from ticktree.outputs.registry import import_library
+from ticktree.outputs.tabular import CALL_COLUMNS, CALLS, TABLES, cell_text, files
 from ticktree.profile import Profile
 from ticktree.profile.timeline import Timeline
 from ticktree.run.timeline import timeline_parts
@@ -73,7 +73,7 @@ class Database:
     """The tables of the dataset in `folder`; what does not fit into memory goes to the directory `scratch`."""
 
     def __init__(self, folder: Path, scratch: Path) -> None:
-        self._duckdb = wanted("duckdb", by="query", extra="query")
+        self._duckdb = import_library("duckdb", by="query", extra="query")
         self._folder = folder.absolute()
         self._connection: Any = self._duckdb.connect(":memory:")
         try:
@@ -180,9 +180,9 @@ def markdown(columns: Sequence[str], rows: Rows) -> Iterator[str]:
 
 def comma_separated(columns: Sequence[str], rows: Rows) -> Iterator[str]:
     """Yield the lines of a CSV file, with an empty cell for an unknown value, and names as `report` writes them."""
-    yield _csv_line([shown("", name) for name in columns])
+    yield _csv_line([cell_text("", name) for name in columns])
     for row in rows:
-        yield _csv_line([shown(name, value) for name, value in zip(columns, row, strict=True)])
+        yield _csv_line([cell_text(name, value) for name, value in zip(columns, row, strict=True)])
 
 
 def objects(columns: Sequence[str], rows: Rows) -> Iterator[str]:
@@ -244,7 +244,7 @@ def command(words: tuple[str, ...], format_name: str, output: Path | None) -> No
     if len(words) > 2:
         raise click.UsageError("give a run and one query, in quotes.")
     for module in ("duckdb", "pyarrow"):  # fail before a run is read
-        wanted(module, "query", "query")
+        import_library(module, "query", "query")
     *runs, sql = words
     run = run_named(runs[0]) if runs else None
     with _database(run) as database:

@@ -14,7 +14,7 @@ import click
 
 from ticktree.cli.options import pack_options
 from ticktree.errors import TicktreeError
-from ticktree.instruments import BUILT_IN, DEFAULT, INSTRUMENT_VARIABLE, as_environment, chosen
+from ticktree.instruments import BUILT_IN, DEFAULT, INSTRUMENT_VARIABLE, as_environment, select_libraries
 from ticktree.recorder import (
     GATHER_VARIABLE,
     MEMORY_VARIABLE,
@@ -23,7 +23,7 @@ from ticktree.recorder import (
     SYNC_VARIABLE,
     TIMELINE_VARIABLE,
 )
-from ticktree.recorder.focus import DEEPEST, DEPTH, checked_names, focus_environment
+from ticktree.recorder.focus import DEFAULT_DEPTH, MAX_DEPTH, check_names, focus_environment
 from ticktree.session.memory_file import DEFAULT_EVENTS
 
 _SAMPLE_HZ, _MOST_HZ = 100, 1000  # default for threads, and maximum
@@ -76,8 +76,8 @@ _OPTIONS = (
     ),
     click.option(
         "--depth",
-        type=click.IntRange(0, DEEPEST),
-        default=DEPTH,
+        type=click.IntRange(0, MAX_DEPTH),
+        default=DEFAULT_DEPTH,
         show_default=True,
         help="Levels of calls to record below a function in focus.",
     ),
@@ -129,7 +129,7 @@ class RecordingOptions:
     memory: bool = False
     device_sync: bool = False
     focus: Sequence[str] = ()
-    depth: int = DEPTH
+    depth: int = DEFAULT_DEPTH
     warmup: int | None = None
     focus_c: bool = False
     timeline: bool = False
@@ -152,9 +152,9 @@ class RecordingOptions:
             GATHER_VARIABLE: self.gather_every or None,
         }
         return {
-            INSTRUMENT_VARIABLE: as_environment(chosen(filter(None, words))),
+            INSTRUMENT_VARIABLE: as_environment(select_libraries(filter(None, words))),
             **{variable: str(value) for variable, value in environment.items() if value is not None},
-            **focus_environment(checked_names(self.focus), self.depth, self.focus_c, self.warmup),
+            **focus_environment(check_names(self.focus), self.depth, self.focus_c, self.warmup),
         }
 
     def _check(self) -> None:
@@ -163,7 +163,7 @@ class RecordingOptions:
         if self.no_sample and self.sample is not None:
             raise TicktreeError("--sample and --no-sample exclude each other: give one of them")
         is_given_by_option = {
-            "--depth": self.depth != DEPTH,
+            "--depth": self.depth != DEFAULT_DEPTH,
             "--warmup": self.warmup is not None,
             "--focus-c": self.focus_c,
         }

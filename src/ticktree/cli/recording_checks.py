@@ -15,12 +15,12 @@ from ticktree.cli.focus import never_called_of
 from ticktree.cli.machine_checks import Broken, Problem
 from ticktree.cli.summary import why_empty
 from ticktree.errors import TicktreeError
-from ticktree.instruments import Instrument, Library, known, refused
+from ticktree.instruments import Instrument, Library, available_libraries, shadowed_libraries
 from ticktree.instruments.losses import is_tested, version_of
 from ticktree.loading import load
 from ticktree.outputs.writing import formatting
-from ticktree.profile.machine import FOCUS_UNSEEN, programs_own
-from ticktree.recorder import OFF_FOR_GOOD, OFF_VARIABLE, gil
+from ticktree.profile.machine import FOCUS_UNSEEN, program_gauges
+from ticktree.recorder import IS_OFF, OFF_VARIABLE, gil
 from ticktree.run.directory import DEFAULT_OUT
 from ticktree.run.finishing import RunDirectory
 from ticktree.run.losses import instrument_losses
@@ -43,7 +43,7 @@ def recording() -> Iterator[str]:
     yield Broken("Does not work: a test program was started, and nothing was recorded.")
     if complaint:
         yield Broken(f"Its output: {complaint}")
-    if OFF_FOR_GOOD and not gil.is_kept_off():  # the line on Python reports the latter
+    if IS_OFF and not gil.is_gil_disabled():  # the line on Python reports the latter
         yield Broken(f"{OFF_VARIABLE} is set, which turns ticktree off.")
     elif not any((place / _PTH).is_file() for place in _places()):
         yield Broken(f"{_PTH} is not in a site directory of this Python: install ticktree again.")
@@ -75,12 +75,12 @@ def _places() -> Iterator[Path]:
 
 def libraries() -> Iterator[str]:
     """Yield the libraries by default, those on demand, untested versions, and third-party ones that are left out."""
-    libraries = known()
+    libraries = available_libraries()
     yield f"Instrumented under `ticktree run`: {_names(libraries, on_demand=False)}."
     if any(library.on_demand for library in libraries):
         yield f"On demand, as in --instrument default,NAME: {_names(libraries, on_demand=True)}."
     yield from _untested(libraries)
-    for library in refused():
+    for library in shadowed_libraries():
         yield Problem(
             f"The instrument {library.name!r} of {library.distribution} is left out: another one has this name."
         )
@@ -153,6 +153,6 @@ def newest(path: Path | None) -> Iterator[str]:
         (nodes, "node"),
         (calls, "call"),
         (len(profile.loops), "loop"),
-        (len(programs_own(profile.gauges)), "gauge"),
+        (len(program_gauges(profile.gauges)), "gauge"),
     )
     yield f"{path.name}: {', '.join(formatting.counted(number, noun) for number, noun in counts)}."

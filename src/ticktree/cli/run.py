@@ -26,12 +26,12 @@ from ticktree.fleet.gatherer_process import GathererProcess
 from ticktree.instruments.remedies import REMEDIES_VARIABLE
 from ticktree.recorder import RUN_VARIABLE, gil
 from ticktree.run.finishing import RunDirectory
-from ticktree.run.job import how_far
-from ticktree.run.losses import say_without_room, summarize_instrument_losses
-from ticktree.run.memory import other_root
+from ticktree.run.job import describe_progress
+from ticktree.run.losses import describe_missing_files, summarize_instrument_losses
+from ticktree.run.memory import explain_other_root
 from ticktree.supervisor.periodic import PeriodicTask, PeriodicTasks
 from ticktree.supervisor.program import Program
-from ticktree.supervisor.supervisor import end_like, supervise
+from ticktree.supervisor.supervisor import end_with_status, supervise
 
 if TYPE_CHECKING:
     from ticktree.profile import Profile
@@ -106,14 +106,14 @@ def run_program(
     except (NotOwnError, OverflowError) as error:
         complain(f"{error}; the program runs without being recorded")
         _run_alone(program)
-    if elsewhere := other_root(run.memory_dir):
+    if elsewhere := explain_other_root(run.memory_dir):
         complain(elsewhere)
     try:
         if remedies := os.environ.get(REMEDIES_VARIABLE):  # so it is not a run of the unchanged program
             run.describe({"remedies": remedies})
         environment = {**os.environ, RUN_VARIABLE: str(run.path), **variables}
         note_focus(run, recording_options.focus)
-        if not quiet and (remark := gil.remark()) is not None:
+        if not quiet and (remark := gil.free_threading_note()) is not None:
             complain(remark)
         if publisher is not None and publisher.url and not quiet:
             complain(f"metrics are at {publisher.url}")
@@ -135,7 +135,7 @@ def run_program(
     except Exception as error:  # Not even a bug in ticktree may change how the program ends.
         hint = "" if run.is_finished() else f"; what was recorded is kept in {run.memory_dir}"
         complain(f"{reason(error)}{hint}")
-    end_like(status)
+    end_with_status(status)
 
 
 def _tasks(
@@ -184,13 +184,13 @@ def _close(
     from ticktree.profile.machine import is_empty
     from ticktree.run.abandoned import finish_abandoned
 
-    far = "; ".join(how_far(run.path))
+    far = "; ".join(describe_progress(run.path))
     if far:
         with suppress(OSError):
             run.describe({"gathered": far})
     with progress(f"reading {run.path.name}"):
         profile = run.finish()
-    lost = say_without_room(run, profile)
+    lost = describe_missing_files(run, profile)
     for line in filter(None, (lost or sampler.failure(), *summarize_instrument_losses(profile))):
         complain(line)
     if publisher is not None:
@@ -235,9 +235,9 @@ def _hint(program: Program, profile: Profile) -> None:
 
 
 def _remember(run: RunDirectory, profile: Profile) -> None:
-    from ticktree.history import StoreError, remember
+    from ticktree.history import StoreError, store_run
 
     try:
-        remember(run, profile)
+        store_run(run, profile)
     except StoreError as error:
         complain(f"the run is not in the history yet: {error}; `ticktree history` will try again")

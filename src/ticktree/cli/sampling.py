@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING
 from ticktree.cli.focus import functions_of
 from ticktree.cli.screen import complain
 from ticktree.errors import TicktreeError, reason
-from ticktree.run.room import require_room
+from ticktree.run.room import require_free_memory
 from ticktree.supervisor.periodic import PeriodicTask
 
 if TYPE_CHECKING:
     from ticktree.cli.recording import RecordingOptions
     from ticktree.profile import SampledStack, Weight
     from ticktree.run.finishing import RunDirectory
-    from ticktree.run.observed import Sampled
+    from ticktree.run.observed import StackSamples
     from ticktree.supervisor.sampler.sampling import Sampling
 
 _LOOK_EVERY_S = 0.5
@@ -41,7 +41,7 @@ class RunSampler:
         if recording_options.no_sample:
             return
         try:
-            require_room()  # without which no sample could be kept
+            require_free_memory()  # without which no sample could be kept
             from ticktree.supervisor.sampler.sampling import Sampling
 
             hz, self._is_inside = recording_options.sample or (None, False)
@@ -110,13 +110,13 @@ _LEAST_SHARE_OF_FILE = 0.01
 _PACKAGES = frozenset({"site-packages", "dist-packages"})
 
 
-def facts_of(sampled: Sampled, argv: Sequence[str]) -> dict[str, str]:
+def facts_of(sampled: StackSamples, argv: Sequence[str]) -> dict[str, str]:
     """Return what the source says of a program's samples: what to mark, a function for --focus, and lines of note."""
     # Imported here, because the start of `ticktree run` must not wait for the model.
     from ticktree.profile import SampledStack
-    from ticktree.profile.samples import LEAST_SAMPLES, SAMPLED_FUNCTION, SAMPLED_LOOP, SAMPLED_LOOP_CODE
+    from ticktree.profile.samples import MIN_SAMPLES, SAMPLED_FUNCTION, SAMPLED_LOOP, SAMPLED_LOOP_CODE
 
-    if sum(weight.count for weight in sampled.stacks.values()) < LEAST_SAMPLES:
+    if sum(weight.count for weight in sampled.stacks.values()) < MIN_SAMPLES:
         return {}  # reports show nothing of so few
     from ticktree.analysis.line_kinds import noted_lines
     from ticktree.analysis.sampled_source import main_loop

@@ -20,10 +20,10 @@ from ticktree.outputs.writing import formatting
 from ticktree.profile import Profile
 from ticktree.profile.machine import is_empty
 from ticktree.profile.metadata import Metadata
-from ticktree.recorder import OFF_VARIABLE, gil, says_off
+from ticktree.recorder import OFF_VARIABLE, gil, is_off_value
 from ticktree.run.finishing import RunDirectory
-from ticktree.run.losses import LOSS
-from ticktree.run.naming import as_typed
+from ticktree.run.losses import WITHOUT_ROOM_LOSS
+from ticktree.run.naming import shell_path
 
 
 def settings_here() -> Settings:
@@ -52,7 +52,7 @@ def why_empty(profile: Profile) -> str | None:
         return "the file has no timers"
     if "memory_files_damaged" in profile.losses:
         return "what was recorded is damaged"
-    if LOSS in profile.losses:
+    if WITHOUT_ROOM_LOSS in profile.losses:
         return "there was no room for the memory file of any process, and no process could save its data at its end"
     if "times_enabled" not in facts:
         return _why_none_recorded(facts)
@@ -74,10 +74,10 @@ def why_empty(profile: Profile) -> str | None:
 
 
 def _why_none_recorded(facts: Metadata) -> str:
-    if any(says_off(str(word)) for word in facts.get(f"env.{OFF_VARIABLE}", ())):
+    if any(is_off_value(str(word)) for word in facts.get(f"env.{OFF_VARIABLE}", ())):
         return f"{OFF_VARIABLE} is set, which turns ticktree off"
     if "python.gil" in facts:
-        return gil.WHY_NOTHING
+        return gil.GIL_REASON
     return (
         "no process recorded anything; Python ran without site-packages (-S), ended before it ran the program, or "
         "has no ticktree.pth (`ticktree doctor` looks for it)"
@@ -105,7 +105,7 @@ def print_summary(profile: Profile, path: Path) -> None:
         view = replace(view_options(sys.stderr), run=run_words(path), settings=settings_or_defaults())
         show(OUTPUTS["terminal"].render(profile, view), sys.stderr)
     note("")
-    note(f"Run {as_typed(path)}")
+    note(f"Run {shell_path(path)}")
 
 
 class LiveSummary:

@@ -17,7 +17,7 @@ from ticktree.cli.summary import why_empty
 from ticktree.errors import TicktreeError
 from ticktree.loading import find_run
 from ticktree.run.abandoned import finish_abandoned
-from ticktree.run.helper_process import ONLOOKER
+from ticktree.run.helper_process import READER_NICENESS
 
 if TYPE_CHECKING:
     from ticktree.live.source import LiveSource
@@ -63,7 +63,7 @@ def command(run: Path | None, every: float, last: float) -> None:
     finish_abandoned()
     source = _source(run)
     with suppress(OSError):
-        os.nice(ONLOOKER)
+        os.nice(READER_NICENESS)
     Top(source, every, last, why_empty).run()
 
 

@@ -41,7 +41,7 @@ from ticktree.recorder import (
 from ticktree.run.finishing import RunDirectory
 from ticktree.supervisor.periodic import PeriodicTask, PeriodicTasks
 from ticktree.supervisor.program import Program
-from ticktree.supervisor.supervisor import end_like, supervise
+from ticktree.supervisor.supervisor import end_with_status, supervise
 
 # A sleep waits for nothing in the run, so a section that sleeps can be made faster, too.
 _INSTRUMENTS = "default,sleep"
@@ -176,7 +176,7 @@ def command(
         _tell(run, experimenter, form, output)
     except Exception as error:  # not even a bug in ticktree may change how the program ends
         complain(reason(error))
-    end_like(status)
+    end_with_status(status)
 
 
 def _tell(run: RunDirectory, experimenter: _Experimenter, form: str, output: Path | None) -> None:

@@ -12,10 +12,10 @@ from typing import Any, TypeVar
 from ticktree.outputs import text
 from ticktree.profile import Memory, Profile
 from ticktree.profile.stats import Stats
-from ticktree.profile.table import present
-from ticktree.recorder import OFF_FOR_GOOD, Recorder
+from ticktree.profile.table import merge_present
+from ticktree.recorder import IS_OFF, Recorder
 from ticktree.recorder import timed as timed_by
-from ticktree.recorder.wrapping import stand_for
+from ticktree.recorder.wrapping import make_wrapper
 from ticktree.session import current
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -33,7 +33,7 @@ def timed_with(
         return type(target)(timed_with(get_recorder, target.__func__, name, memory=memory))
     if not callable(target):
         raise TypeError(f"@timed wants a function, not {target!r}")
-    return target if OFF_FOR_GOOD else _wrap(target, _TimedVariants(get_recorder, target, name, memory))
+    return target if IS_OFF else _wrap(target, _TimedVariants(get_recorder, target, name, memory))
 
 
 class _TimedVariants:
@@ -80,8 +80,8 @@ def _wrap(function: Callable[..., Any], variants: _TimedVariants) -> Callable[..
         return variants.get()(*args, **kwargs)
 
     if inspect.iscoroutinefunction(function):
-        return stand_for(function, coroutine)
-    return stand_for(function, generator if inspect.isgeneratorfunction(function) else wrapper)
+        return make_wrapper(function, coroutine)
+    return make_wrapper(function, generator if inspect.isgeneratorfunction(function) else wrapper)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,8 +100,8 @@ class Operation:
         return Operation(
             self.name,
             self.stats + other.stats,
-            present(self.memory, other.memory),
-            present(self.device_memory, other.device_memory),
+            merge_present(self.memory, other.memory),
+            merge_present(self.device_memory, other.device_memory),
         )
 
 
@@ -134,7 +134,7 @@ class Switch:
 
     def enable(self) -> None:
         """Record from now on; in memory only, unless there is a run."""
-        if OFF_FOR_GOOD:
+        if IS_OFF:
             return
         current.resume()
         self._is_enabled = True

@@ -22,7 +22,7 @@ _REQUIREMENT = re.compile(r"[\w.-]+(?:\[\w+\])?")
 _MAX_NAMES = 6
 
 
-def need(script: str) -> None:
+def exit_if_missing(script: str) -> None:
     """End a workload's script, given its path, with one line if a requirement is not installed."""
     try:
         require(Path(script).parent)

@@ -18,9 +18,9 @@ from typing import Any, BinaryIO, NoReturn
 from ticktree.errors import TicktreeError
 
 # Limit in bytes for a run's facts: they have a few kilobytes, mostly its command line.
-MOST_OF_FACTS = 1 << 24
+MAX_FACTS_BYTES = 1 << 24
 # For files that may hold a whole profile, or a trace.
-MOST_OF_DATA = 1 << 32
+MAX_DATA_BYTES = 1 << 32
 # For the content of a compressed file, which may be a hundredth of it.
 MAX_UNPACKED = 1 << 30
 
@@ -46,7 +46,7 @@ class MissingFileError(FileError):
 
 
 @contextmanager
-def opened(
+def open_file(
     path: Path, max_bytes: int, *, follow: bool = True, dir_fd: int | None = None
 ) -> Iterator[BinaryIO]:
     """Open a regular file for reading, unbuffered; errors while reading it become a FileError, too.
@@ -90,11 +90,11 @@ def read_bytes(path: Path, max_bytes: int, *, follow: bool = True, dir_fd: int |
     Raises:
         FileError: it cannot be read.
     """
-    with opened(path, max_bytes, follow=follow, dir_fd=dir_fd) as file, understood(path):
-        return content_of(file)
+    with open_file(path, max_bytes, follow=follow, dir_fd=dir_fd) as file, decoding(path):
+        return read_content(file)
 
 
-def content_of(file: BinaryIO) -> bytes:
+def read_content(file: BinaryIO) -> bytes:
     """Return the content of an opened file, up to its current size: a file that grows cannot keep us reading."""
     size = os.fstat(file.fileno()).st_size
     chunks = []
@@ -104,7 +104,7 @@ def content_of(file: BinaryIO) -> bytes:
     return chunks[0] if len(chunks) == 1 else b"".join(chunks)
 
 
-def unpacked(data: bytes, max_bytes: int = MAX_UNPACKED) -> bytearray:
+def decompress(data: bytes, max_bytes: int = MAX_UNPACKED) -> bytearray:
     """Return the content of gzip or zlib data; gzip data may have several streams in sequence.
 
     Raises:
@@ -133,7 +133,7 @@ def unpacked(data: bytes, max_bytes: int = MAX_UNPACKED) -> bytearray:
     return content
 
 
-def json_in(text: str | bytes) -> Any:
+def parse_json(text: str | bytes) -> Any:
     """Parse JSON; every number in it is finite.
 
     Raises:
@@ -152,7 +152,7 @@ def json_in(text: str | bytes) -> Any:
 
 
 @contextmanager
-def understood(path: str | os.PathLike[str]) -> Iterator[None]:
+def decoding(path: str | os.PathLike[str]) -> Iterator[None]:
     """Turn every failure to decode a file's content into the one error that names the file.
 
     Content that ticktree did not write fails anywhere in its decoder, with any exception: OverflowError for 1e400,

@@ -34,7 +34,7 @@ class Owner(NamedTuple):
     def current(cls) -> Owner:
         """Return the calling process."""
         pid = os.getpid()
-        return cls(pid, start_of(pid) or 0, boot_id(), pid_namespace())
+        return cls(pid, process_start(pid) or 0, boot_id(), pid_namespace())
 
     def with_process(self, pid: int, started: int) -> Owner:
         """Return another process of the same machine and boot."""
@@ -46,19 +46,19 @@ class Owner(NamedTuple):
             return False
         if self.namespace != pid_namespace():
             return True
-        return start_of(self.pid) == self.started
+        return process_start(self.pid) == self.started
 
 
-def dead_among(owner: Owner, processes: Iterable[tuple[int, int]]) -> set[tuple[int, int]]:
+def ended_processes(owner: Owner, processes: Iterable[tuple[int, int]]) -> set[tuple[int, int]]:
     """Return the processes, as pid and start, that have visibly ended; they are of `owner`'s boot and namespace."""
     if owner.boot_id != boot_id():
         return set(processes)
     if owner.namespace != pid_namespace():
         return set()
-    return {(pid, started) for pid, started in processes if start_of(pid) != started}
+    return {(pid, started) for pid, started in processes if process_start(pid) != started}
 
 
-def start_of(pid: int) -> int | None:
+def process_start(pid: int) -> int | None:
     """Return when a process started, in the unit of `Owner.started`; None if no such process runs."""
     if not Path("/proc/self/stat").exists():
         return _start_without_proc(pid)
@@ -71,7 +71,7 @@ def start_of(pid: int) -> int | None:
     return None if state in b"ZX" and threads <= 1 else start
 
 
-def parent_of(pid: int) -> int:
+def parent_pid(pid: int) -> int:
     """Return the pid of a process's parent; 0 if no such process runs, or without /proc."""
     fields = stat_fields(pid)
     return int(fields[1]) if fields else 0
@@ -108,7 +108,7 @@ def boot_id() -> str:
         return ""
 
 
-def since_boot_s() -> float:
+def uptime_s() -> float:
     """Return for how many seconds the machine has been running: no user can set that clock."""
     try:
         return float(Path("/proc/uptime").read_text(encoding="ascii").split()[0])

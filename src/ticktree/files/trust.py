@@ -28,20 +28,20 @@ class NotOwnError(TicktreeError):
 
 
 @contextmanager
-def own_directory(path: Path, *, make: bool = False) -> Iterator[int]:
+def open_own_directory(path: Path, *, make: bool = False) -> Iterator[int]:
     """Open a directory of this user, for functions that take a `dir_fd`; no link of another user leads there.
 
     Raises:
         OSError: It does not exist.
         NotOwnError: Another user created it, or a link on the way.
     """
-    with any_directory(path, make=make) as fd:
+    with open_directory(path, make=make) as fd:
         _require_owner(fd, path)
         yield fd
 
 
 @contextmanager
-def any_directory(path: Path, *, make: bool = False) -> Iterator[int]:
+def open_directory(path: Path, *, make: bool = False) -> Iterator[int]:
     """Open a directory that may be another user's; otherwise like `own_directory`."""
     with _open_parent(path, make=make) as (parent, name):
         if make:
@@ -54,7 +54,7 @@ def any_directory(path: Path, *, make: bool = False) -> Iterator[int]:
 
 
 @contextmanager
-def own_folder(fd: int, name: str, path: Path, *, make: bool = False) -> Iterator[int]:
+def open_own_folder(fd: int, name: str, path: Path, *, make: bool = False) -> Iterator[int]:
     """Open a folder in a directory; it must belong to this user, and not be a link."""
     if make:
         _make(name, fd)
@@ -66,7 +66,7 @@ def own_folder(fd: int, name: str, path: Path, *, make: bool = False) -> Iterato
         os.close(folder)
 
 
-def names_in(fd: int) -> list[str]:
+def list_names(fd: int) -> list[str]:
     """Return the names in a directory."""
     with os.scandir(fd) as entries:
         return [entry.name for entry in entries]

@@ -18,7 +18,13 @@ from typing import TYPE_CHECKING, Any
 from ticktree.fleet.store import Rank, StoreTransport, connected, ranks_of
 from ticktree.fleet.transport import PublishedPart, Transport
 from ticktree.profile import Profile
-from ticktree.run.job import SoFar, expect, keep, keep_so_far, note_so_far
+from ticktree.run.job import (
+    RankProgress,
+    write_expected,
+    write_final_profile,
+    write_partial_profile,
+    write_progress,
+)
 from ticktree.run.reading import reader  # noqa: F401 - now, or importing would count as the cost of the first look
 from ticktree.run.reading.image import DamagedError, Image
 
@@ -116,23 +122,25 @@ class _Publishing:
 class _Collecting:
     def __init__(self, run: RunDirectory) -> None:
         self._run = run
-        self._arrived: dict[str, SoFar] = {}
-        self._noted: dict[str, SoFar] = {}
+        self._arrived: dict[str, RankProgress] = {}
+        self._noted: dict[str, RankProgress] = {}
 
     def go(self, transport: Transport) -> None:
         for part in transport.collect():
             if part.name != self._run.id:
                 self._keep(part)
         if self._arrived != self._noted:
-            expect(self._run, len(self._arrived))
-            note_so_far(self._run, self._arrived)
+            write_expected(self._run, len(self._arrived))
+            write_progress(self._run, self._arrived)
             self._noted = dict(self._arrived)
 
     def _keep(self, part: PublishedPart) -> None:
-        before = self._arrived.setdefault(part.name, SoFar(part.host, part.ranks))
+        before = self._arrived.setdefault(part.name, RankProgress(part.host, part.ranks))
         if part.packed is not None:
-            (keep if part.is_last else keep_so_far)(self._run, part.name, part.packed)
-            self._arrived[part.name] = SoFar(part.host, part.ranks, part.ticks, time.time_ns())
+            (write_final_profile if part.is_last else write_partial_profile)(
+                self._run, part.name, part.packed
+            )
+            self._arrived[part.name] = RankProgress(part.host, part.ranks, part.ticks, time.time_ns())
         elif part.size:
             self._arrived[part.name] = replace(before, too_large=part.size)
 

@@ -10,7 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ticktree.run.helper_process import ONLOOKER, SUPERVISOR, environment
+from ticktree.run.helper_process import READER_NICENESS, SUPERVISOR_NICENESS, environment
 
 if TYPE_CHECKING:
     from ticktree.run.finishing import RunDirectory
@@ -68,7 +68,7 @@ def main(path: str, every: str) -> None:
     from ticktree.fleet.gatherer import RankGatherer
     from ticktree.run.finishing import RunDirectory
 
-    os.nice(ONLOOKER - SUPERVISOR)
+    os.nice(READER_NICENESS - SUPERVISOR_NICENESS)
     run = RunDirectory.join(Path(path))
     gatherer = RankGatherer(run, int(every))
     rest_s = EVERY_S

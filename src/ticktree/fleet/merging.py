@@ -9,7 +9,7 @@ from typing import Any
 
 from ticktree.errors import TicktreeError
 from ticktree.loading import load
-from ticktree.run.merging import Job, Part, joined, part_of
+from ticktree.run.merging import Job, Part, merge_parts, read_part
 
 # Number of sources in memory at once. Each batch is merged with the result so far.
 _BATCH = 64
@@ -21,7 +21,7 @@ FAN_IN = 32
 def _in_this_process(sources: Sequence[Path], job: Job) -> Part:
     whole = Part()
     for first in range(0, len(sources), _BATCH):
-        whole = joined([whole, _read(sources[first : first + _BATCH], job)])
+        whole = merge_parts([whole, _read(sources[first : first + _BATCH], job)])
     return whole
 
 
@@ -53,11 +53,11 @@ def _on_ray(sources: Sequence[Path], job: Job) -> Part:
 
 
 def _read(sources: Sequence[Path], job: Job) -> Part:
-    return joined(part_of(source, job, load) for source in sources)
+    return merge_parts(read_part(source, job, load) for source in sources)
 
 
 def _merged(*parts: Part) -> Part:
-    return joined(parts)
+    return merge_parts(parts)
 
 
 def _groups(items: Sequence[Any]) -> list[Sequence[Any]]:

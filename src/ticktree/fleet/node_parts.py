@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from ticktree.errors import TicktreeError
-from ticktree.files.owner import Owner, boot_id, start_of
+from ticktree.files.owner import Owner, boot_id, process_start
 from ticktree.files.trust import require_private
 from ticktree.run.finishing import RunDirectory
 from ticktree.run.memory import memory_bases, remove_memory
@@ -104,7 +104,7 @@ def _begin_part(reference: Mapping[str, Any], node: str, elapsed_ns: Callable[[]
         began_ns = max(1, time.clock_gettime_ns(time.CLOCK_MONOTONIC) - elapsed_ns())
     # The owner is the node's own process, which started this one: workers end before it does.
     starter = os.getppid()
-    owner = Owner.current()._replace(pid=starter, started=start_of(starter) or 0)
+    owner = Owner.current()._replace(pid=starter, started=process_start(starter) or 0)
     part.manifest = part.manifest._replace(began_ns=began_ns, owner=owner)
     part.describe({"host": platform.node()})
     _link(reference, node).symlink_to(part.path)

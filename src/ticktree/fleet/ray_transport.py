@@ -24,7 +24,7 @@ from ticktree.fleet.transport import PublishedPart
 from ticktree.profile import Profile
 from ticktree.run.finishing import RunDirectory
 from ticktree.run.folding import fold_if_many
-from ticktree.run.parts import keep_part
+from ticktree.run.parts import write_part
 
 EVERY_S = 2.0
 # Reading takes time from the programs on the node: at most a twentieth of one core.
@@ -259,7 +259,7 @@ class NodeGatherer:
     def _keep(self, parts: Iterable[PublishedPart]) -> None:
         for part in parts:
             if part.packed is not None:
-                keep_part(self._run, part.name, gzip.decompress(part.packed))
+                write_part(self._run, part.name, gzip.decompress(part.packed))
 
 
 def start_gatherer(ray: Any, reference: Mapping[str, Any]) -> Any:

@@ -21,7 +21,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ticktree.files.atomic import write_atomically
-from ticktree.files.guarded import MOST_OF_FACTS, FileError, json_in, read_bytes
+from ticktree.files.guarded import MAX_FACTS_BYTES, FileError, parse_json, read_bytes
 from ticktree.fleet.transport import PublishedPart
 
 if TYPE_CHECKING:
@@ -262,6 +262,6 @@ def ranks_of(run: RunDirectory) -> tuple[Rank, ...]:
     for path in run.memory_dir.glob("rank-*.json"):
         # The files may be gone: the run was finished.
         with suppress(OSError, FileError, ValueError, TypeError):
-            ranks.append((path.stat().st_mtime_ns, Rank(*json_in(read_bytes(path, MOST_OF_FACTS)))))
+            ranks.append((path.stat().st_mtime_ns, Rank(*parse_json(read_bytes(path, MAX_FACTS_BYTES)))))
     newest = max(ranks)[1].attempt if ranks else ""
     return tuple(sorted(rank for _, rank in ranks if rank.attempt == newest))

@@ -10,7 +10,7 @@ from pathlib import Path
 from ticktree.errors import TicktreeError
 from ticktree.history.store import HISTORY_NAME, Store, StoreError
 from ticktree.profile import Profile
-from ticktree.profile.remembered import Remembered, remembered
+from ticktree.profile.remembered import RunSummary, summarize_run
 from ticktree.run.finishing import RunDirectory
 
 # A program that has ended waits no longer than this for another writer; its run is added later.
@@ -20,7 +20,7 @@ _BATCH = 32
 
 
 @dataclass
-class Taken:
+class StoredHistory:
     """The history of a directory.
 
     Attributes:
@@ -30,13 +30,13 @@ class Taken:
         unwritten: Why new runs could not be stored; "" if they could.
     """
 
-    runs: Sequence[Remembered]
+    runs: Sequence[RunSummary]
     new: int = 0
     unreadable: dict[str, str] = field(default_factory=dict)
     unwritten: str = ""
 
 
-def remember(run: RunDirectory, profile: Profile) -> None:
+def store_run(run: RunDirectory, profile: Profile) -> None:
     """Store a run that has just ended.
 
     Raises:
@@ -45,7 +45,7 @@ def remember(run: RunDirectory, profile: Profile) -> None:
     Store(run.path.parent / HISTORY_NAME, _END_PATIENCE_S).add([_summarize(run, profile)])
 
 
-def take_in(out: Path) -> Taken:
+def update_history(out: Path) -> StoredHistory:
     """Store the finished runs in `out` that are not stored yet, and return the history.
 
     Raises:
@@ -53,8 +53,8 @@ def take_in(out: Path) -> Taken:
     """
     store = Store(out / HISTORY_NAME)
     stored_ids = store.ids()
-    history = Taken(())
-    unstored: list[Remembered] = []
+    history = StoredHistory(())
+    unstored: list[RunSummary] = []
     runs, damaged = RunDirectory.list_all(out)
     history.unreadable.update((path.name, error.reason) for path, error in damaged.items())
     pending = (run for run in runs if run.id not in stored_ids and run.is_finished())
@@ -74,7 +74,7 @@ def take_in(out: Path) -> Taken:
     return history
 
 
-def _read(runs: Sequence[RunDirectory], history: Taken) -> Iterator[Remembered]:
+def _read(runs: Sequence[RunDirectory], history: StoredHistory) -> Iterator[RunSummary]:
     for run in runs:
         try:
             profile = run.profile()
@@ -86,5 +86,5 @@ def _read(runs: Sequence[RunDirectory], history: Taken) -> Iterator[Remembered]:
             history.unreadable[run.path.name] = str(error)
 
 
-def _summarize(run: RunDirectory, profile: Profile) -> Remembered:
-    return remembered(profile, run.id, run.path.name, run.manifest.started_ns)
+def _summarize(run: RunDirectory, profile: Profile) -> RunSummary:
+    return summarize_run(profile, run.id, run.path.name, run.manifest.started_ns)

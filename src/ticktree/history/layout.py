@@ -15,9 +15,9 @@ import json
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from ticktree.files.guarded import json_in
+from ticktree.files.guarded import parse_json
 from ticktree.profile.metadata import Value
-from ticktree.profile.remembered import Measure, Remembered
+from ticktree.profile.remembered import Measure, RunSummary
 
 FORMAT = 1
 # Distinguishes the file from other SQLite databases: "tick".
@@ -103,7 +103,7 @@ def is_schema(rows: Iterable[tuple[Any, ...]]) -> bool:
     return tables == expected
 
 
-def run_row(run: Remembered) -> tuple[Any, ...]:
+def run_row(run: RunSummary) -> tuple[Any, ...]:
     """Return the parameters of `INSERT_RUN`."""
     commit = encode(run.commit) if run.commit else None
     facts = json.dumps(dict(run.facts), sort_keys=True, separators=(",", ":"))
@@ -111,7 +111,7 @@ def run_row(run: Remembered) -> tuple[Any, ...]:
     return (encode(run.id), encode(run.folder), run.started_ns, commit, is_dirty, encode(facts))
 
 
-def measure_rows(number: int, run: Remembered) -> Iterator[tuple[Any, ...]]:
+def measure_rows(number: int, run: RunSummary) -> Iterator[tuple[Any, ...]]:
     """Yield the parameters of `INSERT_MEASURE` for each section of the run with this number."""
     for path, measure in run.measures.items():
         durations = (measure.p50_ns, measure.p90_ns, measure.p99_ns, measure.max_ns)
@@ -119,7 +119,7 @@ def measure_rows(number: int, run: Remembered) -> Iterator[tuple[Any, ...]]:
         yield (*row, encode(path))
 
 
-def read_runs(rows: Iterable[tuple[Any, ...]], measures: Iterable[tuple[Any, ...]]) -> list[Remembered]:
+def read_runs(rows: Iterable[tuple[Any, ...]], measures: Iterable[tuple[Any, ...]]) -> list[RunSummary]:
     """Return the runs in rows of `SELECT_RUNS` and `SELECT_MEASURES`.
 
     Raises:
@@ -130,11 +130,11 @@ def read_runs(rows: Iterable[tuple[Any, ...]], measures: Iterable[tuple[Any, ...
     for number, run_id, folder, started_ns, facts_json in rows:
         if not all(isinstance(text, str) for text in (run_id, folder, facts_json)):
             raise ValueError("a run's id, directory or facts are no text")
-        facts = json_in(facts_json)
+        facts = parse_json(facts_json)
         is_facts = isinstance(facts, dict) and all(isinstance(fact, Value) for fact in facts.values())
         if not is_facts or not isinstance(started_ns, int):
             raise ValueError(f"run {run_id!r:.60} is nothing that could have been written")
-        runs.append(Remembered(run_id, folder, started_ns, facts, measures_by_run.setdefault(number, {})))
+        runs.append(RunSummary(run_id, folder, started_ns, facts, measures_by_run.setdefault(number, {})))
     for number, path, calls, sum_ns, p50_ns, p90_ns, p99_ns, max_ns, share, is_loop in measures:
         if not (isinstance(calls, int) and isinstance(sum_ns, int) and calls > 0):
             raise ValueError(f"section {path!r:.60} has no calls")

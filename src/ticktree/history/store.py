@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from ticktree.errors import TicktreeError
-from ticktree.files.guarded import MOST_OF_DATA, FileError, MissingFileError, opened
+from ticktree.files.guarded import MAX_DATA_BYTES, FileError, MissingFileError, open_file
 from ticktree.files.trust import require_own
 from ticktree.history import layout
-from ticktree.profile.remembered import Remembered
+from ticktree.profile.remembered import RunSummary
 
 if TYPE_CHECKING:
     from sqlite3 import Connection
@@ -45,7 +45,7 @@ class Store:
         self.path = path
         self.patience_s = patience_s
 
-    def add(self, runs: Iterable[Remembered]) -> int:
+    def add(self, runs: Iterable[RunSummary]) -> int:
         """Store all of `runs`, or none after an error; a run that is already stored stays as it is.
 
         Returns:
@@ -77,7 +77,7 @@ class Store:
         """
         return {run_id for (run_id,) in self._read(layout.SELECT_IDS)[0]}
 
-    def runs(self) -> Sequence[Remembered]:
+    def runs(self) -> Sequence[RunSummary]:
         """Return all stored runs, oldest first.
 
         Raises:
@@ -148,7 +148,7 @@ class Store:
     def _size(self) -> int:
         """Return the file's size in bytes; 0 if there is none."""
         try:
-            with opened(self.path, MOST_OF_DATA) as file:
+            with open_file(self.path, MAX_DATA_BYTES) as file:
                 return os.fstat(file.fileno()).st_size
         except MissingFileError:
             return 0
@@ -161,7 +161,7 @@ class Store:
         )
 
 
-def _add(connection: Connection, run: Remembered) -> bool:
+def _add(connection: Connection, run: RunSummary) -> bool:
     """Write a run and return True, unless it is stored already."""
     cursor = connection.execute(layout.INSERT_RUN, layout.run_row(run))
     if not cursor.rowcount or cursor.lastrowid is None:

@@ -15,7 +15,7 @@ from typing import Any
 
 from ticktree.profile import MAX_DEPTH, ROOT_NAME, Gauge, Node, Profile, Stats
 from ticktree.profile.fields import LIMIT, Fields, quoted
-from ticktree.profile.measures import HOST, named_by
+from ticktree.profile.measures import HOST, split_key
 from ticktree.profile.metadata import Value
 from ticktree.profile.table import sums_of
 
@@ -119,7 +119,7 @@ def _build_node(timer: _Timer, run_id: str, losses: dict[str, int], *, is_truste
         losses[times.loss] = losses.get(times.loss, 0) + 1
     is_root = timer.parent is None
     call_count = 0 if is_root and count == 1 else count  # the root's one call is the run, not a call
-    name, clock = named_by(timer.name) if is_trusted else (timer.name, HOST)
+    name, clock = split_key(timer.name) if is_trusted else (timer.name, HOST)
     return Node(
         name=name,
         clock=clock,

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from ticktree.files.guarded import unpacked
+from ticktree.files.guarded import decompress
 from ticktree.profile import ProfileError, codec
-from ticktree.profile.codec import collector_paused
+from ticktree.profile.codec import pause_gc
 
 _GZIP = b"\x1f\x8b"
 
@@ -26,12 +26,12 @@ def parse_json(content: bytes) -> Any:
     text = content.lstrip(b"\xef\xbb\xbf \t\r\n")
     if text.startswith(b"[") or b'"traceEvents"' in text:
         return _parse_trace(text)
-    return codec.value_in(content)
+    return codec.parse_json(content)
 
 
 def _decompress(content: bytes) -> bytes:
     try:
-        return bytes(unpacked(content))
+        return bytes(decompress(content))
     except ValueError as error:
         raise ProfileError(str(error)) from None
 
@@ -39,7 +39,7 @@ def _decompress(content: bytes) -> bytes:
 def _parse_trace(content: bytes) -> Any:
     try:
         text = content.decode()
-        with collector_paused():
+        with pause_gc():
             try:
                 return _decode(text)
             except json.JSONDecodeError:

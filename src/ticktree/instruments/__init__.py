@@ -13,7 +13,7 @@ from contextlib import suppress
 from itertools import count
 
 from ticktree.instruments import losses, third_parties
-from ticktree.instruments.choice import DEFAULT, chosen, known, refused
+from ticktree.instruments.choice import DEFAULT, available_libraries, select_libraries, shadowed_libraries
 from ticktree.instruments.patches import Patches
 from ticktree.instruments.registry import BUILT_IN, Installable, Library
 from ticktree.instruments.targets import Instrument, Target
@@ -30,12 +30,12 @@ __all__ = [
     "Patches",
     "Target",
     "as_environment",
-    "chosen",
+    "available_libraries",
     "install",
     "install_from_environment",
-    "installed",
-    "known",
-    "refused",
+    "installed_names",
+    "select_libraries",
+    "shadowed_libraries",
     "uninstall",
 ]
 
@@ -52,7 +52,7 @@ def install(*names: str) -> None:
     Raises:
         TicktreeError: A name is unknown.
     """
-    _install(chosen(names or (DEFAULT,)))
+    _install(select_libraries(names or (DEFAULT,)))
 
 
 def uninstall(*names: str) -> None:
@@ -66,7 +66,7 @@ def uninstall(*names: str) -> None:
     """
     for name in names:
         if name not in _installed:
-            chosen((name,))  # raises if the name is unknown; a known library needs nothing here
+            select_libraries((name,))  # raises if the name is unknown; a known library needs nothing here
     installations = [_installed.pop(name) for name in names or tuple(_installed) if name in _installed]
     # The last first: an instrument may have wrapped what another had wrapped before.
     for installation in sorted(installations, key=lambda installation: installation.order, reverse=True):
@@ -74,7 +74,7 @@ def uninstall(*names: str) -> None:
     _update_environment()
 
 
-def installed() -> tuple[str, ...]:
+def installed_names() -> tuple[str, ...]:
     """Return the names of the libraries that are instrumented in this process."""
     return tuple(_installed)
 

@@ -13,7 +13,7 @@ DEFAULT = "default"
 _BUILT_IN_NAMES = frozenset(library.name for library in BUILT_IN)
 
 
-def known() -> tuple[Library, ...]:
+def available_libraries() -> tuple[Library, ...]:
     """Return every library that can be instrumented here, in the order in which they are installed."""
     names = {
         DEFAULT,
@@ -27,13 +27,13 @@ def known() -> tuple[Library, ...]:
     return tuple(libraries)
 
 
-def refused() -> tuple[Library, ...]:
+def shadowed_libraries() -> tuple[Library, ...]:
     """Return third parties' libraries whose names are taken."""
-    available = known()
+    available = available_libraries()
     return tuple(library for library in third_parties.find_libraries() if library not in available)
 
 
-def chosen(words: Iterable[str]) -> tuple[Library, ...]:
+def select_libraries(words: Iterable[str]) -> tuple[Library, ...]:
     """Return the libraries that some words select, in the order in which they are installed.
 
     Args:
@@ -47,21 +47,21 @@ def chosen(words: Iterable[str]) -> tuple[Library, ...]:
     excluded: set[str] = set()
     for index, word in enumerate(words):
         if word == DEFAULT or (index == 0 and word.startswith("-")):
-            included.update(library.name for library in known() if not library.on_demand)
+            included.update(library.name for library in available_libraries() if not library.on_demand)
         if word.startswith("-"):
             excluded.add(_check_name(word[1:]))
         elif word != DEFAULT:
             included.add(_check_name(word))
     names = included - excluded
     # Search for third parties' libraries only if they may be selected.
-    libraries = BUILT_IN if names <= _BUILT_IN_NAMES else known()
+    libraries = BUILT_IN if names <= _BUILT_IN_NAMES else available_libraries()
     return tuple(library for library in libraries if library.name in names)
 
 
 def _check_name(name: str) -> str:
     if name in _BUILT_IN_NAMES:
         return name
-    names = [library.name for library in known()]
+    names = [library.name for library in available_libraries()]
     if name not in names:
         hint = did_you_mean(name, names) or f"; those that are: {', '.join(names)}"
         raise TicktreeError(f"no library {name!r} is known{hint}")

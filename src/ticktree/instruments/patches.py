@@ -12,8 +12,8 @@ from weakref import WeakSet
 from ticktree.instruments import losses
 from ticktree.recorder import Layer, OutermostBuiltin, OutermostFunction, Redirection, Section
 from ticktree.recorder.imports import when_imported
-from ticktree.recorder.timed import in_section
-from ticktree.recorder.wrapping import stand_for
+from ticktree.recorder.timed import wrap_in_section
+from ticktree.recorder.wrapping import make_wrapper
 
 # Makes a wrapper from a function; in a hierarchy, from a method and the class that defines it.
 Make: TypeAlias = "Callable[[Any], Any]"
@@ -137,7 +137,7 @@ class Patches:
 
         def make(function: Any) -> Any:
             if getattr(getattr(function, "__code__", None), "co_flags", 0) & _CO_SUSPENDED:
-                return in_section(function, section)
+                return wrap_in_section(function, section)
             kind = OutermostFunction if hasattr(type(function), "__get__") else OutermostBuiltin
             return kind(function, section, layer, before, **options)
 
@@ -278,7 +278,7 @@ def redirect_to(around: Callable[..., Any]) -> Redirection:
 def _as_replacement(function: Any, wrapper: Any) -> Any:
     """Give a wrapper the attributes of its function; `stand_for` also removes a function's frames from tracebacks."""
     if isinstance(wrapper, FunctionType) and not hasattr(wrapper, "__wrapped__"):
-        return stand_for(function, wrapper)
+        return make_wrapper(function, wrapper)
     return update_wrapper(wrapper, function)
 
 

@@ -17,9 +17,9 @@ from typing import Any
 from ticktree.instruments.patches import Patches
 from ticktree.instruments.targets import Hook, Instrument
 from ticktree.recorder import Recorder, Section, SubmittedCall, TimedFunction
-from ticktree.recorder.hooks import works_here
+from ticktree.recorder.hooks import runs_in_this_interpreter
 from ticktree.recorder.site import site_of
-from ticktree.recorder.wrapping import leaving_no_frames
+from ticktree.recorder.wrapping import without_own_frames
 
 # Functions of libraries that call the program's functions, and how to get those.
 _CARRIERS: dict[str, Callable[[Any, tuple[Any, ...]], Any]] = {
@@ -69,7 +69,7 @@ class Tasks:
     def _in_context(self, run: Callable[..., Any]) -> Callable[..., Any]:
         """Put the section into the context in which the function runs: each context has its own stack."""
 
-        @leaving_no_frames
+        @without_own_frames
         def run_timed(function: Any, /, *args: Any, **kwargs: Any) -> Any:
             return run(self.time(function), *args, **kwargs)
 
@@ -122,7 +122,7 @@ class _TaskQueue:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._queue, name)
 
-    @leaving_no_frames
+    @without_own_frames
     def get(self, *args: Any, **kwargs: Any) -> Any:
         """Return the next task; None if there are no more."""
         task = self._queue.get(*args, **kwargs)
@@ -167,7 +167,7 @@ def _wrap_threads(patches: Patches, module: ModuleType, recorder: Recorder) -> N
 
     def make(submit: Callable[..., Any]) -> Callable[..., Any]:
         def wrapper(self: Any, fn: Any, /, *args: Any, **kwargs: Any) -> Any:
-            is_timed = recorder.recording and works_here(self)
+            is_timed = recorder.recording and runs_in_this_interpreter(self)
             return submit(self, time(fn) if is_timed else fn, *args, **kwargs)
 
         return wrapper

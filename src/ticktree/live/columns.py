@@ -18,15 +18,15 @@ from ticktree.analysis.workers.roles import By, Unit, has_processes, roles
 from ticktree.live.difference import Span
 from ticktree.live.rows import NOTHING, LiveRow
 from ticktree.outputs.view import currency
-from ticktree.outputs.view.loops import missed
-from ticktree.outputs.view.sampled import MARK, place
+from ticktree.outputs.view.loops import missed_text
+from ticktree.outputs.view.sampled import MARK, line_title
 from ticktree.outputs.view.tables import quantile
 from ticktree.outputs.writing import formatting
 from ticktree.outputs.writing.grid import BAR_CELLS, GAP, bar, cut, padded
 from ticktree.outputs.writing.visible import visible
 from ticktree.profile import Gauge, Loop, Node, Profile, Stats
 from ticktree.profile import path as paths
-from ticktree.profile.machine import is_of_machine
+from ticktree.profile.machine import is_machine_gauge
 
 Item = TypeVar("Item")
 
@@ -224,7 +224,7 @@ def loop_columns(span: Span | None) -> list[LiveColumn[WatchedLoop]]:
         LiveColumn(
             "pace", _PACE_CELLS, lambda loop: currency.pace(loop.view) if loop.view else "", 3, OVERALL
         ),
-        LiveColumn("missed", _MISSED_CELLS, lambda loop: missed(loop.run), 2),
+        LiveColumn("missed", _MISSED_CELLS, lambda loop: missed_text(loop.run), 2),
         LiveColumn("p99", _TIME_CELLS, lambda loop: formatting.time(loop.run.stats.p99_ns), 4),
         LiveColumn("max", _TIME_CELLS, lambda loop: formatting.time(loop.run.stats.max_ns), 4),
         LiveColumn("ticks", _COUNT_CELLS, lambda loop: formatting.count(loop.run.ticks), 3),
@@ -236,7 +236,7 @@ def loop_columns(span: Span | None) -> list[LiveColumn[WatchedLoop]]:
     return [
         LiveColumn("pace", _PACE_CELLS, _pace, 0, title),
         LiveColumn(
-            "missed", _MISSED_CELLS, lambda loop: missed(loop.recent) if loop.recent else "", 0, title
+            "missed", _MISSED_CELLS, lambda loop: missed_text(loop.recent) if loop.recent else "", 0, title
         ),
         LiveColumn("headroom", _TIME_CELLS, lambda loop: _headroom(loop.recent_view), 1, title),
         LiveColumn("p50", _TIME_CELLS, lambda loop: _tick(loop, "p50_ns"), 3, title),
@@ -291,7 +291,7 @@ def watched_loops(
 def watched_gauges(profile: Profile, span: Span | None) -> Sequence[Watched[Gauge]]:
     """Return the gauges by name: the program's before the machine's, because not all may fit."""
     recent = {} if span is None else span.profile.gauges
-    names = sorted(profile.gauges, key=lambda name: (is_of_machine(name), name))
+    names = sorted(profile.gauges, key=lambda name: (is_machine_gauge(name), name))
     return [Watched(profile.gauges[name], recent.get(name)) for name in names]
 
 
@@ -395,4 +395,4 @@ def _share_of(row: SampledRow | None) -> str:
 
 def _hottest_line(watched: Watched[SampledRow]) -> str:
     row = watched.recent or watched.run
-    return cut(place(row.file, row.lines[0].line), _LINE_CELLS)
+    return cut(line_title(row.file, row.lines[0].line), _LINE_CELLS)

@@ -39,7 +39,7 @@ from ticktree.profile import (
 )
 from ticktree.profile.gauge import GaugeWindows
 from ticktree.profile.histogram import edges_of
-from ticktree.profile.table import Stored, add, columns
+from ticktree.profile.table import ModelPart, add, columns
 
 Key = TypeVar("Key", bound=Hashable)
 Value = TypeVar("Value")
@@ -77,7 +77,7 @@ def _subtract_each(
     return {key: difference for key, difference in pairs if difference is not None}
 
 
-def _increases(earlier: Stored, later: Stored) -> dict[str, Any]:
+def _increases(earlier: ModelPart, later: ModelPart) -> dict[str, Any]:
     """Return the increase of each field that merges by addition; never less than the field's minimum."""
     # A reading during a write may contain only parts of a call.
     increases = {}

@@ -17,7 +17,7 @@ from ticktree.live.source import LiveReading
 from ticktree.live.view import KEYS, LiveView
 from ticktree.outputs.terminal import wrap
 from ticktree.outputs.view.headline import fact, losses
-from ticktree.outputs.view.sampled import called
+from ticktree.outputs.view.sampled import function_title
 from ticktree.outputs.view.tree import TONES
 from ticktree.outputs.writing import formatting
 from ticktree.outputs.writing.grid import GAP, SEPARATOR, STYLES, cut
@@ -274,7 +274,7 @@ class _Screen:
     def _function_panel(self, room: int) -> list[Text]:
         functions = columns.watched_functions(self._profile, self._span)
         heads, title = columns.function_columns(self._span), columns.FUNCTIONS_TITLE
-        return self._panel(title, heads, functions, room, lambda row: Text(called(row.run.function)))
+        return self._panel(title, heads, functions, room, lambda row: Text(function_title(row.run.function)))
 
     def _gauge_panel(self, room: int) -> list[Text]:
         gauges, heads = columns.watched_gauges(self._profile, self._span), columns.gauge_columns(self._span)

@@ -13,7 +13,7 @@ from typing import Any, TypeAlias, TypeGuard
 
 from ticktree.errors import TicktreeError
 from ticktree.files.atomic import write_atomically
-from ticktree.files.guarded import MOST_OF_FACTS, FileError, MissingFileError, json_in, read_bytes
+from ticktree.files.guarded import MAX_FACTS_BYTES, FileError, MissingFileError, parse_json, read_bytes
 from ticktree.machine import processor
 
 Fingerprint: TypeAlias = dict[str, str | int | bool]
@@ -129,7 +129,7 @@ _COSTS = {"clock_read_ns"}
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class MeasuredCeilings:
     """The measured ceilings of a machine.
 
     Attributes:
@@ -140,20 +140,20 @@ class Kept:
     measured_wall_s: float
     measurements: int = 1
 
-    def __add__(self, other: Kept) -> Kept:
+    def __add__(self, other: MeasuredCeilings) -> MeasuredCeilings:
         """Return the best of both: a ceiling is the most a machine can do, however rarely it reaches it."""
         ceilings = dict(self.ceilings)
         for name, value in other.ceilings.items():
             best = min if name in _COSTS else max
             ceilings[name] = best(ceilings.get(name, value), value)
-        return Kept(
+        return MeasuredCeilings(
             ceilings,
             max(self.measured_wall_s, other.measured_wall_s),
             self.measurements + other.measurements,
         )
 
 
-class NotUsableError(TicktreeError):
+class CeilingsError(TicktreeError):
     """A file of measured ceilings that cannot be used; the message says why."""
 
 
@@ -165,46 +165,46 @@ def folder() -> Path:
     try:
         return Path.home() / ".cache" / "ticktree"
     except RuntimeError:
-        raise NotUsableError("there is no home directory, and XDG_CACHE_HOME is not set") from None
+        raise CeilingsError("there is no home directory, and XDG_CACHE_HOME is not set") from None
 
 
-def path_for(machine: Fingerprint) -> Path:
+def ceilings_path(machine: Fingerprint) -> Path:
     """Return the file of a machine; machines may share a home directory, so each has its own file."""
     return folder() / f"ceilings-{digest(machine)}.json"
 
 
-def load(machine: Fingerprint) -> Kept | None:
+def load(machine: Fingerprint) -> MeasuredCeilings | None:
     """Return the saved ceilings of `machine`; None if there are none.
 
     Raises:
         NotUsableError: The file cannot be read, is damaged, or is of another machine.
     """
-    path = path_for(machine)
+    path = ceilings_path(machine)
     try:
-        text = read_bytes(path, MOST_OF_FACTS)
+        text = read_bytes(path, MAX_FACTS_BYTES)
     except MissingFileError:
         return None
     except FileError as error:
-        raise NotUsableError(f"{path} cannot be read: {error.reason}") from None
+        raise CeilingsError(f"{path} cannot be read: {error.reason}") from None
     try:
-        value = json_in(text)
+        value = parse_json(text)
     except ValueError:
-        raise NotUsableError(f"{path} is damaged: it is not JSON") from None
+        raise CeilingsError(f"{path} is damaged: it is not JSON") from None
     ceilings = _decode(value)
     if ceilings is None:
-        raise NotUsableError(f"{path} is damaged: it holds no ceilings of {SCHEMA}")
+        raise CeilingsError(f"{path} is damaged: it holds no ceilings of {SCHEMA}")
     if value.get("fingerprint") != machine:
-        raise NotUsableError(f"{path} is of another machine")
+        raise CeilingsError(f"{path} is of another machine")
     return ceilings
 
 
-def save(machine: Fingerprint, measured: Kept) -> Path:
+def save(machine: Fingerprint, measured: MeasuredCeilings) -> Path:
     """Save the ceilings of `machine` in place of earlier ones; return the file.
 
     Raises:
         NotUsableError: They cannot be saved there.
     """
-    path = path_for(machine)
+    path = ceilings_path(machine)
     value = {
         "schema": SCHEMA,
         "fingerprint": machine,
@@ -216,20 +216,20 @@ def save(machine: Fingerprint, measured: Kept) -> Path:
         path.parent.mkdir(parents=True, exist_ok=True)
         write_atomically(path, json.dumps(value, indent=1).encode() + b"\n")
     except OSError as error:
-        raise NotUsableError(f"the ceilings cannot be kept in {path.parent}: {error.strerror}") from None
+        raise CeilingsError(f"the ceilings cannot be kept in {path.parent}: {error.strerror}") from None
     return path
 
 
-def of_others(machine: Fingerprint) -> int:
+def count_other_machines(machine: Fingerprint) -> int:
     """Return how many other machines have ceilings in the same directory."""
     try:
-        own_name = path_for(machine).name
+        own_name = ceilings_path(machine).name
         return sum(1 for path in folder().glob("ceilings-*.json") if path.name != own_name)
-    except (NotUsableError, OSError):
+    except (CeilingsError, OSError):
         return 0
 
 
-def _decode(value: Any) -> Kept | None:
+def _decode(value: Any) -> MeasuredCeilings | None:
     """Return the ceilings in a file's JSON; None if it is not of this format."""
     if not isinstance(value, dict) or value.get("schema") != SCHEMA:
         return None
@@ -238,7 +238,9 @@ def _decode(value: Any) -> Kept | None:
         return None
     if not (_is_amount(wall_s) and _is_amount(count) and all(map(_is_amount, ceilings.values()))):
         return None
-    return Kept({str(name): number for name, number in ceilings.items()}, float(wall_s), int(count))
+    return MeasuredCeilings(
+        {str(name): number for name, number in ceilings.items()}, float(wall_s), int(count)
+    )
 
 
 def _is_amount(value: object) -> TypeGuard[float]:
@@ -258,11 +260,11 @@ def ceiling_facts() -> Iterator[tuple[str, int | float | str]]:
     """
     try:
         saved = load(fingerprint())
-    except NotUsableError:  # `ticktree doctor` reports it; a run continues without
+    except CeilingsError:  # `ticktree doctor` reports it; a run continues without
         saved = None
     measured = dict(saved.ceilings) if saved else {}
     bound = flops_per_s()
-    if not can_be(measured.get("flops_per_s"), bound):
+    if not is_plausible(measured.get("flops_per_s"), bound):
         measured.pop("flops_per_s", None)
         measured.pop("flops_per_s_thread", None)
     if "flops_per_s" in measured:
@@ -279,6 +281,6 @@ def ceiling_facts() -> Iterator[tuple[str, int | float | str]]:
         yield "ceiling.cache_bytes", cache
 
 
-def can_be(flops_per_s: float | None, bound: float | None) -> bool:
+def is_plausible(flops_per_s: float | None, bound: float | None) -> bool:
     """Return whether a measured rate is plausible for a machine with that reckoned bound."""
     return flops_per_s is not None and (bound is None or flops_per_s >= MIN_SHARE_OF_BOUND * bound)

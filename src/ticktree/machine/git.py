@@ -9,7 +9,7 @@ from pathlib import Path
 _TIMEOUT_S = 3.0
 
 
-def ask(folder: Path, *arguments: str) -> str | None:
+def run_git(folder: Path, *arguments: str) -> str | None:
     """Return the output of git in `folder`; None if there is no git, no repository or no answer.
 
     Args:

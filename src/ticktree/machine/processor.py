@@ -47,7 +47,7 @@ def largest_cache_bytes(caches: Path = _CACHES) -> int | None:
     return max((size for size in sizes if size), default=None)
 
 
-def gpus(folder: Path = _NVIDIA) -> int:
+def gpu_count(folder: Path = _NVIDIA) -> int:
     """Return how many GPUs the NVIDIA driver lists. Others are not counted: 0 does not mean no GPU."""
     with suppress(OSError):
         return sum(1 for _ in folder.iterdir())

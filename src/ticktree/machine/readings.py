@@ -15,12 +15,12 @@ from ticktree.profile.machine import (
     FREQUENCY,
     GROWTH,
     HUGE_PAGES,
-    OTHERS,
+    OTHER_CORES,
     RESIDENT,
     STEAL,
     SYSTEM,
     THROTTLED,
-    USED,
+    USED_CORES,
     WAITING,
 )
 
@@ -91,14 +91,14 @@ def between(before: Reading, after: Reading) -> dict[str, float]:
     if elapsed_ns <= 0:
         return {}
     values = {
-        USED: _used(before, after, elapsed_ns),
+        USED_CORES: _used(before, after, elapsed_ns),
         WAITING: _waiting(before, after),
         THROTTLED: _per_second(before.throttles, after.throttles, elapsed_ns),
         HUGE_PAGES: _per_second(before.huge_pages, after.huge_pages, elapsed_ns),
     }
     if elapsed_ns >= MIN_ELAPSED_S * NS:
         busy = _busy(before, after)
-        values[OTHERS] = _others(values[USED], busy, (after.self_ns - before.self_ns) / elapsed_ns)
+        values[OTHER_CORES] = _others(values[USED_CORES], busy, (after.self_ns - before.self_ns) / elapsed_ns)
         values[STEAL] = _steal(before, after)
         values[FREQUENCY] = _frequency(busy, after.mhz)
         values[RESIDENT] = sum(after.resident.values()) if after.resident else None

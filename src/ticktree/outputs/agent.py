@@ -16,7 +16,7 @@ from ticktree.analysis.sampled import SampledTime, sampled_times
 from ticktree.outputs.options import ViewOptions
 from ticktree.outputs.view.build import report_view
 from ticktree.outputs.view.model import Headline, LoopPart, Recommendation, ReportView
-from ticktree.outputs.view.sampled import MARK, called, is_worth_rows, notes
+from ticktree.outputs.view.sampled import MARK, function_title, is_worth_rows, notes
 from ticktree.outputs.view.tree import CHAIN
 from ticktree.outputs.writing.document import Entry, Table, Value
 from ticktree.outputs.writing.visible import visible
@@ -149,7 +149,7 @@ class _Agent:
         path, time = self._largest
         rows = [
             {
-                "function": self._cut(called(row.function)),
+                "function": self._cut(function_title(row.function)),
                 **{name: _number(getattr(row, name)) for name in ("share", "low", "high")},
                 "notes": self._cut(", ".join(notes(row))),
             }
@@ -164,7 +164,7 @@ class _Agent:
         return [convert(item) for item in items[: self._size.rows]]
 
     def _path(self, path: str) -> str:
-        return self._cut(visible(paths.plain(path)))
+        return self._cut(visible(paths.display_text(path)))
 
     def _cut(self, text: str) -> str:
         limit = self._size.characters
@@ -176,7 +176,7 @@ def _name(entry: Entry) -> str:
     mark = f" ({entry.mark})" if entry.mark else ""
     if not entry.guide or not entry.path:
         return f"{entry.name}{mark}"
-    path = visible(paths.plain(entry.path))
+    path = visible(paths.display_text(entry.path))
     is_below = entry.name == "[self]" or entry.name.endswith(MARK)
     names = [path, entry.name] if is_below else [path, *entry.name.split(CHAIN)[1:]]
     return f"{'/'.join(names)}{mark}"

@@ -6,7 +6,7 @@ import json
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from ticktree.analysis.budgets.check import STATUSES, Checked, Result
+from ticktree.analysis.budgets.check import STATUSES, CheckReport, Result
 from ticktree.analysis.comparison.differences import Difference
 from ticktree.analysis.quantities import Unit
 from ticktree.outputs import markdown, terminal
@@ -29,7 +29,7 @@ _FORMATS: Mapping[Unit, Callable[[float], str]] = {
 }
 
 
-def verdict(checked: Checked) -> str:
+def verdict(checked: CheckReport) -> str:
     """Return the results in a few words, such as "2 of 14 budgets failed, 1 not measured"."""
     total = len(checked.results)
     noun = "budget" if total == 1 else "budgets"
@@ -43,13 +43,13 @@ def verdict(checked: Checked) -> str:
     return ", ".join([f"{number} of {total} {noun} {label}", *(f"{count} {label}" for count, label in tail)])
 
 
-def line(result: Result) -> str:
+def result_line(result: Result) -> str:
     """Return a result as a line, such as "control p99: 31.2 ms, budget <= 25.0 ms"."""
     if result.measured is None:
         return f"{name(result)}: {result.note}"
     note = f" ({result.note})" if result.note else ""
     shift = f", {shift_interval(result)}" if result.shift else ""
-    return f"{name(result)}: {measured(result)}{shift}, budget {limit(result)}{note}"
+    return f"{name(result)}: {measurement(result)}{shift}, budget {limit(result)}{note}"
 
 
 def name(result: Result) -> str:
@@ -57,7 +57,7 @@ def name(result: Result) -> str:
     return f"{visible(result.path)} {result.budget.measure.name}"
 
 
-def measured(result: Result) -> str:
+def measurement(result: Result) -> str:
     """Return the measured value; "-" without one."""
     if result.measured is None:
         return formatting.ABSENT
@@ -88,7 +88,7 @@ _VERDICT, _BUDGET = Head("verdict", 0, words=True), Head("budget", 0, words=True
 _HEADS = (_VERDICT, Head("measured", 1), _BUDGET, Head("margin", 2))  # the margin is a part of the limit
 
 
-def parts(checked: Checked, facts: Sequence[Difference], options: ViewOptions) -> Iterator[Part]:
+def parts(checked: CheckReport, facts: Sequence[Difference], options: ViewOptions) -> Iterator[Part]:
     """Yield the parts of the view, top to bottom."""
     pieces = [f"{checked.runs} runs together"] if checked.runs > 1 else []
     yield Heading(verdict(checked), pieces)
@@ -116,12 +116,12 @@ def _table(results: Sequence[Result], remark: str, folded: str = "") -> Table:
 
 def _entry(result: Result) -> Entry:
     margin = "" if result.margin is None else signed(result.margin)
-    cells = (formatting.verdict(result.status), measured(result), limit(result), margin)
+    cells = (formatting.verdict(result.status), measurement(result), limit(result), margin)
     notes = [note for note in (shift_interval(result), result.note) if note]
     return Entry(name(result), cells, VERDICT_TONES[result.status], notes=notes)
 
 
-def _remarks(checked: Checked, hidden: int) -> Iterator[str]:
+def _remarks(checked: CheckReport, hidden: int) -> Iterator[str]:
     if checked.unit:
         yield UNITS[checked.unit]
         yield "A shift breaks its budget when its whole interval lies above it."
@@ -132,12 +132,12 @@ def _remarks(checked: Checked, hidden: int) -> Iterator[str]:
             yield f"{formatting.counted(number, 'section')} only in {side}."
 
 
-def _json(checked: Checked, facts: Sequence[Difference], _options: ViewOptions) -> bytes:
+def _json(checked: CheckReport, facts: Sequence[Difference], _options: ViewOptions) -> bytes:
     document = {**checked.to_dict(), "differences": [fact.to_dict() for fact in facts]}
     return json.dumps(document, indent=1).encode() + b"\n"
 
 
-CHECKS: dict[str, Callable[[Checked, Sequence[Difference], ViewOptions], bytes]] = {
+CHECKS: dict[str, Callable[[CheckReport, Sequence[Difference], ViewOptions], bytes]] = {
     "terminal": lambda checked, facts, options: terminal.draw(parts(checked, facts, options), options),
     "markdown": lambda checked, facts, options: markdown.draw(parts(checked, facts, options)),
     "json": _json,

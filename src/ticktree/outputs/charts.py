@@ -20,7 +20,7 @@ from ticktree.analysis.bottlenecks import OTHER, Bottleneck, category_shares
 from ticktree.analysis.context import Context
 from ticktree.analysis.loops import LoopView
 from ticktree.outputs.options import ViewOptions
-from ticktree.outputs.registry import wanted
+from ticktree.outputs.registry import import_library
 from ticktree.outputs.view import currency
 from ticktree.outputs.view.headline import NOTHING, headline, losses, title
 from ticktree.outputs.writing import formatting
@@ -88,13 +88,13 @@ def draw_figure(form: Format, inches: tuple[float, float], draw: Callable[[Any],
     Raises:
         TicktreeError: matplotlib is not installed.
     """
-    matplotlib = wanted("matplotlib", by=form, extra="charts")
+    matplotlib = import_library("matplotlib", by=form, extra="charts")
     with warnings.catch_warnings(), matplotlib.rc_context():
         # A letter that the font lacks is drawn as a box: the user cannot change that, and it is not a reason to fail.
         warnings.simplefilter("ignore")
         matplotlib.rcdefaults()
         matplotlib.rcParams.update(_STYLE)
-        figure = wanted("matplotlib.figure", by=form, extra="charts").Figure(
+        figure = import_library("matplotlib.figure", by=form, extra="charts").Figure(
             figsize=inches, dpi=_DOTS_PER_INCH, layout="constrained"
         )
         figure.get_layout_engine().set(w_pad=0.08, h_pad=0.08)
@@ -303,5 +303,5 @@ def _name(view: LoopView, bottleneck: Bottleneck, *, of_self: bool = False) -> s
 
 def _period(view: LoopView) -> str:
     duration = formatting.time(round(view.tick_ns))
-    period = f"a mean steady tick of {cut(currency.called(view), 24)}" if view.loop else "the run"
+    period = f"a mean steady tick of {cut(currency.loop_title(view), 24)}" if view.loop else "the run"
     return f"{period}, {duration}"

@@ -113,7 +113,7 @@ def _not_shown(
 
 def _loop(entry: ComparisonEntry) -> Entry:
     sides = [_side("base", entry.base, entry.rates[0]), _side("new", entry.new, entry.rates[1])]
-    name, tone = visible(paths.plain(entry.path)), VERDICT_TONES[entry.verdict]
+    name, tone = visible(paths.display_text(entry.path)), VERDICT_TONES[entry.verdict]
     return Entry(name, _cells(entry, "mean_ns"), tone, about=sides)
 
 
@@ -139,7 +139,7 @@ def _node(entry: ComparisonEntry, levels: int) -> Entry:
     if levels:
         notes.append(f"and {formatting.counted(levels, 'level')} of recursion in it")
     if entry.renamed:
-        notes.append(f"like {visible(paths.plain(entry.renamed))}: renamed?")
+        notes.append(f"like {visible(paths.display_text(entry.renamed))}: renamed?")
     name, tone = visible(names[-1]) or '""', VERDICT_TONES[entry.verdict]
     return Entry(name, cells, tone, notes=notes, guide=guide, trunk=guide)
 
@@ -175,8 +175,9 @@ def remarks(comparison: Comparison) -> Iterator[str]:
             continue
         needed = entry.power.pairs_needed
         amount = f"about {formatting.count(needed)} pairs" if needed else "more than a million pairs"
+        path = visible(paths.display_text(entry.path))
         yield (
-            f"{visible(paths.plain(entry.path))}: {formatting.count(entry.units[0])} pairs as noisy as these detect "
+            f"{path}: {formatting.count(entry.units[0])} pairs as noisy as these detect "
             f"{formatting.share(entry.power.shift)} or more; {SHIFT:.0%} needs {amount}."
         )
 

@@ -19,7 +19,7 @@ from ticktree.analysis.context import Context
 from ticktree.outputs import markdown
 from ticktree.outputs import protobuf as pb
 from ticktree.outputs.options import ViewOptions
-from ticktree.outputs.registry import wanted
+from ticktree.outputs.registry import import_library
 from ticktree.outputs.view.headline import headline, losses, title
 from ticktree.outputs.writing.visible import encodable, visible
 from ticktree.profile import Loop, Node, Profile, Stats
@@ -176,7 +176,7 @@ RUN, WALL = "run", "wall"
 
 def render_rerun(profile: Profile, options: ViewOptions, timeline: Timeline | None) -> bytes:
     """Return a recording; values that were not measured have no entity."""
-    recording = _Recording(wanted("rerun", by="rerun", extra="rerun"), title(profile))
+    recording = _Recording(import_library("rerun", by="rerun", extra="rerun"), title(profile))
     if options.only != "calls":
         _add_totals(recording, profile)
     if timeline is not None:

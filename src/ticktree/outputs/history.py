@@ -15,7 +15,7 @@ from ticktree.outputs import markdown, terminal
 from ticktree.outputs.charts import GREY, INK, Format, draw_figure
 from ticktree.outputs.comparison import signed
 from ticktree.outputs.history_parts import commit, level_tones, scale_of, start_time
-from ticktree.outputs.html.static import Plane, html_table, line, mark, scrolled, static_page, text
+from ticktree.outputs.html.static import Plane, html_table, line, mark, open_scroll_box, static_page, text
 from ticktree.outputs.options import ViewOptions
 from ticktree.outputs.writing import formatting
 from ticktree.outputs.writing.document import VERDICT_TONES, Heading, Tone
@@ -28,7 +28,7 @@ _SPARK_WIDTH, _SPARK_HEIGHT = 150, 26
 _LABEL_WIDTH = 74
 
 
-def small(trend: Trend) -> str:
+def spark_svg(trend: Trend) -> str:
     """Return a sparkline of a trend as an SVG element."""
     scale = scale_of(trend)
     last = max(1, len(trend.values) - 1)
@@ -115,14 +115,15 @@ def _series(entry: SeriesTrends, history: History, options: ViewOptions) -> Iter
     yield f"<section><h2>{escape(parts.series_title(entry))} <small>{machine}</small></h2>"
     yield f"<p>{' · '.join(f'<span>{piece}</span>' for piece in more)}</p>"
     trend_table, *change_tables = parts.trend_tables(trends, history, "")
-    yield from html_table(trend_table, [small(trend) for trend in trends])
+    yield from html_table(trend_table, [spark_svg(trend) for trend in trends])
     for table in change_tables:
         yield "<h3>Changes</h3>"
         yield from html_table(table)
     for trend in trends:
         verdict = f'<small class="{VERDICT_TONES[trend.verdict]}">{formatting.verdict(trend.verdict)}</small>'
         path = visible(trend.path)
-        yield f"<h3>{escape(path)}{verdict}</h3>{scrolled(f'Chart: {path}', 'latest')}{_Figure(trend).svg()}</div>"
+        box = open_scroll_box(f"Chart: {path}", "latest")
+        yield f"<h3>{escape(path)}{verdict}</h3>{box}{_Figure(trend).svg()}</div>"
     yield f"<p>{escape(' '.join(parts.history_remarks(history)))}</p></section>"
 
 
@@ -216,4 +217,4 @@ HISTORIES: dict[str, Callable[[History, ViewOptions], bytes]] = {
     "svg": lambda history, options: chart(history, options, "svg"),
 }
 # The formats that are not text.
-BINARY = ("png",)
+BINARY_FORMATS = ("png",)

@@ -11,17 +11,17 @@ from statistics import median, quantiles
 
 from rich.cells import cell_len
 
-from ticktree.analysis.history.changes import FEWEST, LONGEST, SHORTEST
+from ticktree.analysis.history.changes import MAX_LEVEL_RUNS, MIN_LEVEL_RUNS, MIN_RUNS
 from ticktree.analysis.history.history import ChangePoint, History, Series, SeriesTrends, Trend
 from ticktree.outputs.comparison import interval, signed
 from ticktree.outputs.options import ViewOptions
 from ticktree.outputs.writing import formatting
 from ticktree.outputs.writing.document import (
     VERDICT_TONES,
+    EmptyNotice,
     Entry,
     Head,
     Heading,
-    Nothing,
     Part,
     Picture,
     Table,
@@ -30,7 +30,7 @@ from ticktree.outputs.writing.document import (
 from ticktree.outputs.writing.grid import cut
 from ticktree.outputs.writing.visible import visible
 from ticktree.profile import path as paths
-from ticktree.profile.remembered import Remembered
+from ticktree.profile.remembered import RunSummary
 
 # A value further out than this many times the spread of the middle values is drawn at the edge: one run next to other
 # work on the machine must not compress all others.
@@ -94,7 +94,7 @@ _STATISTICS = {
 }
 
 
-def start_time(run: Remembered) -> str:
+def start_time(run: RunSummary) -> str:
     """Return when a run began, in the reader's time zone."""
     try:
         return time.strftime("%Y-%m-%d %H:%M", time.localtime(run.started_ns / 1e9))
@@ -102,7 +102,7 @@ def start_time(run: Remembered) -> str:
         return formatting.ABSENT
 
 
-def commit(run: Remembered) -> str:
+def commit(run: RunSummary) -> str:
     """Return the abbreviated commit of a run, with a + if the program had uncommitted changes."""
     return _short_commit(run.commit) + ("+" if run.is_dirty else "") if run.commit else "no commit"
 
@@ -120,7 +120,7 @@ def _machine(series: Series) -> str:
     if cores is not None:
         pieces.append(f"{cores} cores" if usable in (None, cores) else f"{usable} of {cores} cores")
     if "gpus" in facts:
-        pieces.append(formatting.gpus(*(visible(str(facts.get(key, ""))) for key in ("gpus", "gpu"))))
+        pieces.append(formatting.gpu_names(*(visible(str(facts.get(key, ""))) for key in ("gpus", "gpu"))))
     return ", ".join(filter(None, pieces))
 
 
@@ -175,8 +175,11 @@ def history_remarks(history: History) -> Iterator[str]:
     """Yield sentences on how to read the verdicts."""
     yield f"A run's value is its {_STATISTICS[history.statistic]}."
     yield f"A shift of less than {formatting.share(history.threshold)} is no change."
-    yield f"A change shows after {SHORTEST} runs, or after up to {LONGEST} in a series with bursts of slow runs."
-    yield f"There is no verdict before {FEWEST} runs."
+    yield (
+        f"A change shows after {MIN_LEVEL_RUNS} runs, or after up to {MAX_LEVEL_RUNS} in a series with bursts of slow "
+        "runs."
+    )
+    yield f"There is no verdict before {MIN_RUNS} runs."
 
 
 def regression(series: Series, trend: Trend, point: ChangePoint) -> str:
@@ -283,14 +286,14 @@ def history_parts(history: History, options: ViewOptions) -> Iterator[Part]:
     """Yield the parts of the view, top to bottom."""
     series = shown_series(history, options)
     if not series:
-        yield Nothing("No run in the history yet; `ticktree run SCRIPT` adds one.")
+        yield EmptyNotice("No run in the history yet; `ticktree run SCRIPT` adds one.")
         return
     for entry in series:
         yield Heading(series_title(entry), [*series_headline(entry)])
         yield from _series_parts(entry, history, options)
     hidden = len(history.series) - len(series)
     if hidden:
-        yield Nothing(hidden_series(hidden))
+        yield EmptyNotice(hidden_series(hidden))
 
 
 def shown_series(history: History, options: ViewOptions) -> list[SeriesTrends]:

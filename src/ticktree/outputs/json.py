@@ -10,7 +10,7 @@ from ticktree.analysis import Finding
 from ticktree.analysis.bottlenecks import Bottleneck, CategoryShare, category_shares, not_worth_doing
 from ticktree.analysis.context import Context
 from ticktree.analysis.loops import LoopView
-from ticktree.analysis.sampled import SampledTime, sampled_apart, sampled_times
+from ticktree.analysis.sampled import SampledTime, sampled_threads, sampled_times
 from ticktree.outputs.options import ViewOptions
 from ticktree.outputs.sentences import findings_in
 from ticktree.outputs.sentences.facts import finding_fields
@@ -18,7 +18,7 @@ from ticktree.profile import Profile
 from ticktree.profile.codec import to_text
 
 
-def judged(context: Context) -> dict[str, Any]:
+def analysis_fields(context: Context) -> dict[str, Any]:
     """Return the fields that `report --format json` adds, besides the findings. Times are whole nanoseconds."""
     loops = [(view.path if view.loop else None, view) for view in context.loops]
     return {
@@ -77,17 +77,17 @@ def kind_of(bottleneck: Bottleneck) -> str:
 def render(profile: Profile, options: ViewOptions) -> bytes:
     """Return the profile, all its findings and all its bottlenecks as JSON and a newline."""
     context = Context(profile, options.settings)
-    return written(context, findings_in(context))
+    return report_json(context, findings_in(context))
 
 
-def written(context: Context, findings: Sequence[Finding]) -> bytes:
+def report_json(context: Context, findings: Sequence[Finding]) -> bytes:
     """Return the same for a profile whose context exists already."""
     fields = context.profile.to_dict([finding_fields(finding) for finding in findings])
     tree = fields.pop("tree")  # stays last: it is written piece by piece
-    apart_rows = {name: _rows(time) for name, time in sampled_apart(context.profile).items()}
+    apart_rows = {name: _rows(time) for name, time in sampled_threads(context.profile).items()}
     add_samples(tree, sampled_times(context.profile))
     fields |= {"sampled_apart": apart_rows} if apart_rows else {}
-    return to_text({**fields, **judged(context), "tree": tree}).encode() + b"\n"
+    return to_text({**fields, **analysis_fields(context), "tree": tree}).encode() + b"\n"
 
 
 def add_samples(tree: dict[str, Any], sampled: Mapping[str, SampledTime]) -> None:

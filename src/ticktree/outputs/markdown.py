@@ -10,14 +10,14 @@ from ticktree.analysis.context import Context
 from ticktree.outputs.options import ViewOptions
 from ticktree.outputs.recursion import flattened
 from ticktree.outputs.view.build import report_view
-from ticktree.outputs.view.model import parts_of
+from ticktree.outputs.view.model import report_parts
 from ticktree.outputs.view.notes import notes_on_calls
 from ticktree.outputs.view.tree import TreeRow, tree_rows
 from ticktree.outputs.writing import document
 from ticktree.outputs.writing.formatting import counted, time
 from ticktree.outputs.writing.visible import visible
 from ticktree.profile import Node, Profile
-from ticktree.profile.short_names import Called
+from ticktree.profile.short_names import FocusCall
 
 # Wider tables are cut off, or scrolled, where markdown is read.
 MAX_COLUMNS = 14
@@ -36,7 +36,7 @@ def render(profile: Profile, options: ViewOptions) -> bytes:
     # Its readers have no command line to see the rest.
     view = report_view(Context(profile, options.settings), replace(options, run=None))
     trees = "\n".join(call_trees(profile, options))
-    return draw(parts_of(view)) + (f"{trees}\n".encode() if trees else b"")
+    return draw(report_parts(view)) + (f"{trees}\n".encode() if trees else b"")
 
 
 def draw(parts: Iterable[document.Part]) -> bytes:
@@ -70,7 +70,7 @@ def _draw_part(part: document.Part) -> Iterator[str]:
         yield from (f"<details><summary>{escaped(part.folded)}</summary>", "") if part.folded else ()
         yield from _table(part)
         yield from ("", "</details>") if part.folded else ()
-    elif isinstance(part, document.Nothing):
+    elif isinstance(part, document.EmptyNotice):
         yield part.text
     elif isinstance(part, document.Losses):
         yield f"**{escaped(', '.join(part.pieces))}**"
@@ -149,10 +149,10 @@ def _cells(part: document.Table, entry: document.Entry) -> Iterator[str]:
 MIN_SHARE = 0.001
 
 
-def focus_roots(profile: Profile) -> Iterator[tuple[Called, Node]]:
+def focus_roots(profile: Profile) -> Iterator[tuple[FocusCall, Node]]:
     """Yield the functions in focus that were called: their parsed names, and their nodes."""
     for _, _, node in profile.root.walk():
-        called = Called.of(node.name)
+        called = FocusCall.of(node.name)
         if called is not None and not called.expression:
             yield called, node
 
@@ -181,8 +181,8 @@ def _list(rows: Sequence[TreeRow], options: ViewOptions) -> Iterator[str]:
             yield f"{'  ' * (row.depth - top.depth)}- {_title(row)} ({_figures(row, share)})"
 
 
-def _parse_name(row: TreeRow) -> Called | None:
-    return Called.of(row.names[0]) if row.kind in ("section", "wait") else None
+def _parse_name(row: TreeRow) -> FocusCall | None:
+    return FocusCall.of(row.names[0]) if row.kind in ("section", "wait") else None
 
 
 def _title(row: TreeRow) -> str:

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 
 from ticktree.outputs.curves import SectionCurve, last_window_end_ns, section_curves
 from ticktree.outputs.options import ViewOptions
-from ticktree.outputs.registry import wanted
-from ticktree.outputs.tabular import tabular
+from ticktree.outputs.registry import import_library
+from ticktree.outputs.tabular import data_table
 from ticktree.outputs.view.headline import losses, title
 from ticktree.outputs.writing.visible import encodable, visible
 from ticktree.profile import Loop, Profile
@@ -44,7 +44,7 @@ class _Message(NamedTuple):
 def render(profile: Profile, options: ViewOptions, timeline: Timeline | None) -> bytes:
     """Return the file: channels for sections, loops and gauges, tables of the whole run, the profile as attachment."""
     content = io.BytesIO()
-    writer = wanted("mcap.writer", by="mcap", extra="mcap").Writer(content)
+    writer = import_library("mcap.writer", by="mcap", extra="mcap").Writer(content)
     writer.start(profile="", library="ticktree")
     began_wall_ns = timeline.began_wall_ns or 0 if timeline is not None else 0
     messages = [] if options.only == "calls" else list(_totals(profile))
@@ -80,7 +80,7 @@ def _totals(profile: Profile) -> Iterator[_Message]:
         fields = {"last": gauge.last, "min": gauge.min, "max": gauge.max, "readings": gauge.count}
         yield _Message(end_ns, _topic("gauge", gauge.name), "gauge", fields)
     for name in ("nodes", "loops"):
-        rows = [dict(row) for row in tabular(profile, name).rows]
+        rows = [dict(row) for row in data_table(profile, name).rows]
         yield _Message(end_ns, f"/ticktree/{name}", "table", {"rows": rows})
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from ticktree.outputs.options import ViewOptions
 from ticktree.profile import Node, Profile
-from ticktree.profile.machine import programs_own
+from ticktree.profile.machine import program_gauges
 from ticktree.profile.metadata import ordered
 
 TIMER_FORMAT_VERSION = "0.1.0"
@@ -21,7 +21,7 @@ _NAMES = {"command": "command_line_arguments", "python": "python_version"}
 def render(profile: Profile, options: ViewOptions) -> bytes:  # noqa: ARG001 - the format has no options
     """Return the profile as JSON and a newline: seconds as decimal numbers, children by name."""
     head: dict[str, Any] = {"name": profile.root.name}
-    gauges = programs_own(profile.gauges)
+    gauges = program_gauges(profile.gauges)
     if gauges:
         head["gauges"] = {
             name: {"value": gauge.last, "min": gauge.min, "max": gauge.max, "count": gauge.count}

@@ -14,8 +14,8 @@ from ticktree.analysis.context import Context
 from ticktree.outputs.options import ViewOptions
 from ticktree.outputs.terminal import draw
 from ticktree.outputs.view.build import report_view
-from ticktree.outputs.view.model import parts_of
-from ticktree.outputs.writing.document import Entry, Heading, Lines, Listing, Nothing, Part, Table, Tone
+from ticktree.outputs.view.model import report_parts
+from ticktree.outputs.writing.document import EmptyNotice, Entry, Heading, Lines, Listing, Part, Table, Tone
 from ticktree.outputs.writing.grid import SEPARATOR, cut
 from ticktree.profile import Profile
 
@@ -62,7 +62,7 @@ def text(profile: Profile) -> str:
 
 def _parts(profile: Profile) -> Iterator[Part]:
     view = report_view(Context(profile), ViewOptions())
-    return parts_of(replace(view, nothing=NOTHING) if view.nothing else view)
+    return report_parts(replace(view, nothing=NOTHING) if view.nothing else view)
 
 
 def _draw_part(part: Part) -> Iterator[str]:
@@ -70,7 +70,7 @@ def _draw_part(part: Part) -> Iterator[str]:
         yield f"<p><b>{_text(part.title)}</b> <span class=about>{_pieces(part.pieces)}</span></p>"
     elif isinstance(part, Table):
         yield from _table(part)
-    elif isinstance(part, Nothing):
+    elif isinstance(part, EmptyNotice):
         yield f"<p>{_text(part.text)}</p>"
     elif isinstance(part, Lines):
         yield from (f"<p{_class(part.tone)}>{_pieces(pieces)}</p>" for pieces in part.lines)

@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias
 from ticktree.analysis.finding import Settings
 from ticktree.analysis.workers.roles import By
 
-Only: TypeAlias = Literal["totals", "calls"]
+ExportPart: TypeAlias = Literal["totals", "calls"]
 TableName: TypeAlias = Literal[
     "nodes", "loops", "gauges", "processes", "threads", "shares", "losses", "metadata"
 ]
@@ -38,5 +38,5 @@ class ViewOptions:
     run: str | None = None
     by: By | None = None
     table: TableName = "nodes"
-    only: Only | None = None
+    only: ExportPart | None = None
     settings: Settings = field(default_factory=Settings)

@@ -18,12 +18,12 @@ import numpy as np
 
 from ticktree.outputs import protobuf as pb
 from ticktree.outputs.options import ViewOptions
-from ticktree.outputs.view.headline import lost, title
+from ticktree.outputs.view.headline import loss_counts, title
 from ticktree.outputs.writing.visible import encodable
 from ticktree.profile import Gauge, Histogram, Profile, Stats
 from ticktree.profile import path as paths
 from ticktree.profile.measures import HOST
-from ticktree.profile.metadata import Value, one_or_list
+from ticktree.profile.metadata import Value, value_or_list
 from ticktree.profile.timeline import CalledNode, Column, Lane, Timeline
 
 Fields: TypeAlias = dict[str, Any]
@@ -35,7 +35,7 @@ def facts(profile: Profile) -> list[Fields]:
     """Return facts about the program and the machine, as attributes."""
     attributes = [attribute("service.name", title(profile))]
     for key in sorted(profile.metadata):
-        value = one_or_list(profile.metadata[key])
+        value = value_or_list(profile.metadata[key])
         if value is not None:
             attributes.append(attribute(key, value))
     return attributes
@@ -364,7 +364,7 @@ def requests(profile: Profile, timeline: Timeline) -> Iterator[str]:
     processes = list(dict.fromkeys(lane.process for lane in timeline.lanes))
     numbers = {process: i for i, process in enumerate(processes)}
     process_of = np.array([numbers[lane.process] for lane in timeline.lanes], np.int64)[timeline.lane]
-    run_facts = [*facts(profile), counts("not_recorded", lost(profile, timeline))]
+    run_facts = [*facts(profile), counts("not_recorded", loss_counts(profile, timeline))]
     for i, process in enumerate(processes):
         lane = next(lane for lane in timeline.lanes if lane.process == process)
         process_facts = (attribute("process.pid", lane.pid), attribute("process.title", lane.process_title))

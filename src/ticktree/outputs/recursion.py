@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from ticktree.profile import Node, Share, Stats
-from ticktree.profile.table import merge, present, sums_of, union_of
+from ticktree.profile.table import merge, merge_present, sums_of, union_of
 
 # A name may be its own ancestor a few times without a recursion: an env's step in a loop's, a layer in a layer.
 MIN_LEVELS = 5
@@ -142,7 +142,7 @@ class _FlatNode:
             self_ns=self_ns,
             recorder_ns=sum(node.recorder_ns for node in nodes),
             call_sites=sums_of(node.call_sites for node in nodes),
-            work=present(*(node.work for node in nodes)),
+            work=merge_present(*(node.work for node in nodes)),
             by_writer=_shares(self.outer, self.inner, [node for node, _ in self.moved]),
             children=children,
             levels=self.levels if self.inner else 1,

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ticktree.profile.timeline import Timeline
 
 
-def wanted(module: str, by: str, extra: str) -> ModuleType:
+def import_library(module: str, by: str, extra: str) -> ModuleType:
     """Return the imported `module`.
 
     Raises:

@@ -22,7 +22,7 @@ from urllib.parse import quote
 import numpy as np
 
 from ticktree.outputs.options import TableName, ViewOptions
-from ticktree.outputs.registry import wanted
+from ticktree.outputs.registry import import_library
 from ticktree.outputs.writing.visible import encodable, literal, visible
 from ticktree.profile import Profile
 from ticktree.profile import path as paths
@@ -43,7 +43,7 @@ class DataTable:
     rows: tuple[Row, ...]
 
 
-def tabular(profile: Profile, name: TableName) -> DataTable:
+def data_table(profile: Profile, name: TableName) -> DataTable:
     """Return the table called `name`."""
     groups, items = _TABLES[name]
     columns = {f"{group.prefix}{name}": group.kind for group in groups for name in group.names}
@@ -191,16 +191,16 @@ _PATHS = frozenset({"path", "parent"})
 
 def render_csv(profile: Profile, options: ViewOptions) -> bytes:
     """Return the table as UTF-8 with the columns' names first, and an empty cell for an unknown value."""
-    table = tabular(profile, options.table)
+    table = data_table(profile, options.table)
     text = StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(table.columns)
     for row in table.rows:
-        writer.writerow(shown(column, row[column]) for column in table.columns)
+        writer.writerow(cell_text(column, row[column]) for column in table.columns)
     return text.getvalue().encode()
 
 
-def shown(column: str, cell: Cell) -> Cell:
+def cell_text(column: str, cell: Cell) -> Cell:
     """Return a cell for a file, with invisible characters of a text escaped."""
     # One line per row: many programs that read CSV split it at line ends before they look at quotes.
     if not isinstance(cell, str):
@@ -210,8 +210,8 @@ def shown(column: str, cell: Cell) -> Cell:
 
 def render_parquet(profile: Profile, options: ViewOptions) -> bytes:
     """Return the table as a Parquet file, with null for an unknown value."""
-    pyarrow, _ = libraries()
-    table = tabular(profile, options.table)
+    pyarrow, _ = import_pyarrow()
+    table = data_table(profile, options.table)
     arrays = {
         name: _array(pyarrow, kind, [row[name] for row in table.rows]) for name, kind in table.columns.items()
     }
@@ -223,17 +223,19 @@ def render_parquet(profile: Profile, options: ViewOptions) -> bytes:
     return _file_of(pyarrow.table(arrays).replace_schema_metadata(notes))
 
 
-def libraries() -> tuple[ModuleType, ModuleType]:
+def import_pyarrow() -> tuple[ModuleType, ModuleType]:
     """Return pyarrow and pyarrow.parquet.
 
     Raises:
         TicktreeError: pyarrow is not installed.
     """
-    return tuple(wanted(name, by="parquet", extra="parquet") for name in ("pyarrow", "pyarrow.parquet"))  # type: ignore[return-value]
+    return tuple(
+        import_library(name, by="parquet", extra="parquet") for name in ("pyarrow", "pyarrow.parquet")
+    )  # type: ignore[return-value]
 
 
 def _file_of(table: Any, **options: Any) -> bytes:
-    pyarrow, parquet = libraries()
+    pyarrow, parquet = import_pyarrow()
     stream = pyarrow.BufferOutputStream()
     parquet.write_table(table, stream, compression="zstd", **options)
     content: bytes = stream.getvalue().to_pybytes()
@@ -293,7 +295,7 @@ def files(profile: Profile, parts: Iterable[Timeline]) -> Iterator[tuple[str, by
 
 
 def _calls(part: Timeline, calls: Column) -> bytes:
-    pyarrow, _ = libraries()
+    pyarrow, _ = import_pyarrow()
     lane_fields = {"thread_id": "thread_id", "thread_name": "thread_name", "task": "number"}
     times = ("start_ns", "duration_ns")
 

@@ -12,7 +12,7 @@ from rich.text import Text
 from ticktree.analysis.context import Context
 from ticktree.outputs.options import ViewOptions
 from ticktree.outputs.view.build import TEXT_LINES, report_view
-from ticktree.outputs.view.model import parts_of
+from ticktree.outputs.view.model import report_parts
 from ticktree.outputs.writing import document, grid
 from ticktree.outputs.writing.grid import GAP, SEPARATOR, cut
 from ticktree.profile import Profile
@@ -24,7 +24,7 @@ _PIECE_GAP = "   "  # pieces of one line
 def render(profile: Profile, options: ViewOptions) -> bytes:
     """Return the report that `ticktree report` and `ticktree run` print, in UTF-8."""
     view = report_view(Context(profile, options.settings), options)
-    return draw(parts_of(view), options)
+    return draw(report_parts(view), options)
 
 
 def draw(parts: Iterable[document.Part], options: ViewOptions) -> bytes:
@@ -44,7 +44,7 @@ def _draw_part(part: document.Part, width: int, options: ViewOptions) -> Iterato
         yield from (first, *rest)
     elif isinstance(part, document.Table):
         yield from _table(part, width)
-    elif isinstance(part, document.Nothing):
+    elif isinstance(part, document.EmptyNotice):
         yield from wrap(part.text.split(" "), " ", width)
     elif isinstance(part, document.Losses):
         yield from wrap(part.pieces, ", ", width, "yellow")

@@ -115,7 +115,7 @@ def _table(part: Table | None) -> Iterator[str]:
 def _name(entry: Entry, is_tree: bool) -> str:
     if not is_tree or not entry.path:
         return cut(entry.name, NAME_CELLS)
-    path = visible(paths.plain(entry.path))
+    path = visible(paths.display_text(entry.path))
     return cut(f"{path}/{entry.name}" if entry.name == "[self]" else path, NAME_CELLS)
 
 

@@ -21,10 +21,10 @@ from ticktree.analysis.timeline_ticks import ticks_of
 from ticktree.outputs.options import ViewOptions
 from ticktree.outputs.protobuf import BYTES, VARINT, MessageRows, chunks, double, integer, message, tag, text
 from ticktree.outputs.tracks import Track, tracks_of
-from ticktree.outputs.view.headline import lost
+from ticktree.outputs.view.headline import loss_counts
 from ticktree.profile import Profile
 from ticktree.profile import path as paths
-from ticktree.profile.timeline import Column, Lane, Timeline, one_spot_per_node
+from ticktree.profile.timeline import Column, Lane, Timeline, merge_equal_nodes
 
 _MISSED_TICK = "missed tick"
 
@@ -87,7 +87,7 @@ _FIRST_NUMBER = 1 << 24
 
 def render_chrome(profile: Profile, options: ViewOptions, timeline: Timeline) -> bytes:
     """Return the timeline as JSON and a newline: one event per line, times in microseconds to the nanosecond."""
-    timeline = one_spot_per_node(timeline)
+    timeline = merge_equal_nodes(timeline)
     tracks = list(tracks_of(timeline))
     misses = _misses(profile, timeline, tracks)
     numbers = _thread_numbers(tracks)
@@ -102,7 +102,7 @@ def render_chrome(profile: Profile, options: ViewOptions, timeline: Timeline) ->
     facts: dict[str, Any] = {
         "exported_by": "ticktree",
         "clocks": sorted(timeline.clocks),
-        "not_recorded": lost(profile, timeline),
+        "not_recorded": loss_counts(profile, timeline),
         "loops": sorted({node.path for node in timeline.spots if node.tick}),
         "waits": sorted({node.path for node in timeline.spots if node.wait}),
     }
@@ -229,7 +229,7 @@ _LEVEL = 1
 
 def render_perfetto(profile: Profile, options: ViewOptions, timeline: Timeline) -> bytes:
     """Return the timeline as a trace: gauges are counters, missed ticks and the losses are events."""
-    timeline = one_spot_per_node(timeline)
+    timeline = merge_equal_nodes(timeline)
     tracks = list(tracks_of(timeline))
     main = integer(_SEQUENCE, _MAIN_SEQUENCE)
     parts = [message(_PACKET, main, piece) for piece in _main(profile, timeline, tracks)]
@@ -283,7 +283,7 @@ def _clocks(timeline: Timeline) -> bytes:
 
 
 def _losses(profile: Profile, timeline: Timeline) -> Iterator[bytes]:
-    losses = lost(profile, timeline)
+    losses = loss_counts(profile, timeline)
     if not losses:
         return
     yield message(_TRACK, integer(1, _LOST_TRACK), text(2, "ticktree"))

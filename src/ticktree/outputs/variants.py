@@ -21,7 +21,7 @@ from ticktree.outputs.view import currency
 from ticktree.outputs.view.headline import fact, headline, losses, title
 from ticktree.outputs.view.loops import LOOPS, LoopRow
 from ticktree.outputs.view.notes import share_of
-from ticktree.outputs.view.tables import filled
+from ticktree.outputs.view.tables import fill_row
 from ticktree.outputs.writing import formatting
 from ticktree.outputs.writing.document import Entry, Head, Heading, Losses, Part, Table, Tone
 from ticktree.outputs.writing.visible import visible
@@ -215,7 +215,7 @@ def _run(run: Variant) -> Entry:
     if main is None:
         return Entry(run.label, [formatting.ABSENT] * len(_RUNS), "faint")
     loop, tick = main.view.loop, formatting.time(round(main.view.tick_ns))
-    name = visible(paths.plain(loop.path)) if loop else "the run"
+    name = visible(paths.display_text(loop.path)) if loop else "the run"
     pace = currency.pace(main.view) if loop else formatting.ABSENT
     cells = [name, tick, pace, main.name or formatting.ABSENT, _if_free(main)]
     return Entry(run.label, cells, "alarm" if loop is not None and loop.missed else "plain")
@@ -239,8 +239,8 @@ def _loop(path: str, runs: Sequence[Variant]) -> Table:
             entries.append(Entry(run.label, [formatting.ABSENT] * len(LOOPS)))
             continue
         entry = Entry(run.label, (), "alarm" if loop.missed else "plain")
-        entries.append(filled(entry, LOOPS, LoopRow(loop, run.context.view_of(path), run.context.run_ns)))
-    title = f"loop {visible(paths.plain(path))}"
+        entries.append(fill_row(entry, LOOPS, LoopRow(loop, run.context.view_of(path), run.context.run_ns)))
+    title = f"loop {visible(paths.display_text(path))}"
     return Table(title, title, [column.head for column in LOOPS], entries)
 
 
@@ -290,7 +290,7 @@ def _loop_fields(path: str, runs: Sequence[Variant]) -> dict[str, Any]:
     table = _loop(path, runs)
     loops = [run.profile.loops.get(path) for run in runs]
     return {
-        "title": visible(paths.plain(path)),
+        "title": visible(paths.display_text(path)),
         "heads": [head.title for head in table.heads],
         "rows": [
             {"label": entry.name, "cells": entry.cells, "tone": entry.tone, "spread": _spread(loop)}

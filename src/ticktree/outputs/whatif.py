@@ -10,7 +10,7 @@ from html import escape
 from ticktree.analysis.experiments.deadlines import PredictedMisses
 from ticktree.analysis.experiments.estimates import Experiments, Prediction, Slope
 from ticktree.outputs import terminal
-from ticktree.outputs.html.static import Plane, html_table, line, mark, scrolled, static_page, text
+from ticktree.outputs.html.static import Plane, html_table, line, mark, open_scroll_box, static_page, text
 from ticktree.outputs.options import ViewOptions
 from ticktree.outputs.writing import formatting
 from ticktree.outputs.writing.document import VERDICT_TONES, Entry, Head, Heading, Lines, Part, Table, Tone
@@ -130,7 +130,7 @@ def _page(results: Experiments) -> Iterator[str]:
         if points:
             verdicts = ", ".join(dict.fromkeys(point.verdict for point in points))
             yield f"<h3>{escape(visible(path))}<small>{verdicts}</small></h3>"
-            yield f"{scrolled(f'Chart: {visible(path)}')}{_curve(path, points, results.tick_ns)}</div>"
+            yield f"{open_scroll_box(f'Chart: {visible(path)}')}{_curve(path, points, results.tick_ns)}</div>"
     yield "<p>The mean tick by how much faster each section is, with 95% intervals; "
     yield "dashed: Amdahl's law if the whole program waits for the section.</p>"
 

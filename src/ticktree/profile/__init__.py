@@ -12,7 +12,7 @@ from ticktree.profile.measures import (
     Clock,
     Cpu,
     Memory,
-    Open,
+    OpenCalls,
     Share,
     Waker,
     Wakes,
@@ -23,7 +23,7 @@ from ticktree.profile.node import MAX_DEPTH, Node
 from ticktree.profile.profile import ROOT_NAME, Profile
 from ticktree.profile.samples import CodeLine, SampledStack, Samples, Weight
 from ticktree.profile.stats import Stats, Windows
-from ticktree.profile.writer import CriticalPlace, Writer
+from ticktree.profile.writer import CriticalNode, Writer
 
 __all__ = [
     "CLOCKS",
@@ -34,7 +34,7 @@ __all__ = [
     "Clock",
     "CodeLine",
     "Cpu",
-    "CriticalPlace",
+    "CriticalNode",
     "FirstTicks",
     "Gauge",
     "Histogram",
@@ -43,7 +43,7 @@ __all__ = [
     "Loop",
     "Memory",
     "Node",
-    "Open",
+    "OpenCalls",
     "Profile",
     "ProfileError",
     "SampledStack",

@@ -62,7 +62,7 @@ def _tree_pieces(node: dict[str, Any]) -> Iterator[str]:
             stack.extend([",", child] if i else [child])
 
 
-def value_in(text: str | bytes) -> Any:
+def parse_json(text: str | bytes) -> Any:
     """Return the JSON value in `text`, however deep.
 
     Raises:
@@ -72,7 +72,7 @@ def value_in(text: str | bytes) -> Any:
         raise ProfileError("not a profile: not JSON (it is empty)")
     try:
         text = text if isinstance(text, str) else text.decode()
-        with collector_paused():
+        with pause_gc():
             try:
                 return _DECODER.decode(text)
             except RecursionError:
@@ -188,7 +188,7 @@ class _Reader:
 
 
 @contextmanager
-def collector_paused() -> Iterator[None]:
+def pause_gc() -> Iterator[None]:
     """Keep the garbage collector from scanning parts of profiles again and again: that may treble the time.
 
     Profiles contain no reference cycles, so there is nothing to collect.

@@ -15,8 +15,8 @@ from ticktree.profile.node import Node
 from ticktree.profile.stats import Stats, rounded_ratio
 from ticktree.profile.table import (
     Mergeable,
+    ModelPart,
     Rule,
-    Stored,
     add,
     add_known,
     column,
@@ -117,7 +117,7 @@ class Jitter(_DurationSum):
     histogram: Histogram = column(_HISTOGRAM, DURATIONS, optional=True, factory=Histogram)
 
 
-WORST_TICKS_KEPT = 8
+MAX_WORST_TICKS = 8
 
 
 def _read_durations(fields: Fields, key: str) -> tuple[int, ...]:
@@ -131,7 +131,7 @@ _DURATIONS = Codec(lambda durations_ns, _: list(durations_ns), _read_durations)
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class FirstTicks(Stored):
+class FirstTicks(ModelPart):
     """How long the first ticks took, in order. Merges by the earliest (wall time, writer).
 
     Attributes:
@@ -145,7 +145,7 @@ class FirstTicks(Stored):
 
 
 @dataclass(frozen=True, slots=True)
-class WorstTick(Stored):
+class WorstTick(ModelPart):
     """A tick that took long, and where its time went.
 
     Attributes:
@@ -189,9 +189,9 @@ class _TieBreaker:
         return sorted(self._tick.breakdown.items()), sorted(self._tick.causes.items())
 
 
-def worst_of(ticks: Iterable[WorstTick]) -> tuple[WorstTick, ...]:
+def longest_ticks(ticks: Iterable[WorstTick]) -> tuple[WorstTick, ...]:
     """Return the 8 longest of `ticks`, longest first."""
-    return tuple(sorted(ticks, key=WorstTick.order, reverse=True)[:WORST_TICKS_KEPT])
+    return tuple(sorted(ticks, key=WorstTick.order, reverse=True)[:MAX_WORST_TICKS])
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,11 +233,11 @@ def _read_rates(fields: Fields, key: str) -> frozenset[float]:
     return frozenset(fields.finite(key, rate) for rate in values)
 
 
-_RATES = Codec(lambda hz, _: meta.one_or_list(map(float, hz)), _read_rates)
+_RATES = Codec(lambda hz, _: meta.value_or_list(map(float, hz)), _read_rates)
 _ZERO_OR_NULL = Codec(lambda count, _: count, lambda fields, key: fields.integer_or_none(key) or 0)
 
 
-_WORST = value_rule(lambda values: worst_of(chain.from_iterable(values)))
+_WORST = value_rule(lambda values: longest_ticks(chain.from_iterable(values)))
 
 
 # A loop without ticks counts as known, so that merging it changes nothing.
@@ -341,7 +341,7 @@ class Loop(Mergeable):
             yield f"{self.missed} of {self.ticks} ticks missed, {self.longest_miss_run} in a row, cannot be"
         if not all(SLOWEST_HZ <= hz < float("inf") for hz in self.hz):
             yield "a rate is not a positive number"
-        if self.worst != worst_of(self.worst):
+        if self.worst != longest_ticks(self.worst):
             yield "the worst ticks are out of order or too many"
         yield from self._miss_problems()
 

@@ -10,14 +10,14 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from ticktree.profile.gauge import Gauge
-from ticktree.profile.samples import LEAST_SAMPLES
+from ticktree.profile.samples import MIN_SAMPLES
 
 if TYPE_CHECKING:
     from ticktree.profile.profile import Profile
 
 # Cores that the run's processes used, and cores, of those the run may use, that all other programs used.
-USED = "machine/used"
-OTHERS = "machine/others"
+USED_CORES = "machine/used"
+OTHER_CORES = "machine/others"
 # The share of these cores' time that the hypervisor gave to other guests.
 STEAL = "machine/steal"
 # The share of the time in which the run's threads were runnable that they waited for a core.
@@ -44,8 +44,8 @@ THREADS_PREFIX = "machine/threads/"
 FOCUS_UNSEEN = "machine/focus/unseen"
 
 MACHINE_GAUGES = (
-    USED,
-    OTHERS,
+    USED_CORES,
+    OTHER_CORES,
     STEAL,
     WAITING,
     FREQUENCY,
@@ -79,21 +79,21 @@ def gpus(gauges: Mapping[str, Gauge]) -> dict[int, dict[str, Gauge]]:
     return dict(sorted(gpu_gauges.items()))
 
 
-def is_of_machine(name: str) -> bool:
+def is_machine_gauge(name: str) -> bool:
     """Tell whether a gauge is a reading of the machine."""
     return name in MACHINE_GAUGES or _GPU.fullmatch(name) is not None
 
 
-def programs_own(gauges: Mapping[str, Gauge]) -> dict[str, Gauge]:
+def program_gauges(gauges: Mapping[str, Gauge]) -> dict[str, Gauge]:
     """Return the gauges that the program itself reported."""
     return {
         name: gauge
         for name, gauge in gauges.items()
-        if not is_of_machine(name) and name != FOCUS_UNSEEN and not name.startswith(THREADS_PREFIX)
+        if not is_machine_gauge(name) and name != FOCUS_UNSEEN and not name.startswith(THREADS_PREFIX)
     }
 
 
-def threads(gauges: Mapping[str, Gauge]) -> dict[str, int]:
+def library_threads(gauges: Mapping[str, Gauge]) -> dict[str, int]:
     """Return how many threads each library that reported it uses for one operation, by its name."""
     return {
         name[len(THREADS_PREFIX) :]: int(gauge.last)
@@ -104,5 +104,5 @@ def threads(gauges: Mapping[str, Gauge]) -> dict[str, int]:
 
 def is_empty(profile: Profile) -> bool:
     """Tell whether the program recorded nothing; gauges of the machine do not count."""
-    has_samples = profile.samples is not None and profile.samples.count >= LEAST_SAMPLES
-    return not profile.root.children and not programs_own(profile.gauges) and not has_samples
+    has_samples = profile.samples is not None and profile.samples.count >= MIN_SAMPLES
+    return not profile.root.children and not program_gauges(profile.gauges) and not has_samples

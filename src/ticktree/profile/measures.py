@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple, TypeAlias
 
 from ticktree.profile.fields import FLAG, INT, TEXT, TEXTS
-from ticktree.profile.table import Mergeable, Stored, add, all_of, column, largest, members
+from ticktree.profile.table import Mergeable, ModelPart, add, all_of, column, largest, members
 
 _NS_PER_SECOND = 10**9
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class CallSite(Stored):
+class CallSite(ModelPart):
     """A line of the profiled program. A node keeps a counted set of them, which merges by adding."""
 
     file: str = column(None, TEXT)
@@ -69,7 +69,7 @@ class Memory(Mergeable):
 
 
 @dataclass(frozen=True, slots=True)
-class Open(Mergeable):
+class OpenCalls(Mergeable):
     """Calls that had not ended when the profile was taken; `age_ns` is how long the oldest had been running."""
 
     count: int = column(add, INT, minimum=1)
@@ -182,7 +182,7 @@ def key_of(name: str, clock: Clock) -> str:
     return name if clock == HOST and not name.endswith(_SUFFIXES) else f"{name}@{clock}"
 
 
-def named_by(key: str) -> tuple[str, Clock]:
+def split_key(key: str) -> tuple[str, Clock]:
     """Return the name and the clock in `key`; the inverse of `key_of`."""
     for clock, suffix in zip(CLOCKS, _SUFFIXES, strict=True):
         if key.endswith(suffix):

@@ -10,7 +10,7 @@ Value: TypeAlias = str | int | float | bool
 Metadata: TypeAlias = Mapping[str, frozenset[Value]]
 
 
-def merged(*parts: Metadata) -> dict[str, frozenset[Value]]:
+def merge_metadata(*parts: Metadata) -> dict[str, frozenset[Value]]:
     """Return the union, key by key."""
     values: dict[str, list[Value]] = {}
     for metadata in parts:
@@ -25,7 +25,7 @@ def ordered(values: Iterable[Value]) -> list[Value]:
     return sorted(values, key=lambda value: (type(value).__name__, value))
 
 
-def one_or_list(values: Iterable[Value]) -> Value | list[Value] | None:
+def value_or_list(values: Iterable[Value]) -> Value | list[Value] | None:
     """Return the only value as itself, several as a list, none as None."""
     members = ordered(values)
     return members if len(members) > 1 else next(iter(members), None)

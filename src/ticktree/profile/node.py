@@ -16,7 +16,7 @@ from ticktree.profile.measures import (
     Clock,
     Cpu,
     Memory,
-    Open,
+    OpenCalls,
     Share,
     Waker,
     Wakes,
@@ -121,7 +121,7 @@ class Node(Mergeable):
     memory: Memory | None = column(merge_parts, nested(Memory), optional=True, default=None)
     device_memory: Memory | None = column(merge_parts, nested(Memory), optional=True, default=None)
     device: str | None = column(smallest, json.DEVICE, optional=True, default=None)
-    open: Open | None = column(merge_parts, nested(Open), optional=True, default=None)
+    open: OpenCalls | None = column(merge_parts, nested(OpenCalls), optional=True, default=None)
     children: Mapping[str, Node] = field(default_factory=dict, repr=False)
     stats: Stats = field(init=False, repr=False)
     total_ns: int = field(init=False)

@@ -28,7 +28,7 @@ def join(names: Iterable[str]) -> str:
     return "/".join(element(name) for name in names)
 
 
-def plain(path: str) -> str:
+def display_text(path: str) -> str:
     """Return `path` for people, with names unescaped: several paths may read the same.
 
     A name that repeats three times or more, as in a recursion, is written once: "98 × search/expand".
@@ -63,7 +63,7 @@ def parent(path: str) -> str:
     return join(split(path)[:-1])
 
 
-def is_below(path: str, above: str) -> bool:
+def is_descendant(path: str, above: str) -> bool:
     """Tell whether `path` is a node below the one at `above`; no node is below itself."""
     return path.startswith(f"{above}/") if above else path != ""
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ticktree.display import DRAWN_BY
+from ticktree.display import RENDERERS
 from ticktree.profile import codec
 from ticktree.profile import metadata as meta
 from ticktree.profile import profile_json as json
@@ -29,7 +29,7 @@ from ticktree.profile.table import (
     to_object,
     value_rule,
 )
-from ticktree.profile.writer import CriticalPlace, Writer
+from ticktree.profile.writer import CriticalNode, Writer
 
 ROOT_NAME = "root"
 
@@ -55,10 +55,12 @@ class Profile(Mergeable):
     root: Node = column(merge_parts, json.TREE, key="tree", factory=lambda: Node(name=ROOT_NAME))
     loops: Mapping[str, Loop] = column(by_key, json.LOOPS, factory=dict)
     gauges: Mapping[str, Gauge] = column(by_key, json.GAUGES, factory=dict)
-    metadata: Metadata = column(value_rule(lambda values: meta.merged(*values)), json.METADATA, factory=dict)
+    metadata: Metadata = column(
+        value_rule(lambda values: meta.merge_metadata(*values)), json.METADATA, factory=dict
+    )
     losses: Mapping[str, int] = column(counts, COUNTS, factory=dict)
     writers: Mapping[str, Writer] = column(by_key, json.WRITERS, optional=True, factory=dict)
-    critical: Mapping[CriticalPlace, int] = column(
+    critical: Mapping[CriticalNode, int] = column(
         counts, json.CRITICAL, key="critical_path", optional=True, factory=dict
     )
     timeline_calls: int = column(add, INT, optional=True, default=0)
@@ -75,11 +77,11 @@ class Profile(Mergeable):
 
     def _repr_html_(self) -> str:
         """Return the first screen of the report, which notebooks show."""
-        return DRAWN_BY["html"](self)
+        return RENDERERS["html"](self)
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:  # noqa: ARG002 - a profile does not hold itself
         """Give IPython the first screen of the report as plain text."""
-        printer.text(DRAWN_BY["text"](self))
+        printer.text(RENDERERS["text"](self))
 
     def check(self) -> None:
         """Assert the rules of the model.
@@ -107,7 +109,7 @@ class Profile(Mergeable):
         Raises:
             ProfileError: `text` is not a profile, its version is unknown, or it breaks a rule of the model.
         """
-        profile = cls.from_value(codec.value_in(text))
+        profile = cls.from_value(codec.parse_json(text))
         profile.check()
         return profile
 
@@ -120,7 +122,7 @@ class Profile(Mergeable):
         Raises:
             ProfileError: `value` is not a profile, or its version is unknown.
         """
-        with codec.collector_paused():
+        with codec.pause_gc():
             fields = codec.open_profile(value)
             fields.writers = list(json.WRITERS.read(fields, "writers"))  # other fields refer to them by index
             return from_object(cls, fields)
@@ -173,7 +175,7 @@ class Profile(Mergeable):
             if not node.by_writer.keys() <= self.writers.keys():
                 yield f"node {quoted(path)}: one of its writers is not known"
             for waker in node.wakers:
-                places |= {CriticalPlace(waker.writer, path), CriticalPlace(waker.by, waker.path)}
+                places |= {CriticalNode(waker.writer, path), CriticalNode(waker.by, waker.path)}
         for place in places:
             if place.writer not in self.writers or place.path not in node_paths:
                 yield f"there is no writer {quoted(place.writer)} or no node {quoted(place.path)} to wake or wait for"

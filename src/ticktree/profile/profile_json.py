@@ -15,7 +15,7 @@ from ticktree.profile.node import MAX_DEPTH, Node
 from ticktree.profile.node_json import clock_of
 from ticktree.profile.stats import Stats
 from ticktree.profile.table import from_object, to_object
-from ticktree.profile.writer import CriticalPlace, Writer
+from ticktree.profile.writer import CriticalNode, Writer
 
 
 def _write_tree(root: Node, numbers: Mapping[str, int]) -> Object:
@@ -72,7 +72,7 @@ def _read_node(fields: Fields, children: dict[str, Node]) -> Node:
 
 
 def _write_metadata(metadata: Metadata, _: Mapping[str, int]) -> Object:
-    return {key: meta.one_or_list(metadata[key]) for key in sorted(metadata)}
+    return {key: meta.value_or_list(metadata[key]) for key in sorted(metadata)}
 
 
 def _read_metadata(fields: Fields, key: str) -> Metadata:
@@ -130,14 +130,14 @@ def _read_writers(fields: Fields, key: str) -> dict[str, Writer]:
     return writers
 
 
-def _write_critical(critical: Mapping[CriticalPlace, int], numbers: Mapping[str, int]) -> list[Object]:
+def _write_critical(critical: Mapping[CriticalNode, int], numbers: Mapping[str, int]) -> list[Object]:
     longest_first = sorted(critical.items(), key=lambda entry: (-entry[1], entry[0]))
     return [{"path": place.path, "writer": numbers[place.writer], "ns": ns} for place, ns in longest_first]
 
 
-def _read_critical(fields: Fields, key: str) -> dict[CriticalPlace, int]:
-    def read(entry: Fields) -> tuple[CriticalPlace, int]:
-        return CriticalPlace(entry.writer("writer"), entry.text("path")), entry.whole("ns")
+def _read_critical(fields: Fields, key: str) -> dict[CriticalNode, int]:
+    def read(entry: Fields) -> tuple[CriticalNode, int]:
+        return CriticalNode(entry.writer("writer"), entry.text("path")), entry.whole("ns")
 
     return fields.table(key, read, "place", "critical path")
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from ticktree.profile.machine import threads
+from ticktree.profile.machine import library_threads
 from ticktree.profile.metadata import Metadata, Value, ordered
 from ticktree.profile.profile import Profile
 
@@ -49,7 +49,7 @@ class Measure:
 
 
 @dataclass(frozen=True, slots=True)
-class Remembered:
+class RunSummary:
     """A run in the history.
 
     Attributes:
@@ -76,10 +76,10 @@ class Remembered:
         return bool(self.facts.get("git.dirty", False))
 
 
-def remembered(profile: Profile, run_id: str, folder: str, started_ns: int) -> Remembered:
+def summarize_run(profile: Profile, run_id: str, folder: str, started_ns: int) -> RunSummary:
     """Return the summary of a run; see `Remembered` for the arguments."""
     facts = _single_facts(profile.metadata)
-    facts |= {f"{_THREADS}{library}": count for library, count in threads(profile.gauges).items()}
+    facts |= {f"{_THREADS}{library}": count for library, count in library_threads(profile.gauges).items()}
     total_ns = profile.root.total_ns
     measures = {}
     for path, _, node in profile.root.walk():
@@ -89,7 +89,7 @@ def remembered(profile: Profile, run_id: str, folder: str, started_ns: int) -> R
             share = node.total_ns / total_ns if total_ns > 0 else 0.0
             percentiles = (stats.p50_ns, stats.p90_ns, stats.p99_ns, stats.max_ns)
             measures[path] = Measure(stats.count, stats.sum_ns, *percentiles, share, loop is not None)
-    return Remembered(run_id, folder, started_ns, facts, measures)
+    return RunSummary(run_id, folder, started_ns, facts, measures)
 
 
 def _single_facts(metadata: Metadata) -> dict[str, Value]:

@@ -10,7 +10,7 @@ from typing import Any
 from ticktree.profile.measures import Share, Waker, Wakes
 from ticktree.profile.node import Node
 from ticktree.profile.profile import Profile
-from ticktree.profile.writer import CriticalPlace, Writer
+from ticktree.profile.writer import CriticalNode, Writer
 
 # Returns a writer's new id, given its old one.
 _Rename = Callable[[str], str]
@@ -18,7 +18,7 @@ _Rename = Callable[[str], str]
 _NO_WRITERS: dict[str, Any] = {"by_writer": {}, "wakers": {}}
 
 
-def renamed(
+def rename_writers(
     profile: Profile, name: _Rename | None, writers: Mapping[str, Writer], run: str | None = None
 ) -> Profile:
     """Return `profile` with other ids for its writers; writers with the same new id are merged.
@@ -32,9 +32,9 @@ def renamed(
     if name is None:
         root = _map_tree(profile.root, lambda node: {**_NO_WRITERS, "per_run": _rename_runs(run, node)})
         return replace(profile, root=root, writers={}, critical={})
-    critical: dict[CriticalPlace, int] = defaultdict(int)
+    critical: dict[CriticalNode, int] = defaultdict(int)
     for place, ns in profile.critical.items():
-        critical[CriticalPlace(name(place.writer), place.path)] += ns
+        critical[CriticalNode(name(place.writer), place.path)] += ns
     root = _map_tree(
         profile.root, lambda node: {**_rename_writers(node, name), "per_run": _rename_runs(run, node)}
     )

@@ -20,7 +20,7 @@ STATES = ("running", "gil", "lock", "sleep", "io", "blocked", "suspended")
 # Why samples were dropped, in the order of the native module's numbers.
 DROPS = ("stacks_that_changed", "sections_that_changed", "threads_not_readable", "samples_without_room")
 # Fewer samples show nothing: a share of 50% may then be 30% or 70%.
-LEAST_SAMPLES = 20
+MIN_SAMPLES = 20
 _LIMIT = 2**63
 # A larger share of late samples makes the shares of waits doubtful.
 LATE_SHARE = 0.05

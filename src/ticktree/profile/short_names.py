@@ -21,7 +21,7 @@ _CALL = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Called:
+class FocusCall:
     """The parts of the name of a call in focus.
 
     Attributes:
@@ -37,7 +37,7 @@ class Called:
     line: int
 
     @classmethod
-    def of(cls, name: str) -> Called | None:
+    def of(cls, name: str) -> FocusCall | None:
         """Parse a node's name; None if it is not a call in focus."""
         match = _CALL.fullmatch(name) if " @ L" in name else None
         if match is None or not (match["expression"] or match["file"]):
@@ -45,9 +45,9 @@ class Called:
         return cls(match["expression"] or "", match["function"], match["file"] or "", int(match["line"]))
 
 
-def does(name: str) -> str:
+def function_name(name: str) -> str:
     """Return the function of a call in focus, without arguments and file; any other name unchanged."""
-    called = Called.of(name)
+    called = FocusCall.of(name)
     return name if called is None else called.function
 
 
@@ -63,10 +63,10 @@ class ShortNames:
         if root is None:
             return
         lines: defaultdict[str, set[int]] = defaultdict(set)
-        functions: defaultdict[str, dict[str, Called]] = defaultdict(dict)
+        functions: defaultdict[str, dict[str, FocusCall]] = defaultdict(dict)
         section_names: set[str] = set()
         for _, _, node in root.walk():
-            called = Called.of(node.name)
+            called = FocusCall.of(node.name)
             if called is None:
                 section_names.add(node.name)
             else:
@@ -88,7 +88,7 @@ class ShortNames:
 
     def joined(self, names: Iterable[str]) -> str:
         """Return the short forms of `names` as a readable path; `paths.split` cannot parse it."""
-        return paths.plain(paths.join(map(self.of, names)))
+        return paths.display_text(paths.join(map(self.of, names)))
 
     def within(self, text: str) -> str:
         """Return a sentence in which all full names are replaced by short names."""
@@ -101,7 +101,7 @@ class ShortNames:
 
 
 def _distinguish(
-    function: str, calls: dict[str, Called], lines: dict[str, set[int]]
+    function: str, calls: dict[str, FocusCall], lines: dict[str, set[int]]
 ) -> Iterator[tuple[str, str]]:
     """Yield the full and the short name of each call of one function."""
     names_by_label: defaultdict[str, list[str]] = defaultdict(list)

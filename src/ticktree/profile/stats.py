@@ -117,7 +117,7 @@ def rounded_ratio(amount: int, parts: int) -> int:
 
 
 BASE_WIDTH_NS = 10_000_000
-MOST_WINDOWS = 64  # of a run, as in the recorder: where there would be more, two become one
+MAX_WINDOWS = 64  # of a run, as in the recorder: where there would be more, two become one
 
 _COUNTS_BY_WINDOW = pairs(0, LIMIT)
 
@@ -199,7 +199,7 @@ class Windows(Mergeable):
 def window_width(last_ns: int) -> int:
     """Return the width of windows if the last one contains `last_ns`, in nanoseconds since the run began."""
     width_ns = BASE_WIDTH_NS
-    while last_ns // width_ns >= MOST_WINDOWS:
+    while last_ns // width_ns >= MAX_WINDOWS:
         width_ns *= 2
     return width_ns
 

@@ -75,7 +75,7 @@ def columns(kind: type[Any]) -> tuple[FieldColumn, ...]:
     return _TABLES[kind]
 
 
-class Stored:
+class ModelPart:
     """A part of a profile with a table: JSON and checks derive from it."""
 
     __slots__ = ()
@@ -86,11 +86,11 @@ class Stored:
             value = getattr(self, col.name)
             if col.least is not None and value is not None and value < col.least:
                 yield f"{col.name} is {'negative' if not col.least else 'too small'}: {value}"
-            elif isinstance(value, Stored):
+            elif isinstance(value, ModelPart):
                 yield from value.problems()
             elif isinstance(value, Mapping):
                 for part in value.values():
-                    if isinstance(part, Stored):
+                    if isinstance(part, ModelPart):
                         yield from part.problems()
 
     def derived(self, written: Object) -> Object:
@@ -98,7 +98,7 @@ class Stored:
         return written
 
 
-class Mergeable(Stored):
+class Mergeable(ModelPart):
     """A part that merges with parts of its class. `a + b` is `merge([a, b])`."""
 
     __slots__ = ()
@@ -160,7 +160,7 @@ def where_known(is_known: Callable[[Any], bool], rule: Rule, unknown: Any = None
     return lambda parts, values: rule(parts, values) if all(map(is_known, parts)) else unknown
 
 
-def present(*parts: Part | None) -> Part | None:
+def merge_present(*parts: Part | None) -> Part | None:
     """Return the merge of the parts that were measured; None, never 0, if none was."""
     measured = _measured(parts)
     return merge(measured) if measured else None
@@ -191,10 +191,10 @@ counts, by_key = value_rule(sums_of), value_rule(union_of)
 add_known = value_rule(lambda values: sum(known) if (known := _measured(values)) else None)
 smallest = value_rule(lambda values: min(_measured(values), default=None))
 largest = value_rule(lambda values: max(_measured(values), default=None))
-merge_parts = value_rule(lambda values: present(*values))
+merge_parts = value_rule(lambda values: merge_present(*values))
 
 
-def to_object(part: Stored, numbers: Mapping[str, int]) -> Object:
+def to_object(part: ModelPart, numbers: Mapping[str, int]) -> Object:
     """Return the JSON object of a part."""
     written: Object = {}
     for col in columns(type(part)):
@@ -205,7 +205,7 @@ def to_object(part: Stored, numbers: Mapping[str, int]) -> Object:
     return part.derived(written)
 
 
-Kind = TypeVar("Kind", bound=Stored)
+Kind = TypeVar("Kind", bound=ModelPart)
 
 
 def from_object(kind: type[Kind], fields: Fields, **values: Any) -> Kind:
@@ -216,12 +216,12 @@ def from_object(kind: type[Kind], fields: Fields, **values: Any) -> Kind:
     return kind(**values)
 
 
-def nested(kind: type[Stored]) -> Codec:
+def nested(kind: type[ModelPart]) -> Codec:
     """Return the codec of a part in another: a nested object."""
     return Codec(to_object, lambda fields, key: from_object(kind, fields.sub(key)))
 
 
-def list_of(kind: type[Stored]) -> Codec:
+def list_of(kind: type[ModelPart]) -> Codec:
     """Return the codec of several parts in another: a list of objects."""
     return Codec(
         lambda parts, numbers: [to_object(part, numbers) for part in parts],

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ticktree.profile import path as paths
-from ticktree.profile.measures import HOST, Clock, named_by
+from ticktree.profile.measures import HOST, Clock, split_key
 from ticktree.profile.profile import ROOT_NAME
 
 Column: TypeAlias = NDArray[np.int64]
@@ -70,12 +70,12 @@ class CalledNode(NamedTuple):
     @property
     def name(self) -> str:
         """Its name; the root's is that in the tree."""
-        return named_by(paths.name_of(self.path))[0] if self.path else ROOT_NAME
+        return split_key(paths.name_of(self.path))[0] if self.path else ROOT_NAME
 
     @property
     def clock(self) -> Clock:
         """The clock of its calls: in traces of other programs, also a device's."""
-        return named_by(paths.name_of(self.path))[1] if self.path else HOST
+        return split_key(paths.name_of(self.path))[1] if self.path else HOST
 
     @property
     def label(self) -> str:
@@ -141,7 +141,7 @@ class Timeline:
         return order.astype(np.int64), bounds.astype(np.int64)
 
 
-def together(parts: Sequence[Timeline]) -> Timeline:
+def merge_timelines(parts: Sequence[Timeline]) -> Timeline:
     """Return the merge of the timelines of several processes of one run."""
     lanes: dict[Lane, int] = {}
     spots: dict[CalledNode, int] = {}
@@ -149,7 +149,7 @@ def together(parts: Sequence[Timeline]) -> Timeline:
     at_spot = [_indices(part.spots, spots) for part in parts]
     start = _concatenate([part.start_ns for part in parts])
     spot = _concatenate([at[part.spot] for at, part in zip(at_spot, parts, strict=True)])
-    order = in_order(start, spot, tuple(spots))
+    order = call_order(start, spot, tuple(spots))
     walls = [part.began_wall_ns for part in parts if part.began_wall_ns is not None]
     return Timeline(
         tuple(lanes),
@@ -164,12 +164,12 @@ def together(parts: Sequence[Timeline]) -> Timeline:
     )
 
 
-def one_spot_per_node(timeline: Timeline) -> Timeline:
+def merge_equal_nodes(timeline: Timeline) -> Timeline:
     """Return the timeline without equal spots: each thread of a recorder writes its own spot per node."""
-    return together([timeline]) if len(set(timeline.spots)) < len(timeline.spots) else timeline
+    return merge_timelines([timeline]) if len(set(timeline.spots)) < len(timeline.spots) else timeline
 
 
-def in_order(start_ns: Column, spot: Column, spots: Sequence[CalledNode]) -> Column:
+def call_order(start_ns: Column, spot: Column, spots: Sequence[CalledNode]) -> Column:
     """Return a timeline's order of calls that are in the order they ended."""
     depths = np.array([len(paths.split(spot.path)) for spot in spots], np.int64)
     if np.all(np.diff(start_ns) > 0):

@@ -72,7 +72,7 @@ def by_process(writers: Iterable[Writer]) -> Iterator[tuple[Writer, list[Writer]
         yield min(threads, key=lambda thread: (not thread.is_main, thread.id)), threads
 
 
-class CriticalPlace(NamedTuple):
+class CriticalNode(NamedTuple):
     """A node on the critical path. A profile contains the nanoseconds of each, which merge by adding.
 
     Attributes:

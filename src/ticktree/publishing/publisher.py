@@ -31,7 +31,7 @@ class Publisher:
         self,
         destination: Destination | None,
         every_s: float,
-        door: Door | None,
+        door: Listener | None,
         environment: Mapping[str, str],
         warn: Callable[[str], None],
     ) -> None:
@@ -96,7 +96,7 @@ class Publisher:
             self._door.close()
 
 
-class Door:
+class Listener:
     """A port of this machine that listens; clients wait until there is a page.
 
     Args:

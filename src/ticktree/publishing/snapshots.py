@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Literal
 
 from ticktree.analysis.workers.roles import roles
 from ticktree.profile import Profile
-from ticktree.run.helper_process import ONLOOKER, SUPERVISOR
+from ticktree.run.helper_process import READER_NICENESS, SUPERVISOR_NICENESS
 from ticktree.run.reading import reader  # noqa: F401 - now, so that the first snapshot's cost does not include the import
 
 if TYPE_CHECKING:
@@ -206,7 +206,7 @@ def start_thread(work: Callable[[], None], name: str) -> threading.Thread:
     def lower_priority_and_work() -> None:
         if sys.platform == "linux":  # elsewhere it would apply to the whole process
             with suppress(OSError):
-                os.nice(ONLOOKER - SUPERVISOR)
+                os.nice(READER_NICENESS - SUPERVISOR_NICENESS)
         work()
 
     thread = threading.Thread(target=lower_priority_and_work, name=name, daemon=True)

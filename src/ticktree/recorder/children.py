@@ -71,7 +71,7 @@ class _Current:
 _undo: list[Callable[[], None]] = []
 
 
-def lead_children(recorder: Recorder, run: str) -> None:
+def connect_children(recorder: Recorder, run: str) -> None:
     """Makes processes started from now on record into `run`, as children of the node that is open then."""
     if _Current.recorder is not None:
         return
@@ -86,7 +86,7 @@ def lead_children(recorder: Recorder, run: str) -> None:
         _undo.append(when_imported(module, wrap_in))
 
 
-def leave_children() -> None:
+def disconnect_children() -> None:
     """Stops connecting child processes."""
     _Current.recorder = None
     while _undo:
@@ -284,7 +284,7 @@ def _bootstrap(bootstrap: Callable[..., Any], process: Any, *args: Any, **kwargs
     """In the child, however it was started: names it, as its function is now known."""
     if _Current.recorder is not None:
         with suppress(Exception):  # a subclass's attributes may do anything
-            _Current.recorder.name_process(name_of(process))
+            _Current.recorder.name_process(process_name(process))
     return bootstrap(process, *args, **kwargs)
 
 
@@ -316,7 +316,7 @@ _WORKER_NAMES = {
 _WRAPPERS = {"torch.multiprocessing.spawn._wrap"}  # the function itself is their first argument
 
 
-def name_of(process: Any) -> str:
+def process_name(process: Any) -> str:
     """Return the name of a process, with its function's name instead of multiprocessing's default."""
     name = str(process.name)
     match = re.fullmatch(_DEFAULT, name)

@@ -11,7 +11,7 @@ import warnings
 
 OFF_VARIABLE = "TICKTREE_OFF"
 FREE_THREADED = "t" in getattr(sys, "abiflags", "")
-WHY_NOTHING = "PYTHON_GIL=0 or -X gil=0 keeps the GIL off, which ticktree needs"
+GIL_REASON = "PYTHON_GIL=0 or -X gil=0 keeps the GIL off, which ticktree needs"
 
 if FREE_THREADED:
     with warnings.catch_warnings():
@@ -20,23 +20,23 @@ if FREE_THREADED:
         import ticktree.recorder._native  # noqa: F401
 
 
-def is_kept_off() -> bool:
+def is_gil_disabled() -> bool:
     """Return whether the interpreter must run without the GIL whatever it loads, as with PYTHON_GIL=0."""
     return FREE_THREADED and not sys._is_gil_enabled()  # type: ignore[attr-defined, unused-ignore]
 
 
-def remark() -> str | None:
+def free_threading_note() -> str | None:
     """Return one line that users of a free-threaded interpreter must know; None for all others."""
     if not FREE_THREADED:
         return None
-    if is_kept_off():
-        return f"nothing is recorded: {WHY_NOTHING}"
+    if is_gil_disabled():
+        return f"nothing is recorded: {GIL_REASON}"
     return "this Python is free-threaded: ticktree needs the GIL, which is enabled"
 
 
-def says_off(value: str) -> bool:
+def is_off_value(value: str) -> bool:
     """Return whether a value of the variable turns ticktree off."""
     return value not in ("", "0")
 
 
-OFF_FOR_GOOD = says_off(os.environ.get(OFF_VARIABLE, "")) or is_kept_off()
+IS_OFF = is_off_value(os.environ.get(OFF_VARIABLE, "")) or is_gil_disabled()

@@ -49,7 +49,7 @@ def uninstall(recorder: Recorder) -> None:
 def _remove(user: ref[Recorder]) -> None:
     _users.remove(user)
     if not _users:
-        later.unwatch()
+        later.unwrap_libraries()
         while _undo:
             _undo.pop()()
 
@@ -66,12 +66,12 @@ def _start(start: Callable[..., None], thread: Any, *args: Any, **kwargs: Any) -
 
 def _submit(submit: Callable[..., Any], executor: Any, /, *args: Any, **kwargs: Any) -> Any:
     open_calls = origins(path=True)
-    if args and open_calls and works_here(executor):
+    if args and open_calls and runs_in_this_interpreter(executor):
         return submit(executor, SubmittedCall(args[0], open_calls), *args[1:], **kwargs)
     return submit(executor, *args, **kwargs)
 
 
-def works_here(executor: Any) -> bool:
+def runs_in_this_interpreter(executor: Any) -> bool:
     """Return whether an executor's threads run submitted calls, and do not send them to interpreters of their own."""
     module = sys.modules.get("concurrent.futures.interpreter")
     return module is None or not isinstance(executor, module.InterpreterPoolExecutor)

@@ -12,7 +12,7 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any, NamedTuple
 
-from ticktree.recorder.wrapping import leaving_no_frames
+from ticktree.recorder.wrapping import without_own_frames
 
 
 class _Callbacks(NamedTuple):
@@ -77,13 +77,13 @@ class _Loader:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._loader, name)  # all other attributes of a loader
 
-    @leaving_no_frames
+    @without_own_frames
     def create_module(self, spec: ModuleSpec) -> ModuleType | None:
         self._finder.run_before(self._name)
         module: ModuleType | None = self._loader.create_module(spec)
         return module
 
-    @leaving_no_frames
+    @without_own_frames
     def exec_module(self, module: ModuleType) -> None:
         module.__loader__ = self._loader  # the module sees its own loader
         if module.__spec__ is not None:
@@ -128,7 +128,7 @@ def before_import(name: str, done: Callable[[], None]) -> Callable[[], None]:
     return partial(_cancel, name, done)
 
 
-def await_nothing() -> None:
+def cancel_all() -> None:
     """Cancels all calls, and restores the interpreter's finders."""
     _finder.awaited.clear()
     _cancel("", _do_nothing)

@@ -9,7 +9,7 @@ import sys
 SYNC_VARIABLE = "TICKTREE_DEVICE_SYNC"
 
 
-def waits() -> bool:
+def waits_for_devices() -> bool:
     """Return whether sections wait for their device in this run."""
     return os.environ.get(SYNC_VARIABLE, "") not in ("", "0")
 
@@ -24,7 +24,7 @@ def settle() -> None:
     _call("settle")
 
 
-def unwatch() -> None:
+def unwrap_libraries() -> None:
     """Undo the wrapping of libraries."""
     _call("unwatch")
 

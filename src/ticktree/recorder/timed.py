@@ -15,7 +15,7 @@ from ticktree.recorder._native import (
     drop_own_frames,
     mark_by_hand,
 )
-from ticktree.recorder.gil import OFF_FOR_GOOD
+from ticktree.recorder.gil import IS_OFF
 from ticktree.recorder.site import site_of
 
 Timer = AbstractContextManager[Any]
@@ -44,14 +44,14 @@ def timed(recorder: Recorder, target: Any = None, /, *, name: str | None = None,
     if not (name is None or isinstance(name, str)):
         raise TypeError(f"timed(name=...) must be a str, not {name!r}")
     if target is None:
-        return lambda function: decorated(recorder, function, name, **options)
-    return decorated(recorder, target, name, **options)
+        return lambda function: decorate(recorder, function, name, **options)
+    return decorate(recorder, target, name, **options)
 
 
-def decorated(recorder: Recorder, function: Any, name: str | None, **options: Any) -> Any:
+def decorate(recorder: Recorder, function: Any, name: str | None, **options: Any) -> Any:
     """Return a function, static method or class method as a section; see `timed`."""
     if isinstance(function, (staticmethod, classmethod)):
-        return type(function)(decorated(recorder, function.__func__, name, **options))
+        return type(function)(decorate(recorder, function.__func__, name, **options))
     if isinstance(function, type):
         # The wrapper would not be a type: isinstance and subclassing would fail.
         raise TypeError(
@@ -61,13 +61,13 @@ def decorated(recorder: Recorder, function: Any, name: str | None, **options: An
         raise TypeError(f"a function can be decorated, not {function!r}")
     name = name or str(getattr(function, "__qualname__", None) or repr(function))
     section = recorder.timed_section(name, site_of(function), **options)
-    if OFF_FOR_GOOD:  # checked here, not at each call, so that off costs nothing
+    if IS_OFF:  # checked here, not at each call, so that off costs nothing
         return function
     mark_by_hand(recorder)
-    return in_section(function, section)
+    return wrap_in_section(function, section)
 
 
-def in_section(function: Callable[..., Any], section: Section) -> Any:
+def wrap_in_section(function: Callable[..., Any], section: Section) -> Any:
     """Return a function of the same kind that runs in a section; see `timed`."""
     import inspect  # here, because it would cost programs under `ticktree run` without decorators 9 ms
 

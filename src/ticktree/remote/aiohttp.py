@@ -10,7 +10,7 @@ from typing import Any
 from aiohttp import web, web_protocol
 
 from ticktree.recorder import OWN
-from ticktree.recorder.wrapping import leaving_no_frames
+from ticktree.recorder.wrapping import without_own_frames
 from ticktree.remote.requests import Requests, Served, since
 from ticktree.remote.server_timing import HEADER
 from ticktree.remote.trace_context import came_with
@@ -29,7 +29,7 @@ def server_timing() -> Callable[[web.Request, Handler], Awaitable[web.StreamResp
     _note_arrivals()
 
     @web.middleware
-    @leaving_no_frames
+    @without_own_frames
     async def middleware(request: web.Request, handler: Handler) -> web.StreamResponse:
         came_ns = _arrived.pop(id(request.protocol), None)
         if not requests.recorder.recording:
@@ -77,7 +77,7 @@ def _note_arrivals() -> None:
         return
 
     @functools.wraps(received)
-    @leaving_no_frames
+    @without_own_frames
     def data_received(self: Any, data: bytes) -> None:
         # Only where it waits for a request: what comes otherwise belongs to one that is being served.
         if self._waiter is not None and not self._waiter.done() and OWN.recording:
@@ -85,7 +85,7 @@ def _note_arrivals() -> None:
         received(self, data)
 
     @functools.wraps(lost)
-    @leaving_no_frames
+    @without_own_frames
     def connection_lost(self: Any, error: BaseException | None) -> None:
         _arrived.pop(id(self), None)
         lost(self, error)

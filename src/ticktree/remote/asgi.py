@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 
 from ticktree.recorder import drop_own_frames
-from ticktree.recorder.wrapping import leaving_no_frames
+from ticktree.recorder.wrapping import without_own_frames
 from ticktree.remote.requests import Requests, Served
 from ticktree.remote.trace_context import TraceContext, came_with
 
@@ -46,7 +46,7 @@ class AsgiServerTiming:
         queued_ns = _queued_ns(requests)
         with requests.named(name), Served(requests.recorder, name, queued_ns, _context(scope)) as served:
 
-            @leaving_no_frames
+            @without_own_frames
             async def sending(message: Message) -> None:
                 if message["type"] == "http.response.start":
                     timing = served.server_timing()

@@ -11,7 +11,7 @@ import grpc
 import grpc.aio
 
 from ticktree.recorder import Section, drop_own_frames
-from ticktree.recorder.wrapping import leaving_no_frames
+from ticktree.recorder.wrapping import without_own_frames
 from ticktree.remote.requests import Requests, Served, since
 from ticktree.remote.server_timing import METADATA_KEY
 from ticktree.remote.trace_context import TraceContext, came_with
@@ -35,7 +35,7 @@ class _Interceptor(grpc.ServerInterceptor):  # type: ignore[misc]
     def __init__(self) -> None:
         self._requests = Requests(server_timing)
 
-    @leaving_no_frames
+    @without_own_frames
     def intercept_service(self, continuation: Callable[[Any], Any], details: Any) -> Any:
         handler = continuation(details)
         if handler is None or not self._requests.recorder.recording:
@@ -47,7 +47,7 @@ class _AioInterceptor(grpc.aio.ServerInterceptor):  # type: ignore[misc]
     def __init__(self) -> None:
         self._requests = Requests(aio_server_timing)
 
-    @leaving_no_frames
+    @without_own_frames
     async def intercept_service(self, continuation: Callable[[Any], Any], details: Any) -> Any:
         handler = await continuation(details)
         if handler is None or not self._requests.recorder.recording:
@@ -102,7 +102,7 @@ def _sync(requests: Requests, details: Any, handler: Any) -> Callable[[Any, Any]
                 raise
         return following(context, section, served, responses)
 
-    @leaving_no_frames
+    @without_own_frames
     def following(context: Any, section: Section, served: Served, responses: Iterator[Any]) -> Iterator[Any]:
         try:
             while True:
@@ -118,13 +118,13 @@ def _sync(requests: Requests, details: Any, handler: Any) -> Callable[[Any, Any]
             if close is not None:
                 close()
 
-    return leaving_no_frames(stream if handler.response_streaming else unary)
+    return without_own_frames(stream if handler.response_streaming else unary)
 
 
 def _aio(requests: Requests, details: Any, handler: Any) -> Callable[[Any, Any], Any]:
     behaviour, name, trace = getattr(handler, _kind(handler)), details.method, _context(details)
 
-    @leaving_no_frames
+    @without_own_frames
     async def unary(request: Any, context: Any) -> Any:
         with requests.named(name), Served(requests.recorder, name, None, trace) as served:
             try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from ticktree.recorder.wrapping import leaving_no_frames
+from ticktree.recorder.wrapping import without_own_frames
 from ticktree.remote.requests import Requests, Served
 from ticktree.remote.server_timing import HEADER
 from ticktree.remote.trace_context import came
@@ -25,7 +25,7 @@ class WsgiServerTiming:
         self.app = app
         self._requests = Requests(app)
 
-    @leaving_no_frames
+    @without_own_frames
     def __call__(self, environ: dict[str, Any], start_response: Start) -> Iterable[bytes]:
         """Serves one request."""
         requests = self._requests
@@ -37,7 +37,7 @@ class WsgiServerTiming:
         started = False
         with requests.named(name), Served(requests.recorder, name, context=context) as served:
 
-            @leaving_no_frames
+            @without_own_frames
             def starting(status: str, headers: list[tuple[str, str]], *error: Any) -> Any:
                 nonlocal started
                 started = True
@@ -64,14 +64,14 @@ class _Later:
     def __iter__(self) -> _Later:
         return self
 
-    @leaving_no_frames
+    @without_own_frames
     def __next__(self) -> bytes:
         with self._section, self._served.again():
             if self._rest is None:
                 self._rest = iter(self._body)
             return next(self._rest)
 
-    @leaving_no_frames
+    @without_own_frames
     def close(self) -> None:
         """Closes the body, as servers do when all is sent."""
         close = getattr(self._body, "close", None)

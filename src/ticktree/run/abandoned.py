@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
-from ticktree.files.owner import Owner, boot_id, dead_among, since_boot_s
+from ticktree.files.owner import Owner, boot_id, ended_processes, uptime_s
 from ticktree.files.trust import require_own
 from ticktree.run.directory import read_manifest, remove_unmade
 from ticktree.run.finishing import RunDirectory
@@ -110,7 +110,7 @@ def _sweep_without_run(memory: Path, path: Path) -> None:
 
 def _has_no_writer(memory: Path, owner: Owner) -> bool:
     writers = {(owner.pid, owner.started), *map(writer_of, memory_files(memory))}
-    return dead_among(owner, writers) == writers
+    return ended_processes(owner, writers) == writers
 
 
 def _sweep_homeless(memory: Path) -> None:
@@ -118,7 +118,7 @@ def _sweep_homeless(memory: Path) -> None:
 
     A day of the machine's uptime: the wall clock may be set, and tmpfs is empty after a restart anyway.
     """
-    now_s, boot = since_boot_s(), boot_id()
+    now_s, boot = uptime_s(), boot_id()
     since = homeless_since(memory)
     if since is None or since[1] != boot:
         mark_homeless(memory, int(now_s), boot)

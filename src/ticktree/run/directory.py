@@ -25,20 +25,20 @@ from typing import Self
 
 from ticktree.errors import TicktreeError
 from ticktree.files.atomic import write_atomically
-from ticktree.files.guarded import MOST_OF_FACTS, FileError, MissingFileError, read_bytes, understood
+from ticktree.files.guarded import MAX_FACTS_BYTES, FileError, MissingFileError, decoding, read_bytes
 from ticktree.files.owner import Owner
 from ticktree.files.trust import (
     NotOwnError,
-    any_directory,
     is_writable_by_all,
-    names_in,
-    own_directory,
-    own_folder,
+    list_names,
+    open_directory,
+    open_own_directory,
+    open_own_folder,
     require_own,
 )
 from ticktree.run.manifest import MANIFEST_NAME, Manifest
 from ticktree.run.memory import create_memory, memory_files, remove_memory, require_memory, writer_of
-from ticktree.run.naming import clean_name, make_unique
+from ticktree.run.naming import clean_name, create_unique_directory
 
 DEFAULT_OUT = Path("ticktree-runs")
 PROFILE = "profile.json"
@@ -73,7 +73,9 @@ class RunFiles:
         """
         path = None
         try:
-            path = make_unique(Path(out).absolute(), f"{time.strftime('%Y%m%d-%H%M%S')}-{clean_name(name)}")
+            path = create_unique_directory(
+                Path(out).absolute(), f"{time.strftime('%Y%m%d-%H%M%S')}-{clean_name(name)}"
+            )
             return cls._begin(name, path, tuple(sys.argv if argv is None else argv), supervised)
         except (OSError, TicktreeError) as error:
             if path is not None:
@@ -102,8 +104,8 @@ class RunFiles:
         try:
             # The memory first: a process that finds a run must find that the memory belongs to it.
             run._copy_manifest()
-            with own_directory(path) as dir_fd:
-                if names_in(dir_fd):
+            with open_own_directory(path) as dir_fd:
+                if list_names(dir_fd):
                     raise NotOwnError(f"{path} is not the directory that was made a moment ago")
                 data = manifest.to_json().encode()
                 write_atomically(Path(MANIFEST_NAME), data, follow=False, dir_fd=dir_fd)
@@ -230,7 +232,7 @@ class RunFiles:
         """
         if (self.path / MANIFEST_NAME).exists():
             return False
-        with own_directory(self.path, make=True):
+        with open_own_directory(self.path, make=True):
             self._write_manifest()
         return True
 
@@ -266,11 +268,11 @@ class RunFiles:
             OSError: There is no such directory.
             TicktreeError: The run's directory was replaced by another run's or another user's.
         """
-        with own_directory(self.path) as dir_fd:
+        with open_own_directory(self.path) as dir_fd:
             if not self._is_in(dir_fd):
                 raise NotOwnError(f"{self.path} is another run's by now; nothing is changed there")
             if folder:
-                with own_folder(dir_fd, folder, self.path, make=make) as folder_fd:
+                with open_own_folder(dir_fd, folder, self.path, make=make) as folder_fd:
                     yield folder_fd
             else:
                 yield dir_fd
@@ -301,8 +303,8 @@ def read_manifest(folder: Path, dir_fd: int | None = None) -> Manifest:
         FileError: The file cannot be read, or is not valid.
     """
     path = folder / MANIFEST_NAME
-    content = read_bytes(path, MOST_OF_FACTS, follow=dir_fd is None, dir_fd=dir_fd)
-    with understood(path):
+    content = read_bytes(path, MAX_FACTS_BYTES, follow=dir_fd is None, dir_fd=dir_fd)
+    with decoding(path):
         return Manifest.from_json(content)
 
 
@@ -319,11 +321,11 @@ def remove_unmade(path: Path) -> bool:
 
     A directory that contains anything but the temporary files of killed processes stays as it is.
     """
-    with suppress(OSError, TicktreeError), own_directory(path) as dir_fd:
-        if all(name.startswith(f".{MANIFEST_NAME}.") for name in names_in(dir_fd)):
-            for name in names_in(dir_fd):
+    with suppress(OSError, TicktreeError), open_own_directory(path) as dir_fd:
+        if all(name.startswith(f".{MANIFEST_NAME}.") for name in list_names(dir_fd)):
+            for name in list_names(dir_fd):
                 unlink_at(name, dir_fd)
-    with suppress(OSError, TicktreeError), any_directory(path.parent) as dir_fd:
+    with suppress(OSError, TicktreeError), open_directory(path.parent) as dir_fd:
         os.rmdir(path.name, dir_fd=dir_fd)
     return not path.exists()
 

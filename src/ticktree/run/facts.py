@@ -62,7 +62,7 @@ def _machine() -> Iterator[tuple[str, Value]]:
     memory_bytes = processor.memory_bytes()
     if memory_bytes is not None:
         yield "memory_bytes", memory_bytes
-    gpus = processor.gpus()
+    gpus = processor.gpu_count()
     if gpus:
         yield "gpus", gpus
         model = processor.gpu_model()
@@ -76,7 +76,7 @@ def _python(argv: Sequence[str]) -> Iterator[tuple[str, Value]]:
     yield "implementation", platform.python_implementation()
     if sys.flags.optimize:
         yield "python.optimize", sys.flags.optimize
-    if gil.is_kept_off():
+    if gil.is_gil_disabled():
         yield "python.gil", "off"
     yield "command", shlex.join(argv)
     installed = _installed()
@@ -102,11 +102,11 @@ def _installed() -> dict[str, str]:
 
 def _version(folder: Path) -> Iterator[tuple[str, Value]]:
     """Yield the commit of the program's source, and whether the source differs from it."""
-    commit = git.ask(folder, "rev-parse", "HEAD")
+    commit = git.run_git(folder, "rev-parse", "HEAD")
     if commit is None:
         return
     yield "git.commit", commit.strip()
-    changes = git.ask(folder, "status", "--porcelain", "--untracked-files=no")
+    changes = git.run_git(folder, "status", "--porcelain", "--untracked-files=no")
     if changes is not None:
         yield "git.dirty", bool(changes)
 

@@ -12,13 +12,13 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from ticktree.errors import TicktreeError
-from ticktree.files.owner import start_of
-from ticktree.files.trust import names_in
+from ticktree.files.owner import process_start
+from ticktree.files.trust import list_names
 from ticktree.run.directory import PROFILE, RunFiles, unlink_at
 from ticktree.run.memory import remove_memory, require_memory, writer_of
 from ticktree.run.naming import FOLDED
 from ticktree.run.parts import delete_parts
-from ticktree.run.room import require_room
+from ticktree.run.room import require_free_memory
 
 if TYPE_CHECKING:
     from ticktree.profile import Profile
@@ -80,10 +80,10 @@ class RunDirectory(RunFiles):
     def tidy(self) -> None:
         """Delete files from a finished run's directory that its profile includes, and those of killed writers."""
         with self.open_directory() as dir_fd:
-            for name in names_in(dir_fd):
+            for name in list_names(dir_fd):
                 match = re.fullmatch(_TEMPORARY_NAME, name)
                 # Two processes may finish a run at the same time, and the other may still be writing.
-                if match and (match["writer"] is None or start_of(int(match["writer"])) is None):
+                if match and (match["writer"] is None or process_start(int(match["writer"])) is None):
                     unlink_at(name, dir_fd)
         delete_parts(self)
 
@@ -93,17 +93,17 @@ class RunDirectory(RunFiles):
         Raises:
             TicktreeError: The timeline cannot be read.
         """
-        from ticktree.profile.timeline import together
+        from ticktree.profile.timeline import merge_timelines
         from ticktree.run.timeline import timeline_parts
 
         parts = list(timeline_parts(self))
-        return together(parts) if parts else None
+        return merge_timelines(parts) if parts else None
 
     def _read_memory(self) -> Profile | None:
         """Return the profile in the memory files; None if the run is finished, even at this moment."""
         if self.is_finished():
             return None
-        require_room()
+        require_free_memory()
         from ticktree.run.reading.reader import read_run
 
         profile = read_run(self)
@@ -127,7 +127,9 @@ class RunDirectory(RunFiles):
     def _count_outliving(self, left: int | None) -> int:
         """Return how many recorded processes continue; their further records will be lost."""
         writers = {writer_of(file) for file in self.memory_files()}
-        return sum(pid not in (os.getpid(), left) and start_of(pid) == started for pid, started in writers)
+        return sum(
+            pid not in (os.getpid(), left) and process_start(pid) == started for pid, started in writers
+        )
 
 
 def _annotate(

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ticktree.files.guarded import MissingFileError, content_of, json_in, opened, understood
+from ticktree.files.guarded import MissingFileError, decoding, open_file, parse_json, read_content
 from ticktree.profile import Profile
 from ticktree.run.memory import ProcessKey
 from ticktree.run.naming import FOLDED
@@ -100,8 +100,8 @@ class FoldedRecords:
     @classmethod
     def from_text(cls, text: str, version: Version | None = None) -> FoldedRecords:
         """Return the folded part in a text that `to_text` wrote."""
-        with understood(FOLDED):
-            fields: dict[str, Any] = json_in(text)
+        with decoding(FOLDED):
+            fields: dict[str, Any] = parse_json(text)
             if fields["format"] != FORMAT:
                 raise ValueError(f"its format is not {FORMAT}")
             paths = [str(path) for path in fields["paths"]]
@@ -129,12 +129,12 @@ def read_folded(folder: Path, previous: FoldedRecords | None = None) -> FoldedRe
     """
     path = folder / FOLDED
     try:
-        with opened(path, _MOST_BYTES, follow=False) as file:
+        with open_file(path, _MOST_BYTES, follow=False) as file:
             status = os.fstat(file.fileno())
             version = (status.st_ino, status.st_mtime_ns, status.st_size)
             if previous is not None and previous.version == version:
                 return previous
-            text = content_of(file)
+            text = read_content(file)
     except MissingFileError:
         return previous if previous is not None and previous.version is None else FoldedRecords()
     return FoldedRecords.from_text(text.decode(errors="replace"), version)

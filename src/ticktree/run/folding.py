@@ -14,11 +14,11 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ticktree.files.owner import dead_among
+from ticktree.files.owner import ended_processes
 from ticktree.run.directory import RunFiles
 from ticktree.run.memory import memory_files, open_lock, size_of, writer_of
 from ticktree.run.naming import FOLDED
-from ticktree.run.room import require_room
+from ticktree.run.room import require_free_memory
 
 if TYPE_CHECKING:
     from ticktree.profile import Profile
@@ -55,7 +55,7 @@ def fold_finished(run: RunFiles) -> int:
 
 
 def _fold(run: RunFiles) -> int:
-    require_room()
+    require_free_memory()
     from ticktree.profile import Profile  # slow imports
     from ticktree.run.folded import read_records
     from ticktree.run.timeline import keep_timeline
@@ -125,7 +125,7 @@ def _is_settled(run: RunFiles, image: Image, locations: NodeLocations) -> bool:
     owner, parent = run.manifest.owner, image.parent[:2]
     if run.manifest.supervised and parent == (owner.pid, owner.started):
         return True  # a supervisor records nothing
-    return bool(dead_among(owner, [parent])) and parent not in map(writer_of, run.memory_files())
+    return bool(ended_processes(owner, [parent])) and parent not in map(writer_of, run.memory_files())
 
 
 def _are_many(files: list[Path]) -> bool:
@@ -134,7 +134,7 @@ def _are_many(files: list[Path]) -> bool:
 
 def _find_finished(run: RunFiles, files: Sequence[Path]) -> list[Path]:
     """Return those of `files` whose processes have ended, as far as this process can see."""
-    dead = dead_among(run.manifest.owner, {writer_of(file) for file in files})
+    dead = ended_processes(run.manifest.owner, {writer_of(file) for file in files})
     return [file for file in files if writer_of(file) in dead]
 
 

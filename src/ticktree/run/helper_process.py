@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
 # How much lower than the program's priority ours are (`os.nice`). The supervisor finishes the run as soon as the
 # program has ended.
-SUPERVISOR = 5
+SUPERVISOR_NICENESS = 5
 # For processes that only read a run: no user waits for a single read.
-ONLOOKER = 10
+READER_NICENESS = 10
 # The interval at which a supervisor looks for finished files.
 _INTERVAL_S = 2.0
 # The shell ends immediately, and init adopts the process that it started.
@@ -99,7 +99,7 @@ def main(path: str) -> None:
     from ticktree.run.directory import RunFiles
     from ticktree.run.folding import fold_if_many
 
-    os.nice(ONLOOKER)
+    os.nice(READER_NICENESS)
     with suppress(Exception):  # an error would have no reader, and the run is complete either way
         fold_if_many(RunFiles.join(Path(path)))
 

@@ -19,7 +19,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ticktree.files.guarded import MOST_OF_FACTS, FileError, json_in, read_bytes, understood
+from ticktree.files.guarded import MAX_FACTS_BYTES, FileError, decoding, parse_json, read_bytes
 from ticktree.run.naming import clean_name
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ _DIGITS = 16
 
 
 @dataclass(frozen=True, slots=True)
-class SoFar:
+class RankProgress:
     """What arrived from a run before its end.
 
     Attributes:
@@ -51,78 +51,78 @@ class SoFar:
     too_large: int = 0
 
 
-def expect(run: RunFiles, count: int) -> None:
+def write_expected(run: RunFiles, count: int) -> None:
     """Record how many other runs there are."""
     run.write(_EXPECTED, f"{count}\n".encode(), folder=JOB)
 
 
-def gathered(run: Path) -> Sequence[Path]:
+def gathered_profiles(run: Path) -> Sequence[Path]:
     """Return the latest profile of each other run in a run's directory."""
     latest: dict[str, Path] = {}
     for path in sorted((run / JOB).glob(f"*{_SUFFIX}")):
-        run_id = str(copied_run(path))
-        if run_id not in latest or not is_in_part(path):
+        run_id = str(copied_run_id(path))
+        if run_id not in latest or not is_partial(path):
             latest[run_id] = path
     return sorted(latest.values())
 
 
-def keep(run: RunFiles, run_id: str, profile: bytes) -> None:
+def write_final_profile(run: RunFiles, run_id: str, profile: bytes) -> None:
     """Keep the whole profile of another run, as gzipped JSON."""
     name = _file_name(run_id)
     run.write(f"{name}{_SUFFIX}", profile, folder=JOB)
     run.remove([f"{name}{_SO_FAR}{_SUFFIX}"], folder=JOB)
 
 
-def keep_so_far(run: RunFiles, run_id: str, profile: bytes) -> None:
+def write_partial_profile(run: RunFiles, run_id: str, profile: bytes) -> None:
     """Keep the profile so far of another run, as gzipped JSON, in place of the previous one."""
     run.write(f"{_file_name(run_id)}{_SO_FAR}{_SUFFIX}", profile, folder=JOB)
 
 
-def note_so_far(run: RunFiles, runs: Mapping[str, SoFar]) -> None:
+def write_progress(run: RunFiles, runs: Mapping[str, RankProgress]) -> None:
     """Record what has arrived so far, by the id of the run."""
     run.write(
         _INDEX, json.dumps({run_id: asdict(so_far) for run_id, so_far in runs.items()}).encode(), folder=JOB
     )
 
 
-def copied_run(path: Path) -> str | None:
+def copied_run_id(path: Path) -> str | None:
     """Return the id of the run that a gathered file is a copy of; None for other files."""
     is_copy = path.parent.name == JOB and path.name.endswith(_SUFFIX)
     return path.name.removesuffix(_SUFFIX).removesuffix(_SO_FAR) if is_copy else None
 
 
-def missing(run: Path) -> int:
+def count_missing(run: Path) -> int:
     """Return the number of other runs whose profiles did not arrive."""
     with suppress(FileError, ValueError):
-        return max(0, int(read_bytes(run / JOB / _EXPECTED, MOST_OF_FACTS)) - len(gathered(run)))
+        return max(0, int(read_bytes(run / JOB / _EXPECTED, MAX_FACTS_BYTES)) - len(gathered_profiles(run)))
     return 0
 
 
-def is_in_part(path: Path) -> bool:
+def is_partial(path: Path) -> bool:
     """Return whether a file is a gathered copy of a run's profile before its end."""
     return path.parent.name == JOB and path.name.endswith(f"{_SO_FAR}{_SUFFIX}")
 
 
-def how_far(run: Path) -> Iterator[str]:
+def describe_progress(run: Path) -> Iterator[str]:
     """Yield how far the ranks of each other run were gathered, if gathering during the job was enabled."""
-    complete = {copied_run(path) for path in gathered(run) if not is_in_part(path)}
+    complete = {copied_run_id(path) for path in gathered_profiles(run) if not is_partial(path)}
     for run_id, so_far in sorted(_read_index(run).items(), key=lambda item: item[1].ranks):
         yield _describe(so_far, is_complete=run_id in complete)
 
 
-def how_far_of(copy: Path) -> str:
+def describe_partial(copy: Path) -> str:
     """Return how far a gathered copy of a run's profile before its end goes."""
-    so_far = _read_index(copy.parent.parent).get(str(copied_run(copy)))
+    so_far = _read_index(copy.parent.parent).get(str(copied_run_id(copy)))
     return copy.name if so_far is None else _describe(so_far, is_complete=False)
 
 
-def _describe(so_far: SoFar, *, is_complete: bool) -> str:
+def _describe(so_far: RankProgress, *, is_complete: bool) -> str:
     numbers = ", ".join(map(str, so_far.ranks))
     ranks = f"rank{'s' if len(so_far.ranks) > 1 else ''} {numbers} on {so_far.host}"
     return f"{ranks} {'at its end' if is_complete else _describe_time(so_far)}"
 
 
-def _describe_time(so_far: SoFar) -> str:
+def _describe_time(so_far: RankProgress) -> str:
     if so_far.ticks:
         time_of_day = time.strftime("%H:%M:%S", time.localtime(so_far.at_ns / 1e9))
         return f"up to tick {so_far.ticks:,}, at {time_of_day}"
@@ -131,15 +131,15 @@ def _describe_time(so_far: SoFar) -> str:
     return "never"
 
 
-def _read_index(run: Path) -> dict[str, SoFar]:
+def _read_index(run: Path) -> dict[str, RankProgress]:
     path = run / JOB / _INDEX
-    with suppress(FileError), understood(path):
-        index = json_in(read_bytes(path, MOST_OF_FACTS))
+    with suppress(FileError), decoding(path):
+        index = parse_json(read_bytes(path, MAX_FACTS_BYTES))
         return {_file_name(run_id): _parse_entry(**fields) for run_id, fields in index.items()}
     return {}
 
 
-def _parse_entry(host: str, ranks: list[int], **amounts: int) -> SoFar:
+def _parse_entry(host: str, ranks: list[int], **amounts: int) -> RankProgress:
     """Return a run's entry of the index.
 
     Raises:
@@ -148,7 +148,7 @@ def _parse_entry(host: str, ranks: list[int], **amounts: int) -> SoFar:
     numbers = (*ranks, *amounts.values())
     if not isinstance(host, str) or not all(type(n) is int and 0 <= n < 1 << 63 for n in numbers):
         raise ValueError("a run's name, ranks or amounts cannot be")
-    return SoFar(host, tuple(ranks), **amounts)
+    return RankProgress(host, tuple(ranks), **amounts)
 
 
 def _file_name(run_id: str) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from itertools import takewhile
 
-from ticktree.files.owner import Owner, parent_of, start_of
+from ticktree.files.owner import Owner, parent_pid, process_start
 from ticktree.run.directory import RunFiles
 from ticktree.run.memory import ProcessKey
 
@@ -32,17 +32,17 @@ def parent_of_process(run: RunFiles) -> str | None:
             return f"{ancestor}:0"
         if pid <= 1 or _is_owner(owner, pid):
             break
-        pid = parent_of(pid)
+        pid = parent_pid(pid)
     return f"{owner.pid}-{owner.started}-1:0"
 
 
 def _is_owner(owner: Owner, pid: int) -> bool:
-    return pid == owner.pid and start_of(pid) == owner.started
+    return pid == owner.pid and process_start(pid) == owner.started
 
 
 def _latest_incarnation(run: RunFiles, pid: int) -> str | None:
     """Return PID-START-INCARNATION of a process's current program, if it is recorded."""
-    start = start_of(pid) or 0
+    start = process_start(pid) or 0
     programs = (ProcessKey(pid, start, incarnation) for incarnation in range(1, _MOST_ANCESTORS))
     recorded = [*takewhile(lambda program: (run.memory_dir / f"{program}.tt").exists(), programs)]
     return f"{pid}-{start}-{len(recorded)}" if recorded else None

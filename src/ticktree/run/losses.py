@@ -22,7 +22,7 @@ import os
 from collections.abc import Container
 from typing import TYPE_CHECKING
 
-from ticktree.files.guarded import MOST_OF_FACTS, FileError, read_bytes
+from ticktree.files.guarded import MAX_FACTS_BYTES, FileError, read_bytes
 from ticktree.run.naming import NOT_INSTRUMENTED, WITHOUT_ROOM
 
 if TYPE_CHECKING:
@@ -55,13 +55,13 @@ def _append_note(run: RunFiles, name: str, text: str) -> None:
     with run.open_directory() as dir_fd:
         fd = os.open(name, flags, 0o666, dir_fd=dir_fd)
         with os.fdopen(fd, "r+b", buffering=0) as file:
-            if line not in file.read(MOST_OF_FACTS).splitlines(keepends=True):
+            if line not in file.read(MAX_FACTS_BYTES).splitlines(keepends=True):
                 file.write(line)
 
 
 def _read_notes(run: RunFiles, name: str) -> list[str]:
     try:
-        content = read_bytes(run.path / name, MOST_OF_FACTS, follow=False)
+        content = read_bytes(run.path / name, MAX_FACTS_BYTES, follow=False)
     except FileError:
         return []
     return content.decode(errors="replace").splitlines()
@@ -103,7 +103,7 @@ def _sentences_by_library(profile: Profile) -> Iterator[list[str]]:
             yield sorted(map(str, sentences))
 
 
-LOSS = "processes_without_room"
+WITHOUT_ROOM_LOSS = "processes_without_room"
 
 
 def note_without_room(run: RunFiles, name: str) -> None:
@@ -121,9 +121,9 @@ def count_without_room(run: RunFiles, names: Container[str]) -> int:
     return sum(name not in names for name in set(_read_notes(run, WITHOUT_ROOM)))
 
 
-def say_without_room(run: RunFiles, profile: Profile) -> str | None:
+def describe_missing_files(run: RunFiles, profile: Profile) -> str | None:
     """Return the message, once per run, about processes without a memory file; None if there are none."""
-    count = profile.losses.get(LOSS, 0)
+    count = profile.losses.get(WITHOUT_ROOM_LOSS, 0)
     if not count:
         return None
     processes, verb = ("1 process", "is") if count == 1 else (f"{count:,} processes", "are")

@@ -11,7 +11,7 @@ import os
 from typing import Any, NamedTuple
 
 from ticktree.errors import TicktreeError
-from ticktree.files.guarded import json_in
+from ticktree.files.guarded import parse_json
 from ticktree.files.owner import Owner
 
 FORMAT = "ticktree-run/1"
@@ -58,7 +58,7 @@ class Manifest(NamedTuple):
             TicktreeError: The text is not the manifest of a run, or has an unknown version.
         """
         try:
-            data = json_in(text)
+            data = parse_json(text)
         except ValueError as error:
             raise TicktreeError(str(error)) from None
         if not isinstance(data, dict) or data.get("format") != FORMAT:

@@ -70,7 +70,7 @@ def _private_root(base: Path) -> Path:
 
     Another user may have created a directory in our name, to stop us: then ours has an unpredictable name.
     """
-    root = usual_root(base)
+    root = default_root(base)
     with suppress(FileExistsError):
         root.mkdir(mode=0o700)
     if is_private(root):
@@ -93,14 +93,14 @@ def _make(root: Path, run_id: str) -> Path:
     return directory
 
 
-def usual_root(base: Path) -> Path:
+def default_root(base: Path) -> Path:
     """Return this user's directory in a base, unless another user has created one with that name."""
     return base / f"ticktree-{os.geteuid()}"
 
 
-def other_root(directory: Path) -> str | None:
+def explain_other_root(directory: Path) -> str | None:
     """Return why a memory directory is not in the usual one of its base; None if it is."""
-    usual = usual_root(directory.parent.parent)
+    usual = default_root(directory.parent.parent)
     if directory.parent == usual:
         return None
     return f"{usual} is not a directory that only this user can enter; memory files go to {directory.parent}"
@@ -176,7 +176,7 @@ class ProcessKey(NamedTuple):
         return f"{self.pid}-{self.start}{suffix}"
 
 
-def process_of(file: Path) -> ProcessKey:
+def process_key(file: Path) -> ProcessKey:
     """Return the process that writes a memory file, by the file's name."""
     pid, start, *incarnation = map(int, file.stem.split("-"))
     return ProcessKey(pid, start, *incarnation or (1,))

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from ticktree.errors import TicktreeError
-from ticktree.files.guarded import MOST_OF_DATA, read_bytes, understood
+from ticktree.files.guarded import MAX_DATA_BYTES, decoding, read_bytes
 from ticktree.profile import Profile, Writer, codec
-from ticktree.profile.renaming import renamed
+from ticktree.profile.renaming import rename_writers
 from ticktree.profile.table import sums_of
 
 _DIGITS = 8
@@ -67,13 +67,13 @@ class Part:
         return _unpickle, (self.profile.to_json(), *fields)
 
 
-def part_of(source: Path, job: Job, read: Callable[[Path], Profile]) -> Part:
+def read_part(source: Path, job: Job, read: Callable[[Path], Profile]) -> Part:
     """Return what `ticktree report` reads as a part of `job`; if it cannot be read, a part with only the failure."""
     try:
         profile = read(source)
     except TicktreeError as error:
         return Part(failed=frozenset({(str(source), str(error))}))
-    program = program_of(profile)
+    program = program_name(profile)
     return Part(
         profile=_assign_to_job(profile, job),
         sources=1,
@@ -82,7 +82,7 @@ def part_of(source: Path, job: Job, read: Callable[[Path], Profile]) -> Part:
     )
 
 
-def joined(parts: Iterable[Part]) -> Part:
+def merge_parts(parts: Iterable[Part]) -> Part:
     """Return the merged part of `parts`; an empty part if there are none."""
     parts = list(parts)
     runs: dict[str, str] = {}
@@ -109,7 +109,7 @@ def _unpickle(profile: str, *fields: Any) -> Part:
 
 def _assign_to_job(profile: Profile, job: Job) -> Profile:
     if not job.keeps_writers:
-        return renamed(profile, None, {}, job.id)
+        return rename_writers(profile, None, {}, job.id)
     hosts = profile.metadata.get("host", frozenset())
     host = str(next(iter(hosts))) if len(hosts) == 1 else ""
     new_ids = {key: _tag_writer(writer) for key, writer in profile.writers.items()}
@@ -117,7 +117,7 @@ def _assign_to_job(profile: Profile, job: Job) -> Profile:
         new_ids[key]: replace(writer, id=new_ids[key], run=job.id, host=writer.host or host)
         for key, writer in profile.writers.items()
     }
-    return renamed(profile, new_ids.__getitem__, writers, job.id)
+    return rename_writers(profile, new_ids.__getitem__, writers, job.id)
 
 
 def _tag_writer(writer: Writer) -> str:
@@ -138,7 +138,7 @@ def _tag(run: str) -> str:
     return hashlib.sha256(run.encode(errors="surrogatepass")).hexdigest()[:_TAG_DIGITS]
 
 
-def program_of(profile: Profile) -> str:
+def program_name(profile: Profile) -> str:
     """Return the script's name or the module in a profile's command; "" if there is none, or several.
 
     Arguments and directories may differ between machines although the program is the same.
@@ -164,8 +164,8 @@ def read_saved(path: Path) -> Profile:
     Raises:
         TicktreeError: The file cannot be read or is not a valid profile.
     """
-    content = read_bytes(path, MOST_OF_DATA)
-    with understood(path):
-        profile = Profile.from_value(codec.value_in(content))
+    content = read_bytes(path, MAX_DATA_BYTES)
+    with decoding(path):
+        profile = Profile.from_value(codec.parse_json(content))
         profile.check()
         return profile

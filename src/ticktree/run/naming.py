@@ -7,7 +7,7 @@ import re
 from contextlib import suppress
 from pathlib import Path
 
-from ticktree.files.trust import any_directory
+from ticktree.files.trust import open_directory
 
 # The records of ended processes, until the run is finished (folded.py).
 FOLDED = "folded.json"
@@ -28,7 +28,7 @@ def clean_name(name: str, max_length: int | None = 64) -> str:
     return re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-.")[:max_length] or "run"
 
 
-def make_unique(out: Path, name: str) -> Path:
+def create_unique_directory(out: Path, name: str) -> Path:
     """Create and return a new directory in `out`, called `name` or, if that is taken, `name`-2 and so on.
 
     Raises:
@@ -36,7 +36,7 @@ def make_unique(out: Path, name: str) -> Path:
         NotOwnError: `out` is another user's link, or below one.
     """
     is_new = not out.exists()
-    with any_directory(out, make=True) as dir_fd:
+    with open_directory(out, make=True) as dir_fd:
         if is_new:
             # Runs do not belong under version control, and would make the tree of every later run look changed.
             with suppress(FileExistsError):
@@ -54,7 +54,7 @@ def make_unique(out: Path, name: str) -> Path:
                 return out / directory_name
 
 
-def as_typed(path: Path) -> str:
+def shell_path(path: Path) -> str:
     """Return a path as the user would type it in the current directory."""
     import shlex  # here, because a starting program does not need it
 

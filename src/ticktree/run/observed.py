@@ -23,10 +23,10 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from ticktree.files.atomic import write_atomically
-from ticktree.files.guarded import MissingFileError, json_in, read_bytes, understood
+from ticktree.files.guarded import MissingFileError, decoding, parse_json, read_bytes
 from ticktree.profile import Gauge
 from ticktree.profile.fields import Fields, Object
-from ticktree.profile.machine import is_of_machine
+from ticktree.profile.machine import is_machine_gauge
 from ticktree.profile.profile_json import GAUGES
 from ticktree.profile.samples import STATES, CodeLine, Weight
 from ticktree.run.memory import ProcessKey
@@ -49,14 +49,14 @@ def _read(path: Path, read: Callable[[Fields], Content], default: Content) -> Co
         data = read_bytes(path, _MAX_BYTES[path.name], follow=False)
     except MissingFileError:
         return default
-    with understood(path):
-        fields = Fields(json_in(data), path.name)
+    with decoding(path):
+        fields = Fields(parse_json(data), path.name)
         if fields.raw("format") != _FORMATS[path.name]:
             fields.fail(f"its format is not {_FORMATS[path.name]}")
         return read(fields)
 
 
-def keep_gauges(folder: Path, gauges: Mapping[str, Gauge]) -> None:
+def write_gauges(folder: Path, gauges: Mapping[str, Gauge]) -> None:
     """Write the machine's gauges to a run's memory directory, in place of the previous ones.
 
     Raises:
@@ -65,7 +65,7 @@ def keep_gauges(folder: Path, gauges: Mapping[str, Gauge]) -> None:
     _write(folder / MACHINE, {"gauges": GAUGES.write(gauges, {})})
 
 
-def kept_gauges(folder: Path) -> dict[str, Gauge]:
+def read_gauges(folder: Path) -> dict[str, Gauge]:
     """Return the gauges in `folder`, by name; empty if there are none.
 
     Raises:
@@ -77,7 +77,7 @@ def kept_gauges(folder: Path) -> dict[str, Gauge]:
 def _parse_gauges(fields: Fields) -> dict[str, Gauge]:
     gauges: dict[str, Gauge] = GAUGES.read(fields, "gauges")
     for name, gauge in gauges.items():
-        if not is_of_machine(name):
+        if not is_machine_gauge(name):
             fields.fail("it contains a gauge that is not a reading of the machine")
         for problem in gauge.problems():
             fields.fail(problem)
@@ -100,7 +100,7 @@ class ThreadSample(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Sampled:
+class StackSamples:
     """All samples of a run.
 
     Attributes:
@@ -119,7 +119,7 @@ class Sampled:
     is_requested: bool = False
 
 
-def keep_samples(folder: Path, samples: Sampled) -> None:
+def write_samples(folder: Path, samples: StackSamples) -> None:
     """Write these samples in place of the previous ones.
 
     Raises:
@@ -150,21 +150,21 @@ def keep_samples(folder: Path, samples: Sampled) -> None:
     _write(folder / SAMPLES, fields)
 
 
-def kept_samples(folder: Path) -> Sampled:
+def read_samples(folder: Path) -> StackSamples:
     """Return the samples in `folder`; empty if there are none.
 
     Raises:
         FileError: The file is not valid.
     """
-    return _read(folder / SAMPLES, _parse_samples, Sampled())
+    return _read(folder / SAMPLES, _parse_samples, StackSamples())
 
 
-def _parse_samples(fields: Fields) -> Sampled:
+def _parse_samples(fields: Fields) -> StackSamples:
     processes = [ProcessKey(*numbers) for numbers in fields.rows("processes", 3)]
     lines = [CodeLine(str(function), str(file), int(line)) for function, file, line in fields.list("lines")]
     stacks = dict(_parse_row(row, processes, lines) for row in fields.list("rows"))
     numbers = {name: fields.whole(name) for name in _COUNTS}
-    return Sampled(stacks, fields.counts("dropped"), is_requested=fields.flag("asked"), **numbers)
+    return StackSamples(stacks, fields.counts("dropped"), is_requested=fields.flag("asked"), **numbers)
 
 
 def _parse_row(row: Any, processes: list[ProcessKey], lines: list[CodeLine]) -> tuple[ThreadSample, Weight]:

@@ -11,7 +11,7 @@ import os
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from ticktree.files.trust import names_in
+from ticktree.files.trust import list_names
 
 if TYPE_CHECKING:
     from ticktree.profile import Profile
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 FOLDER = "parts"
 
 
-def keep_part(run: RunFiles, name: str, profile: bytes) -> None:
+def write_part(run: RunFiles, name: str, profile: bytes) -> None:
     """Replace the profile of one part; do nothing once the run is finished.
 
     Raises:
@@ -38,9 +38,9 @@ def read_parts(run: RunFiles) -> Profile:
     paths = sorted((run.path / FOLDER).glob("*.json"))
     if not paths:
         return Profile()
-    from ticktree.run.merging import Job, joined, part_of, read_saved
+    from ticktree.run.merging import Job, merge_parts, read_part, read_saved
 
-    part = joined(part_of(path, Job(run.id), read_saved) for path in paths)
+    part = merge_parts(read_part(path, Job(run.id), read_saved) for path in paths)
     losses = {"parts_damaged": len(part.failed)} if part.failed else {}
     return part.profile.merge(Profile(losses=losses))
 
@@ -50,6 +50,6 @@ def delete_parts(run: RunFiles) -> None:
     # Another process may finish the run at the same time.
     with suppress(OSError), run.open_directory() as run_fd:
         with run.open_directory(FOLDER) as folder_fd:
-            for name in names_in(folder_fd):
+            for name in list_names(folder_fd):
                 os.unlink(name, dir_fd=folder_fd)
         os.rmdir(FOLDER, dir_fd=run_fd)

@@ -16,7 +16,7 @@ _ONE_THREAD_BYTES = 64 << 20
 _THREAD_BYTES = 40 << 20
 
 
-def require_room() -> None:
+def require_free_memory() -> None:
     """Raise if this process cannot allocate the memory that importing numpy takes."""
     if "numpy" in sys.modules:
         return

@@ -29,8 +29,8 @@ from typing import TYPE_CHECKING, Any, get_type_hints
 import numpy as np
 from numpy.typing import NDArray
 
-from ticktree.files.guarded import MOST_OF_DATA, FileError, json_in, opened, understood
-from ticktree.profile.timeline import BEFORE_THE_TIMELINE, CalledNode, Lane, Timeline, in_order
+from ticktree.files.guarded import MAX_DATA_BYTES, FileError, decoding, open_file, parse_json
+from ticktree.profile.timeline import BEFORE_THE_TIMELINE, CalledNode, Lane, Timeline, call_order
 from ticktree.run.folded import read_records
 from ticktree.run.reading import layout
 from ticktree.run.reading.accounts import Clock
@@ -68,7 +68,7 @@ def read_columns(path: Path) -> Timeline:
     Raises:
         FileError: The file is not valid, or cannot be read.
     """
-    with opened(path, MOST_OF_DATA) as file, understood(path):
+    with open_file(path, MAX_DATA_BYTES) as file, decoding(path):
         timeline = _unpack(_arrays(file))
         problem = next(timeline.problems(), None)
     if problem is not None:
@@ -119,7 +119,7 @@ def _arrays(file: Any) -> Mapping[str, NDArray[Any]]:
 
 
 def _unpack(arrays: Mapping[str, NDArray[Any]]) -> Timeline:
-    about: dict[str, Any] = json_in(arrays["about"].tobytes())
+    about: dict[str, Any] = parse_json(arrays["about"].tobytes())
     if about["format"] != FORMAT:
         raise ValueError(f"its format is not {FORMAT}")
     start, duration, spot, lane = (arrays[name].astype(np.int64) for name in _COLUMNS)
@@ -222,7 +222,7 @@ def _timeline(image: Image, events: Events, locations: NodeLocations) -> Timelin
     # A call in a damaged file may end 2^63 ticks after it began, which overflows: the result is clipped at 0.
     duration = np.maximum(clock.moments_ns(rows["end"][is_valid]) - start, 0)
     spot, lane = spot[is_valid], lane[is_valid]
-    order = in_order(start, spot, nodes)
+    order = call_order(start, spot, nodes)
     return Timeline(
         _lanes(image, lane_records),
         nodes,

@@ -11,16 +11,16 @@ from ticktree.errors import TicktreeError, reason
 from ticktree.recorder import (
     EXPERIMENTS_VARIABLE,
     INSTRUMENT_VARIABLE,
+    IS_OFF,
     LEDGER_NAME,
     MEMORY_VARIABLE,
-    OFF_FOR_GOOD,
     PARENT_VARIABLE,
     RUN_VARIABLE,
     SAMPLE_VARIABLE,
     begin_experiments,
 )
 from ticktree.recorder.focus import begin_focus_from_environment
-from ticktree.recorder.imports import await_nothing
+from ticktree.recorder.imports import cancel_all
 from ticktree.session.session import current
 from ticktree.session.showing import print_line
 
@@ -51,7 +51,7 @@ def arm() -> None:
             if os.environ.get(EXPERIMENTS_VARIABLE):
                 begin_experiments(current.recorder, run.memory_dir / LEDGER_NAME)
             current.enable(run, parent)
-            if not OFF_FOR_GOOD:
+            if not IS_OFF:
                 _apply_environment()
                 if os.environ.get(SAMPLE_VARIABLE):
                     _start_sampling(run.memory_dir, float(os.environ[SAMPLE_VARIABLE]))
@@ -124,7 +124,7 @@ def detach() -> None:
         os.environ[INSTRUMENT_VARIABLE] = libraries
     current.leave()
     if is_new:
-        await_nothing()
+        cancel_all()
 
 
 _attached: list[Any] = []  # while attached: `is_new`, and the previous value of the variable

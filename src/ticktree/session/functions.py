@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 from ticktree import recorder as native
 from ticktree.recorder.children import FOCUS_VARIABLES
-from ticktree.recorder.focus import DEPTH, begin_focus, checked_names, end_focus, focus_environment
+from ticktree.recorder.focus import DEFAULT_DEPTH, begin_focus, check_names, end_focus, focus_environment
 from ticktree.recorder.wrapping import Function
 from ticktree.session.session import current
 from ticktree.session.showing import print_profile
@@ -48,7 +48,9 @@ def summary() -> None:
     print_profile(current.snapshot())
 
 
-def focus(*names: str, depth: int = DEPTH, c_functions: bool = False, warmup: int | None = None) -> None:
+def focus(
+    *names: str, depth: int = DEFAULT_DEPTH, c_functions: bool = False, warmup: int | None = None
+) -> None:
     """Record every call of the named functions and the calls below them by call site; start recording if necessary.
 
     Processes that this one starts focus on the same functions.
@@ -65,9 +67,9 @@ def focus(*names: str, depth: int = DEPTH, c_functions: bool = False, warmup: in
     for variable in FOCUS_VARIABLES:
         os.environ.pop(variable, None)
     end_focus()
-    if not names or native.OFF_FOR_GOOD:
+    if not names or native.IS_OFF:
         return
-    functions = checked_names(names)
+    functions = check_names(names)
     current.enable()
     begin_focus(current.recorder, functions, depth, c_functions, warmup)
     os.environ.update(focus_environment(functions, depth, c_functions, warmup))
@@ -158,9 +160,9 @@ def uninstrument(*names: str) -> None:
 
 def instrumented() -> tuple[str, ...]:
     """Return the names of the libraries that are recorded in this process, or will be once they are imported."""
-    from ticktree.instruments import installed
+    from ticktree.instruments import installed_names
 
-    return installed()
+    return installed_names()
 
 
 def _split_names(names: Iterable[str]) -> list[str]:

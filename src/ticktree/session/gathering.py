@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from ticktree.fleet.store import StoreTransport, address_of, connected
 from ticktree.fleet.transport import PublishedPart, Transport
-from ticktree.run.job import expect, keep
+from ticktree.run.job import write_expected, write_final_profile
 
 if TYPE_CHECKING:
     from ticktree.run.finishing import RunDirectory
@@ -46,7 +46,7 @@ def gather(run: RunDirectory, store: Any, rank: int, runs: Sequence[str]) -> Non
     transport = StoreTransport(lambda: connected(*address_of(store)))
     if rank == 0:
         other_ids = set(ids) - {ids[0]}
-        expect(run, len(other_ids))
+        write_expected(run, len(other_ids))
         _collect(run, transport, other_ids, within_s)
     elif ids[rank] != ids[0] and ids.index(ids[rank]) == rank:
         ranks = tuple(number for number, run_id in enumerate(ids) if run_id == ids[rank])
@@ -62,7 +62,7 @@ def _collect(run: RunDirectory, transport: Transport, other_ids: Iterable[str], 
             if part.name in missing_ids:
                 missing_ids.remove(part.name)
                 if part.packed is not None:  # a transport may refuse what is too large
-                    keep(run, part.name, part.packed)
+                    write_final_profile(run, part.name, part.packed)
         if missing_ids:
             time.sleep(_LOOK_EVERY_S)
 

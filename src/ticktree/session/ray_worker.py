@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from ticktree.recorder import MEMORY_VARIABLE, OFF_FOR_GOOD, RUN_VARIABLE, TIMELINE_VARIABLE
+from ticktree.recorder import IS_OFF, MEMORY_VARIABLE, RUN_VARIABLE, TIMELINE_VARIABLE
 from ticktree.session.session import current
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ def begin(reference: Mapping[str, Any]) -> bool:
     Returns:
         Whether the worker removes the data that calls carry. Never raises.
     """
-    if OFF_FOR_GOOD:
+    if IS_OFF:
         return False
     try:
         from ticktree.instruments.ray.executing import WorkerCalls
@@ -96,7 +96,7 @@ class _Worker:
 
     @staticmethod
     def _carry_call_data() -> None:
-        from ticktree.instruments import installed
+        from ticktree.instruments import installed_names
         from ticktree.instruments.ray.submitting import carry
 
-        carry("ray" in installed())
+        carry("ray" in installed_names())

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from ticktree import recorder as native
 from ticktree.errors import TicktreeError, reason
-from ticktree.recorder import OFF_FOR_GOOD, RUN_VARIABLE, TIMELINE_VARIABLE
+from ticktree.recorder import IS_OFF, RUN_VARIABLE, TIMELINE_VARIABLE
 from ticktree.recorder.focus import end_focus
 from ticktree.recorder.imports import when_imported
 from ticktree.session.memory_file import (
@@ -50,7 +50,7 @@ class Session:
         self._id = new_id("session")
         self._pid = 0
         self._is_owner = False
-        self._unsaved = False
+        self._is_unsaved = False
         self._is_first = False
         self._is_quiet = False
         self._own_variables: list[str] = []
@@ -95,7 +95,7 @@ class Session:
             TicktreeError: The program records already, or recording is turned off.
         """
         # The program may have been interrupted anywhere, even in this method.
-        if OFF_FOR_GOOD or self._pid or self.recorder.recording or not self._lock.acquire(blocking=False):
+        if IS_OFF or self._pid or self.recorder.recording or not self._lock.acquire(blocking=False):
             raise TicktreeError("it already records, or recording is turned off")
         try:
             self._start(run, _NO_PARENT, 0)
@@ -116,13 +116,13 @@ class Session:
             self.run.write(claim_file(self.run)[0].name, self.recorder.image())
         self.recorder.leave()
         self.run, self._pid = None, 0
-        self._is_open = self._is_first = self._unsaved = self._has_failed = False
+        self._is_open = self._is_first = self._is_unsaved = self._has_failed = False
 
     def _start(self, run: RunDirectory | None, parent: str | None, timeline: int) -> None:
         self._event_count = self._event_count or timeline or event_count_of_environment()
-        if timeline and self._is_open and not OFF_FOR_GOOD:
+        if timeline and self._is_open and not IS_OFF:
             self.recorder.open(timeline=timeline)
-        if OFF_FOR_GOOD or (self.recorder.recording and self._pid):
+        if IS_OFF or (self.recorder.recording and self._pid):
             return
         if not self._pid:
             self._begin(run, parent)
@@ -138,8 +138,8 @@ class Session:
         of it, which then includes what was recorded before.
         """
         with self._lock:
-            if not (OFF_FOR_GOOD or self._pid or self._unsaved):
-                self._unsaved = True
+            if not (IS_OFF or self._pid or self._is_unsaved):
+                self._is_unsaved = True
                 # A forked child begins with an empty record, as in a run.
                 self.recorder.child_file = private_file
                 self.recorder.enable()
@@ -149,7 +149,7 @@ class Session:
         """Start or continue recording, in private memory unless there is a run."""
         self.enable_unsaved()
         with self._lock:
-            if not (OFF_FOR_GOOD or self.recorder.recording):
+            if not (IS_OFF or self.recorder.recording):
                 self.recorder.enable()
                 native.install(self.recorder)
 
@@ -166,7 +166,7 @@ class Session:
         native.poll()
         self.recorder.disable()
         native.uninstall(self.recorder)
-        native.leave_children()
+        native.disconnect_children()
         while self._own_variables:
             os.environ.pop(self._own_variables.pop(), None)
 
@@ -174,7 +174,7 @@ class Session:
         """Make processes that are started from now on record into the same run."""
         if self.run is None:
             return
-        native.lead_children(self.recorder, str(self.run.path))
+        native.connect_children(self.recorder, str(self.run.path))
         # For processes whose start ticktree does not intercept: through a shell, or by other libraries.
         self._announce(RUN_VARIABLE, str(self.run.path))
         if self._event_count:
@@ -200,9 +200,9 @@ class Session:
         ]
         try:
             from ticktree.files.owner import Owner
-            from ticktree.supervisor.program import name_of_command
+            from ticktree.supervisor.program import command_name
 
-            self.recorder.name_process(name_of_command(sys.orig_argv))
+            self.recorder.name_process(command_name(sys.orig_argv))
             # The process that created the run prints its path.
             self._is_quiet = self._is_quiet or run is not None
             self.run = run or _new_run()
@@ -271,7 +271,7 @@ class Session:
         self._is_open = True
         self.recorder.child_file = lambda: claim_child_file(run)
         self.recorder.without_room = lambda file: note_missing_file(run, file)
-        if self.recorder.is_private and not self._unsaved:
+        if self.recorder.is_private and not self._is_unsaved:
             note_missing_file(run, path)
             if self._is_first:  # the run counts the others
                 message = "recording in private memory, saved only if the program ends normally"
@@ -329,7 +329,7 @@ class Session:
         self.disable()
         if self.run is None:
             return
-        from ticktree.run.losses import say_without_room, summarize_instrument_losses
+        from ticktree.run.losses import describe_missing_files, summarize_instrument_losses
 
         try:
             image = self.recorder.image() if self.recorder.is_private else b""
@@ -338,15 +338,15 @@ class Session:
             if self._is_owner:
                 from ticktree.run.abandoned import finish_abandoned
                 from ticktree.run.facts import describe_program
-                from ticktree.run.naming import as_typed
+                from ticktree.run.naming import shell_path
 
                 self.run.describe(describe_program())
                 profile = self.run.finish()
-                message = say_without_room(self.run, profile)
+                message = describe_missing_files(self.run, profile)
                 for line in filter(None, (message, *summarize_instrument_losses(profile))):
                     print_line(line)
                 if not self._is_quiet:
-                    print_line(f"the run is saved, see it with: ticktree report {as_typed(self.run.path)}")
+                    print_line(f"the run is saved, see it with: ticktree report {shell_path(self.run.path)}")
                 finish_abandoned(_SWEEP_LIMIT_S)
         except Exception as error:  # as in `_finish`
             print_line(f"the run in {self.run.path} is not saved: {reason(error)}")
@@ -366,11 +366,11 @@ class Session:
 
 def _new_run() -> RunDirectory:
     from ticktree.run.finishing import RunDirectory
-    from ticktree.run.memory import other_root
+    from ticktree.run.memory import explain_other_root
 
     script = Path(sys.argv[0] if sys.argv and sys.argv[0] else "python").stem
     run = RunDirectory.create(script)
-    warning = other_root(run.memory_dir)
+    warning = explain_other_root(run.memory_dir)
     if warning:
         print_line(warning)
     return run

@@ -7,7 +7,7 @@ import sys
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from ticktree.display import DRAWN_BY
+from ticktree.display import RENDERERS
 from ticktree.errors import one_line
 from ticktree.recorder.later import poll
 
@@ -64,7 +64,7 @@ def _text(profile: Profile) -> str:
 
 
 # A notebook shows any profile; the modules that draw it are imported when there is one.
-DRAWN_BY.update({"html": _html, "text": _text})
+RENDERERS.update({"html": _html, "text": _text})
 
 
 def print_line(text: str) -> None:

@@ -147,7 +147,7 @@ def _is_python(script: Path) -> bool:
     return head.startswith(b"#!") and any(b"python" in line for line in head.splitlines()[:2])
 
 
-def name_of_command(orig_argv: Sequence[str]) -> str:
+def command_name(orig_argv: Sequence[str]) -> str:
     """Return the name of the program in an interpreter's command line; "python" if it has none.
 
     Args:

@@ -17,7 +17,7 @@ from contextlib import closing, suppress
 from typing import NoReturn
 
 from ticktree.errors import TicktreeError
-from ticktree.run.helper_process import SUPERVISOR
+from ticktree.run.helper_process import SUPERVISOR_NICENESS
 from ticktree.supervisor.terminal import SignalInbox, Terminal, in_a_pipeline
 
 # Signals that the keyboard and the window send to every process in the foreground.
@@ -68,7 +68,7 @@ def supervise(
             job.hand_back_terminal()
 
 
-def end_like(status: int) -> NoReturn:
+def end_with_status(status: int) -> NoReturn:
     """End this process as the program ended: with its exit status, or by the signal that killed it.
 
     Args:
@@ -133,7 +133,7 @@ def _keep_standard_streams_free() -> None:
 
 def _step_back() -> None:
     """Lower our priority, and release the program's standard input and output."""
-    os.nice(SUPERVISOR)  # We share the cores with the measured program.
+    os.nice(SUPERVISOR_NICENESS)  # We share the cores with the measured program.
     # A reader of the program's output waits for its end, not for ours.
     null = os.open(os.devnull, os.O_RDWR)
     os.dup2(null, 0)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from ticktree.machine.readings import MIN_ELAPSED_S, NS, Reading
 from ticktree.machine.system import System
-from ticktree.run.room import require_room
+from ticktree.run.room import require_free_memory
 
 if TYPE_CHECKING:
     from ticktree.machine.gpus import GpuReader
@@ -53,7 +53,7 @@ class Watch:
 
     def prepare(self) -> None:
         """Import what the second reading needs: it is slow, and must not count as the cost of a reading."""
-        require_room()
+        require_free_memory()
         import ticktree.machine.gpus
         import ticktree.machine.readings
         import ticktree.run.observed  # noqa: F401 - like those above, used later
@@ -81,7 +81,7 @@ class Watch:
             self._until_save -= 1
 
     def _note(self, before: Reading, reading: Reading) -> None:
-        require_room()
+        require_free_memory()
         from ticktree.machine.gpus import GpuReader
         from ticktree.machine.readings import between, gauge_of
 
@@ -92,9 +92,9 @@ class Watch:
             self._gauges[name] = self._gauges[name] + gauge if name in self._gauges else gauge
 
     def _save(self) -> None:
-        from ticktree.run.observed import keep_gauges
+        from ticktree.run.observed import write_gauges
 
         if self._gauges:
             with suppress(OSError):  # a full tmpfs: the next save may succeed
-                keep_gauges(self._folder, self._gauges)
+                write_gauges(self._folder, self._gauges)
                 self._until_save = SAVE_EVERY

@@ -14,7 +14,7 @@ from typing import Any, Self
 
 import pytest
 
-from ticktree.analysis.budgets.check import Checked, check
+from ticktree.analysis.budgets.check import CheckReport, check
 from ticktree.analysis.budgets.measures import BudgetError
 from ticktree.analysis.budgets.plan import Plan, plan_of
 from ticktree.analysis.comparison.differences import Difference, differences
@@ -23,10 +23,10 @@ from ticktree.errors import TicktreeError
 from ticktree.files.atomic import write_atomically
 from ticktree.loading import load_repeats
 from ticktree.outputs import OUTPUTS, ViewOptions
-from ticktree.outputs.budgets import CHECKS, line, verdict
+from ticktree.outputs.budgets import CHECKS, result_line, verdict
 from ticktree.outputs.writing import formatting
 from ticktree.profile import Profile
-from ticktree.recorder import OFF_FOR_GOOD, OFF_VARIABLE
+from ticktree.recorder import IS_OFF, OFF_VARIABLE
 from ticktree.run.facts import describe_program
 from ticktree.session import current
 from ticktree.testing import SECTION
@@ -44,7 +44,7 @@ def recording(receive: Callable[[Profile], None]) -> Iterator[None]:
     Args:
         receive: Called with the recorded profile.
     """
-    if OFF_FOR_GOOD:
+    if IS_OFF:
         raise TicktreeError(f"ticktree is off for good here ({OFF_VARIABLE}): nothing can be checked")
     if current.armed:
         raise TicktreeError("this process is recorded by ticktree run, whose record a check would clear")
@@ -119,7 +119,7 @@ class Checking(AbstractContextManager["Checking"]):
         self._test, self._plan, self._save_path = test, plan, save_path
         self._recording = recording(self._set_profile)
         self.profile = Profile.empty()
-        self.checked = Checked(())
+        self.checked = CheckReport(())
 
     def __enter__(self) -> Self:
         """Start to record."""
@@ -161,7 +161,7 @@ class Checking(AbstractContextManager["Checking"]):
         if failures or self._test.config.get_verbosity() > 0:
             self._show(found_differences)
         if failures:
-            lines = [f"{formatting.verdict(result.status)}: {line(result)}" for result in failures]
+            lines = [f"{formatting.verdict(result.status)}: {result_line(result)}" for result in failures]
             raise AssertionError("\n  ".join([verdict(self.checked), *lines]))
 
     def _show(self, differences: Sequence[Difference] = ()) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ticktree.analysis.experiments.deadlines import predicted_misses
-from ticktree.profile.timeline import CalledNode, Lane, Timeline, in_order
+from ticktree.profile.timeline import CalledNode, Lane, Timeline, call_order
 
 MS = 1_000_000
 SPOTS = (
@@ -36,7 +36,7 @@ def timeline_of(*ticks: tuple[float, float, float], lanes: int = 1) -> Timeline:
     took = np.array([ms * MS for _, _, ms, _ in all_calls], np.int64)
     spot = np.array([which for which, _, _, _ in all_calls], np.int64)
     lane = np.array([of for _, _, _, of in all_calls], np.int64)
-    order = in_order(start, spot, SPOTS)
+    order = call_order(start, spot, SPOTS)
     known = tuple(Lane(f"1-{at}", 1, "robot", "", 7 + at, "", 0) for at in range(lanes))
     return Timeline(known, SPOTS, start[order], took[order], spot[order], lane[order])
 

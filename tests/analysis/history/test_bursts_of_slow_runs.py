@@ -9,7 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
-from ticktree.analysis.history.changes import FEWEST, LONGEST, SHORTEST, SHORTEST_AFTER_BURST, changes
+from ticktree.analysis.history.changes import (
+    MAX_LEVEL_RUNS,
+    MIN_LEVEL_RUNS,
+    MIN_RUNS,
+    SHORTEST_AFTER_BURST,
+    changes,
+)
 
 
 def steady(seed: int, length: int = 40, spread: float = 0.02) -> np.ndarray:
@@ -26,12 +32,12 @@ def runs_until_found(values: np.ndarray, at: int) -> int:
 @pytest.mark.parametrize(
     ("burst", "needed"),
     [
-        (0, SHORTEST),
+        (0, MIN_LEVEL_RUNS),
         (1, SHORTEST_AFTER_BURST),
         (2, SHORTEST_AFTER_BURST),
         (3, SHORTEST_AFTER_BURST),
         (4, 5),
-        (5, LONGEST),
+        (5, MAX_LEVEL_RUNS),
     ],
 )
 def test_a_level_is_accepted_once_it_lasts_longer_than_earlier_bursts(seed, burst, needed):
@@ -46,13 +52,13 @@ def test_slow_bursts_do_not_delay_the_detection_of_a_speedup(seed):
     values = steady(seed)
     values[15:17] *= 1.4
     values[30:] *= 0.6
-    assert runs_until_found(values, 30) == SHORTEST
+    assert runs_until_found(values, 30) == MIN_LEVEL_RUNS
 
 
 @pytest.mark.parametrize("seed", range(4))
-@pytest.mark.parametrize("length", range(1, LONGEST))
+@pytest.mark.parametrize("length", range(1, MAX_LEVEL_RUNS))
 def test_a_burst_that_ended_is_no_change_at_any_position(seed, length):
-    for begin in (4, 12, 40 - FEWEST):
+    for begin in (4, 12, 40 - MIN_RUNS):
         values = steady(seed)
         values[begin : begin + length] *= 1.5
         assert changes(values) == []
@@ -61,8 +67,11 @@ def test_a_burst_that_ended_is_no_change_at_any_position(seed, length):
 @pytest.mark.parametrize("seed", range(4))
 def test_a_long_slowdown_that_ended_is_two_changes(seed):
     values = steady(seed)
-    values[15 : 15 + LONGEST] *= 1.4
-    assert [(each.at, each.is_slower) for each in changes(values)] == [(15, True), (15 + LONGEST, False)]
+    values[15 : 15 + MAX_LEVEL_RUNS] *= 1.4
+    assert [(each.at, each.is_slower) for each in changes(values)] == [
+        (15, True),
+        (15 + MAX_LEVEL_RUNS, False),
+    ]
 
 
 @pytest.mark.parametrize("burst", [2, 3])
@@ -71,7 +80,7 @@ def test_the_end_of_a_burst_is_no_change(seed, burst):
     values = steady(seed)
     values[10:12] *= 1.3
     values[25 : 25 + burst] *= 1.3
-    assert [count for count in range(FEWEST, 41) if changes(values[:count])] == []
+    assert [count for count in range(MIN_RUNS, 41) if changes(values[:count])] == []
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -91,7 +100,7 @@ def test_an_occasionally_busy_machine_causes_few_false_alarms():
         values = np.exp(noise.normal(0, 0.03, 150))
         for begin in np.flatnonzero(noise.random(150) < 1 / 50):  # a burst every fifty runs, of one to three
             values[begin : begin + noise.integers(1, 4)] *= noise.uniform(1.1, 1.5)
-        alarms += len({at for count in range(FEWEST, 151) for at in slowdowns(values[:count])})
+        alarms += len({at for count in range(MIN_RUNS, 151) for at in slowdowns(values[:count])})
     assert alarms <= 1200 * 5 / 1000
 
 
@@ -142,7 +151,7 @@ def test_every_change_matters_is_certain_and_leaves_stretches_that_are_long_enou
     values = invented(seed, length, steps)
     found = changes(values)
     ends = [0, *(change.at for change in found), length]
-    assert all(end - begin >= SHORTEST for begin, end in pairwise(ends) if found)
+    assert all(end - begin >= MIN_LEVEL_RUNS for begin, end in pairwise(ends) if found)
     for change in found:
         assert change.earliest <= change.at <= change.latest
         assert abs(change.shift.estimate) >= 0.05
@@ -158,7 +167,7 @@ def test_a_stricter_threshold_finds_no_change_in_what_has_none_that_large(seed, 
 
 
 @settings(deadline=None, max_examples=30, derandomize=True)
-@given(seeds, some.integers(FEWEST, 40))
+@given(seeds, some.integers(MIN_RUNS, 40))
 def test_changes_leaves_its_input_unchanged_and_is_repeatable(seed, length):
     values = invented(seed, length, [1.0, 1.5])
     copy = values.copy()

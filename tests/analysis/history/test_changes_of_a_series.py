@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from ticktree.analysis.history.changes import (
-    FEWEST,
-    SHORTEST,
+    MIN_LEVEL_RUNS,
+    MIN_RUNS,
     changes,
     confidence_set,
     cuts,
@@ -32,13 +32,13 @@ def test_cuts_equal_those_of_pelt_in_ruptures(seed, penalty):
     values = np.concatenate(
         [noise.normal(level, 1, noise.integers(6, 30)) for level in noise.normal(0, 2, 5)]
     )
-    found = cuts(values, penalty, SHORTEST)
+    found = cuts(values, penalty, MIN_LEVEL_RUNS)
     # Its PELT prunes what a shortest length may yet need, so the best of all partitions of each size is asked as well.
-    theirs = ruptures.Pelt(model="l2", min_size=SHORTEST, jump=1).fit_predict(values, penalty)[:-1]
+    theirs = ruptures.Pelt(model="l2", min_size=MIN_LEVEL_RUNS, jump=1).fit_predict(values, penalty)[:-1]
     ours_costs, theirs_costs = (_cost(values, each) + penalty * len(each) for each in (found, theirs))
     assert ours_costs <= theirs_costs + 1e-9
     if found:
-        best = ruptures.Dynp(model="l2", min_size=SHORTEST, jump=1).fit_predict(values, len(found))[:-1]
+        best = ruptures.Dynp(model="l2", min_size=MIN_LEVEL_RUNS, jump=1).fit_predict(values, len(found))[:-1]
         assert found == best
     if ours_costs == pytest.approx(theirs_costs, abs=1e-9):
         assert found == theirs
@@ -138,7 +138,7 @@ def test_a_step_between_constant_values_is_a_change():
 
 
 def test_too_few_runs_have_no_changes():
-    assert changes([1.0] * 4 + [9.0] * (FEWEST - 5)) == []
+    assert changes([1.0] * 4 + [9.0] * (MIN_RUNS - 5)) == []
     assert len(changes([1.0, 1.01, 0.99, 1.0, 9.0, 9.1, 9.0, 8.9])) == 1
     assert changes([]) == []
 

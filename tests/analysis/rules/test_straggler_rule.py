@@ -8,7 +8,7 @@ from support.example_trainers import S, Trainer, node, straggling_trainer, write
 from support.example_workers import crew, ids, stepping
 from support.findings import findings
 from ticktree.analysis.finding import Finding
-from ticktree.analysis.rules.workers import LEAST_SHARE, StragglerRule
+from ticktree.analysis.rules.workers import MIN_SAVING_SHARE, StragglerRule
 from ticktree.profile import Profile
 
 
@@ -81,8 +81,8 @@ def test_of_several_the_worst_is_named_and_the_others_are_counted():
 def test_too_little_to_matter_is_not_reported():
     excess_ns = 400_000_000
     step = stepping([4, 4, 4, 8])
-    assert findings_of(crew(step, run_ns=round(excess_ns / LEAST_SHARE * 1.01))) == []
-    assert len(findings_of(crew(step, run_ns=round(excess_ns / LEAST_SHARE * 0.99)))) == 1
+    assert findings_of(crew(step, run_ns=round(excess_ns / MIN_SAVING_SHARE * 1.01))) == []
+    assert len(findings_of(crew(step, run_ns=round(excess_ns / MIN_SAVING_SHARE * 0.99)))) == 1
 
 
 def test_a_profile_that_does_not_say_who_did_what_has_none():

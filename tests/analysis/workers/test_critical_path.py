@@ -10,12 +10,12 @@ from support.example_workers import crew, ids, stepping
 from support.profile_strategies import profiles
 from ticktree.analysis.workers.roles import UNKNOWN
 from ticktree.analysis.workers.waits import critical_path
-from ticktree.profile import CriticalPlace, Profile
+from ticktree.profile import CriticalNode, Profile
 
 
 def path_of(critical: dict[tuple[str, str], int]) -> Profile:
     profile = crew(stepping([4] * 4), others=[writer(LEARNER, "learner")])
-    return replace(profile, critical={CriticalPlace(*place): ns for place, ns in critical.items()})
+    return replace(profile, critical={CriticalNode(*place): ns for place, ns in critical.items()})
 
 
 def test_shares_are_grouped_by_role_and_path_longest_first():

@@ -13,7 +13,7 @@ import pytest
 import ticktree
 from support.example_timelines import crowd, lane
 from ticktree.outputs import OUTPUTS
-from ticktree.outputs.html.events import packed_timeline
+from ticktree.outputs.html.events import pack_timeline
 from ticktree.outputs.tracks import tracks_of
 from ticktree.outputs.writing.visible import visible
 from ticktree.profile import Profile
@@ -53,7 +53,7 @@ def timeline_of(*calls: tuple[int, int]) -> Timeline:
     ],
 )
 def test_unpacked_calls_equal_the_packed_ones_to_the_nanosecond(timeline):
-    facts, data = packed_timeline(timeline, Profile.empty())
+    facts, data = pack_timeline(timeline, Profile.empty())
     start, duration, spots = read(facts, data)
     calls = np.concatenate([track.calls for track in tracks_of(timeline)])
     assert np.array_equal(start, timeline.start_ns[calls])
@@ -64,14 +64,14 @@ def test_unpacked_calls_equal_the_packed_ones_to_the_nanosecond(timeline):
 
 
 def test_calls_that_do_not_nest_have_separate_tracks():
-    facts, _ = packed_timeline(timeline_of((10, 100), (50, 100)), Profile.empty())
+    facts, _ = pack_timeline(timeline_of((10, 100), (50, 100)), Profile.empty())
     assert [track["title"] for track in facts["tracks"]] == ["thread 4200", "thread 4200, overlapping 1"]
 
 
 def test_of_many_overlapping_calls_most_are_shown_as_a_count():
     """A hundred requests, each handed over when it ends: the page does not grow with what was under way at once."""
     timeline = timeline_of(*((10 * n, 1000 + 10 * n) for n in range(100)))
-    facts, data = packed_timeline(timeline, Profile.empty())
+    facts, data = pack_timeline(timeline, Profile.empty())
     assert len(facts["tracks"]) == 5
     assert facts["tracks"][-1]["title"] == "thread 4200, 96 more that overlap"
     start, duration, spots = read(facts, data)
@@ -89,7 +89,7 @@ def test_of_many_overlapping_calls_most_are_shown_as_a_count():
 
 def test_durations_measured_elsewhere_have_few_tracks_too():
     timeline = timeline_of(*((10 * n, 1000 + 10 * n) for n in range(100)))
-    facts, _ = packed_timeline(replace(timeline, spots=(CalledNode("a", recorded=True),)), Profile.empty())
+    facts, _ = pack_timeline(replace(timeline, spots=(CalledNode("a", recorded=True),)), Profile.empty())
     assert [track["title"].partition(", ")[2] for track in facts["tracks"]] == [
         "measured elsewhere",
         *(f"measured elsewhere, overlapping {layer}" for layer in (1, 2, 3)),
@@ -102,7 +102,7 @@ def test_names_are_safe_to_show():
     timeline = replace(
         timeline_of((0, 1)), lanes=(lane(0, name, name),), spots=(CalledNode(paths.join([name])),)
     )
-    facts, _ = packed_timeline(timeline, Profile.empty())
+    facts, _ = pack_timeline(timeline, Profile.empty())
     assert facts["spots"] == [[paths.join([name]), visible(name), 0]]
     assert visible(name) in facts["tracks"][0]["title"]
     page = OUTPUTS["html"].render(crowd(10)[0], timeline=timeline)
@@ -113,7 +113,7 @@ def test_the_page_has_calls_in_a_separate_element_only_if_there_are_any():
     profile, timeline = crowd(500)
     page = OUTPUTS["html"].render(profile, timeline=timeline)
     (encoded,) = re.findall(rb'<script id="ticktree-events" type="text/plain">([^<]*)</script>', page)
-    assert gzip.decompress(base64.b64decode(encoded)) == packed_timeline(timeline, profile)[1]
+    assert gzip.decompress(base64.b64decode(encoded)) == pack_timeline(timeline, profile)[1]
     assert page == OUTPUTS["html"].render(profile, timeline=timeline)
     assert b'ticktree-events" type' not in OUTPUTS["html"].render(profile)
     assert b'ticktree-events" type' not in OUTPUTS["html"].render(profile, timeline=empty(timeline))
@@ -136,7 +136,7 @@ def test_the_page_has_the_lateness_of_each_tick_after_its_calls():
     recorder = ticktree.Recorder(virtual_clock=True, timeline=300)
     for tick in recorder.loop("control", range(30), hz=100, warmup=0):
         recorder.advance(14_000_000 if tick == 20 else 6_000_000)
-    facts, data = packed_timeline(recorder.timeline(), recorder.snapshot())
+    facts, data = pack_timeline(recorder.timeline(), recorder.snapshot())
     assert facts["ticks"] == [[0, next(at for at, spots in enumerate(facts["spots"]) if spots[0]), 0, 30]]
     planes = np.frombuffer(data[-30 * facts["late_planes"] :], np.uint8).reshape(-1, 30)
     late = sum(plane.astype(int) << (8 * place) for place, plane in enumerate(planes))
@@ -147,7 +147,7 @@ def test_a_loop_without_a_rate_has_ticks_and_no_lateness():
     recorder = ticktree.Recorder(virtual_clock=True, timeline=300)
     for _ in recorder.loop("train", range(30)):
         recorder.advance(1000)
-    facts, data = packed_timeline(recorder.timeline(), recorder.snapshot())
+    facts, data = pack_timeline(recorder.timeline(), recorder.snapshot())
     assert facts["ticks"][0][2:] == [0, 30]
     assert facts["late_planes"] == 0
     assert len(data) == sum(facts["planes"]) * facts["drawn"]

@@ -15,7 +15,7 @@ import ticktree
 from support.recorder.lockstep import Puppet
 from ticktree.recorder import Channel
 from ticktree.run.reading.image import Image
-from ticktree.run.reading.signals import ELSEWHERE, critical_path, edges_of
+from ticktree.run.reading.signals import OTHER_NODES, critical_path, edges_of
 
 
 @pytest.fixture
@@ -48,7 +48,7 @@ def critical(recorder):
     names = {ref: image.text(node.name) if node.name else "" for ref, node in image.nodes()}
     found = {}
     for place, ns in critical_path(image).items():
-        name = "elsewhere" if place == ELSEWHERE else names[place.node]
+        name = "elsewhere" if place == OTHER_NODES else names[place.node]
         found[name] = found.get(name, 0) + ns
     return found
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from ticktree.errors import TicktreeError
-from ticktree.recorder.focus import begin_focus, checked_names, end_focus
+from ticktree.recorder.focus import begin_focus, check_names, end_focus
 from ticktree.session import Recorder
 
 KINDS = """
@@ -150,13 +150,13 @@ def test_a_name_without_a_function_changes_nothing(kinds: ModuleType) -> None:
 @pytest.mark.parametrize("name", ["", "a..b", "a b", "a.1", "a/b"])
 def test_a_malformed_name_is_refused(name: str) -> None:
     with pytest.raises(TicktreeError, match="names no function"):
-        checked_names([name])
+        check_names([name])
 
 
 def test_too_many_functions_are_refused() -> None:
     with pytest.raises(TicktreeError, match="at most 32"):
-        checked_names([f"f{at}" for at in range(33)])
-    assert checked_names(["f", "f"]) == ("f",)
+        check_names([f"f{at}" for at in range(33)])
+    assert check_names(["f", "f"]) == ("f",)
 
 
 def test_no_function_and_too_deep_are_refused() -> None:

@@ -28,7 +28,7 @@ from support.sampled_runs import (
     share_of,
     state_of,
 )
-from ticktree.analysis.sampled import sampled_apart, sampled_times
+from ticktree.analysis.sampled import sampled_threads, sampled_times
 from ticktree.supervisor.sampler import sampling
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux lets one process read another")
@@ -74,7 +74,7 @@ loop()
 other.join()
 """
     profile, _ = run_sampled(tmp_path, source, "--sample", "200", "--no-instrument")
-    other_threads = sampled_apart(profile)["other threads"]
+    other_threads = sampled_threads(profile)["other threads"]
     # One that was just woken for it counts as running until it has a core: how long they wait is not told here.
     assert of_root(profile).states().get("gil", 0) + other_threads.states().get("gil", 0) > 0
     assert share_of(other_threads, ["loop"]) > 0.5  # on a busy machine it waits before it begins, too
@@ -249,7 +249,7 @@ if __name__ == "__main__":
     process.start(); process.join()
 """
     profile, _ = run_sampled(tmp_path, source, "--sample", "200", "--no-instrument")
-    assert "spawned_child" in named_in(sampled_apart(profile)["other processes"])
+    assert "spawned_child" in named_in(sampled_threads(profile)["other processes"])
     assert "spawned_child" not in named_in(of_root(profile))
 
 
@@ -457,7 +457,7 @@ if __name__ == "__main__":
     long = share_of(time, ["long"])
     assert long / (long + share_of(time, ["short"])) == pytest.approx(0.75, abs=CLOSE)
     assert state_of(time, "sleeps") == "sleep"
-    assert {"forked", "spawned"} <= named_in(sampled_apart(profile)["other processes"])
+    assert {"forked", "spawned"} <= named_in(sampled_threads(profile)["other processes"])
     assert done.stdout == "0\n"
     assert "s of CPU time on threads in the program" in done.stderr
 
@@ -478,7 +478,7 @@ os.execv(sys.executable, [sys.executable, "program.py", "again"])
     times = sampled_times(profile)
     assert "one" in named_in(times["a"]) - named_in(times["a/b"])
     assert "two" in named_in(times["a/b"]) - named_in(times["a"])
-    assert "becomes" in named_in(sampled_apart(profile)["other processes"])
+    assert "becomes" in named_in(sampled_threads(profile)["other processes"])
     assert times["a/b"].ns == profile.root.find("a/b").self_ns
 
 

@@ -158,7 +158,7 @@ _NOUNS: dict[Kind, str] = {"node": "section", "loop": "loop", "gauge": "gauge"}
 
 
 @dataclass(frozen=True, slots=True)
-class Checked:
+class CheckReport:
     """The results of checking a plan.
 
     Attributes:
@@ -191,7 +191,7 @@ class Checked:
         }
 
 
-def check(runs: Sequence[Profile], plan: Plan, base: Sequence[Profile] = ()) -> Checked:
+def check(runs: Sequence[Profile], plan: Plan, base: Sequence[Profile] = ()) -> CheckReport:
     """Check a plan on runs of one program; the calls of several runs count together.
 
     Args:
@@ -209,11 +209,11 @@ def check(runs: Sequence[Profile], plan: Plan, base: Sequence[Profile] = ()) -> 
     baseline = Baseline(base, runs) if base else None
     results = [result for budget in plan.budgets for result in _results(budget, subjects, baseline)]
     if baseline is None:
-        return Checked(tuple(results), len(runs))
+        return CheckReport(tuple(results), len(runs))
     limited_paths = {result.path for result in results if result.budget.measure is SLOWER_MEASURE}
     allowed = SLOWER if plan.slower is None else plan.slower
     results.extend(baseline.tree_results(allowed, limited_paths))
-    return Checked(tuple(results), len(runs), baseline.unit, *baseline.count_unpaired(allowed))
+    return CheckReport(tuple(results), len(runs), baseline.unit, *baseline.count_unpaired(allowed))
 
 
 def _results(budget: Budget, subjects: Subjects, baseline: Baseline | None) -> Iterator[Result]:

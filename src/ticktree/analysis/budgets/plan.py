@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ticktree.analysis.budgets.measures import SLOWER_MEASURE, BudgetError, BudgetMeasure, measures
-from ticktree.analysis.quantities import Unit, amount, part
+from ticktree.analysis.quantities import Unit, amount, fraction
 from ticktree.errors import did_you_mean
 
 
@@ -170,7 +170,7 @@ def slower_of(value: object, source: str) -> float:
         BudgetError: The value is not a fraction.
     """
     with naming(source):
-        return part(value)
+        return fraction(value)
 
 
 def _parse_limits(name: str, limits: Mapping[str, Any], source: str) -> Iterator[Budget]:

@@ -9,8 +9,8 @@ from operator import add
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from ticktree.analysis.comparison import shift, welch
-from ticktree.analysis.comparison.entry import THRESHOLD, About, ComparisonEntry, Kind, about, verdict_of
-from ticktree.analysis.comparison.matching import moved, renames
+from ticktree.analysis.comparison.entry import THRESHOLD, ComparisonEntry, Kind, RunsInfo, about, verdict_of
+from ticktree.analysis.comparison.matching import moved_paths, renames
 from ticktree.analysis.comparison.power import power_of_pairs
 from ticktree.analysis.comparison.shift import Shift
 from ticktree.analysis.drift import join_segments, steady_segments
@@ -47,8 +47,8 @@ class Comparison:
     entries: tuple[ComparisonEntry, ...]
     threshold: float
     unit: UnitOf
-    base: About = field(default_factory=About)
-    new: About = field(default_factory=About)
+    base: RunsInfo = field(default_factory=RunsInfo)
+    new: RunsInfo = field(default_factory=RunsInfo)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the document of `compare --format json`."""
@@ -83,7 +83,7 @@ def compare(
         TicktreeError: One side measured nothing, which must not look like "no difference".
     """
     base_side = Side(base)
-    new_side = Side(new, moved([run.root for run in base], [run.root for run in new]))
+    new_side = Side(new, moved_paths([run.root for run in base], [run.root for run in new]))
     for side, name in ((base_side, "base"), (new_side, "new")):
         if not side.paths:
             raise TicktreeError(f"nothing was measured in {name}: there is nothing to compare")

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from ticktree.profile import Profile
-from ticktree.profile.machine import threads
+from ticktree.profile.machine import library_threads
 from ticktree.profile.metadata import Value, ordered
 
 # Facts that change durations whatever the program does: a comparison of such runs does not compare the program.
@@ -66,7 +66,7 @@ def _facts(runs: Sequence[Profile]) -> dict[str, set[Value]]:
     for run in runs:
         for key, values in run.metadata.items():
             facts.setdefault(key, set()).update(values)
-        for library, count in threads(run.gauges).items():
+        for library, count in library_threads(run.gauges).items():
             facts.setdefault(f"{_THREADS}{library}", set()).add(count)
     return facts
 

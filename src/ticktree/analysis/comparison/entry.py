@@ -11,11 +11,11 @@ from typing import Any, Literal, TypeAlias
 from ticktree.analysis.comparison.power import Power
 from ticktree.analysis.comparison.shift import Shift
 from ticktree.profile import Profile, Stats
-from ticktree.profile.metadata import Metadata, merged, ordered
+from ticktree.profile.metadata import Metadata, merge_metadata, ordered
 
 
 @dataclass(frozen=True, slots=True)
-class About:
+class RunsInfo:
     """The runs of one side.
 
     Attributes:
@@ -36,9 +36,9 @@ class About:
         return {"names": self.names, "runs": self.runs}
 
 
-def about(runs: Sequence[Profile]) -> About:
+def about(runs: Sequence[Profile]) -> RunsInfo:
     """Return the description of `runs`."""
-    return About(len(runs), merged(*(run.metadata for run in runs)))
+    return RunsInfo(len(runs), merge_metadata(*(run.metadata for run in runs)))
 
 
 Verdict: TypeAlias = Literal[

@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from ticktree.profile import Node
 from ticktree.profile import path as paths
-from ticktree.profile.short_names import Called
+from ticktree.profile.short_names import FocusCall
 
 # Moved calls: calls under focus that are the same on both sides, but defined at, or made from, other lines.
 #
@@ -22,7 +22,7 @@ _POSITION = re.compile(r" @ L(\d+)(?::(\d+))?$")
 _Key = TypeVar("_Key", bound=Hashable)
 
 
-def moved(base: Iterable[Node], new: Iterable[Node]) -> dict[str, str]:
+def moved_paths(base: Iterable[Node], new: Iterable[Node]) -> dict[str, str]:
     """Return the path in `base` of each node of `new`, by its path in `new`, where the two differ.
 
     Calls with the same text in one function are matched by their order, if both sides have equally many.
@@ -68,14 +68,14 @@ def _group_names(names: Iterable[str], key: Callable[[str], _Key]) -> dict[_Key,
 
 
 def _text(name: str) -> tuple[str, str, str]:
-    called = Called.of(name)
+    called = FocusCall.of(name)
     if called is None:
         return name, "", ""
     return _POSITION.sub("", called.expression), called.function, called.file
 
 
 def _lines(name: str) -> tuple[int, int, int]:
-    called = Called.of(name)
+    called = FocusCall.of(name)
     if called is None:
         return (0, 0, 0)
     position = _POSITION.search(called.expression)

@@ -79,7 +79,7 @@ def choose(
     if is_sequential:  # sections that run before or after the loop take no part of its ticks
         steady = {section.path: section.share for section in view.sections}
         shares = {
-            path: steady.get(path, share) if paths.is_below(path, view.path) else 0.0
+            path: steady.get(path, share) if paths.is_descendant(path, view.path) else 0.0
             for path, share in shares.items()
         }
         selected = [path for path in selected if wanted or shares.get(path)]
@@ -140,7 +140,7 @@ def _find_section(profile: Profile, name: str, loop: str) -> str | None:
         return name
     matches = [path for path, node in nodes.items() if node.name == name]
     outer = outermost(matches)
-    inside = [path for path in outer if paths.is_below(path, loop)]
+    inside = [path for path in outer if paths.is_descendant(path, loop)]
     candidates = inside if len(inside) == 1 else outer
     if len(candidates) > 1:
         raise NoExperimentError(
@@ -182,7 +182,7 @@ def _self_ns(profile: Profile) -> dict[str, float]:
 
 def _subtree_ns(self_ns: dict[str, float], path: str) -> float:
     """Return the time of a section and its descendants."""
-    return sum(ns for other, ns in self_ns.items() if other == path or paths.is_below(other, path))
+    return sum(ns for other, ns in self_ns.items() if other == path or paths.is_descendant(other, path))
 
 
 def _largest_sections(profile: Profile, view: LoopView, self_ns: dict[str, float]) -> list[str]:

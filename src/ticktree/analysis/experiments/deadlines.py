@@ -75,7 +75,9 @@ def _busy_ns(
     timeline: Timeline, loop: str, sections: Sequence[str], warmup_ticks: int
 ) -> tuple[Times, list[Times]]:
     """Return the busy time of each tick of a loop, and for each section its time in each tick."""
-    waits = outermost({spot.path for spot in timeline.spots if spot.wait and paths.is_below(spot.path, loop)})
+    waits = outermost(
+        {spot.path for spot in timeline.spots if spot.wait and paths.is_descendant(spot.path, loop)}
+    )
     is_tick = np.array([spot.tick and spot.path == loop for spot in timeline.spots], bool)
     busy: list[Times] = [np.empty(0)]
     spent: list[list[Times]] = [[np.empty(0)] for _ in sections]
@@ -86,7 +88,7 @@ def _busy_ns(
             continue
         busy.append(timeline.duration_ns[ticks] - _time_in_ticks(timeline, calls, ticks, waits))
         for index, path in enumerate(sections):
-            inside = {wait for wait in waits if wait == path or paths.is_below(wait, path)}
+            inside = {wait for wait in waits if wait == path or paths.is_descendant(wait, path)}
             section_ns = _time_in_ticks(timeline, calls, ticks, {path})
             spent[index].append(section_ns - _time_in_ticks(timeline, calls, ticks, inside))
     return np.concatenate(busy), [np.concatenate(parts) for parts in spent]

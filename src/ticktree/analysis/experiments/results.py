@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple, TypeAlias
 
 from ticktree.profile import Profile
-from ticktree.profile.machine import programs_own
+from ticktree.profile.machine import program_gauges
 
 # Relative tolerance of results: threads add floating-point numbers in another order.
 TOLERANCE = 1e-3
@@ -69,7 +69,7 @@ class ProgramOutput:
     @classmethod
     def of(cls, text: str, profile: Profile) -> ProgramOutput:
         """Return the output of a run, given its text and profile."""
-        gauges = programs_own(profile.gauges)
+        gauges = program_gauges(profile.gauges)
         readings = {
             name: gauge.last for name, gauge in sorted(gauges.items()) if not name.startswith(_INSTRUMENTS)
         }

@@ -175,11 +175,11 @@ _LIKELIHOOD_DROP = 7.35
 # burst, unless it lasted long.
 
 # Two successive slow runs may both have run next to other work.
-SHORTEST = 3
+MIN_LEVEL_RUNS = 3
 # The least length of a level once a series had a burst.
 SHORTEST_AFTER_BURST = 4
 # No user waits for more runs: this many at another level are a change.
-LONGEST = 6
+MAX_LEVEL_RUNS = 6
 
 
 class Burst(NamedTuple):
@@ -208,7 +208,7 @@ def first_burst(values: Values, calm: Values, cuts: Sequence[int], spread: float
             needed = _required_length(excess if level > before else -excess, spread)
         else:
             has_returned = abs(after - before) < abs(level - before) / 2
-            needed = LONGEST if has_returned else SHORTEST
+            needed = MAX_LEVEL_RUNS if has_returned else MIN_LEVEL_RUNS
         segment = values[at:end]
         is_on_level = np.abs(segment - level) < np.abs(segment - before)
         if np.count_nonzero(is_on_level) < needed:
@@ -222,11 +222,11 @@ def _required_length(excess: Values, spread: float) -> int:
     # Except a burst at the very end, which is not over yet.
     *groups, _ = [(is_outlier, len(list(group))) for is_outlier, group in groupby([*is_outlying, True])]
     longest = max((length for is_outlier, length in groups if is_outlier), default=0)
-    return min(max(SHORTEST_AFTER_BURST, longest + 1), LONGEST) if longest else SHORTEST
+    return min(max(SHORTEST_AFTER_BURST, longest + 1), MAX_LEVEL_RUNS) if longest else MIN_LEVEL_RUNS
 
 
 # Fewer runs have no rank interval on both sides of a change, wherever it was.
-FEWEST = 8
+MIN_RUNS = 8
 # The probability that one test of a series without a change reports one.
 LEVEL = 0.005
 # Other placements in memory and other days make smaller shifts than this.
@@ -272,7 +272,7 @@ def changes(values: Sequence[float], threshold: float = THRESHOLD, level: float 
         threshold: the least shift that matters, as a part of 1.
         level: the probability with which a series without a change may show one.
     """
-    if len(values) < FEWEST:
+    if len(values) < MIN_RUNS:
         return []
     logs = np.log(np.asarray(values, dtype=np.float64))
     noise = noise_of(logs)
@@ -280,7 +280,9 @@ def changes(values: Sequence[float], threshold: float = THRESHOLD, level: float 
     penalty = _WEAK_PENALTY * noise.autocorrelation_time * noise.spread**2
     # Each round removes one burst: a handful of rounds, even if the series is nothing but bursts.
     for _ in values:
-        accepted = _Elimination(values, calm, noise, threshold, level).run(cuts(calm, penalty, SHORTEST))
+        accepted = _Elimination(values, calm, noise, threshold, level).run(
+            cuts(calm, penalty, MIN_LEVEL_RUNS)
+        )
         burst = first_burst(logs, calm, [change.at for change in accepted], noise.spread)
         if burst is None:
             return accepted
@@ -340,7 +342,7 @@ class _Elimination:
         error = math.sqrt(squares / (count - 2) * float(inverse[0, 0] + inverse[1, 1] - 2 * inverse[0, 1]))
         if error <= 0:
             return 0.0 if difference else 1.0
-        return min(1.0, student_tails(difference / error, count - 2) * (count - 2 * SHORTEST + 1))
+        return min(1.0, student_tails(difference / error, count - 2) * (count - 2 * MIN_LEVEL_RUNS + 1))
 
     def _change(self, begin: int, at: int, end: int) -> Change:
         before, after = self.values[begin:at], self.values[at:end]

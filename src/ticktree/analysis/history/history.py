@@ -15,12 +15,12 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 from ticktree.analysis.comparison.differences import Difference, differences
 from ticktree.analysis.comparison.entry import verdict_of
 from ticktree.analysis.comparison.shift import between
-from ticktree.analysis.history.changes import FEWEST, LEVEL, THRESHOLD, Change, changes
+from ticktree.analysis.history.changes import LEVEL, MIN_RUNS, THRESHOLD, Change, changes
 from ticktree.errors import TicktreeError
 from ticktree.profile import Profile
 from ticktree.profile import path as paths
 from ticktree.profile.metadata import Value
-from ticktree.profile.remembered import Remembered
+from ticktree.profile.remembered import RunSummary
 
 # Series: runs that can be compared, in the order in which they began.
 #
@@ -45,7 +45,7 @@ class Series:
 
     program: str
     machine: Mapping[str, Value]
-    runs: Sequence[Remembered]
+    runs: Sequence[RunSummary]
     is_current: bool = True
 
     def to_dict(self) -> dict[str, Any]:
@@ -67,9 +67,9 @@ class Series:
         }
 
 
-def group_series(runs: Iterable[Remembered], *, any_arguments: bool = False) -> list[Series]:
+def group_series(runs: Iterable[RunSummary], *, any_arguments: bool = False) -> list[Series]:
     """Return runs, which may be in any order, in series, the one with the newest run first."""
-    groups: dict[tuple[str, tuple[tuple[str, Value], ...]], list[Remembered]] = defaultdict(list)
+    groups: dict[tuple[str, tuple[tuple[str, Value], ...]], list[RunSummary]] = defaultdict(list)
     for run in sorted(runs, key=lambda run: (run.started_ns, run.id)):
         machine = tuple((key, run.facts[key]) for key in _MACHINE if key in run.facts)
         groups[_program(run, any_arguments), machine].append(run)
@@ -82,7 +82,7 @@ def group_series(runs: Iterable[Remembered], *, any_arguments: bool = False) -> 
     return all_series
 
 
-def _program(run: Remembered, any_arguments: bool) -> str:
+def _program(run: RunSummary, any_arguments: bool) -> str:
     command = str(run.facts.get("command", run.facts.get("name", "")))
     if not any_arguments:
         return command
@@ -112,8 +112,8 @@ class ChangePoint:
     """
 
     change: Change
-    run: Remembered
-    last: Remembered
+    run: RunSummary
+    last: RunSummary
     suspects: Sequence[str]
     stands: bool
     is_accepted: bool
@@ -161,7 +161,7 @@ class Trend:
 
     path: str
     is_loop: bool
-    runs: Sequence[Remembered]
+    runs: Sequence[RunSummary]
     values: Sequence[float]
     change_points: Sequence[ChangePoint]
     verdict: Verdict
@@ -211,7 +211,7 @@ class Criteria:
     accepted: Sequence[str] = ()
 
 
-def trend_of(path: str, runs: Sequence[Remembered], criteria: Criteria) -> Trend:
+def trend_of(path: str, runs: Sequence[RunSummary], criteria: Criteria) -> Trend:
     """Return the trend of a section over the runs of a series, oldest first; at least one of them must have it."""
     samples = [
         (run, value, run.measures[path].is_loop)
@@ -227,7 +227,7 @@ def trend_of(path: str, runs: Sequence[Remembered], criteria: Criteria) -> Trend
 
 def _change_point(
     change: Change,
-    runs: Sequence[Remembered],
+    runs: Sequence[RunSummary],
     values: Sequence[float],
     level_changes: Sequence[Change],
     criteria: Criteria,
@@ -245,7 +245,7 @@ def _change_point(
     )
 
 
-def _suspect_commits(change: Change, runs: Sequence[Remembered]) -> list[str]:
+def _suspect_commits(change: Change, runs: Sequence[RunSummary]) -> list[str]:
     """Return the commits that first ran within the change's confidence set, the likeliest first."""
     indices = sorted(range(change.earliest, change.latest + 1), key=lambda i: (abs(i - change.at), i))
     commits = [runs[i].commit for i in indices if runs[i].commit != runs[i - 1].commit]
@@ -266,7 +266,7 @@ def _persists(
 
 
 def _verdict(values: Sequence[float], change_points: Sequence[ChangePoint], threshold: float) -> Verdict:
-    if len(values) < FEWEST:
+    if len(values) < MIN_RUNS:
         return "too few runs"
     if any(point.change.is_slower and point.stands for point in change_points):
         return "slower"
@@ -277,7 +277,7 @@ def _verdict(values: Sequence[float], change_points: Sequence[ChangePoint], thre
     return "no change" if verdict_of(halves, threshold) == "no difference" else "inconclusive"
 
 
-def _facts(run: Remembered) -> Profile:
+def _facts(run: RunSummary) -> Profile:
     return Profile(metadata={key: frozenset([value]) for key, value in run.facts.items()})
 
 
@@ -356,7 +356,7 @@ class History:
 
 
 def history(
-    runs: Iterable[Remembered],
+    runs: Iterable[RunSummary],
     *,
     nodes: Sequence[str] = (),
     statistic: str = "mean",
@@ -421,7 +421,7 @@ def _resolve_paths(nodes: Sequence[str], all_series: Sequence[Series]) -> list[s
         matches = (
             [node]
             if node in known_paths
-            else sorted(path for path in known_paths if paths.plain(path) == node)
+            else sorted(path for path in known_paths if paths.display_text(path) == node)
         )
         if len(matches) > 1:
             raise TicktreeError(f"{node} stands for several sections; say which: {', '.join(matches)}")

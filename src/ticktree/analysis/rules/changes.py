@@ -8,9 +8,9 @@ from typing import ClassVar
 
 from ticktree.analysis.context import Context
 from ticktree.analysis.drift import Kind as ChangeKind
-from ticktree.analysis.drift import LoopChange, Stretch, change_of, in_windows
+from ticktree.analysis.drift import LoopChange, Segment, loop_change, time_in_windows
 from ticktree.analysis.finding import Claim, Finding, Kind
-from ticktree.analysis.loop_views import counts
+from ticktree.analysis.loop_views import path_share
 from ticktree.analysis.machine import Machine, doubt_of, others_varied
 from ticktree.analysis.rules import Facts, finding
 from ticktree.profile import Loop, Node
@@ -67,7 +67,7 @@ def changed_loops(context: Context, change_kind: ChangeKind) -> Iterator[Changed
         threads = sum(1 for share in node.by_writer.values() if share.count)
         if len(node.per_run) > 1 or threads > 1:
             continue
-        change = change_of(node)
+        change = loop_change(node)
         if change is not None and change.kind == change_kind:
             cause = _cause(path, node, change)
             yield ChangedLoop(loop, change, node.windows.width_ns, cause, _lost_ns(change))
@@ -81,7 +81,7 @@ def _lost_ns(change: LoopChange) -> float:
     return _ticks(change.after if is_slower else (*change.before, *change.rest)) * change_ns
 
 
-def _ticks(periods: Iterable[Stretch]) -> int:
+def _ticks(periods: Iterable[Segment]) -> int:
     return sum(period.ticks for period in periods)
 
 
@@ -96,7 +96,7 @@ def _cause(path: str, node: Node, change: LoopChange) -> ChangeCause:
     cause, weight = ChangeCause(path, 1.0, before_ns, after_ns), 1.0
     while node.children and change_ns:
         causes = [
-            ChangeCause(paths.child(cause.path, name), weight * counts(child) * (b - a) / change_ns, a, b)
+            ChangeCause(paths.child(cause.path, name), weight * path_share(child) * (b - a) / change_ns, a, b)
             for name, child in node.children.items()
             if child.windows.counts
             for a, b in [(_per_tick_ns(child, width_ns, before), _per_tick_ns(child, width_ns, after))]
@@ -105,15 +105,15 @@ def _cause(path: str, node: Node, change: LoopChange) -> ChangeCause:
         if largest is None or largest.share < EXPLAINED_SHARE:
             break
         cause, node = largest, node.children[paths.split(largest.path)[-1]]
-        weight *= counts(node)
+        weight *= path_share(node)
     return cause
 
 
-def _per_tick_ns(node: Node, width_ns: int, periods: Sequence[Stretch]) -> float:
+def _per_tick_ns(node: Node, width_ns: int, periods: Sequence[Segment]) -> float:
     """Return a section's time per tick of the loop in these periods."""
     if node.windows.width_ns > width_ns:  # the part of a wider window that lies in a period is unknown
         return 0.0
-    total_ns = sum(in_windows(node.windows, width_ns, period.first, period.last) for period in periods)
+    total_ns = sum(time_in_windows(node.windows, width_ns, period.first, period.last) for period in periods)
     return total_ns / _ticks(periods)
 
 

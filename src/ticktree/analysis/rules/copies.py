@@ -7,8 +7,8 @@ from itertools import groupby
 from typing import ClassVar
 
 from ticktree.analysis.context import Context
-from ticktree.analysis.finding import LEAST_SHARE, Claim, Finding
-from ticktree.analysis.loops import LEAST_TICKS, NS_PER_SECOND, SectionView
+from ticktree.analysis.finding import MIN_SAVING_SHARE, Claim, Finding
+from ticktree.analysis.loops import MIN_TICKS, NS_PER_SECOND, SectionView
 from ticktree.analysis.machine import slowest_machine
 from ticktree.analysis.rules import Facts, finding, longest
 from ticktree.analysis.rules.lines import is_hot, line_finding
@@ -49,7 +49,7 @@ class CopiedTwiceRule:
                 min_ns = COMPARABLE_SHARE * passes[0].total_ns
                 passes = [section for section in passes if section.total_ns >= min_ns]
                 share = view.share(per_tick_ns(passes[1:]))
-                if len(passes) > 1 and share >= LEAST_SHARE:
+                if len(passes) > 1 and share >= MIN_SAVING_SHARE:
                     yield self._finding(passes, share)
 
     def _finding(self, passes: Sequence[SectionView], share: float) -> Finding:
@@ -69,7 +69,7 @@ class CopiedTwiceRule:
 
 def _is_copy(section: SectionView) -> bool:
     is_large = (section.bytes_per_call or 0) >= MIN_BYTES
-    return is_large and section.count >= LEAST_TICKS and moves_data(section.name)
+    return is_large and section.count >= MIN_TICKS and moves_data(section.name)
 
 
 def _data(section: SectionView) -> tuple[str, int, float]:
@@ -98,7 +98,7 @@ class ListOfArraysRule:
         for view in context.repeated:
             for batch, arrays in _batches(view.path_sections).values():
                 share = _saved_share(batch, arrays, memcpy)
-                if share >= LEAST_SHARE:
+                if share >= MIN_SAVING_SHARE:
                     yield self._finding(batch, arrays, share)
 
     def _finding(self, batch: SectionView, arrays: Sequence[SectionView], share: float) -> Finding:
@@ -125,7 +125,7 @@ def _batches(sections: Iterable[SectionView]) -> Mapping[str, tuple[SectionView,
             continue
         lineage = (section, *section.above())
         batch = next((batch for batch in lineage if (batch.items_per_call or 0) >= 2), None)
-        if batch is not None and batch.count >= LEAST_TICKS and section.count >= batch.count:
+        if batch is not None and batch.count >= MIN_TICKS and section.count >= batch.count:
             batches.setdefault(batch.path, (batch, []))[1].append(section)
     return batches
 

@@ -10,10 +10,10 @@ from typing import ClassVar, NamedTuple
 
 from ticktree.analysis.context import Context
 from ticktree.analysis.finding import Claim, Fact, Finding, Kind, severity_of_missed
-from ticktree.analysis.loops import LEAST_TICKS, MISSES_SHARE, TELLING_SHARE, LoopView
+from ticktree.analysis.loops import MIN_TICKS, MISSES_SHARE, PRECISE_SHARE, LoopView
 from ticktree.analysis.machine import Machine, doubt_of
 from ticktree.analysis.rules import Facts, finding
-from ticktree.analysis.sampled import running_elsewhere, sampled_times
+from ticktree.analysis.sampled import dominant_line_elsewhere, sampled_times
 from ticktree.analysis.tick_causes import EXPLAINED_SHARE, FAULT_NS, MissedTicks, missed_ticks, usual_per_tick
 from ticktree.profile import Causes, Loop, Node
 from ticktree.profile import path as paths
@@ -72,7 +72,7 @@ class MissedDeadlineRule:
         machine = Machine(context.profile)
         for missed in missed_ticks(context.profile):
             loop = missed.loop
-            if loop.budget_ns is None or loop.stats.count < LEAST_TICKS or missed.share < MISSES_SHARE:
+            if loop.budget_ns is None or loop.stats.count < MIN_TICKS or missed.share < MISSES_SHARE:
                 continue
             view = context.view_of(loop.path)
             if view is not None and view.is_paced_unseen:
@@ -193,7 +193,9 @@ class LateWakeRule:
             sections = {section.path: section for section in view.sections}
             asleep = [time for path, time in times.items() if path in sections and sections[path].is_slack]
             waits_for_gil = any(time.states().get("gil", 0.0) >= MIN_LATE_SHARE for time in asleep)
-            holder = running_elsewhere(samples, sections) if samples is not None and waits_for_gil else None
+            holder = (
+                dominant_line_elsewhere(samples, sections) if samples is not None and waits_for_gil else None
+            )
             if holder is not None:
                 facts |= {"function": holder.function, "line": holder.place}
             kind: Kind = "recommendation" if holder is not None else "measurement"
@@ -212,7 +214,7 @@ class FixedSleepRule:
         """Yield a finding for each loop whose ticks are too long by less than their sleep."""
         for view in context.loops:
             loop = view.loop
-            if loop is None or loop.budget_ns is None or view.ticks < LEAST_TICKS:
+            if loop is None or loop.budget_ns is None or view.ticks < MIN_TICKS:
                 continue
             over_ns, slept_ns = view.tick_ns - loop.budget_ns, _slept_ns(view)
             busy_ns = view.tick_ns - slept_ns
@@ -306,7 +308,7 @@ def _slow_section(view: LoopView, spikes: _Spikes, context: Context) -> str | No
         path
         for path, node in nodes.items()
         if sum(tick.breakdown.get(path, 0) - _usual_ns(view, node) for tick in spikes.worst)
-        >= TELLING_SHARE * excess_ns
+        >= PRECISE_SHARE * excess_ns
     ]
     path = max(explaining, key=lambda path: (len(paths.split(path)), path), default=None)
     if path is None or nodes[path].wait or view.stats_of(nodes[path]).count < USUAL_CALLS * view.ticks:

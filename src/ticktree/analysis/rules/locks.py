@@ -11,11 +11,11 @@ from ticktree.analysis.finding import WARNING_SHARE, Claim, Finding, severity_of
 from ticktree.analysis.machine import Machine
 from ticktree.analysis.rules import Facts, finding
 from ticktree.analysis.rules.lines import is_hot, line_finding
-from ticktree.analysis.sampled import interval, running_elsewhere, sampled_times
-from ticktree.analysis.workers.stragglers import LEAST_CALLS
+from ticktree.analysis.sampled import dominant_line_elsewhere, interval, sampled_times
+from ticktree.analysis.workers.stragglers import MIN_CALLS
 from ticktree.analysis.workers.waits import Waiting, claim_of, outer_waits
 from ticktree.profile.noted_lines import LOCK
-from ticktree.profile.samples import LEAST_SAMPLES
+from ticktree.profile.samples import MIN_SAMPLES
 from ticktree.profile.table import sums_of
 
 # Of n workers that share a lock and do nothing else, all but one wait at any time; if they spend as much time without
@@ -77,7 +77,7 @@ def is_convoy(wait: Waiting, context: Context) -> bool:
     peers = _waited_ns_by_peer(wait)
     return (
         wait.count == len(wait.by_unit) >= CONVOY_WORKERS
-        and wait.calls >= LEAST_CALLS * wait.count
+        and wait.calls >= MIN_CALLS * wait.count
         and len(peers) >= wait.count - 1  # otherwise there are several locks
         and sum(peers.values()) >= CONVOY_KNOWN_SHARE * wait.waited_ns
         and _waiting_workers(wait, context) >= wait.count - CONVOY_OUTSIDE
@@ -133,11 +133,11 @@ class GilRule:
             waited_ns = surely_ns = 0.0
             for section in view.sections:
                 sampled = times.get(section.path)
-                if sampled is not None and not section.is_parallel and sampled.count >= LEAST_SAMPLES:
+                if sampled is not None and not section.is_parallel and sampled.count >= MIN_SAMPLES:
                     share = sampled.states().get("gil", 0.0)
                     waited_ns += share * section.self_ns
                     surely_ns += interval(share, sampled.count)[0] * section.self_ns
-            holder = running_elsewhere(samples, {section.path for section in view.sections})
+            holder = dominant_line_elsewhere(samples, {section.path for section in view.sections})
             if holder is not None and view.share(surely_ns) >= MIN_GIL_SHARE:
                 facts: Facts = {
                     "function": _NAMELESS.sub("", holder.function).replace(".<locals>", ""),

@@ -8,13 +8,13 @@ from typing import ClassVar
 
 from ticktree.analysis.context import Context
 from ticktree.analysis.finding import Claim, Finding, Kind
-from ticktree.analysis.loops import LEAST_TICKS, NS_PER_SECOND, TELLING_SHARE, LoopView, SectionView
+from ticktree.analysis.loops import MIN_TICKS, NS_PER_SECOND, PRECISE_SHARE, LoopView, SectionView
 from ticktree.analysis.rules import Facts, finding
-from ticktree.analysis.sampled import most_of
+from ticktree.analysis.sampled import dominant_line
 from ticktree.analysis.tick_causes import FAULT_NS, usual_per_tick
 from ticktree.profile import Gauge, Loop, Memory, Node, Profile
 from ticktree.profile import path as paths
-from ticktree.profile.machine import FAULTS, GROWTH, HUGE_PAGES, RESIDENT, SYSTEM, USED
+from ticktree.profile.machine import FAULTS, GROWTH, HUGE_PAGES, RESIDENT, SYSTEM, USED_CORES
 
 PAGE_BYTES = 4096
 HUGE_PAGE_BYTES = 1 << 21
@@ -103,7 +103,7 @@ def _large(
     for path, _, node in context.profile.root.walk():
         memory, needed = memory_of(node), needed_bytes(node)
         in_child = max(map(needed_bytes, node.children.values()), default=0)
-        if memory is not None and needed > limit_bytes and in_child < TELLING_SHARE * needed:
+        if memory is not None and needed > limit_bytes and in_child < PRECISE_SHARE * needed:
             large.append((needed, path, memory))
     for needed, path, memory in sorted(large, key=lambda entry: (-entry[0], entry[1])):
         facts: Facts = {
@@ -188,7 +188,7 @@ class AllocationRule:
             yield from _allocation_in_run(self.name, context)
         for view in context.repeated:
             faults = usual_per_tick(view.loop, "minor_faults") if view.loop is not None else None
-            if faults is None or view.ticks < LEAST_TICKS or faults < MIN_FAULTS:
+            if faults is None or view.ticks < MIN_TICKS or faults < MIN_FAULTS:
                 continue
             share = view.share(faults * FAULT_NS)
             if share < MIN_FAULTS_SHARE or _keeps(faults * PAGE_BYTES, view.tick_ns, context.profile):
@@ -210,7 +210,7 @@ class AllocationRule:
 def _allocation_in_run(rule: str, context: Context) -> Iterator[Finding]:
     """Yield a finding for a run without ticks that touches fresh memory all the time."""
     gauges = context.profile.gauges
-    faults, system, used = (gauges.get(name) for name in (FAULTS, SYSTEM, USED))
+    faults, system, used = (gauges.get(name) for name in (FAULTS, SYSTEM, USED_CORES))
     if faults is None or system is None or used is None or faults.count < MIN_READINGS_SOON:
         return
     per_s, huge_per_s = faults.p50 or 0.0, (gauges[HUGE_PAGES].p50 or 0.0) if HUGE_PAGES in gauges else 0.0
@@ -230,7 +230,7 @@ def _allocation_in_run(rule: str, context: Context) -> Iterator[Finding]:
         "readings": faults.count,
     }
     samples = context.profile.samples
-    line = None if samples is None else most_of(samples.by_path().get(paths.ROOT, {}))
+    line = None if samples is None else dominant_line(samples.by_path().get(paths.ROOT, {}))
     if line is not None:
         facts |= {"function": line.function, "line": line.place}
     yield finding(rule, paths.ROOT, facts, Claim(share, paths.ROOT))

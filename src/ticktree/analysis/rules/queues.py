@@ -11,9 +11,9 @@ from ticktree.analysis.finding import Claim, Finding, severity_of
 from ticktree.analysis.loops import SectionView
 from ticktree.analysis.machine import Machine, is_contended
 from ticktree.analysis.rules import Facts, finding
-from ticktree.analysis.sampled import MOST_SHARE, most_of, sampled_apart
+from ticktree.analysis.sampled import DOMINANT_SHARE, dominant_line, sampled_threads
 from ticktree.analysis.workers.roles import Role
-from ticktree.analysis.workers.stragglers import LEAST_CALLS
+from ticktree.analysis.workers.stragglers import MIN_CALLS
 from ticktree.analysis.workers.waits import Cause, outer_waits
 from ticktree.profile import Gauge
 from ticktree.profile import path as paths
@@ -21,7 +21,7 @@ from ticktree.profile import path as paths
 # More than one tick in a hundred without an item shows in a loop's p99.
 EMPTY_SHARE = 0.01
 # The queue must have been empty this often, as a straggler must have had this many calls.
-MIN_ZEROS = LEAST_CALLS
+MIN_ZEROS = MIN_CALLS
 
 # Words in names of gauges that count waiting items.
 _OF_QUEUES = frozenset({"queue", "queues", "depth", "buffer", "buffers", "backlog"})
@@ -103,7 +103,7 @@ def queue_waits(context: Context) -> Iterator[QueueWait]:
         for section in view.sections:
             if section.name not in _GETS | _PUTS or not section.is_wait or section.is_parallel:
                 continue
-            if view.share(section.total_ns) < MIN_QUEUE_SHARE or section.count < LEAST_CALLS:
+            if view.share(section.total_ns) < MIN_QUEUE_SHARE or section.count < MIN_CALLS:
                 continue
             opposite = _PUTS if section.name in _GETS else _GETS
             for peer, cause, waited_ns in _wakers(section, loop_writers, context):
@@ -143,11 +143,11 @@ def _hotspot(role: Role, context: Context) -> tuple[str, str | None] | None:
         if not section.is_wait
     }
     longest = max(self_ns_by_name, key=lambda name: (self_ns_by_name[name], name), default=None)
-    min_ns = MOST_SHARE * sum(map(context.life_ns, role.units))
+    min_ns = DOMINANT_SHARE * sum(map(context.life_ns, role.units))
     if longest is not None and self_ns_by_name[longest] >= min_ns > 0:
         return longest, None
-    times = sampled_apart(context.profile)
-    line = most_of({stack: weight for time in times.values() for stack, weight in time.stacks.items()})
+    times = sampled_threads(context.profile)
+    line = dominant_line({stack: weight for time in times.values() for stack, weight in time.stacks.items()})
     return None if line is None else (line.function, line.place)
 
 

@@ -7,8 +7,8 @@ from typing import ClassVar, NamedTuple
 
 from ticktree.analysis.categories import Categories, words
 from ticktree.analysis.context import Context
-from ticktree.analysis.finding import LEAST_SHARE, WARNING_SHARE, Claim, Fact, Finding
-from ticktree.analysis.loops import DOMINATES_SHARE, LEAST_TICKS, LoopView, SectionView
+from ticktree.analysis.finding import MIN_SAVING_SHARE, WARNING_SHARE, Claim, Fact, Finding
+from ticktree.analysis.loops import DOMINATES_SHARE, MIN_TICKS, LoopView, SectionView
 from ticktree.analysis.rules import Facts, finding, longest
 from ticktree.analysis.rules.queues import is_depth
 from ticktree.analysis.section_kinds import (
@@ -21,7 +21,7 @@ from ticktree.analysis.section_kinds import (
     kind_of,
     moves_data,
     per_tick_ns,
-    sections_of,
+    sections_of_kind,
 )
 from ticktree.analysis.server_side import server_side
 from ticktree.analysis.tick_causes import growth, usual_per_tick
@@ -47,7 +47,9 @@ class PreprocessingRule:
     def find(self, context: Context) -> Iterator[Finding]:
         """Yield a finding for each loop in which preprocessing takes a tenth, and too long for its inference."""
         for view in context.repeated:
-            sections = sections_of(view, PREPROCESSING, context, lambda section: section.count >= LEAST_TICKS)
+            sections = sections_of_kind(
+                view, PREPROCESSING, context, lambda section: section.count >= MIN_TICKS
+            )
             prepared_ns = per_tick_ns(sections)
             if not sections or view.share(prepared_ns) < WARNING_SHARE:
                 continue
@@ -91,7 +93,7 @@ class RoundTripRule:
     def find(self, context: Context) -> Iterator[Finding]:
         """Yield a finding for each loop that spends most of its time on round trips."""
         for view in context.repeated:
-            sections = sections_of(view, ROUND_TRIP, context, _is_trip)
+            sections = sections_of_kind(view, ROUND_TRIP, context, _is_trip)
             if sections and view.needed_share(per_tick_ns(sections)) >= DOMINATES_SHARE:
                 yield self._finding(view, sorted(sections, key=lambda section: -section.total_ns))
 
@@ -119,7 +121,7 @@ class RoundTripRule:
 
 def _is_trip(section: SectionView) -> bool:
     """Return whether `section` waited for something outside the run."""
-    if section.count < LEAST_TICKS or section.wakers():  # other rules name waits for processes of the run
+    if section.count < MIN_TICKS or section.wakers():  # other rules name waits for processes of the run
         return False
     idle = _idle_share(section)
     if idle is not None:
@@ -194,7 +196,7 @@ class HorizonRule:
             if view.loop is None or not model or not _executes_chunks(view, context):
                 continue
             section = longest(model)
-            actions = view.ticks / section.count if section.count >= LEAST_TICKS else MIN_HORIZON
+            actions = view.ticks / section.count if section.count >= MIN_TICKS else MIN_HORIZON
             share = section.share * (1 - actions / MIN_HORIZON)
             if not MIN_ACTIONS <= actions < MIN_HORIZON or share < WARNING_SHARE:
                 continue
@@ -220,7 +222,7 @@ def _executes_chunks(view: LoopView, context: Context) -> bool:
     kinds = (QUEUE_MERGE, GUIDANCE, PREVIOUS_ACTIONS)
     depths = (name for name, gauge in context.profile.gauges.items() if is_depth(gauge))
     counts_actions = any(not _ACTIONS.isdisjoint(words(name)) for name in depths)
-    if not counts_actions and not any(sections_of(view, kind, context) for kind in kinds):
+    if not counts_actions and not any(sections_of_kind(view, kind, context) for kind in kinds):
         return False
     if view.loop is not None and view.loop.hz:
         return True
@@ -248,7 +250,7 @@ class GuidanceRule:
     def find(self, context: Context) -> Iterator[Finding]:
         """Yield a finding if guidance is expensive and the queue never runs low, or runs empty nevertheless."""
         depths = [gauge for gauge in context.profile.gauges.values() if is_depth(gauge)]
-        if len(depths) != 1 or depths[0].count < LEAST_TICKS:  # of several, any might be the queue of actions
+        if len(depths) != 1 or depths[0].count < MIN_TICKS:  # of several, any might be the queue of actions
             return
         depth = depths[0]
         for view in context.repeated:
@@ -258,7 +260,7 @@ class GuidanceRule:
             loop, share = _control_loop(view, context), view.share(guided.ns)
             zeros, readings = depth.since_filled
             reason = _empty(zeros, readings) or _never_low(depth, guided, loop)
-            if reason is None or share < LEAST_SHARE:
+            if reason is None or share < MIN_SAVING_SHARE:
                 continue
             facts: Facts = {
                 "section": guided.section.path,
@@ -276,11 +278,11 @@ class GuidanceRule:
 
 def _guided(view: LoopView, context: Context) -> _Guided | None:
     """Return the guidance in `view`; None without guidance or inference."""
-    guides = sections_of(view, GUIDANCE, context)
+    guides = sections_of_kind(view, GUIDANCE, context)
     unguided = [section for section in inference(view, context) if section not in guides]
     model = [section for section in unguided if not _is_in(section, guides)]
     inferences = max((section.calls for section in model), default=0)
-    if not guides or inferences * view.ticks < LEAST_TICKS:
+    if not guides or inferences * view.ticks < MIN_TICKS:
         return None
     outside = [section for section in guides if not _is_in(section, model)]
     inference_ns = per_tick_ns(model) + per_tick_ns(outside)
@@ -329,9 +331,9 @@ class QueueMergeRule:
         """Yield a finding for each merge of actions that takes too long."""
         for view in context.repeated:
             model_ns = per_tick_ns(inference(view, context))
-            for section in sections_of(view, QUEUE_MERGE, context):
+            for section in sections_of_kind(view, QUEUE_MERGE, context):
                 is_long = section.total_ns >= MERGE_SHARE * model_ns
-                if not is_long or section.count < LEAST_TICKS or section.share < OF_THE_TICK_SHARE:
+                if not is_long or section.count < MIN_TICKS or section.share < OF_THE_TICK_SHARE:
                     continue
                 facts: Facts = {
                     "of_inference_share": section.total_ns / model_ns if model_ns > 0 else None,
@@ -353,8 +355,8 @@ class BufferCopiesRule:
         """Yield a finding for each copy of the previous actions that takes long."""
         for view in context.repeated:
             inferences = max((section.count for section in inference(view, context)), default=view.ticks)
-            for section in sections_of(view, PREVIOUS_ACTIONS, context):
-                is_long = section.share >= OF_THE_TICK_SHARE and section.count >= LEAST_TICKS
+            for section in sections_of_kind(view, PREVIOUS_ACTIONS, context):
+                is_long = section.share >= OF_THE_TICK_SHARE and section.count >= MIN_TICKS
                 if not is_long or not _copies(section) or section.count < EVERY_INFERENCE_SHARE * inferences:
                     continue
                 yield _finding(self.name, section, {"per_call_bytes": _copied_bytes(section)})

@@ -7,9 +7,9 @@ from typing import ClassVar
 
 from ticktree.analysis.bottlenecks import Bottleneck
 from ticktree.analysis.context import Context
-from ticktree.analysis.finding import LEAST_SHARE, Claim, Finding, Thresholds
+from ticktree.analysis.finding import MIN_SAVING_SHARE, Claim, Finding, Thresholds
 from ticktree.analysis.rules import Facts, finding, longest
-from ticktree.analysis.section_kinds import EVALUATION, per_tick_ns, sections_of
+from ticktree.analysis.section_kinds import EVALUATION, per_tick_ns, sections_of_kind
 
 # A smaller share of a tick is not worth a line, however long the call. Our own choice.
 TRIFLE_SHARE = 0.05
@@ -96,7 +96,7 @@ class EvaluationRule:
     def find(self, context: Context) -> Iterator[Finding]:
         """Yield a finding for each such loop, at the longest of its evaluations."""
         for view in context.main_loops:
-            evaluations = sections_of(view, EVALUATION, context)
+            evaluations = sections_of_kind(view, EVALUATION, context)
             calls, share = sum(section.count for section in evaluations), view.share(per_tick_ns(evaluations))
             if view.loop is not None and calls >= MIN_EVALUATIONS and share >= EVALUATED_SHARE:
                 section = longest(evaluations)
@@ -114,7 +114,7 @@ def _is_critical(bottleneck: Bottleneck, thresholds: Thresholds) -> bool:
     saving = bottleneck.saving
     if saving is None or saving.speedup is None or not _is_work(bottleneck):
         return False
-    return bottleneck.share > thresholds.critical_share and saving.share >= LEAST_SHARE
+    return bottleneck.share > thresholds.critical_share and saving.share >= MIN_SAVING_SHARE
 
 
 def _is_work(bottleneck: Bottleneck) -> bool:

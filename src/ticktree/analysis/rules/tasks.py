@@ -11,7 +11,7 @@ from ticktree.analysis.finding import WARNING_SHARE, Finding, severity_of
 from ticktree.analysis.rules import Facts, finding
 from ticktree.analysis.sampled import interval, sampled_times
 from ticktree.profile import CodeLine, SampledStack
-from ticktree.profile.samples import LEAST_SAMPLES
+from ticktree.profile.samples import MIN_SAMPLES
 
 # A share of the run in which no task can run. Our own choice.
 MIN_BLOCKED_SHARE = WARNING_SHARE
@@ -47,7 +47,7 @@ class BlockedEventLoopRule:
             functions[path, line.function, line.file] += ns
         for (path, function, file), ns in functions.most_common(1):
             share = min(1.0, ns / context.run_ns)
-            if count < LEAST_SAMPLES or interval(share, count)[0] < MIN_BLOCKED_SHARE:
+            if count < MIN_SAMPLES or interval(share, count)[0] < MIN_BLOCKED_SHARE:
                 return
             lines = {
                 line: line_ns

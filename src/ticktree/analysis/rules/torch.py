@@ -9,8 +9,8 @@ from pathlib import PurePath
 from typing import ClassVar
 
 from ticktree.analysis.context import Context
-from ticktree.analysis.finding import LEAST_SHARE, Claim, Finding
-from ticktree.analysis.loops import DOMINATES_SHARE, LEAST_TICKS, LoopView, SectionView
+from ticktree.analysis.finding import MIN_SAVING_SHARE, Claim, Finding
+from ticktree.analysis.loops import DOMINATES_SHARE, MIN_TICKS, LoopView, SectionView
 from ticktree.analysis.machine import Machine, most_saved_by_overlap
 from ticktree.analysis.rules import Facts, finding, longest
 from ticktree.analysis.rules.machine import COMPILED_GAUGE
@@ -110,7 +110,7 @@ class UnusedGradientsRule:
         gauges = context.profile.gauges
         for view in context.repeated:
             for section in view.path_sections:
-                is_long = section.count >= MIN_CALLS and section.share >= LEAST_SHARE
+                is_long = section.count >= MIN_CALLS and section.share >= MIN_SAVING_SHARE
                 if section.name != UNUSED_SECTION or not is_long:
                     continue
                 trained, site = _trained_section(section, view), section.node.call_site
@@ -154,7 +154,7 @@ class SlowLoaderRule:
         machine = Machine(context.profile)
         for view in context.main_loops:
             for section in view.path_sections if view.loop is not None else ():
-                if section.name == LOADING and section.count >= LEAST_TICKS:
+                if section.name == LOADING and section.count >= MIN_TICKS:
                     yield from _slow_load(section, machine)
                 if section.name == STARTING and section.count >= MIN_STARTS:
                     yield from _repeated_start(section)
@@ -327,7 +327,7 @@ class NoCompilationRule:
             model = [module for module in modules if _is_worth_compiling(module)]
             model_ns = per_tick_ns(model)
             share = view.share(model_ns) * (1 - 1 / TYPICAL_FACTOR)
-            if view.needed_share(model_ns) < DOMINATES_SHARE or share < LEAST_SHARE or _has_slack(view):
+            if view.needed_share(model_ns) < DOMINATES_SHARE or share < MIN_SAVING_SHARE or _has_slack(view):
                 continue
             section = longest(model)
             facts: Facts = {
@@ -353,7 +353,7 @@ def _is_worth_compiling(section: SectionView) -> bool:
         return False  # TorchScript has compiled it
     is_on_device = any(child.clock not in (HOST, REMOTE) for child in section.node.children.values())
     is_long = is_on_device or (section.node.steady.p50_ns or 0) >= MIN_CALL_NS
-    return is_long and section.count >= LEAST_TICKS and section.waited_share < WAITS_SHARE
+    return is_long and section.count >= MIN_TICKS and section.waited_share < WAITS_SHARE
 
 
 class LateCompilationRule:

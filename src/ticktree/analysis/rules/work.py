@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, Literal, NamedTuple, TypeAlias
 
 from ticktree.analysis.context import Context
-from ticktree.analysis.finding import LEAST_SHARE, Claim, Finding, Severity
-from ticktree.analysis.loops import LEAST_TICKS, LoopView, SectionView
+from ticktree.analysis.finding import MIN_SAVING_SHARE, Claim, Finding, Severity
+from ticktree.analysis.loops import MIN_TICKS, LoopView, SectionView
 from ticktree.analysis.machine import Ceilings, Machine, fastest_machine, slowest_machine
 from ticktree.analysis.rules import Facts, finding
 from ticktree.profile import path as paths
@@ -164,7 +164,7 @@ class ImpossibleRateRule:
     ) -> Finding:
         worst = group[0]
         path, is_certain = worst.rate.section.path, worst.is_certain and not ceilings.gpus
-        in_loop = any(path == loop or paths.is_below(path, loop) for loop in context.profile.loops)
+        in_loop = any(path == loop or paths.is_descendant(path, loop) for loop in context.profile.loops)
         facts = _facts(worst, ceilings)
         name = worst.rate.section.name
         if names[name] > 1 and paths.parent(path):  # for example a layer, which every network has
@@ -257,7 +257,7 @@ class SlowRateRule:
                 group = [slow for slow in rates if slow is not None and slow.rate.kind == kind]
                 group.sort(key=lambda slow: -slow.saved_ns)
                 share = view.share(sum(slow.saved_ns for slow in group))
-                if group and view.ticks >= LEAST_TICKS and share >= LEAST_SHARE:
+                if group and view.ticks >= MIN_TICKS and share >= MIN_SAVING_SHARE:
                     yield self._finding(group, view, ceilings, share)
 
     def _finding(

@@ -7,7 +7,7 @@ from itertools import chain
 from typing import ClassVar
 
 from ticktree.analysis.context import Context
-from ticktree.analysis.finding import LEAST_SHARE, Claim, Finding, Kind
+from ticktree.analysis.finding import MIN_SAVING_SHARE, Claim, Finding, Kind
 from ticktree.analysis.loops import LoopView, SectionView
 from ticktree.analysis.machine import QUANTILE, Machine, busy_threads, is_contended, most_saved_by_overlap
 from ticktree.analysis.rules import Facts, finding
@@ -16,7 +16,7 @@ from ticktree.analysis.rules.queues import queue_waits
 from ticktree.analysis.rules.torch import LOADER_WAIT
 from ticktree.analysis.workers.imbalance import Imbalance, imbalance
 from ticktree.analysis.workers.roles import Role, Unit
-from ticktree.analysis.workers.stragglers import LEAST_CALLS, Straggler, equals, whole_lives
+from ticktree.analysis.workers.stragglers import MIN_CALLS, Straggler, comparable_groups, long_lived_units
 from ticktree.analysis.workers.waits import Blame, Waiting, blames, claim_of, outer_waits
 from ticktree.profile import path as paths
 from ticktree.profile.table import sums_of
@@ -85,7 +85,7 @@ class StragglerRule:
 
 def _stragglers(stragglers: Sequence[Straggler], context: Context) -> list[Straggler]:
     """Return the stragglers that lose enough to be reported."""
-    return [straggler for straggler in stragglers if straggler.excess_ns >= LEAST_SHARE * context.run_ns]
+    return [straggler for straggler in stragglers if straggler.excess_ns >= MIN_SAVING_SHARE * context.run_ns]
 
 
 def _facts(straggler: Straggler, others: int) -> Facts:
@@ -133,12 +133,14 @@ class ImbalanceRule:
         """Yield a finding for each role, in each run, whose busiest thread is far busier than the mean."""
         for role in context.threads:
             stragglers = {straggler.unit for straggler in context.stragglers[role.name]}
-            for workers in equals(role):
-                uneven = imbalance([unit for unit in whole_lives(workers) if unit not in stragglers], context)
+            for workers in comparable_groups(role):
+                uneven = imbalance(
+                    [unit for unit in long_lived_units(workers) if unit not in stragglers], context
+                )
                 # The program does not choose which thread of an executor takes the next task.
                 if role.name.startswith(EXECUTOR_ROLES) or uneven is None:
                     continue
-                if uneven.share > UNEVEN_SHARE and uneven.lost_ns > LEAST_SHARE * context.run_ns > 0:
+                if uneven.share > UNEVEN_SHARE and uneven.lost_ns > MIN_SAVING_SHARE * context.run_ns > 0:
                     yield self._finding(role, uneven, context.run_ns)
 
     def _finding(self, role: Role, uneven: Imbalance, run_ns: int) -> Finding:
@@ -192,7 +194,7 @@ def _uneven_tasks(role: Role, context: Context) -> SectionView | None:
     sections = [
         section
         for section in context.run.sections
-        if section.is_parallel and not section.is_wait and section.count >= LEAST_CALLS * role.count
+        if section.is_parallel and not section.is_wait and section.count >= MIN_CALLS * role.count
     ]
     total_ns = {section.path: sum(unit.total_ns(section.node) for unit in role.units) for section in sections}
     tasks = max(sections, key=lambda section: (total_ns[section.path], section.path), default=None)
@@ -250,7 +252,7 @@ class IdleWorkerRule:
         }
         for role, wait in waits:
             if role.name not in explained and not any(
-                wait.path == path or paths.is_below(wait.path, path) for path in served
+                wait.path == path or paths.is_descendant(wait.path, path) for path in served
             ):
                 yield self._finding(role, _idle(role, context), wait, context)
 
@@ -313,7 +315,7 @@ def _explained(waits: Sequence[Waiting], context: Context) -> set[str]:
 
 def _idle(role: Role, context: Context) -> dict[Unit, int]:
     """Return the workers of `role` that wait for more than half of their time, and for how long, in their order."""
-    waits = (wait for wait in outer_waits(role, context) if wait.calls >= LEAST_CALLS * wait.count)
+    waits = (wait for wait in outer_waits(role, context) if wait.calls >= MIN_CALLS * wait.count)
     waited = sums_of(dict(wait.by_unit) for wait in waits)
     return {unit: waited[unit] for unit in role.units if _is_idle(unit, waited.get(unit, 0), context)}
 
@@ -350,7 +352,7 @@ class TransportRule:
         for view in context.main_loops:
             for role in context.threads:
                 section = _served_section(view, role)
-                is_served = section is not None and section.count >= LEAST_CALLS
+                is_served = section is not None and section.count >= MIN_CALLS
                 if section is None or not is_served or section.path in explained:
                     continue
                 if not all(_is_recorded(unit, context) for unit in role.units):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from ticktree.analysis.context import Context
 from ticktree.analysis.workers.roles import Role, Unit
-from ticktree.analysis.workers.stragglers import equals, whole_lives
+from ticktree.analysis.workers.stragglers import comparable_groups, long_lived_units
 from ticktree.profile.stats import rounded_ratio
 
 
@@ -81,7 +81,7 @@ class Presence:
 
 def presence(role: Role, context: Context) -> Presence:
     """Return how the processes or threads of `role` spent their time."""
-    imbalances = [imbalance(whole_lives(units), context) for units in equals(role)]
+    imbalances = [imbalance(long_lived_units(units), context) for units in comparable_groups(role)]
     return Presence(
         role=role,
         in_sections_ns=sum(map(context.present_ns, role.units)),

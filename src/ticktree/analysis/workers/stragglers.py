@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from statistics import median
 from typing import Literal, TypeAlias
 
-from ticktree.analysis.loops import TELLING_SHARE, SectionView
+from ticktree.analysis.loops import PRECISE_SHARE, SectionView
 from ticktree.analysis.workers.roles import Role, Unit, amount
 from ticktree.profile import Node
 from ticktree.profile.measures import HOST
@@ -57,7 +57,7 @@ PLAIN_FACTOR = 2.0
 # right for normal distributions), because a second straggler must not hide the first.
 MAX_DEVIATIONS = 3 * 1.4826
 # The first call of a worker imports, allocates and compiles; with ten calls it no longer dominates the mean.
-LEAST_CALLS = 10
+MIN_CALLS = 10
 # Workers whose numbers of calls differ by at most this share run in step: a wait for one of them is for all.
 IN_STEP_SHARE = 0.05
 # A worker is present as long as the others if its lifetime is this share of the longest lifetime.
@@ -118,7 +118,7 @@ class Straggler:
 def stragglers(role: Role, sections: Sequence[SectionView]) -> list[Straggler]:
     """Return the stragglers of `role`, largest loss first; each once, at the node of the tree where it loses most."""
     worst: dict[Unit, tuple[Straggler, SectionView]] = {}
-    for units in equals(role):
+    for units in comparable_groups(role):
         section = _only_wait(sections, units)
         if section is not None:
             worst.update(
@@ -196,16 +196,16 @@ def _stragglers_at(section: SectionView, units: Sequence[Unit]) -> Iterator[Stra
                 yield _make_straggler(section, "wait", unit, waited, peers_ns, calls)
         return
     busy = {unit: busy_ns(unit, section) for unit in units}
-    per_call = {unit: rounded_ratio(busy[unit], calls[unit]) for unit in units if calls[unit] >= LEAST_CALLS}
+    per_call = {unit: rounded_ratio(busy[unit], calls[unit]) for unit in units if calls[unit] >= MIN_CALLS}
     for unit, peers_ns in _slow_units(per_call):
         yield _make_straggler(section, "call", unit, per_call, peers_ns, calls)
-    totals = {unit: busy[unit] for unit in whole_lives(units) if calls[unit]}
+    totals = {unit: busy[unit] for unit in long_lived_units(units) if calls[unit]}
     for unit, peers_ns in _slow_units(totals):
         yield _make_straggler(section, "total", unit, totals, peers_ns, calls)
 
 
 def _are_in_step(calls: Collection[int]) -> bool:
-    return min(calls) >= max(LEAST_CALLS, (1 - IN_STEP_SHARE) * max(calls))
+    return min(calls) >= max(MIN_CALLS, (1 - IN_STEP_SHARE) * max(calls))
 
 
 def busy_ns(unit: Unit, section: SectionView) -> int:
@@ -213,7 +213,7 @@ def busy_ns(unit: Unit, section: SectionView) -> int:
     return max(0, unit.total_ns(section.node) - amount(section.waited_ns, unit))
 
 
-def equals(role: Role) -> list[list[Unit]]:
+def comparable_groups(role: Role) -> list[list[Unit]]:
     """Return the groups of workers of `role` that can be compared: the equals of each run, two or more."""
     by_run: dict[str, list[Unit]] = {}
     for unit in role.equals:
@@ -221,7 +221,7 @@ def equals(role: Role) -> list[list[Unit]]:
     return [units for units in by_run.values() if len(units) > 1]
 
 
-def whole_lives(units: Sequence[Unit]) -> list[Unit]:
+def long_lived_units(units: Sequence[Unit]) -> list[Unit]:
     """Return the units that were present for about as long as the one with the longest life."""
     longest_ns = max((unit.span_ns or 0 for unit in units), default=0)
     return [u for u in units if u.span_ns is None or u.span_ns >= WHOLE_LIFE_SHARE * longest_ns]
@@ -229,7 +229,7 @@ def whole_lives(units: Sequence[Unit]) -> list[Unit]:
 
 def _weight(straggler: Straggler) -> float:
     """Return the weight of a straggler: longer calls explain more than more work does."""
-    return straggler.excess_ns if straggler.measure == "call" else TELLING_SHARE * straggler.excess_ns
+    return straggler.excess_ns if straggler.measure == "call" else PRECISE_SHARE * straggler.excess_ns
 
 
 def _make_straggler(
@@ -293,7 +293,7 @@ def _main_path(straggler: Straggler, section: SectionView, role: Role) -> str:
             (_excess_ns(below, straggler, peers), below) for below in section.below if not below.node.wait
         ]
         max_ns, largest = max(excess, key=lambda item: item[0], default=(0, section))
-        if max_ns < TELLING_SHARE * straggler.excess_ns:
+        if max_ns < PRECISE_SHARE * straggler.excess_ns:
             return section.path
         section = largest
 

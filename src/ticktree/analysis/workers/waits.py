@@ -10,7 +10,7 @@ from ticktree.analysis.context import Context
 from ticktree.analysis.finding import Claim
 from ticktree.analysis.loops import SectionView
 from ticktree.analysis.workers.roles import UNKNOWN, Role, Unit, roles, unit_of
-from ticktree.analysis.workers.stragglers import IN_STEP_SHARE, LEAST_CALLS, Straggler
+from ticktree.analysis.workers.stragglers import IN_STEP_SHARE, MIN_CALLS, Straggler
 from ticktree.profile import Profile, Wakes
 
 # Library threads that only relay results, and the role that did the work.
@@ -233,7 +233,7 @@ def _blames_at(section: SectionView, role: Role, straggler: Straggler) -> Iterat
 def _is_in_step(calls: int, straggler: Straggler) -> bool:
     """Return whether `calls` waits are one per step of the workers, or one per step and worker."""
     steps = (straggler.calls, straggler.calls * (straggler.peers + 1))
-    return calls >= LEAST_CALLS and any(abs(calls - step) <= IN_STEP_SHARE * step for step in steps)
+    return calls >= MIN_CALLS and any(abs(calls - step) <= IN_STEP_SHARE * step for step in steps)
 
 
 @dataclass(frozen=True, slots=True)

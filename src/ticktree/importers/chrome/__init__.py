@@ -32,10 +32,10 @@ from ticktree.importers.chrome.events import (
 from ticktree.importers.chrome.nesting import NO_NODE, CallTree, NumberedTree, assign_nodes, nest
 from ticktree.importers.chrome.origin import Origin, gauges_of, lanes_of, writers_of
 from ticktree.profile import Loop, Profile, ProfileError
-from ticktree.profile.codec import collector_paused
+from ticktree.profile.codec import pause_gc
 from ticktree.profile.metadata import Value
 from ticktree.profile.table import sums_of
-from ticktree.profile.timeline import BEFORE_THE_TIMELINE, CalledNode, Timeline, in_order
+from ticktree.profile.timeline import BEFORE_THE_TIMELINE, CalledNode, Timeline, call_order
 
 _LONGEST_NS = 1 << 60  # sum of all calls: thirty-six years, so that sums stay within 64 bits
 _MAX_EVENTS = 100  # to tell a trace from another list
@@ -60,7 +60,7 @@ def profile_of(value: Any, run_id: str, categories: Collection[str] = ()) -> Pro
     Raises:
         ProfileError: The trace is damaged or contradicts itself.
     """
-    with collector_paused():
+    with pause_gc():
         profile = _open_trace(value, categories, run_id).profile()
     profile.check()
     return profile
@@ -68,7 +68,7 @@ def profile_of(value: Any, run_id: str, categories: Collection[str] = ()) -> Pro
 
 def timeline_of(value: Any, categories: Collection[str] = ()) -> Timeline:
     """Return the single calls in a Chrome trace; for arguments and errors see `profile_of`."""
-    with collector_paused():
+    with pause_gc():
         return _open_trace(value, categories, "").timeline()
 
 
@@ -140,7 +140,7 @@ class _Trace:
             CalledNode(path, wait=path in self._origin.waits, tick=node_id in self._tick_nodes)
             for node_id, path in enumerate(self._paths)
         )
-        order = in_order(rows.start_ns, rows.node_id, spots)
+        order = call_order(rows.start_ns, rows.node_id, spots)
         return Timeline(
             lanes=lanes_of(self._lanes, self._writers),
             spots=spots,

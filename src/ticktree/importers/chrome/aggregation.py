@@ -11,9 +11,20 @@ import numpy as np
 
 from ticktree.importers.chrome.events import Column, Flags
 from ticktree.importers.chrome.nesting import NO_NODE, NumberedTree
-from ticktree.profile import FirstTicks, Histogram, Jitter, Loop, Node, Open, Share, Stats, Windows, WorstTick
+from ticktree.profile import (
+    FirstTicks,
+    Histogram,
+    Jitter,
+    Loop,
+    Node,
+    OpenCalls,
+    Share,
+    Stats,
+    Windows,
+    WorstTick,
+)
 from ticktree.profile.histogram import BUCKETS_PER_OCTAVE, THRESHOLDS
-from ticktree.profile.loop import WORST_TICKS_KEPT, worst_of
+from ticktree.profile.loop import MAX_WORST_TICKS, longest_ticks
 from ticktree.profile.stats import window_width
 
 _THRESHOLDS = np.array(THRESHOLDS, np.uint64)
@@ -131,10 +142,12 @@ def _windows(ended: Rows, count: int) -> list[Windows]:
     return [Windows(width, *both) for both in zip(numbers, totals, strict=True)]
 
 
-def _open_calls(rows: Rows) -> dict[int, Open]:
-    open_calls: dict[int, Open] = {}
+def _open_calls(rows: Rows) -> dict[int, OpenCalls]:
+    open_calls: dict[int, OpenCalls] = {}
     for node_id, age in zip(rows.node_id.tolist(), rows.duration_ns.tolist(), strict=True):
-        open_calls[node_id] = open_calls[node_id] + Open(1, age) if node_id in open_calls else Open(1, age)
+        open_calls[node_id] = (
+            open_calls[node_id] + OpenCalls(1, age) if node_id in open_calls else OpenCalls(1, age)
+        )
     return open_calls
 
 
@@ -232,7 +245,7 @@ def loop_of(
     ticks = ticks[np.lexsort((rows.start_ns[ticks], rows.lane[ticks]))]
     lanes, first, counts = np.unique(rows.lane[ticks], return_index=True, return_counts=True)
     tick_numbers = np.arange(len(ticks)) - np.repeat(first, counts)
-    longest = np.argsort(-rows.duration_ns[ticks], kind="stable")[:WORST_TICKS_KEPT]
+    longest = np.argsort(-rows.duration_ns[ticks], kind="stable")[:MAX_WORST_TICKS]
     worst = [
         WorstTick(
             duration_ns=int(rows.duration_ns[ticks[row]]),
@@ -256,7 +269,7 @@ def loop_of(
         jitter=_jitter(rows.duration_ns[ticks], rows.lane[ticks]),
         busy_ns=node.stats.sum_ns,
         first_ticks=min(candidates, default=None),
-        worst=worst_of(worst),
+        worst=longest_ticks(worst),
     )
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from ticktree.importers.chrome.events import NS_PER_US, CallTable, Column, Flags, TraceCalls
 from ticktree.profile import MAX_DEPTH, ROOT_NAME
 from ticktree.profile import path as paths
-from ticktree.profile.measures import HOST, Clock, key_of, named_by
+from ticktree.profile.measures import HOST, Clock, key_of, split_key
 
 
 @dataclass(eq=False)
@@ -252,7 +252,7 @@ class NumberedTree:
         """Return the node that `keys` lead to from the root, created if needed."""
         node_id = 0
         for key in keys:
-            node_id = self.child(node_id, *named_by(key))
+            node_id = self.child(node_id, *split_key(key))
         return node_id
 
     def paths(self) -> list[str]:

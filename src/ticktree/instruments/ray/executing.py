@@ -14,7 +14,7 @@ from ticktree.instruments.ray.waiting import CHANNEL, Key, strip_scope
 from ticktree.recorder import Channel
 from ticktree.recorder._native import call_under, follow, origin_under
 from ticktree.recorder.site import NO_SITE
-from ticktree.recorder.wrapping import leaving_no_frames
+from ticktree.recorder.wrapping import without_own_frames
 
 if TYPE_CHECKING:
     from ticktree.recorder import Recorder, Section
@@ -72,7 +72,7 @@ class WorkerCalls:
         )
 
         @functools.wraps(function)
-        @leaving_no_frames
+        @without_own_frames
         def wrapper(*args: Any, **kwargs: Any) -> Any:
             path = kwargs.pop(KEY, None)
             if is_skipped or not self._is_ready(kind):
@@ -143,7 +143,7 @@ class _WorkerCall:
             return self._call(function, *args, **kwargs)
         return self._call_below(self._call, function, *args, **kwargs)
 
-    @leaving_no_frames
+    @without_own_frames
     async def run_coroutine(self, coroutine: Any) -> Any:
         """Run a coroutine."""
         self._set_origin()
@@ -153,7 +153,7 @@ class _WorkerCall:
             finally:
                 self._calls.done(self._names[-1])
 
-    @leaving_no_frames
+    @without_own_frames
     def run_generator(self, items: Generator[Any, Any, Any]) -> Generator[Any, Any, Any]:
         """Run a generator, which works while an item is requested: each time is a call."""
         end = object()

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from ticktree.analysis.context import Context
 from ticktree.outputs.html.embedding import page
-from ticktree.outputs.html.events import packed_timeline
+from ticktree.outputs.html.events import pack_timeline
 from ticktree.outputs.html.facts import facts
-from ticktree.outputs.json import written
+from ticktree.outputs.json import report_json
 from ticktree.outputs.options import ViewOptions
 from ticktree.outputs.sentences import findings_in
 from ticktree.profile import Profile
@@ -25,5 +25,5 @@ def render(profile: Profile, options: ViewOptions, timeline: Timeline | None) ->
     words = facts(context, findings, options)
     events = b""
     if timeline is not None and len(timeline):
-        words["timeline"], events = packed_timeline(timeline, profile)
-    return page("page", "report", written(context, findings).strip(), words, events)
+        words["timeline"], events = pack_timeline(timeline, profile)
+    return page("page", "report", report_json(context, findings).strip(), words, events)

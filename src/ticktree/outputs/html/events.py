@@ -25,7 +25,7 @@ from ticktree.analysis.timeline_ticks import ticks_of
 from ticktree.outputs.tracks import Track, tracks_of
 from ticktree.outputs.writing.visible import visible
 from ticktree.profile import Profile
-from ticktree.profile.timeline import Column, Lane, Timeline, one_spot_per_node
+from ticktree.profile.timeline import Column, Lane, Timeline, merge_equal_nodes
 
 # Calls that overlap in this many tracks are still distinguishable.
 TRACKS = 4
@@ -88,14 +88,14 @@ def _overlap(timeline: Timeline, tracks: list[Track]) -> _DrawnTrack:
 OVERLAP = 2
 
 
-def packed_timeline(timeline: Timeline, profile: Profile) -> tuple[dict[str, Any], bytes]:
+def pack_timeline(timeline: Timeline, profile: Profile) -> tuple[dict[str, Any], bytes]:
     """Return the description of a timeline, and its calls.
 
     Args:
         timeline: with at least one call.
         profile: of the same run, with the budgets of its loops.
     """
-    timeline = one_spot_per_node(timeline)
+    timeline = merge_equal_nodes(timeline)
     tracks = [track for track in drawn_tracks(timeline) if len(track.spot)]
     start = np.concatenate([track.start_ns for track in tracks])
     gaps = np.diff(start, prepend=0)

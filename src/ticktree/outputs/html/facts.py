@@ -7,26 +7,26 @@ from dataclasses import replace
 from typing import Any, get_args
 
 from ticktree.analysis import Finding
-from ticktree.analysis.categories import Within, within
+from ticktree.analysis.categories import Traits, traits_of
 from ticktree.analysis.context import Context
 from ticktree.analysis.loops import LoopView
 from ticktree.analysis.machine import fastest_machine
-from ticktree.analysis.registry import explained
-from ticktree.analysis.sampled import SampledCall, SampledTime, interval, sampled_apart, sampled_times
+from ticktree.analysis.registry import describe_rule
+from ticktree.analysis.sampled import SampledCall, SampledTime, interval, sampled_threads, sampled_times
 from ticktree.analysis.workers.roles import By, Unit, roles
 from ticktree.outputs.options import ViewOptions
 from ticktree.outputs.view import currency
 from ticktree.outputs.view.build import first_screen
 from ticktree.outputs.view.notes import notes_of, outlived, pace
-from ticktree.outputs.view.sampled import called, functions, is_told_by_samples, next_marks
-from ticktree.outputs.view.sampled import place as line_place
-from ticktree.outputs.view.sections import dismissed, self_times
+from ticktree.outputs.view.sampled import function_title, functions, is_shown_by_samples, marks_to_set
+from ticktree.outputs.view.sampled import line_title as line_place
+from ticktree.outputs.view.sections import not_worth_optimizing, self_times
 from ticktree.outputs.view.tree import short_titles, title_of
 from ticktree.outputs.writing import formatting
 from ticktree.outputs.writing.visible import visible
 from ticktree.profile import Loop, Node, Profile
 from ticktree.profile import path as paths
-from ticktree.profile.machine import programs_own
+from ticktree.profile.machine import program_gauges
 
 
 def units(profile: Profile) -> dict[str, list[dict[str, Any]]]:
@@ -56,11 +56,11 @@ def _group(units: Sequence[Unit], by: By, indices: dict[str, int]) -> list[dict[
 
 def _mean_tick(view: LoopView, index_of: Mapping[int, int], options: ViewOptions) -> dict[str, Any]:
     by_name, tick_ns = self_times(view, options), round(view.tick_ns)
-    name = currency.called(view)
+    name = currency.loop_title(view)
     return {
         "path": view.path,
         "name": name,
-        "title": formatting.capitalized(currency.one(view)) if view.loop else name,
+        "title": formatting.capitalized(currency.tick_phrase(view)) if view.loop else name,
         "tick_ns": tick_ns,
         "places": [index_of[id(section.node)] for section in view.sections],
         # The loop itself takes the whole tick, including ticktree's cost.
@@ -92,13 +92,13 @@ def sampled_facts(
         index = index_of[id(node)]
         base = index if path in profile.loops else loop_of[index]
         columns.append({"place": index, "base": base, **_columns(time)})
-    tables = {name.capitalize(): time for name, time in sampled_apart(profile).items()}
-    if is_told_by_samples(profile) and paths.ROOT in times:
+    tables = {name.capitalize(): time for name, time in sampled_threads(profile).items()}
+    if is_shown_by_samples(profile) and paths.ROOT in times:
         tables = {"Where the run goes": times[paths.ROOT], **tables}
     return {
         "sampled": sorted(columns, key=lambda section: section["place"]),
         "sampled_tables": [functions(name, time, options).to_dict() for name, time in tables.items()],
-        "marks": next_marks(profile),
+        "marks": marks_to_set(profile),
     }
 
 
@@ -108,7 +108,7 @@ def _columns(time: SampledTime) -> dict[str, Any]:
     return {
         "samples": samples,
         "depth": [depth for depth, _ in calls],
-        "name": [called(call.function) for _, call in calls],
+        "name": [function_title(call.function) for _, call in calls],
         "share": [float(f"{call.ns / time.ns:.4g}") for _, call in calls],
         "text": [_text(call, call.ns / time.ns, samples) for _, call in calls],
     }
@@ -141,7 +141,7 @@ def facts(context: Context, findings: Sequence[Finding], options: ViewOptions) -
     full = replace(options, all=True)
     index_of = {id(node): index for index, node in enumerate(nodes)}
     categories = _categories(profile.root, context)
-    rules = {finding.rule: explained(finding.rule) for finding in findings}
+    rules = {finding.rule: describe_rule(finding.rule) for finding in findings}
     full_view = first_screen(context, full, findings)
     screen = first_screen(context, options, findings)
     screen = replace(screen, recommendations=full_view.recommendations, loops=full_view.loops)
@@ -155,9 +155,9 @@ def facts(context: Context, findings: Sequence[Finding], options: ViewOptions) -
         "waited": {path: _waited(profile, loop) for path, loop in profile.loops.items()},
         "usual": {path: _usual(profile, loop) for path, loop in profile.loops.items()},
         "rules": {name: {"about": visible(rule.about), "page": rule.page} for name, rule in rules.items()},
-        "dismissed": dismissed(context.main_loops),
+        "dismissed": not_worth_optimizing(context.main_loops),
         "units": units(profile),
-        "gauges": sorted(programs_own(profile.gauges)),
+        "gauges": sorted(program_gauges(profile.gauges)),
         "short": {i: short for i, node in enumerate(nodes) if (short := names.of(node.name)) != node.name},
         "notes": {
             i: notes for i, node in enumerate(nodes) if (notes := notes_of(node, ViewOptions(), ceilings))
@@ -225,14 +225,14 @@ def _categories(root: Node, context: Context) -> dict[str, Any]:
     category_of: list[int] = []
     loop_of: list[int] = []
     loops = {id(root.find(path)) for path in context.profile.loops}
-    above: list[Within] = []  # the positions of the current node's ancestors
+    above: list[Traits] = []  # the positions of the current node's ancestors
     loops_above: list[int] = []  # the loop of the nodes in each of them
     for index, (depth, node) in enumerate(_in_order(root)):
         del above[depth:], loops_above[depth:]
         is_loop = id(node) in loops
         loop_of.append(loops_above[-1] if loops_above else 0)
         loops_above.append(index if is_loop else loop_of[-1])
-        above.append(within(node, above[-1], context.category, is_loop=is_loop) if above else Within())
+        above.append(traits_of(node, above[-1], context.category, is_loop=is_loop) if above else Traits())
         category = above[-1].category
         category_of.append(-1 if category is None else names.setdefault(category, len(names)))
     return {"categories": list(names), "category_of": category_of, "loop_of": loop_of}

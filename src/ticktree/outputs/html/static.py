@@ -48,7 +48,7 @@ def static_page(title: str, heading: str, download: tuple[str, bytes], body: Ite
 _TONED = frozenset(["trend", "verdict", "shift"])
 
 
-def scrolled(label: str, classes: str = "") -> str:
+def open_scroll_box(label: str, classes: str = "") -> str:
     """Return the opening tag of what may be wider than the page; it can have the focus, so that keys scroll it."""
     name = f"scroll {classes}".strip()
     return f'<div class="{name}" tabindex="0" role="group" aria-label="{escape(label)}">'
@@ -60,7 +60,7 @@ def html_table(table: Table, drawings: Sequence[str] = ()) -> Iterator[str]:
     titles = "".join(_cell("th", name, head.title) for name, head in zip(classes, table.heads, strict=True))
     has_notes = any(entry.notes for entry in table.entries)
     heads = _cell("th", "words", table.noun) + titles + (_cell("th", "words", "notes") if has_notes else "")
-    yield f"{scrolled(f'Table: {table.noun}')}<table><thead><tr>{heads}</tr></thead><tbody>"
+    yield f"{open_scroll_box(f'Table: {table.noun}')}<table><thead><tr>{heads}</tr></thead><tbody>"
     for row, entry in enumerate(table.entries):
         yield f"<tr>{''.join(_cells(table, entry, classes, drawings[row] if drawings else '', has_notes))}</tr>"
     yield "</tbody></table></div>"

@@ -8,7 +8,7 @@ from inspect import getmembers, isfunction
 
 from ticktree.analysis.context import Context
 from ticktree.analysis.finding import Finding
-from ticktree.analysis.registry import found_in
+from ticktree.analysis.registry import context_findings
 from ticktree.outputs.sentences import runs, work
 from ticktree.outputs.sentences.facts import FactText
 from ticktree.outputs.writing.visible import visible
@@ -17,7 +17,7 @@ from ticktree.profile.short_names import ShortNames
 
 def findings_in(context: Context) -> list[Finding]:
     """Return the findings of a context, each with its sentence as its message."""
-    return with_sentences(found_in(context), context.short_names)
+    return with_sentences(context_findings(context), context.short_names)
 
 
 def with_sentences(findings: Iterable[Finding], names: ShortNames) -> list[Finding]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ticktree.analysis.loops import LEAST_TICKS
+from ticktree.analysis.loops import MIN_TICKS
 from ticktree.analysis.machine import MARGIN_CORES
 from ticktree.analysis.rules.deadlines import PERCENTILES, ticks_for
 from ticktree.analysis.rules.torch import LOADER_WAIT
@@ -83,9 +83,9 @@ def too_few_ticks(facts: FactText) -> str:
     ticks = round(facts.number("steady_ticks"))
     after = " after its warm-up" if facts.number("warmup_ticks") else ""
     text = f"{facts.loop} has {counted(round(ticks), 'tick')}{after}"
-    if ticks < LEAST_TICKS:
+    if ticks < MIN_TICKS:
         needed = ticks_for(PERCENTILES[-1])
-        return f"{text}: too few for any statistics; record at least {LEAST_TICKS}, and {needed} for a p99"
+        return f"{text}: too few for any statistics; record at least {MIN_TICKS}, and {needed} for a p99"
     return f"{text}: too few for a p{facts['percentile']}, which needs {facts['needed_ticks']}"
 
 

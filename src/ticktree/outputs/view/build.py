@@ -12,7 +12,7 @@ from ticktree.analysis import Finding
 from ticktree.analysis.context import Context
 from ticktree.analysis.loops import LoopView
 from ticktree.analysis.machine import fastest_machine
-from ticktree.analysis.sampled import sampled_apart, sampled_times
+from ticktree.analysis.sampled import sampled_threads, sampled_times
 from ticktree.analysis.workers.roles import has_processes
 from ticktree.outputs.options import ViewOptions
 from ticktree.outputs.recursion import flattened
@@ -21,8 +21,8 @@ from ticktree.outputs.view import currency
 from ticktree.outputs.view.headline import NOTHING, evidence, is_doubt, provenance, title, warnings
 from ticktree.outputs.view.loops import headlines, loops
 from ticktree.outputs.view.model import LoopPart, Recommendation, ReportView
-from ticktree.outputs.view.sampled import calls, functions, is_told_by_samples, next_marks
-from ticktree.outputs.view.sections import categories, dismissed, section_table, self_times
+from ticktree.outputs.view.sampled import calls, functions, is_shown_by_samples, marks_to_set
+from ticktree.outputs.view.sections import categories, not_worth_optimizing, section_table, self_times
 from ticktree.outputs.view.tables import critical, gauges, processes, why_idle
 from ticktree.outputs.view.tree import outside, tree, tree_by
 from ticktree.outputs.writing.document import Entry, Table
@@ -30,7 +30,7 @@ from ticktree.outputs.writing.grid import BAR_CELLS
 from ticktree.outputs.writing.visible import visible
 from ticktree.profile import Profile
 from ticktree.profile import path as paths
-from ticktree.profile.machine import is_empty, programs_own
+from ticktree.profile.machine import is_empty, program_gauges
 
 LINES = 45
 COLUMNS = 80
@@ -156,13 +156,15 @@ def _recommendation(finding: Finding, context: Context) -> Recommendation:
 
 def _parts(context: Context, options: ViewOptions, report: ReportView) -> list[LoopPart]:
     """Return where the time of the main loop goes, or with `options.all` that of every loop."""
-    if is_told_by_samples(context.profile) and not programs_own(context.profile.gauges):
+    if is_shown_by_samples(context.profile) and not program_gauges(context.profile.gauges):
         return _sampled_parts(context, options)
     flat = _without_recursion(context, options)
     run_part = _run_part(flat, options)
     if options.all:
         parts = [
-            LoopPart(view.path, self_times(view, options), dismissed([view]), _tree(flat, view, options))
+            LoopPart(
+                view.path, self_times(view, options), not_worth_optimizing([view]), _tree(flat, view, options)
+            )
             for view in context.loops
         ]
         return [*parts, *run_part]
@@ -183,7 +185,7 @@ def _parts(context: Context, options: ViewOptions, report: ReportView) -> list[L
 def _self_times(view: LoopView, options: ViewOptions) -> Iterator[LoopPart]:
     """Yield a loop's part without a tree: with all self times of the first screen, then with fewer."""
     times = self_times(view, options)
-    yield LoopPart(view.path, times, dismissed([view]), None)
+    yield LoopPart(view.path, times, not_worth_optimizing([view]), None)
     yield LoopPart(view.path, times, (), None)
     yield LoopPart(view.path, self_times(view, options, FEW_SELF_TIMES), (), None)
 
@@ -192,7 +194,7 @@ def _sampled_parts(context: Context, options: ViewOptions) -> list[LoopPart]:
     """Return where the time of a run without sections goes, from samples: self time, and threads without a node."""
     parts = [
         LoopPart(paths.ROOT, functions(name.capitalize(), time, options), (), None)
-        for name, time in sampled_apart(context.profile).items()
+        for name, time in sampled_threads(context.profile).items()
     ]
     root_time = sampled_times(context.profile).get(paths.ROOT)
     if root_time is None:
@@ -236,7 +238,7 @@ def _tables(context: Context, options: ViewOptions) -> Iterator[Table]:
     if options.by is not None and context.profile.writers:
         yield processes(context.profile, context, options.by)
     # A run without sections has nothing but gauges.
-    if programs_own(context.profile.gauges) and (options.all or context.profile.root.total_ns <= 0):
+    if program_gauges(context.profile.gauges) and (options.all or context.profile.root.total_ns <= 0):
         yield gauges(context.profile)
     if not options.all:
         return
@@ -250,7 +252,7 @@ def _tables(context: Context, options: ViewOptions) -> Iterator[Table]:
 
 def closing(profile: Profile, options: ViewOptions) -> list[str]:
     """Return what to mark in a program without loops and, for a run with a name, how to see the rest."""
-    marks = next_marks(profile)
+    marks = marks_to_set(profile)
     if options.run is None:
         return marks
     run = f" {options.run}" if options.run else ""

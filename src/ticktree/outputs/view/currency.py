@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Literal, TypeAlias
 
-from ticktree.analysis.finding import LEAST_SHARE
+from ticktree.analysis.finding import MIN_SAVING_SHARE
 from ticktree.analysis.loops import LoopView, Saving
 from ticktree.outputs.writing import formatting
 from ticktree.outputs.writing.visible import visible
@@ -32,7 +32,7 @@ def currency(view: LoopView) -> Currency:
     return "rate" if view.loop.ticks >= MIN_TICKS else "seconds"
 
 
-def called(view: LoopView) -> str:
+def loop_title(view: LoopView) -> str:
     """Return the short name of a loop, safe to show, or "the run"."""
     return visible(view.name) if view.loop else "the run"
 
@@ -47,15 +47,15 @@ def noun(view: LoopView) -> str:
 
 
 def _tick_noun(view: LoopView) -> str:
-    last = called(view).rpartition(" ")[2].lower()
+    last = loop_title(view).rpartition(" ")[2].lower()
     return last if last in TICK_NOUNS else ""
 
 
-def one(view: LoopView) -> str:
+def tick_phrase(view: LoopView) -> str:
     """Return the name of one tick of a loop, such as "a step of env", "an iteration"; "the run" for the run."""
     if view.loop is None:
-        return called(view)
-    name = called(view)
+        return loop_title(view)
+    name = loop_title(view)
     if _tick_noun(view) != noun(view):
         return f"a {noun(view)} of {name}"
     return f"{'an' if name[0].lower() in 'aeiou' else 'a'} {name}"
@@ -110,14 +110,18 @@ def gain(saving: Saving | None, view: LoopView | None) -> str:
     if saving is None:
         return ""
     if view is not None and currency(view) == "headroom":
-        if not view.misses and saving.limited_by_rate and saving.share < LEAST_SHARE:
+        if not view.misses and saving.limited_by_rate and saving.share < MIN_SAVING_SHARE:
             return f"+{formatting.time(round(saving.headroom_ns))} headroom per tick"
         change = _change(saving, "/tick")
     elif view is not None and currency(view) == "rate":
         change = _rate_change(saving, noun(view))
     else:
         change = _change(saving, "")
-    return f"\N{MINUS SIGN}{formatting.share(saving.share)}  {change}" if saving.share >= LEAST_SHARE else ""
+    return (
+        f"\N{MINUS SIGN}{formatting.share(saving.share)}  {change}"
+        if saving.share >= MIN_SAVING_SHARE
+        else ""
+    )
 
 
 def _change(saving: Saving, unit: str) -> str:

@@ -14,13 +14,13 @@ from ticktree.analysis.workers.roles import has_processes
 from ticktree.outputs.options import ViewOptions
 from ticktree.outputs.sentences.facts import formatted, unit_of
 from ticktree.outputs.view.loops import headlines
-from ticktree.outputs.view.model import Fact, Warned
+from ticktree.outputs.view.model import Fact, MeasurementWarning
 from ticktree.outputs.view.sampled import doubts as sampling_doubts
 from ticktree.outputs.view.tables import census
 from ticktree.outputs.writing import formatting
 from ticktree.outputs.writing.visible import visible
 from ticktree.profile import Profile
-from ticktree.profile.machine import threads
+from ticktree.profile.machine import library_threads
 from ticktree.profile.metadata import ordered
 from ticktree.profile.timeline import BEFORE_THE_TIMELINE, Timeline
 
@@ -61,7 +61,7 @@ def _gpu_pieces(context: Context) -> Iterator[str]:
         yield f"GPU in use {formatting.share(used)} of {visible(loop.name)}"
 
 
-def lost(profile: Profile, timeline: Timeline) -> dict[str, int]:
+def loss_counts(profile: Profile, timeline: Timeline) -> dict[str, int]:
     """Return the losses that are not 0, by kind, including the calls that the timeline did not keep."""
     # The timeline of a running program is read after its profile, and has overwritten more.
     counts = {**profile.losses, BEFORE_THE_TIMELINE: timeline.overwritten}
@@ -122,10 +122,10 @@ def _facts(context: Context, options: ViewOptions) -> Iterator[tuple[str, str]]:
     if options.all:
         yield "host", fact(profile, "host")
     yield "machine", _machine(profile)
-    yield "gpus", formatting.gpus(fact(profile, "gpus"), fact(profile, "gpu"))
+    yield "gpus", formatting.gpu_names(fact(profile, "gpus"), fact(profile, "gpu"))
     versions = {".".join(str(value).split(".")[:2]) for value in profile.metadata.get("python", ())}
     yield "python", f"Python {visible(', '.join(sorted(versions)))}" if versions else ""
-    imported = {gauge.partition("/")[0] for gauge in profile.gauges} | threads(profile.gauges).keys()
+    imported = {gauge.partition("/")[0] for gauge in profile.gauges} | library_threads(profile.gauges).keys()
     libraries = ", ".join(
         f"{name} {fact(profile, f'version.{name}').partition('+')[0]}"
         for name in _LIBRARIES
@@ -191,7 +191,7 @@ def fact(profile: Profile, key: str) -> str:
 WARNINGS_SHOWN = 3
 
 
-def warnings(profile: Profile, findings: Sequence[Finding], options: ViewOptions) -> list[Warned]:
+def warnings(profile: Profile, findings: Sequence[Finding], options: ViewOptions) -> list[MeasurementWarning]:
     """Return the reasons to doubt the numbers, the worst first, and the losses."""
     doubts = [finding for finding in findings if is_doubt(finding)]
     if not options.all:
@@ -199,9 +199,9 @@ def warnings(profile: Profile, findings: Sequence[Finding], options: ViewOptions
         doubts = list(islice(relevant, WARNINGS_SHOWN))
     loss_pieces = losses(profile)
     return [
-        *(Warned(doubt.message, doubt.rule, evidence(doubt)) for doubt in doubts),
-        *map(Warned, sampling_doubts(profile)),
-        *([Warned(", ".join(loss_pieces))] if loss_pieces else []),
+        *(MeasurementWarning(doubt.message, doubt.rule, evidence(doubt)) for doubt in doubts),
+        *map(MeasurementWarning, sampling_doubts(profile)),
+        *([MeasurementWarning(", ".join(loss_pieces))] if loss_pieces else []),
     ]
 
 

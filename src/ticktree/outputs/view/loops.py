@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ticktree.analysis.context import Context
-from ticktree.analysis.finding import LEAST_SHARE
+from ticktree.analysis.finding import MIN_SAVING_SHARE
 from ticktree.analysis.loops import LoopView
 from ticktree.outputs.options import ViewOptions
 from ticktree.outputs.view import currency
@@ -127,7 +127,7 @@ def _tail(row: LoopRow) -> int | None:
     return row.loop.stats.p99_ns if row.loop.stats.count >= MIN_P99_VALUES else None
 
 
-def missed(loop: Loop) -> str:
+def missed_text(loop: Loop) -> str:
     """Return the number and the share of a loop's missed ticks."""
     if loop.budget_ns is None and not loop.missed:
         return ""
@@ -176,7 +176,7 @@ LOOPS: tuple[Column[LoopRow], ...] = (
         0,
         "Ticks whose busy time exceeds the budget.",
         lambda row: row.loop.missed if row.loop.budget_ns is not None or row.loop.missed else None,
-        text=lambda row: missed(row.loop),
+        text=lambda row: missed_text(row.loop),
         optional=True,
     ),
     Column("ticks", "ticks", "count", 1, "Steady ticks, after the warm-up.", "loop.stats.count"),
@@ -211,7 +211,10 @@ def _entry(row: LoopRow, context: Context, options: ViewOptions) -> Entry:
     about: list[list[str]] = []
     if options.all:
         about = [*pace_lines(profile, row.loop), *worst_ticks(profile, row.loop, options, names)]
-    name, short = visible(paths.plain(row.loop.path)), visible(names.joined(paths.split(row.loop.path)))
+    name, short = (
+        visible(paths.display_text(row.loop.path)),
+        visible(names.joined(paths.split(row.loop.path))),
+    )
     tone: Tone = "alarm" if row.is_late else "plain"
     about = [pieces for pieces in about if pieces]
     return Entry(name, (), tone, about=about, short=short, path=row.loop.path)
@@ -221,7 +224,7 @@ def headlines(context: Context, options: ViewOptions) -> list[Headline]:
     """Return the line of the main loop; with `options.all`, one line per loop."""
     views = context.loops if options.all else context.main_loops[:1]
     return [
-        Headline(view.path, currency.called(view), list(_pieces(view)), view.fails)
+        Headline(view.path, currency.loop_title(view), list(_pieces(view)), view.fails)
         for view in views
         if view.loop is not None
     ]
@@ -239,14 +242,14 @@ def _pieces(view: LoopView) -> Iterator[str]:
         headroom = currency.headroom_ns(view)
         ticks, pace = formatting.counted(loop.stats.count, "tick"), currency.pace(view)
         if view.misses:
-            yield f"misses {missed(loop)} of {ticks} at {pace}"
+            yield f"misses {missed_text(loop)} of {ticks} at {pace}"
         elif loop.hz:
-            yield f"{_rate_verb(view)} {pace}, {missed(loop) or 0} of {ticks} missed"
+            yield f"{_rate_verb(view)} {pace}, {missed_text(loop) or 0} of {ticks} missed"
         else:
             yield f"{pace} by its own sleep, {ticks}"
         busy, room = formatting.time(round(view.busy_ns)), formatting.time(round(headroom or 0))
         waits_ns = view.needed_ns - view.busy_ns
-        if view.lags and view.share(waits_ns) >= LEAST_SHARE:
+        if view.lags and view.share(waits_ns) >= MIN_SAVING_SHARE:
             busy += f" and waiting {formatting.time(round(waits_ns))}"
         yield f"busy {busy} per tick, {room} headroom"
     else:

@@ -7,7 +7,16 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ticktree.outputs.writing import formatting
-from ticktree.outputs.writing.document import Heading, Item, Lines, Listing, Nothing, PageFields, Part, Table
+from ticktree.outputs.writing.document import (
+    EmptyNotice,
+    Heading,
+    Item,
+    Lines,
+    Listing,
+    PageFields,
+    Part,
+    Table,
+)
 from ticktree.outputs.writing.visible import visible
 
 SCHEMA = "ticktree-view/1"
@@ -32,7 +41,7 @@ class Headline(PageFields):
 
 
 @dataclass(frozen=True, slots=True)
-class Warned(PageFields):
+class MeasurementWarning(PageFields):
     """A reason to doubt the numbers, or a loss.
 
     Attributes:
@@ -113,7 +122,7 @@ class ReportView(PageFields):
     title: str
     provenance: Sequence[Fact] = ()
     headlines: Sequence[Headline] = ()
-    warnings: Sequence[Warned] = ()
+    warnings: Sequence[MeasurementWarning] = ()
     recommendations: Sequence[Recommendation] = ()
     more: int = 0
     loops: Table | None = None
@@ -127,7 +136,7 @@ class ReportView(PageFields):
         return {"schema": SCHEMA, **PageFields.to_dict(self)}
 
 
-def parts_of(view: ReportView) -> Iterator[Part]:
+def report_parts(view: ReportView) -> Iterator[Part]:
     """Yield the parts of a report: what ran, the answer, and then its reasons."""
     yield Heading(view.title, [fact.text for fact in view.provenance])
     for headline in view.headlines:
@@ -137,7 +146,7 @@ def parts_of(view: ReportView) -> Iterator[Part]:
         texts = [(doubt.text, f" ({visible(doubt.rule)})" if doubt.rule else "") for doubt in view.warnings]
         yield Lines([["".join(text)] for text in texts], "warning", mark="!  ", is_apart=False)
     if view.nothing:
-        yield Nothing(view.nothing)
+        yield EmptyNotice(view.nothing)
     more = f"{formatting.counted(view.more, 'more finding')}" if view.more else ""
     for title, is_size in (("Recommendations", False), ("Large sections", True)):
         items = [

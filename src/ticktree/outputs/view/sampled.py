@@ -16,7 +16,7 @@ from ticktree.profile import Profile
 from ticktree.profile import path as paths
 from ticktree.profile.samples import (
     LATE_SHARE,
-    LEAST_SAMPLES,
+    MIN_SAMPLES,
     SAMPLED_FUNCTION,
     SAMPLED_LOOP,
     SAMPLED_LOOP_CODE,
@@ -45,12 +45,12 @@ _STATES = {
 }
 
 
-def called(function: str) -> str:
+def function_title(function: str) -> str:
     """Return a function's name for a row, safe to show."""
     return visible(function.replace(".<locals>", "")) or '""'
 
 
-def place(file: str, line: int) -> str:
+def line_title(file: str, line: int) -> str:
     """Return a line's name for a note: the file's path in its project or its package."""
     for folder in _PACKAGES:
         _, separator, rest = file.partition(folder)
@@ -61,9 +61,11 @@ def place(file: str, line: int) -> str:
 
 def notes(row: SampledRow, *, details: bool = False) -> list[str]:
     """Return notes on a function: its hottest line, and its waits."""
-    pieces = [place(row.file, row.lines[0].line)] if row.file else []
+    pieces = [line_title(row.file, row.lines[0].line)] if row.file else []
     if details and len(row.lines) > 1:
-        pieces = [f"{place(row.file, line.line)} {formatting.share(line.share)}" for line in row.lines[:3]]
+        pieces = [
+            f"{line_title(row.file, line.line)} {formatting.share(line.share)}" for line in row.lines[:3]
+        ]
     for state, share in sorted(row.states.items(), key=lambda item: -item[1]):
         if state in _STATES and share >= _MIN_STATE_SHARE:
             pieces.append(f"{_STATES[state]} {formatting.share(share)}" if share < 0.995 else _STATES[state])
@@ -72,7 +74,7 @@ def notes(row: SampledRow, *, details: bool = False) -> list[str]:
 
 def is_worth_rows(time: SampledTime) -> bool:
     """Return whether there are enough samples to show functions."""
-    return time.count >= LEAST_SAMPLES
+    return time.count >= MIN_SAMPLES
 
 
 _FUNCTIONS: tuple[Column[SampledRow], ...] = (
@@ -89,7 +91,7 @@ _FUNCTIONS: tuple[Column[SampledRow], ...] = (
 )
 
 
-def is_told_by_samples(profile: Profile) -> bool:
+def is_shown_by_samples(profile: Profile) -> bool:
     """Return whether only sampled functions show where the run goes: there are no sections, or just a few waits."""
     root = profile.root
     return not root.children or (
@@ -112,7 +114,7 @@ def functions(title: str, time: SampledTime, options: ViewOptions) -> Table:
 def _function(row: SampledRow, options: ViewOptions) -> Entry:
     tone: Tone = "wait" if row.states.get("running", 0.0) < 0.5 else "plain"
     about = notes(row, details=options.all)
-    return Entry(cut(called(row.function), NAME_CELLS), (), tone, notes=about, share=row.share)
+    return Entry(cut(function_title(row.function), NAME_CELLS), (), tone, notes=about, share=row.share)
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,13 +150,13 @@ def _call_rows(root: SampledCall, min_ns: float) -> Iterator[_CallRow]:
         call, depth = stack.pop()
         if call.ns < min_ns:
             continue
-        names, last = [called(call.function)], call
+        names, last = [function_title(call.function)], call
         while True:
             children = [child for child in last.in_order() if child.ns >= min_ns]
             if len(children) != 1 or last.self_ns >= min_ns:
                 break
             last = children[0]
-            names.append(called(last.function))
+            names.append(function_title(last.function))
         yield _CallRow(tuple(names), last, call.ns / root.ns, depth)
         stack += [(child, depth + 1) for child in reversed(last.in_order())]
 
@@ -162,11 +164,11 @@ def _call_rows(root: SampledCall, min_ns: float) -> Iterator[_CallRow]:
 def _call(row: _CallRow, guide: str, trunk: str) -> Entry:
     names = row.names if len(row.names) <= 3 else (row.names[0], "…", row.names[-1])
     name = cut(" \N{SINGLE RIGHT-POINTING ANGLE QUOTATION MARK} ".join(names), NAME_CELLS)
-    about = [place(row.last.file, row.last.hottest_line)] if row.last.file else []
+    about = [line_title(row.last.file, row.last.hottest_line)] if row.last.file else []
     return Entry(name, (), notes=about, guide=guide, trunk=trunk, share=row.share)
 
 
-def next_marks(profile: Profile) -> list[str]:
+def marks_to_set(profile: Profile) -> list[str]:
     """Return the code to mark in a program without loops, line by line; nothing if the samples do not show it."""
     if profile.loops or profile.samples is None:
         return []
@@ -189,7 +191,7 @@ def _fact(profile: Profile, key: str) -> str:
 def doubts(profile: Profile) -> Sequence[str]:
     """Return the reasons to doubt the samples, sentence by sentence."""
     samples = profile.samples
-    if samples is None or samples.count < LEAST_SAMPLES:
+    if samples is None or samples.count < MIN_SAMPLES:
         return ()
     reasons = []
     if samples.is_late:

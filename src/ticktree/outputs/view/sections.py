@@ -91,7 +91,7 @@ def self_times(view: LoopView, options: ViewOptions, max_rows: int = SHOWN) -> T
         sections = [section for row in hidden for section in row.sections]
         remainder = _NamedSections(f"{len(hidden)} more", sections, view.tick_ns)
         items.append((Entry(remainder.name, (), tone="faint", share=remainder.share), remainder))
-    title = f"Where {currency.one(view)} goes (self time)"
+    title = f"Where {currency.tick_phrase(view)} goes (self time)"
     return table_of(title, "section", _by_name_columns(view), items, bar_rank=_BAR_RANK)
 
 
@@ -138,7 +138,7 @@ def _parents(row: _NamedSections, view: LoopView) -> list[str]:
     return [", ".join(f"{name} {formatting.share(share)}" for name, share in ranked)]
 
 
-def dismissed(views: Sequence[LoopView]) -> list[str]:
+def not_worth_optimizing(views: Sequence[LoopView]) -> list[str]:
     """Return the commonly suspected sections of these loops that are not worth optimizing, with their maximum gain."""
     sections = [unworthy.section for view in views for unworthy in not_worth_doing(view)]
     return [f"{_short_name(section)} ({_max_gain(section)})" for section in sections[:MOST]]
@@ -163,7 +163,7 @@ def section_table(context: Context, view: LoopView) -> Table | None:
     rows = [bottleneck for bottleneck in context.bottlenecks if bottleneck.view is view]
     if len(rows) < 2:
         return None
-    title = f"sections of {currency.called(view)}"
+    title = f"sections of {currency.loop_title(view)}"
     items = ((_section_entry(bottleneck), bottleneck) for bottleneck in rows)
     return table_of(title, title, needed(SECTIONS, rows), items, bar_rank=6)
 

@@ -20,7 +20,7 @@ from ticktree.outputs.writing.document import Entry, Head, Table, Value
 from ticktree.outputs.writing.visible import visible
 from ticktree.profile import Gauge, Profile
 from ticktree.profile import path as paths
-from ticktree.profile.machine import programs_own
+from ticktree.profile.machine import program_gauges
 from ticktree.profile.short_names import ShortNames
 
 
@@ -101,7 +101,7 @@ def needed(
     ]
 
 
-def filled(entry: Entry, columns: Sequence[Column[Item]], item: Item) -> Entry:
+def fill_row(entry: Entry, columns: Sequence[Column[Item]], item: Item) -> Entry:
     """Return `entry` with the cells and values of `item`."""
     cells, values = [column.cell(item) for column in columns], [column.value_of(item) for column in columns]
     return replace(entry, cells=cells, values=values)
@@ -116,7 +116,7 @@ def table_of(
 ) -> Table:
     """Return a table of items, each with an entry without cells; `fields` are those of `Table`."""
     heads = [column.head for column in columns]
-    return Table(title, noun, heads, [filled(entry, columns, item) for entry, item in items], **fields)
+    return Table(title, noun, heads, [fill_row(entry, columns, item) for entry, item in items], **fields)
 
 
 def largest(rows: list[Item], count: int | None, rank: Callable[[Item], Any]) -> list[Item]:
@@ -185,7 +185,7 @@ CRITICAL: tuple[Column[CriticalShare], ...] = (
 
 def gauges(profile: Profile) -> Table:
     """Return the gauges that the program of `profile` reported; those of the machine are in the headline."""
-    rows = (gauge for _, gauge in sorted(programs_own(profile.gauges).items()))
+    rows = (gauge for _, gauge in sorted(program_gauges(profile.gauges).items()))
     items = ((Entry(visible(gauge.name), ()), gauge) for gauge in rows)
     return table_of("gauges", "gauge", GAUGES, items)
 

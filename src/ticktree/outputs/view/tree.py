@@ -19,7 +19,7 @@ from ticktree.analysis.workers.roles import By, Unit, amounts, roles, spread
 from ticktree.outputs.options import ViewOptions
 from ticktree.outputs.view import currency
 from ticktree.outputs.view.notes import is_age, mark_of, notes_of
-from ticktree.outputs.view.sampled import MARK, ROWS_SHOWN, called, is_worth_rows, notes
+from ticktree.outputs.view.sampled import MARK, ROWS_SHOWN, function_title, is_worth_rows, notes
 from ticktree.outputs.view.tables import Column, largest, needed, table_of, workers_title
 from ticktree.outputs.writing.document import Entry, Table, Tone
 from ticktree.outputs.writing.formatting import capitalized
@@ -155,7 +155,7 @@ def _sampled(row: TreeRow, sampled: Mapping[str, SampledTime]) -> Iterator[TreeR
             yield TreeRow(
                 kind="sampled",
                 path=row.self_path,
-                names=(f"{called(function.function)} {MARK}",),
+                names=(f"{function_title(function.function)} {MARK}",),
                 node=row.node,
                 ns=row.ns * share / row.share,
                 share=share,
@@ -300,7 +300,7 @@ def tree(
     if len(rows) < 2:
         return None
     columns = needed(_columns(view), rows, details=options.all)
-    title = capitalized(currency.one(view)) + ("" if options.all else " (from 1%)")
+    title = capitalized(currency.tick_phrase(view)) + ("" if options.all else " (from 1%)")
     notes = partial(notes_of, options=options, ceilings=ceilings, details=details)
     return tree_of(rows, columns, title, names, notes)
 
@@ -345,7 +345,7 @@ def outside(run: LoopView, loops: Collection[str]) -> LoopView:
     sections = [
         replace(section, is_loop=True) if section.path in loops else section
         for section in run.sections
-        if not any(paths.is_below(section.path, path) for path in loops)
+        if not any(paths.is_descendant(section.path, path) for path in loops)
     ]
     return replace(run, sections=sections)
 

@@ -158,7 +158,7 @@ class Table:
 
 
 @dataclass(frozen=True, slots=True)
-class Nothing:
+class EmptyNotice:
     """The message that there is no tree, and what to do."""
 
     text: str
@@ -213,4 +213,4 @@ class Picture:
     lines: Sequence[Sequence[tuple[str, Tone]]]
 
 
-Part: TypeAlias = Heading | Table | Nothing | Listing | Lines | Losses | Picture
+Part: TypeAlias = Heading | Table | EmptyNotice | Listing | Lines | Losses | Picture

@@ -186,7 +186,7 @@ UNITS: Mapping[str, Callable[[float], str]] = {
 }
 
 
-def gpus(number: str, model: str = "") -> str:
+def gpu_names(number: str, model: str = "") -> str:
     """Return the GPUs of a machine, as "NVIDIA H200" or "8 GPUs"; "" for none."""
     if not number or not model:
         return number and f"{number} GPU{'' if number == '1' else 's'}"

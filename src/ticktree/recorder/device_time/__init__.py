@@ -14,7 +14,7 @@ from typing import Any
 
 from ticktree.recorder._native import Place
 from ticktree.recorder.device_time.cuda import Attendant, CudaClock, is_built
-from ticktree.recorder.later import waits
+from ticktree.recorder.later import waits_for_devices
 
 
 class _Mark:
@@ -159,14 +159,14 @@ def clocks_of(device: str) -> list[Attendant]:
     """
     kind, _, index = device.partition(":")
     if kind == "auto":
-        return [AutoClock(waits())] if AutoClock.is_possible() else []
+        return [AutoClock(waits_for_devices())] if AutoClock.is_possible() else []
     clock = _CLOCKS.get(kind)
     if clock is None or (index and not index.isdecimal()):
         kinds = ", ".join(map(repr, _CLOCKS))
         raise ValueError(
             f"device must be {kinds} or 'auto', or of several one such as 'cuda:1', not {device!r}"
         )
-    return [clock(int(index) if index else None, waits())]
+    return [clock(int(index) if index else None, waits_for_devices())]
 
 
 _CLOCKS: dict[str, Callable[[int | None, bool], Attendant]] = {

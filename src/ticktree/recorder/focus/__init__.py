@@ -30,9 +30,9 @@ __all__ = [
 ]
 
 # Default levels of calls below a function in focus; with the function itself, five.
-DEPTH = 4
-DEEPEST = 200
-NAMES_AT_MOST = 32
+DEFAULT_DEPTH = 4
+MAX_DEPTH = 200
+MAX_NAMES = 32
 
 # Names separated by commas; depth; whether to record C functions; how many first calls are set aside.
 _NAMES, _DEPTH, _C, _WARMUP = FOCUS_VARIABLES
@@ -43,7 +43,7 @@ _observers: list[CallObserver] = []
 def begin_focus(
     recorder: Recorder,
     names: Sequence[str],
-    depth: int = DEPTH,
+    depth: int = DEFAULT_DEPTH,
     c_functions: bool = False,
     warmup: int | None = None,
 ) -> None:
@@ -60,9 +60,9 @@ def begin_focus(
         TicktreeError: It is not possible; the message says why.
     """
     end_focus()
-    names = checked_names(names)
-    if not names or not 0 <= depth <= DEEPEST:
-        raise TicktreeError(f"no function is named, or the depth of {depth} is not between 0 and {DEEPEST}")
+    names = check_names(names)
+    if not names or not 0 <= depth <= MAX_DEPTH:
+        raise TicktreeError(f"no function is named, or the depth of {depth} is not between 0 and {MAX_DEPTH}")
     if sys.version_info >= (3, 12):
         from ticktree.recorder.focus.monitoring import MonitoringObserver as Observer
     else:
@@ -83,7 +83,7 @@ def end_focus() -> None:
         _observers.pop().end()
 
 
-def checked_names(names: Sequence[str]) -> tuple[str, ...]:
+def check_names(names: Sequence[str]) -> tuple[str, ...]:
     """Return the names without duplicates, after a check that each is a dotted name.
 
     Raises:
@@ -94,8 +94,8 @@ def checked_names(names: Sequence[str]) -> tuple[str, ...]:
         if not all(word.isidentifier() or word in ("<locals>", "<lambda>") for word in words):
             expected = "it is PKG.CLASS.METHOD, or CLASS.METHOD of the script"
             raise TicktreeError(f"--focus {name!r} names no function: {expected}")
-    if len(set(names)) > NAMES_AT_MOST:
-        raise TicktreeError(f"at most {NAMES_AT_MOST} functions can be in focus, not {len(set(names))}")
+    if len(set(names)) > MAX_NAMES:
+        raise TicktreeError(f"at most {MAX_NAMES} functions can be in focus, not {len(set(names))}")
     return tuple(dict.fromkeys(names))
 
 
@@ -126,7 +126,7 @@ def begin_focus_from_environment(recorder: Recorder) -> None:
         begin_focus(
             recorder,
             names,
-            int(depth) if depth.isdecimal() else DEPTH,
+            int(depth) if depth.isdecimal() else DEFAULT_DEPTH,
             bool(os.environ.get(_C)),
             int(warmup) if warmup.isdecimal() else None,
         )

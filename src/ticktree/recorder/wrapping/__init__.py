@@ -14,17 +14,17 @@ _CO_GENERATOR, _CO_COROUTINE = 0x20, 0x80
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
-def stand_for(function: Any, call: Any) -> Callable[..., Any]:
+def make_wrapper(function: Any, call: Any) -> Callable[..., Any]:
     """Return a wrapper of `function` that calls `call`; tracebacks do not show ticktree's frames.
 
     Like `call`, it is a function, a coroutine function or a generator function.
     """
     # Python's error message about wrong arguments contains the name.
     call.__qualname__ = getattr(function, "__qualname__", call.__qualname__)
-    return functools.wraps(function)(leaving_no_frames(call))
+    return functools.wraps(function)(without_own_frames(call))
 
 
-def leaving_no_frames(call: Function) -> Function:
+def without_own_frames(call: Function) -> Function:
     """Return a wrapper that removes its frame, and ticktree's below it, from the traceback of an exception.
 
     It then releases its arguments: an exception may keep its callers' frames, and an argument the exception. A

@@ -17,14 +17,14 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ticktree.files.guarded import FileError, opened, understood
+from ticktree.files.guarded import FileError, decoding, open_file
 from ticktree.run.memory import ProcessKey
 from ticktree.run.reading import layout
 from ticktree.run.reading.layout import Record, copy_file, offset_of
 
 # A process rarely makes new records after a while.
 _MAX_COPIES = 20
-MOST_BYTES = 1 << 31  # of a file; 32 times as many as a recorder reserves
+MAX_BYTES = 1 << 31  # of a file; 32 times as many as a recorder reserves
 _U32 = struct.Struct("<I")
 
 DamagedError = FileError  # a memory file is not valid
@@ -71,7 +71,7 @@ class Image:
     @classmethod
     def of_file(cls, path: Path) -> Image:
         """Copy a file that its process may be writing."""
-        with opened(path, MOST_BYTES) as file, understood(path):
+        with open_file(path, MAX_BYTES) as file, decoding(path):
             idle_data = _read_idle_file(file.fileno())
             if idle_data is not None:
                 return cls(idle_data, str(path))

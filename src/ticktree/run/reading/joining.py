@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple, TypeVar
 
-from ticktree.profile import CriticalPlace, Gauge, Loop, Profile, Waker, Wakes, Writer
+from ticktree.profile import CriticalNode, Gauge, Loop, Profile, Waker, Wakes, Writer
 from ticktree.profile import metadata as meta
-from ticktree.profile.codec import collector_paused
-from ticktree.profile.loop import WORST_TICKS_KEPT
+from ticktree.profile.codec import pause_gc
+from ticktree.profile.loop import MAX_WORST_TICKS
 from ticktree.profile.metadata import Metadata
 from ticktree.profile.table import Mergeable, sums_of
 from ticktree.run.memory import ProcessKey
@@ -54,7 +54,7 @@ class Joiner:
 
     def join(self, images: Iterable[Image], *, is_complete: bool = True) -> Profile:
         """Add files, and return the profile; see `profile`."""
-        with collector_paused():
+        with pause_gc():
             for image in images:
                 self.add(image)
             return self.profile(is_complete=is_complete)
@@ -77,7 +77,7 @@ class Joiner:
             root=self._root.to_node(),
             loops=dict(self._loops),
             gauges=dict(self._gauges),
-            metadata=meta.merged(*self._facts),
+            metadata=meta.merge_metadata(*self._facts),
             losses=losses,
             writers=dict(self._writers),
             critical=self.wakes.critical() if is_complete else {},
@@ -127,7 +127,7 @@ class Joiner:
         _collect(self._loops, ((loop.path, loop) for loop in reader.loops))
         for loop in reader.loops:
             worst = self._loops[loop.path].worst
-            if len(worst) == WORST_TICKS_KEPT:
+            if len(worst) == MAX_WORST_TICKS:
                 self._min_tick_ns[loop.path] = worst[-1].duration_ns
         _collect(self._gauges, ((gauge.name, gauge) for gauge in reader.gauges))
         _collect(self._writers, ((writer.id, writer) for writer in reader.writers))
@@ -221,13 +221,13 @@ class WakesTally:
         count = sum(waits.edge.waits for waits in self.unresolved)
         return {"wakes_by_unknown_processes": count} if count else {}
 
-    def critical(self) -> dict[CriticalPlace, int]:
+    def critical(self) -> dict[CriticalNode, int]:
         """Return the critical path of the run; time in unknown nodes counts as that of the thread at its end."""
-        path: dict[CriticalPlace, int] = {}
+        path: dict[CriticalNode, int] = {}
         for address, ns in self.longest.shares.items():
             node = self._find(address)
             writer, node_path = (node.writer, node.branch.path) if node else (self.longest.writer, "")
-            key = CriticalPlace(writer, node_path)
+            key = CriticalNode(writer, node_path)
             path[key] = path.get(key, 0) + ns
         return {key: ns for key, ns in path.items() if ns > 0}
 

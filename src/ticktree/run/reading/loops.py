@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from ticktree.profile import Causes, FirstTicks, Gauge, Histogram, Jitter, Lateness, Loop, WorstTick
 from ticktree.profile.gauge import GaugeWindows, Readings
-from ticktree.profile.loop import worst_of
+from ticktree.profile.loop import longest_ticks
 from ticktree.profile.stats import BASE_WIDTH_NS
 from ticktree.run.reading import layout
 from ticktree.run.reading.accounts import Clock, writer_id
@@ -83,7 +83,7 @@ class LoopsReader:
             jitter=jitter,
             busy_ns=convert(record.busy),
             first_ticks=self._first_ticks(record, writer),
-            worst=worst_of(worst),
+            worst=longest_ticks(worst),
             waited_ns=None if sums.waited is None else convert(sums.waited),
             causes=sums.causes,
             missed_causes=sums.missed_causes,

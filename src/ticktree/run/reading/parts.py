@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from ticktree.profile import MAX_DEPTH, CallSite, Cpu, Memory, Open, Stats, Work
+from ticktree.profile import MAX_DEPTH, CallSite, Cpu, Memory, OpenCalls, Stats, Work
 from ticktree.profile import Clock as NodeClock
 from ticktree.profile.histogram import Histogram
 from ticktree.profile.stats import BASE_WIDTH_NS, Windows
@@ -95,7 +95,7 @@ class NodePart:
     self_ns: int
     concurrent_ns: int
     recorder_ns: int
-    open: Open | None
+    open: OpenCalls | None
     call_sites: dict[CallSite, int]
     steady_calls: PhaseCalls
     warmup_calls: PhaseCalls
@@ -360,9 +360,9 @@ class PartsReader:
         # The record keeps the first site, and whether there were others: an empty site represents them.
         return {site: count, _OTHER_SITES: 1} if row.flags & _MANY_SITES else {site: count}
 
-    def _open(self, ref: int) -> Open | None:
+    def _open(self, ref: int) -> OpenCalls | None:
         ages = self._accounts.ages.get(ref)
-        return Open(len(ages), max(0, self._clock.ns(max(ages)))) if ages else None
+        return OpenCalls(len(ages), max(0, self._clock.ns(max(ages)))) if ages else None
 
     def _text(self, ref: int) -> str:
         if ref not in self._names:

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 from ticktree.profile import Node, Profile, SampledStack, Samples, Weight, Writer
 from ticktree.profile import path as paths
 from ticktree.profile.noted_lines import SAMPLED_LINES, NotedLines, kind_of, read_noted_lines
-from ticktree.profile.renaming import renamed
+from ticktree.profile.renaming import rename_writers
 from ticktree.profile.writer import by_process
 from ticktree.run.folded import read_records
-from ticktree.run.losses import LOSS, count_without_room, read_instrument_losses
+from ticktree.run.losses import WITHOUT_ROOM_LOSS, count_without_room, read_instrument_losses
 from ticktree.run.memory import ProcessKey
-from ticktree.run.observed import Sampled, kept_gauges, kept_samples
+from ticktree.run.observed import StackSamples, read_gauges, read_samples
 from ticktree.run.parts import read_parts
 from ticktree.run.reading.accounts import role_of
 from ticktree.run.reading.image import DamagedError, Image
@@ -79,7 +79,7 @@ _BLOCKED_STATES = frozenset({"gil", "lock", "io", "blocked"})
 
 def with_samples(
     profile: Profile,
-    stack_samples: Sampled,
+    stack_samples: StackSamples,
     path_of: Callable[[ProcessKey, int], str],
     noted_lines: NotedLines,
 ) -> Profile:
@@ -145,7 +145,7 @@ def _notable_paths(samples: Samples, root: Node, noted_lines: NotedLines) -> Ite
 MAX_SEPARATE = 256
 
 
-def merge_crowds(profile: Profile, max_separate: int = MAX_SEPARATE) -> Profile:
+def merge_short_lived(profile: Profile, max_separate: int = MAX_SEPARATE) -> Profile:
     """Return the profile with at most `max_separate` separate processes per role; no sum changes.
 
     Those that lived longest stay separate. Merged processes cannot be separated again.
@@ -159,7 +159,7 @@ def merge_crowds(profile: Profile, max_separate: int = MAX_SEPARATE) -> Profile:
         return new_ids.get(writer, writer)
 
     separate = {key: writer for key, writer in profile.writers.items() if key not in new_ids}
-    return renamed(profile, new_id, {**separate, **{group.id: group for group, _ in groups}})
+    return rename_writers(profile, new_id, {**separate, **{group.id: group for group, _ in groups}})
 
 
 def _find_groups(writers: Iterable[Writer], max_separate: int) -> list[tuple[Writer, list[Writer]]]:
@@ -212,27 +212,29 @@ def read_run(run: RunFiles) -> Profile:
         raise joiner.errors[0]
     names = {*(path.name for path in (*records.images, *records.errors)), *folded.files}
     without_room = count_without_room(run, names)
-    losses = Profile(losses={LOSS: without_room} if without_room else {})
+    losses = Profile(losses={WITHOUT_ROOM_LOSS: without_room} if without_room else {})
     parts = (folded.profile, _read_gauges(run), read_parts(run), losses, read_instrument_losses(run))
     merged = profile.merge(*parts)
     noted_lines = read_noted_lines(str(run.manifest.metadata.get(SAMPLED_LINES, "")))
-    return merge_crowds(with_samples(drop_blanks(merged), _read_samples(run), joiner.path_of, noted_lines))
+    return merge_short_lived(
+        with_samples(drop_blanks(merged), _read_samples(run), joiner.path_of, noted_lines)
+    )
 
 
 def _read_gauges(run: RunFiles) -> Profile:
     """Return the readings of the machine, if a supervisor took any."""
     try:
-        return Profile(gauges=kept_gauges(run.memory_dir))
+        return Profile(gauges=read_gauges(run.memory_dir))
     except DamagedError:
         return Profile(losses={"machine_readings_damaged": 1})
 
 
-def _read_samples(run: RunFiles) -> Sampled:
+def _read_samples(run: RunFiles) -> StackSamples:
     """Return the stack samples, if any were taken."""
     try:
-        return kept_samples(run.memory_dir)
+        return read_samples(run.memory_dir)
     except DamagedError:
-        return Sampled(dropped={"samples_damaged": 1})
+        return StackSamples(dropped={"samples_damaged": 1})
 
 
 def _read_image(path: Path, run: RunFiles) -> Image:

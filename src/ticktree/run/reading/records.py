@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from ticktree.files.guarded import MissingFileError, opened
+from ticktree.files.guarded import MissingFileError, open_file
 from ticktree.profile import Gauge, Loop, Profile, ProfileError, Writer
 from ticktree.profile import path as paths
 from ticktree.profile.measures import key_of
@@ -20,7 +20,7 @@ from ticktree.profile.timeline import BEFORE_THE_TIMELINE
 from ticktree.recorder import copy_settled
 from ticktree.run.reading import layout
 from ticktree.run.reading.accounts import Clock, leave_virtually, writer_id, writers_of
-from ticktree.run.reading.image import MOST_BYTES, DamagedError, Image
+from ticktree.run.reading.image import MAX_BYTES, DamagedError, Image
 from ticktree.run.reading.loops import LoopsReader, gauges_of
 from ticktree.run.reading.parts import NodePart, PartsReader
 from ticktree.run.reading.signals import Edge, NodeAddress, critical_path, edges_of
@@ -47,7 +47,7 @@ def events_of_file(path: Path) -> Events | None:
     Call it before you copy the rest of the file: then the copy contains the records that events refer to.
     """
     try:
-        with opened(path, MOST_BYTES) as file:
+        with open_file(path, MAX_BYTES) as file:
             # Most files have no timeline, by their first bytes.
             head = file.read(_HEADER_BYTES)
             if len(head) < _HEADER_BYTES or not _ring_offset(head):

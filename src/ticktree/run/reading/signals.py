@@ -64,7 +64,7 @@ def node_address(record: layout.Record, node: int) -> NodeAddress:
 
 
 # The node for shares that were too small, or too many, to stay separate.
-ELSEWHERE = NodeAddress(ProcessKey(0, 0, 1), 0)
+OTHER_NODES = NodeAddress(ProcessKey(0, 0, 1), 0)
 
 
 def critical_path(image: Image) -> Mapping[NodeAddress, int]:
@@ -85,7 +85,7 @@ def critical_path(image: Image) -> Mapping[NodeAddress, int]:
         raise image.damage_error("a critical path leads out of it")
     shares: dict[NodeAddress, int] = defaultdict(int)
     for share in path.shares[: path.count]:
-        shares[node_address(share, share.node) if share.node else ELSEWHERE] += share.ns
+        shares[node_address(share, share.node) if share.node else OTHER_NODES] += share.ns
     root = NodeAddress(image.writer, tree.root)
     _match_total(shares, root, path.mark_ns)
     for address, ns in _recent_shares(image, path, root).items():

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from ticktree.profile import Histogram, Node, Share, Waker, Wakes
 from ticktree.profile import path as paths
-from ticktree.profile.measures import HOST, Clock, key_of, named_by
+from ticktree.profile.measures import HOST, Clock, key_of, split_key
 from ticktree.profile.table import merged_fields
 from ticktree.run.memory import ProcessKey
 from ticktree.run.reading.image import Image
@@ -140,7 +140,7 @@ class Branch:
         """Return the branch at a path below this branch; create it if necessary."""
         branch = self
         for key in paths.split(path):
-            branch = branch.child(*named_by(key))
+            branch = branch.child(*split_key(key))
         return branch
 
     def add(self, part: NodePart) -> None:

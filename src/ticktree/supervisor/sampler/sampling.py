@@ -14,14 +14,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from ticktree.errors import reason
-from ticktree.files.owner import start_of, stat_fields
-from ticktree.run.memory import ProcessKey, memory_files, process_of
-from ticktree.run.room import require_room
+from ticktree.files.owner import process_start, stat_fields
+from ticktree.run.memory import ProcessKey, memory_files, process_key
+from ticktree.run.room import require_free_memory
 from ticktree.supervisor.sampler._remote import NativeSampler, own_addresses, read_error
 from ticktree.supervisor.sampler.lines import CodeLines
 
 if TYPE_CHECKING:
-    from ticktree.run.observed import Sampled, ThreadSample
+    from ticktree.run.observed import StackSamples, ThreadSample
     from ticktree.supervisor.sampler._remote import Code
 
 DEFAULT_HZ = 100.0
@@ -121,7 +121,7 @@ class Sampling:
         Raises:
             OSError: No thread can be started.
         """
-        start = start_of(pid)
+        start = process_start(pid)
         if start is None:
             return
         self._main_process = ProcessKey(pid, start, 1)
@@ -137,7 +137,10 @@ class Sampling:
 
     def is_alive(self) -> bool:
         """Return whether the program passed to `begin` still runs."""
-        return self._main_process is not None and start_of(self._main_process.pid) == self._main_process.start
+        return (
+            self._main_process is not None
+            and process_start(self._main_process.pid) == self._main_process.start
+        )
 
     def look(self) -> None:
         """Take the samples since the last call, and find processes of the run that are not sampled yet."""
@@ -146,9 +149,9 @@ class Sampling:
             self._adapt_rate()
         if self._main_process is None or self._is_inside:
             return
-        incarnations = Counter(process_of(file)[:2] for file in memory_files(self._folder))
+        incarnations = Counter(process_key(file)[:2] for file in memory_files(self._folder))
         for pid in (self._main_process.pid, *_descendants(self._main_process.pid)):
-            start, fields = start_of(pid), stat_fields(pid)
+            start, fields = process_start(pid), stat_fields(pid)
             if start is None or not fields:
                 continue
             # The start of the stack distinguishes the programs that a process runs one after another.
@@ -161,7 +164,7 @@ class Sampling:
             self._programs[pid, start] = _Program(stack_start, incarnation)
             self._add(ProcessKey(pid, start, incarnation))
 
-    def keep(self) -> Sampled | None:
+    def keep(self) -> StackSamples | None:
         """Save all samples with the run.
 
         Returns:
@@ -170,19 +173,19 @@ class Sampling:
         self._collect()
         if not self._weights and not any(self._drops):
             return None
-        require_room()
-        from ticktree.run.observed import keep_samples
+        require_free_memory()
+        from ticktree.run.observed import write_samples
 
         sampled = self._result()
         try:
-            keep_samples(self._folder, sampled)
+            write_samples(self._folder, sampled)
         except OSError as error:  # a full tmpfs: the next call may succeed
             self.unsaved = reason(error)
         else:
             self.unsaved = ""
         return sampled
 
-    def end(self) -> Sampled | None:
+    def end(self) -> StackSamples | None:
         """Stop, save the remaining samples, and return all of them; None if there are none."""
         self._native.stop()
         return self.keep()
@@ -191,7 +194,7 @@ class Sampling:
         if process in self._known_processes:
             return
         try:
-            runtime, code_type = addresses_in(process.pid)
+            runtime, code_type = find_addresses(process.pid)
         except (OtherInterpreterError, OSError):
             return  # it may still be loading its interpreter
         error = read_error(process.pid, runtime)
@@ -222,7 +225,7 @@ class Sampling:
                 self._processes[serial], self._rings[serial] = process, _Ring(path, serial)
         for ring in self._rings.values():
             process = self._processes[ring.serial]
-            has_ended = start_of(process.pid) != process.start
+            has_ended = process_start(process.pid) != process.start
             self._count_records(_records(ring.take()))
             self._instants += ring.instants
             self._late_instants += ring.late_instants
@@ -274,9 +277,9 @@ class Sampling:
         except OSError:
             return 0  # its process has ended, and its file was folded
 
-    def _result(self) -> Sampled:
+    def _result(self) -> StackSamples:
         from ticktree.profile.samples import DROPS, Weight
-        from ticktree.run.observed import Sampled
+        from ticktree.run.observed import StackSamples
 
         stacks: dict[ThreadSample, Weight] = {}
         for (serial, key), (count, ns) in self._weights.items():
@@ -286,7 +289,9 @@ class Sampling:
             stacks[sample] = stacks[sample] + weight if sample in stacks else weight
         counts = (*self._drops[:-1], self._drops[-1] + self._overflow_drops)
         dropped = {name: count for name, count in zip(DROPS, counts, strict=True) if count}
-        return Sampled(stacks, dropped, self._late_instants, self._instants, self._cpu_ns, self._is_requested)
+        return StackSamples(
+            stacks, dropped, self._late_instants, self._instants, self._cpu_ns, self._is_requested
+        )
 
     def _to_sample(self, serial: int, key: bytes) -> ThreadSample:
         from ticktree.profile.samples import STATES, CodeLine
@@ -402,7 +407,7 @@ class OtherInterpreterError(Exception):
     """The process does not run the same interpreter as we do, or has not loaded it yet."""
 
 
-def addresses_in(pid: int) -> tuple[int, int]:
+def find_addresses(pid: int) -> tuple[int, int]:
     """Return the addresses of `_PyRuntime` and `PyCode_Type` in a process.
 
     Raises:
