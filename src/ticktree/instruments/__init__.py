@@ -118,9 +118,7 @@ class _Installation:
         self.library = library
         self.order = 0
         self._import_hooks: list[Callable[[], None]] = []  # each removes itself when it is called
-        self._wrap_lock = (
-            threading.Lock()
-        )  # never released: whoever holds it wraps the library, or prevents it
+        self._wrap_lock = threading.Lock()  # never released: its holder wraps the library, or prevents that
 
     def begin(self) -> None:
         """Wrap the library as soon as the program imports it, or now if it already has."""
