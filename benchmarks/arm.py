@@ -78,9 +78,9 @@ class Arm:
         torques: Vector = np.tanh(self.second @ hidden)
         return torques
 
-    def limit(self, wanted: Vector) -> list[float]:
+    def limit(self, action: Vector) -> list[float]:
         """Torques that the motors can give, in newton metres."""
-        return [clamp(torque * MAX_TORQUE, MAX_TORQUE) for torque in wanted.tolist()]
+        return [clamp(torque * MAX_TORQUE, MAX_TORQUE) for torque in action.tolist()]
 
     def simulate(self, torques: list[float]) -> None:
         """Twenty milliseconds of physics."""

@@ -61,10 +61,10 @@ def main() -> None:
     for work_ms in WORK_MS:
         for item_us in ITEM_US:
             alone = tick_ms(batches, item_us, work_ms, 0)
-            loaded = tick_ms(batches, item_us, work_ms, options.workers)
+            loaded_ms = tick_ms(batches, item_us, work_ms, options.workers)
             print(
                 f"work {work_ms} ms  load {alone - work_ms:5.2f} ms  alone {alone:6.2f} ms  "
-                f"{options.workers} workers {loaded:6.2f} ms  {100 * (loaded / alone - 1):+4.0f}%",
+                f"{options.workers} workers {loaded_ms:6.2f} ms  {100 * (loaded_ms / alone - 1):+4.0f}%",
                 flush=True,
             )
 

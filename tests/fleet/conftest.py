@@ -37,12 +37,12 @@ def recorded(tmp_path, monkeypatch):
             check=False,
         )
         assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
-        said = json.loads(done.stdout.strip().splitlines()[-1])
-        (found,) = (
+        output = json.loads(done.stdout.strip().splitlines()[-1])
+        (run_dir,) = (
             path for path in (out if under else tmp_path / "ticktree-runs").iterdir() if path.is_dir()
         )
-        profile = load(found)
+        profile = load(run_dir)
         profile.check()
-        return profile, said
+        return profile, output
 
     return run

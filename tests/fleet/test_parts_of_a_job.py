@@ -41,12 +41,12 @@ def sources(tmp_path):
 def test_parts_combine_in_any_order_and_grouping(sources):
     job = Job("job-1")
     parts = [part_of(source, job, load) for source in sources]
-    whole = joined(parts)
-    whole.profile.check()
+    merged = joined(parts)
+    merged.profile.check()
     for order in permutations(parts):
-        assert joined(order) == whole
-        assert reduce(lambda one, other: joined([one, other]), order) == whole
-        assert joined([joined(order[:2]), joined(order[2:])]) == whole
+        assert joined(order) == merged
+        assert reduce(lambda left, right: joined([left, right]), order) == merged
+        assert joined([joined(order[:2]), joined(order[2:])]) == merged
 
 
 def test_nothing_joined_is_the_identity(sources):
@@ -56,17 +56,17 @@ def test_nothing_joined_is_the_identity(sources):
 
 
 def test_a_run_met_twice_and_a_file_that_cannot_be_read_are_told_of(sources):
-    whole = ENGINES["process"](sources, Job("job-1"))
-    assert whole.again == {(str(sources[0]), str(sources[0]))}
-    assert [source for source, _ in whole.failed] == [str(sources[3])]
-    assert whole.programs == {"train.py": 4}
+    merged = ENGINES["process"](sources, Job("job-1"))
+    assert merged.again == {(str(sources[0]), str(sources[0]))}
+    assert [source for source, _ in merged.failed] == [str(sources[3])]
+    assert merged.programs == {"train.py": 4}
 
 
 def test_runs_of_one_job_are_one_run_and_their_processes_are_told_apart(sources):
-    whole = ENGINES["process"](sources[:3], Job("job-1")).profile
-    assert {writer.run for writer in whole.writers.values()} == {"job-1"}
-    assert whole.root.at("update").per_run == {"job-1": (3, 33)}
-    assert sorted(writer.host for writer in whole.writers.values()) == [f"host of {run}" for run in "abc"]
+    merged = ENGINES["process"](sources[:3], Job("job-1")).profile
+    assert {writer.run for writer in merged.writers.values()} == {"job-1"}
+    assert merged.root.at("update").per_run == {"job-1": (3, 33)}
+    assert sorted(writer.host for writer in merged.writers.values()) == [f"host of {run}" for run in "abc"]
 
 
 def test_a_part_travels_however_deep_its_tree_is():

@@ -52,13 +52,13 @@ def test_a_tree_of_several_levels_gives_what_one_process_gives(monkeypatch, tmp_
     monkeypatch.setenv("RAY_AUTH_MODE", "disabled")
     monkeypatch.delenv("RAY_ADDRESS", raising=False)
     paths = [write(tmp_path, number) for number in range(1, 2 * FAN_IN + 4)]
-    damaged = tmp_path / "damaged.json"
-    damaged.write_text("{")
-    sources = [*paths, damaged, paths[0]]
+    damaged_file = tmp_path / "damaged.json"
+    damaged_file.write_text("{")
+    sources = [*paths, damaged_file, paths[0]]
     job = Job("job", keeps_writers=False)
-    found = ENGINES["ray"](sources, job)
+    merged = ENGINES["ray"](sources, job)
     assert not ray.is_initialized(), "what was started for it is stopped"
-    assert found == ENGINES["process"](sources, job)
-    assert found.sources == len(paths) + 1
-    assert len(found.failed) == 1
-    assert len(found.again) == 1
+    assert merged == ENGINES["process"](sources, job)
+    assert merged.sources == len(paths) + 1
+    assert len(merged.failed) == 1
+    assert len(merged.again) == 1

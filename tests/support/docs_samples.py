@@ -96,12 +96,12 @@ def printed(remark: str, program: str) -> str:
 
 def renewed(page: str) -> str:
     """The page with all its samples as they are printed now."""
-    result, at = [], 0
+    result, position = [], 0
     for block, program in samples(page):
         start, end = block.span("body")
-        result += [page[at:start], printed(block["remark"], program)]
-        at = end
-    return "".join([*result, page[at:]])
+        result += [page[position:start], printed(block["remark"], program)]
+        position = end
+    return "".join([*result, page[position:]])
 
 
 if __name__ == "__main__":

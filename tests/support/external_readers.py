@@ -22,8 +22,8 @@ def program(name: str, why: str) -> Path:
         *READERS.glob(f"debian/usr/bin/{name}"),
         *READERS.glob(f"debian/usr/lib/go-*/bin/{name}"),
     ]
-    for place in filter(None, places):
-        return Path(place)
+    for path in filter(None, places):
+        return Path(path)
     pytest.skip(f"{why}: there is no {name}; scripts/readers.sh gets it")
 
 

@@ -45,7 +45,7 @@ class Run:
         return Profile(Node(name="root", children={"step": step}))
 
     def times_of(self, what: str) -> list[float]:
-        return [at_s for each, at_s in self.done if each == what]
+        return [at_s for event, at_s in self.done if event == what]
 
 
 def live(clock: Clock, tasks: PeriodicTasks, until_s: float) -> None:

@@ -58,8 +58,8 @@ class Lane:
         except BaseException as error:
             self._error = error
         finally:
-            for suspended in [*self.strand.things, *self.strand.tasks]:
+            for thing in [*self.strand.things, *self.strand.tasks]:
                 with suppress(Exception):  # what it raises at its end is no concern of this thread's
-                    suspended.close(self.strand)
+                    thing.close(self.strand)
             self._over = True
             self._back.release()
