@@ -1,4 +1,4 @@
-"""The step that `step.py` takes: a two-joint arm reaches for a target, by a policy and some physics.
+"""The control step that `step.py` measures: a two-joint arm reaches for a target, with a policy and physics.
 
 About forty microseconds on the machine it was written on, spent in numpy and a few hundred small calls: the
 mix of a real control loop, and short enough that a profiler shows.

@@ -1,4 +1,4 @@
-"""What recording known libraries costs programs that were not edited: each with and without it, in turn.
+"""Cost of recording known libraries in unmodified programs: each runs with and without it, alternately.
 
 In two ways. Within one process (auto_turns.py) the program's own steps are recorded and not recorded in turn: two that
 follow each other see the same machine, so that 2% can be detected on a busy one. The figure is the median of the

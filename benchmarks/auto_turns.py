@@ -1,4 +1,4 @@
-"""A program's own steps with known libraries recorded and not, in turn in one process; auto_overhead.py runs it.
+"""A program's steps with and without recorded libraries, alternately in one process; auto_overhead.py runs it.
 
 The instruments are put in at the program's first step, and it knows nothing of it. Then recording is switched off and
 on again every step or few, and the processor time of each turn is counted: of a few milliseconds, so that what the

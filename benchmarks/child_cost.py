@@ -1,4 +1,4 @@
-"""What a child adds, unseen, to its parent's self time: the cost of ticktree that its calibration misses.
+"""Time that a child adds to its parent's self time: the cost of ticktree that its calibration misses.
 
 A section costs time before it reads the clock and after it has read it again. That time lies in the parent's
 own, where it would pass for the parent's work. ticktree estimates it and shows it apart (`recorder_ns`); here

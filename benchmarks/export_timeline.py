@@ -1,4 +1,4 @@
-"""What it takes to write a timeline for the viewers: seconds and bytes per event, and the same of viztracer.
+"""Cost of writing a timeline for viewers: seconds and bytes per event, compared with viztracer.
 
     python benchmarks/export_timeline.py [--events 1000000] [--rounds 3]
 

@@ -1,4 +1,4 @@
-"""What focus costs, outside the function in focus and below it, compared with tools that record every call.
+"""Cost of focus, outside and below the function in focus, compared with tools that record every call.
 
 The loop is of a control step's shape: a driver whose step calls controller, forwarder, merger and environment, some
 dozen calls of Python functions and C functions. Each figure is of blocks that follow each other closely: bare, then

@@ -1,4 +1,4 @@
-"""What `ticktree run --gather-every` costs a job: the ticks of its ranks with and without it, and its gatherers.
+"""Cost of `ticktree run --gather-every`: the ticks of a job's ranks with and without it, and its gatherers.
 
     python benchmarks/gathering.py [--pairs 6] [--ticks 10000] [--every 100] [--quick]
 

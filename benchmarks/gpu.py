@@ -1,4 +1,4 @@
-"""Every figure of ticktree that needs a GPU. It is a check: its status is 1 where a target is missed or a part failed.
+"""All figures of ticktree that need a GPU. A check: the exit status is 1 if a target is missed or a part fails.
 
     python benchmarks/gpu.py [-o docs/measurements-gpu.md]
 

@@ -1,4 +1,4 @@
-"""How soon `ticktree history` finds a change, and how often it finds one that is none.
+"""How soon `ticktree history` finds a change, and how often it reports a false one.
 
 Series are made up, for only there the truth is known: the values of runs of a program, which is looked at after each
 run, as in CI. The peers see the same series: ruptures' PELT, with the squared distance and the penalty that its manual

@@ -1,4 +1,4 @@
-"""How well a loop holds 30, 100 and 500 Hz, how late it comes, and how much processor that burns.
+"""How well a loop holds 30, 100 and 500 Hz: jitter, lateness and CPU use.
 
 Three ways to hold a rate, each with the same work in its ticks, a twentieth of the period on average:
 

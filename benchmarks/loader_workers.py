@@ -1,4 +1,4 @@
-"""What it takes a loop to receive a batch from a DataLoader's workers, against loading it itself.
+"""Time to receive a batch from a DataLoader's workers, compared with loading it in the loop.
 
 A loop works for some milliseconds on each batch; the items of the batch take a known time each. Printed are the
 milliseconds of a tick without workers, its load, and with workers, and by how many percent that is shorter or longer.

@@ -1,4 +1,4 @@
-"""How much memory recording takes, and that it does not grow with the number of sections.
+"""Memory that recording uses, and whether it grows with the number of sections.
 
 Each timer records in a fresh process, whose resident memory (shared pages included, which is where
 ticktree keeps its nodes) is read as the count goes up by powers of ten.

@@ -1,4 +1,4 @@
-"""A small training loop whose truth is known: one section does a configurable amount of additional work.
+"""A small training loop with a known result: one section does a configurable amount of additional work.
 
 Run by compare_noisy.py, many times: its profile and the durations of single calls go to files, as JSON.
 """

@@ -1,4 +1,4 @@
-"""What an empty section costs, as a ratio to timing the same code by hand.
+"""Cost of an empty section, relative to timing the same code by hand.
 
 One is what two `time.perf_counter_ns()` calls cost, on top of the empty loop that they stand in, and ticktree
 stands in the same loop. What else timing by hand may cost has its own rows, and so have the peers. See

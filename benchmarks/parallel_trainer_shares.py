@@ -1,4 +1,4 @@
-"""Where the parallel trainer's time goes: one worker against four, in lockstep, in a thread, with a straggler.
+"""Where the parallel trainer spends its time: with one or four workers, in lockstep, in a thread, with a straggler.
 
 Each way of running it is a separate process under `ticktree run`, in turn, `--repeats` times. All figures
 are read from the profiles of those runs: shares are of the time the controller spends advancing, those of workers of

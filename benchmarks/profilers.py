@@ -1,4 +1,4 @@
-"""What profilers that start a program cost the control step of `step.py`, compared with five sections in it.
+"""Cost of whole-program profilers for the control step of `step.py`, compared with five sections in it.
 
 All in one process, in turn with the bare step, so that a busy machine slows both alike. Samplers that look from
 outside (py-spy, `profiling.sampling`, ticktree's own) are no part of it: they cost the program the time it is stopped.

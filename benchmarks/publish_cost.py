@@ -1,4 +1,4 @@
-"""What it costs a program to be published: an empty section under `ticktree run --prometheus --otlp --every 1s`.
+"""Cost of publishing for the program: an empty section under `ticktree run --prometheus --otlp --every 1s`.
 
 The program is this file once more, started by that command; it records a tree of some size. Its page is read each
 second as a Prometheus would, in the format with native histograms, and a collector takes what is sent each second. The

@@ -1,4 +1,4 @@
-"""Percentiles of millions of single calls: `ticktree query` and pandas over viztracer's JSON; time and memory.
+"""Percentiles of millions of calls: time and memory of `ticktree query`, and of pandas over viztracer's JSON.
 
     python -m pip install 'ticktree[query]' pandas viztracer
     python benchmarks/query_timeline.py [--calls 5000000] [--peer-calls 500000] [--rounds 3] [--quick]

@@ -1,4 +1,4 @@
-"""How long it takes to read a run of many processes, and how much memory.
+"""Time and memory to read a run of many processes.
 
 The files are real: a recorder wrote each of them, one after the other in this process, as so many processes would
 have. Two others read the same run: every process's profile kept as JSON, read and merged by ticktree itself; and every

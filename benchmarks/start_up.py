@@ -1,4 +1,4 @@
-"""What ticktree adds to the start of a process: imported, armed as the children of a run are, with known libraries.
+"""Time that ticktree adds to the start of a process: imported, armed as in children of a run, with known libraries.
 
     python benchmarks/start_up.py [--rounds 40] [--quick] [--json]
 

@@ -1,4 +1,4 @@
-"""How often drift or change is reported for a steady loop, and for one that did drift or change.
+"""How often a trend or a change point is reported for a steady loop, and for a loop that has one.
 
 Loops are made up: ticks around 10 ms whose logarithms are an AR(1) process, with or without bursts of noise, booked in
 windows as the recorder books them. Nothing is timed, so the machine's speed changes no figure.

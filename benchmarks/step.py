@@ -1,4 +1,4 @@
-"""What five sections cost in a real control step of about forty microseconds, compared with the same step without.
+"""Cost of five sections in a real control step of about forty microseconds, compared with the same step without.
 
 An empty loop shows what a section costs; this shows what that means. The peers take the same step.
 """

@@ -1,4 +1,4 @@
-"""What it costs a program to be watched: an empty section while a real `ticktree top` reads it, and while none does.
+"""Cost of `ticktree top` for the program: an empty section with and without a real `ticktree top` that reads it.
 
 The program is this process, which records a tree of some size. `ticktree top` runs on its own terminal, as
 a user would start it, and is stopped and continued by signals: windows with it and without it alternate.

@@ -1,4 +1,4 @@
-"""What ticktree costs a real training run: the visual SAC workload with and without it, step by step in turn.
+"""Cost of ticktree in a real training run: the visual SAC workload with and without it, alternating step by step.
 
 Two processes train from the same seed and so do the same work, one under `ticktree run`, the other with
 TICKTREE_OFF=1. They take turns: while one makes a step, the other waits. What the machine does to one it

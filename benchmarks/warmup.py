@@ -1,4 +1,4 @@
-"""Where warm-up ends, by ticktree's rule and by two published ones, on made-up ticks.
+"""Where warm-up ends by ticktree's rule and by two published rules, on synthetic ticks.
 
     python benchmarks/warmup.py [--trials 200] [--quick]
 

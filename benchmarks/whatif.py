@@ -1,4 +1,4 @@
-"""What `ticktree whatif` predicts, against what really shortening the section gains.
+"""Predictions of `ticktree whatif`, compared with the real gain from a shorter section.
 
 Programs whose sections overlap: pipelines of threads and of processes, fork and join with a straggler, a lock that all
 need, threads that need the GIL. Each is run under `ticktree whatif`, and then alone, in turn as it is and with the

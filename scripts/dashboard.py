@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Makes dashboards/ticktree.json, for Grafana, of the list of panels below.
+"""Generates dashboards/ticktree.json, for Grafana, from the list of panels below.
 
     python scripts/dashboard.py
 

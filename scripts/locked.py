@@ -1,4 +1,4 @@
-"""Makes the environments of the make targets: every package at the version in a lock.
+"""Creates the environments of the make targets: every package has the version in a lock.
 
     python scripts/locked.py LOCK create FOLDER      a new environment of this Python, with what builds ticktree
     python scripts/locked.py LOCK install ARGUMENTS  what `pip install ARGUMENTS` would, into this Python's environment
@@ -134,7 +134,7 @@ def main(lock: Path, action: str, arguments: list[str], *, newest: bool) -> None
 
 
 if __name__ == "__main__":
-    given = [argument for argument in sys.argv[1:] if argument != "--newest"]
-    if len(given) < 3:
+    argv = [argument for argument in sys.argv[1:] if argument != "--newest"]
+    if len(argv) < 3:
         sys.exit(__doc__)
-    main(Path(given[0]), given[1], given[2:], newest="--newest" in sys.argv[1:2])
+    main(Path(argv[0]), argv[1], argv[2:], newest="--newest" in sys.argv[1:2])

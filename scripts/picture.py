@@ -1,4 +1,4 @@
-"""Draws a run's terminal report as an SVG: the pictures in the docs are real output, made by this.
+"""Draws a run's terminal report as an SVG: it makes the pictures in the docs from real output.
 
 Usage: python scripts/picture.py RUN docs/images/demo.svg
 """

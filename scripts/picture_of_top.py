@@ -1,4 +1,4 @@
-"""Draws `ticktree top` as an SVG while a program runs: the picture in the docs is a real screen, made by this.
+"""Draws `ticktree top` as an SVG while a program runs: it makes the picture in the docs from a real screen.
 
 Usage: python scripts/picture_of_top.py RUN docs/images/top.svg [--seconds S] [--size COLUMNS LINES] [--keys KEY...]
 """

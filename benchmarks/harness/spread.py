@@ -1,4 +1,4 @@
-"""A sample of repeats, boiled down to its median and how far to trust it."""
+"""The median of a sample of repeats, and its confidence interval."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Windows of a program that is watched, and of the same while it is not: each pair of neighbours gives one ratio.
+"""Measure a program in adjacent windows, with and without a watcher: each pair of windows gives one ratio.
 
 What watching does to the program takes a small part of a window, so a window counts as a whole; a median of its
 blocks would leave out just that part. A loop with two `time.perf_counter_ns()` calls, block by block next to the

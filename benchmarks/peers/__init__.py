@@ -1,4 +1,4 @@
-"""The other timers, each behind one small adapter: the form its own documentation shows, at its cheapest.
+"""Adapters of other timers: each uses the cheapest form that the timer's documentation shows.
 
 An adapter is a module here whose `load()` is a context manager that gives its peers. It imports its library
 in there, so that one which is not installed costs its own row and nothing else.

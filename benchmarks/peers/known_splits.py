@@ -1,4 +1,4 @@
-"""Programs whose split of time is known by the clock: `known_splits.py NAME SECONDS` prints it as JSON at the end."""
+"""Programs that measure their own shares of time: `known_splits.py NAME SECONDS` prints them as JSON at the end."""
 
 from __future__ import annotations
 

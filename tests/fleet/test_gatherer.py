@@ -1,4 +1,4 @@
-"""A run's profile on its way to rank 0, over a store: in pieces, whole or not at all, and nobody waits for it."""
+"""A run's profile travels to rank 0 through a store: in pieces, complete or not at all, and no rank waits for it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from ticktree.run.job import copied_run, gathered, how_far, how_far_of, is_in_pa
 
 
 class Store:
-    """As much of a job's store as is used, in memory."""
+    """The methods of a job's store that are used, in memory."""
 
     def __init__(self):
         self.kept = {}
@@ -61,7 +61,7 @@ def runs(tmp_path, monkeypatch):
 
 @pytest.fixture
 def ticks(monkeypatch):
-    """How many ticks each run has made, by its id."""
+    """The number of ticks of each run, by its id."""
     loops = {}
     monkeypatch.setattr(gatherer, "most_ticks", lambda run: loops.get(run.id, 0))
     return loops
@@ -72,12 +72,12 @@ def part(packed=None, **fields):
 
 
 def transports(store):
-    """One that publishes, and one that collects."""
+    """A publishing and a collecting transport."""
     return StoreTransport(lambda: store), StoreTransport(lambda: store)
 
 
 def start_gatherers(store, runs, *numbers, every=10):
-    """A gatherer for each run, whose rank has that number."""
+    """Start one gatherer per run, whose rank has the given number."""
     for run, number in zip(runs, numbers, strict=True):
         note_rank(run, number, 2, "here", 1)
     gatherers = [RankGatherer(run, every, lambda *_: store) for run in runs]
@@ -86,7 +86,7 @@ def start_gatherers(store, runs, *numbers, every=10):
     return gatherers
 
 
-def test_what_is_put_there_in_pieces_is_collected_whole_and_once(monkeypatch):
+def test_a_profile_published_in_pieces_is_collected_complete_and_once(monkeypatch):
     monkeypatch.setattr(job_store, "PIECE_BYTES", 3)
     sender, receiver = transports(Store())
     for generation, packed in enumerate([None, b"0123456789", b"abc", b"012345"]):
@@ -96,7 +96,7 @@ def test_what_is_put_there_in_pieces_is_collected_whole_and_once(monkeypatch):
         assert list(receiver.collect()) == []
 
 
-def test_parts_that_go_on_can_be_left_out():
+def test_unfinished_parts_can_be_left_out():
     sender, receiver = transports(Store())
     sender.publish(part(b"so far"), 1)
     assert list(receiver.collect(only_last=True)) == []
@@ -104,7 +104,7 @@ def test_parts_that_go_on_can_be_left_out():
     assert list(receiver.collect(only_last=True)) == [part(b"all", is_last=True)]
 
 
-def test_a_part_that_could_not_be_kept_is_collected_again():
+def test_a_part_that_could_not_be_stored_is_collected_again():
     sender, receiver = transports(Store())
     sender.publish(part(b"so far"), 1)
     with pytest.raises(OSError, match="full"):
@@ -113,7 +113,7 @@ def test_a_part_that_could_not_be_kept_is_collected_again():
     assert list(receiver.collect()) == [part(b"so far")]
 
 
-def test_what_is_overwritten_while_it_is_fetched_is_not_taken_for_whole(monkeypatch):
+def test_a_profile_overwritten_during_the_fetch_is_rejected(monkeypatch):
     monkeypatch.setattr(job_store, "PIECE_BYTES", 3)
     store = Store()
     sender, _ = transports(store)
@@ -125,7 +125,7 @@ def test_what_is_overwritten_while_it_is_fetched_is_not_taken_for_whole(monkeypa
     assert fetch(store, place, first) is None
 
 
-def test_what_is_too_large_is_not_put_there_and_said_to_be(monkeypatch):
+def test_a_profile_that_is_too_large_is_reported_but_not_stored(monkeypatch):
     monkeypatch.setattr(job_store, "MOST_BYTES", 5)
     store = Store()
     sender, receiver = transports(store)
@@ -148,7 +148,7 @@ def test_what_is_too_large_is_not_put_there_and_said_to_be(monkeypatch):
         b"null",
     ],
 )
-def test_a_label_that_is_none_is_left_alone(text):
+def test_an_invalid_label_is_ignored(text):
     store = Store()
     sender, receiver = transports(store)
     sender.publish(part(), 0)
@@ -156,7 +156,7 @@ def test_a_label_that_is_none_is_left_alone(text):
     assert list(receiver.collect()) == []
 
 
-def test_every_so_many_ticks_what_was_recorded_so_far_is_with_rank_0(runs, ticks):
+def test_rank_0_gets_the_profile_so_far_every_few_ticks(runs, ticks):
     store = Store()
     first, second = start_gatherers(store, runs, 0, 1)
     for count in (3, 9):
@@ -185,7 +185,7 @@ def test_every_so_many_ticks_what_was_recorded_so_far_is_with_rank_0(runs, ticks
     assert store.kept == before, "nine ticks later"
 
 
-def test_what_comes_at_the_end_takes_the_place_of_what_came_before(runs, ticks):
+def test_the_final_profile_replaces_the_earlier_one(runs, ticks):
     store = Store()
     first, second = start_gatherers(store, runs, 0, 1)
     ticks[runs[1].id] = 12
@@ -200,7 +200,7 @@ def test_what_comes_at_the_end_takes_the_place_of_what_came_before(runs, ticks):
     assert next(how_far(runs[0].path)).endswith("at its end")
 
 
-def test_where_recording_began_anew_ticks_count_from_there(runs, ticks):
+def test_ticks_count_from_the_last_reset_of_recording(runs, ticks):
     store = Store()
     first, second = start_gatherers(store, runs, 0, 1)
     for count in (30, 4):
@@ -210,7 +210,7 @@ def test_where_recording_began_anew_ticks_count_from_there(runs, ticks):
         assert f"up to tick {count}," in next(how_far(runs[0].path))
 
 
-def test_after_a_broken_connection_what_has_come_before_is_as_old_as_it_was(runs, ticks, monkeypatch):
+def test_earlier_profiles_keep_their_age_after_a_broken_connection(runs, ticks, monkeypatch):
     stores = [Store()]
     note_rank(runs[0], 0, 2, "here", 1)
     note_rank(runs[1], 1, 2, "here", 1)
@@ -248,7 +248,7 @@ def test_after_a_broken_connection_what_has_come_before_is_as_old_as_it_was(runs
     assert list(labels(store)) == [0], "in the place that it had"
 
 
-def test_of_a_run_that_took_two_places_the_later_counts(runs, ticks):
+def test_the_later_of_two_places_of_one_run_counts(runs, ticks):
     store = Store()
     first, second = start_gatherers(store, runs, 0, 1)
     ticks[runs[1].id] = 40
@@ -262,7 +262,7 @@ def test_of_a_run_that_took_two_places_the_later_counts(runs, ticks):
         assert "up to tick 60," in next(how_far(runs[0].path))
 
 
-def test_a_job_that_is_all_in_one_run_needs_no_store(runs):
+def test_a_job_with_a_single_run_needs_no_store(runs):
     def connect(*_):
         raise AssertionError("there is nobody else")
 
@@ -272,7 +272,7 @@ def test_a_job_that_is_all_in_one_run_needs_no_store(runs):
     assert [gatherer.look() for _ in range(3)] == [0.0, 0.0, 0.0]
 
 
-def test_where_nobody_answers_it_is_tried_again_later_and_not_at_every_look(runs):
+def test_an_unreachable_store_is_retried_later_and_not_at_every_look(runs):
     now_s, attempts = [100.0], []
 
     def connect(*_):
@@ -297,7 +297,7 @@ def test_ranks_of_an_earlier_start_of_the_job_do_not_count(runs, monkeypatch):
     assert [(rank.number, rank.host) for rank in ranks_of(runs[0])] == [(1, "there")]
 
 
-def test_ids_that_are_no_file_names_are_kept_apart_in_one_directory(runs):
+def test_ids_that_are_not_file_names_stay_distinct_in_one_directory(runs):
     long = "a" * 300
     for run_id in ("../../x", "..", long + "1", long + "2"):
         keep(runs[0], run_id, gzip.compress(b"{}"))
@@ -306,7 +306,7 @@ def test_ids_that_are_no_file_names_are_kept_apart_in_one_directory(runs):
     assert {path.parent for path in parts} == {runs[0].path / "job"}
 
 
-def test_the_process_ends_when_it_is_told_to(runs):
+def test_the_process_ends_on_request(runs):
     process = GathererProcess(10)
     process.end()  # nothing has begun
     process.begin(runs[0])
@@ -329,7 +329,7 @@ time.sleep(600)
 """
 
 
-def test_the_process_ends_with_its_supervisor_however_that_ends(runs):
+def test_the_process_ends_with_its_supervisor_even_if_that_is_killed(runs):
     command = [sys.executable, "-c", SUPERVISOR, str(runs[0].path)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as supervisor:
         pid = int(supervisor.stdout.readline())

@@ -1,4 +1,4 @@
-"""Programs that use Ray, recorded: what they find is what they would have found, and all of it is in one tree."""
+"""Recording does not change the results of programs that use Ray, and puts all their work into one tree."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
 
 def node_at(profile, path):
-    """The node at a path, whose names are joined by slashes; None where there is none."""
+    """The node at a path, whose names are separated by slashes; None if there is none."""
     node = profile.root
     for name in path.split("/"):
         node = node.children.get(name) if node is not None else None
@@ -60,7 +60,7 @@ def holds_what_one_node_did(profile):
     assert all(loss == "signals_without_place" for loss in profile.losses), profile.losses
 
 
-def test_tasks_and_actors_hang_below_the_sections_that_called_them(recorded):
+def test_tasks_and_actors_are_children_of_the_sections_that_called_them(recorded):
     profile, output = recorded("one_node.py")
     assert output == EXPECTED_CALLS
     holds_what_one_node_did(profile)
@@ -78,7 +78,7 @@ def test_one_line_in_the_program_is_enough(recorded):
     holds_what_one_node_did(profile)
 
 
-def test_what_other_nodes_recorded_is_gathered_and_nothing_is_left_there(recorded):
+def test_parts_of_other_nodes_are_gathered_and_their_memory_is_removed(recorded):
     profile, output = recorded("several_nodes.py", "--runners", "4", "--slow", "0.2")
     assert count(profile, "train/Runner/sample/step") == 80
     assert profile.losses.keys() <= {"signals_without_place"}
@@ -90,7 +90,7 @@ def test_what_other_nodes_recorded_is_gathered_and_nothing_is_left_there(recorde
     assert stragglers[0].facts["worker"].startswith("Runner")
 
 
-def test_a_node_that_dies_loses_what_it_had_not_handed_over_and_that_is_told(recorded):
+def test_a_node_that_dies_loses_its_unpublished_ticks_and_the_loss_is_reported(recorded):
     profile, _ = recorded("several_nodes.py", "--kill")
     assert count(profile, "train/Runner/sample/step") == 40, (
         "all that was handed over before it died is there"

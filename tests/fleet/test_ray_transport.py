@@ -102,7 +102,7 @@ def test_a_node_has_an_actor_and_the_gatherers_own_node_has_none(cluster, transp
     assert sorted(cluster.started) == ["a", "b", "c"]
 
 
-def test_what_a_node_published_is_collected_once(cluster, transport):
+def test_a_published_part_is_collected_once(cluster, transport):
     cluster.transports["a"].publish(part("a", 1), 1)
     cluster.transports["a"].publish(part("a", 2), 2)
     cluster.now_s += 60
@@ -111,7 +111,7 @@ def test_what_a_node_published_is_collected_once(cluster, transport):
     assert list(transport.collect()) == []
 
 
-def test_a_node_whose_answer_took_long_is_asked_less_often(cluster, transport):
+def test_a_node_with_slow_answers_is_polled_less_often(cluster, transport):
     """At most a twentieth of one core: an answer that took a second is followed by twenty without a request."""
     cluster.silent.add("a")
     cluster.now_s += 60
@@ -137,7 +137,7 @@ def test_an_actor_that_died_is_started_again_and_reads_the_same_part(cluster, tr
     assert cluster.started.count("a") == 2
 
 
-def test_a_node_that_dies_keeps_its_last_part_and_says_how_much_may_be_missing(cluster, transport):
+def test_a_dead_node_keeps_its_last_part_and_reports_how_much_may_be_missing(cluster, transport):
     cluster.transports["a"].publish(part("a", 3), 1)
     cluster.now_s += 60
     list(transport.collect())
@@ -150,7 +150,7 @@ def test_a_node_that_dies_keeps_its_last_part_and_says_how_much_may_be_missing(c
     assert list(transport.collect()) == [], "its loss is counted once"
 
 
-def test_at_the_end_each_node_gives_its_last_part(cluster, transport):
+def test_each_node_publishes_its_last_part_at_the_end(cluster, transport):
     cluster.last = {"a": part("a", 5, is_last=True), "b": part("b", 6, is_last=True)}
     assert not transport.is_done()
     assert sorted(collected.name for collected in transport.collect(only_last=True)) == ["a", "b"]
@@ -174,7 +174,7 @@ def test_a_node_that_does_not_answer_at_the_end_is_given_up(cluster, transport):
     assert transport.is_done()
 
 
-def test_a_node_whose_part_is_gone_at_the_end_keeps_what_was_collected(cluster, transport):
+def test_a_node_whose_part_has_disappeared_keeps_its_collected_profile(cluster, transport):
     cluster.transports["a"].publish(part("a", 3), 1)
     cluster.now_s += 60
     list(transport.collect())

@@ -1,4 +1,4 @@
-"""Merging on a Ray cluster: a tree of tasks gives what one process gives."""
+"""Merging on a Ray cluster: a tree of tasks gives the same result as one process."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def write(folder, number):
     return path
 
 
-def test_without_ray_it_is_said_what_is_missing(monkeypatch, tmp_path):
+def test_a_missing_ray_is_named_in_the_error(monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(TicktreeError, match=r"ticktree\[ray\]"):
         ENGINES["ray"]([write(tmp_path, 1)], Job("job"))
@@ -46,7 +46,7 @@ def ended_cluster(monkeypatch):
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 @pytest.mark.usefixtures("ended_cluster")
-def test_a_tree_of_several_levels_gives_what_one_process_gives(monkeypatch, tmp_path):
+def test_a_merge_tree_of_several_levels_equals_the_merge_in_one_process(monkeypatch, tmp_path):
     ray = pytest.importorskip("ray")
     monkeypatch.setenv("RAY_USAGE_STATS_ENABLED", "0")
     monkeypatch.setenv("RAY_AUTH_MODE", "disabled")

@@ -1,4 +1,4 @@
-"""Programs that end badly, with ticktree and without; and what is read back of them."""
+"""Programs that crash, with and without ticktree, and the profiles that they leave."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Damage: what can happen to a file, drawn from a seeded source."""
+"""Random damage to the content of a file, from a seeded source."""
 
 from __future__ import annotations
 

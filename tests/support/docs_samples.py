@@ -1,4 +1,4 @@
-"""What programs and commands of the docs printed when they were last run, in the pages.
+"""Update the output of programs and commands in the pages of the docs.
 
     PYTHONPATH=tests python -m support.docs_samples [PAGE...]
 

@@ -1,4 +1,4 @@
-"""Profiles as they could have been recorded, all numbers invented: a training loop, control loops."""
+"""Realistic profiles with invented numbers: a training loop and control loops."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Timelines as they could have been recorded, all numbers invented: a learner and workers, each call a bar."""
+"""Realistic timelines with invented numbers: a learner and workers, one bar per call."""
 
 from __future__ import annotations
 

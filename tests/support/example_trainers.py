@@ -1,4 +1,4 @@
-"""Runs of many processes as they could have been recorded, all numbers invented: a learner and its workers."""
+"""Realistic runs of many processes with invented numbers: a learner and its workers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Variants of one program as they could have been recorded, all numbers invented: a controller that drives a car."""
+"""Realistic variants of one program with invented numbers: a controller that drives a car."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Small crews: workers that all do the same, some of them in another way, with all numbers invented."""
+"""Small groups of workers in one role, some of which behave differently, with invented numbers."""
 
 from __future__ import annotations
 

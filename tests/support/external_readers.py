@@ -1,4 +1,4 @@
-"""The real programs that read what is exported: where they are, and what is said where they are not."""
+"""The real programs that read exported files: their locations, and the reason to skip a test without them."""
 
 from __future__ import annotations
 

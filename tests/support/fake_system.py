@@ -1,4 +1,4 @@
-"""A system that was made up: /proc and /sys as directories, with whatever processes and cores a test wants."""
+"""A fake system: /proc and /sys as directories, with the processes and cores that a test needs."""
 
 from __future__ import annotations
 

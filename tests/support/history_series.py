@@ -1,4 +1,4 @@
-"""Runs that were never run, remembered."""
+"""Invented runs in a history."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the page's ledger has in its rows, from the profile itself: totals, shares of a loop's ticks, and calls."""
+"""Expected rows of the page's ledger, computed from the profile: totals, shares of a loop's ticks, and calls."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs to watch, all numbers invented: played on a virtual clock, and read when the script says so."""
+"""Runs to watch with invented numbers: played on a virtual clock and read at times in the script."""
 
 from __future__ import annotations
 

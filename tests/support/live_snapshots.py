@@ -1,4 +1,4 @@
-"""What the screen looks like, in files for people to read.
+"""The screen, in files for people to read.
 
 `PYTHONPATH=tests python -m support.live_snapshots` writes the files again.
 """

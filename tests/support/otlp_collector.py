@@ -1,4 +1,4 @@
-"""A collector of OpenTelemetry's, as far as one that sends metrics can tell."""
+"""A fake OpenTelemetry collector that receives metrics."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A run for periodic tasks, on a clock of the test's."""
+"""A run for periodic tasks, on the test's clock."""
 
 from __future__ import annotations
 

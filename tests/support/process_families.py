@@ -1,4 +1,4 @@
-"""Memory files of a family of processes: parents, children, children of children; what they recorded is invented."""
+"""Memory files of a family of processes: parents, children, grandchildren. Their records are invented."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Profiles that could be, for hypothesis: every field is filled, and `check()` holds by construction.
+"""Valid random profiles for hypothesis: every field is filled, and `check()` holds by construction.
 
 A strategy that is the same for every node is made once: hypothesis looks long at one that is new to it.
 """

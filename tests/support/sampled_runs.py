@@ -1,4 +1,4 @@
-"""Programs under the sampler: what was seen of them."""
+"""Run programs under the sampler, and query their samples."""
 
 from __future__ import annotations
 

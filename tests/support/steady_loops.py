@@ -1,4 +1,4 @@
-"""Loops on a clock of the test's: each tick takes what the test says, to the nanosecond."""
+"""Loops on the test's clock: the test sets the duration of each tick, to the nanosecond."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The rows of a training loop that marks nothing."""
+"""The rows of a training loop without sections."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What profiles say of who ended waits."""
+"""The wake edges of profiles."""
 
 from __future__ import annotations
 

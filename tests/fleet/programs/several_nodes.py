@@ -1,4 +1,4 @@
-"""A cluster of three nodes; two of them have a tmpfs of their own, as other machines would. One may be killed.
+"""A cluster of three nodes; two of them have a separate tmpfs, like other machines. One may be killed.
 
 several_nodes.py [--kill] [--slow SECONDS]
 """
@@ -46,7 +46,7 @@ class Runner:
 
 
 def parts():
-    """How many nodes have handed anything over to the run."""
+    """Return the number of nodes that have published to the run."""
     return len(list(Path(os.environ["TICKTREE_RUN"], "parts").glob("*.json")))
 
 

@@ -1,4 +1,4 @@
-"""The steps of a random program that hold no body, or whose body runs somewhere else."""
+"""The steps of a random program without a body, or with a body that runs elsewhere."""
 
 from __future__ import annotations
 

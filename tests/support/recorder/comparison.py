@@ -1,4 +1,4 @@
-"""A profile beside the reference's account of the same program."""
+"""Compare a profile with the reference's account of the same program."""
 
 from __future__ import annotations
 

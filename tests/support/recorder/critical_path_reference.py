@@ -1,4 +1,4 @@
-"""What threads that signal each other must have recorded: found backwards from the end, with all events at hand."""
+"""The expected critical path of threads that signal each other: computed backwards from the end, from all events."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Random programs for focus: Python source in which each call is told from all others by its first argument."""
+"""Random programs for focus: Python source in which the first argument of each call is unique."""
 
 from __future__ import annotations
 

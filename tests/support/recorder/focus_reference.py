@@ -1,4 +1,4 @@
-"""A slow tracer to compare with: `sys.setprofile` in Python, which keeps a tree of what it is told.
+"""A slow reference tracer: `sys.setprofile` in Python, which keeps a tree of the reported calls.
 
 Ticktree's own functions are not in it, as they are not in a tree of focus: the recorders that the tests make hear of
 each garbage collection by one of them, and the interpreter calls it wherever a collection happens to run.

@@ -1,4 +1,4 @@
-"""A recorder that is slow and obviously right: it keeps every call, and adds up by the definition of the accounts.
+"""A slow and obviously correct recorder: it keeps every call, and sums by the definition of the times.
 
 Nothing here counts while the program runs. Whoever tells of a call says itself what it hangs under; what the native
 recorder must find out (contexts, generators, threads), the reference is told.

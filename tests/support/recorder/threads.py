@@ -1,4 +1,4 @@
-"""Threads of which one runs at a time: each is handed the processor, and hands it back."""
+"""Threads that run one at a time: each gets the processor and gives it back."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The rule by which the end of warm-up is found, in Python: written from its definition, not from the recorder's."""
+"""The rule that finds the end of warm-up, in Python: written from its definition, not from the recorder's code."""
 
 from __future__ import annotations
 

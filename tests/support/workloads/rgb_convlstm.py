@@ -1,4 +1,4 @@
-"""The workload's scripts, run as their users run them, with networks and boards that are soon done."""
+"""Runs the workload's scripts as users do, with small networks and boards."""
 
 from __future__ import annotations
 
