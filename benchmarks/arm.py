@@ -1,4 +1,4 @@
-"""The step that `step.py` takes: a two-joint arm reaches for a target, by a policy and some physics.
+"""The control step that `step.py` measures: a two-joint arm reaches for a target, with a policy and physics.
 
 About forty microseconds on the machine it was written on, spent in numpy and a few hundred small calls: the
 mix of a real control loop, and short enough that a profiler shows.
@@ -78,9 +78,9 @@ class Arm:
         torques: Vector = np.tanh(self.second @ hidden)
         return torques
 
-    def limit(self, wanted: Vector) -> list[float]:
+    def limit(self, action: Vector) -> list[float]:
         """Torques that the motors can give, in newton metres."""
-        return [clamp(torque * MAX_TORQUE, MAX_TORQUE) for torque in wanted.tolist()]
+        return [clamp(torque * MAX_TORQUE, MAX_TORQUE) for torque in action.tolist()]
 
     def simulate(self, torques: list[float]) -> None:
         """Twenty milliseconds of physics."""

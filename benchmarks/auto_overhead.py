@@ -1,4 +1,4 @@
-"""What recording known libraries costs programs that were not edited: each with and without it, in turn.
+"""Cost of recording known libraries in unmodified programs: each runs with and without it, alternately.
 
 In two ways. Within one process (auto_turns.py) the program's own steps are recorded and not recorded in turn: two that
 follow each other see the same machine, so that 2% can be detected on a busy one. The figure is the median of the
@@ -94,7 +94,7 @@ TURNING = (
     Turning("an update of visual_sac", "visual_sac", ("cv2", "gymnasium", "pygame", "torch"), 150),
 )
 PLAIN = (sys.executable,)
-MARKED = (*TICKTREE, "--no-instrument")
+WITHOUT_INSTRUMENTS = (*TICKTREE, "--no-instrument")
 PROGRAMS = (
     Program("SAC in one file", ("gymnasium", "torch"), (str(UNMODIFIED / "sac.py"), "{}"), (60, 1060), PLAIN),
     Program(
@@ -109,7 +109,7 @@ PROGRAMS = (
         ("gymnasium", "mujoco", "torch"),
         (str(WORKLOADS / "parallel_trainer" / "train.py"), "--workers", "2", "--steps", "{}"),
         (500, 3500),
-        MARKED,
+        WITHOUT_INSTRUMENTS,
     ),
     Program(
         "visual_sac, in addition to its own sections",
@@ -119,7 +119,7 @@ PROGRAMS = (
             *("--fill", "40", "--batch", "16", "--threads", "1", "--updates", "{}"),
         ),
         (5, 65),
-        MARKED,
+        WITHOUT_INSTRUMENTS,
     ),
 )
 
@@ -143,9 +143,10 @@ def processor_seconds(command: Sequence[str], folder: Path) -> float:
 def many_less_few(start: Sequence[str], program: Program, share: int, folder: Path) -> float:
     """What the steps between few and many took."""
     few, many = program.steps
-    both = (few, few + max(1, (many - few) // share))
+    step_counts = (few, few + max(1, (many - few) // share))
     seconds = [
-        processor_seconds([*start, *(word.format(steps) for word in program.words)], folder) for steps in both
+        processor_seconds([*start, *(argument.format(steps) for argument in program.words)], folder)
+        for steps in step_counts
     ]
     return seconds[1] - seconds[0]
 
@@ -228,7 +229,7 @@ def main() -> None:
     share = QUICK_SHARE if arguments.quick else 1
     title = f"Known libraries recorded without an edit, target {TARGET_PERCENT:g}%, {pairs} pairs of runs"
     with tempfile.TemporaryDirectory() as folder:
-        lines = [turns(each, share, Path(folder)) for each in TURNING if arguments.only in each.name]
+        lines = [turns(entry, share, Path(folder)) for entry in TURNING if arguments.only in entry.name]
         if not arguments.turns:
             lines += [
                 cost(program, pairs, share, Path(folder))

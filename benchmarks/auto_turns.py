@@ -1,4 +1,4 @@
-"""A program's own steps with known libraries recorded and not, in turn in one process; auto_overhead.py runs it.
+"""A program's steps with and without recorded libraries, alternately in one process; auto_overhead.py runs it.
 
 The instruments are put in at the program's first step, and it knows nothing of it. Then recording is switched off and
 on again every step or few, and the processor time of each turn is counted: of a few milliseconds, so that what the
@@ -58,19 +58,21 @@ class Stepping(NamedTuple):
     main: str = ""
 
 
-OWN = "tests/instruments/programs"
+PROGRAM_DIR = "tests/instruments/programs"
 PROGRAMS = {
     "tiny": Stepping("benchmarks/tiny_update.py", (), "program:Turn.over", 400, 4),
-    "sac": Stepping(f"{OWN}/sac.py", ("1000000000",), "program:Target.step", 400, 2),
-    "ppo": Stepping(f"{OWN}/ppo.py", ("1000000000", "sync"), "program:Corridor.step", 60 * 48, 48, 48),
+    "sac": Stepping(f"{PROGRAM_DIR}/sac.py", ("1000000000",), "program:Target.step", 400, 2),
+    "ppo": Stepping(
+        f"{PROGRAM_DIR}/ppo.py", ("1000000000", "sync"), "program:Corridor.step", 60 * 48, 48, 48
+    ),
     "async_envs": Stepping(
-        f"{OWN}/async_envs.py",
+        f"{PROGRAM_DIR}/async_envs.py",
         ("1000000000",),
         "gymnasium.vector.async_vector_env:AsyncVectorEnv.step_async",
         *(400, 20),
     ),
     "sb3_ppo": Stepping(
-        f"{OWN}/sb3_ppo.py",
+        f"{PROGRAM_DIR}/sb3_ppo.py",
         ("1000000000",),
         "gymnasium.envs.classic_control.cartpole:CartPoleEnv.step",
         *(40 * 128, 128, 128),
@@ -117,37 +119,37 @@ class Turns:
 
     Attributes:
         pairs: processor time of neighbouring turns, in nanoseconds: with, and without.
-        steps_with: how many steps were recorded.
+        steps_recorded: Number of recorded steps.
     """
 
     def __init__(self, stepping: Stepping, pairs: int) -> None:
         self.pairs: list[tuple[int, int]] = []
-        self.steps_with = 0
+        self.steps_recorded = 0
         self._stepping = stepping
-        self._wanted = pairs
+        self._pair_count = pairs
         self._took: dict[bool, int] = {}
         self._is_on = True
-        self._at = -stepping.settle
+        self._step_index = -stepping.settle
         self._began = 0
 
     def step(self) -> None:
         """Counts one."""
         now = time.process_time_ns()
-        if self._at == -self._stepping.settle:
+        if self._step_index == -self._stepping.settle:
             instrument.install()
-        elif self._at > 0 and self._at % self._stepping.steps == 0:
+        elif self._step_index > 0 and self._step_index % self._stepping.steps == 0:
             self._turn_over(now)
-        if self._at >= 0 and self._at % self._stepping.steps == 0:
+        if self._step_index >= 0 and self._step_index % self._stepping.steps == 0:
             self._began = time.process_time_ns()
-        self._at += 1
-        self.steps_with += self._is_on
+        self._step_index += 1
+        self.steps_recorded += self._is_on
 
     def _turn_over(self, now: int) -> None:
         self._took[self._is_on] = now - self._began
         if len(self._took) == 2:
             self.pairs.append((self._took[True], self._took[False]))
             self._took = {}
-            if len(self.pairs) == self._wanted:
+            if len(self.pairs) == self._pair_count:
                 raise Enough
             return  # what was last is first in the next pair: so each goes first in turn
         self._is_on = not self._is_on
@@ -160,7 +162,7 @@ def run(stepping: Stepping, turns: Turns) -> None:
     sys.argv = [str(file), *stepping.words]
     sys.path.insert(0, str(file.parent))
     silence_marks()
-    program: Any = importlib.import_module(stepping.main) if stepping.main else loaded(file)
+    program: Any = importlib.import_module(stepping.main) if stepping.main else load_module(file)
     count_steps(stepping.step, turns.step)
     with settled_heap(), suppress(Enough):
         program.main()
@@ -168,13 +170,13 @@ def run(stepping: Stepping, turns: Turns) -> None:
 
 def silence_marks() -> None:
     """Send the program's own marks to a disabled recorder."""
-    disabled = ticktree.Recorder()
+    recorder = ticktree.Recorder()
     for mark in MARKS:
-        setattr(ticktree, mark, getattr(disabled, mark))
+        setattr(ticktree, mark, getattr(recorder, mark))
     get_profiler().disable()
 
 
-def loaded(file: Path) -> ModuleType:
+def load_module(file: Path) -> ModuleType:
     """Return a script as the module `program`, none of it run that is only for scripts."""
     spec = importlib.util.spec_from_file_location("program", file)
     assert spec is not None
@@ -185,15 +187,15 @@ def loaded(file: Path) -> ModuleType:
     return program
 
 
-def count_steps(where: str, counted: Callable[[], None]) -> None:
+def count_steps(target: str, callback: Callable[[], None]) -> None:
     """Have `counted` called at each call of `module:Class.method`."""
-    module, _, path = where.partition(":")
+    module, _, path = target.partition(":")
     owner, _, name = path.partition(".")
     kind = getattr(importlib.import_module(module), owner)
     method = getattr(kind, name)
 
     def wrapper(*args: Any, **kwargs: Any) -> Any:
-        counted()
+        callback()
         return method(*args, **kwargs)
 
     setattr(kind, name, wrapper)
@@ -206,11 +208,11 @@ def main() -> None:
     with recording():
         run(stepping, turns)
         calls = sum(node.count for _, _, node in ticktree.snapshot().root.walk())
-    one = stepping.steps / stepping.names
+    step_share = stepping.steps / stepping.names
     answer = {
-        "with_ns": [with_ns / one for with_ns, _ in turns.pairs],
-        "without_ns": [without_ns / one for _, without_ns in turns.pairs],
-        "rows": calls / turns.steps_with * stepping.names,
+        "with_ns": [with_ns / step_share for with_ns, _ in turns.pairs],
+        "without_ns": [without_ns / step_share for _, without_ns in turns.pairs],
+        "rows": calls / turns.steps_recorded * stepping.names,
     }
     print(json.dumps(answer), file=out)
 

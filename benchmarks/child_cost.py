@@ -1,4 +1,4 @@
-"""What a child adds, unseen, to its parent's self time: the cost of ticktree that its calibration misses.
+"""Time that a child adds to its parent's self time: the cost of ticktree that its calibration misses.
 
 A section costs time before it reads the clock and after it has read it again. That time lies in the parent's
 own, where it would pass for the parent's work. ticktree estimates it and shows it apart (`recorder_ns`); here
@@ -148,7 +148,7 @@ def deep() -> list[Unseen]:
     root = ticktree.snapshot().root
     pairs = [("parent", "bare"), ("parent/a", "parent/a/b/c"), ("parent/a/b", "parent/a/b/c")]
     results = []
-    for parent, alone in ((root.at(path), root.at(other)) for path, other in pairs):
+    for parent, alone in ((root.at(path), root.at(bare_path)) for path, bare_path in pairs):
         before = (parent.self_ns - alone.self_ns) / WARM_TURNS
         results.append(Unseen(before - estimated_ns(parent, alone, WARM_TURNS), before))
     return results
@@ -179,7 +179,7 @@ def peer_scenario(section: Section, total_s: Callable[[str], float]) -> Scenario
 
 def scenarios(peers: Sequence[Peer]) -> dict[tuple[str, ...], Scenario]:
     """All that is measured, by the names of the results."""
-    ours: dict[tuple[str, ...], Scenario] = {
+    by_names: dict[tuple[str, ...], Scenario] = {
         ("warm",): below(WARM_TURNS, work),
         ("cool: a control step before each",): below(200, stepper()),
         ("cold: 4 MiB swept before each",): below(100, sweeper(4 * MIB)),
@@ -191,14 +191,14 @@ def scenarios(peers: Sequence[Peer]) -> dict[tuple[str, ...], Scenario]:
         for peer in peers
         if peer.section is not None and peer.total_s is not None
     }
-    return ours | theirs
+    return by_names | theirs
 
 
 def repeats(by_names: dict[tuple[str, ...], Scenario], rounds: int) -> dict[str, list[Unseen]]:
     """Runs all scenarios once a round, in an order shuffled each round."""
     shuffler = random.Random(SEED)
     order = list(by_names)
-    found: dict[str, list[Unseen]] = {name: [] for names in by_names for name in names}
+    results: dict[str, list[Unseen]] = {name: [] for names in by_names for name in names}
     for scenario in by_names.values():
         scenario()  # the first of each meets code that has never run
     with settled_heap():
@@ -206,8 +206,8 @@ def repeats(by_names: dict[tuple[str, ...], Scenario], rounds: int) -> dict[str,
             shuffler.shuffle(order)
             for names in order:
                 for name, result in zip(names, by_names[names](), strict=True):
-                    found[name].append(result)
-    return found
+                    results[name].append(result)
+    return results
 
 
 def line(name: str, results: Sequence[Unseen], note: str) -> Figure:

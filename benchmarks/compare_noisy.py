@@ -70,28 +70,28 @@ def run(slower: float, folder: Path) -> Run:
 def groups(count: int) -> list[Group]:
     """So many groups of three runs, those of each one after another in random order."""
     chance = random.Random(SEED)
-    found = []
+    result = []
     with tempfile.TemporaryDirectory() as folder:
         for number in range(count):
             progress(f"group {number + 1} of {count}")
             sides = list(SIDES)
             chance.shuffle(sides)
-            found.append({side: run(SIDES[side], Path(folder)) for side in sides})
-    return found
+            result.append({side: run(SIDES[side], Path(folder)) for side in sides})
+    return result
 
 
 def ticktree_says(base: Sequence[Run], new: Sequence[Run], *, paired: bool) -> tuple[bool, bool]:
     """Whether the section is called slower, and whether anything is that had no more to do."""
-    sides = ([one.profile for one in side] for side in (base, new))
+    sides = ([run.profile for run in side] for side in (base, new))
     entries = [entry for entry in compare(*sides, paired=paired).entries if entry.kind == "node"]
-    alarmed = {entry.path for entry in entries if entry.verdict in ("slower", "faster")}
-    found = any(entry.path == SECTION and entry.verdict == "slower" for entry in entries)
-    return found, bool(alarmed)
+    alarms = {entry.path for entry in entries if entry.verdict in ("slower", "faster")}
+    is_found = any(entry.path == SECTION and entry.verdict == "slower" for entry in entries)
+    return is_found, bool(alarms)
 
 
 def _on_singles(differ: Callable[[list[Singles], list[Singles]], bool]) -> Judge:
     def judge(base: Sequence[Run], new: Sequence[Run]) -> tuple[bool, bool]:
-        before, after = [one.singles for one in base], [one.singles for one in new]
+        before, after = [run.singles for run in base], [run.singles for run in new]
         slower = np.concatenate(after).mean() > np.concatenate(before).mean()
         is_different = differ(before, after)
         return bool(is_different and slower), is_different
@@ -107,12 +107,12 @@ JUDGES: dict[str, Judge] = {
 }
 
 
-def judged(found: Sequence[Group], trials: int) -> list[Figure | Absent]:
+def judged(run_groups: Sequence[Group], trials: int) -> list[Figure | Absent]:
     """How often each judge alarms where nothing changed, and finds the slower section where something did."""
     chance = random.Random(SEED)
     alarms, finds = dict.fromkeys(JUDGES, 0), dict.fromkeys(JUDGES, 0)
     for _ in range(trials):
-        chosen = chance.sample(found, PAIRS)
+        chosen = chance.sample(run_groups, PAIRS)
         order = [chance.sample(["one", "other"], 2) for _ in chosen]
         base = [group[first] for group, (first, _) in zip(chosen, order, strict=True)]
         same = [group[second] for group, (_, second) in zip(chosen, order, strict=True)]
@@ -133,24 +133,24 @@ def judged(found: Sequence[Group], trials: int) -> list[Figure | Absent]:
     ]
 
 
-def noise_of(found: Sequence[Group]) -> Figure:
+def noise_of(run_groups: Sequence[Group]) -> Figure:
     """By how much two runs of the same program, one after another, differ in the section's mean call."""
-    ratios = [math.log(group["other"].singles.mean() / group["one"].singles.mean()) for group in found]
-    truth = [math.log(group["slower"].singles.mean() / group["one"].singles.mean()) for group in found]
+    ratios = [math.log(group["other"].singles.mean() / group["one"].singles.mean()) for group in run_groups]
+    truth = [math.log(group["slower"].singles.mean() / group["one"].singles.mean()) for group in run_groups]
     spread = float(np.sqrt(np.mean(np.square(ratios))))
     return Figure(
         "the same program twice, one after the other",
         100 * spread,
         "% apart",
-        repeats=len(found),
+        repeats=len(run_groups),
         also={"measured slowdown %": 100 * float(np.mean(truth))},
         note=f"load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores",
     )
 
 
-def ceiling_of(found: Sequence[Group]) -> Figure:
+def ceiling_of(run_groups: Sequence[Group]) -> Figure:
     """What ten pairs could find at best amid that noise, were its size known and its shape normal."""
-    spread = noise_of(found).value / 100
+    spread = noise_of(run_groups).value / 100
     effect = math.log(1 + SIDES["slower"] / 100) * math.sqrt(PAIRS) / spread
     best = 0.5 * math.erfc((1.96 - effect) / math.sqrt(2))
     return Figure(
@@ -170,8 +170,12 @@ def main() -> None:
     count = arguments.groups or (12 if arguments.quick else 30)
     if count < PAIRS:
         parser.error(f"--groups: {PAIRS} at least")
-    found = groups(count)
-    lines = [*judged(found, 60 if arguments.quick else 300), noise_of(found), ceiling_of(found)]
+    run_groups = groups(count)
+    lines = [
+        *judged(run_groups, 60 if arguments.quick else 300),
+        noise_of(run_groups),
+        ceiling_of(run_groups),
+    ]
     title = f"How often a comparison of {PAIRS} pairs of short real runs is right, on this machine now"
     Report("compare_noisy", title, lines).print(as_json=arguments.json)
 

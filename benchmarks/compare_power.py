@@ -26,7 +26,7 @@ BETWEEN_RUNS = 0.015  # of a run's mean: another start, another placement in mem
 SLOWDOWN = 0.05
 SLOWDOWN_OF_SINGLES = 0.25  # one run per side shows no less than what differs from start to start
 FALSE_ALARMS = 0.05
-FOUND = 0.90
+POWER = 0.90
 SEED = 20261121
 
 Ticks = npt.NDArray[np.float64]
@@ -70,9 +70,9 @@ def ticks(weather: Weather, count: int, slower: float, noise: np.random.Generato
     fresh = noise.normal(0, SPREAD * np.sqrt(1 - weather.memory**2), count)
     logs = np.empty(count)
     value = noise.normal(0, SPREAD)
-    for at in range(count):
-        value = weather.memory * value + fresh[at]
-        logs[at] = value
+    for index in range(count):
+        value = weather.memory * value + fresh[index]
+        logs[index] = value
     durations: Ticks = TICK_NS * (1 + slower) * np.exp(logs)
     if weather.bursts:
         for _ in range(noise.integers(0, 3)):
@@ -90,9 +90,13 @@ def profile(durations: Ticks, run: int) -> Profile:
     index = (ends // width).astype(int)
     counts = np.bincount(index)
     totals = np.bincount(index, weights=durations)
-    whole = durations.astype(int)
+    durations_ns = durations.astype(int)
     stats = Stats(
-        len(whole), int(whole.sum()), int(whole.min()), int(whole.max()), Histogram.of(whole.tolist())
+        len(durations_ns),
+        int(durations_ns.sum()),
+        int(durations_ns.min()),
+        int(durations_ns.max()),
+        Histogram.of(durations_ns.tolist()),
     )
     windows = Windows(
         width,
@@ -146,7 +150,7 @@ JUDGES: dict[str, Judge] = {
 def alarms(weather: Weather, runs: int, slower: float, trials: int) -> dict[str, float]:
     """The part of the trials in which each judge reports a change."""
     noise = np.random.default_rng([SEED, runs, int(1e3 * slower), len(weather.name)])
-    found = dict.fromkeys(JUDGES, 0)
+    counts = dict.fromkeys(JUDGES, 0)
     for _ in range(trials):
         sides: list[list[Ticks]] = [[], []]
         for _ in range(runs):
@@ -154,8 +158,8 @@ def alarms(weather: Weather, runs: int, slower: float, trials: int) -> dict[str,
                 drift = noise.normal(0, BETWEEN_RUNS)
                 sides[side].append(ticks(weather, weather.ticks[side], change, noise) * np.exp(drift))
         for name, judge in JUDGES.items():
-            found[name] += judge(*sides)
-    return {name: count / trials for name, count in found.items()}
+            counts[name] += judge(*sides)
+    return {name: count / trials for name, count in counts.items()}
 
 
 def measure(trials: int) -> list[Figure | Absent]:
@@ -171,14 +175,14 @@ def measure(trials: int) -> list[Figure | Absent]:
     return lines
 
 
-def _line(name: str, judge: str, false_alarms: float, found: float, trials: int, slowdown: float) -> Figure:
+def _line(name: str, judge: str, false_alarms: float, power: float, trials: int, slowdown: float) -> Figure:
     return Figure(
         name,
         100 * false_alarms,
         "% false alarms",
         repeats=trials,
         target=100 * FALSE_ALARMS if judge == "ticktree" else None,
-        also={f"{slowdown:.0%} slowdown found %": 100 * found},
+        also={f"{slowdown:.0%} slowdown found %": 100 * power},
     )
 
 
@@ -186,7 +190,7 @@ def main() -> None:
     arguments = options(__doc__).parse_args()
     lines = measure(60 if arguments.quick else 1000)
     title = (
-        f"How often a comparison is right (wanted: at least {FOUND:.0%} of 5% slowdowns found with 10 pairs)"
+        f"How often a comparison is right (wanted: at least {POWER:.0%} of 5% slowdowns found with 10 pairs)"
     )
     Report("compare_power", title, lines).print(as_json=arguments.json)
 

@@ -1,4 +1,4 @@
-"""What it takes to write a timeline for the viewers: seconds and bytes per event, and the same of viztracer.
+"""Cost of writing a timeline for viewers: seconds and bytes per event, compared with viztracer.
 
     python benchmarks/export_timeline.py [--events 1000000] [--rounds 3]
 
@@ -76,7 +76,7 @@ class Cost(NamedTuple):
     size: int = 0
 
 
-def timed(work: Callable[[], Any]) -> tuple[Cost, Any]:
+def measure_cost(work: Callable[[], Any]) -> tuple[Cost, Any]:
     """What a call takes, and what it returns."""
     begin, cpu = time.perf_counter(), time.process_time()
     result = work()
@@ -97,7 +97,7 @@ def viztracer_saves(events: int) -> Cost | None:
         tracer = record_with_viztracer(events, output)
         if tracer is None:
             return None
-        cost, _ = timed(tracer.save)
+        cost, _ = measure_cost(tracer.save)
         return cost._replace(size=output.stat().st_size)
 
 
@@ -107,22 +107,22 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     options = parser.parse_args()
     profile, timeline = record(options.events)
-    found: dict[str, list[Cost]] = {}
+    costs: dict[str, list[Cost]] = {}
     calls = ViewOptions(only="calls")
     for _ in range(options.rounds):
         for form in formats():
-            cost, document = timed(partial(form.render, profile, calls, timeline))
-            found.setdefault(form.name, []).append(cost._replace(size=len(document)))
+            cost, document = measure_cost(partial(form.render, profile, calls, timeline))
+            costs.setdefault(form.name, []).append(cost._replace(size=len(document)))
         theirs = viztracer_saves(options.events)
         if theirs is not None:
-            found.setdefault("viztracer's JSON", []).append(theirs)
+            costs.setdefault("viztracer's JSON", []).append(theirs)
     load, _, _ = os.getloadavg()
     print(f"{options.events:,} events, median of {options.rounds}; {os.cpu_count()} cores, load {load:.1f}")
-    for name, each in found.items():
-        seconds = statistics.median(cost.seconds for cost in each)
-        cpu = statistics.median(cost.cpu_seconds for cost in each)
+    for name, samples in costs.items():
+        seconds = statistics.median(cost.seconds for cost in samples)
+        cpu = statistics.median(cost.cpu_seconds for cost in samples)
         print(
-            f"{name:<18}{seconds:7.2f} s ({cpu:6.2f} s){each[-1].size / options.events:8.1f} bytes an event"
+            f"{name:<18}{seconds:7.2f} s ({cpu:6.2f} s){samples[-1].size / options.events:8.1f} bytes an event"
         )
 
 

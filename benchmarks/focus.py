@@ -1,4 +1,4 @@
-"""What focus costs, outside the function in focus and below it, compared with tools that record every call.
+"""Cost of focus, outside and below the function in focus, compared with tools that record every call.
 
 The loop is of a control step's shape: a driver whose step calls controller, forwarder, merger and environment, some
 dozen calls of Python functions and C functions. Each figure is of blocks that follow each other closely: bare, then
@@ -68,13 +68,13 @@ class Environment:
         """One time step."""
         for _ in range(3):
             self._integrate(force)
-        return self._observed()
+        return self._observe()
 
     def _integrate(self, force: float) -> None:
         self._speed += (force - self._position) * 0.01
         self._position += self._speed * 0.01
 
-    def _observed(self) -> float:
+    def _observe(self) -> float:
         return round(self._position, 6)
 
 
@@ -93,17 +93,17 @@ class Driver:
         """The same, never in focus."""
         self._once_outside()
 
-    def shared(self) -> None:
+    def step_under_session(self) -> None:
         """What the function in focus calls too."""
         self._once()
 
     def _once(self) -> None:
-        wanted = [self._forwarder.step(self._observation) for _ in range(2)]
-        self._observation = self._environment.step(self._merger.step(wanted))
+        targets = [self._forwarder.step(self._observation) for _ in range(2)]
+        self._observation = self._environment.step(self._merger.step(targets))
 
     def _once_outside(self) -> None:
-        wanted = [_outer_forward(self._observation) for _ in range(2)]
-        self._observation = _outer_simulation(sum(wanted) / len(wanted))
+        targets = [_outer_forward(self._observation) for _ in range(2)]
+        self._observation = _outer_simulation(sum(targets) / len(targets))
 
 
 def _outer_forward(observation: float) -> float:
@@ -176,7 +176,7 @@ def _tools() -> tuple[dict[str, Session], list[Absent]]:
     return tools, absent
 
 
-def _timed(step: Callable[[], None], session: Session) -> float:
+def _time_steps(step: Callable[[], None], session: Session) -> float:
     """Nanoseconds a step with a tool on, once it has met everything."""
     with session():
         for _ in range(WARM_STEPS):
@@ -185,10 +185,10 @@ def _timed(step: Callable[[], None], session: Session) -> float:
 
 
 def _block(step: Callable[[], None]) -> float:
-    begun = time.thread_time_ns()
+    start_ns = time.thread_time_ns()
     for _ in range(STEPS):
         step()
-    return (time.thread_time_ns() - begun) / STEPS
+    return (time.thread_time_ns() - start_ns) / STEPS
 
 
 def measure(rounds: int) -> Report:
@@ -198,28 +198,33 @@ def measure(rounds: int) -> Report:
     bare: dict[str, list[float]] = {name: [] for name in tools}
     inside: dict[str, list[float]] = {name: [] for name in tools}
     outside: list[float] = []
-    shared: list[float] = []
+    shared_costs: list[float] = []
     with recording():
         for number in range(rounds):
             progress(f"round {number + 1} of {rounds}")
             for name in shuffler.sample(list(tools), len(tools)):
                 gc.collect()
-                bare[name].append(_timed(driver.step, nullcontext))
-                inside[name].append(_timed(driver.step, tools[name]))
+                bare[name].append(_time_steps(driver.step, nullcontext))
+                inside[name].append(_time_steps(driver.step, tools[name]))
             outside.append(_outside(driver, driver.outside, tools["ticktree focus"]))
-            shared.append(_outside(driver, driver.shared, tools["ticktree focus"]))
-    added = {name: [on - off for on, off in zip(inside[name], bare[name], strict=True)] for name in tools}
+            shared_costs.append(_outside(driver, driver.step_under_session, tools["ticktree focus"]))
+    cost = {
+        name: [with_tool - off for with_tool, off in zip(inside[name], bare[name], strict=True)]
+        for name in tools
+    }
     lines: list[Figure | Absent] = [
         Figure.of_spread("outside, of the bare loop", Spread.of(outside), "x", target=OUTSIDE_TARGET),
         Figure.of_spread(
             "outside, functions that are called in focus too",
-            Spread.of(shared),
+            Spread.of(shared_costs),
             "x",
             note="they report their calls, and learn that nothing is in focus",
         ),
     ]
     for name in tools:
-        ratios = [ours / theirs for ours, theirs in zip(added[name], added["cProfile"], strict=True)]
+        ratios = [
+            ticktree_cost / theirs for ticktree_cost, theirs in zip(cost[name], cost["cProfile"], strict=True)
+        ]
         lines.append(
             Figure.of_spread(
                 f"{name}: added time, of cProfile's",
@@ -239,12 +244,12 @@ def measure(rounds: int) -> Report:
 
 def _outside(driver: Driver, step: Callable[[], None], focus: Session) -> float:
     """A loop outside the function in focus, once that has been found, of the same loop without focus."""
-    before = _timed(step, nullcontext)
+    before = _time_steps(step, nullcontext)
     with focus():
         for _ in range(10):
             driver.step()
-        during = _timed(step, nullcontext)
-    after = _timed(step, nullcontext)
+        during = _time_steps(step, nullcontext)
+    after = _time_steps(step, nullcontext)
     return 2 * during / (before + after)
 
 

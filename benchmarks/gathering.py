@@ -1,4 +1,4 @@
-"""What `ticktree run --gather-every` costs a job: the ticks of its ranks with and without it, and its gatherers.
+"""Cost of `ticktree run --gather-every`: the ticks of a job's ranks with and without it, and its gatherers.
 
     python benchmarks/gathering.py [--pairs 6] [--ticks 10000] [--every 100] [--quick]
 
@@ -67,9 +67,9 @@ class Gatherer:
 
 def job(folder: Path, ticks: int, every: int) -> tuple[list[float], list[Gatherer]]:
     """Run the job once, and return the median tick of each rank in ns and what the gatherers used."""
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        port = one.getsockname()[1]
+    with socket.socket() as server:
+        server.bind(("127.0.0.1", 0))
+        port = server.getsockname()[1]
     (folder / "job.py").write_text(PROGRAM)
     runs = []
     for rank in range(2):
@@ -93,7 +93,7 @@ def job(folder: Path, ticks: int, every: int) -> tuple[list[float], list[Gathere
 
 def watched(folder: Path, runs: list[subprocess.Popen[bytes]]) -> list[Gatherer]:
     """Look at the gatherers of some runs until the first of these has ended."""
-    found: dict[psutil.Process, Gatherer] = {}
+    gatherers: dict[psutil.Process, Gatherer] = {}
     has_come = False
     while all(run.poll() is None for run in runs):
         time.sleep(LOOK_EVERY_S)
@@ -103,8 +103,8 @@ def watched(folder: Path, runs: list[subprocess.Popen[bytes]]) -> list[Gatherer]
             with suppress(psutil.Error):
                 for child in psutil.Process(run.pid).children():
                     if GATHERER in child.cmdline():
-                        look(child, found.setdefault(child, Gatherer()), has_come)
-    return list(found.values())
+                        look(child, gatherers.setdefault(child, Gatherer()), has_come)
+    return list(gatherers.values())
 
 
 def look(process: psutil.Process, gatherer: Gatherer, has_come: bool) -> None:
@@ -138,11 +138,14 @@ def main() -> None:
     print(f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}")
     print(f"with to without: {statistics.median(ratios):.3f} ({min(ratios):.3f} to {max(ratios):.3f})")
     if gatherers:
-        begun, share, peak = (
-            statistics.median(each)
-            for each in zip(*((one.begun_s, one.share, one.peak_bytes) for one in gatherers), strict=True)
+        begun_s, share, peak = (
+            statistics.median(values)
+            for values in zip(
+                *((gatherer.begun_s, gatherer.share, gatherer.peak_bytes) for gatherer in gatherers),
+                strict=True,
+            )
         )
-        print(f"a gatherer: {begun:.1f} s of a core to begin, then {share:.1%} of one; {peak / 1e6:.0f} MB")
+        print(f"a gatherer: {begun_s:.1f} s of a core to begin, then {share:.1%} of one; {peak / 1e6:.0f} MB")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Every figure of ticktree that needs a GPU. It is a check: its status is 1 where a target is missed or a part failed.
+"""All figures of ticktree that need a GPU. A check: the exit status is 1 if a target is missed or a part fails.
 
     python benchmarks/gpu.py [-o docs/measurements-gpu.md]
 
@@ -137,13 +137,13 @@ def attribution(torch: Any) -> tuple[float, float]:
     Nested, the device has a queue of earlier work when each section begins and ends, and nothing waits for it. The
     worse of the outer row and the sum of its inner ones counts.
     """
-    left, right = (torch.randn(SIZE, SIZE, device="cuda") for _ in range(2))
-    out = torch.empty_like(left)
+    a, b = (torch.randn(SIZE, SIZE, device="cuda") for _ in range(2))
+    out = torch.empty_like(a)
     recorder = ticktree.Recorder()
     alone, outer, inner = (recorder.section(name, device="cuda") for name in ("alone", "outer", "inner"))
 
     def product() -> None:
-        torch.mm(left, right, out=out)
+        torch.mm(a, b, out=out)
 
     def in_section() -> None:
         with alone:
@@ -191,10 +191,10 @@ def device_ns(host: Node) -> float:
     Raises:
         RuntimeError: the time of some calls is not known, so that the rest proves little.
     """
-    measured = sum(device.count for device in host.on_devices)
-    if measured != host.count or not measured:
-        raise RuntimeError(f"{host.name}: device time of {measured} of {host.count} calls")
-    return sum(device.total_ns for device in host.on_devices) / measured
+    count = sum(device.count for device in host.on_devices)
+    if count != host.count or not count:
+        raise RuntimeError(f"{host.name}: device time of {count} of {host.count} calls")
+    return sum(device.total_ns for device in host.on_devices) / count
 
 
 def synchronised_ns(torch: Any, work: Callable[[], None]) -> float:
@@ -238,17 +238,17 @@ def costs(torch: Any) -> tuple[float, float, float, float]:
     """
     recorder = ticktree.Recorder()
     measured, plain = recorder.section("measured", device="cuda"), recorder.section("plain")
-    by_hand = TimedByHand(torch)
+    manual = TimedByHand(torch)
     makers: tuple[Callable[[], Any], ...] = (
         lambda: measured,
         lambda: torch.profiler.record_function("measured"),
-        lambda: by_hand,
+        lambda: manual,
         lambda: plain,
     )
     rounds = [[empty_ns(torch, make) for make in makers] for _ in range(ROUNDS + 1)]
     recorder.disable()
-    section_ns, range_ns, by_hand_ns, plain_ns = map(statistics.median, zip(*rounds[1:], strict=True))
-    return section_ns, section_ns / range_ns, section_ns / by_hand_ns, plain_ns
+    section_ns, range_ns, manual_ns, plain_ns = map(statistics.median, zip(*rounds[1:], strict=True))
+    return section_ns, section_ns / range_ns, section_ns / manual_ns, plain_ns
 
 
 def empty_ns(torch: Any, make: Callable[[], Any]) -> float:
@@ -279,25 +279,25 @@ def memory(torch: Any) -> tuple[float]:
     for _ in range(3):
         with recorder.section("allocate", memory=True):
             allocate()
-    needed = recorder.snapshot().root.at("allocate").device_memory
+    device_memory = recorder.snapshot().root.at("allocate").device_memory
     recorder.disable()
-    if needed is None or needed.growth_bytes is None:
+    if device_memory is None or device_memory.growth_bytes is None:
         raise RuntimeError("the section has no memory of a device")
-    return (100 * (needed.growth_bytes / expected - 1),)
+    return (100 * (device_memory.growth_bytes / expected - 1),)
 
 
 def counters(_torch: Any, seconds: float = 12) -> Sequence[float] | str:
     """Return by how many percent the gauges of a busy device are off what the driver told the program meanwhile."""
     if find_spec("pynvml") is None:
         return "pip install 'ticktree[nvidia]'"
-    profile, printed = under_ticktree(BUSY, str(seconds))
+    profile, output = under_ticktree(BUSY, str(seconds))
     readings = gpus(profile.gauges)[0]
-    expected = [float(word) for word in printed.split()]
+    expected = [float(field) for field in output.split()]
     if expected[0] < 0.5:
         raise RuntimeError(f"the driver's GPU 0 was used {expected[0]:.0%}: the program was busy on another")
     # The later half: at first, the program imports torch.
     used, in_use = (statistics.median(readings[name].windows.later_half()) for name in ("used", "memory"))
-    return [100 * (gauge / told - 1) for gauge, told in zip((used, in_use), expected, strict=True)]
+    return [100 * (gauge / reported - 1) for gauge, reported in zip((used, in_use), expected, strict=True)]
 
 
 def vector(
@@ -310,18 +310,18 @@ def vector(
     program = "".join((VECTOR_IMPORTS, inspect.getsource(TimedByHand), VECTOR))
     words = (device, str(environments), str(ticks))
     plain = [sys.executable, "-c", program, *words]
-    by_hand = [*plain, "by hand"] if device != "cpu" else plain
+    manual = [*plain, "by hand"] if device != "cpu" else plain
     turns = []
     for _ in range(PAIRS):
         plain_s = float(run(plain, TICKTREE_OFF="1"))
-        profile, printed = under_ticktree(program, *words)
+        profile, output = under_ticktree(program, *words)
         if device != "cpu" and not profile.root.at("env/env.step").on_devices:
             raise RuntimeError("env.step has no device row")
-        turns.append((plain_s, float(printed), float(run(by_hand, TICKTREE_OFF="1"))))
+        turns.append((plain_s, float(output), float(run(manual, TICKTREE_OFF="1"))))
     plain_s, under_s, _ = (statistics.median(side) for side in zip(*turns, strict=True))
-    ratios = [(under / plain, by_hand / plain) for plain, under, by_hand in turns]
-    of_ticktree, of_hand = (statistics.median(side) for side in zip(*ratios, strict=True))
-    return environments / plain_s, environments / under_s, of_ticktree, of_hand
+    ratios = [(with_ticktree / plain, manual / plain) for plain, with_ticktree, manual in turns]
+    ticktree_ratio, manual_ratio = (statistics.median(side) for side in zip(*ratios, strict=True))
+    return environments / plain_s, environments / under_s, ticktree_ratio, manual_ratio
 
 
 def ranks(torch: Any, backend: str = "nccl") -> Sequence[float] | str:
@@ -338,8 +338,8 @@ def copies(torch: Any) -> tuple[float, float]:
     """Return GB/s of copies to the device from pageable and from pinned memory."""
     target = torch.empty(COPY_BYTES, dtype=torch.uint8, device="cuda")
     rates = []
-    for pinned in (False, True):
-        source = torch.ones(COPY_BYTES, dtype=torch.uint8, pin_memory=pinned)
+    for is_pinned in (False, True):
+        source = torch.ones(COPY_BYTES, dtype=torch.uint8, pin_memory=is_pinned)
         copy = partial(target.copy_, source, non_blocking=True)
         took = [synchronised_ns(torch, copy) for _ in range(ROUNDS)]
         rates.append(COPY_BYTES / statistics.median(took))
@@ -373,9 +373,9 @@ def under_ticktree(source: str, *words: str, launcher: Sequence[str] = ()) -> tu
         program = Path(folder, "program.py")
         program.write_text(source)
         command = [sys.executable, "-m", "ticktree", "run", "--quiet", "--no-history", "--out", folder]
-        printed = run([*command, *launcher, str(program), *words])
+        output = run([*command, *launcher, str(program), *words])
         (recorded,) = (path for path in Path(folder).iterdir() if path.is_dir())
-        return load(recorded), printed
+        return load(recorded), output
 
 
 def line(name: str, unit: str, target: float | None = None) -> Figure:
@@ -415,15 +415,15 @@ PARTS: Sequence[Part] = (
 )
 
 
-def page(found: Sequence[Figure | Absent] | None, facts: str) -> str:
+def page(figures: Sequence[Figure | Absent] | None, facts: str) -> str:
     """Return the page in docs/; without figures, each is "not measured"."""
     rows = ["| figure | measured | target | |", "|---|--:|--:|---|"]
-    by_name = {each.name: each.cells() for each in found or ()}
-    for wanted in (each for part in PARTS for each in part.lines):
-        cells = by_name.get(wanted.name, {"figure": NOT_MEASURED})
-        target = "" if wanted.target is None else f"{wanted.target:g} {wanted.unit}"
+    cells_by_name = {figure.name: figure.cells() for figure in figures or ()}
+    for line in (line for part in PARTS for line in part.lines):
+        cells = cells_by_name.get(line.name, {"figure": NOT_MEASURED})
+        target = "" if line.target is None else f"{line.target:g} {line.unit}"
         verdict = cells.get("verdict") or cells.get("note", "")
-        rows.append(f"| {wanted.name} | {cells['figure']} | {target} | {verdict} |")
+        rows.append(f"| {line.name} | {cells['figure']} | {target} | {verdict} |")
     head = "# Measurements on a GPU\n\n`make gpu-check` writes this page, by `benchmarks/gpu.py`."
     return f"{head} {facts}\n\n" + "\n".join(rows) + "\n"
 
@@ -438,11 +438,11 @@ def about(torch: Any) -> str:
     return f"{', '.join(facts)}, ticktree {version('ticktree')}, {date.today().isoformat()}."
 
 
-def failed(found: Sequence[Figure | Absent]) -> bool:
+def has_failed(figures: Sequence[Figure | Absent]) -> bool:
     """Whether a target is missed, or a part failed."""
     return any(
-        each.reason.startswith("failed") if isinstance(each, Absent) else each.verdict == "missed"
-        for each in found
+        figure.reason.startswith("failed") if isinstance(figure, Absent) else figure.verdict == "missed"
+        for figure in figures
     )
 
 
@@ -461,11 +461,11 @@ def main(words: Sequence[str] | None = None) -> int:
     if torch is None:
         print("no CUDA device here (or no torch built for one): nothing was measured")
         return 2
-    found = [each for part in PARTS for each in part.measured(torch)]
-    Report("gpu", "On a GPU", found).print(as_json=False)
+    figures = [figure for part in PARTS for figure in part.measured(torch)]
+    Report("gpu", "On a GPU", figures).print(as_json=False)
     if options.file is not None:
-        options.file.write_text(page(found, about(torch)), encoding="utf-8")
-    return int(failed(found))
+        options.file.write_text(page(figures, about(torch)), encoding="utf-8")
+    return int(has_failed(figures))
 
 
 def torch_with_gpu() -> Any:

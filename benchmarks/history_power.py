@@ -1,4 +1,4 @@
-"""How soon `ticktree history` finds a change, and how often it finds one that is none.
+"""How soon `ticktree history` finds a change, and how often it reports a false one.
 
 Series are made up, for only there the truth is known: the values of runs of a program, which is looked at after each
 run, as in CI. The peers see the same series: ruptures' PELT, with the squared distance and the penalty that its manual
@@ -58,8 +58,8 @@ def remembering(count: int, noise: np.random.Generator) -> Values:
     fresh = noise.normal(0, SPREAD, count)
     values = np.empty(count)
     values[0] = fresh[0]
-    for at in range(1, count):
-        values[at] = MEMORY * values[at - 1] + np.sqrt(1 - MEMORY**2) * fresh[at]
+    for index in range(1, count):
+        values[index] = MEMORY * values[index - 1] + np.sqrt(1 - MEMORY**2) * fresh[index]
     return values
 
 
@@ -138,16 +138,16 @@ def false_alarms(weather: Weather, find: Finder, trials: int) -> float:
         values = np.exp(weather.draw(STEADY_RUNS, noise))
         positions: list[int] = []
         for count in range(MIN_RUNS, STEADY_RUNS + 1):
-            for at in find(values[:count]):
-                alarms += all(abs(at - other) > NEAR for other in positions)
-                positions.append(at)
+            for position in find(values[:count]):
+                alarms += all(abs(position - neighbor) > NEAR for neighbor in positions)
+                positions.append(position)
     return 1000 * alarms / (trials * STEADY_RUNS)
 
 
 def delays(weather: Weather, find: Finder, change: float, trials: int) -> list[float]:
     """How many runs after a change it is found; infinite where it is not while anybody waits."""
     noise = np.random.default_rng([SEED, 1])
-    found = []
+    result = []
     for _ in range(trials):
         logs = weather.draw(BEFORE + AFTER, noise)
         logs[BEFORE:] += np.log1p(change)
@@ -155,10 +155,10 @@ def delays(weather: Weather, find: Finder, change: float, trials: int) -> list[f
         looks = (
             count - BEFORE
             for count in range(BEFORE + 1, BEFORE + AFTER + 1)
-            if any(abs(at - BEFORE) <= NEAR for at in find(values[:count]))
+            if any(abs(position - BEFORE) <= NEAR for position in find(values[:count]))
         )
-        found.append(float(next(looks, np.inf)))
-    return found
+        result.append(float(next(looks, np.inf)))
+    return result
 
 
 def measure(trials: int) -> list[Figure | Absent]:
@@ -177,11 +177,11 @@ def measure(trials: int) -> list[Figure | Absent]:
 def _line(name: str, weather: Weather, find: Finder, trials: int) -> Figure:
     also = {}
     for change in CHANGES:
-        found = delays(weather, find, change, trials)
-        missed = sum(delay == np.inf for delay in found)
-        if missed < trials / 2:
-            also[f"+{change:.0%} found after, runs"] = median(found)
-        also[f"+{change:.0%} missed %"] = 100 * missed / trials
+        run_delays = delays(weather, find, change, trials)
+        miss_count = sum(delay == np.inf for delay in run_delays)
+        if miss_count < trials / 2:
+            also[f"+{change:.0%} found after, runs"] = median(run_delays)
+        also[f"+{change:.0%} missed %"] = 100 * miss_count / trials
     is_wanted = find is ticktree_finds and weather.draw is not long_bursts
     target = FALSE_ALARMS if is_wanted else None
     alarms = false_alarms(weather, find, trials)

@@ -1,4 +1,4 @@
-"""How well a loop holds 30, 100 and 500 Hz, how late it comes, and how much processor that burns.
+"""How well a loop holds 30, 100 and 500 Hz: jitter, lateness and CPU use.
 
 Three ways to hold a rate, each with the same work in its ticks, a twentieth of the period on average:
 
@@ -122,41 +122,41 @@ def play(way: Callable[[int, int], Iterator[None]], hz: int, seed: int) -> Round
 
 def rounds(hz: int, count: int) -> dict[str, list[Round]]:
     """So many rounds of each way, in shuffled order."""
-    order, played = random.Random(SEED), {name: list[Round]() for name in WAYS}
+    order, results = random.Random(SEED), {name: list[Round]() for name in WAYS}
     for seed in range(count):
         for name in order.sample(list(WAYS), len(WAYS)):
-            played[name].append(play(WAYS[name], hz, seed))
-    return played
+            results[name].append(play(WAYS[name], hz, seed))
+    return results
 
 
-def of_way(hz: int, name: str, played: list[Round]) -> Figure:
+def way_figure(hz: int, name: str, rounds_played: list[Round]) -> Figure:
     return Figure.of_spread(
         f"{hz} Hz, {name}",
-        Spread.of([one.jitter_p50_us for one in played]),
+        Spread.of([result.jitter_p50_us for result in rounds_played]),
         "us",
         also={
-            "p99 us": median(one.jitter_p99_us for one in played),
-            "max us": median(one.jitter_max_us for one in played),
-            "late after 1 s, us": median(one.late_us for one in played),
-            "achieved Hz": median(one.hz for one in played),
-            "CPU %": 100 * median(one.cpu_share for one in played),
+            "p99 us": median(result.jitter_p99_us for result in rounds_played),
+            "max us": median(result.jitter_max_us for result in rounds_played),
+            "late after 1 s, us": median(result.late_us for result in rounds_played),
+            "achieved Hz": median(result.hz for result in rounds_played),
+            "CPU %": 100 * median(result.cpu_share for result in rounds_played),
         },
     )
 
 
-def against(hz: int, peer: str, ours: list[Round], theirs: list[Round]) -> Figure:
-    pairs = list(zip(ours, theirs, strict=True))
+def against(hz: int, peer: str, own_rounds: list[Round], peer_rounds: list[Round]) -> Figure:
+    pairs = list(zip(own_rounds, peer_rounds, strict=True))
     return Figure.of_spread(
         f"{hz} Hz, pace=True / {peer}",
-        Spread.of([one.jitter_p50_us / other.jitter_p50_us for one, other in pairs]),
+        Spread.of([own.jitter_p50_us / peer_round.jitter_p50_us for own, peer_round in pairs]),
         "x",
         target=1.0 if peer == "time.sleep" else None,
         also={
-            "p99 us": median(one.jitter_p99_us / other.jitter_p99_us for one, other in pairs),
-            "max us": median(one.jitter_max_us / other.jitter_max_us for one, other in pairs),
-            "late after 1 s, us": median(one.late_us / other.late_us for one, other in pairs),
-            "achieved Hz": median(one.hz / other.hz for one, other in pairs),
-            "CPU %": median(one.cpu_share / other.cpu_share for one, other in pairs),
+            "p99 us": median(own.jitter_p99_us / peer_round.jitter_p99_us for own, peer_round in pairs),
+            "max us": median(own.jitter_max_us / peer_round.jitter_max_us for own, peer_round in pairs),
+            "late after 1 s, us": median(own.late_us / peer_round.late_us for own, peer_round in pairs),
+            "achieved Hz": median(own.hz / peer_round.hz for own, peer_round in pairs),
+            "CPU %": median(own.cpu_share / peer_round.cpu_share for own, peer_round in pairs),
         },
         note="ratios",
     )
@@ -168,10 +168,10 @@ def main() -> None:
     progress(f"about {len(RATES_HZ) * len(WAYS) * count * ROUND_S} s")
     lines = []
     for hz in RATES_HZ:
-        played = rounds(hz, count)
-        lines += [of_way(hz, name, played[name]) for name in WAYS]
-        ours, *peers = WAYS
-        lines += [against(hz, peer, played[ours], played[peer]) for peer in peers]
+        results = rounds(hz, count)
+        lines += [way_figure(hz, name, results[name]) for name in WAYS]
+        own_way, *peers = WAYS
+        lines += [against(hz, peer, results[own_way], results[peer]) for peer in peers]
     title = "How far a period is from the target: medians of rounds of a second"
     Report("jitter", title, lines).print(as_json=arguments.json)
 

@@ -1,4 +1,4 @@
-"""What it takes a loop to receive a batch from a DataLoader's workers, against loading it itself.
+"""Time to receive a batch from a DataLoader's workers, compared with loading it in the loop.
 
 A loop works for some milliseconds on each batch; the items of the batch take a known time each. Printed are the
 milliseconds of a tick without workers, its load, and with workers, and by how many percent that is shorter or longer.
@@ -61,10 +61,10 @@ def main() -> None:
     for work_ms in WORK_MS:
         for item_us in ITEM_US:
             alone = tick_ms(batches, item_us, work_ms, 0)
-            loaded = tick_ms(batches, item_us, work_ms, options.workers)
+            loaded_ms = tick_ms(batches, item_us, work_ms, options.workers)
             print(
                 f"work {work_ms} ms  load {alone - work_ms:5.2f} ms  alone {alone:6.2f} ms  "
-                f"{options.workers} workers {loaded:6.2f} ms  {100 * (loaded / alone - 1):+4.0f}%",
+                f"{options.workers} workers {loaded_ms:6.2f} ms  {100 * (loaded_ms / alone - 1):+4.0f}%",
                 flush=True,
             )
 

@@ -1,4 +1,4 @@
-"""How much memory recording takes, and that it does not grow with the number of sections.
+"""Memory that recording uses, and whether it grows with the number of sections.
 
 Each timer records in a fresh process, whose resident memory (shared pages included, which is where
 ticktree keeps its nodes) is read as the count goes up by powers of ten.
@@ -92,10 +92,14 @@ def sizes_of(target: Callable[..., None], *arguments: str, counts: Sequence[int]
 
 def growth(name: str, sizes: Mapping[int, int], *, target: float | None = None, note: str = "") -> Figure:
     """A row: how far the resident bytes at those counts range, and what that is a section."""
-    grown = max(sizes.values()) - min(sizes.values())
-    fewest, most = min(sizes), max(sizes)
-    also = {"from sections": fewest, "to": most, "bytes a section": grown / (most - fewest)}
-    return Figure(f"{name}, growth", grown / MIB, "MiB", target=target, also=also, note=note)
+    difference = max(sizes.values()) - min(sizes.values())
+    min_count, max_count = min(sizes), max(sizes)
+    also = {
+        "from sections": min_count,
+        "to": max_count,
+        "bytes a section": difference / (max_count - min_count),
+    }
+    return Figure(f"{name}, growth", difference / MIB, "MiB", target=target, also=also, note=note)
 
 
 def measure_ticktree(counts: Sequence[int]) -> list[Figure]:

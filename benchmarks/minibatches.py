@@ -1,4 +1,4 @@
-"""By how much a gradient step becomes longer when its minibatch becomes twice as large.
+"""How much longer a gradient step takes if its minibatch is twice as large.
 
 Networks of common sizes; a step is a backward pass and one step of Adam, as the rule small-minibatches sees it. Each
 figure is the ratio of a step to one of half the samples, measured in turns.

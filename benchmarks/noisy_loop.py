@@ -1,4 +1,4 @@
-"""A small training loop whose truth is known: one section does a configurable amount of additional work.
+"""A small training loop with a known result: one section does a configurable amount of additional work.
 
 Run by compare_noisy.py, many times: its profile and the durations of single calls go to files, as JSON.
 """
@@ -41,11 +41,11 @@ def train(rounds: int) -> tuple[ticktree.Recorder, list[int]]:
             for _ in range(4):
                 np.divide(replay[noise.integers(0, ROWS, BATCH)], 255.0, out=frames, casting="unsafe")
         with recorder.section("policy"):
-            begun = time.perf_counter_ns()
+            start_ns = time.perf_counter_ns()
             hidden = frames[:64, :256]
             for _ in range(rounds):
                 hidden = np.tanh(hidden @ weights)
-            singles.append(time.perf_counter_ns() - begun)
+            singles.append(time.perf_counter_ns() - start_ns)
         with recorder.section("environment"):
             state = float(hidden[0, 0])
             for _ in range(30_000):

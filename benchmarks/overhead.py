@@ -1,4 +1,4 @@
-"""What an empty section costs, as a ratio to timing the same code by hand.
+"""Cost of an empty section, relative to timing the same code by hand.
 
 One is what two `time.perf_counter_ns()` calls cost, on top of the empty loop that they stand in, and ticktree
 stands in the same loop. What else timing by hand may cost has its own rows, and so have the peers. See
@@ -41,9 +41,9 @@ def by_name(turns: int) -> None:
 
 
 def bound(turns: int) -> None:
-    held = section("x")
+    block = section("x")
     for _ in repeat(None, turns):
-        with held:
+        with block:
             pass
 
 
@@ -141,8 +141,8 @@ def measure(rounds: int, *, with_peers: bool) -> list[Figure | Absent]:
             results = race([*enabled_contenders(), *(peer.contender() for peer in peers)], rounds)
         progress("ticktree disabled")
         results |= race(disabled_contenders(), rounds)
-    ours = [*TARGETS, *NO_DEARER]
-    order = [*ours, *(name for name in results if name not in ours)]
+    own_targets = [*TARGETS, *NO_DEARER]
+    order = [*own_targets, *(name for name in results if name not in own_targets)]
     return [*figures({name: results[name] for name in order}, peers), *absent]
 
 

@@ -1,4 +1,4 @@
-"""Where the parallel trainer's time goes: one worker against four, in lockstep, in a thread, with a straggler.
+"""Where the parallel trainer spends its time: with one or four workers, in lockstep, in a thread, with a straggler.
 
 Each way of running it is a separate process under `ticktree run`, in turn, `--repeats` times. All figures
 are read from the profiles of those runs: shares are of the time the controller spends advancing, those of workers of
@@ -23,7 +23,7 @@ from harness.report import Absent, Figure, Report, options, progress
 from ticktree.profile import Node, Profile
 
 SCRIPT = Path(__file__).parents[1] / "workloads" / "parallel_trainer" / "train.py"
-NEEDED = ("gymnasium", "mujoco", "torch")
+REQUIRED_MODULES = ("gymnasium", "mujoco", "torch")
 STRAGGLER_MS = 5
 START = "TrainerController.start_learning"
 ADVANCE = f"{START}/TrainerController.advance"
@@ -68,20 +68,22 @@ class Shares:
 
     def choosing(self) -> float:
         """The policy."""
-        return self._of(self._ns(CHOOSE))
+        return self._share_us(self._ns(CHOOSE))
 
     def sending(self) -> float:
         """Actions to workers."""
-        return self._of(self._ns(SEND))
+        return self._share_us(self._ns(SEND))
 
     def waiting(self) -> float:
         """For steps, or for a learner that is behind."""
-        return self._of(self._ns(WAIT) + self._ns(f"{ADVANCE}/env_step/process_steps/trajectory_queue.put"))
+        return self._share_us(
+            self._ns(WAIT) + self._ns(f"{ADVANCE}/env_step/process_steps/trajectory_queue.put")
+        )
 
     def learning(self) -> float:
         """Updates, wherever they are done."""
         above = THREAD if "--threaded" in self._way.arguments else ADVANCE
-        return self._of(self._ns(f"{above}/trainer_advance/_update_policy"))
+        return self._share_us(self._ns(f"{above}/trainer_advance/_update_policy"))
 
     def stepping(self) -> float:
         """Workers, in their environments."""
@@ -94,8 +96,8 @@ class Shares:
     def median_us(self, path: str) -> float:
         """Of one call."""
         node = self._at(path)
-        found = node.steady.p50_ns if node else None
-        return found / 1000.0 if found is not None else math.nan
+        median_ns = node.steady.p50_ns if node else None
+        return median_ns / 1000.0 if median_ns is not None else math.nan
 
     def _of(self, ns: float) -> float:
         return 100.0 * ns / self.advance_ns
@@ -149,14 +151,14 @@ def run(way: Way, steps: int, environment: str) -> Shares:
         done = subprocess.run(command, cwd=folder, env=variables, capture_output=True, text=True, check=False)
         if done.returncode:
             raise RuntimeError(f"{way.name}: exit status {done.returncode}\n{done.stderr}")
-        (kept,) = (Path(folder) / "ticktree-runs").glob("*-*")
-        return Shares(ticktree.load(kept), way, steps)
+        (directory,) = (Path(folder) / "ticktree-runs").glob("*-*")
+        return Shares(ticktree.load(directory), way, steps)
 
 
 def figure(way: Way, runs: Sequence[Shares]) -> Figure:
     """The medians of some runs."""
     rates = sorted(shares.steps_per_second() for shares in runs)
-    also = {name: statistics.median(map(read, runs)) for name, read in COLUMNS.items()}
+    also = {name: statistics.median(map(column, runs)) for name, column in COLUMNS.items()}
     rate = statistics.median(rates)
     return Figure(
         way.name,
@@ -172,7 +174,7 @@ def figure(way: Way, runs: Sequence[Shares]) -> Figure:
 
 def measure(steps: int, repeats: int, environment: str) -> Report:
     title = f"{environment}, {steps} steps: medians of {repeats} runs, from the slowest to the fastest"
-    missing = [name for name in NEEDED if importlib.util.find_spec(name) is None]
+    missing = [name for name in REQUIRED_MODULES if importlib.util.find_spec(name) is None]
     if missing:
         reason = f"not installed: {', '.join(missing)} (workloads/parallel_trainer/requirements.txt)"
         return Report("parallel_trainer_shares", title, [Absent(way.name, reason) for way in WAYS])
@@ -181,7 +183,9 @@ def measure(steps: int, repeats: int, environment: str) -> Report:
         for way in WAYS:
             progress(f"{number + 1} of {repeats}: {way.name}")
             runs[way].append(run(way, steps, environment))
-    return Report("parallel_trainer_shares", title, [figure(way, taken) for way, taken in runs.items()])
+    return Report(
+        "parallel_trainer_shares", title, [figure(way, runs_of_way) for way, runs_of_way in runs.items()]
+    )
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""What profilers that start a program cost the control step of `step.py`, compared with five sections in it.
+"""Cost of whole-program profilers for the control step of `step.py`, compared with five sections in it.
 
 All in one process, in turn with the bare step, so that a busy machine slows both alike. Samplers that look from
 outside (py-spy, `profiling.sampling`, ticktree's own) are no part of it: they cost the program the time it is stopped.
@@ -18,7 +18,7 @@ from harness.scratch import recording
 from harness.spread import Spread
 from step import bare_steps, profiled_steps
 
-OURS = "ticktree, five sections"
+FIVE_SECTIONS = "ticktree, five sections"
 STEPS = 60
 
 Session = Callable[[], AbstractContextManager[None]]
@@ -82,7 +82,9 @@ def measure(sessions: Mapping[str, Session], rounds: int) -> dict[str, list[tupl
     What it takes to start and to stop a profiler is left out.
     """
     arm = Arm()
-    blocks: dict[str, tuple[Session, Block]] = {OURS: (nullcontext, profiled_steps(arm, ticktree.section))}
+    blocks: dict[str, tuple[Session, Block]] = {
+        FIVE_SECTIONS: (nullcontext, profiled_steps(arm, ticktree.section))
+    }
     for name, session in sessions.items():
         steps = bare_steps(arm)
         if name.startswith("torch"):
@@ -91,7 +93,7 @@ def measure(sessions: Mapping[str, Session], rounds: int) -> dict[str, list[tupl
             steps = profiled_steps(arm, record_function)
         blocks[name] = session, steps
     bare = bare_steps(arm)
-    found: dict[str, list[tuple[float, float]]] = {name: [] for name in blocks}
+    times: dict[str, list[tuple[float, float]]] = {name: [] for name in blocks}
     with settled_heap():
         for _ in range(rounds):
             for name, (session, steps) in blocks.items():
@@ -99,24 +101,24 @@ def measure(sessions: Mapping[str, Session], rounds: int) -> dict[str, list[tupl
                     steps(STEPS // 4)
                     under_ns = stopwatch(steps, STEPS) / STEPS
                 bare(STEPS // 4)
-                found[name].append((under_ns, stopwatch(bare, STEPS) / STEPS))
-    return found
+                times[name].append((under_ns, stopwatch(bare, STEPS) / STEPS))
+    return times
 
 
 def main() -> None:
     arguments = options(__doc__).parse_args()
-    found = dict(available())
-    sessions = {name: session for name, session in found.items() if not isinstance(session, Absent)}
+    times = dict(available())
+    sessions = {name: session for name, session in times.items() if not isinstance(session, Absent)}
     with recording():
         progress("stepping under profilers")
         results = measure(sessions, 20 if arguments.quick else 200)
     lines: list[Figure | Absent] = []
     for name, pairs in results.items():
-        ratio = Spread.of([under / bare for under, bare in pairs])
+        ratio = Spread.of([profiled / bare for profiled, bare in pairs])
         bare_us = Spread.of([bare for _, bare in pairs]).median / 1e3
         also = {"bare us": bare_us, "95% from": ratio.sure_low, "to": ratio.sure_high}
         lines.append(Figure.of_spread(name, ratio, "x", also=also))
-    lines += [session for session in found.values() if isinstance(session, Absent)]
+    lines += [session for session in times.values() if isinstance(session, Absent)]
     title = "A control step under profilers, in units of the bare step"
     Report("profilers", title, lines).print(as_json=arguments.json)
 

@@ -1,4 +1,4 @@
-"""What it costs a program to be published: an empty section under `ticktree run --prometheus --otlp --every 1s`.
+"""Cost of publishing for the program: an empty section under `ticktree run --prometheus --otlp --every 1s`.
 
 The program is this file once more, started by that command; it records a tree of some size. Its page is read each
 second as a Prometheus would, in the format with native histograms, and a collector takes what is sent each second. The
@@ -45,14 +45,14 @@ class Count:
         with path.open("r+b") as file:
             self._memory = mmap.mmap(file.fileno(), 16)
 
-    def up(self, place: int) -> None:
+    def up(self, index: int) -> None:
         """Count one more: at place 0 what was read, at place 1 what was sent."""
-        struct.pack_into("q", self._memory, 8 * place, self.both()[place] + 1)
+        struct.pack_into("q", self._memory, 8 * index, self.both()[index] + 1)
 
     def both(self) -> tuple[int, int]:
         """Return how often it was read, and how often something was sent."""
-        read, sent = struct.unpack("2q", self._memory)
-        return read, sent
+        reads, sent = struct.unpack("2q", self._memory)
+        return reads, sent
 
 
 class Supervisor:
@@ -125,14 +125,14 @@ def collector(count: Count) -> Iterator[str]:
 def watch(words: list[str]) -> int:
     """Start this file under ticktree, with a reader; return how it ended."""
     with TemporaryDirectory() as folder:
-        counted_in = Path(folder, "count")
-        counted_in.write_bytes(bytes(16))
-        count = Count(counted_in)
+        count_file = Path(folder, "count")
+        count_file.write_bytes(bytes(16))
+        count = Count(count_file)
         command = ["-m", "ticktree", "run", "--out", folder, "--prometheus", "0", "--every", f"{EVERY_S:g}s"]
         with collector(count) as url:
             program = subprocess.Popen(
                 [sys.executable, *command, "--otlp", url, __file__, *words],
-                env={**os.environ, COUNTED_IN: str(counted_in)},
+                env={**os.environ, COUNTED_IN: str(count_file)},
                 stderr=subprocess.PIPE,
                 text=True,
             )
@@ -158,13 +158,13 @@ def main() -> None:
     supervisor = Supervisor()
     supervisor.wait_until_it_publishes()
     try:
-        found = lines(pairs_of(supervisor, pairs, arguments.seconds), "times read or sent")
+        result_lines = lines(pairs_of(supervisor, pairs, arguments.seconds), "times read or sent")
     finally:
         supervisor.attach()
     title = (
         f"A section's cost while it is published each second, by its cost while not, {pairs} pairs of windows"
     )
-    Report("publish_cost", title, found).print(as_json=arguments.json)
+    Report("publish_cost", title, result_lines).print(as_json=arguments.json)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Percentiles of millions of single calls: `ticktree query` and pandas over viztracer's JSON; time and memory.
+"""Percentiles of millions of calls: time and memory of `ticktree query`, and of pandas over viztracer's JSON.
 
     python -m pip install 'ticktree[query]' pandas viztracer
     python benchmarks/query_timeline.py [--calls 5000000] [--peer-calls 500000] [--rounds 3] [--quick]
@@ -74,11 +74,11 @@ def parts(calls: int) -> Iterator[Timeline]:
     spots = tuple(CalledNode(path, tick=path == "train") for path in _NAMES)
     for number in range(_PROCESSES):
         many = calls // _PROCESSES
-        spot = np.arange(many, dtype=np.int64) % len(spots)
-        duration = dice.lognormal(9 + 0.3 * spot, 0.5).astype(np.int64)
+        spot_index = np.arange(many, dtype=np.int64) % len(spots)
+        duration = dice.lognormal(9 + 0.3 * spot_index, 0.5).astype(np.int64)
         start = np.cumsum(dice.integers(500, 2000, many))
         lane = Lane(f"{4000 + number}-7", 4000 + number, "train", "", 4000 + number, "MainThread", 0)
-        yield Timeline((lane,), spots, start, duration, spot, np.zeros(many, np.int64))
+        yield Timeline((lane,), spots, start, duration, spot_index, np.zeros(many, np.int64))
 
 
 def write(folder: Path, calls: int) -> int:
@@ -146,12 +146,12 @@ def main() -> None:
                 cost = cost_of(command)
                 costs[name] += [] if cost is None else [cost]
         print(f"median of {options.rounds}; {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}")
-        each = {
+        cost_per_million = {
             name: report_line(name, costs[name], *questions[name][1:]) for name in questions if costs[name]
         }
-    peer = each.get("pandas, viztracer's JSON")
+    peer = cost_per_million.get("pandas, viztracer's JSON")
     if peer is not None:
-        print(f"a million calls: {each['ticktree query'] / peer:.3f} of the peer's time")
+        print(f"a million calls: {cost_per_million['ticktree query'] / peer:.3f} of the peer's time")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""How long it takes to read a run of many processes, and how much memory.
+"""Time and memory to read a run of many processes.
 
 The files are real: a recorder wrote each of them, one after the other in this process, as so many processes would
 have. Two others read the same run: every process's profile kept as JSON, read and merged by ticktree itself; and every
@@ -100,16 +100,16 @@ def read_memory_files(files: list[Path]) -> Profile:
 
 def read_profiles(files: list[Path]) -> Profile:
     """The same from JSON."""
-    first, *others = (Profile.from_json(path.read_bytes()) for path in files)
-    return first.merge(*others)
+    first, *rest = (Profile.from_json(path.read_bytes()) for path in files)
+    return first.merge(*rest)
 
 
 def read_timers(files: list[Path]) -> dict[str, Any]:
     """Sums of what the timer files hold, and nothing else."""
-    whole: dict[str, Any] = {"total": 0.0, "count": 0, "self": 0.0, "children": {}}
+    merged: dict[str, Any] = {"total": 0.0, "count": 0, "self": 0.0, "children": {}}
     for path in files:
-        add_timers(whole, json.loads(path.read_bytes()))
-    return whole
+        add_timers(merged, json.loads(path.read_bytes()))
+    return merged
 
 
 def add_timers(into: dict[str, Any], more: dict[str, Any]) -> None:
@@ -134,10 +134,10 @@ def watch(ending: str, files: list[Path], repeats: int, sender: Connection) -> N
     resident = most_resident()
     seconds, busy = [], []
     for _ in range(repeats):
-        began, worked = time.perf_counter(), time.process_time()
+        began, start_cpu_s = time.perf_counter(), time.process_time()
         result = way.read(files)
         seconds.append(time.perf_counter() - began)
-        busy.append(time.process_time() - worked)
+        busy.append(time.process_time() - start_cpu_s)
         del result
     sender.send((seconds, busy, resident, most_resident()))
 
@@ -151,8 +151,8 @@ def most_resident() -> int:
 @contextmanager
 def scratch() -> Iterator[Path]:
     """A folder for the run: on tmpfs as in life, where there is one."""
-    shared = Path("/dev/shm")
-    with TemporaryDirectory(dir=shared if shared.is_dir() else None) as folder:
+    shm = Path("/dev/shm")
+    with TemporaryDirectory(dir=shm if shm.is_dir() else None) as folder:
         yield Path(folder)
 
 
@@ -164,7 +164,7 @@ def figure(way: Way, files: list[Path], repeats: int) -> Figure:
     process.start()
     sender.close()
     with receiver:
-        seconds, busy, before, most = receiver.recv()
+        seconds, busy, before, max_bytes = receiver.recv()
     process.join()
     spread = Spread.of(busy)  # a busy neighbour is not charged to anyone
     size = sum(path.with_suffix(way.ending).stat().st_size for path in files)
@@ -176,7 +176,7 @@ def figure(way: Way, files: list[Path], repeats: int) -> Figure:
         also={
             "wall s": Spread.of(seconds).median,
             "files/s": len(files) / spread.median,
-            "MiB resident at most": (most - before) / MIB,
+            "MiB resident at most": (max_bytes - before) / MIB,
             "MiB of files": size / MIB,
         },
         note=way.note,

@@ -47,18 +47,18 @@ class Cost(NamedTuple):
 
 def tree(nodes: int, rng: random.Random, run: str) -> Node:
     """Return a tree of so many nodes, each called as often as its parent, whose time covers theirs."""
-    counted = iter(range(1, nodes))
+    counter = iter(range(1, nodes))
 
     def grow(name: str, depth: int) -> tuple[Node, list[int]]:
         children: dict[str, Node] = {}
-        durations = own = [int(rng.lognormvariate(13, 0.3)) for _ in range(CALLS)]
-        while depth < 3 and len(children) < BREADTH and (number := next(counted, None)) is not None:
+        durations = self_ns = [int(rng.lognormvariate(13, 0.3)) for _ in range(CALLS)]
+        while depth < 3 and len(children) < BREADTH and (number := next(counter, None)) is not None:
             child, its = grow(f"section {number}", depth + 1)
             children[child.name] = child
-            durations = [mine + other for mine, other in zip(durations, its, strict=True)]
+            durations = [left + right for left, right in zip(durations, its, strict=True)]
         per_run = {run: (CALLS, sum(durations))}
         node = Node(
-            name=name, self_ns=sum(own), steady=Stats.of(durations), per_run=per_run, children=children
+            name=name, self_ns=sum(self_ns), steady=Stats.of(durations), per_run=per_run, children=children
         )
         return node, durations
 
@@ -82,22 +82,22 @@ def measured(name: str, paths: Sequence[Path]) -> tuple[float, float]:
     """Merge in a separate process; return seconds and the most megabytes held."""
     command = [sys.executable, __file__, "--merge", str(paths[0].parent), "--engines", name]
     process = psutil.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
-    most = 0
+    max_bytes = 0
     while process.poll() is None:
-        most = max(most, held_bytes(process))
+        max_bytes = max(max_bytes, held_bytes(process))
         time.sleep(SAMPLE_EVERY_S)
     text = process.stdout.read()
     if process.returncode:
         raise SystemExit(f"the engine {name!r} failed")
-    return json.loads(text)["seconds"], most / 1e6
+    return json.loads(text)["seconds"], max_bytes / 1e6
 
 
 def held_bytes(process: psutil.Process) -> int:
     """Return what a process and all that it started hold now."""
     total = 0
-    for each in [process, *process.children(recursive=True)]:
+    for member in [process, *process.children(recursive=True)]:
         try:
-            total += each.memory_full_info().pss
+            total += member.memory_full_info().pss
         except psutil.Error:  # it has just ended
             continue
     return total
@@ -111,9 +111,9 @@ def merge(folder: Path, name: str) -> None:
 
         ray.init(num_cpus=os.cpu_count(), log_to_driver=False, include_dashboard=False)
     began_s = time.perf_counter()
-    whole = ENGINES[name](paths, Job("benchmark", keeps_writers=False))
+    merged = ENGINES[name](paths, Job("benchmark", keeps_writers=False))
     seconds = time.perf_counter() - began_s
-    if whole.sources != len(paths) or whole.profile.root.children["train"].count != CALLS * len(paths):
+    if merged.sources != len(paths) or merged.profile.root.children["train"].count != CALLS * len(paths):
         raise SystemExit("not all profiles were merged")
     print(json.dumps({"seconds": seconds}))
 
@@ -121,19 +121,19 @@ def merge(folder: Path, name: str) -> None:
 def costs(paths: Sequence[Path]) -> Cost:
     """Measure what one profile costs: as the least of three, which what else runs here disturbs least."""
     job = Job("benchmark", keeps_writers=False)
-    some = paths[:FAN_IN]
+    batch = paths[:FAN_IN]
     read_s, add_s = math.inf, math.inf
     parts: list[Part] = []
     for _ in range(3):
         began_s = time.perf_counter()
-        parts = [read_part(path, job, load) for path in some]
+        parts = [read_part(path, job, load) for path in batch]
         read_s = min(read_s, time.perf_counter() - began_s)
         began_s = time.perf_counter()
         merge_parts(parts)
         add_s = min(add_s, time.perf_counter() - began_s)
     many = ENGINES["process"](paths[:MANY], job)
     sizes = [len(part.profile.to_json()) for part in (parts[0], many)]
-    return Cost(read_s / len(some), add_s / len(some), *sizes)
+    return Cost(read_s / len(batch), add_s / len(batch), *sizes)
 
 
 def levels(workers: int, fan_in: int) -> Iterator[tuple[int, int]]:
@@ -155,13 +155,15 @@ def fleet(workers: int, fan_in: int, cost: Cost) -> None:
     )
     total_s = at_once_s = 0.0
     for level, (tasks, parts) in enumerate(levels(workers, fan_in), start=1):
-        each = cost.one_bytes if level == 1 else cost.many_bytes
+        part_bytes = cost.one_bytes if level == 1 else cost.many_bytes
         # A part is read at every level: between tasks it is the same text as in a file.
-        task_s = min(fan_in, parts) * (cost.read_s * each / cost.one_bytes + cost.add_s)
+        task_s = min(fan_in, parts) * (cost.read_s * part_bytes / cost.one_bytes + cost.add_s)
         at_once_s += task_s
         total_s += task_s * tasks
-        moved = f"{parts * each / 1e9:,.3f} GB"
-        print(f"{level:>5} {tasks:>9,} {parts:>9,} {moved:>14} {task_s:>16.2f} s {task_s * tasks:>10,.0f} s")
+        traffic = f"{parts * part_bytes / 1e9:,.3f} GB"
+        print(
+            f"{level:>5} {tasks:>9,} {parts:>9,} {traffic:>14} {task_s:>16.2f} s {task_s * tasks:>10,.0f} s"
+        )
     print(f"in all {at_once_s:.2f} s with a core for each task of a level, {total_s / 3600:,.1f} core hours")
 
 

@@ -1,4 +1,4 @@
-"""What ticktree adds to an HTTP call, compared with OpenTelemetry: at the client, and at a server that reports rows.
+"""Cost of ticktree per HTTP call, compared with OpenTelemetry: in the client, and in a server that reports rows.
 
 The answer is made up on the spot by an adapter of requests, so that what is compared is what requests does for a call
 and what is added to it; a real server would only add waiting to both.

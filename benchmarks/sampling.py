@@ -42,13 +42,13 @@ COSTS = {
     "ppo": ("cost: PPO that marks nothing", ("torch", "gymnasium")),
 }
 _BLOCK_S = 1.0
-_SETTLED = 20  # rounds
+_SETTLING_ROUNDS = 20
 _NEVER_S = 1e6
 
 Shares = Mapping[str, float]
 
 
-class Found(NamedTuple):
+class Result(NamedTuple):
     """What a sampler found of a program.
 
     Attributes:
@@ -70,7 +70,7 @@ def shares(counts: Mapping[str, float], functions: Shares) -> dict[str, float]:
     return {name: counts.get(name, 0.0) / total for name in functions}
 
 
-def by_ticktree(name: str, seconds: float, folder: Path) -> Found:
+def by_ticktree(name: str, seconds: float, folder: Path) -> Result:
     command = [sys.executable, "-m", "ticktree", "run", "--quiet", "--sample", str(HZ), "--no-instrument"]
     truth, round_ns, _ = run([*command, str(SPLITS), name, str(seconds)], folder)
     run_folder = max(path for path in (folder / "ticktree-runs").iterdir() if path.is_dir())
@@ -79,11 +79,11 @@ def by_ticktree(name: str, seconds: float, folder: Path) -> Found:
     for stack, weight in samples.stacks.items() if samples else ():
         if not stack.thread:
             weights.update(dict.fromkeys({line.function for line in stack.lines}, weight.ns))
-    dropped, taken = (sum(samples.dropped.values()), samples.count) if samples else (0, 1)
-    return Found(truth, round_ns, weights, 100 * dropped / (dropped + taken))
+    dropped, sample_count = (sum(samples.dropped.values()), samples.count) if samples else (0, 1)
+    return Result(truth, round_ns, weights, 100 * dropped / (dropped + sample_count))
 
 
-def by_py_spy(name: str, seconds: float, folder: Path) -> Found:
+def by_py_spy(name: str, seconds: float, folder: Path) -> Result:
     raw = folder / "py-spy.txt"
     options = ["--rate", str(HZ), "--format", "raw", "--idle", "--output", str(raw), "--function"]
     command = ["py-spy", "record", *options, "--", sys.executable, str(SPLITS), name, str(seconds)]
@@ -95,11 +95,11 @@ def by_py_spy(name: str, seconds: float, folder: Path) -> Found:
         if "main" in functions:  # of the main thread
             weights.update(dict.fromkeys(functions, int(count)))
     counts = re.search(r"Samples: (\d+) Errors: (\d+)", output)
-    taken, failed = map(int, counts.groups()) if counts else (1, 0)
-    return Found(truth, round_ns, weights, 100 * failed / (taken + failed))
+    sample_count, failed = map(int, counts.groups()) if counts else (1, 0)
+    return Result(truth, round_ns, weights, 100 * failed / (sample_count + failed))
 
 
-def by_pyinstrument(name: str, seconds: float, folder: Path) -> Found:
+def by_pyinstrument(name: str, seconds: float, folder: Path) -> Result:
     out = folder / "pyinstrument.json"
     options = ["--interval", str(1 / HZ), "--renderer", "json", "--outfile", str(out)]
     truth, round_ns, _ = run(
@@ -115,10 +115,10 @@ def by_pyinstrument(name: str, seconds: float, folder: Path) -> Found:
             walk(child, above | {function})
 
     walk(json.loads(out.read_text())["root_frame"], frozenset())
-    return Found(truth, round_ns, weights)
+    return Result(truth, round_ns, weights)
 
 
-def by_profiling_sampling(name: str, seconds: float, folder: Path) -> Found:
+def by_profiling_sampling(name: str, seconds: float, folder: Path) -> Result:
     out = folder / "stacks.txt"
     out.unlink(missing_ok=True)
     options = ["--sampling-rate", str(HZ), "--collapsed", "--output", str(out)]
@@ -129,19 +129,19 @@ def by_profiling_sampling(name: str, seconds: float, folder: Path) -> Found:
         stack, _, count = line.rpartition(" ")
         functions = {frame.split(":")[-2] for frame in stack.split(";") if frame.count(":") > 1}
         weights.update(dict.fromkeys(functions, int(count)))
-    failed = re.search(r"Error rate: ([\d.]+)", output)
-    return Found(truth, round_ns, weights, float(failed[1]) if failed else 0.0)
+    error_rate = re.search(r"Error rate: ([\d.]+)", output)
+    return Result(truth, round_ns, weights, float(error_rate[1]) if error_rate else 0.0)
 
 
 def run(command: list[str], folder: Path) -> tuple[Shares, float, str]:
     """Run a program: the split and the cost of a round that it has measured itself, and all that was printed."""
     done = subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True)
     lines = [line for line in done.stdout.splitlines() if line.startswith("{")]
-    measured = json.loads(lines[-1])
-    return measured["shares"], measured["ns_per_round"], done.stdout + done.stderr
+    result = json.loads(lines[-1])
+    return result["shares"], result["ns_per_round"], done.stdout + done.stderr
 
 
-Sampler = Callable[[str, float, Path], Found]
+Sampler = Callable[[str, float, Path], Result]
 SAMPLERS: dict[str, tuple[Sampler, str]] = {
     "ticktree": (by_ticktree, ""),
     "py-spy": (by_py_spy, "" if shutil.which("py-spy") else "py-spy is not installed"),
@@ -161,19 +161,21 @@ def measured(name: str, program: str, seconds: float, repeats: int, folder: Path
     title = f"{program}: {name}"
     if missing:
         return Absent(title, missing)
-    errors, failed, cost = [], [], []
+    errors, failure_rates, cost = [], [], []
     for _ in range(repeats):
         try:
             _, alone_ns, _ = run([sys.executable, str(SPLITS), program, str(min(seconds, 2))], folder)
-            found = sampler(program, seconds, folder)
+            result = sampler(program, seconds, folder)
         except (subprocess.CalledProcessError, OSError, ValueError) as error:
             return Absent(title, f"failed: {error}")
-        sampled = shares(found.weights, found.truth)
-        errors.append(100 * max(abs(sampled[function] - found.truth[function]) for function in found.truth))
-        cost.append(100 * (found.round_ns / alone_ns - 1))
-        failed += [] if found.failed is None else [found.failed]
+        shares_by_name = shares(result.weights, result.truth)
+        errors.append(
+            100 * max(abs(shares_by_name[function] - result.truth[function]) for function in result.truth)
+        )
+        cost.append(100 * (result.round_ns / alone_ns - 1))
+        failure_rates += [] if result.failed is None else [result.failed]
     errors.sort()
-    also = {"% slower": statistics.median(cost)} | ({"% failed": max(failed)} if failed else {})
+    also = {"% slower": statistics.median(cost)} | ({"% failed": max(failure_rates)} if failure_rates else {})
     target = POINTS if name == "ticktree" else None
     return Figure(title, statistics.median(errors), "points", errors[0], errors[-1], repeats, target, also)
 
@@ -188,7 +190,7 @@ def cost(name: str, blocks: int, folder: Path) -> Figure | Absent:
     command = [sys.executable, str(SPLITS), "count", name, str(counter)]
     with subprocess.Popen(command, stdout=subprocess.DEVNULL) as program:
         try:
-            while _rounds(counter)[0] < _SETTLED:
+            while _rounds(counter)[0] < _SETTLING_ROUNDS:
                 time.sleep(_BLOCK_S)
             sampler = NativeSampler(_NEVER_S, 0.01, 1)
             sampler.add(program.pid, b"", *find_addresses(program.pid))
@@ -201,7 +203,10 @@ def cost(name: str, blocks: int, folder: Path) -> Figure | Absent:
             sampler.stop()
         finally:
             program.kill()
-    more = [100 * (2 * took[at] / (took[at - 1] + took[at + 1]) - 1) for at in range(1, len(took) - 1, 2)]
+    more = [
+        100 * (2 * took[index] / (took[index - 1] + took[index + 1]) - 1)
+        for index in range(1, len(took) - 1, 2)
+    ]
     spread = Spread.of(more)
     sure = {"from %": spread.sure_low, "to %": spread.sure_high}
     is_clear = spread.sure_high <= COST_PERCENT or spread.sure_low > COST_PERCENT

@@ -85,11 +85,11 @@ def slice_without(ticks: Ticks, count: int) -> None:
 
 def cores_lost() -> int:
     """How often something else was given this thread's core; the process's, where only that is known."""
-    who = getattr(resource, "RUSAGE_THREAD", resource.RUSAGE_SELF)
-    return resource.getrusage(who).ru_nivcsw
+    scope = getattr(resource, "RUSAGE_THREAD", resource.RUSAGE_SELF)
+    return resource.getrusage(scope).ru_nivcsw
 
 
-def write_forever(folder: str, written: Synchronized[int]) -> None:
+def write_forever(folder: str, byte_count: Synchronized[int]) -> None:
     """The neighbour: writes a file over and over, each chunk all the way to the disk."""
     chunk = os.urandom(CHUNK)
     with Path(folder, "neighbour").open("wb") as file:
@@ -99,40 +99,40 @@ def write_forever(folder: str, written: Synchronized[int]) -> None:
                 file.write(chunk)
                 file.flush()
                 os.fsync(file.fileno())
-                written.value += CHUNK
+                byte_count.value += CHUNK
 
 
 @contextmanager
 def disk_writer(folder: Path) -> Iterator[Synchronized[int]]:
     """Another process that writes to disk meanwhile; gives the count of bytes that have got there."""
     context = get_context("spawn")
-    written: Synchronized[int] = context.Value("Q", 0)
+    byte_count: Synchronized[int] = context.Value("Q", 0)
     with TemporaryDirectory(dir=folder, prefix="spikes-") as scratch:
-        process = context.Process(target=write_forever, args=(scratch, written), daemon=True)
+        process = context.Process(target=write_forever, args=(scratch, byte_count), daemon=True)
         process.start()
         try:
-            while not written.value:
+            while not byte_count.value:
                 time.sleep(0.01)
                 if not process.is_alive():
                     raise RuntimeError(f"nothing could be written to {folder}")
-            yield written
+            yield byte_count
         finally:
             process.kill()
             process.join()
 
 
 def row(name: str, ticks: Ticks, note: str = "") -> Figure:
-    ordered = sorted(cost_ns / 1e3 for cost_ns in ticks.cost_ns)
+    sorted_us = sorted(cost_ns / 1e3 for cost_ns in ticks.cost_ns)
     return Figure(
         name,
-        nearest_rank(ordered, 0.9999),
+        nearest_rank(sorted_us, 0.9999),
         "us",
-        repeats=len(ordered),
+        repeats=len(sorted_us),
         also={
-            "p50 us": nearest_rank(ordered, 0.5),
-            "p99 us": nearest_rank(ordered, 0.99),
-            "p99.9 us": nearest_rank(ordered, 0.999),
-            "max us": ordered[-1],
+            "p50 us": nearest_rank(sorted_us, 0.5),
+            "p99 us": nearest_rank(sorted_us, 0.99),
+            "p99.9 us": nearest_rank(sorted_us, 0.999),
+            "max us": sorted_us[-1],
             "preempted": ticks.preempted,
         },
         note=note,
@@ -141,12 +141,12 @@ def row(name: str, ticks: Ticks, note: str = "") -> Figure:
 
 def measure(slices: int, folder: Path) -> list[Figure]:
     with_sections, without = Ticks(), Ticks()
-    with disk_writer(folder) as written, recording():
-        start_ns, start_bytes = perf_counter_ns(), written.value
+    with disk_writer(folder) as byte_count, recording():
+        start_ns, start_bytes = perf_counter_ns(), byte_count.value
         for _ in range(slices):
             slice_with_sections(with_sections, SLICE_TICKS)
             slice_without(without, SLICE_TICKS)
-        rate = (written.value - start_bytes) / (perf_counter_ns() - start_ns) * 1e9 / (1 << 20)
+        rate = (byte_count.value - start_bytes) / (perf_counter_ns() - start_ns) * 1e9 / (1 << 20)
     neighbour = f"the neighbour wrote {rate:.0f} MiB/s to disk"
     return [row("with a section", with_sections, neighbour), row("without", without)]
 

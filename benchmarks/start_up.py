@@ -1,4 +1,4 @@
-"""What ticktree adds to the start of a process: imported, armed as the children of a run are, with known libraries.
+"""Time that ticktree adds to the start of a process: imported, armed as in children of a run, with known libraries.
 
     python benchmarks/start_up.py [--rounds 40] [--quick] [--json]
 
@@ -26,11 +26,11 @@ from ticktree.instruments import BUILT_IN, as_environment
 from ticktree.recorder import INSTRUMENT_VARIABLE, PARENT_VARIABLE, RUN_VARIABLE
 from ticktree.run.finishing import RunDirectory
 
-NOTHING = "python -c pass"
+EMPTY_PROGRAM = "python -c pass"
 # As ticktree.pth does it where ticktree is installed; a second time does nothing.
 ARM = "import ticktree.session as session; session.arm()"
 # From start to end, the program's process included.
-WHOLE_RUN = """
+FULL_RUN = """
 import os, sys
 folder = os.environ["PYTHONPYCACHEPREFIX"]
 sys.argv[1:] = ["run", "--quiet", "--no-history", "--out", folder, folder + "/pass.py"]
@@ -53,12 +53,12 @@ def by_default() -> str:
 
 
 STARTS = {
-    NOTHING: Start("pass"),
+    EMPTY_PROGRAM: Start("pass"),
     "import ticktree": Start("import ticktree"),
     "ticktree.instrument()": Start("import ticktree; ticktree.instrument()"),
     "a child in a run": Start(ARM, True, by_default()),
     "a child in a run with --no-instrument": Start(ARM, True),
-    "ticktree run": Start(WHOLE_RUN),
+    "ticktree run": Start(FULL_RUN),
 }
 # The first are profilers, and what they import to begin; the others are what programs import anyway.
 PEERS = ("cProfile", "viztracer", "yappi", "opentelemetry.sdk.trace", "asyncio", "numpy")
@@ -92,16 +92,16 @@ def cpu_ms(program: str, environment: Mapping[str, str]) -> float:
 def measure(rounds: int) -> dict[str, list[float]]:
     """Milliseconds of each, one a round."""
     starts = STARTS | {f"import {name}": Start(f"import {name}") for name in PEERS if is_there(name)}
-    found: dict[str, list[float]] = {name: [] for name in starts}
+    times: dict[str, list[float]] = {name: [] for name in starts}
     order, shuffler = list(starts), random.Random(SEED)
     with a_run() as run:
         for turn in range(-1, rounds):  # the first compiles what is not compiled yet
             shuffler.shuffle(order)
-            for each in order:
-                took = cpu_ms(starts[each].program, environment(starts[each], run))
+            for start_name in order:
+                took = cpu_ms(starts[start_name].program, environment(starts[start_name], run))
                 if turn >= 0:
-                    found[each].append(took)
-    return found
+                    times[start_name].append(took)
+    return times
 
 
 @contextmanager
@@ -121,14 +121,16 @@ def is_there(module: str) -> bool:
     return find_spec(module.partition(".")[0]) is not None
 
 
-def lines(found: Mapping[str, Sequence[float]]) -> list[Figure | Absent]:
-    nothing = found[NOTHING]
-    figures: list[Figure | Absent] = [Figure.of_spread(NOTHING, Spread.of(nothing), "ms in all")]
-    for name, values in found.items():
-        if name != NOTHING:
-            added = [value - least for value, least in zip(values, nothing, strict=True)]
-            ratio = Spread.of([more / least for more, least in zip(added, nothing, strict=True)]).median
-            figures.append(Figure.of_spread(name, Spread.of(added), "ms more", also={f"x {NOTHING}": ratio}))
+def lines(times: Mapping[str, Sequence[float]]) -> list[Figure | Absent]:
+    base = times[EMPTY_PROGRAM]
+    figures: list[Figure | Absent] = [Figure.of_spread(EMPTY_PROGRAM, Spread.of(base), "ms in all")]
+    for name, values in times.items():
+        if name != EMPTY_PROGRAM:
+            extra = [value - base_s for value, base_s in zip(values, base, strict=True)]
+            ratio = Spread.of([more / base_s for more, base_s in zip(extra, base, strict=True)]).median
+            figures.append(
+                Figure.of_spread(name, Spread.of(extra), "ms more", also={f"x {EMPTY_PROGRAM}": ratio})
+            )
     absent = [Absent(f"import {name}", "not installed") for name in PEERS if not is_there(name)]
     return [*figures, *absent]
 
@@ -138,9 +140,9 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=40, help="how often each is started")
     arguments = parser.parse_args()
     progress("processes that start and end")
-    found = measure(8 if arguments.quick else arguments.rounds)
+    times = measure(8 if arguments.quick else arguments.rounds)
     title = "Processor time that the start of a process takes more"
-    Report("start_up", title, lines(found)).print(as_json=arguments.json)
+    Report("start_up", title, lines(times)).print(as_json=arguments.json)
 
 
 if __name__ == "__main__":

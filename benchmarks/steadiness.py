@@ -1,4 +1,4 @@
-"""How often drift or change is reported for a steady loop, and for one that did drift or change.
+"""How often a trend or a change point is reported for a steady loop, and for a loop that has one.
 
 Loops are made up: ticks around 10 ms whose logarithms are an AR(1) process, with or without bursts of noise, booked in
 windows as the recorder books them. Nothing is timed, so the machine's speed changes no figure.
@@ -27,7 +27,7 @@ Ticks = npt.NDArray[np.float64]
 
 TICK_NS = 10_000_000
 SPREAD = 0.1
-MOST_WINDOWS = 64
+MAX_WINDOWS = 64
 COUNTS = (100, 1000, 10_000)
 CORRELATIONS = (0.0, 0.5, 0.9)
 # Now and then a few ticks take three times as long; in a short run fewer, or they were a phase of it.
@@ -59,9 +59,9 @@ def ticks_of(random: np.random.Generator, count: int, correlation: float, bursts
     noise = random.normal(size=count)
     levels = np.empty(count)
     level = noise[0]
-    for place in range(count):
-        level = correlation * level + math.sqrt(1 - correlation**2) * noise[place] if place else noise[0]
-        levels[place] = level
+    for index in range(count):
+        level = correlation * level + math.sqrt(1 - correlation**2) * noise[index] if index else noise[0]
+        levels[index] = level
     ticks = TICK_NS * np.exp(SPREAD * levels)
     if bursts:
         for begin in np.flatnonzero(random.random(count) < 1 / BURST_EVERY):
@@ -73,7 +73,7 @@ def node_of(ticks: Ticks) -> Node:
     """A loop's node with windows as wide as the recorder makes them: so many at most."""
     ends = np.cumsum(ticks).astype(np.int64)
     width_ns = 10_000_000
-    while ends[-1] // width_ns >= MOST_WINDOWS:
+    while ends[-1] // width_ns >= MAX_WINDOWS:
         width_ns *= 2
     counts: Counter[int] = Counter()
     totals: Counter[int] = Counter()
@@ -98,20 +98,20 @@ def stepping(ticks: Ticks, factor: float) -> Ticks:
 
 def passing(ticks: Ticks, factor: float) -> Ticks:
     """The same loop, slower by `factor` in its middle third."""
-    place = np.arange(len(ticks))
-    inside = (place >= len(ticks) // 3) & (place < 2 * len(ticks) // 3)
+    index = np.arange(len(ticks))
+    inside = (index >= len(ticks) // 3) & (index < 2 * len(ticks) // 3)
     return np.where(inside, ticks * factor, ticks)
 
 
 def shares(trials: int, seed: int, make: Callable[[np.random.Generator], Ticks]) -> tuple[float, float]:
     """The parts of so many loops for which drift, and change, are reported."""
     random = np.random.default_rng(seed)
-    found: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     for _ in range(trials):
         course = loop_change(node_of(make(random)))
         if course is not None:
-            found[course.kind] += 1
-    return found["trend"] / trials, found["step"] / trials
+            counts[course.kind] += 1
+    return counts["trend"] / trials, counts["step"] / trials
 
 
 def cases() -> Iterator[tuple[str, Callable[[Ticks], Ticks]]]:
@@ -151,12 +151,12 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="20 loops a case")
     parser.add_argument("--json", action="store_true", help="one document with every number unrounded")
     chosen = parser.parse_args()
-    found = rows(20 if chosen.quick else chosen.trials, chosen.steady)
+    table = rows(20 if chosen.quick else chosen.trials, chosen.steady)
     if chosen.json:
-        print(json.dumps([row._asdict() for row in found], indent=1))
+        print(json.dumps([row._asdict() for row in table], indent=1))
         return
     print(f"{'loop':34} {'ticks':>6} {'AR(1)':>6} {'bursts':>6} {'drift':>7} {'phase change':>13}")
-    for row in found:
+    for row in table:
         print(
             f"{row.loop:34} {row.ticks:6} {row.correlation:6} {'yes' if row.bursts else 'no':>6}"
             f" {row.drift:7.1%} {row.phase_change:13.1%}",

@@ -1,4 +1,4 @@
-"""What five sections cost in a real control step of about forty microseconds, compared with the same step without.
+"""Cost of five sections in a real control step of about forty microseconds, compared with the same step without.
 
 An empty loop shows what a section costs; this shows what that means. The peers take the same step.
 """
@@ -18,7 +18,7 @@ from harness.scratch import recording
 from harness.sections import Section, own_code
 from peers import Peer, load_peers
 
-OURS = "ticktree section"
+TICKTREE_SECTION = "ticktree section"
 TARGET = 1.02
 BLOCK_NS = 2_500_000  # short, since the closer two blocks follow each other the better they compare
 
@@ -30,8 +30,8 @@ def bare_steps(arm: Arm) -> Block:
         arm.reset()
         for _ in repeat(None, turns):
             observation = arm.observe()
-            wanted = arm.decide(observation)
-            torques = arm.limit(wanted)
+            action = arm.decide(observation)
+            torques = arm.limit(action)
             arm.simulate(torques)
             arm.judge()
 
@@ -47,9 +47,9 @@ def profiled_steps(arm: Arm, section: Section) -> Block:
             with section("observe"):
                 observation = arm.observe()
             with section("decide"):
-                wanted = arm.decide(observation)
+                action = arm.decide(observation)
             with section("limit"):
-                torques = arm.limit(wanted)
+                torques = arm.limit(action)
             with section("simulate"):
                 arm.simulate(torques)
             with section("judge"):
@@ -62,7 +62,7 @@ def contenders(arm: Arm, peers: list[Peer]) -> list[Contender]:
     """All that can be entered by `with`."""
     bare = whole(bare_steps(arm))
     return [
-        Contender(OURS, whole(profiled_steps(arm, ticktree.section)), bare),
+        Contender(TICKTREE_SECTION, whole(profiled_steps(arm, ticktree.section)), bare),
         *(
             Contender(peer.name, whole(profiled_steps(arm, peer.section)), bare, peer.session)
             for peer in peers
@@ -104,7 +104,7 @@ def measure(rounds: int, *, with_peers: bool) -> Report:
             name,
             result.ratio,
             "x",
-            target=TARGET if name == OURS else None,
+            target=TARGET if name == TICKTREE_SECTION else None,
             also={
                 "step us": result.cost_ns.median / 1e3,
                 "bare us": result.yardstick_ns.median / 1e3,

@@ -1,4 +1,4 @@
-"""The smallest step that learns: a network of two layers, one backward pass, one step of its optimizer.
+"""A minimal learning step: a network of two layers, one backward pass, one optimizer step.
 
 Where four rows are added to so little, what a row costs shows most.
 """

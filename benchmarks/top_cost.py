@@ -1,4 +1,4 @@
-"""What it costs a program to be watched: an empty section while a real `ticktree top` reads it, and while none does.
+"""Cost of `ticktree top` for the program: an empty section with and without a real `ticktree top` that reads it.
 
 The program is this process, which records a tree of some size. `ticktree top` runs on its own terminal, as
 a user would start it, and is stopped and continued by signals: windows with it and without it alternate.
@@ -46,7 +46,7 @@ class Top:
         )
         os.close(slave)
         os.set_blocking(self._fd, False)
-        self._seen, self._was_drawn = 0, False
+        self._drawn_count, self._was_drawn = 0, False
 
     def wait_until_it_shows(self, words: bytes) -> None:
         """Wait for the first picture.
@@ -65,9 +65,9 @@ class Top:
     def readings(self) -> int:
         """How often it has drawn; what it drew is taken off the terminal, so that it can draw on."""
         is_drawn = bool(self._read())
-        self._seen += is_drawn and not self._was_drawn
+        self._drawn_count += is_drawn and not self._was_drawn
         self._was_drawn = is_drawn
-        return self._seen
+        return self._drawn_count
 
     def attach(self) -> None:
         """Let it go on."""
@@ -116,11 +116,13 @@ def main() -> None:
     pairs = arguments.pairs
     title = f"A section's cost with `ticktree top` watching, by its cost without, {pairs} pairs of windows"
     if importlib.util.find_spec("textual") is None:
-        found: list[Figure | Absent] = [Absent("section", "not installed: textual (the extra ticktree[top])")]
+        figures: list[Figure | Absent] = [
+            Absent("section", "not installed: textual (the extra ticktree[top])")
+        ]
     else:
         with watched() as top:
-            found = lines(pairs_of(top, pairs, arguments.seconds), "drawings")
-    Report("top_cost", title, found).print(as_json=arguments.json)
+            figures = lines(pairs_of(top, pairs, arguments.seconds), "drawings")
+    Report("top_cost", title, figures).print(as_json=arguments.json)
 
 
 if __name__ == "__main__":

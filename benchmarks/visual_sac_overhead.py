@@ -1,4 +1,4 @@
-"""What ticktree costs a real training run: the visual SAC workload with and without it, step by step in turn.
+"""Cost of ticktree in a real training run: the visual SAC workload with and without it, alternating step by step.
 
 Two processes train from the same seed and so do the same work, one under `ticktree run`, the other with
 TICKTREE_OFF=1. They take turns: while one makes a step, the other waits. What the machine does to one it
@@ -29,7 +29,7 @@ SMALL_BATCH = 16
 QUICK_SHARE = 4  # a quick look takes that much fewer laps
 # Two-sided 95% quantiles of Student's t for 1, 2, ... degrees of freedom.
 STUDENT_T = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262)
-NEEDED = ("cv2", "gymnasium", "psutil", "pygame", "torch")
+REQUIRED_MODULES = ("cv2", "gymnasium", "psutil", "pygame", "torch")
 
 
 class Work(NamedTuple):
@@ -91,10 +91,10 @@ class Trainer:
         Raises:
             RuntimeError: it records although it must not, or does not although it must.
         """
-        wanted = "recording" if self._profiled else "off"
+        expected_state = "recording" if self._profiled else "off"
         state = self._answer()
-        if state != wanted:
-            raise RuntimeError(f"a trainer that should be {wanted} is {state}")
+        if state != expected_state:
+            raise RuntimeError(f"a trainer that should be {expected_state} is {state}")
 
     def lap(self, kind: str, steps: int) -> Lap:
         """Let it make that many steps."""
@@ -125,7 +125,9 @@ class PairedLaps(NamedTuple):
 def run_pair(requested: Sequence[Work], batch: int, folder: Path) -> dict[Work, PairedLaps]:
     """Start two trainers and let them take turns; who goes first alternates, too."""
     with ExitStack() as stack:
-        profiled, bare = (Trainer(profiled=which, batch=batch, folder=folder) for which in (True, False))
+        profiled, bare = (
+            Trainer(profiled=is_profiled, batch=batch, folder=folder) for is_profiled in (True, False)
+        )
         for trainer in (profiled, bare):
             stack.callback(trainer.stop)
         for trainer in (profiled, bare):
@@ -134,12 +136,12 @@ def run_pair(requested: Sequence[Work], batch: int, folder: Path) -> dict[Work, 
         for work in requested:
             for trainer in (profiled, bare):
                 trainer.lap(work.kind, work.warm_up)
-            taken: dict[Trainer, list[Lap]] = {profiled: [], bare: []}
+            laps: dict[Trainer, list[Lap]] = {profiled: [], bare: []}
             for number in range(work.laps):
                 order = (profiled, bare) if number % 2 == 0 else (bare, profiled)
                 for trainer in order:
-                    taken[trainer].append(trainer.lap(work.kind, work.steps))
-            results[work] = PairedLaps(taken[profiled], taken[bare])
+                    laps[trainer].append(trainer.lap(work.kind, work.steps))
+            results[work] = PairedLaps(laps[profiled], laps[bare])
     return results
 
 
@@ -180,7 +182,7 @@ def certainty(low: float, high: float) -> str:
 def measure(pairs: int, share: int, batch: int) -> Report:
     title = f"Steps per second lost to ticktree in visual SAC, target {TARGET_PERCENT:g}%, {pairs} pairs of processes"
     requested = [work._replace(laps=max(2, work.laps // share)) for work in works(batch)]
-    missing = [name for name in NEEDED if importlib.util.find_spec(name) is None]
+    missing = [name for name in REQUIRED_MODULES if importlib.util.find_spec(name) is None]
     if missing:
         reason = f"not installed: {', '.join(missing)} (workloads/visual_sac/requirements.txt)"
         return Report("visual_sac_overhead", title, [Absent(work.name, reason) for work in requested])

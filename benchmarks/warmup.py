@@ -1,4 +1,4 @@
-"""Where warm-up ends, by ticktree's rule and by two published ones, on made-up ticks.
+"""Where warm-up ends by ticktree's rule and by two published rules, on synthetic ticks.
 
     python benchmarks/warmup.py [--trials 200] [--quick]
 
@@ -25,12 +25,12 @@ from statistics import fmean, stdev
 import ticktree
 
 LOOKS = (4, 6, 8, 12, 16, 24, 32, 48, 64)  # of MSER
-FIRST = 256  # among these ticks ticktree looks
+SEARCHED_TICKS = 256  # among these ticks ticktree looks
 TICK_NS = 10_000_000
 WINDOW = 10
 STEADY_CV = 0.02
 LENGTHS = (25, 64, 1000)
-LATE = 250  # where the warm-up of every series here is over
+WARMUP_END = 250  # where the warm-up of every series here is over
 
 Rule = Callable[[Sequence[int]], int]
 
@@ -55,11 +55,11 @@ class Case:
 
     def ticks(self, dice: random.Random) -> list[int]:
         """Return 1,000 ticks, in nanoseconds."""
-        wave, found = dice.gauss(0, 1), []
+        wave, durations = dice.gauss(0, 1), []
         for number in range(max(LENGTHS)):
             wave = self.follows * wave + math.sqrt(1 - self.follows**2) * dice.gauss(0, 1)
-            found.append(round(TICK_NS * self.factor(number) * math.exp(self.scatter * wave)))
-        return found
+            durations.append(round(TICK_NS * self.factor(number) * math.exp(self.scatter * wave)))
+        return durations
 
 
 def _first(count: int, times: float) -> Callable[[int], float]:
@@ -70,8 +70,8 @@ def _at(numbers: Sequence[int], times: float) -> Callable[[int], float]:
     return lambda number: times if number in numbers else 1.0
 
 
-def _sinking(by: float, ticks: float) -> Callable[[int], float]:
-    return lambda number: 1 + by * math.exp(-number / ticks)
+def _sinking(share: float, ticks: float) -> Callable[[int], float]:
+    return lambda number: 1 + share * math.exp(-number / ticks)
 
 
 def _every(count: int, times: float) -> Callable[[int], float]:
@@ -104,7 +104,7 @@ CASES = (
 def by_ticktree(ticks: Sequence[int]) -> int:
     """Return how many ticks the recorder sets aside."""
     recorder = ticktree.Recorder(virtual_clock=True)
-    for tick in recorder.loop("loop", list(ticks[:FIRST])):
+    for tick in recorder.loop("loop", list(ticks[:SEARCHED_TICKS])):
         recorder.advance(tick)
     profile = recorder.snapshot()
     recorder.disable()
@@ -122,9 +122,9 @@ def by_mser(ticks: Sequence[int]) -> int:
 
 def _mser(ticks: Sequence[int]) -> int:
     def error(left_out: int) -> float:
-        rest = ticks[left_out:]
-        mean = fmean(rest)
-        return math.fsum((tick - mean) ** 2 for tick in rest) / len(rest) ** 2
+        steady = ticks[left_out:]
+        mean = fmean(steady)
+        return math.fsum((tick - mean) ** 2 for tick in steady) / len(steady) ** 2
 
     return min(range(len(ticks) // 2 + 1), key=error)
 
@@ -150,9 +150,9 @@ def row(case: Case, length: int, trials: int, rule: Rule) -> str:
         aside = rule(ticks[:length])
         left_out.append(aside)
         too_many += aside > case.warm
-        kept = ticks[aside:length]
-        if kept:
-            off.append(abs(fmean(kept) / fmean(ticks[LATE:]) - 1))
+        used = ticks[aside:length]
+        if used:
+            off.append(abs(fmean(used) / fmean(ticks[WARMUP_END:]) - 1))
     mean_off = f"{100 * fmean(off):6.1f}" if off else "     -"
     return f"{fmean(left_out):6.1f} {100 * too_many / trials:4.0f}% {mean_off}"
 

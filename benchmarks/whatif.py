@@ -1,4 +1,4 @@
-"""What `ticktree whatif` predicts, against what really shortening the section gains.
+"""Predictions of `ticktree whatif`, compared with the real gain from a shorter section.
 
 Programs whose sections overlap: pipelines of threads and of processes, fork and join with a straggler, a lock that all
 need, threads that need the GIL. Each is run under `ticktree whatif`, and then alone, in turn as it is and with the
@@ -30,7 +30,7 @@ import ticktree
 
 MS = 1e-3
 Scales = dict[str, float]
-Found = dict[str, Any]  # a result of `ticktree whatif --format json`
+WhatIfResult = dict[str, Any]  # a result of `ticktree whatif --format json`
 
 
 def rest(seconds: float) -> None:
@@ -58,29 +58,29 @@ class Pipeline:
 
 def measured(ticks: int, tick: Callable[[], None]) -> float:
     """Seconds per tick, without the first tenth."""
-    skipped, began = ticks // 10, 0.0
+    warmup_ticks, began = ticks // 10, 0.0
     for number in ticktree.loop("main"):
-        if number == skipped:
+        if number == warmup_ticks:
             began = time.perf_counter()
         if number == ticks:
             break
         tick()
-    return (time.perf_counter() - began) / (ticks - skipped)
+    return (time.perf_counter() - began) / (ticks - warmup_ticks)
 
 
 def stages(ticks: int, pipeline: Pipeline, names: list[str], bound: int) -> float:
     """Threads with queues between them; the last stage is the loop."""
     queues: list[queue.Queue[int]] = [queue.Queue(bound) for _ in names[1:]]
 
-    def run(at: int) -> None:
+    def run(index: int) -> None:
         for _ in range(ticks):
-            if at:
-                queues[at - 1].get()
-            pipeline.do(names[at])
-            queues[at].put(1)
+            if index:
+                queues[index - 1].get()
+            pipeline.do(names[index])
+            queues[index].put(1)
 
-    for at in range(len(names) - 1):
-        threading.Thread(target=run, args=(at,), daemon=True).start()
+    for index in range(len(names) - 1):
+        threading.Thread(target=run, args=(index,), daemon=True).start()
 
     def tick() -> None:
         queues[-1].get()
@@ -107,18 +107,18 @@ def straggler(ticks: int, scales: Scales) -> float:
     tasks: list[queue.Queue[int]] = [queue.Queue() for _ in range(3)]
     done: queue.Queue[int] = queue.Queue()
 
-    def work(at: int) -> None:
+    def work(index: int) -> None:
         while True:
-            tasks[at].get()
-            pipeline.do("slow" if at == 2 else "quick")
-            done.put(at)
+            tasks[index].get()
+            pipeline.do("slow" if index == 2 else "quick")
+            done.put(index)
 
-    for at in range(3):
-        threading.Thread(target=work, args=(at,), daemon=True).start()
+    for index in range(3):
+        threading.Thread(target=work, args=(index,), daemon=True).start()
 
     def tick() -> None:
-        for each in tasks:
-            each.put(1)
+        for task in tasks:
+            task.put(1)
         for _ in tasks:
             done.get()
         pipeline.do("reduce")
@@ -217,11 +217,11 @@ def run_alone(name: str, ticks: int, scales: Scales) -> float:
     return float(done.stdout.split()[-1])
 
 
-def predict(name: str, ticks: int, percent: int, seed: int) -> list[Found]:
+def predict(name: str, ticks: int, percent: int, seed: int) -> list[WhatIfResult]:
     """The predictions of `ticktree whatif`."""
     with tempfile.TemporaryDirectory() as folder:
-        kept = Path(folder, "found.json")
-        words = ["whatif", "--speedup", str(percent), "--seed", str(seed), "-o", str(kept)]
+        output = Path(folder, "found.json")
+        words = ["whatif", "--speedup", str(percent), "--seed", str(seed), "-o", str(output)]
         for section in PIPELINES[name][1]:
             words += ["--section", section]
         command = [sys.executable, "-m", "ticktree", *words, "--out", folder, __file__]
@@ -231,10 +231,10 @@ def predict(name: str, ticks: int, percent: int, seed: int) -> list[Found]:
             text=True,
             check=False,
         )
-        if not kept.exists():
+        if not output.exists():
             raise SystemExit(f"{name}: {done.stderr}")
-        found: list[Found] = json.loads(kept.read_text())["results"]
-        return found
+        results: list[WhatIfResult] = json.loads(output.read_text())["results"]
+        return results
 
 
 def main() -> None:
@@ -247,21 +247,22 @@ def main() -> None:
     parser.add_argument("--trials", type=int, default=1, help="how often it is predicted")
     parser.add_argument("--speedup", type=int, default=50)
     options = parser.parse_args()
-    errors, held = [], []
+    errors, covered = [], []
     for name in options.pipelines or PIPELINES:
         truths = truth_of(name, options.ticks // 10, options.rounds, options.speedup)
         for trial in range(options.trials):
-            for each in predict(name, options.ticks, options.speedup, trial + 1):
-                truth = truths[str(each["path"])]
-                errors.append(print_row(name, each, truth))
-                held.append(
-                    each["low_percent"] is not None and each["low_percent"] <= truth <= each["high_percent"]
+            for result in predict(name, options.ticks, options.speedup, trial + 1):
+                truth = truths[str(result["path"])]
+                errors.append(print_row(name, result, truth))
+                covered.append(
+                    result["low_percent"] is not None
+                    and result["low_percent"] <= truth <= result["high_percent"]
                 )
-    known = sorted(error for error in errors if error is not None)
-    if known:
-        tenth = known[int(0.9 * (len(known) - 1) + 0.5)]
-        print(f"median error {statistics.median(known):.1f} points, 90th percentile {tenth:.1f}")
-    print(f"intervals that held the truth: {sum(held)} of {len(held)}")
+    known_errors = sorted(error for error in errors if error is not None)
+    if known_errors:
+        tenth = known_errors[int(0.9 * (len(known_errors) - 1) + 0.5)]
+        print(f"median error {statistics.median(known_errors):.1f} points, 90th percentile {tenth:.1f}")
+    print(f"intervals that held the truth: {sum(covered)} of {len(covered)}")
 
 
 def truth_of(name: str, ticks: int, rounds: int, percent: int) -> dict[str, float]:
@@ -275,17 +276,17 @@ def truth_of(name: str, ticks: int, rounds: int, percent: int) -> dict[str, floa
             scales = {path.split("/")[-1]: 1 - percent / 100} if path else {}
             took.setdefault(path, []).append(run_alone(name, ticks, scales))
     base = min(took.pop(""))
-    return {path: 100 * (1 - min(some) / base) for path, some in took.items()}
+    return {path: 100 * (1 - min(durations) / base) for path, durations in took.items()}
 
 
-def print_row(name: str, each: Found, truth: float) -> float | None:
-    gain, low, high = each["gain_percent"], each["low_percent"], each["high_percent"]
+def print_row(name: str, result: WhatIfResult, truth: float) -> float | None:
+    gain, low, high = result["gain_percent"], result["low_percent"], result["high_percent"]
     if not isinstance(gain, float) or not isinstance(low, float) or not isinstance(high, float):
-        print(f"{name:12} {each['path']:14} truth {truth:5.1f}%  {each['verdict']}", flush=True)
+        print(f"{name:12} {result['path']:14} truth {truth:5.1f}%  {result['verdict']}", flush=True)
         return None
     print(
-        f"{name:12} {each['path']:14} truth {truth:5.1f}%  predicted {gain:5.1f}% ({low:.1f} to {high:.1f})  "
-        f"Amdahl {each['amdahl_percent']:5.1f}%  {each['verdict']}",
+        f"{name:12} {result['path']:14} truth {truth:5.1f}%  predicted {gain:5.1f}% ({low:.1f} to {high:.1f})  "
+        f"Amdahl {result['amdahl_percent']:5.1f}%  {result['verdict']}",
         flush=True,
     )
     return abs(gain - truth)

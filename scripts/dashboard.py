@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Makes dashboards/ticktree.json, for Grafana, of the list of panels below.
+"""Generates dashboards/ticktree.json, for Grafana, from the list of panels below.
 
     python scripts/dashboard.py
 
@@ -19,11 +19,11 @@ SCHEMA_VERSION = 39
 DATASOURCE = {"type": "prometheus", "uid": "${datasource}"}
 WIDTH, HEIGHT = 12, 8
 
-OF = 'instance=~"$instance"'
-OF_LOOP = f'{OF}, loop=~"$loop"'
-OF_PATH = f'{OF}, path=~"$path"'
+INSTANCE = 'instance=~"$instance"'
+BY_LOOP = f'{INSTANCE}, loop=~"$loop"'
+BY_PATH = f'{INSTANCE}, path=~"$path"'
 # Every section but the run itself, whose path is empty.
-OF_BELOW = f'{OF}, path=~"$path", path!=""'
+BY_CHILD = f'{INSTANCE}, path=~"$path", path!=""'
 RECENT = "[$__rate_interval]"
 
 
@@ -63,36 +63,36 @@ def quantile(q: float, name: str, label: str, chosen: str) -> str:
 
 def of_the_longest(name: str) -> str:
     """Seconds a second of the 20 sections that take the most in all of the time shown."""
-    rate = f"sum by (instance, path) (rate(ticktree_{name}{{{OF_BELOW}}}{RECENT}))"
-    longest = f"topk(20, sum by (path) (increase(ticktree_{name}{{{OF_BELOW}}}[$__range] @ end())))"
+    rate = f"sum by (instance, path) (rate(ticktree_{name}{{{BY_CHILD}}}{RECENT}))"
+    longest = f"topk(20, sum by (path) (increase(ticktree_{name}{{{BY_CHILD}}}[$__range] @ end())))"
     return f"{rate} and on (path) {longest}"
 
 
-TICKS = f"sum by (instance, loop) (rate(ticktree_loop_ticks_total{{{OF_LOOP}}}{RECENT}))"
-MISSED = f"sum by (instance, loop) (rate(ticktree_loop_missed_ticks_total{{{OF_LOOP}}}{RECENT}))"
-OF_A_LOOP, OF_A_SECTION = "{{loop}} · {{instance}}", "{{path}} · {{instance}}"
+TICKS = f"sum by (instance, loop) (rate(ticktree_loop_ticks_total{{{BY_LOOP}}}{RECENT}))"
+MISSED_TICKS = f"sum by (instance, loop) (rate(ticktree_loop_missed_ticks_total{{{BY_LOOP}}}{RECENT}))"
+LOOP_LEGEND, SECTION_LEGEND = "{{loop}} · {{instance}}", "{{path}} · {{instance}}"
 
 PANELS = (
     Panel(
         "Loop rate",
         "Ticks a second.",
         "hertz",
-        [Query(TICKS, OF_A_LOOP)],
+        [Query(TICKS, LOOP_LEGEND)],
     ),
     Panel(
         "Missed ticks",
         "Ticks over their budget, as a part of all. Only loops with a rate have a budget.",
         "percentunit",
-        [Query(f"{MISSED} / {TICKS}", OF_A_LOOP)],
+        [Query(f"{MISSED_TICKS} / {TICKS}", LOOP_LEGEND)],
     ),
     Panel(
         "Tick, p50 and p99",
         "How long ticks took, beside what they may take.",
         "s",
         [
-            Query(quantile(0.5, "loop_tick", "loop", OF_LOOP), f"p50 {OF_A_LOOP}"),
-            Query(quantile(0.99, "loop_tick", "loop", OF_LOOP), f"p99 {OF_A_LOOP}"),
-            Query(f"ticktree_loop_budget_seconds{{{OF_LOOP}}}", f"budget {OF_A_LOOP}"),
+            Query(quantile(0.5, "loop_tick", "loop", BY_LOOP), f"p50 {LOOP_LEGEND}"),
+            Query(quantile(0.99, "loop_tick", "loop", BY_LOOP), f"p99 {LOOP_LEGEND}"),
+            Query(f"ticktree_loop_budget_seconds{{{BY_LOOP}}}", f"budget {LOOP_LEGEND}"),
         ],
     ),
     Panel(
@@ -101,8 +101,8 @@ PANELS = (
         "short",
         [
             Query(
-                f"sum by (instance, loop) (increase(ticktree_loop_missed_ticks_total{{{OF_LOOP}}}[$__range]))",
-                OF_A_LOOP,
+                f"sum by (instance, loop) (increase(ticktree_loop_missed_ticks_total{{{BY_LOOP}}}[$__range]))",
+                LOOP_LEGEND,
             )
         ],
         kind="stat",
@@ -111,26 +111,26 @@ PANELS = (
         "Section, p50",
         "Half of the calls took no longer.",
         "s",
-        [Query(quantile(0.5, "section_call", "path", OF_PATH), OF_A_SECTION)],
+        [Query(quantile(0.5, "section_call", "path", BY_PATH), SECTION_LEGEND)],
     ),
     Panel(
         "Section, p99",
         "All but one in a hundred calls took no longer.",
         "s",
-        [Query(quantile(0.99, "section_call", "path", OF_PATH), OF_A_SECTION)],
+        [Query(quantile(0.99, "section_call", "path", BY_PATH), SECTION_LEGEND)],
     ),
     Panel(
         "Own time",
         "Seconds a second in each section and in none below it: these add up. The 20 longest of the time shown.",
         "percentunit",
-        [Query(of_the_longest("section_own_seconds_total"), OF_A_SECTION)],
+        [Query(of_the_longest("section_own_seconds_total"), SECTION_LEGEND)],
         stacked=True,
     ),
     Panel(
         "Waiting",
         "Seconds a second in sections that wait.",
         "percentunit",
-        [Query(of_the_longest("section_waited_seconds_total"), OF_A_SECTION)],
+        [Query(of_the_longest("section_waited_seconds_total"), SECTION_LEGEND)],
         stacked=True,
     ),
     Panel(
@@ -139,9 +139,10 @@ PANELS = (
         "short",
         [
             Query(
-                f"sum by (instance, what) (ticktree_not_recorded_total{{{OF}}})", "{{what}} · {{instance}}"
+                f"sum by (instance, what) (ticktree_not_recorded_total{{{INSTANCE}}})",
+                "{{what}} · {{instance}}",
             ),
-            Query(f"ticktree_sections_left_out{{{OF}}}", "sections left out · {{instance}}"),
+            Query(f"ticktree_sections_left_out{{{INSTANCE}}}", "sections left out · {{instance}}"),
         ],
     ),
     Panel(
@@ -150,7 +151,7 @@ PANELS = (
         "short",
         [
             Query(
-                f'ticktree_reading{{{OF}, gauge=~"machine/(used|others|waiting)"}}',
+                f'ticktree_reading{{{INSTANCE}, gauge=~"machine/(used|others|waiting)"}}',
                 "{{gauge}} · {{instance}}",
             )
         ],
@@ -160,7 +161,7 @@ PANELS = (
         "Which runs these are.",
         "short",
         [
-            Query(f"ticktree_run_info{{{OF}}}", "{{run}} on {{host}}"),
+            Query(f"ticktree_run_info{{{INSTANCE}}}", "{{run}} on {{host}}"),
         ],
         kind="table",
     ),
@@ -169,8 +170,13 @@ PANELS = (
         "Processes that took part so far, and how long ago the run was read.",
         "short",
         [
-            Query(f"sum by (instance, role) (ticktree_processes_total{{{OF}}})", "{{role}} · {{instance}}"),
-            Query(f"time() - ticktree_read_time_seconds{{{OF}}}", "seconds since it was read · {{instance}}"),
+            Query(
+                f"sum by (instance, role) (ticktree_processes_total{{{INSTANCE}}})", "{{role}} · {{instance}}"
+            ),
+            Query(
+                f"time() - ticktree_read_time_seconds{{{INSTANCE}}}",
+                "seconds since it was read · {{instance}}",
+            ),
         ],
     ),
 )
@@ -178,8 +184,8 @@ PANELS = (
 # Name, what of it is asked, and whether several may be chosen.
 VARIABLES = (
     ("instance", "label_values(ticktree_run_info, instance)"),
-    ("loop", f"label_values(ticktree_loop_ticks_total{{{OF}}}, loop)"),
-    ("path", f"label_values(ticktree_section_calls_total{{{OF}}}, path)"),
+    ("loop", f"label_values(ticktree_loop_ticks_total{{{INSTANCE}}}, loop)"),
+    ("path", f"label_values(ticktree_section_calls_total{{{INSTANCE}}}, path)"),
 )
 
 
@@ -194,7 +200,7 @@ def dashboard() -> dict[str, Any]:
         "editable": True,
         "refresh": "10s",
         "time": {"from": "now-30m", "to": "now"},
-        "templating": {"list": [_datasource(), *(_variable(*each) for each in VARIABLES)]},
+        "templating": {"list": [_datasource(), *(_variable(*variable) for variable in VARIABLES)]},
         "panels": [_panel(number, panel) for number, panel in enumerate(PANELS)],
     }
 
@@ -220,13 +226,13 @@ def _variable(name: str, query: str) -> dict[str, Any]:
 def _panel(number: int, panel: Panel) -> dict[str, Any]:
     queries = [
         {
-            "refId": chr(ord("A") + place),
+            "refId": chr(ord("A") + index),
             "expr": query.expression,
             "legendFormat": query.legend,
             "datasource": DATASOURCE,
             **({"instant": True, "range": False, "format": "table"} if panel.kind == "table" else {}),
         }
-        for place, query in enumerate(panel.queries)
+        for index, query in enumerate(panel.queries)
     ]
     defaults: dict[str, Any] = {"unit": panel.unit, "min": 0}
     if panel.kind == "timeseries":

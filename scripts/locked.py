@@ -1,4 +1,4 @@
-"""Makes the environments of the make targets: every package at the version in a lock.
+"""Creates the environments of the make targets: every package has the version in a lock.
 
     python scripts/locked.py LOCK create FOLDER      a new environment of this Python, with what builds ticktree
     python scripts/locked.py LOCK install ARGUMENTS  what `pip install ARGUMENTS` would, into this Python's environment
@@ -50,14 +50,14 @@ def read(lock: Path) -> dict[str, str]:
 
 def check(lock: Path) -> None:
     """End with a message where a package is installed that the lock does not have at that version."""
-    locked = read(lock)
+    lock_versions = read(lock)
     folders = sorted({sysconfig.get_path("purelib"), sysconfig.get_path("platlib")})
-    installed = {canonical(found.name): public(found.version) for found in distributions(path=folders)}
-    installed.pop("ticktree", None)
+    versions = {canonical(package.name): public(package.version) for package in distributions(path=folders)}
+    versions.pop("ticktree", None)
     if wrong := [
-        f"{name} {version} (locked: {locked.get(name, 'no')})"
-        for name, version in sorted(installed.items())
-        if locked.get(name) != version
+        f"{name} {version} (locked: {lock_versions.get(name, 'no')})"
+        for name, version in sorted(versions.items())
+        if lock_versions.get(name) != version
     ]:
         sys.exit(
             f"installed, but not locked so in {lock}: {', '.join(wrong)}; run `make lock`, or `make clean`"
@@ -115,26 +115,26 @@ def create(folder: Path, lock: Path | None) -> Path:
 
 def main(lock: Path, action: str, arguments: list[str], *, newest: bool) -> None:
     """Run the command line."""
-    held = None if newest else lock
+    constraints = None if newest else lock
     if action == "write":
         write(lock, arguments)
     elif action == "create":
-        if held:
-            read(held)
-        create(Path(arguments[0]), held)
+        if constraints:
+            read(constraints)
+        create(Path(arguments[0]), constraints)
     elif action in ("install", "run"):
         wheels = [argument for argument in arguments if action == "install" and argument.endswith(".whl")]
         if wheels:  # pip leaves what is installed at the same version
             run(pip(sys.executable, "install", "--force-reinstall", "--no-deps", *wheels))
-        run(pip(sys.executable, "install", *arguments) if action == "install" else arguments, held)
-        if held:
-            check(held)
+        run(pip(sys.executable, "install", *arguments) if action == "install" else arguments, constraints)
+        if constraints:
+            check(constraints)
     else:
         sys.exit(__doc__)
 
 
 if __name__ == "__main__":
-    given = [argument for argument in sys.argv[1:] if argument != "--newest"]
-    if len(given) < 3:
+    argv = [argument for argument in sys.argv[1:] if argument != "--newest"]
+    if len(argv) < 3:
         sys.exit(__doc__)
-    main(Path(given[0]), given[1], given[2:], newest="--newest" in sys.argv[1:2])
+    main(Path(argv[0]), argv[1], argv[2:], newest="--newest" in sys.argv[1:2])

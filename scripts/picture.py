@@ -1,4 +1,4 @@
-"""Draws a run's terminal report as an SVG: the pictures in the docs are real output, made by this.
+"""Draws a run's terminal report as an SVG: it makes the pictures in the docs from real output.
 
 Usage: python scripts/picture.py RUN docs/images/demo.svg
 """
@@ -35,11 +35,11 @@ TEMPLATE = """<svg viewBox="0 0 {terminal_width} {terminal_height}" xmlns="http:
 def main() -> None:
     """Draws the run named first into the file named second."""
     run, target = sys.argv[1:]
-    drawn = OUTPUTS["terminal"].render(ticktree.load(run), ViewOptions(width=WIDTH, color=True)).decode()
+    report = OUTPUTS["terminal"].render(ticktree.load(run), ViewOptions(width=WIDTH, color=True)).decode()
     console = Console(
         record=True, width=WIDTH + 2, file=io.StringIO(), force_terminal=True, color_system="truecolor"
     )
-    console.print(Text.from_ansi(drawn))
+    console.print(Text.from_ansi(report))
     Path(target).write_text(console.export_svg(title="ticktree", code_format=TEMPLATE), encoding="utf-8")
 
 

@@ -1,4 +1,4 @@
-"""Draws `ticktree top` as an SVG while a program runs: the picture in the docs is a real screen, made by this.
+"""Draws `ticktree top` as an SVG while a program runs: it makes the picture in the docs from a real screen.
 
 Usage: python scripts/picture_of_top.py RUN docs/images/top.svg [--seconds S] [--size COLUMNS LINES] [--keys KEY...]
 """
@@ -26,13 +26,13 @@ async def main() -> None:
     parser.add_argument("--seconds", type=float, default=12.0, help="how long to watch before (default: 12)")
     parser.add_argument("--size", type=int, nargs=2, default=(110, 30), metavar=("COLUMNS", "LINES"))
     parser.add_argument("--keys", nargs="*", default=(), help="what to press before, as textual calls it")
-    wanted = parser.parse_args()
-    app = Top(RunSource(wanted.run.absolute()))
-    async with app.run_test(size=tuple(wanted.size)) as pilot:
-        await pilot.pause(wanted.seconds)
-        await pilot.press(*wanted.keys)
+    options = parser.parse_args()
+    app = Top(RunSource(options.run.absolute()))
+    async with app.run_test(size=tuple(options.size)) as pilot:
+        await pilot.pause(options.seconds)
+        await pilot.press(*options.keys)
         await pilot.pause()
-        wanted.target.write_text(drawn(app.query_one(Board)), encoding="utf-8")
+        options.target.write_text(drawn(app.query_one(Board)), encoding="utf-8")
 
 
 def drawn(board: Board) -> str:

@@ -42,11 +42,11 @@ def pages(run: Path) -> dict[str, bytes]:
     recorded = RunDirectory.open(run)
     base, new = sides(noise=0.03)
     plain = ViewOptions()
-    shown = variants([(str(at), profile) for at, profile in enumerate(variants_of_it())], plain)
+    variant_page = variants([(str(index), profile) for index, profile in enumerate(variants_of_it())], plain)
     return {
         "report": OUTPUTS["html"].render(recorded.profile(), timeline=recorded.timeline()),
         "comparison": COMPARISONS["html"](compare(base, new), differences(base, new), plain),
-        "variants": VARIANTS["html"](shown, plain),
+        "variants": VARIANTS["html"](variant_page, plain),
     }
 
 
@@ -69,9 +69,9 @@ def main(run: Path) -> None:
             (Path(folder) / f"{name}.html").write_bytes(document)
         chromium = shutil.which("chromium") or shutil.which("google-chrome")
         browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
-        for name, of, scheme, part, height in PICTURES:
+        for name, source, scheme, part, height in PICTURES:
             page = browser.new_page(viewport={"width": WIDTH, "height": height}, color_scheme=scheme)
-            page.goto((Path(folder) / f"{of}.html").as_uri())
+            page.goto((Path(folder) / f"{source}.html").as_uri())
             page.wait_for_selector("header")
             page.locator(part).first.evaluate("(part) => part.scrollIntoView({ behavior: 'instant' })")
             prepare(page, name)

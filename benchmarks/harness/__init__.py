@@ -1,1 +1,1 @@
-"""What all benchmarks share: interleaved timing, medians with their spread, one way to print a figure."""
+"""Shared parts of all benchmarks: interleaved timing, medians with their spread, printing of figures."""

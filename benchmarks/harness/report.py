@@ -80,15 +80,15 @@ class Figure:
 
     def cells(self) -> dict[str, str]:
         """What the table shows of it, by column."""
-        shown = {"name": self.name, "figure": f"{digits(self.value)} {self.unit}"}
+        cells = {"name": self.name, "figure": f"{digits(self.value)} {self.unit}"}
         if self.low is not None and self.high is not None:
-            shown["middle half"] = f"{digits(self.low)} to {digits(self.high)}"
-        shown |= {key: digits(value) for key, value in self.also.items()}
+            cells["middle half"] = f"{digits(self.low)} to {digits(self.high)}"
+        cells |= {key: digits(value) for key, value in self.also.items()}
         if self.repeats is not None:
-            shown["repeats"] = digits(self.repeats)
+            cells["repeats"] = digits(self.repeats)
         if self.target is not None:
-            shown["target"] = digits(self.target)
-        return shown | {"verdict": self.verdict or "", "note": self.note}
+            cells["target"] = digits(self.target)
+        return cells | {"verdict": self.verdict or "", "note": self.note}
 
 
 @dataclass(frozen=True, slots=True)

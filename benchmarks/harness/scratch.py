@@ -1,4 +1,4 @@
-"""Recording that leaves nothing behind: the run of a benchmark is of no interest to anybody."""
+"""Recording into a temporary directory: a benchmark does not keep its run."""
 
 from __future__ import annotations
 

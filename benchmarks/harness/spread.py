@@ -1,4 +1,4 @@
-"""A sample of repeats, boiled down to its median and how far to trust it."""
+"""The median of a sample of repeats, and its confidence interval."""
 
 from __future__ import annotations
 
@@ -31,31 +31,31 @@ class Spread:
         """
         if not values:
             raise ValueError("no repeats: nothing was measured")
-        ordered = sorted(values)
-        count = len(ordered)
+        sorted_values = sorted(values)
+        count = len(sorted_values)
         # Binomial bounds on the rank of the median, approximated; a short sample gets its extremes.
         reach = 1.96 * math.sqrt(count) / 2
         return cls(
-            median=quantile(ordered, 0.5),
-            low=quantile(ordered, 0.25),
-            high=quantile(ordered, 0.75),
-            sure_low=ordered[max(0, math.floor(count / 2 - reach))],
-            sure_high=ordered[min(count - 1, math.ceil(count / 2 + reach) - 1)],
+            median=quantile(sorted_values, 0.5),
+            low=quantile(sorted_values, 0.25),
+            high=quantile(sorted_values, 0.75),
+            sure_low=sorted_values[max(0, math.floor(count / 2 - reach))],
+            sure_high=sorted_values[min(count - 1, math.ceil(count / 2 + reach) - 1)],
             repeats=count,
         )
 
 
-def quantile(ordered: Sequence[float], q: float) -> float:
+def quantile(sorted_values: Sequence[float], q: float) -> float:
     """The q-quantile of sorted values, interpolated between neighbours."""
-    place = q * (len(ordered) - 1)
-    below = math.floor(place)
-    above = min(below + 1, len(ordered) - 1)
-    return ordered[below] + (ordered[above] - ordered[below]) * (place - below)
+    position = q * (len(sorted_values) - 1)
+    below = math.floor(position)
+    above = min(below + 1, len(sorted_values) - 1)
+    return sorted_values[below] + (sorted_values[above] - sorted_values[below]) * (position - below)
 
 
-def nearest_rank(ordered: Sequence[float], q: float) -> float:
+def nearest_rank(sorted_values: Sequence[float], q: float) -> float:
     """The smallest of the sorted values that at least a share q of them do not exceed.
 
     For tails: interpolating between the two worst samples would print a latency that did not occur.
     """
-    return ordered[max(0, math.ceil(q * len(ordered)) - 1)]
+    return sorted_values[max(0, math.ceil(q * len(sorted_values)) - 1)]

@@ -1,4 +1,4 @@
-"""Windows of a program that is watched, and of the same while it is not: each pair of neighbours gives one ratio.
+"""Measure a program in adjacent windows, with and without a watcher: each pair of windows gives one ratio.
 
 What watching does to the program takes a small part of a window, so a window counts as a whole; a median of its
 blocks would leave out just that part. A loop with two `time.perf_counter_ns()` calls, block by block next to the
@@ -48,8 +48,8 @@ def round_the_tree() -> None:
     """Enter every node once."""
     for group in range(GROUPS):
         with section(f"group {group}"):
-            for place in range(SECTIONS):
-                with section(f"section {place}"):
+            for index in range(SECTIONS):
+                with section(f"section {index}"):
                     pass
 
 
@@ -107,11 +107,11 @@ def pairs_of(watcher: Watcher, count: int, seconds: float) -> list[tuple[Window,
         turns = turns_in(BLOCK_NS)
         for number in range(count):
             progress(f"pair {number + 1} of {count}")
-            found: dict[bool, Window] = {}
-            for attached in (True, False) if number % 2 else (False, True):
-                (watcher.attach if attached else watcher.detach)()
-                found[attached] = window(seconds, turns, watcher)
-            pairs.append((found[True], found[False]))
+            windows: dict[bool, Window] = {}
+            for is_attached in (True, False) if number % 2 else (False, True):
+                (watcher.attach if is_attached else watcher.detach)()
+                windows[is_attached] = window(seconds, turns, watcher)
+            pairs.append((windows[True], windows[False]))
     return pairs
 
 
@@ -124,9 +124,9 @@ def turns_in(block_ns: int) -> int:
 
 def lines(pairs: Sequence[tuple[Window, Window]], looks: str) -> list[Figure | Absent]:
     """The figures; `looks` is what a look is called, several of them."""
-    looked = sum(attached.readings for attached, _ in pairs)
-    still = sum(detached.readings for _, detached in pairs)
-    note = f"{looked} {looks} with it, {still} while it stood still"
+    readings = sum(attached.readings for attached, _ in pairs)
+    readings_detached = sum(detached.readings for _, detached in pairs)
+    note = f"{readings} {looks} with it, {readings_detached} while it stood still"
     # On the clock alone, a busy machine's other programs count too, and more of them at times than at others.
     targets = {"processor time": TARGET, "on the clock": None}
     result: list[Figure | Absent] = []
@@ -135,7 +135,9 @@ def lines(pairs: Sequence[tuple[Window, Window]], looks: str) -> list[Figure | A
             block: [a.cost_ns(clock, block) / d.cost_ns(clock, block) for a, d in pairs]
             for block in ("section", "clock")
         }
-        relative = [one / other for one, other in zip(ratios["section"], ratios["clock"], strict=True)]
+        relative = [
+            ratio / clock_ratio for ratio, clock_ratio in zip(ratios["section"], ratios["clock"], strict=True)
+        ]
         cost_ns = Spread.of([detached.cost_ns(clock, "section") for _, detached in pairs]).median
         result += [
             line(f"section, {clock}", ratios["section"], targets[clock], note, cost_ns),

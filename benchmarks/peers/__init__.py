@@ -1,4 +1,4 @@
-"""The other timers, each behind one small adapter: the form its own documentation shows, at its cheapest.
+"""Adapters of other timers: each uses the cheapest form that the timer's documentation shows.
 
 An adapter is a module here whose `load()` is a context manager that gives its peers. It imports its library
 in there, so that one which is not installed costs its own row and nothing else.
@@ -93,13 +93,13 @@ def load_peers(stack: ExitStack, adapters: Sequence[str] = ADAPTERS) -> tuple[li
     for adapter in adapters:
         module = import_module(f"peers.{adapter}")
         try:
-            loaded = stack.enter_context(module.load())
+            contenders = stack.enter_context(module.load())
             require_quiet()
         except Exception as error:  # any error of a library while it loads is the reason of its absence
             reason = str(error).splitlines()[0] if str(error) else type(error).__name__
             absent.append(Absent(module.DISTRIBUTION, f"{type(error).__name__}: {reason}"))
         else:
-            present += loaded
+            present += contenders
     return present, absent
 
 
@@ -109,8 +109,8 @@ def require_quiet() -> None:
     Raises:
         RuntimeError: a profile or trace function is installed, here or for new threads. It is out now.
     """
-    installed = (sys.getprofile(), sys.gettrace(), threading.getprofile(), threading.gettrace())
-    if any(function is not None for function in installed):
+    hooks = (sys.getprofile(), sys.gettrace(), threading.getprofile(), threading.gettrace())
+    if any(function is not None for function in hooks):
         for module in (sys, threading):
             module.setprofile(None)
             module.settrace(None)

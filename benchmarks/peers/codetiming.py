@@ -1,4 +1,4 @@
-"""codetiming's `Timer`: every duration kept in a list, one a name. Its printing is off."""
+"""codetiming's `Timer`: a list of all durations per name. Its printing is off."""
 
 from __future__ import annotations
 

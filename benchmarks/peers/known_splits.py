@@ -1,4 +1,4 @@
-"""Programs whose split of time is known by the clock: `known_splits.py NAME SECONDS` prints it as JSON at the end."""
+"""Programs that measure their own shares of time: `known_splits.py NAME SECONDS` prints them as JSON at the end."""
 
 from __future__ import annotations
 
@@ -112,8 +112,8 @@ def main(name: str, seconds: float) -> None:
         lock.acquire()
         rounds = repeat(lambda: waits(lock), seconds)
     elif name == "gil":
-        other = threading.Thread(target=repeat, args=(lambda: squares(1000), seconds), daemon=True)
-        other.start()
+        thread = threading.Thread(target=repeat, args=(lambda: squares(1000), seconds), daemon=True)
+        thread.start()
         rounds = repeat(pure_python, seconds)
     else:
         steps = {"python": pure_python, "numpy": numpy, "sleeps": sleeps, "recursion": recursion}
@@ -126,11 +126,11 @@ def main(name: str, seconds: float) -> None:
 def counting(path: str) -> Callable[[], None]:
     """What is called after each round: keeps their number, and the processor time until then, where others see it."""
     with Path(path).open("r+b") as file:
-        kept = memoryview(mmap.mmap(file.fileno(), 16)).cast("Q")
+        counts = memoryview(mmap.mmap(file.fileno(), 16)).cast("Q")
 
     def count() -> None:
-        kept[0] += 1
-        kept[1] = time.thread_time_ns()
+        counts[0] += 1
+        counts[1] = time.thread_time_ns()
 
     return count
 

@@ -1,4 +1,4 @@
-"""ml-agents' hierarchical timers: a tree of totals and counts, one a thread."""
+"""ml-agents' hierarchical timers: a tree of totals and counts per thread."""
 
 from __future__ import annotations
 

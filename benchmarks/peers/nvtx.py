@@ -1,4 +1,4 @@
-"""NVIDIA's nvtx ranges. With no tool attached they record nothing: this is what being ready for one costs."""
+"""NVIDIA's nvtx ranges. Without an attached tool they record nothing: this measures only the cost of the calls."""
 
 from __future__ import annotations
 

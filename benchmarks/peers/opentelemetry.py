@@ -1,4 +1,4 @@
-"""An OpenTelemetry span, sampled and handed to an exporter that drops it: the least that tracing can cost."""
+"""An OpenTelemetry span, sampled and passed to an exporter that drops it: the minimum cost of tracing."""
 
 from __future__ import annotations
 

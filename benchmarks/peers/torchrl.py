@@ -1,4 +1,4 @@
-"""TorchRL's `timeit`: a running mean, a total and a count a name, in one flat dictionary."""
+"""TorchRL's `timeit`: a running mean, a total and a count per name, in one flat dictionary."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""viztracer's logged events: one entry of a ring buffer a section. Functions are not traced meanwhile."""
+"""viztracer's logged events: one ring-buffer entry per section. Functions are not traced."""
 
 from __future__ import annotations
 

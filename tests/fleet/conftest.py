@@ -1,4 +1,4 @@
-"""Clusters of Ray's, on this machine: slow to start, and so kept for as many tests as can share one."""
+"""Ray clusters on this machine: slow to start, so as many tests as possible share one."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PROGRAMS = Path(__file__).parent / "programs"
 
 @pytest.fixture
 def recorded(tmp_path, monkeypatch):
-    """Runs a program under `ticktree run`; gives its profile, and what it printed as JSON in its last line."""
+    """Runs a program under `ticktree run`; returns its profile, and the JSON in the last line of its output."""
     pytest.importorskip("ray")
     monkeypatch.setenv("RAY_USAGE_STATS_ENABLED", "0")
     monkeypatch.setenv("RAY_AUTH_MODE", "disabled")
@@ -37,12 +37,12 @@ def recorded(tmp_path, monkeypatch):
             check=False,
         )
         assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
-        said = json.loads(done.stdout.strip().splitlines()[-1])
-        (found,) = (
+        output = json.loads(done.stdout.strip().splitlines()[-1])
+        (run_dir,) = (
             path for path in (out if under else tmp_path / "ticktree-runs").iterdir() if path.is_dir()
         )
-        profile = load(found)
+        profile = load(run_dir)
         profile.check()
-        return profile, said
+        return profile, output
 
     return run

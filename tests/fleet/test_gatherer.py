@@ -1,4 +1,4 @@
-"""A run's profile on its way to rank 0, over a store: in pieces, whole or not at all, and nobody waits for it."""
+"""A run's profile travels to rank 0 through a store: in pieces, complete or not at all, and no rank waits for it."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from ticktree.run.job import (
 
 
 class Store:
-    """As much of a job's store as is used, in memory."""
+    """The methods of a job's store that are used, in memory."""
 
     def __init__(self):
         self.kept = {}
@@ -59,50 +59,52 @@ class Store:
 @pytest.fixture
 def runs(tmp_path, monkeypatch):
     monkeypatch.setenv("TICKTREE_MEMORY_DIR", str(tmp_path))
-    made = [RunDirectory.create(name, tmp_path / "runs", argv=("job.py",)) for name in ("first", "second")]
-    yield made
-    for run in made:
+    directories = [
+        RunDirectory.create(name, tmp_path / "runs", argv=("job.py",)) for name in ("first", "second")
+    ]
+    yield directories
+    for run in directories:
         run.finish()
 
 
 @pytest.fixture
 def ticks(monkeypatch):
-    """How many ticks each run has made, by its id."""
-    made = {}
-    monkeypatch.setattr(gatherer, "most_ticks", lambda run: made.get(run.id, 0))
-    return made
+    """The number of ticks of each run, by its id."""
+    loops = {}
+    monkeypatch.setattr(gatherer, "most_ticks", lambda run: loops.get(run.id, 0))
+    return loops
 
 
-def part(packed=None, **known):
-    return PublishedPart("run", "host", (1,), size=len(packed or b""), packed=packed, **known)
+def part(packed=None, **fields):
+    return PublishedPart("run", "host", (1,), size=len(packed or b""), packed=packed, **fields)
 
 
 def transports(store):
-    """One that publishes, and one that collects."""
+    """A publishing and a collecting transport."""
     return StoreTransport(lambda: store), StoreTransport(lambda: store)
 
 
-def of_job(store, runs, *numbers, every=10):
-    """A gatherer for each run, whose rank has that number."""
+def start_gatherers(store, runs, *numbers, every=10):
+    """Start one gatherer per run, whose rank has the given number."""
     for run, number in zip(runs, numbers, strict=True):
         note_rank(run, number, 2, "here", 1)
-    found = [RankGatherer(run, every, lambda *_: store) for run in runs]
-    for each in found:
-        each.look()  # others might be about to say that they are there
-    return found
+    gatherers = [RankGatherer(run, every, lambda *_: store) for run in runs]
+    for rank_gatherer in gatherers:
+        rank_gatherer.look()  # others might be about to say that they are there
+    return gatherers
 
 
-def test_what_is_put_there_in_pieces_is_collected_whole_and_once(monkeypatch):
+def test_a_profile_published_in_pieces_is_collected_complete_and_once(monkeypatch):
     monkeypatch.setattr(job_store, "PIECE_BYTES", 3)
     sender, receiver = transports(Store())
     for generation, packed in enumerate([None, b"0123456789", b"abc", b"012345"]):
-        published = part(packed, ticks=7 * generation, is_last=generation == 3)
-        sender.publish(published, generation)
-        assert list(receiver.collect()) == [published]
+        sent = part(packed, ticks=7 * generation, is_last=generation == 3)
+        sender.publish(sent, generation)
+        assert list(receiver.collect()) == [sent]
         assert list(receiver.collect()) == []
 
 
-def test_parts_that_go_on_can_be_left_out():
+def test_unfinished_parts_can_be_left_out():
     sender, receiver = transports(Store())
     sender.publish(part(b"so far"), 1)
     assert list(receiver.collect(only_last=True)) == []
@@ -110,7 +112,7 @@ def test_parts_that_go_on_can_be_left_out():
     assert list(receiver.collect(only_last=True)) == [part(b"all", is_last=True)]
 
 
-def test_a_part_that_could_not_be_kept_is_collected_again():
+def test_a_part_that_could_not_be_stored_is_collected_again():
     sender, receiver = transports(Store())
     sender.publish(part(b"so far"), 1)
     with pytest.raises(OSError, match="full"):
@@ -119,25 +121,25 @@ def test_a_part_that_could_not_be_kept_is_collected_again():
     assert list(receiver.collect()) == [part(b"so far")]
 
 
-def test_what_is_overwritten_while_it_is_fetched_is_not_taken_for_whole(monkeypatch):
+def test_a_profile_overwritten_during_the_fetch_is_rejected(monkeypatch):
     monkeypatch.setattr(job_store, "PIECE_BYTES", 3)
     store = Store()
     sender, _ = transports(store)
     sender.publish(part(b"aaaaaa"), 1)
-    ((at, first),) = labels(store).items()
+    ((place, first),) = labels(store).items()
     sender.publish(part(b"bbbbbb"), 2)
-    assert fetch(store, at, first) == b"aaaaaa", "the one before is there until the next"
+    assert fetch(store, place, first) == b"aaaaaa", "the one before is there until the next"
     sender.publish(part(b"cccccc"), 3)
-    assert fetch(store, at, first) is None
+    assert fetch(store, place, first) is None
 
 
-def test_what_is_too_large_is_not_put_there_and_said_to_be(monkeypatch):
+def test_a_profile_that_is_too_large_is_reported_but_not_stored(monkeypatch):
     monkeypatch.setattr(job_store, "MOST_BYTES", 5)
     store = Store()
     sender, receiver = transports(store)
     sender.publish(part(b"0123456789"), 1)
     assert b"0123456789" not in store.kept.values()
-    assert [(each.size, each.packed) for each in receiver.collect()] == [(10, None)]
+    assert [(received.size, received.packed) for received in receiver.collect()] == [(10, None)]
     last = part(b"0123456789", is_last=True)
     sender.publish(last, 2)
     assert list(receiver.collect()) == [last], "at the end of a job a profile of any size is sent"
@@ -154,7 +156,7 @@ def test_what_is_too_large_is_not_put_there_and_said_to_be(monkeypatch):
         b"null",
     ],
 )
-def test_a_label_that_is_none_is_left_alone(text):
+def test_an_invalid_label_is_ignored(text):
     store = Store()
     sender, receiver = transports(store)
     sender.publish(part(), 0)
@@ -162,11 +164,11 @@ def test_a_label_that_is_none_is_left_alone(text):
     assert list(receiver.collect()) == []
 
 
-def test_every_so_many_ticks_what_was_recorded_so_far_is_with_rank_0(runs, ticks):
+def test_rank_0_gets_the_profile_so_far_every_few_ticks(runs, ticks):
     store = Store()
-    first, second = of_job(store, runs, 0, 1)
-    for made in (3, 9):
-        ticks[runs[1].id] = made
+    first, second = start_gatherers(store, runs, 0, 1)
+    for count in (3, 9):
+        ticks[runs[1].id] = count
         second.look()
         first.look()
         assert list(gathered_profiles(runs[0].path)) == []
@@ -181,19 +183,19 @@ def test_every_so_many_ticks_what_was_recorded_so_far_is_with_rank_0(runs, ticks
     assert load(path).metadata["name"] == {"second"}
     assert load(path).metadata["unfinished"] == {True}
     assert count_missing(runs[0].path) == 0
-    (said,) = describe_progress(runs[0].path)
-    assert said.startswith("rank 1 on ")
-    assert "up to tick 12, at " in said
-    assert describe_partial(path) == said
+    (progress,) = describe_progress(runs[0].path)
+    assert progress.startswith("rank 1 on ")
+    assert "up to tick 12, at " in progress
+    assert describe_partial(path) == progress
     before = dict(store.kept)
     ticks[runs[1].id] = 21
     second.look()
     assert store.kept == before, "nine ticks later"
 
 
-def test_what_comes_at_the_end_takes_the_place_of_what_came_before(runs, ticks):
+def test_the_final_profile_replaces_the_earlier_one(runs, ticks):
     store = Store()
-    first, second = of_job(store, runs, 0, 1)
+    first, second = start_gatherers(store, runs, 0, 1)
     ticks[runs[1].id] = 12
     second.look()
     first.look()
@@ -206,28 +208,28 @@ def test_what_comes_at_the_end_takes_the_place_of_what_came_before(runs, ticks):
     assert next(describe_progress(runs[0].path)).endswith("at its end")
 
 
-def test_where_recording_began_anew_ticks_count_from_there(runs, ticks):
+def test_ticks_count_from_the_last_reset_of_recording(runs, ticks):
     store = Store()
-    first, second = of_job(store, runs, 0, 1)
-    for made in (30, 4):
-        ticks[runs[1].id] = made
+    first, second = start_gatherers(store, runs, 0, 1)
+    for count in (30, 4):
+        ticks[runs[1].id] = count
         second.look()
         first.look()
-        assert f"up to tick {made}," in next(describe_progress(runs[0].path))
+        assert f"up to tick {count}," in next(describe_progress(runs[0].path))
 
 
-def test_after_a_broken_connection_what_has_come_before_is_as_old_as_it_was(runs, ticks, monkeypatch):
+def test_earlier_profiles_keep_their_age_after_a_broken_connection(runs, ticks, monkeypatch):
     stores = [Store()]
     note_rank(runs[0], 0, 2, "here", 1)
     note_rank(runs[1], 1, 2, "here", 1)
     now_s = [0.0]
     first, second = (RankGatherer(run, 10, lambda *_: stores[-1], clock=lambda: now_s[0]) for run in runs)
-    for each in (first, second):
-        each.look()
+    for rank_gatherer in (first, second):
+        rank_gatherer.look()
     ticks[runs[1].id] = 12
     second.look()
     first.look()
-    said = list(describe_progress(runs[0].path))
+    progress = list(describe_progress(runs[0].path))
     monkeypatch.setattr(gatherer.time, "time_ns", lambda: 0)
 
     class Broken(Store):
@@ -237,26 +239,26 @@ def test_after_a_broken_connection_what_has_come_before_is_as_old_as_it_was(runs
         def set(self, key, value):
             raise OSError("the other end has gone")
 
-    whole = stores[0]
+    store = stores[0]
     broken = Broken()
-    broken.kept = whole.kept
+    broken.kept = store.kept
     first._transport._store = second._transport._store = broken
     ticks[runs[1].id] = 24
-    for each in (first, second):
+    for rank_gatherer in (first, second):
         with pytest.raises(OSError, match="gone"):
-            each.look()
+            rank_gatherer.look()
     now_s[0] += 60
     first.look()
-    assert list(describe_progress(runs[0].path)) == said, "nothing has come since"
+    assert list(describe_progress(runs[0].path)) == progress, "nothing has come since"
     second.look()
     first.look()
     assert "up to tick 24" in next(describe_progress(runs[0].path))
-    assert list(labels(whole)) == [0], "in the place that it had"
+    assert list(labels(store)) == [0], "in the place that it had"
 
 
-def test_of_a_run_that_took_two_places_the_later_counts(runs, ticks):
+def test_the_later_of_two_places_of_one_run_counts(runs, ticks):
     store = Store()
-    first, second = of_job(store, runs, 0, 1)
+    first, second = start_gatherers(store, runs, 0, 1)
     ticks[runs[1].id] = 40
     second.look()
     again = RankGatherer(runs[1], 10, lambda *_: store)
@@ -268,7 +270,7 @@ def test_of_a_run_that_took_two_places_the_later_counts(runs, ticks):
         assert "up to tick 60," in next(describe_progress(runs[0].path))
 
 
-def test_a_job_that_is_all_in_one_run_needs_no_store(runs):
+def test_a_job_with_a_single_run_needs_no_store(runs):
     def connect(*_):
         raise AssertionError("there is nobody else")
 
@@ -278,11 +280,11 @@ def test_a_job_that_is_all_in_one_run_needs_no_store(runs):
     assert [gatherer.look() for _ in range(3)] == [0.0, 0.0, 0.0]
 
 
-def test_where_nobody_answers_it_is_tried_again_later_and_not_at_every_look(runs):
-    now_s, tried = [100.0], []
+def test_an_unreachable_store_is_retried_later_and_not_at_every_look(runs):
+    now_s, attempts = [100.0], []
 
     def connect(*_):
-        tried.append(now_s[0])
+        attempts.append(now_s[0])
         raise OSError("nobody answers")
 
     note_rank(runs[0], 1, 2, "here", 1)
@@ -292,7 +294,7 @@ def test_where_nobody_answers_it_is_tried_again_later_and_not_at_every_look(runs
         with suppress(OSError):
             gatherer.look()
         now_s[0] += 1.0
-    assert tried == [100.0, 110.0, 120.0]
+    assert attempts == [100.0, 110.0, 120.0]
 
 
 def test_ranks_of_an_earlier_start_of_the_job_do_not_count(runs, monkeypatch):
@@ -303,16 +305,16 @@ def test_ranks_of_an_earlier_start_of_the_job_do_not_count(runs, monkeypatch):
     assert [(rank.number, rank.host) for rank in ranks_of(runs[0])] == [(1, "there")]
 
 
-def test_ids_that_are_no_file_names_are_kept_apart_in_one_directory(runs):
+def test_ids_that_are_not_file_names_stay_distinct_in_one_directory(runs):
     long = "a" * 300
     for run_id in ("../../x", "..", long + "1", long + "2"):
         write_final_profile(runs[0], run_id, gzip.compress(b"{}"))
-    found = gathered_profiles(runs[0].path)
-    assert len(found) == 4
-    assert {path.parent for path in found} == {runs[0].path / "job"}
+    parts = gathered_profiles(runs[0].path)
+    assert len(parts) == 4
+    assert {path.parent for path in parts} == {runs[0].path / "job"}
 
 
-def test_the_process_ends_when_it_is_told_to(runs):
+def test_the_process_ends_on_request(runs):
     process = GathererProcess(10)
     process.end()  # nothing has begun
     process.begin(runs[0])
@@ -335,7 +337,7 @@ time.sleep(600)
 """
 
 
-def test_the_process_ends_with_its_supervisor_however_that_ends(runs):
+def test_the_process_ends_with_its_supervisor_even_if_that_is_killed(runs):
     command = [sys.executable, "-c", SUPERVISOR, str(runs[0].path)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as supervisor:
         pid = int(supervisor.stdout.readline())

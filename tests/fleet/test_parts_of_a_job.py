@@ -41,32 +41,32 @@ def sources(tmp_path):
 def test_parts_combine_in_any_order_and_grouping(sources):
     job = Job("job-1")
     parts = [read_part(source, job, load) for source in sources]
-    whole = merge_parts(parts)
-    whole.profile.check()
+    merged = merge_parts(parts)
+    merged.profile.check()
     for order in permutations(parts):
-        assert merge_parts(order) == whole
-        assert reduce(lambda one, other: merge_parts([one, other]), order) == whole
-        assert merge_parts([merge_parts(order[:2]), merge_parts(order[2:])]) == whole
+        assert merge_parts(order) == merged
+        assert reduce(lambda left, right: merge_parts([left, right]), order) == merged
+        assert merge_parts([merge_parts(order[:2]), merge_parts(order[2:])]) == merged
 
 
-def test_nothing_joined_is_the_identity(sources):
+def test_an_empty_join_is_the_identity(sources):
     part = read_part(sources[0], Job("job-1"), load)
     assert merge_parts([]) == Part()
     assert merge_parts([Part(), part, Part()]) == part
 
 
-def test_a_run_met_twice_and_a_file_that_cannot_be_read_are_told_of(sources):
-    whole = ENGINES["process"](sources, Job("job-1"))
-    assert whole.again == {(str(sources[0]), str(sources[0]))}
-    assert [source for source, _ in whole.failed] == [str(sources[3])]
-    assert whole.programs == {"train.py": 4}
+def test_a_duplicate_run_and_an_unreadable_file_are_reported(sources):
+    merged = ENGINES["process"](sources, Job("job-1"))
+    assert merged.again == {(str(sources[0]), str(sources[0]))}
+    assert [source for source, _ in merged.failed] == [str(sources[3])]
+    assert merged.programs == {"train.py": 4}
 
 
-def test_runs_of_one_job_are_one_run_and_their_processes_are_told_apart(sources):
-    whole = ENGINES["process"](sources[:3], Job("job-1")).profile
-    assert {writer.run for writer in whole.writers.values()} == {"job-1"}
-    assert whole.root.at("update").per_run == {"job-1": (3, 33)}
-    assert sorted(writer.host for writer in whole.writers.values()) == [f"host of {run}" for run in "abc"]
+def test_runs_of_one_job_become_one_run_with_distinct_processes(sources):
+    merged = ENGINES["process"](sources[:3], Job("job-1")).profile
+    assert {writer.run for writer in merged.writers.values()} == {"job-1"}
+    assert merged.root.at("update").per_run == {"job-1": (3, 33)}
+    assert sorted(writer.host for writer in merged.writers.values()) == [f"host of {run}" for run in "abc"]
 
 
 def test_a_part_travels_however_deep_its_tree_is():
@@ -77,18 +77,18 @@ def test_a_part_travels_however_deep_its_tree_is():
     assert pickle.loads(pickle.dumps(part)) == part
 
 
-def test_a_job_is_called_the_same_whatever_the_order(sources):
+def test_the_order_of_sources_does_not_change_the_name_of_a_job(sources):
     assert Job.of(sources) == Job.of(sources[::-1])
     assert Job.of(sources) != Job.of(sources[:2])
 
 
-def test_a_program_that_does_not_say_what_it_is_is_of_any(tmp_path):
+def test_a_run_without_a_program_name_fits_any_job(tmp_path):
     path = tmp_path / "unsaid.json"
     path.write_text(replace(profile_of("d", 5), metadata={}).to_json())
     assert read_part(path, Job("job-1"), load).programs == {}
 
 
-def test_a_run_may_be_called_anything_that_json_can_say(tmp_path):
+def test_a_run_may_have_any_name_that_json_can_hold(tmp_path):
     path = tmp_path / "odd.json"
     path.write_text(profile_of("\ud800", 5).to_json())
     merged = ENGINES["process"]([path], Job("job-1"))

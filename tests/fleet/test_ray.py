@@ -1,4 +1,4 @@
-"""Programs that use Ray, recorded: what they find is what they would have found, and all of it is in one tree."""
+"""Recording does not change the results of programs that use Ray, and puts all their work into one tree."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ ray = pytest.importorskip("ray")
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
 
-def at(profile, path):
-    """The node at a path, whose names are joined by slashes; None where there is none."""
+def node_at(profile, path):
+    """The node at a path, whose names are separated by slashes; None if there is none."""
     node = profile.root
     for name in path.split("/"):
         node = node.children.get(name) if node is not None else None
@@ -23,11 +23,11 @@ def at(profile, path):
 
 
 def count(profile, path):
-    node = at(profile, path)
+    node = node_at(profile, path)
     return node.count if node is not None else None
 
 
-EXPECTED = {
+EXPECTED_CALLS = {
     "given": ["GIVEN"],
     "squares": [1, 2, 5, 10],
     "nothing": ["yes", "kept", 1],
@@ -55,42 +55,42 @@ def holds_what_one_node_did(profile):
     assert count(profile, "actors/Waiter/plain/awake") == 1
     assert count(profile, "actors/square/inside") == 2
     assert count(profile, "tasks/ray.get square") == 1
-    assert at(profile, "tasks/ray.get square").wait
-    assert at(profile, "actors/ray.wait square").wait
+    assert node_at(profile, "tasks/ray.get square").wait
+    assert node_at(profile, "actors/ray.wait square").wait
     assert all(loss == "signals_without_place" for loss in profile.losses), profile.losses
 
 
-def test_tasks_and_actors_hang_below_the_sections_that_called_them(recorded):
-    profile, said = recorded("one_node.py")
-    assert said == EXPECTED
+def test_tasks_and_actors_are_children_of_the_sections_that_called_them(recorded):
+    profile, output = recorded("one_node.py")
+    assert output == EXPECTED_CALLS
     holds_what_one_node_did(profile)
     names = {writer.process_name for writer in profile.writers.values()}
     assert {"Counter", "second", "Waiter", "ray tasks"} <= names
-    by = {waker.by.partition("/")[0] for waker in at(profile, "tasks/ray.get square").wakers}
+    wakers = {waker.by.partition("/")[0] for waker in node_at(profile, "tasks/ray.get square").wakers}
     tasks = {writer.process for writer in profile.writers.values() if writer.role == "ray tasks"}
-    assert by, "somebody ended the wait"
-    assert by <= tasks
+    assert wakers, "somebody ended the wait"
+    assert wakers <= tasks
 
 
 def test_one_line_in_the_program_is_enough(recorded):
-    profile, said = recorded("one_node.py", "--enable", under=False)
-    assert said == EXPECTED
+    profile, output = recorded("one_node.py", "--enable", under=False)
+    assert output == EXPECTED_CALLS
     holds_what_one_node_did(profile)
 
 
-def test_what_other_nodes_recorded_is_gathered_and_nothing_is_left_there(recorded):
-    profile, said = recorded("several_nodes.py", "--runners", "4", "--slow", "0.2")
+def test_parts_of_other_nodes_are_gathered_and_their_memory_is_removed(recorded):
+    profile, output = recorded("several_nodes.py", "--runners", "4", "--slow", "0.2")
     assert count(profile, "train/Runner/sample/step") == 80
     assert profile.losses.keys() <= {"signals_without_place"}
     runners = {writer.process for writer in profile.writers.values() if writer.role == "Runner"}
     assert len(runners) == 4
-    assert said["left"] == [], "a node's memory is given back"
-    told = [finding for finding in findings(profile) if finding.rule == "straggler"]
-    assert len(told) == 1, "one of four runners is slower, wherever it runs"
-    assert told[0].facts["worker"].startswith("Runner")
+    assert output["left"] == [], "a node's memory is given back"
+    stragglers = [finding for finding in findings(profile) if finding.rule == "straggler"]
+    assert len(stragglers) == 1, "one of four runners is slower, wherever it runs"
+    assert stragglers[0].facts["worker"].startswith("Runner")
 
 
-def test_a_node_that_dies_loses_what_it_had_not_handed_over_and_that_is_told(recorded):
+def test_a_node_that_dies_loses_its_unpublished_ticks_and_the_loss_is_reported(recorded):
     profile, _ = recorded("several_nodes.py", "--kill")
     assert count(profile, "train/Runner/sample/step") == 40, (
         "all that was handed over before it died is there"

@@ -13,7 +13,7 @@ from ticktree.fleet.ray_transport import RayTransport
 from ticktree.fleet.transport import PublishedPart
 from ticktree.profile import Node, Profile, Stats
 
-OWN = "own"
+OWN_NODE = "own"
 
 
 class Cluster:
@@ -21,7 +21,7 @@ class Cluster:
 
     def __init__(self):
         self.now_s = 100.0
-        self.alive = {OWN, "a", "b"}
+        self.alive = {OWN_NODE, "a", "b"}
         self.silent = set()
         self.broken = set()
         self.started = []
@@ -29,7 +29,7 @@ class Cluster:
         self.last = {}
 
     def nodes(self):
-        return [{"NodeID": name, "Alive": name in self.alive} for name in (OWN, "a", "b", "c")]
+        return [{"NodeID": name, "Alive": name in self.alive} for name in (OWN_NODE, "a", "b", "c")]
 
     def wait(self, requests, num_returns, timeout):
         assert (num_returns, timeout) == (len(requests), 0.0)
@@ -80,7 +80,7 @@ def cluster(monkeypatch):
 
 @pytest.fixture
 def transport(cluster):
-    transport = RayTransport(cluster.start, OWN)
+    transport = RayTransport(cluster.start, OWN_NODE)
     assert list(transport.collect()) == []
     return transport
 
@@ -102,7 +102,7 @@ def test_a_node_has_an_actor_and_the_gatherers_own_node_has_none(cluster, transp
     assert sorted(cluster.started) == ["a", "b", "c"]
 
 
-def test_what_a_node_published_is_collected_once(cluster, transport):
+def test_a_published_part_is_collected_once(cluster, transport):
     cluster.transports["a"].publish(part("a", 1), 1)
     cluster.transports["a"].publish(part("a", 2), 2)
     cluster.now_s += 60
@@ -111,7 +111,7 @@ def test_what_a_node_published_is_collected_once(cluster, transport):
     assert list(transport.collect()) == []
 
 
-def test_a_node_whose_answer_took_long_is_asked_less_often(cluster, transport):
+def test_a_node_with_slow_answers_is_polled_less_often(cluster, transport):
     """At most a twentieth of one core: an answer that took a second is followed by twenty without a request."""
     cluster.silent.add("a")
     cluster.now_s += 60
@@ -137,7 +137,7 @@ def test_an_actor_that_died_is_started_again_and_reads_the_same_part(cluster, tr
     assert cluster.started.count("a") == 2
 
 
-def test_a_node_that_dies_keeps_its_last_part_and_says_how_much_may_be_missing(cluster, transport):
+def test_a_dead_node_keeps_its_last_part_and_reports_how_much_may_be_missing(cluster, transport):
     cluster.transports["a"].publish(part("a", 3), 1)
     cluster.now_s += 60
     list(transport.collect())
@@ -150,10 +150,10 @@ def test_a_node_that_dies_keeps_its_last_part_and_says_how_much_may_be_missing(c
     assert list(transport.collect()) == [], "its loss is counted once"
 
 
-def test_at_the_end_each_node_gives_its_last_part(cluster, transport):
+def test_each_node_publishes_its_last_part_at_the_end(cluster, transport):
     cluster.last = {"a": part("a", 5, is_last=True), "b": part("b", 6, is_last=True)}
     assert not transport.is_done()
-    assert sorted(found.name for found in transport.collect(only_last=True)) == ["a", "b"]
+    assert sorted(collected.name for collected in transport.collect(only_last=True)) == ["a", "b"]
     assert transport.is_done()
     assert list(transport.give_up()) == []
 
@@ -174,10 +174,10 @@ def test_a_node_that_does_not_answer_at_the_end_is_given_up(cluster, transport):
     assert transport.is_done()
 
 
-def test_a_node_whose_part_is_gone_at_the_end_keeps_what_was_collected(cluster, transport):
+def test_a_node_whose_part_has_disappeared_keeps_its_collected_profile(cluster, transport):
     cluster.transports["a"].publish(part("a", 3), 1)
     cluster.now_s += 60
     list(transport.collect())
-    lost = [found for found in transport.collect(only_last=True) if found.name == "a"]
-    assert [profile_of(found).root.children["step"].count for found in lost] == [3]
+    lost = [collected for collected in transport.collect(only_last=True) if collected.name == "a"]
+    assert [profile_of(collected).root.children["step"].count for collected in lost] == [3]
     assert profile_of(lost[0]).losses == {"ray_milliseconds_not_collected": 0}

@@ -1,4 +1,4 @@
-"""Merging on a Ray cluster: a tree of tasks gives what one process gives."""
+"""Merging on a Ray cluster: a tree of tasks gives the same result as one process."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def write(folder, number):
     return path
 
 
-def test_without_ray_it_is_said_what_is_missing(monkeypatch, tmp_path):
+def test_a_missing_ray_is_named_in_the_error(monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(TicktreeError, match=r"ticktree\[ray\]"):
         ENGINES["ray"]([write(tmp_path, 1)], Job("job"))
@@ -46,19 +46,19 @@ def ended_cluster(monkeypatch):
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 @pytest.mark.usefixtures("ended_cluster")
-def test_a_tree_of_several_levels_gives_what_one_process_gives(monkeypatch, tmp_path):
+def test_a_merge_tree_of_several_levels_equals_the_merge_in_one_process(monkeypatch, tmp_path):
     ray = pytest.importorskip("ray")
     monkeypatch.setenv("RAY_USAGE_STATS_ENABLED", "0")
     monkeypatch.setenv("RAY_AUTH_MODE", "disabled")
     monkeypatch.delenv("RAY_ADDRESS", raising=False)
     paths = [write(tmp_path, number) for number in range(1, 2 * FAN_IN + 4)]
-    damaged = tmp_path / "damaged.json"
-    damaged.write_text("{")
-    sources = [*paths, damaged, paths[0]]
+    damaged_file = tmp_path / "damaged.json"
+    damaged_file.write_text("{")
+    sources = [*paths, damaged_file, paths[0]]
     job = Job("job", keeps_writers=False)
-    found = ENGINES["ray"](sources, job)
+    merged = ENGINES["ray"](sources, job)
     assert not ray.is_initialized(), "what was started for it is stopped"
-    assert found == ENGINES["process"](sources, job)
-    assert found.sources == len(paths) + 1
-    assert len(found.failed) == 1
-    assert len(found.again) == 1
+    assert merged == ENGINES["process"](sources, job)
+    assert merged.sources == len(paths) + 1
+    assert len(merged.failed) == 1
+    assert len(merged.again) == 1

@@ -1,4 +1,4 @@
-"""RLlib's PPO, unchanged: who samples and who learns are roles, and their work is below the step that asked for it."""
+"""RLlib's PPO, unchanged: samplers and learners are roles, and their work is a child of the step that requested it."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What several test modules use. Importable as `support` through `pythonpath` in pyproject.toml."""
+"""Helpers that several test modules use. Importable as `support` through `pythonpath` in pyproject.toml."""

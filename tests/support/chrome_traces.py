@@ -24,12 +24,12 @@ def call(name, start, length, *, pid=1, tid=1, cat="user_annotation", **more):
     }
 
 
-def begin(name, at, **more):
-    return {"ph": "B", "name": name, "cat": "user_annotation", "ts": at, "pid": 1, "tid": 1, **more}
+def begin(name, time, **more):
+    return {"ph": "B", "name": name, "cat": "user_annotation", "ts": time, "pid": 1, "tid": 1, **more}
 
 
-def end(at, **more):
-    return {"ph": "E", "ts": at, "pid": 1, "tid": 1, **more}
+def end(time, **more):
+    return {"ph": "E", "ts": time, "pid": 1, "tid": 1, **more}
 
 
 def read(events, categories=(), **about):

@@ -1,4 +1,4 @@
-"""Running ticktree as its users do: as a command, in a directory of its own."""
+"""Run ticktree as its users do: as a command, in a separate directory."""
 
 from __future__ import annotations
 

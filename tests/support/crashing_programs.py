@@ -1,4 +1,4 @@
-"""Programs that end badly, with ticktree and without; and what is read back of them."""
+"""Programs that crash, with and without ticktree, and the profiles that they leave."""
 
 from __future__ import annotations
 
@@ -50,10 +50,10 @@ class Sandbox:
 
     def both(self, program: str, **options: object) -> subprocess.CompletedProcess[str]:
         """Runs a program without ticktree and with it; what it prints and how it ends must be the same."""
-        supervised = self.command(program)
+        command = self.command(program)
         off = {**self.environment, "TICKTREE_OFF": "1"}
         plain = self.run(self.command(program, supervised=False), env=off, **options)
-        recorded = self.run(supervised, **options)
+        recorded = self.run(command, **options)
         assert recorded.returncode == plain.returncode, recorded.stderr
         assert recorded.stdout == plain.stdout
         assert recorded.stderr == plain.stderr

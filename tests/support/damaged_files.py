@@ -1,4 +1,4 @@
-"""Damage: what can happen to a file, drawn from a seeded source."""
+"""Random damage to the content of a file, from a seeded source."""
 
 from __future__ import annotations
 
@@ -44,64 +44,68 @@ LITERALS = (
 
 def damaged(content: bytes, noise: random.Random) -> bytes:
     """The content of a file after one kind of damage."""
-    kinds = [_flipped, _cut, _spliced, _filled, _replaced]
+    kinds = [_flip_bits, _cut, _splice, _fill, _replace_bytes]
     if content[:1] in (b"{", b"["):
-        kinds += [_restructured] * 6 + [_with_literal] * 2
+        kinds += [_restructure] * 6 + [_with_literal] * 2
     return noise.choice(kinds)(content, noise)
 
 
-def _flipped(content: bytes, noise: random.Random) -> bytes:
-    found = bytearray(content)
+def _flip_bits(content: bytes, noise: random.Random) -> bytes:
+    result = bytearray(content)
     for _ in range(noise.choice([1, 1, 4, 30])):
-        if found:
-            found[noise.randrange(len(found))] ^= 1 << noise.randrange(8)
-    return bytes(found)
+        if result:
+            result[noise.randrange(len(result))] ^= 1 << noise.randrange(8)
+    return bytes(result)
 
 
 def _cut(content: bytes, noise: random.Random) -> bytes:
     return content[: noise.randrange(len(content) + 1)]
 
 
-def _spliced(content: bytes, noise: random.Random) -> bytes:
-    first, last, at = (noise.randrange(len(content) + 1) for _ in range(3))
-    return content[:at] + content[min(first, last) : max(first, last)] + content[at:]
+def _splice(content: bytes, noise: random.Random) -> bytes:
+    first, last, position = (noise.randrange(len(content) + 1) for _ in range(3))
+    return content[:position] + content[min(first, last) : max(first, last)] + content[position:]
 
 
-def _filled(content: bytes, noise: random.Random) -> bytes:
-    at, length = noise.randrange(len(content) + 1), noise.choice([1, 8, 64, 1000])
-    return content[:at] + noise.choice([b"\0", b"\xff", b"\x7f"]) * length + content[at + length :]
+def _fill(content: bytes, noise: random.Random) -> bytes:
+    position, length = noise.randrange(len(content) + 1), noise.choice([1, 8, 64, 1000])
+    return (
+        content[:position] + noise.choice([b"\0", b"\xff", b"\x7f"]) * length + content[position + length :]
+    )
 
 
-def _replaced(content: bytes, noise: random.Random) -> bytes:
-    at, length = noise.randrange(len(content) + 1), noise.choice([1, 2, 4, 8])
-    return content[:at] + noise.randbytes(length) + content[at + length :]
+def _replace_bytes(content: bytes, noise: random.Random) -> bytes:
+    position, length = noise.randrange(len(content) + 1), noise.choice([1, 2, 4, 8])
+    return content[:position] + noise.randbytes(length) + content[position + length :]
 
 
 def _places(value: Any) -> list[tuple[Any, Any]]:
     """Every list or object with each of its keys, and so on in those."""
-    found, waiting = [], [value]
+    places, waiting = [], [value]
     while waiting:
-        one = waiting.pop()
-        keys = list(one) if isinstance(one, dict) else range(len(one)) if isinstance(one, list) else ()
+        value = waiting.pop()
+        keys = (
+            list(value) if isinstance(value, dict) else range(len(value)) if isinstance(value, list) else ()
+        )
         for key in keys:
-            found.append((one, key))
-            waiting.append(one[key])
-    return found
+            places.append((value, key))
+            waiting.append(value[key])
+    return places
 
 
-def _restructured(content: bytes, noise: random.Random) -> bytes:
+def _restructure(content: bytes, noise: random.Random) -> bytes:
     value = json.loads(content)
     places = _places(value)
     for _ in range(noise.choice([1, 1, 1, 3])):
         if places:
             around, key = noise.choice(places)
-            other, other_key = noise.choice(places)
-            what = noise.randrange(4)
+            other_container, other_key = noise.choice(places)
+            action = noise.randrange(4)
             try:
-                if what == 0:
+                if action == 0:
                     del around[key]
-                elif what == 1:
-                    around[key] = copy.deepcopy(other[other_key])
+                elif action == 1:
+                    around[key] = copy.deepcopy(other_container[other_key])
                 else:
                     around[key] = noise.choice(VALUES)
             except (KeyError, IndexError):

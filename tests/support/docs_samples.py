@@ -1,4 +1,4 @@
-"""What programs and commands of the docs printed when they were last run, in the pages.
+"""Update the output of programs and commands in the pages of the docs.
 
     PYTHONPATH=tests python -m support.docs_samples [PAGE...]
 
@@ -96,12 +96,12 @@ def printed(remark: str, program: str) -> str:
 
 def renewed(page: str) -> str:
     """The page with all its samples as they are printed now."""
-    result, at = [], 0
+    result, position = [], 0
     for block, program in samples(page):
         start, end = block.span("body")
-        result += [page[at:start], printed(block["remark"], program)]
-        at = end
-    return "".join([*result, page[at:]])
+        result += [page[position:start], printed(block["remark"], program)]
+        position = end
+    return "".join([*result, page[position:]])
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Profiles as they could have been recorded, all numbers invented: a training loop, control loops."""
+"""Realistic profiles with invented numbers: a training loop and control loops."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ def node(
 ) -> Node:
     """A node whose calls took `durations`, the first `warmup` of them before the steady phase."""
     covered_ns = sum(child.total_ns - child.concurrent_ns for child in children)
-    width_ns, at_ns = 10 * MS << 6, 0
+    width_ns, start_ns = 10 * MS << 6, 0
     counts: dict[int, int] = {}
     totals: dict[int, int] = {}
     for duration_ns in durations:
-        at_ns += duration_ns
-        index = at_ns // width_ns
+        start_ns += duration_ns
+        index = start_ns // width_ns
         counts[index] = counts.get(index, 0) + 1
         totals[index] = totals.get(index, 0) + duration_ns
     return Node(
@@ -67,22 +67,24 @@ def site(line: int, function: str, file: str = "train.py") -> dict[CallSite, int
 class Phase:
     """A section of the training run: its self time is invented, all else follows from its children's."""
 
-    def __init__(self, name: str, own_ms: float, *children: Phase, each_tick: int = 1, **fields) -> None:
-        self.calls = (TICKS + WARMUP) * each_tick
-        own = spread(own_ms * MS, self.calls, sum(map(ord, name)))
-        slow = WARMUP * each_tick
-        own[:slow] = [3 * duration for duration in own[:slow]]
+    def __init__(
+        self, name: str, self_ms: float, *children: Phase, calls_per_tick: int = 1, **fields
+    ) -> None:
+        self.calls = (TICKS + WARMUP) * calls_per_tick
+        self_ns = spread(self_ms * MS, self.calls, sum(map(ord, name)))
+        slow = WARMUP * calls_per_tick
+        self_ns[:slow] = [3 * duration for duration in self_ns[:slow]]
         self.durations = [
             duration + sum(sum(child.of_call(call, self.calls)) for child in children)
-            for call, duration in enumerate(own)
+            for call, duration in enumerate(self_ns)
         ]
         below = [child.node for child in children]
         self.node = node(name, self.durations, *below, warmup=slow, recorder_ns=130 * self.calls, **fields)
 
     def of_call(self, call: int, calls: int) -> list[int]:
         """The durations of those calls that are in one of their parent's `calls`."""
-        each = self.calls // calls
-        return self.durations[call * each : (call + 1) * each]
+        count = self.calls // calls
+        return self.durations[call * count : (call + 1) * count]
 
 
 TICKS, WARMUP = 38, 3
@@ -90,12 +92,12 @@ TICKS, WARMUP = 38, 3
 
 def training() -> Profile:
     """A SAC training run on images: one thread, a warm-up of three ticks, a data-loading thread beside it."""
-    whole = TICKS + WARMUP
-    convolutions = [Phase(f"conv {n}", ms, each_tick=6) for n, ms in ((1, 44), (2, 17), (3, 9))]
+    total = TICKS + WARMUP
+    convolutions = [Phase(f"conv {n}", ms, calls_per_tick=6) for n, ms in ((1, 44), (2, 17), (3, 9))]
     actor = Phase(
         "actor",
         700,
-        Phase("forward", 2.1, *convolutions, each_tick=6),
+        Phase("forward", 2.1, *convolutions, calls_per_tick=6),
         call_sites=site(212, "SAC.update"),
     )
     sample = Phase(
@@ -103,11 +105,11 @@ def training() -> Profile:
         0.03,
         Phase("select", 0.35),
         Phase("unzip", 0.24),
-        Phase("np.array", 14.1, work=Work(bytes=75_500_000 * whole)),
-        Phase("FloatTensor", 0.021, each_tick=5),
-        Phase("to device", 0.0009, each_tick=5, device="no GPU here"),
-        work=Work(bytes=75_500_000 * whole, items=256 * whole),
-        memory=Memory(whole, 3_000_000, 1_240_000_000, 96_000_000, is_exact=True),
+        Phase("np.array", 14.1, work=Work(bytes=75_500_000 * total)),
+        Phase("FloatTensor", 0.021, calls_per_tick=5),
+        Phase("to device", 0.0009, calls_per_tick=5, device="no GPU here"),
+        work=Work(bytes=75_500_000 * total, items=256 * total),
+        memory=Memory(total, 3_000_000, 1_240_000_000, 96_000_000, is_exact=True),
         call_sites=site(188, "ReplayBuffer.sample", "buffer.py"),
     )
     update = Phase(
@@ -118,7 +120,7 @@ def training() -> Profile:
         Phase("critic 2", 428, call_sites=site(239, "SAC.update")),
         sample,
         Phase("entropy", 1.2),
-        Phase("soft update", 1.1, work=Work(flops=6_200_000 * whole)),
+        Phase("soft update", 1.1, work=Work(flops=6_200_000 * total)),
         cpu=Cpu(5, 8_210 * MS, 8_520 * MS),
     )
     environment = Phase(
@@ -144,10 +146,10 @@ def training() -> Profile:
     )
     loop = Loop(
         path="train",
-        ticks=whole,
+        ticks=total,
         warmup_ticks=WARMUP,
         stats=train.steady,
-        jitter=Jitter(whole - 1, 95 * MS * (whole - 1)),
+        jitter=Jitter(total - 1, 95 * MS * (total - 1)),
         busy_ns=train.stats.sum_ns,
         first_ticks=FirstTicks(1_783_160_100_000_000_000, "4211/4211", (6_300 * MS, 6_100 * MS, 6_080 * MS)),
         worst=(worst,),
@@ -157,7 +159,7 @@ def training() -> Profile:
             name="root",
             self_ns=1_200 * MS,
             recorder_ns=15_000,
-            children={each.name: each for each in (train, prefetch, save)},
+            children={child.name: child for child in (train, prefetch, save)},
         ),
         loops={"train": loop},
         gauges={"replay size": gauge_of("replay size", [float(n) for n in range(1, 400)])},
@@ -182,9 +184,11 @@ def control() -> Profile:
     plan = spread(2.1 * MS, count, 1, 0.3)
     plan[412], plan[777] = 45 * MS, 14 * MS
     wobble = spread(60 * US, count, 2)
-    durations = [9_940 * US + max(0, each - 6 * MS) + late for each, late in zip(plan, wobble, strict=True)]
-    sleep = [max(each - planned - 2 * MS, 0) for each, planned in zip(durations, plan, strict=True)]
-    solve = [round(each * 0.97) for each in plan]
+    durations = [
+        9_940 * US + max(0, duration - 6 * MS) + delay for duration, delay in zip(plan, wobble, strict=True)
+    ]
+    sleep = [max(duration - plan_ns - 2 * MS, 0) for duration, plan_ns in zip(durations, plan, strict=True)]
+    solve = [round(duration * 0.97) for duration in plan]
     control = node(
         "control",
         durations,
@@ -253,27 +257,27 @@ def robot() -> Profile:
     count, budget = 900, 33_333_333
     camera = spread(4 * MS, count, 1, 0.4)
     observe = spread(7 * MS, count, 2, 0.15)
-    predict = [each if tick % 20 == 19 else 0 for tick, each in enumerate(spread(31 * MS, count, 3, 0.25))]
+    predict = [value if tick % 20 == 19 else 0 for tick, value in enumerate(spread(31 * MS, count, 3, 0.25))]
     send = [
-        each * (14 if 412 <= tick < 421 else 1) for tick, each in enumerate(spread(2 * MS, count, 4, 0.2))
+        value * (14 if 412 <= tick < 421 else 1) for tick, value in enumerate(spread(2 * MS, count, 4, 0.2))
     ]
     work = [sum(parts) + 400 * US for parts in zip(observe, predict, send, strict=True)]
-    awake = [worked + waited for worked, waited in zip(work, camera, strict=True)]
-    durations = [max(budget, each) for each in awake]
-    sleep = [took - each for took, each in zip(durations, awake, strict=True)]
-    missed = [max(0, each - budget) for each in work]
-    late = [each for each in missed if each]
+    awake = [work_ns + wait_ns for work_ns, wait_ns in zip(work, camera, strict=True)]
+    durations = [max(budget, value) for value in awake]
+    sleep = [took - value for took, value in zip(durations, awake, strict=True)]
+    overruns = [max(0, value - budget) for value in work]
+    positive = [value for value in overruns if value]
     steps = [abs(after - before) for before, after in pairwise(durations)]
-    ages = [spread(each + 18 * MS, 1, tick, 0.2)[0] for tick, each in enumerate(awake)]
+    ages = [spread(value + 18 * MS, 1, tick, 0.2)[0] for tick, value in enumerate(awake)]
     age = node("sensor to action: wrist camera", ages)
     control = node(
         "control",
         durations,
         node("camera", camera, wait=True),
         node("observe", observe),
-        node("predict", [each for each in predict if each]),
+        node("predict", [value for value in predict if value]),
         node("send", send),
-        node("sleep", [each for each in sleep if each], wait=True),
+        node("sleep", [value for value in sleep if value], wait=True),
         replace(age, concurrent_ns=age.total_ns),
     )
     worst = max(range(count), key=durations.__getitem__)
@@ -283,16 +287,16 @@ def robot() -> Profile:
         ticks=count,
         incomplete=1,
         hz=frozenset({30.0}),
-        missed=len(late),
+        missed=len(positive),
         longest_miss_run=9,
         stats=control.steady,
-        lateness=Lateness(len(late), sum(late), max(late), Histogram.of(late)),
+        lateness=Lateness(len(positive), sum(positive), max(positive), Histogram.of(positive)),
         jitter=Jitter(len(steps), sum(steps), Histogram.of(steps)),
         busy_ns=sum(durations),
         waited_ns=sum(camera) + sum(sleep),
-        missed_ns=sum(took for took, over in zip(durations, missed, strict=True) if over),
+        missed_ns=sum(took for took, over in zip(durations, overruns, strict=True) if over),
         missed_breakdown={
-            f"control/{name}": sum(ns for ns, over in zip(took, missed, strict=True) if over)
+            f"control/{name}": sum(ns for ns, over in zip(took, overruns, strict=True) if over)
             for name, took in breakdown.items()
         },
         worst=(

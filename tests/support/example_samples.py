@@ -1,4 +1,4 @@
-"""Profiles with stack samples, all numbers invented: of a trainer, and of a program without sections."""
+"""Profiles with stack samples and invented numbers: a trainer, and a program without sections."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Timelines as they could have been recorded, all numbers invented: a learner and workers, each call a bar."""
+"""Realistic timelines with invented numbers: a learner and workers, one bar per call."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ def lane(number: int, name: str, thread: str = "") -> Lane:
 def crowd(calls: int, workers: int = 4, seed: int = 3) -> tuple[Profile, Timeline]:
     """About so many calls of a learner and its workers, and a profile that has their nodes."""
     dice = np.random.default_rng(seed)
-    each = max(1, calls // (6 + workers * 4))
+    count = max(1, calls // (6 + workers * 4))
     spots = [CalledNode("train", tick=True), *(CalledNode(f"train/{path}") for path, _ in LEARNER)]
-    own = len(spots)
+    learner_lane = len(spots)
     spots += [CalledNode("env step"), *(CalledNode(f"env step/{path}") for path, _ in WORKER)]
-    parts = [_ticks(dice, each, 0, 0, LEARNER)]
-    parts += [_ticks(dice, each, own, 1 + number, WORKER) for number in range(workers)]
-    start, duration, spot, of_lane = (np.concatenate(column) for column in zip(*parts))
-    order = call_order(start, spot, spots)
+    parts = [_ticks(dice, count, 0, 0, LEARNER)]
+    parts += [_ticks(dice, count, learner_lane, 1 + number, WORKER) for number in range(workers)]
+    start, duration, spot_index, lane_index = (np.concatenate(column) for column in zip(*parts))
+    order = call_order(start, spot_index, spots)
     lanes = (lane(0, "learner"), *(lane(1 + number, f"env worker {number}") for number in range(workers)))
     timeline = Timeline(
-        tuple(lanes), tuple(spots), start[order], duration[order], spot[order], of_lane[order]
+        tuple(lanes), tuple(spots), start[order], duration[order], spot_index[order], lane_index[order]
     )
     assert not list(timeline.problems())
     return _profile(timeline), timeline
@@ -39,29 +39,29 @@ def crowd(calls: int, workers: int = 4, seed: int = 3) -> tuple[Profile, Timelin
 def _ticks(dice, count, first, number, parts):
     """The calls of one lane: ticks one after the other, in each its parts."""
     took = np.stack([dice.lognormal(np.log(ms * MS), 0.25, count) for _, ms in parts]).astype(np.int64)
-    tops = [at for at, (path, _) in enumerate(parts) if "/" not in path]
-    for at, (path, _) in enumerate(parts):
-        inside = [below for below, (other, _) in enumerate(parts) if other.startswith(f"{path}/")]
+    tops = [index for index, (path, _) in enumerate(parts) if "/" not in path]
+    for index, (path, _) in enumerate(parts):
+        inside = [below for below, (other_path, _) in enumerate(parts) if other_path.startswith(f"{path}/")]
         if inside:
-            took[at] = np.maximum(took[at], sum(took[below] for below in inside) + 1000)
-    whole = sum(took[at] for at in tops) + 20_000
-    begins = np.cumsum(whole) - whole + number * 130_000
-    starts, durations, spots = [begins], [whole], [np.full(count, first)]
+            took[index] = np.maximum(took[index], sum(took[below] for below in inside) + 1000)
+    total = sum(took[index] for index in tops) + 20_000
+    begins = np.cumsum(total) - total + number * 130_000
+    starts, durations, spots = [begins], [total], [np.full(count, first)]
     now = begins + 5_000
-    for at, (path, _) in enumerate(parts):
+    for index, (path, _) in enumerate(parts):
         if "/" in path:
             continue
         starts.append(now)
-        durations.append(took[at])
-        spots.append(np.full(count, first + 1 + at))
+        durations.append(took[index])
+        spots.append(np.full(count, first + 1 + index))
         inner = now + 200
-        for below, (other, _) in enumerate(parts):
-            if other.startswith(f"{path}/"):
+        for below, (other_path, _) in enumerate(parts):
+            if other_path.startswith(f"{path}/"):
                 starts.append(inner)
                 durations.append(took[below])
                 spots.append(np.full(count, first + 1 + below))
                 inner = inner + took[below]
-        now = now + took[at]
+        now = now + took[index]
     start = np.concatenate(starts)
     return start, np.concatenate(durations), np.concatenate(spots), np.full(len(start), number)
 
@@ -72,10 +72,12 @@ def _profile(timeline: Timeline) -> Profile:
     def node(path: str, name: str) -> Node:
         below = [spot.path for spot in timeline.spots if spot.path.startswith(f"{path}/" if path else "")]
         depth = len(path.split("/")) if path else 0
-        names = sorted({each.split("/")[depth] for each in below if each != path})
-        children = {each: node(f"{path}/{each}" if path else each, each) for each in names}
-        at = next((at for at, spot in enumerate(timeline.spots) if spot.path == path), -1)
-        durations = timeline.duration_ns[timeline.spot == at][:1000].tolist()
+        names = sorted({node_path.split("/")[depth] for node_path in below if node_path != path})
+        children = {
+            node_path: node(f"{path}/{node_path}" if path else node_path, node_path) for node_path in names
+        }
+        index = next((index for index, spot in enumerate(timeline.spots) if spot.path == path), -1)
+        durations = timeline.duration_ns[timeline.spot == index][:1000].tolist()
         inside = sum(child.total_ns - child.concurrent_ns for child in children.values())
         return Node(
             name=name, self_ns=max(0, sum(durations) - inside), steady=Stats.of(durations), children=children

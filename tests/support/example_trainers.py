@@ -1,4 +1,4 @@
-"""Runs of many processes as they could have been recorded, all numbers invented: a learner and its workers."""
+"""Realistic runs of many processes with invented numbers: a learner and its workers."""
 
 from __future__ import annotations
 
@@ -30,21 +30,23 @@ def node(
     name: str, took: Mapping[str, Sequence[int]], *children: Node, beside: bool = False, **fields
 ) -> Node:
     """A node whose calls took so long, by writer; `beside` all else where its writers are others than its parent's."""
-    by_writer = {}
-    for who, durations in took.items():
+    shares = {}
+    for writer_id, durations in took.items():
         below = [
-            child.by_writer[who] for child in children if who in child.by_writer and not child.concurrent_ns
+            child.by_writer[writer_id]
+            for child in children
+            if writer_id in child.by_writer and not child.concurrent_ns
         ]
         self_ns = sum(durations) - sum(share.total_ns for share in below)
-        by_writer[who] = Share(len(durations), sum(durations), self_ns)
+        shares[writer_id] = Share(len(durations), sum(durations), self_ns)
     everything = [duration for durations in took.values() for duration in durations]
     return Node(
         name=name,
-        self_ns=sum(share.self_ns for share in by_writer.values()),
+        self_ns=sum(share.self_ns for share in shares.values()),
         concurrent_ns=sum(everything) if beside else 0,
         steady=Stats.of(everything),
         windows=Windows(),
-        by_writer=by_writer,
+        by_writer=shares,
         children={child.name: child for child in children},
         **fields,
     )
@@ -77,13 +79,17 @@ class Trainer:
         self.ids = [worker(number) for number in range(workers)]
         middle = {number: (slow or {}).get(number, 3.0) * MS for number in range(workers)}
         self.physics = {self.ids[n]: spread(ms, steps, n) for n, ms in middle.items()}
-        self.render = {who: spread(1.1 * MS, steps, 50 + n) for n, who in enumerate(self.ids)}
+        self.render = {worker_id: spread(1.1 * MS, steps, 50 + n) for n, worker_id in enumerate(self.ids)}
         self.step = {
-            who: [a + b + 40 * US for a, b in zip(self.physics[who], self.render[who], strict=True)]
-            for who in self.ids
+            worker_id: [
+                a + b + 40 * US for a, b in zip(self.physics[worker_id], self.render[worker_id], strict=True)
+            ]
+            for worker_id in self.ids
         }
-        self.slowest = [max(self.ids, key=lambda who: self.step[who][at]) for at in range(steps)]
-        self.waits = [self.step[who][at] + 90 * US for at, who in enumerate(self.slowest)]
+        self.slowest = [
+            max(self.ids, key=lambda worker_id: self.step[worker_id][step]) for step in range(steps)
+        ]
+        self.waits = [self.step[worker_id][step] + 90 * US for step, worker_id in enumerate(self.slowest)]
         self.update = spread(4.5 * MS, steps, 99)
 
     def profile(self) -> Profile:
@@ -95,15 +101,15 @@ class Trainer:
         root = replace(root, self_ns=self_ns, by_writer=self._whole(root, self_ns))
         loop = Loop(path="train", ticks=train.count, stats=train.steady, busy_ns=train.stats.sum_ns)
         last_ns = root.by_writer[LEARNER].total_ns
-        who = [writer(LEARNER, "learner", 0, last_ns)]
-        for number, each in enumerate(self.ids):
+        writers = [writer(LEARNER, "learner", 0, last_ns)]
+        for number, worker in enumerate(self.ids):
             started_ns = (1300 + number) * MS
-            who.append(writer(each, started_ns=started_ns, last_ns=last_ns, parent="make envs"))
+            writers.append(writer(worker, started_ns=started_ns, last_ns=last_ns, parent="make envs"))
         metadata = {"name": "ppo-walker", "command": "train.py --workers 4", "clock": "TSC"}
         return Profile(
             root=root,
             loops={"train": loop},
-            writers={each.id: each for each in who},
+            writers={worker.id: worker for worker in writers},
             critical=self._critical() if self.signals else {},
             metadata={key: frozenset({value}) for key, value in metadata.items()},
         )
@@ -130,30 +136,30 @@ class Trainer:
 
     def _workers(self) -> list[Node]:
         waits = {}
-        for who in self.ids:
-            rounds = zip(self.step[who], self.waits, self.update, strict=True)
-            waits[who] = [max(wait - step, 0) + update + 60 * US for step, wait, update in rounds]
+        for worker in self.ids:
+            rounds = zip(self.step[worker], self.waits, self.update, strict=True)
+            waits[worker] = [max(wait - step, 0) + update + 60 * US for step, wait, update in rounds]
         parts = (node("physics", self.physics), node("render", self.render))
         step = node("env step", self.step, *parts, beside=True)
         command = node("next command", waits, beside=True, wait=True, wakers=self._wakers_of_workers(waits))
         return [step, command]
 
     def _wakers_of_learner(self) -> dict[Waker, Wakes]:
-        found: dict[Waker, Wakes] = {}
-        for at, who in enumerate(self.slowest) if self.signals else ():
-            waker = Waker("results", LEARNER, who, "make envs/env step")
-            wakes = Wakes(1, self.waits[at], 30 * US)
-            found[waker] = found[waker] + wakes if waker in found else wakes
-        return found
+        edges: dict[Waker, Wakes] = {}
+        for step, worker in enumerate(self.slowest) if self.signals else ():
+            waker = Waker("results", LEARNER, worker, "make envs/env step")
+            wakes = Wakes(1, self.waits[step], 30 * US)
+            edges[waker] = edges[waker] + wakes if waker in edges else wakes
+        return edges
 
     def _wakers_of_workers(self, waits: Mapping[str, Sequence[int]]) -> dict[Waker, Wakes]:
         if not self.signals:
             return {}
         return {
-            Waker("commands", who, LEARNER, "train/collect/step_async"): Wakes(
-                self.steps, sum(waited), 40 * US * self.steps
+            Waker("commands", worker, LEARNER, "train/collect/step_async"): Wakes(
+                self.steps, sum(durations), 40 * US * self.steps
             )
-            for who, waited in waits.items()
+            for worker, durations in waits.items()
         }
 
     def _critical(self) -> dict[CriticalNode, int]:
@@ -164,10 +170,10 @@ class Trainer:
             CriticalNode(LEARNER, ""): 1300 * MS,
             CriticalNode(LEARNER, "make envs"): 800 * MS,
         }
-        for at, who in enumerate(self.slowest):
+        for step, worker in enumerate(self.slowest):
             for name, part in (("physics", self.physics), ("render", self.render)):
-                place = CriticalNode(who, f"make envs/env step/{name}")
-                places[place] = places.get(place, 0) + part[who][at]
+                key = CriticalNode(worker, f"make envs/env step/{name}")
+                places[key] = places.get(key, 0) + part[worker][step]
         return places
 
 

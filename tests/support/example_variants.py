@@ -1,4 +1,4 @@
-"""Variants of one program as they could have been recorded, all numbers invented: a controller that drives a car."""
+"""Realistic variants of one program with invented numbers: a controller that drives a car."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ def driver(
         return spread(ms * MS, TICKS, 100 * seed + part, tail)
 
     def together(extra_ns: int, *parts: list[int]) -> list[int]:
-        return [sum(each) + extra_ns for each in zip(*parts, strict=True)]
+        return [sum(duration) + extra_ns for duration in zip(*parts, strict=True)]
 
     forward, merge, networks = took(9.6 * policy, 1), took(1.1, 2), took(aux, 3)
     control = together(200 * US, forward, merge, networks)
-    rest, derive = took(72, 4, 0.03), took(3.2, 5)
-    env, prepare = together(100 * US, rest, derive), took(6, 6)
-    whole = together(300 * US, control, env, prepare)
+    sleep, derive = took(72, 4, 0.03), took(3.2, 5)
+    env, prepare = together(100 * US, sleep, derive), took(6, 6)
+    total = together(300 * US, control, env, prepare)
     step = node(
         "driver.step",
-        whole,
+        total,
         node(
             "controller.step",
             control,
@@ -40,7 +40,7 @@ def driver(
         node(
             "env.step",
             env,
-            node("rest.execute_and_wait", rest, wait=True),
+            node("rest.execute_and_wait", sleep, wait=True),
             node("add_derived_to_obs", derive),
         ),
         node("preprocess_obs", prepare),
@@ -51,7 +51,7 @@ def driver(
         path="driver.step",
         ticks=TICKS,
         hz=frozenset({10.0}),
-        missed=sum(each > 100 * MS for each in whole[WARMUP:]),
+        missed=sum(duration > 100 * MS for duration in total[WARMUP:]),
         warmup_ticks=WARMUP,
         stats=step.steady,
         busy_ns=step.stats.sum_ns,

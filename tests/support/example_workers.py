@@ -1,4 +1,4 @@
-"""Small crews: workers that all do the same, some of them in another way, with all numbers invented."""
+"""Small groups of workers in one role, some of which behave differently, with invented numbers."""
 
 from __future__ import annotations
 
@@ -19,23 +19,26 @@ def crew(
     *children: Node, count: int = 4, run_ns: int = 10 * S, others: Sequence[Writer] = (), **fields
 ) -> Profile:
     """A run of workers with the nodes `children`, and of others."""
-    who = [writer(each, started_ns=at, last_ns=run_ns, **fields) for at, each in enumerate(ids(count))]
+    writers = [
+        writer(writer_id, started_ns=start_ns, last_ns=run_ns, **fields)
+        for start_ns, writer_id in enumerate(ids(count))
+    ]
     root = Node(name="root", children={child.name: child for child in children})
-    profile = Profile(root=root, writers={each.id: each for each in [*who, *others]})
+    profile = Profile(root=root, writers={writer_id.id: writer_id for writer_id in [*writers, *others]})
     profile.check()
     return profile
 
 
 def stepping(took_ms: Sequence[float], calls: int = 100, name: str = "step", **fields) -> Node:
     """A node in which each worker makes `calls` calls of so many milliseconds."""
-    took = {each: [round(ms * MS)] * calls for each, ms in zip(ids(len(took_ms)), took_ms, strict=True)}
+    took = {worker: [round(ms * MS)] * calls for worker, ms in zip(ids(len(took_ms)), took_ms, strict=True)}
     return node(name, took, beside=True, **fields)
 
 
 def calling(took_ms: Mapping[int, tuple[int, float]], name: str = "step", **fields) -> Node:
     """A node in which the workers of those numbers make so many calls of so many milliseconds."""
-    known = ids(max(took_ms) + 1)
-    took = {known[at]: [round(ms * MS)] * calls for at, (calls, ms) in took_ms.items()}
+    workers = ids(max(took_ms) + 1)
+    took = {workers[worker]: [round(ms * MS)] * calls for worker, (calls, ms) in took_ms.items()}
     return node(name, took, beside=True, **fields)
 
 

@@ -1,4 +1,4 @@
-"""The real programs that read what is exported: where they are, and what is said where they are not."""
+"""The real programs that read exported files: their locations, and the reason to skip a test without them."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ def program(name: str, why: str) -> Path:
         *READERS.glob(f"debian/usr/bin/{name}"),
         *READERS.glob(f"debian/usr/lib/go-*/bin/{name}"),
     ]
-    for place in filter(None, places):
-        return Path(place)
+    for path in filter(None, places):
+        return Path(path)
     pytest.skip(f"{why}: there is no {name}; scripts/readers.sh gets it")
 
 

@@ -1,4 +1,4 @@
-"""A system that was made up: /proc and /sys as directories, with whatever processes and cores a test wants."""
+"""A fake system: /proc and /sys as directories, with the processes and cores that a test needs."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ class InventedSystem:
         faults: int = 0,
     ) -> None:
         """A process that has used so many clock ticks, a quarter in the kernel and a quarter by its children."""
-        user, system, of_children = ticks // 2, ticks // 4, ticks - ticks // 2 - ticks // 4
+        user, system, children_ticks = ticks // 2, ticks // 4, ticks - ticks // 2 - ticks // 4
         before = f"{pid} ({name}) R {parent} {pid if group is None else group} 1 0 -1 0 {faults} 0 0 0"
-        after = f"{user} {system} {of_children} 0 20 0 1 0 {started} 0 {pages}"
+        after = f"{user} {system} {children_ticks} 0 20 0 1 0 {started} 0 {pages}"
         self._write(self.proc / str(pid) / "stat", f"{before} {after}\n")
 
     def thread(self, pid: int, tid: int, ran_ns: int, waited_ns: int) -> None:

@@ -1,4 +1,4 @@
-"""Findings as people read them: with their sentences."""
+"""Findings as users read them: with their sentences."""
 
 from __future__ import annotations
 

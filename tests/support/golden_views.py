@@ -1,4 +1,4 @@
-"""What the views look like, in files for people to read.
+"""The rendered views, in files for people to read.
 
 `PYTHONPATH=tests python -m support.golden_views` writes the files again.
 """

@@ -1,4 +1,4 @@
-"""Runs that were never run, remembered."""
+"""Invented runs in a history."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ SERVER = {"cpu": "Large CPU", "cores": 64, "cores_usable": 64}
 
 def measure(ns: float, share: float = 0.5, is_loop: bool = False) -> Measure:
     """A section of ten calls that took so long each."""
-    whole = round(ns)
-    return Measure(10, 10 * whole, whole, whole, whole, 2 * whole, share, is_loop)
+    total_ns = round(ns)
+    return Measure(10, 10 * total_ns, total_ns, total_ns, total_ns, 2 * total_ns, share, is_loop)
 
 
 def run(
@@ -25,11 +25,11 @@ def run(
     **facts: object,
 ) -> RunSummary:
     """The run of a day."""
-    known = {"command": "train.py", "name": "train", **LAPTOP, **facts}
+    metadata = {"command": "train.py", "name": "train", **LAPTOP, **facts}
     if commit:
-        known |= {"git.commit": commit, "git.dirty": False}
+        metadata |= {"git.commit": commit, "git.dirty": False}
     measures = {path: measure(ns, is_loop=path in loops) for path, ns in sections.items()}
-    return RunSummary(f"run-{at}", f"20260101-{at:06}-train", (20_000 + at) * DAY_NS, known, measures)
+    return RunSummary(f"run-{at}", f"20260101-{at:06}-train", (20_000 + at) * DAY_NS, metadata, measures)
 
 
 def days(

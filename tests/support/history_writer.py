@@ -1,4 +1,4 @@
-"""A process that remembers runs until it is killed, and says of each when it is remembered."""
+"""A process that adds runs to a history until it is killed, and reports each when it is stored."""
 
 from __future__ import annotations
 

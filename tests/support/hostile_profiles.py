@@ -1,4 +1,4 @@
-"""Profiles whose names are as unfriendly as a program may choose them, and trees whose parts ran side by side."""
+"""Profiles with hostile names, and trees whose parts ran concurrently."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A shell of one job, for tests of job control: started on a new terminal, driven through its other end.
+"""A shell with a single job, for tests of job control: it runs on a new terminal, and the test drives the other end.
 
 Run as a program it starts its arguments as a foreground job and says on the terminal what becomes of it;
 while the job is stopped it takes `fg` and `bg`. `Shell` is the test's hand on it.

@@ -1,4 +1,4 @@
-"""What the page's ledger has in its rows, from the profile itself: totals, shares of a loop's ticks, and calls."""
+"""Expected rows of the page's ledger, computed from the profile: totals, shares of a loop's ticks, and calls."""
 
 from __future__ import annotations
 
@@ -121,13 +121,13 @@ def _of_units(row: LedgerRow, units: Sequence[Unit], at_most: int) -> list[str]:
     had = row.had(units)
     if len(units) <= at_most:
         return [formatting.time(had[unit]) if unit in had else "" for unit in units]
-    found = spread(had)
-    if found is None:
+    spread_ns = spread(had)
+    if spread_ns is None:
         return ["", "", "", ""]
-    several = found.units > 1
+    several = spread_ns.units > 1
     return [
-        formatting.time(found.min_ns) if several else "",
-        formatting.time(found.median_ns) if several else "",
-        formatting.time(found.max_ns),
-        visible(found.slowest.name),
+        formatting.time(spread_ns.min_ns) if several else "",
+        formatting.time(spread_ns.median_ns) if several else "",
+        formatting.time(spread_ns.max_ns),
+        visible(spread_ns.slowest.name),
     ]

@@ -1,4 +1,4 @@
-"""Runs to watch, all numbers invented: played on a virtual clock, and read when the script says so."""
+"""Runs to watch with invented numbers: played on a virtual clock and read at times in the script."""
 
 from __future__ import annotations
 
@@ -96,9 +96,9 @@ def unmarked_program() -> list[LiveReading]:
 def ended(status: int | None = 0) -> list[LiveReading]:
     """A run that ends between its third reading and the fourth."""
     arm = Robot()
-    watched = [running(arm.play(3000), 1), running(arm.play(900), 11), running(arm.play(90), 12)]
+    scenes = [running(arm.play(3000), 1), running(arm.play(900), 11), running(arm.play(90), 12)]
     last = running(arm.play(30), 13, state="ended", exit_status=status, running_ns=None)
-    return [*watched, last]
+    return [*scenes, last]
 
 
 def hostile() -> list[LiveReading]:
@@ -110,10 +110,10 @@ def hostile() -> list[LiveReading]:
     ]  # fmt: skip
     readings = []
     for at_s in (1, 11):
-        for place, name in enumerate(names):
+        for index, name in enumerate(names):
             with recorder.section(name), recorder.section("[b]inner"):
-                recorder.advance((len(names) - place) * MS)
-            recorder.gauge(name, place)
+                recorder.advance((len(names) - index) * MS)
+            recorder.gauge(name, index)
         for _ in recorder.loop("\x07bell[blink]", range(3), hz=50, warmup=0):
             recorder.advance(MS // 2)
         readings.append(running(recorder.snapshot(), at_s, name="\x1b]0;title\x07[bold]run"))
@@ -127,25 +127,25 @@ def many(count: int) -> list[LiveReading]:
     for at_s in (1, 11):
         for group in range(count // 64):
             with recorder.section(f"group {group:02}"):
-                for place in range(63):
-                    with recorder.section(f"section {place:02}"):
-                        recorder.advance(10 * US + place + group)
+                for index in range(63):
+                    with recorder.section(f"section {index:02}"):
+                        recorder.advance(10 * US + index + group)
         readings.append(running(recorder.snapshot(), at_s))
     return readings
 
 
 def attributed(profile: Profile, writer: Writer, beside: bool) -> Profile:
     """All of a profile as one writer's."""
-    built: dict[str, Node] = {}
+    nodes: dict[str, Node] = {}
     for path, depth, node in reversed(list(profile.root.walk())):
-        below = {name: built.pop(f"{path}/{name}" if path else name) for name in node.children}
-        built[path] = replace(
+        below = {name: nodes.pop(f"{path}/{name}" if path else name) for name in node.children}
+        nodes[path] = replace(
             node,
             children=below,
             by_writer={writer.id: Share(node.count, node.total_ns, node.self_ns)},
             concurrent_ns=node.total_ns if beside and depth == 1 else node.concurrent_ns,
         )
-    return replace(profile, root=built[""], writers={writer.id: writer})
+    return replace(profile, root=nodes[""], writers={writer.id: writer})
 
 
 def trainer(actors: int = 3) -> list[LiveReading]:
@@ -154,7 +154,7 @@ def trainer(actors: int = 3) -> list[LiveReading]:
     readings = []
     for at_s, rounds in ((1, 40), (11, 9)):
         parts = [_learn(recorders[0], rounds)]
-        parts += [_act(recorders[1 + place], rounds, place, actors) for place in range(actors)]
+        parts += [_act(recorders[1 + index], rounds, index, actors) for index in range(actors)]
         facts = {"command": frozenset({"train.py --actors 3"})}
         profile = Profile(metadata=facts).merge(*parts)
         readings.append(running(profile, at_s, name="20260704-101500-train"))
@@ -174,17 +174,17 @@ def _learn(recorder: ticktree.Recorder, rounds: int) -> Profile:
     return attributed(recorder.snapshot(), learner, beside=False)
 
 
-def _act(recorder: ticktree.Recorder, rounds: int, place: int, actors: int) -> Profile:
+def _act(recorder: ticktree.Recorder, rounds: int, index: int, actors: int) -> Profile:
     for _ in range(rounds):
         with recorder.section("act"):
             for _ in range(20):
                 with recorder.section("env step"):
-                    recorder.advance(round((20 + 20 * place / actors) * MS))
+                    recorder.advance(round((20 + 20 * index / actors) * MS))
                 with recorder.section("policy"):
                     recorder.advance(9 * MS)
-    name = f"Process-{place + 1}"
+    name = f"Process-{index + 1}"
     actor = Writer(
-        id=f"{20 + place}-1/0", process_name=name, role="actor", is_main=True, started_ns=5, last_ns=6
+        id=f"{20 + index}-1/0", process_name=name, role="actor", is_main=True, started_ns=5, last_ns=6
     )
     return attributed(recorder.snapshot(), actor, beside=True)
 
@@ -194,7 +194,7 @@ def focused() -> list[LiveReading]:
     recorder = ticktree.Recorder(virtual_clock=True)
     act = ("self._act(action)", "self._act(action / 2)")
 
-    def played(ticks: int) -> Profile:
+    def play(ticks: int) -> Profile:
         for _ in recorder.loop("Driver.step : drive.py @ L50", range(ticks), warmup=0):
             with recorder.section("self._env.step(action) | Environment.step : drive.py @ L31"):
                 for calls, expression in enumerate(act, 2):
@@ -203,4 +203,4 @@ def focused() -> list[LiveReading]:
                 recorder.advance(MS)
         return recorder.snapshot()
 
-    return [running(played(100), 0), running(played(200), 1)]
+    return [running(play(100), 0), running(play(200), 1)]

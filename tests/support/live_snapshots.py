@@ -1,4 +1,4 @@
-"""What the screen looks like, in files for people to read.
+"""The screen, in files for people to read.
 
 `PYTHONPATH=tests python -m support.live_snapshots` writes the files again.
 """
@@ -83,8 +83,8 @@ def slow() -> list[LiveReading]:
 
 
 def lost() -> list[LiveReading]:
-    gone = scenes.running(None, 12, state="lost", running_ns=None, trouble="run.json is gone: \x1b[31m")
-    return [*scenes.robot(), gone]
+    scene = scenes.running(None, 12, state="lost", running_ns=None, trouble="run.json is gone: \x1b[31m")
+    return [*scenes.robot(), scene]
 
 
 def saved() -> list[LiveReading]:

@@ -1,4 +1,4 @@
-"""What was recorded of a library that a test made up; the fixture `install` instruments one."""
+"""The recorded calls of a test's invented library; the fixture `install` instruments one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A collector of OpenTelemetry's, as far as one that sends metrics can tell."""
+"""A fake OpenTelemetry collector that receives metrics."""
 
 from __future__ import annotations
 
@@ -30,7 +30,10 @@ class Taken:
 
     @property
     def resource(self) -> dict[str, str]:
-        return {each.key: each.value.string_value for each in self.resource_metrics.resource.attributes}
+        return {
+            attribute.key: attribute.value.string_value
+            for attribute in self.resource_metrics.resource.attributes
+        }
 
     @property
     def resource_metrics(self) -> Any:
@@ -40,8 +43,8 @@ class Taken:
             "opentelemetry.proto.collector.metrics.v1.metrics_service_pb2",
             reason="what was sent to a collector was not read: there is no opentelemetry-proto",
         )
-        (one,) = service.ExportMetricsServiceRequest.FromString(self.body).resource_metrics
-        return one
+        (metrics,) = service.ExportMetricsServiceRequest.FromString(self.body).resource_metrics
+        return metrics
 
 
 @dataclass

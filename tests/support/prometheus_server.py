@@ -74,8 +74,8 @@ class Prometheus:
         until = time.monotonic() + PATIENCE_S
         while time.monotonic() < until:
             with suppress(OSError):
-                if found := self.query(expression):
-                    return found
+                if result := self.query(expression):
+                    return result
             assert self._process.poll() is None, self._said()
             time.sleep(0.2)
         raise AssertionError(f"{why}: {expression} has no data; {self._said()}")
@@ -87,7 +87,7 @@ class Prometheus:
     def _ask(self, how: str, **words: object) -> list[dict[str, Any]]:
         # It refuses a query that is none with 400, which is an error here.
         with urlopen(f"http://{self._address}/api/v1/{how}?{urlencode(words)}", timeout=30) as answer:
-            found = json.load(answer)
-        assert found["status"] == "success"
-        result: list[dict[str, Any]] = found["data"]["result"]
+            reply = json.load(answer)
+        assert reply["status"] == "success"
+        result: list[dict[str, Any]] = reply["data"]["result"]
         return result

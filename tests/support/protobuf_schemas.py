@@ -16,19 +16,19 @@ def message_class(name: str, messages: Mapping[str, Mapping[str, tuple[int, str]
         name=f"{name}.proto", package=f"of_{name}".lower(), syntax="proto3"
     )
     for message, fields in messages.items():
-        described = file.message_type.add(name=message)
+        descriptor = file.message_type.add(name=message)
         for field, (number, kind) in fields.items():
             *labels, type_name = kind.split()
-            added = described.field.add(name=field, number=number)
-            added.label = Field.LABEL_REPEATED if "repeated" in labels else Field.LABEL_OPTIONAL
+            entry = descriptor.field.add(name=field, number=number)
+            entry.label = Field.LABEL_REPEATED if "repeated" in labels else Field.LABEL_OPTIONAL
             if type_name in messages:
-                added.type, added.type_name = Field.TYPE_MESSAGE, f".{file.package}.{type_name}"
+                entry.type, entry.type_name = Field.TYPE_MESSAGE, f".{file.package}.{type_name}"
             else:
-                added.type = Field.Type.Value(f"TYPE_{type_name.upper()}")
+                entry.type = Field.Type.Value(f"TYPE_{type_name.upper()}")
             if "oneof" in labels:
-                if not described.oneof_decl:
-                    described.oneof_decl.add(name="one_of")
-                added.oneof_index = 0
+                if not descriptor.oneof_decl:
+                    descriptor.oneof_decl.add(name="one_of")
+                entry.oneof_index = 0
     pool = descriptor_pool.DescriptorPool()
     pool.Add(file)
     return message_factory.GetMessageClass(pool.FindMessageTypeByName(f"{file.package}.{name}"))

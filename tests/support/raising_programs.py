@@ -1,4 +1,4 @@
-"""Small programs that end, or print, by exceptions which pass through something that ticktree stands around."""
+"""Small programs that end or print because of exceptions that pass through ticktree's wrappers."""
 
 from __future__ import annotations
 

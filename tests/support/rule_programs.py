@@ -17,7 +17,7 @@ from ticktree.recorder.site import NO_SITE, Site
 MS = 1_000_000
 
 # What is known of one machine, or what of each of several.
-Known: TypeAlias = float | str | tuple[float | str, ...]
+Fact: TypeAlias = float | str | tuple[float | str, ...]
 
 
 class Program:
@@ -54,20 +54,20 @@ class Program:
     def gauge(self, name: str, value: float) -> None:
         self.recorder.gauge(name, value)
 
-    def profile(self, **metadata: Known) -> Profile:
+    def profile(self, **metadata: Fact) -> Profile:
         """What was recorded, of a machine of which so much is known, or of several."""
         profile = self.recorder.snapshot()
         profile.check()
-        known = {key.replace("__", "."): _values(value) for key, value in metadata.items()}
-        return replace(profile, metadata={**profile.metadata, **known})
+        facts = {key.replace("__", "."): _values(value) for key, value in metadata.items()}
+        return replace(profile, metadata={**profile.metadata, **facts})
 
-    def found(self, rule: Rule, settings: Settings | None = None, **metadata: Known) -> list[Finding]:
+    def found(self, rule: Rule, settings: Settings | None = None, **metadata: Fact) -> list[Finding]:
         """What `rule` finds in it."""
         return findings(self.profile(**metadata), settings, [rule])
 
 
-def _values(known: Known) -> frozenset[float | str]:
-    return frozenset(known if isinstance(known, tuple) else {known})
+def _values(fact: Fact) -> frozenset[float | str]:
+    return frozenset(fact if isinstance(fact, tuple) else {fact})
 
 
 def robot_tick(

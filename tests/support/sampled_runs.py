@@ -1,4 +1,4 @@
-"""Programs under the sampler: what was seen of them."""
+"""Run programs under the sampler, and query their samples."""
 
 from __future__ import annotations
 
@@ -68,10 +68,10 @@ def run_sampled(
 
 def functions(time: SampledTime) -> dict[str, float]:
     """The share of each function, by its name."""
-    found: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     for row in time.rows():
-        found[row.function] += row.share  # type: ignore[assignment] - shares add up as counts do
-    return dict(found)
+        counts[row.function] += row.share  # type: ignore[assignment] - shares add up as counts do
+    return dict(counts)
 
 
 def of_root(profile: Profile) -> SampledTime:
@@ -86,18 +86,20 @@ def named_in(time: SampledTime) -> set[str]:
 
 def share_of(time: SampledTime, names: Iterable[str]) -> float:
     """The share of the stacks in which one of these functions is."""
-    wanted = set(names)
-    seen = sum(w.ns for stack, w in time.stacks.items() if wanted & {line.function for line in stack.lines})
-    return seen / sum(weight.ns for weight in time.stacks.values())
+    function_names = set(names)
+    sampled_ns = sum(
+        w.ns for stack, w in time.stacks.items() if function_names & {line.function for line in stack.lines}
+    )
+    return sampled_ns / sum(weight.ns for weight in time.stacks.values())
 
 
 def state_of(time: SampledTime, name: str) -> str:
     """What a thread does most while this function is in its stack."""
-    found: Counter[str] = Counter()
+    ns_by_state: Counter[str] = Counter()
     for stack, weight in time.stacks.items():
         if name in {line.function for line in stack.lines}:
-            found[stack.state] += weight.ns
-    return found.most_common(1)[0][0]
+            ns_by_state[stack.state] += weight.ns
+    return ns_by_state.most_common(1)[0][0]
 
 
 def samples_so_far(memory: Path) -> int:

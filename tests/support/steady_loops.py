@@ -1,4 +1,4 @@
-"""Loops on a clock of the test's: each tick takes what the test says, to the nanosecond."""
+"""Loops on the test's clock: the test sets the duration of each tick, to the nanosecond."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ def sections(took_ns: Mapping[str, Callable[[int], float]], seed: int = 1, noise
 def watched(profile: Profile, cores: int = 2, host: Sequence[str] = ("bench-3",), **readings) -> Profile:
     """A profile whose machine has those readings of `used`, `others`, `steal`, `waiting` and so on."""
     gauges = {}
-    for of, values in readings.items():
-        name = f"machine/{of}"
-        for place, value in enumerate(values):
-            one = gauge_of(name, float(value), place * S, place, "50-7-1")
-            gauges[name] = gauges[name] + one if name in gauges else one
+    for quantity, values in readings.items():
+        name = f"machine/{quantity}"
+        for index, value in enumerate(values):
+            gauge = gauge_of(name, float(value), index * S, index, "50-7-1")
+            gauges[name] = gauges[name] + gauge if name in gauges else gauge
     facts = {"cores_usable": frozenset({cores}), "host": frozenset(host)}
-    known = Profile(gauges=gauges, metadata=facts)
-    known.check()
-    return profile.merge(known)
+    machine = Profile(gauges=gauges, metadata=facts)
+    machine.check()
+    return profile.merge(machine)

@@ -1,4 +1,4 @@
-"""How much the longest tests do: in CI they repeat the same examples each time, and a part of them finds as much."""
+"""How many examples the longest tests run: CI repeats the same examples each time, so a part of them finds as much."""
 
 from __future__ import annotations
 

@@ -36,8 +36,8 @@ while True:
 def torn_node(image: Image) -> layout.Record | None:
     """The node that was being written, if its count and its histogram differ."""
     for _, node in image.nodes():
-        filed = sum(sum(image.octave(ref)) for ref in node.octaves if ref)
-        if node.sequence % 2 and node.stats.count != filed:
+        count = sum(sum(image.octave(ref)) for ref in node.octaves if ref)
+        if node.sequence % 2 and node.stats.count != count:
             return node
     return None
 

@@ -1,4 +1,4 @@
-"""What profiles say of who ended waits."""
+"""The wake edges of profiles."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import ticktree
 
 def wakers(profile: ticktree.Profile, path: str) -> dict[tuple[str, str], int]:
     """How often each (channel, path that signalled) ended a wait at `path`."""
-    found: dict[tuple[str, str], int] = {}
+    counts: dict[tuple[str, str], int] = {}
     for waker, wakes in profile.root.at(path).wakers.items():
         key = (waker.channel, waker.path)
-        found[key] = found.get(key, 0) + wakes.count
-    return found
+        counts[key] = counts.get(key, 0) + wakes.count
+    return counts
 
 
 def names(profile: ticktree.Profile) -> set[str]:

@@ -17,15 +17,15 @@ _FULL, _LAST = 1, 4
 def records(content: bytes) -> Iterator[bytes]:
     """Yield the records of a log whose first block begins with the file's own head."""
     assert content.startswith(b":W&B")
-    at, parts = _FILE_HEAD, b""
-    while at + _HEAD.size <= len(content):
-        if _BLOCK - at % _BLOCK < _HEAD.size:  # what is left of a block is too small for a head
-            at += _BLOCK - at % _BLOCK
+    position, parts = _FILE_HEAD, b""
+    while position + _HEAD.size <= len(content):
+        if _BLOCK - position % _BLOCK < _HEAD.size:  # what is left of a block is too small for a head
+            position += _BLOCK - position % _BLOCK
             continue
-        _, length, part = _HEAD.unpack_from(content, at)
-        at += _HEAD.size
-        parts += content[at : at + length]
-        at += length
+        _, length, part = _HEAD.unpack_from(content, position)
+        position += _HEAD.size
+        parts += content[position : position + length]
+        position += length
         if part in (_FULL, _LAST):
             yield parts
             parts = b""

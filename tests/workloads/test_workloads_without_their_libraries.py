@@ -43,12 +43,12 @@ def bare(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
         "u.find_spec = lambda name, *rest: None if name in hidden else spec(name, *rest)\n"
     )
     (folder / "sitecustomize.py").write_text(hide, encoding="utf-8")
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("TICKTREE")}
+    variables = {name: value for name, value in os.environ.items() if not name.startswith("TICKTREE")}
     path = os.pathsep.join([str(folder), *filter(None, [os.environ.get("PYTHONPATH")])])
     return subprocess.run(
         [sys.executable, *words],
         cwd=folder,
-        env={**kept, "PYTHONPATH": path, "TICKTREE_MEMORY_DIR": str(folder)},
+        env={**variables, "PYTHONPATH": path, "TICKTREE_MEMORY_DIR": str(folder)},
         capture_output=True,
         text=True,
         timeout=500,

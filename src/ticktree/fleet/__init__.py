@@ -1,1 +1,1 @@
-"""Parts of one run from many machines: how they are carried, and how they are merged."""
+"""Transport and merge the parts of one run from many machines."""

@@ -61,7 +61,7 @@ class RankGatherer:
         self._cost = cost
         self._ranks: tuple[Rank, ...] = ()
         self._transport: StoreTransport | None = None
-        self._side = self._begun()
+        self._side = self._begin()
         self._not_before_s = 0.0
 
     def look(self) -> float:
@@ -82,7 +82,7 @@ class RankGatherer:
         try:
             if self._transport is None:
                 self._transport = StoreTransport(partial(self._connect, ranks[0].host, ranks[0].port))
-                self._side = self._begun()
+                self._side = self._begin()
             self._transport.connect()
             before_s = self._cost()
             self._side.go(self._transport)
@@ -91,7 +91,7 @@ class RankGatherer:
             self._not_before_s = self._clock() + _AGAIN_AFTER_S
             raise
 
-    def _begun(self) -> _Publishing | _Collecting:
+    def _begin(self) -> _Publishing | _Collecting:
         numbers = tuple(rank.number for rank in self._ranks)
         return _Collecting(self._run) if 0 in numbers else _Publishing(self._run, numbers, self._every)
 
@@ -122,33 +122,33 @@ class _Publishing:
 class _Collecting:
     def __init__(self, run: RunDirectory) -> None:
         self._run = run
-        self._arrived: dict[str, RankProgress] = {}
-        self._noted: dict[str, RankProgress] = {}
+        self._parts: dict[str, RankProgress] = {}
+        self._noted_parts: dict[str, RankProgress] = {}
 
     def go(self, transport: Transport) -> None:
         for part in transport.collect():
             if part.name != self._run.id:
                 self._keep(part)
-        if self._arrived != self._noted:
-            write_expected(self._run, len(self._arrived))
-            write_progress(self._run, self._arrived)
-            self._noted = dict(self._arrived)
+        if self._parts != self._noted_parts:
+            write_expected(self._run, len(self._parts))
+            write_progress(self._run, self._parts)
+            self._noted_parts = dict(self._parts)
 
     def _keep(self, part: PublishedPart) -> None:
-        before = self._arrived.setdefault(part.name, RankProgress(part.host, part.ranks))
+        before = self._parts.setdefault(part.name, RankProgress(part.host, part.ranks))
         if part.packed is not None:
             (write_final_profile if part.is_last else write_partial_profile)(
                 self._run, part.name, part.packed
             )
-            self._arrived[part.name] = RankProgress(part.host, part.ranks, part.ticks, time.time_ns())
+            self._parts[part.name] = RankProgress(part.host, part.ranks, part.ticks, time.time_ns())
         elif part.size:
-            self._arrived[part.name] = replace(before, too_large=part.size)
+            self._parts[part.name] = replace(before, too_large=part.size)
 
 
 def most_ticks(run: RunDirectory) -> int:
     """Return the largest number of ticks of any loop in any process of a run, warm-up included."""
-    most = 0
+    max_ticks = 0
     for path in run.memory_files():
         with suppress(DamagedError):  # also missing, or not begun
-            most = max(most, *(loop.ticks for _, loop in Image.of_file(path).loops()), 0)
-    return most
+            max_ticks = max(max_ticks, *(loop.ticks for _, loop in Image.of_file(path).loops()), 0)
+    return max_ticks

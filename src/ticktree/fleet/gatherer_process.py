@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 EVERY_S = 1.0
 # If all cores are busy, reading takes time from the program: at most a twentieth of one core.
-_REST = 19
-_LONGEST_REST_S = 60.0
+_REST_FACTOR = 19
+_MAX_REST_S = 60.0
 _PATIENCE_S = 1.0
 
 
@@ -76,7 +76,7 @@ def main(path: str, every: str) -> None:
         spent_s = 0.0
         with suppress(Exception):
             spent_s = gatherer.look()
-        rest_s = min(max(EVERY_S, _REST * spent_s), _LONGEST_REST_S)
+        rest_s = min(max(EVERY_S, _REST_FACTOR * spent_s), _MAX_REST_S)
 
 
 def _has_ended(within_s: float) -> bool:

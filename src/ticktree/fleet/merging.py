@@ -19,10 +19,10 @@ FAN_IN = 32
 
 
 def _in_this_process(sources: Sequence[Path], job: Job) -> Part:
-    whole = Part()
-    for first in range(0, len(sources), _BATCH):
-        whole = merge_parts([whole, _read(sources[first : first + _BATCH], job)])
-    return whole
+    merged = Part()
+    for start in range(0, len(sources), _BATCH):
+        merged = merge_parts([merged, _read(sources[start : start + _BATCH], job)])
+    return merged
 
 
 def _on_ray(sources: Sequence[Path], job: Job) -> Part:
@@ -33,35 +33,35 @@ def _on_ray(sources: Sequence[Path], job: Job) -> Part:
     name a cluster.
     """
     ray = _ray()
-    started = not ray.is_initialized()
-    if started:
+    starts_ray = not ray.is_initialized()
+    if starts_ray:
         # Without an address Ray joins whatever cluster it last saw on this machine, and waits for one that has ended.
         ray.init(os.environ.get("RAY_ADDRESS") or "local", log_to_driver=False, include_dashboard=False)
     try:
-        read, merge = ray.remote(_read), ray.remote(_merged)
+        read_task, merge_task = ray.remote(_read), ray.remote(_merge)
         paths = [source.absolute() for source in sources]
-        parts = [read.remote(group, job) for group in _groups(paths)]
+        parts = [read_task.remote(group, job) for group in _groups(paths)]
         while len(parts) > 1:
-            parts = [merge.remote(*group) for group in _groups(parts)]
-        whole: Part = ray.get(parts[0]) if parts else Part()
+            parts = [merge_task.remote(*group) for group in _groups(parts)]
+        merged: Part = ray.get(parts[0]) if parts else Part()
     except ray.exceptions.RayError as error:
         raise TicktreeError(f"Ray cannot merge: {str(error).strip().splitlines()[-1]}") from None
     finally:
-        if started:
+        if starts_ray:
             ray.shutdown()
-    return whole
+    return merged
 
 
 def _read(sources: Sequence[Path], job: Job) -> Part:
     return merge_parts(read_part(source, job, load) for source in sources)
 
 
-def _merged(*parts: Part) -> Part:
+def _merge(*parts: Part) -> Part:
     return merge_parts(parts)
 
 
 def _groups(items: Sequence[Any]) -> list[Sequence[Any]]:
-    return [items[first : first + FAN_IN] for first in range(0, len(items), FAN_IN)]
+    return [items[start : start + FAN_IN] for start in range(0, len(items), FAN_IN)]
 
 
 def _ray() -> Any:

@@ -54,8 +54,12 @@ def local_run(reference: Mapping[str, Any]) -> RunDirectory | None:
         run = RunDirectory.join(Path(reference["run"]))
     except TicktreeError:
         return None
-    mine = run.id == reference["id"] and run.manifest.owner.boot_id == boot_id()
-    return run if mine and not run.is_finished() and run.memory_dir.parent.parent in memory_bases() else None
+    is_same_run = run.id == reference["id"] and run.manifest.owner.boot_id == boot_id()
+    return (
+        run
+        if is_same_run and not run.is_finished() and run.memory_dir.parent.parent in memory_bases()
+        else None
+    )
 
 
 def find_part(reference: Mapping[str, Any], node: str) -> RunDirectory | None:

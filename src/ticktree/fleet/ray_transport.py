@@ -162,9 +162,9 @@ def _lost(name: str, node: _Node, causes: Mapping[str, int] = MappingProxyType({
     """Return the last part of a node that publishes no more: the records since then are lost, and counted."""
     node.is_done, node.request = True, None
     part = node.part or PublishedPart(name[:NODE_DIGITS])
-    collected = _UNFINISHED if part.packed is None else Profile.from_json(gzip.decompress(part.packed))
+    profile = _UNFINISHED if part.packed is None else Profile.from_json(gzip.decompress(part.packed))
     losses = {**causes, _NOT_COLLECTED: round(1e3 * (time.monotonic() - node.collected_s))}
-    return part.holding(collected.merge(Profile(losses=losses)), is_last=True)
+    return part.holding(profile.merge(Profile(losses=losses)), is_last=True)
 
 
 class NodeActor:
@@ -264,8 +264,8 @@ class NodeGatherer:
 
 def start_gatherer(ray: Any, reference: Mapping[str, Any]) -> Any:
     """Start the gatherer on this process's node, and return its handle."""
-    own = ray.get_runtime_context().get_node_id()
-    return _actor(ray, NodeGatherer, own, _gatherer_name(reference)).remote(dict(reference), own)
+    node = ray.get_runtime_context().get_node_id()
+    return _actor(ray, NodeGatherer, node, _gatherer_name(reference)).remote(dict(reference), node)
 
 
 def elapsed_by_gatherer(reference: Mapping[str, Any]) -> int:
@@ -297,10 +297,10 @@ def _actor(ray: Any, kind: type, node: str, name: str | None = None) -> Any:
         NodeAffinitySchedulingStrategy,
     )
 
-    named = {} if name is None else {"name": name, "namespace": _NAMESPACE}
+    name_options = {} if name is None else {"name": name, "namespace": _NAMESPACE}
     return ray.remote(kind).options(
         num_cpus=0,
         scheduling_strategy=NodeAffinitySchedulingStrategy(node_id=node, soft=False),
         runtime_env={"env_vars": {"TICKTREE_OFF": "1"}},
-        **named,
+        **name_options,
     )

@@ -118,23 +118,23 @@ class StoreTransport:
             if self._place is None:
                 self._place = store.add(_COUNT, 1) - 1
             if part.packed is not None and not label.is_too_large():
-                for key, at in _pieces(self._place, label):
-                    store.set(key, part.packed[at : at + PIECE_BYTES])
+                for key, offset in _pieces(self._place, label):
+                    store.set(key, part.packed[offset : offset + PIECE_BYTES])
             store.set(_key(self._place), json.dumps(asdict(label)))
 
     def collect(self, *, only_last: bool = False) -> Iterator[PublishedPart]:
         """See `Transport`."""
         with self._connected() as store:
             for place, label in labels(store).items():
-                which = (place, label.version)
-                if self._collected.get(label.run) == which or (only_last and not label.is_last):
+                version = (place, label.version)
+                if self._collected.get(label.run) == version or (only_last and not label.is_last):
                     continue
                 packed = fetch(store, place, label)
                 if packed is not None or label.is_too_large() or not label.version:
                     yield PublishedPart(
                         label.run, label.host, label.ranks, label.ticks, label.is_last, label.size, packed
                     )
-                    self._collected[label.run] = which
+                    self._collected[label.run] = version
 
     @contextmanager
     def _connected(self) -> Iterator[Any]:
@@ -181,8 +181,8 @@ def _key(place: int) -> str:
 
 def _pieces(place: int, label: Label) -> Iterator[tuple[str, int]]:
     """Yield the key of each piece, and its offset."""
-    for number, at in enumerate(range(0, label.size, PIECE_BYTES)):
-        yield f"{_key(place)}/{label.version % 2}/{number}", at
+    for number, offset in enumerate(range(0, label.size, PIECE_BYTES)):
+        yield f"{_key(place)}/{label.version % 2}/{number}", offset
 
 
 # The timeout for a store that does not answer; the program's own connection waits for half an hour.

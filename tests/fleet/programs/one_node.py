@@ -1,4 +1,4 @@
-"""What a program may do with Ray on its own machine; prints what it found, which recording must not change."""
+"""Uses of Ray on one machine; the program prints its results, which recording must not change."""
 
 import asyncio
 import inspect

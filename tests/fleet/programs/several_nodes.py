@@ -1,4 +1,4 @@
-"""A cluster of three nodes; two of them have a tmpfs of their own, as other machines would. One may be killed.
+"""A cluster of three nodes; two of them have a separate tmpfs, like other machines. One may be killed.
 
 several_nodes.py [--kill] [--slow SECONDS]
 """
@@ -16,18 +16,18 @@ from ray.cluster_utils import Cluster
 
 import ticktree
 
-asked = argparse.ArgumentParser()
-asked.add_argument("--kill", action="store_true")
-asked.add_argument("--slow", type=float, default=0.0)
-asked.add_argument("--runners", type=int, default=2)
-asked = asked.parse_args()
+parser = argparse.ArgumentParser()
+parser.add_argument("--kill", action="store_true")
+parser.add_argument("--slow", type=float, default=0.0)
+parser.add_argument("--runners", type=int, default=2)
+options = parser.parse_args()
 
 base = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
 memories = [tempfile.mkdtemp(prefix="node", dir=base) for _ in range(2)]
 cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
 nodes = [
-    cluster.add_node(num_cpus=1, resources={f"node{at}": 99}, env_vars={"TICKTREE_MEMORY_DIR": memory})
-    for at, memory in enumerate(memories)
+    cluster.add_node(num_cpus=1, resources={f"node{index}": 99}, env_vars={"TICKTREE_MEMORY_DIR": memory})
+    for index, memory in enumerate(memories)
 ]
 ray.init(address=cluster.address, log_to_driver=False)
 
@@ -46,26 +46,26 @@ class Runner:
 
 
 def parts():
-    """How many nodes have handed anything over to the run."""
+    """Return the number of nodes that have published to the run."""
     return len(list(Path(os.environ["TICKTREE_RUN"], "parts").glob("*.json")))
 
 
-def wait_for(what, within_s=120):
+def wait_for(condition, within_s=120):
     until = time.monotonic() + within_s
-    while not what():
+    while not condition():
         assert time.monotonic() < until, "it never came"
         time.sleep(0.1)
 
 
 runners = [
-    Runner.options(resources={f"node{at % 2}": 1}).remote(asked.slow if at == 0 else 0)
-    for at in range(asked.runners)
+    Runner.options(resources={f"node{index % 2}": 1}).remote(options.slow if index == 0 else 0)
+    for index in range(options.runners)
 ]
 with ticktree.section("train"):
     for _ in range(20):
         ray.get([runner.sample.remote() for runner in runners])
     wait_for(lambda: parts() == 2)
-    if asked.kill:
+    if options.kill:
         time.sleep(6)  # for more than one reading: all so far has been handed over
         with ticktree.section("lost"):
             ray.get(runners[1].last_word.remote())
@@ -75,8 +75,8 @@ with ticktree.section("train"):
             for _ in range(5):
                 ray.get(runners[0].sample.remote())
 ray.shutdown()
-left = [path.name for path in Path(memories[0], f"ticktree-{os.geteuid()}").iterdir()]
+remaining = [path.name for path in Path(memories[0], f"ticktree-{os.geteuid()}").iterdir()]
 cluster.shutdown()
 for memory in memories:
     shutil.rmtree(memory, ignore_errors=True)
-print(json.dumps({"left": left}))
+print(json.dumps({"left": remaining}))

@@ -1,4 +1,4 @@
-"""The steps of a random program that hold no body, or whose body runs somewhere else."""
+"""The steps of a random program without a body, or with a body that runs elsewhere."""
 
 from __future__ import annotations
 
@@ -47,14 +47,14 @@ class Suspended:
         """Ends it where it is."""
         self._do(self.frames.close, consumer)
 
-    def _do(self, what: Callable[[], Any], consumer: Strand) -> None:
+    def _do(self, action: Callable[[], Any], consumer: Strand) -> None:
         if self.busy:
             return
         self.busy = True
         if self.strand.is_generator:
             self.strand.consumer = consumer
         try:
-            self.run(what)
+            self.run(action)
         finally:
             self.busy = False
 
@@ -92,9 +92,9 @@ class Actor:
     def end(self) -> None:
         """Ends what was left suspended."""
         try:
-            for suspended in [*self.main.things, *self.main.tasks, *self.lanes]:
+            for thing in [*self.main.things, *self.main.tasks, *self.lanes]:
                 with suppress(BoomError):
-                    suspended.close(self.main)
+                    thing.close(self.main)
         finally:
             if self.executor:
                 self.executor.shutdown()
@@ -170,7 +170,7 @@ class Actor:
         inner = Strand(
             self.reference, consumer=strand, thread=strand.thread, is_generator=True, things=strand.things
         )
-        strand.things.append(Suspended(self.frames(step.body, inner), inner, lambda what: what()))
+        strand.things.append(Suspended(self.frames(step.body, inner), inner, lambda action: action()))
 
     def act_task(self, step: p.Task, strand: Strand) -> None:
         """As `create_task` does: the context is a copy of this one, made while the variable says where we are."""

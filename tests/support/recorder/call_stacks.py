@@ -1,4 +1,4 @@
-"""Lines of execution, each with its own open calls: what the reference is told by whoever plays a program."""
+"""Lines of execution, each with its own open calls: the player of a program reports them to the reference."""
 
 from __future__ import annotations
 

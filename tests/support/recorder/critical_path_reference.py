@@ -1,4 +1,4 @@
-"""What threads that signal each other must have recorded: found backwards from the end, with all events at hand."""
+"""The expected critical path of threads that signal each other: computed backwards from the end, from all events."""
 
 from __future__ import annotations
 
@@ -59,14 +59,14 @@ class Waiting:
         self.edges: dict[tuple[Place, str, Place], list[int]] = defaultdict(lambda: [0, 0, 0])
 
     def enter(self, thread: str, name: str, *, wait: bool) -> None:
-        who = self.threads[thread]
-        who.open.append(Call((*who.path, name), self.now, wait))
-        who.log.append((self.now, who.path))
+        state = self.threads[thread]
+        state.open.append(Call((*state.path, name), self.now, wait))
+        state.log.append((self.now, state.path))
 
     def leave(self, thread: str) -> None:
-        who = self.threads[thread]
-        who.open.pop()
-        who.log.append((self.now, who.path))
+        state = self.threads[thread]
+        state.open.pop()
+        state.log.append((self.now, state.path))
 
     def start(self, thread: str, starter: str) -> None:
         self.index += 1
@@ -84,37 +84,39 @@ class Waiting:
         if channel not in self.signals:
             return
         self.index += 1
-        from_index, at, by, by_path = self.signals[channel]
-        who = self.threads[thread]
-        call = next((call for call in reversed(who.open) if call.wait), who.open[-1] if who.open else None)
+        from_index, signal_ns, waker, waker_path = self.signals[channel]
+        state = self.threads[thread]
+        call = next(
+            (call for call in reversed(state.open) if call.wait), state.open[-1] if state.open else None
+        )
         since = call.start if call else 0
-        if who.unblocked_in is call:
-            since = max(since, who.unblocked)
+        if state.unblocked_in is call:
+            since = max(since, state.unblocked)
         node = call.path if call else ()
-        edge = self.edges[(thread, node), channel, (by, by_path)]
+        edge = self.edges[(thread, node), channel, (waker, waker_path)]
         edge[0] += 1
-        if at <= since:
+        if signal_ns <= since:
             return
         edge[1] += self.now - since
-        edge[2] += self.now - at
-        who.unblocked, who.unblocked_in = self.now, call
-        if at > who.heard:
-            who.jumps.append(Jump(self.index, self.now, node, by, from_index, at))
+        edge[2] += self.now - signal_ns
+        state.unblocked, state.unblocked_in = self.now, call
+        if signal_ns > state.heard:
+            state.jumps.append(Jump(self.index, self.now, node, waker, from_index, signal_ns))
             self._hear(thread)
-            who.touched = True
+            state.touched = True
 
     def critical_path(self) -> dict[Place, int]:
         """Backwards from the main thread's now, to whoever it, and they, waited for last."""
         shares: dict[Place, int] = defaultdict(int)
         thread, until, index = "main", self.now, self.index + 1
         while True:
-            who = self.threads[thread]
-            jump = next((jump for jump in reversed(who.jumps) if jump.index < index), None)
+            state = self.threads[thread]
+            jump = next((jump for jump in reversed(state.jumps) if jump.index < index), None)
             since = jump.time if jump else 0
-            for (begin, path), (end, _) in zip(who.log, [*who.log[1:], (until, ())], strict=True):
+            for (begin, path), (end, _) in zip(state.log, [*state.log[1:], (until, ())], strict=True):
                 shares[thread, path] += max(0, min(end, until) - max(begin, since))
             if jump is None:
-                return {place: ns for place, ns in shares.items() if ns}
+                return {key: ns for key, ns in shares.items() if ns}
             shares[thread, jump.node] += jump.time - jump.from_time
             thread, until, index = jump.source, jump.from_time, jump.from_index
 

@@ -1,4 +1,4 @@
-"""Random programs for focus: Python source in which each call is told from all others by its first argument."""
+"""Random programs for focus: Python source in which the first argument of each call is unique."""
 
 from __future__ import annotations
 
@@ -229,17 +229,17 @@ class _Writer:
             self.random.choice(["plain", "plain", "plain", "generator", "coroutine"]) for _ in range(count)
         ]
         self.kinds[0] = self.random.choice(["plain", "coroutine"])
-        functions = [self.function(at) for at in range(count - 1, -1, -1)]
+        functions = [self.function(index) for index in range(count - 1, -1, -1)]
         return _HEAD + "\n\n".join(functions)
 
-    def function(self, at: int) -> str:
-        kind = self.kinds[at]
+    def function(self, index: int) -> str:
+        kind = self.kinds[index]
         lines = [
-            f"{'async ' if kind == 'coroutine' else ''}def f{at}(site, n=2):",
+            f"{'async ' if kind == 'coroutine' else ''}def f{index}(site, n=2):",
             f"    advance({self.amount()})",
         ]
         for _ in range(self.random.randint(1, 5)):
-            lines += ["    " + line for line in self.statement(at)]
+            lines += ["    " + line for line in self.statement(index)]
         if kind == "generator":
             lines += ["    for item in range(n):", f"        advance({self.amount()})", "        yield item"]
         if kind == "coroutine" and self.random.random() < 0.6:
@@ -248,57 +248,57 @@ class _Writer:
             lines += ["    raise KeyError(site)"]
         return "\n".join(lines)
 
-    def statement(self, at: int) -> list[str]:
+    def statement(self, index: int) -> list[str]:
         kind = self.random.randrange(16)
-        call = self.call(at)
+        call = self.call(index)
         if call is None or kind == 0:
             return [f"advance({self.amount()})"]
         if kind == 1:
-            other = self.call(at) or call
-            return ["try:", f"    {call}; {other}", "except KeyError:", f"    advance({self.amount()})"]
+            alternative = self.call(index) or call
+            return ["try:", f"    {call}; {alternative}", "except KeyError:", f"    advance({self.amount()})"]
         if kind == 2:
             return [f"for turn in range({self.random.randint(1, 3)}):", *self.guarded(call)]
-        if kind == 3 and (plain := self.plain(at)):
+        if kind == 3 and (plain := self.plain(index)):
             return [*self.guarded(f"list(map(lambda one: {plain}, [1, 2]))", "")]
         if kind == 4:
             self.site += 1
             return [f"with Held({self.site}):", *self.guarded(call)]
-        if kind == 5 and (plain := self.plain(at)):
+        if kind == 5 and (plain := self.plain(index)):
             return [*self.guarded(f"sorted([2, 1], key=lambda one: {plain} or one)", "")]
         if kind == 6:
             self.site += 1
-            return ["if n > 0:", *self.guarded(self.again(at))]
+            return ["if n > 0:", *self.guarded(self.again(index))]
         if kind > 12:
-            return self.odd(at)
-        if kind > 8 and (plain := self.plain(at)):
-            return self.guarded(self.part(at, kind, plain), "")
+            return self.odd(index)
+        if kind > 8 and (plain := self.plain(index)):
+            return self.guarded(self.part(index, kind, plain), "")
         return self.guarded(call, "")
 
-    def part(self, at: int, kind: int, plain: str) -> str:
+    def part(self, index: int, kind: int, plain: str) -> str:
         """A comprehension or generator expression that calls functions, run here or by another function."""
         self.site += 1
-        other = self.plain(at)
-        if kind == 9 and self.kinds[at] == "coroutine" and "await" in (call := self.call(at) or ""):
+        plain_call = self.plain(index)
+        if kind == 9 and self.kinds[index] == "coroutine" and "await" in (call := self.call(index) or ""):
             return f"[{call} for one in [1, 2]]"
         return self.random.choice(
             [
-                f"[{plain} for one in [1, 2] if {other} or one]",
-                f"{{one: {plain} for one in [1, 2] for two in [{other}]}}",
+                f"[{plain} for one in [1, 2] if {plain_call} or one]",
+                f"{{one: {plain} for one in [1, 2] for two in [{plain_call}]}}",
                 f"sum({plain} or one for one in [1, 2])",
-                f"any([{plain} for two in [1]] and {other} for one in [1, 2])",
+                f"any([{plain} for two in [1]] and {plain_call} for one in [1, 2])",
                 f"drained({self.site}, ({plain} for one in [1, 2]))",
-                f"drained({self.site}, passed_on(({plain} for one in [{other}])))",
+                f"drained({self.site}, passed_on(({plain} for one in [{plain_call}])))",
                 f"list(map(lambda one: next({plain} for two in [1]), [1, 2]))",
             ]
         )
 
-    def odd(self, at: int) -> list[str]:
-        oddities = _ODDITIES + _ASYNC_ODDITIES * (self.kinds[at] == "coroutine")
-        lines = self.random.choice(oddities).replace("{}", self.plain(at) or "advance(1)").split("\n")
-        indented = [f"    {line}" for line in lines]
+    def odd(self, index: int) -> list[str]:
+        oddities = _ODDITIES + _ASYNC_ODDITIES * (self.kinds[index] == "coroutine")
+        lines = self.random.choice(oddities).replace("{}", self.plain(index) or "advance(1)").split("\n")
+        body = [f"    {line}" for line in lines]
         return [
             "try:",
-            *indented,
+            *body,
             "except (AttributeError, KeyError, TypeError):",
             f"    advance({self.amount()})",
         ]
@@ -307,32 +307,34 @@ class _Writer:
         lines = ["try:", f"    {call}", "except KeyError:", f"    advance({self.amount()})"]
         return [indent + line for line in lines]
 
-    def again(self, at: int) -> str:
+    def again(self, index: int) -> str:
         self.site += 1
-        if self.kinds[at] == "plain":
-            return f"f{at}({self.site}, n - 1)"
-        if self.kinds[at] == "generator":
-            return f"for item in f{at}({self.site}, n - 1): pass"
-        return f"await f{at}({self.site}, n - 1)"
+        if self.kinds[index] == "plain":
+            return f"f{index}({self.site}, n - 1)"
+        if self.kinds[index] == "generator":
+            return f"for item in f{index}({self.site}, n - 1): pass"
+        return f"await f{index}({self.site}, n - 1)"
 
-    def call(self, at: int) -> str | None:
+    def call(self, index: int) -> str | None:
         """A statement that calls one of the functions after this one, in a way that is possible here."""
         kinds = (
-            ("plain", "generator", "coroutine") if self.kinds[at] == "coroutine" else ("plain", "generator")
+            ("plain", "generator", "coroutine")
+            if self.kinds[index] == "coroutine"
+            else ("plain", "generator")
         )
-        after = [to for to in range(at + 1, len(self.kinds)) if self.kinds[to] in kinds]
+        after = [target for target in range(index + 1, len(self.kinds)) if self.kinds[target] in kinds]
         if not after:
             return None
-        to = self.random.choice(after)
+        target = self.random.choice(after)
         self.site += 1
-        if self.kinds[to] == "plain":
-            return f"f{to}({self.site})"
-        if self.kinds[to] == "coroutine":
-            return f"await f{to}({self.site})"
-        return f"[item for item in f{to}({self.site})]"
+        if self.kinds[target] == "plain":
+            return f"f{target}({self.site})"
+        if self.kinds[target] == "coroutine":
+            return f"await f{target}({self.site})"
+        return f"[item for item in f{target}({self.site})]"
 
-    def plain(self, at: int) -> str | None:
-        after = [to for to in range(at + 1, len(self.kinds)) if self.kinds[to] == "plain"]
+    def plain(self, index: int) -> str | None:
+        after = [target for target in range(index + 1, len(self.kinds)) if self.kinds[target] == "plain"]
         if not after:
             return None
         self.site += 1

@@ -1,4 +1,4 @@
-"""A slow tracer to compare with: `sys.setprofile` in Python, which keeps a tree of what it is told.
+"""A slow reference tracer: `sys.setprofile` in Python, which keeps a tree of the reported calls.
 
 Ticktree's own functions are not in it, as they are not in a tree of focus: the recorders that the tests make hear of
 each garbage collection by one of them, and the interpreter calls it wherever a collection happens to run.
@@ -19,7 +19,7 @@ from typing import Any
 import ticktree
 
 _PARTS = ("<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>")
-_OWN = f"{Path(ticktree.__file__).resolve().parent}{os.sep}"
+_TICKTREE_PATH = f"{Path(ticktree.__file__).resolve().parent}{os.sep}"
 _SLEEPS = inspect.CO_COROUTINE | inspect.CO_ITERABLE_COROUTINE | inspect.CO_ASYNC_GENERATOR
 _SUSPENDS = _SLEEPS | inspect.CO_GENERATOR
 
@@ -75,7 +75,7 @@ class Reference:
         if frame in self._open:  # a coroutine goes on
             return
         code = frame.f_code
-        if code.co_filename.startswith(_OWN) or code.co_name in _PARTS:
+        if code.co_filename.startswith(_TICKTREE_PATH) or code.co_name in _PARTS:
             return
         caller = frame.f_back
         while caller is not None and (caller.f_code.co_name in _PARTS or self._lends(caller)):
@@ -84,13 +84,13 @@ class Reference:
         if around is None:
             if code is not self._root:
                 return
-            call, left = self.tree, self._depth + 1
+            call, depth = self.tree, self._depth + 1
         else:
-            call, _, left = around
-        if not left:
+            call, _, depth = around
+        if not depth:
             return
         name = f"{code.co_name}({frame.f_locals['site'] if 'site' in code.co_varnames else ''}"
-        self._open[frame] = (call.below.setdefault(name, Call(name)), self._now(), left - 1)
+        self._open[frame] = (call.below.setdefault(name, Call(name)), self._now(), depth - 1)
 
     def _lends(self, frame: FrameType) -> bool:
         """Whether it is a generator that does not run: what is thrown into it goes to what it yields from, past it."""

@@ -1,4 +1,4 @@
-"""Real threads that act one at a time, each step when it is told to: an interleaving to choose."""
+"""Real threads that run one at a time, step by step on request: the test chooses the interleaving."""
 
 from __future__ import annotations
 

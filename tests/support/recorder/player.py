@@ -1,4 +1,4 @@
-"""Plays a random program against the native recorder, and tells the reference what happens."""
+"""Plays a random program on the native recorder, and reports its events to the reference."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Random programs: what hypothesis makes, and `player.py` plays."""
+"""Random programs, which hypothesis generates and `player.py` plays."""
 
 from __future__ import annotations
 

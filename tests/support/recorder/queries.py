@@ -1,4 +1,4 @@
-"""What a recorder tells, in forms that are short to write down."""
+"""Short forms of a recorder's results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A recorder that is slow and obviously right: it keeps every call, and adds up by the definition of the accounts.
+"""A slow and obviously correct recorder: it keeps every call, and sums by the definition of the times.
 
 Nothing here counts while the program runs. Whoever tells of a call says itself what it hangs under; what the native
 recorder must find out (contexts, generators, threads), the reference is told.
@@ -212,26 +212,28 @@ class Reference:
         children: dict[Call | None, list[Call]] = defaultdict(list)
         for call in self.recorded():
             children[call.parent].append(call)
-        joined = self._joined()
+        counts_as_steady = self._loops_counted_steady()
         for call in self.recorded():
-            is_warm = call.warm and not joined.get(self._loop_of(call, joined))
+            is_warm = call.warm and not counts_as_steady.get(self._loop_of(call, counts_as_steady))
             self._add(sums, call, ends, children[call], is_warm=is_warm)
         return dict(sums)
 
-    def _joined(self) -> dict[LoopKey | None, bool]:
-        """Of each loop whether all its ticks are warm-up, in no loop that is past its own: then they are steady."""
+    def _loops_counted_steady(self) -> dict[LoopKey | None, bool]:
+        """Whether all ticks of a loop are warm-up and no enclosing loop is past its own: then they count as steady."""
         ticks: dict[LoopKey, list[Call]] = defaultdict(list)
         for call in self.recorded():
             if call.kind == "tick":
                 ticks[call.path, call.thread].append(call)
-        joined: dict[LoopKey | None, bool] = {}
+        counts_as_steady: dict[LoopKey | None, bool] = {}
         in_steady: dict[LoopKey | None, bool] = {None: False}
         for loop in sorted(ticks, key=lambda loop: len(loop[0])):
             around = _innermost(loop[0][:-1], loop[1], ticks)
-            counted = [call for call in ticks[loop] if call.left and call.counted and not call.forgotten]
-            joined[loop] = bool(counted) and all(call.warm for call in counted) and not in_steady[around]
-            in_steady[loop] = in_steady[around] or (loop in self.phased and not joined[loop])
-        return joined
+            calls = [call for call in ticks[loop] if call.left and call.counted and not call.forgotten]
+            counts_as_steady[loop] = (
+                bool(calls) and all(call.warm for call in calls) and not in_steady[around]
+            )
+            in_steady[loop] = in_steady[around] or (loop in self.phased and not counts_as_steady[loop])
+        return counts_as_steady
 
     def _loop_of(self, call: Call, loops: Container[LoopKey | None]) -> LoopKey | None:
         """The innermost of the loops that a call is in, or a tick of."""
@@ -247,22 +249,22 @@ class Reference:
         is_warm: bool,
     ) -> None:
         duration = ends[call].ns - call.entered.ns + call.recorded_ns
-        place = sums[call.path]
-        place.self_ns += duration
+        entry = sums[call.path]
+        entry.self_ns += duration
         if call.path:
-            place.concurrent_ns += duration
+            entry.concurrent_ns += duration
         for group in overlapping(children, ends):
-            begun, ended = group[0].entered.ns, min(ends[call], max(ends[child] for child in group))
-            place.self_ns -= ended.ns - begun
+            begin, end = group[0].entered.ns, min(ends[call], max(ends[child] for child in group))
+            entry.self_ns -= end.ns - begin
             # The child that leaves last stands for the whole stretch; had none left by the end, the one entered
             # latest pays for it.
             last = max(group, key=ends.__getitem__)
             payer = last if ends[last] < ends[call] else group[-1]
-            sums[payer.path].concurrent_ns -= ended.ns - begun
+            sums[payer.path].concurrent_ns -= end.ns - begin
         if call.left is None:
-            place.ages.append(duration)
+            entry.ages.append(duration)
         elif call.counted and not call.forgotten:
-            (place.warm_durations if is_warm else place.durations).append(duration)
+            (entry.warm_durations if is_warm else entry.durations).append(duration)
 
     def _open_youngest_first(self) -> list[Call]:
         return sorted(
@@ -280,7 +282,7 @@ def overlapping(children: Iterable[Call], ends: dict[Call, Moment]) -> Iterator[
     """Groups of calls without a moment between them at which none is open, each in the order of entering."""
     group: list[Call] = []
     for child in sorted(children, key=lambda call: call.entered):
-        if group and child.entered > max(ends[other] for other in group):
+        if group and child.entered > max(ends[member] for member in group):
             yield group
             group = []
         group.append(child)
@@ -290,11 +292,11 @@ def overlapping(children: Iterable[Call], ends: dict[Call, Moment]) -> Iterator[
 
 def totals(nodes: dict[Path, Sums]) -> dict[Path, int]:
     """Every node's total: its self time, and of its children's what did not run beside others'."""
-    found = {path: sums.self_ns for path, sums in nodes.items()}
-    for path in sorted(found, key=len, reverse=True):
+    self_ns = {path: sums.self_ns for path, sums in nodes.items()}
+    for path in sorted(self_ns, key=len, reverse=True):
         if path:
-            found[path[:-1]] += found[path] - nodes[path].concurrent_ns
-    return found
+            self_ns[path[:-1]] += self_ns[path] - nodes[path].concurrent_ns
+    return self_ns
 
 
 def histogram(durations: Iterable[int]) -> dict[int, int]:

@@ -1,4 +1,4 @@
-"""A stand-in for torch with CUDA devices, on the virtual clock of a recorder: work is put on streams and done later.
+"""A stand-in for torch with CUDA devices, on a recorder's virtual clock: work is queued on streams and done later.
 
 Whatever the real one would punish is an error here: an event that is asked for while a graph is captured breaks the
 capture, one that is recorded on another device's stream, or asked for its time before it is reached, raises.

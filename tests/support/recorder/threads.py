@@ -1,4 +1,4 @@
-"""Threads of which one runs at a time: each is handed the processor, and hands it back."""
+"""Threads that run one at a time: each gets the processor and gives it back."""
 
 from __future__ import annotations
 
@@ -58,8 +58,8 @@ class Lane:
         except BaseException as error:
             self._error = error
         finally:
-            for suspended in [*self.strand.things, *self.strand.tasks]:
+            for thing in [*self.strand.things, *self.strand.tasks]:
                 with suppress(Exception):  # what it raises at its end is no concern of this thread's
-                    suspended.close(self.strand)
+                    thing.close(self.strand)
             self._over = True
             self._back.release()

@@ -1,4 +1,4 @@
-"""The rule by which the end of warm-up is found, in Python: written from its definition, not from the recorder's."""
+"""The rule that finds the end of warm-up, in Python: written from its definition, not from the recorder's code."""
 
 from __future__ import annotations
 
@@ -33,15 +33,15 @@ def part(ticks: Sequence[float], bound: float) -> float:
 def split(bins: Sequence[float], aside: int, width: int) -> int:
     """How many bins the first of two parts has, where their means explain most of the scatter; 0: no room for two."""
     after = bins[aside:]
-    explained = {0: 0.0}
+    gains = {0: 0.0}
     for d in range(1, len(after)):
         k = len(after) - d
         if k * width >= math.floor(((aside + d) * width + 6) / 7):
-            explained[d] = (fmean(after[:d]) - fmean(after[d:])) ** 2 * d * k / len(after)
-    best = max(explained.values())
-    if sum(best * (1 - 1e-9) <= each for each in explained.values()) > 1 and best:
+            gains[d] = (fmean(after[:d]) - fmean(after[d:])) ** 2 * d * k / len(after)
+    best = max(gains.values())
+    if sum(best * (1 - 1e-9) <= gain for gain in gains.values()) > 1 and best:
         raise CloseCallError
-    return max(explained, key=explained.__getitem__) if best > 1e-12 * fmean(bins) ** 2 else 0
+    return max(gains, key=gains.__getitem__) if best > 1e-12 * fmean(bins) ** 2 else 0
 
 
 def student(freedom: float) -> float:
@@ -94,13 +94,13 @@ def singles(bins: Sequence[float], aside: int, width: int, tick: float) -> bool:
     Three or more by a tick, or one of the first four by ten.
     """
     half = len(bins) // 2
-    rest = bins[half:]
-    if width > 1 or len(rest) < 4:
+    later = bins[half:]
+    if width > 1 or len(later) < 4:
         return False
-    bound = fmean(rest) + tick
-    far = [at for at, x in enumerate(bins[:half]) if over(x, bound)]
-    compiled = any(over(bins[at], fmean(rest) + 10 * tick) for at in far if at < 4)
-    return (compiled or len(far) >= 3) and far[-1] >= aside and not any(over(x, bound) for x in rest)
+    bound = fmean(later) + tick
+    far = [index for index, x in enumerate(bins[:half]) if over(x, bound)]
+    has_compilation = any(over(bins[index], fmean(later) + 10 * tick) for index in far if index < 4)
+    return (has_compilation or len(far) >= 3) and far[-1] >= aside and not any(over(x, bound) for x in later)
 
 
 def set_aside(durations: Sequence[int], waited: Sequence[int] | None = None) -> int:
@@ -115,9 +115,11 @@ def set_aside(durations: Sequence[int], waited: Sequence[int] | None = None) -> 
         series = [durations[:n]]
         if waited and any(waited[:n]):
             series.append([d - w for d, w in zip(durations[:n], waited[:n])])
-        binned = [[sum(ticks[at : at + width]) for at in range(0, n, width)] for ticks in series]
-        tick = fmean(binned[0][len(binned[0]) // 2 :])
+        binned_series = [
+            [sum(ticks[start : start + width]) for start in range(0, n, width)] for ticks in series
+        ]
+        tick = fmean(binned_series[0][len(binned_series[0]) // 2 :])
         past = math.ceil(aside / width)
-        if any(rule(bins, past, width, tick) for bins in binned for rule in (ended, singles)):
+        if any(rule(bins, past, width, tick) for bins in binned_series for rule in (ended, singles)):
             aside = n
     return aside

@@ -44,8 +44,8 @@ class Ended(NamedTuple):
 
 
 def environment(folder, **variables):
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("TICKTREE")}
-    return {**kept, "TICKTREE_MEMORY_DIR": str(folder), **variables}
+    other_variables = {name: value for name, value in os.environ.items() if not name.startswith("TICKTREE")}
+    return {**other_variables, "TICKTREE_MEMORY_DIR": str(folder), **variables}
 
 
 def run_script(folder, script, *arguments, under=None, status=0, **variables):

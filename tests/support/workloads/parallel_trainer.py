@@ -1,4 +1,4 @@
-"""Runs the trainer's script, and finds what it says of what was learned."""
+"""Runs the trainer's script, and reads its learning results."""
 
 import re
 

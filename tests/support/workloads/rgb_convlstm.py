@@ -1,4 +1,4 @@
-"""The workload's scripts, run as their users run them, with networks and boards that are soon done."""
+"""Runs the workload's scripts as users do, with small networks and boards."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ def run_script(name, *arguments, cwd, before=(), seconds=100, **environment):
 
 def rows(summary):
     """Return the numbers of each operation in a printed summary, by name; of several, those of the last."""
-    found = {}
+    rows_by_name = {}
     for line in summary.splitlines():
         name, *numbers = line.split() or [""]
         if len(numbers) == 7 and numbers[0].isdigit():
-            found[name] = numbers
-    return found
+            rows_by_name[name] = numbers
+    return rows_by_name

@@ -1,4 +1,4 @@
-"""Puzzles to look at."""
+"""Puzzles for tests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Steps as a manager of environments gives them, without any."""
+"""Steps as an environment manager returns them, without environments."""
 
 import numpy as np
 from parallel_trainer.env_manager import EnvironmentStep

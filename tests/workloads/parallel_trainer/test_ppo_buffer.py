@@ -14,7 +14,7 @@ def _trajectory(numbers):
     )
 
 
-def _filled(*lengths):
+def _fill_buffer(*lengths):
     buffer = UpdateBuffer()
     first = 0
     for length in lengths:
@@ -26,11 +26,11 @@ def _filled(*lengths):
 
 @pytest.mark.parametrize("size", [1, 7, 32, 100])
 def test_every_step_is_in_exactly_one_minibatch_and_whole(size):
-    batch = _filled(5, 1, 30, 14).take()
+    batch = _fill_buffer(5, 1, 30, 14).take()
     parts = list(minibatches(batch, size, np.random.default_rng(0)))
     assert [len(part.returns) for part in parts[:-1]] == [size] * (len(parts) - 1)
-    drawn = [part.log_probs.tolist() for part in parts]
-    assert sorted(chain.from_iterable(drawn)) == list(range(50))
+    log_probs = [part.log_probs.tolist() for part in parts]
+    assert sorted(chain.from_iterable(log_probs)) == list(range(50))
     for part in parts:
         assert part.observations[:, 0].tolist() == part.log_probs.tolist()
         assert part.observations[:, 1].tolist() == (-part.log_probs).tolist()
@@ -39,7 +39,7 @@ def test_every_step_is_in_exactly_one_minibatch_and_whole(size):
 
 
 def test_minibatches_come_in_another_order_each_time_and_in_the_same_for_the_same_seed():
-    batch = _filled(60).take()
+    batch = _fill_buffer(60).take()
 
     def order(random):
         return [part.returns.tolist() for part in minibatches(batch, 8, random)]
@@ -51,7 +51,7 @@ def test_minibatches_come_in_another_order_each_time_and_in_the_same_for_the_sam
 
 
 def test_advantages_are_brought_to_one_scale_and_what_is_taken_is_gone():
-    buffer = _filled(20, 30)
+    buffer = _fill_buffer(20, 30)
     assert buffer.steps == 50
     batch = buffer.take()
     assert batch.advantages.mean().item() == pytest.approx(0.0, abs=1e-6)

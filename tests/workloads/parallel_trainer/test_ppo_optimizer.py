@@ -35,8 +35,8 @@ def _loss_and_slope(advantage, ratio):
 def test_a_probability_that_has_moved_far_enough_the_way_that_pays_gains_no_more(
     advantage, ratio, loss, learns
 ):
-    found, slope = _loss_and_slope(advantage, ratio)
-    assert found == pytest.approx(loss, rel=1e-5)
+    value, slope = _loss_and_slope(advantage, ratio)
+    assert value == pytest.approx(loss, rel=1e-5)
     assert (slope != 0.0) == learns
 
 
@@ -98,11 +98,16 @@ def test_a_bonus_for_entropy_keeps_the_policy_undecided():
 
 def test_learning_rate_clipping_and_bonus_fall_over_the_run_and_never_to_nothing():
     _, _, optimizer = _learner(learning_rate=1.0, epsilon=0.2, beta=1.0)
-    shown = []
+    values = []
     for done in (0.0, 0.25, 1.0, 1.5):
         optimizer.set_progress(done)
-        shown.append((optimizer.learning_rate, optimizer.epsilon, optimizer.beta))
-    assert shown == [(1.0, 0.2, 1.0), (0.75, pytest.approx(0.15), 0.75), (1e-3, 0.1, 1e-3), (1e-3, 0.1, 1e-3)]
+        values.append((optimizer.learning_rate, optimizer.epsilon, optimizer.beta))
+    assert values == [
+        (1.0, 0.2, 1.0),
+        (0.75, pytest.approx(0.15), 0.75),
+        (1e-3, 0.1, 1e-3),
+        (1e-3, 0.1, 1e-3),
+    ]
 
 
 def test_the_same_seed_learns_the_same():

@@ -3,7 +3,7 @@ from parallel_trainer.train import parse_args
 
 
 @pytest.fixture(autouse=True)
-def _here(tmp_path, monkeypatch):
+def _change_directory(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
 
@@ -31,9 +31,9 @@ def test_files_are_called_after_the_run_and_their_directory_is_made(tmp_path):
 
 
 def test_help_names_every_option(capsys):
-    with pytest.raises(SystemExit) as ended:
+    with pytest.raises(SystemExit) as exit_info:
         parse_args(["--help"])
-    assert ended.value.code == 0
+    assert exit_info.value.code == 0
     text = capsys.readouterr().out
     for option in (
         "--env",
@@ -68,7 +68,7 @@ def test_help_names_every_option(capsys):
 )
 def test_what_makes_no_sense_is_one_line_and_status_2(arguments, complaint, capsys, tmp_path):
     (tmp_path / "file").touch()
-    with pytest.raises(SystemExit) as ended:
+    with pytest.raises(SystemExit) as exit_info:
         parse_args(arguments)
-    assert ended.value.code == 2
+    assert exit_info.value.code == 2
     assert complaint in capsys.readouterr().err.splitlines()[-1]

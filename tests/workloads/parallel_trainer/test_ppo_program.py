@@ -55,8 +55,8 @@ class Trained(NamedTuple):
 
 
 def _train(folder, threaded, start_method):
-    asked = ["--steps", "1500", "--workers", "2", "--start-method", start_method, "--run-id", "first"]
-    ended = run_trainer(folder, *asked, *(["--threaded"] if threaded else []))
+    options = ["--steps", "1500", "--workers", "2", "--start-method", start_method, "--run-id", "first"]
+    ended = run_trainer(folder, *options, *(["--threaded"] if threaded else []))
     return Trained(ended, threaded, ended.profile())
 
 
@@ -126,9 +126,9 @@ def test_the_run_knows_who_ended_whose_waits(trained):
     if trained.threaded:
         queue = f"{START}/trainer_threads/thread_root/trainer_advance/process_trajectory/trajectory_queue.get"
         waits[queue] = ("learner", "actor")
-    for path, (waiting, by) in waits.items():
+    for path, (waiting, waker_names) in waits.items():
         wakers = profile.root.at(path).wakers
-        assert {(doing[waker.writer], doing[waker.by]) for waker in wakers} == {(waiting, by)}
+        assert {(doing[waker.writer], doing[waker.by]) for waker in wakers} == {(waiting, waker_names)}
         assert sum(wakes.waited_ns for wakes in wakers.values()) > 0
     assert profile.critical
 
@@ -188,13 +188,13 @@ def test_a_straggler_is_found_and_said_to_be_waited_for(tmp_path):
     slow = {writer for writer, share in shares.items() if share.total_ns >= 100 * 20_000_000}
     assert [profile.writers[writer].process_name for writer in slow] == ["env worker 1"]
     wakers = profile.root.at(f"{ADVANCE}/env_step/communicator.exchange/step_wait").wakers
-    waited = Counter()
+    wait_ns = Counter()
     for waker, wakes in wakers.items():
-        waited[waker.by] += wakes.waited_ns
-    assert slow == {max(waited, key=waited.get)}
-    (found,) = (finding for finding in findings(profile) if finding.rule == "straggler")
-    assert found.message.startswith("env worker 1 ")
-    assert "step_wait" in found.message
+        wait_ns[waker.by] += wakes.waited_ns
+    assert slow == {max(wait_ns, key=wait_ns.get)}
+    (straggler,) = (finding for finding in findings(profile) if finding.rule == "straggler")
+    assert straggler.message.startswith("env worker 1 ")
+    assert "step_wait" in straggler.message
 
 
 @pytest.mark.slow
@@ -204,17 +204,17 @@ def test_a_straggler_is_found_and_said_to_be_waited_for(tmp_path):
     ids=" ".join,
 )
 def test_the_same_seed_learns_the_same_with_ticktree_and_without(asked, tmp_path):
-    found = []
+    outputs = []
     for name, recorded, variables in (
         ("recorded", True, {}),
         ("off", False, {"TICKTREE_OFF": "1"}),
     ):
         folder = tmp_path / name
         folder.mkdir()
-        found.append(run_trainer(folder, "--steps", "1200", *asked, recorded=recorded, **variables))
-    assert found[0].fingerprint == found[1].fingerprint
-    assert found[0].stdout.count("\nstep ") == 2  # it has learned in between
-    assert "\ntimers: none, ticktree is off" in found[1].stdout
+        outputs.append(run_trainer(folder, "--steps", "1200", *asked, recorded=recorded, **variables))
+    assert outputs[0].fingerprint == outputs[1].fingerprint
+    assert outputs[0].stdout.count("\nstep ") == 2  # it has learned in between
+    assert "\ntimers: none, ticktree is off" in outputs[1].stdout
     assert sorted(path.name for path in (tmp_path / "off").iterdir()) == ["results"]
     assert [path.name for path in (tmp_path / "off" / "results").iterdir()] == ["ppo.pt"]
 
@@ -233,7 +233,7 @@ def _workers_of(process):
 @pytest.fixture
 def training(tmp_path):
     """Starts a trainer that would go on for long, and ends what is left of it."""
-    started = []
+    processes = []
 
     def start(*arguments):
         process = subprocess.Popen(
@@ -245,11 +245,11 @@ def training(tmp_path):
             text=True,
             start_new_session=True,
         )
-        started.append(process)
+        processes.append(process)
         return process
 
     yield start
-    for process in started:
+    for process in processes:
         if process.poll() is None:
             process.kill()
         process.communicate()

@@ -20,8 +20,8 @@ def _trainer(**options):
 
 def _trajectories(count, length=5):
     processor = AgentProcessor(horizon=length)
-    given = (processor.add(make_step(number % 7)) for number in range(count * length))
-    return [trajectory for trajectory in given if trajectory]
+    results = (processor.add(make_step(number % 7)) for number in range(count * length))
+    return [trajectory for trajectory in results if trajectory]
 
 
 def test_it_learns_when_the_buffer_is_full_and_not_before(capsys):
@@ -40,12 +40,12 @@ def test_the_policy_it_hands_out_is_not_changed_by_what_it_learns_later():
         trainer.put(trajectory)
     trainer.advance()
     first = trainer.policies.get()
-    kept = {name: value.clone() for name, value in first.items()}
+    copies = {name: value.clone() for name, value in first.items()}
     for trajectory in _trajectories(8):
         trainer.put(trajectory)
     trainer.advance()
     second = trainer.policies.get()
-    assert all(torch.equal(first[name], kept[name]) for name in kept)
+    assert all(torch.equal(first[name], copies[name]) for name in copies)
     assert not torch.equal(first["body.0.weight"], second["body.0.weight"])
     torch.testing.assert_close(second["normalizer.mean"], torch.full((2,), 2.875), atol=0.2, rtol=0.0)
 
@@ -84,24 +84,24 @@ def test_actions_are_drawn_from_the_policy_and_bounded_for_the_environment():
     with torch.no_grad():
         policy.actor.log_std.fill_(0.5)
     observations = [np.array([number, -number], np.float32) for number in range(200)]
-    drawn = policy.evaluate(observations)
-    assert all(info.observation is seen for info, seen in zip(drawn, observations, strict=True))
-    actions = np.array([info.action[0] for info in drawn])
-    sent = np.array([info.env_action[0] for info in drawn])
+    infos = policy.evaluate(observations)
+    assert all(info.observation is observation for info, observation in zip(infos, observations, strict=True))
+    actions = np.array([info.action[0] for info in infos])
+    sent = np.array([info.env_action[0] for info in infos])
     assert np.abs(actions).max() > 1.0
     np.testing.assert_allclose(sent, -1.0 + 2.0 * actions.clip(-1.0, 1.0), rtol=1e-6)
     assert sent.min() >= -3.0
     assert sent.max() <= 1.0
     mean = policy.actor(torch.from_numpy(np.stack(observations)))
     expected = policy.actor.log_prob(mean, torch.from_numpy(actions)[:, None]).tolist()
-    assert [info.log_prob for info in drawn] == pytest.approx(expected, rel=1e-4)
+    assert [info.log_prob for info in infos] == pytest.approx(expected, rel=1e-4)
 
 
 def test_policies_draw_the_same_for_the_same_seed_whatever_others_draw_meanwhile():
-    seen = [np.zeros(2, np.float32)]
+    observations = [np.zeros(2, np.float32)]
     first = TorchPolicy(SPEC, seed=3)
     second = TorchPolicy(SPEC, seed=3)
     second.load(first.actor.state_dict())
-    actions = [first.evaluate(seen)[0].action.item() for _ in range(3)]
+    actions = [first.evaluate(observations)[0].action.item() for _ in range(3)]
     torch.rand(100)
-    assert actions == [second.evaluate(seen)[0].action.item() for _ in range(3)]
+    assert actions == [second.evaluate(observations)[0].action.item() for _ in range(3)]

@@ -7,9 +7,9 @@ from support.workloads.trainer_steps import make_step
 
 def test_a_trajectory_is_whole_when_it_is_as_long_as_they_get():
     processor = AgentProcessor(horizon=3)
-    given = [processor.add(make_step(number)) for number in range(7)]
-    assert [trajectory is not None for trajectory in given] == [False, False, True] * 2 + [False]
-    second = given[5]
+    trajectories = [processor.add(make_step(number)) for number in range(7)]
+    assert [trajectory is not None for trajectory in trajectories] == [False, False, True] * 2 + [False]
+    second = trajectories[5]
     assert second.observations[:, 0].tolist() == [3.0, 4.0, 5.0]
     assert second.actions[:, 0].tolist() == [-3.0, -4.0, -5.0]
     assert second.log_probs.tolist() == [-3.0, -4.0, -5.0]
@@ -39,11 +39,11 @@ def test_the_end_of_an_episode_ends_a_trajectory_which_sees_its_end_and_not_the_
 def test_the_agents_of_several_workers_are_kept_apart():
     processor = AgentProcessor(horizon=2)
     order = [(0, 0), (1, 10), (1, 11), (0, 1)]
-    given = [processor.add(make_step(number, worker)) for worker, number in order]
-    assert [trajectory and trajectory.rewards.tolist() for trajectory in given] == [
+    trajectories = [processor.add(make_step(number, worker)) for worker, number in order]
+    assert [trajectory and trajectory.rewards.tolist() for trajectory in trajectories] == [
         None,
         None,
         [10.0, 11.0],
         [0.0, 1.0],
     ]
-    assert all(np.isfinite(trajectory.observations).all() for trajectory in given[2:])
+    assert all(np.isfinite(trajectory.observations).all() for trajectory in trajectories[2:])

@@ -14,9 +14,9 @@ SMALL = ("--total-timesteps", "384", "--num-steps", "32", "--num-minibatches", "
 STEPS, UPDATES = 3 * 32, 3 * 2 * 2
 
 
-def results(ended):
+def results(process):
     """What a run prints, but its speed."""
-    return [line for line in ended.stdout.splitlines() if not line.startswith("SPS")]
+    return [line for line in process.stdout.splitlines() if not line.startswith("SPS")]
 
 
 def calls(profile, name):
@@ -62,19 +62,19 @@ def test_it_prints_the_same_with_and_without_ticktree(recorded, tmp_path):
 @pytest.mark.slow
 def test_the_report_has_bottlenecks(recorded):
     report = run_script(recorded.folder, "-m", "ticktree", "report").stdout
-    for word in ("envs.step", "backward", "steps/s", "Where a step of env goes"):
-        assert word in report
+    for text in ("envs.step", "backward", "steps/s", "Where a step of env goes"):
+        assert text in report
 
 
 @pytest.mark.slow
 def test_too_small_a_batch_is_refused(tmp_path):
-    ended = run_script(tmp_path, SCRIPT, "--num-envs", "1", "--num-steps", "4", status=2)
-    assert "at least twice --num-minibatches" in ended.stderr
+    process = run_script(tmp_path, SCRIPT, "--num-envs", "1", "--num-steps", "4", status=2)
+    assert "at least twice --num-minibatches" in process.stderr
 
 
 @pytest.mark.slow
 def test_it_learns_to_balance_a_pole(tmp_path):
-    ended = run_script(tmp_path, SCRIPT, "--total-timesteps", "50000")
-    first, *_, last = (float(line.rpartition("=")[2]) for line in results(ended))
+    process = run_script(tmp_path, SCRIPT, "--total-timesteps", "50000")
+    first, *_, last = (float(line.rpartition("=")[2]) for line in results(process))
     assert first < 60
     assert last > 150

@@ -30,22 +30,22 @@ def raw(x=0.0, y=0.0, vx=0.0, vy=10.0, angle=0.0, yaw_rate=0.0):
 
 def straight(points=40):
     """A road to the north."""
-    return [[0.0, 3.5 * at] for at in range(points)]
+    return [[0.0, 3.5 * index] for index in range(points)]
 
 
 def test_on_the_middle_of_a_straight_road_there_is_nothing_to_steer_for():
-    seen = FeatureExtractor(straight(), 5).compute(raw(), None)
-    assert seen.shape == (FEATURES,)
-    assert (seen[OFFSET], seen[HEADING]) == (0.0, 0.0)
-    assert np.allclose(seen[OWN_FEATURES + 2 * LOOKAHEAD :], 0.0)
-    assert list(seen[MEASURED]) == [10.0, 0.0]
+    features = FeatureExtractor(straight(), 5).compute(raw(), None)
+    assert features.shape == (FEATURES,)
+    assert (features[OFFSET], features[HEADING]) == (0.0, 0.0)
+    assert np.allclose(features[OWN_FEATURES + 2 * LOOKAHEAD :], 0.0)
+    assert list(features[MEASURED]) == [10.0, 0.0]
 
 
 @pytest.mark.parametrize("side", [-2.0, 2.0])
 def test_a_car_beside_the_middle_sees_it_on_the_other_side_and_the_expert_steers_there(side):
-    seen = FeatureExtractor(straight(), 5).compute(raw(x=side), None)
-    assert seen[OFFSET] == pytest.approx(-side)
-    assert math.copysign(1.0, expert(seen, STOCK).steer) == math.copysign(1.0, -side)
+    features = FeatureExtractor(straight(), 5).compute(raw(x=side), None)
+    assert features[OFFSET] == pytest.approx(-side)
+    assert math.copysign(1.0, expert(features, STOCK).steer) == math.copysign(1.0, -side)
 
 
 def test_all_is_seen_from_the_driver_s_seat():
@@ -54,8 +54,8 @@ def test_all_is_seen_from_the_driver_s_seat():
     cos, sin = math.cos(turn), math.sin(turn)
     course = [[cos * x - sin * y, sin * x + cos * y] for x, y in straight()]
     before = FeatureExtractor(straight(), 5).compute(raw(x=1.0), None)
-    turned = raw(x=cos, y=sin, vx=-sin * 10.0, vy=cos * 10.0, angle=turn)
-    assert np.allclose(FeatureExtractor(course, 5).compute(turned, None), before)
+    rotated = raw(x=cos, y=sin, vx=-sin * 10.0, vy=cos * 10.0, angle=turn)
+    assert np.allclose(FeatureExtractor(course, 5).compute(rotated, None), before)
 
 
 def test_acceleration_is_what_was_gained_since_the_observation_before():
@@ -66,8 +66,8 @@ def test_acceleration_is_what_was_gained_since_the_observation_before():
 
 
 def test_the_expert_asks_less_of_a_car_that_answers_more():
-    seen = FeatureExtractor(straight(), 5).compute(raw(x=1.0), None)
-    assert abs(expert(seen, Car(1.4, 1.0)).steer) < abs(expert(seen, Car(0.7, 1.0)).steer)
+    features = FeatureExtractor(straight(), 5).compute(raw(x=1.0), None)
+    assert abs(expert(features, Car(1.4, 1.0)).steer) < abs(expert(features, Car(0.7, 1.0)).steer)
 
 
 def test_the_first_cars_of_a_garage_are_the_same_however_many_there_are():

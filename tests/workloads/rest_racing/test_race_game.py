@@ -53,12 +53,12 @@ def drawn(draw, frames=3):
 
 def test_all_frames_are_drawn_or_only_the_one_that_is_looked_at():
     """And the game goes on in the same way: who draws changes nothing."""
-    every, seen = drawn("all")
+    every, last_frames = drawn("all")
     last, seen_last = drawn("last")
-    assert (len(seen), len(seen_last)) == (1 + 2 * 3, 1 + 2)
+    assert (len(last_frames), len(seen_last)) == (1 + 2 * 3, 1 + 2)
     assert every.observation() == last.observation()
-    assert np.array_equal(seen[-1], seen_last[-1])
-    assert not np.array_equal(seen[0], seen[-1])
+    assert np.array_equal(last_frames[-1], seen_last[-1])
+    assert not np.array_equal(last_frames[0], last_frames[-1])
 
 
 def test_a_car_answers_to_its_controls_in_its_own_way():
@@ -73,28 +73,28 @@ def test_a_car_answers_to_its_controls_in_its_own_way():
 
 def test_the_same_lesson_is_taught_again_for_the_same_seed():
     first, again = (record_demonstration(STOCK, 4, 2, 7) for _ in range(2))
-    assert all(np.array_equal(one, two) for one, two in zip(first, again))
+    assert all(np.array_equal(left, right) for left, right in zip(first, again))
     assert first.windows.shape == (4, WINDOW)
     assert first.images.shape == (4, IMAGE_STACK, IMAGE_SIZE, IMAGE_SIZE)
     assert first.actions.abs().max() <= 1.0
 
 
 def test_the_game_behind_http_is_the_game(server):
-    here = Game(STOCK, 2, "last")
-    here.begin(5)
-    rest = RestClient(server)
-    env = RestVisionEnv(rest, 2, "last")
+    game = Game(STOCK, 2, "last")
+    game.begin(5)
+    client = RestClient(server)
+    env = RestVisionEnv(client, 2, "last")
     first = env.reset(5)
-    assert env.course_length == len(here.course())
-    assert np.array_equal(first["image"], here.picture)
+    assert env.course_length == len(game.course())
+    assert np.array_equal(first["image"], game.picture)
     for _ in range(2):
-        here.advance(FULL_AHEAD)
-        there = env.step(FULL_AHEAD)
-    remote = {name: there[name] for name in here.observation()}
-    assert remote == here.observation()  # to the last bit: JSON keeps a float as it is
-    assert np.array_equal(there["image"], here.picture)
-    assert there["derived"][9] > 0.0  # it gains speed, which only the observation before can tell
-    rest.close()
+        game.advance(FULL_AHEAD)
+        response = env.step(FULL_AHEAD)
+    remote = {name: response[name] for name in game.observation()}
+    assert remote == game.observation()  # to the last bit: JSON keeps a float as it is
+    assert np.array_equal(response["image"], game.picture)
+    assert response["derived"][9] > 0.0  # it gains speed, which only the observation before can tell
+    client.close()
 
 
 def test_what_cannot_be_played_is_refused(server):

@@ -21,15 +21,15 @@ def test_the_means_that_leave_a_hundred_steps_out_have_some_left_in_a_quick_run(
 
 
 def test_what_is_taught_is_what_is_driven_with():
-    asked = ["--models", "3", "--lesson", "9", "--epochs", "2", "--frames", "4", "--seed", "5"]
-    assert parse_train_args(asked).pretrain == parse_race_args(asked).pretrain
+    options = ["--models", "3", "--lesson", "9", "--epochs", "2", "--frames", "4", "--seed", "5"]
+    assert parse_train_args(options).pretrain == parse_race_args(options).pretrain
 
 
 @pytest.mark.parametrize("parse", [parse_race_args, parse_train_args])
 def test_help_is_an_ordinary_one(parse, capsys):
-    with pytest.raises(SystemExit) as ended:
+    with pytest.raises(SystemExit) as exit_info:
         parse(["--help"])
-    assert ended.value.code == 0
+    assert exit_info.value.code == 0
     text = capsys.readouterr().out
     for option in ("--quick", "--models", "--frames", "--lesson", "--epochs", "--threads", "--seed"):
         assert option in text
@@ -47,14 +47,14 @@ def test_help_is_an_ordinary_one(parse, capsys):
     ],
 )
 def test_what_makes_no_sense_is_one_line_and_status_2(arguments, complaint, capsys):
-    with pytest.raises(SystemExit) as ended:
+    with pytest.raises(SystemExit) as exit_info:
         parse_race_args(arguments)
-    assert ended.value.code == 2
+    assert exit_info.value.code == 2
     assert complaint in capsys.readouterr().err.splitlines()[-1]
 
 
 def test_models_are_not_written_to_where_there_is_no_directory(capsys):
-    with pytest.raises(SystemExit) as ended:
+    with pytest.raises(SystemExit) as exit_info:
         parse_train_args(["--out", "nowhere/models.pt"])
-    assert ended.value.code == 2
+    assert exit_info.value.code == 2
     assert "--out nowhere/models.pt: there is no such directory" in capsys.readouterr().err

@@ -36,11 +36,13 @@ STEPS, FIRST = 8, 3
 
 def child(node, name):
     """The call of that name: what follows it is the file and line of what is called."""
-    found = [
-        each for each in node.children.values() if each.name.startswith(f"{name} : ") or each.name == name
+    matches = [
+        candidate
+        for candidate in node.children.values()
+        if candidate.name.startswith(f"{name} : ") or candidate.name == name
     ]
-    assert len(found) == 1, list(node.children)
-    return found[0]
+    assert len(matches) == 1, list(node.children)
+    return matches[0]
 
 
 def descend(node, *names):
@@ -52,8 +54,8 @@ def descend(node, *names):
 @pytest.fixture(scope="module")
 def policies(tmp_path_factory):
     folder = tmp_path_factory.mktemp("policies")
-    ended = run_race(folder, *SMALL, "--out", "policies.pt", script="train.py")
-    assert re.fullmatch(r"taught 2 models, and one, in [\d.]+ s: policies\.pt\n", ended.stdout)
+    process = run_race(folder, *SMALL, "--out", "policies.pt", script="train.py")
+    assert re.fullmatch(r"taught 2 models, and one, in [\d.]+ s: policies\.pt\n", process.stdout)
     return folder / "policies.pt"
 
 
@@ -63,8 +65,17 @@ def policies(tmp_path_factory):
 )
 def raced(request, tmp_path_factory, policies):
     folder = tmp_path_factory.mktemp("raced")
-    asked = ["--policies", str(policies), "--frames", "2", "--steps", str(STEPS), "--variant", request.param]
-    return run_race(folder, *asked, under=[*FOCUS, "--warmup", str(FIRST)])
+    options = [
+        "--policies",
+        str(policies),
+        "--frames",
+        "2",
+        "--steps",
+        str(STEPS),
+        "--variant",
+        request.param,
+    ]
+    return run_race(folder, *options, under=[*FOCUS, "--warmup", str(FIRST)])
 
 
 def driver_step(profile):
@@ -75,9 +86,9 @@ def driver_step(profile):
 def test_the_reference_s_tree_is_printed_by_itself(raced):
     def look(node, calls):
         for name, below in calls.items():
-            found = child(node, name)
-            assert found.count == STEPS
-            look(found, below)
+            match = child(node, name)
+            assert match.count == STEPS
+            look(match, below)
 
     look(driver_step(raced.profile()), CALLS)
     assert "Driver.step" in raced.stderr
@@ -92,7 +103,7 @@ def test_the_means_leave_out_as_many_first_steps_as_asked(raced):
 
 def request_of(profile):
     call = descend(driver_step(profile), *ASKING)
-    (request,) = [each for each in call.children.values() if each.name.startswith("POST ")]
+    (request,) = [entry for entry in call.children.values() if entry.name.startswith("POST ")]
     return request
 
 
@@ -117,42 +128,42 @@ def test_the_server_s_own_run_is_in_the_tree_too(raced):
 
 
 def test_no_rule_takes_merging_actions_for_a_queue_of_them(raced):
-    assert not {found.rule for found in findings(raced.profile())} & {"horizon", "queue-merge", "starved"}
+    assert not {finding.rule for finding in findings(raced.profile())} & {"horizon", "queue-merge", "starved"}
 
 
 @pytest.mark.slow
 def test_without_server_timing_the_request_is_one_opaque_row(tmp_path, policies):
-    asked = ["--policies", str(policies), "--frames", "2", "--steps", "3", "--no-server-timing"]
-    ended = run_race(tmp_path, *asked, under=[*FOCUS, "--quiet"])
-    assert request_of(ended.profile()).children == {}
+    options = ["--policies", str(policies), "--frames", "2", "--steps", "3", "--no-server-timing"]
+    process = run_race(tmp_path, *options, under=[*FOCUS, "--quiet"])
+    assert request_of(process.profile()).children == {}
 
 
 @pytest.mark.slow
 def test_only_the_last_frame_is_drawn_where_that_is_asked_for(tmp_path, policies):
-    asked = ["--policies", str(policies), "--frames", "4", "--steps", "3", "--draw", "last"]
-    served = child(run_race(tmp_path, *asked, under=["--quiet"]).profile().root, "POST /api/step")
+    options = ["--policies", str(policies), "--frames", "4", "--steps", "3", "--draw", "last"]
+    served = child(run_race(tmp_path, *options, under=["--quiet"]).profile().root, "POST /api/step")
     assert (child(served, "simulate").count, child(served, "render").count) == (12, 3)
 
 
 @pytest.mark.slow
 def test_checkpoints_print_running_means_and_are_sections_where_ticktree_records(tmp_path, policies):
-    asked = ["--policies", str(policies), "--frames", "2", "--steps", "6", "--checkpoints", "--after", "2"]
-    ended = run_race(tmp_path, *asked, "--print-every", "2", under=["--quiet"])
-    lines = [line for line in ended.stdout.splitlines() if line.startswith("Driver.step")]
+    options = ["--policies", str(policies), "--frames", "2", "--steps", "6", "--checkpoints", "--after", "2"]
+    process = run_race(tmp_path, *options, "--print-every", "2", under=["--quiet"])
+    lines = [line for line in process.stdout.splitlines() if line.startswith("Driver.step")]
     number = r"\d+\.\d{3}"
-    wanted = rf"Driver\.step {number} ms: controller {number}, environment {number}, preprocess {number}"
+    pattern = rf"Driver\.step {number} ms: controller {number}, environment {number}, preprocess {number}"
     assert len(lines) == 2
-    assert all(re.fullmatch(wanted, line) for line in lines)
-    step = ended.profile().root.at("Driver.step")
+    assert all(re.fullmatch(pattern, line) for line in lines)
+    step = process.profile().root.at("Driver.step")
     assert [step.at(part).count for part in ("controller", "environment", "preprocess")] == [6, 6, 6]
 
 
 @pytest.mark.slow
 def test_it_drives_the_same_with_ticktree_and_without(tmp_path, policies):
-    asked = ["--policies", str(policies), "--frames", "2", "--steps", "5", "--seed", "4"]
+    options = ["--policies", str(policies), "--frames", "2", "--steps", "5", "--seed", "4"]
     outcomes = {
-        run_race(tmp_path, *asked, under=under, **variables).stdout.partition("; ")[2]
-        for under, variables in ((["--quiet", *FOCUS], {}), (None, {}), (None, {"TICKTREE_OFF": "1"}))
+        run_race(tmp_path, *options, under=launcher, **variables).stdout.partition("; ")[2]
+        for launcher, variables in ((["--quiet", *FOCUS], {}), (None, {}), (None, {"TICKTREE_OFF": "1"}))
     }
     (outcome,) = outcomes
     assert re.fullmatch(r"game 1: \d+ of \d+ tiles, reward -?[\d.]+\n", outcome)
@@ -160,15 +171,15 @@ def test_it_drives_the_same_with_ticktree_and_without(tmp_path, policies):
 
 @pytest.mark.slow
 def test_a_server_that_is_not_there_is_an_error_not_a_hang(tmp_path, policies):
-    asked = ["--policies", str(policies), "--steps", "1", "--server", "http://127.0.0.1:9"]
-    ended = run_race(tmp_path, *asked, status=1)
-    assert "ConnectionError" in ended.stderr
+    options = ["--policies", str(policies), "--steps", "1", "--server", "http://127.0.0.1:9"]
+    process = run_race(tmp_path, *options, status=1)
+    assert "ConnectionError" in process.stderr
 
 
 @thorough
 @pytest.mark.slow
 def test_the_quick_form_is_of_nineteen_models(tmp_path):
-    ended = run_race(tmp_path, "--quick", "--steps", "3", under=["--quiet"])
-    profile = ended.profile()
+    process = run_race(tmp_path, "--quick", "--steps", "3", under=["--quiet"])
+    profile = process.profile()
     assert profile.root.at("policies/expert drives").count == 1
     assert isinstance(profile, ticktree.Profile)

@@ -11,7 +11,7 @@ from support.workloads.ricochet_puzzles import small_puzzle
 SMALL = EnvConfig(size=4, robots=2, episode_moves=3, picture_pixels=32)
 
 
-def begun(config=SMALL):
+def begin_episode(config=SMALL):
     environment = RicochetEnv(config)
     environment.reset(seed=0, options={"puzzle": small_puzzle()})
     return environment
@@ -28,22 +28,22 @@ def test_it_is_an_environment_as_gymnasium_wants_them(mode):
 
 
 def test_an_episode_ends_when_the_first_robot_stops_at_the_target():
-    observation, reward, ended, cut, info = begun().step(action(0, Direction.RIGHT))
-    assert (reward, ended, cut, info["solved"]) == (1.0, True, False, True)
+    observation, reward, is_done, cut, info = begin_episode().step(action(0, Direction.RIGHT))
+    assert (reward, is_done, cut, info["solved"]) == (1.0, True, False, True)
     assert observation.shape == (3, 32, 32)
 
 
 def test_another_robot_moves_and_solves_nothing():
-    environment = begun()
+    environment = begin_episode()
     before, _ = environment.reset(options={"puzzle": small_puzzle()})
-    after, reward, ended, _, info = environment.step(action(1, Direction.LEFT))
-    assert (reward, ended, info["solved"]) == (-0.02, False, False)
+    after, reward, is_done, _, info = environment.step(action(1, Direction.LEFT))
+    assert (reward, is_done, info["solved"]) == (-0.02, False, False)
     assert (before != after).any()
     assert environment._puzzle.robots == (Cell(0, 0), Cell(3, 0))
 
 
 def test_moves_run_out():
-    environment = begun()
+    environment = begin_episode()
     ends = [environment.step(action(1, Direction.UP))[2:4] for _ in range(3)]
     assert ends == [(False, False), (False, False), (False, True)]
 
@@ -51,9 +51,9 @@ def test_moves_run_out():
 def test_the_same_seed_and_actions_give_the_same_pictures():
     def pictures():
         environment = RicochetEnv(SMALL)
-        seen = [environment.reset(seed=3)[0]]
-        seen += [environment.step(move)[0] for move in (0, 5, 2)]
-        return np.stack(seen)
+        observations = [environment.reset(seed=3)[0]]
+        observations += [environment.step(move)[0] for move in (0, 5, 2)]
+        return np.stack(observations)
 
     assert (pictures() == pictures()).all()
 

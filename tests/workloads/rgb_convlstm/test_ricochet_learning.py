@@ -7,7 +7,7 @@ import pytest
 from support.thorough import thorough
 from support.workloads.rgb_convlstm import run_script
 
-SOLVED = re.compile(r"solved (\d+) of (\d+)")
+SOLVED_COUNT = re.compile(r"solved (\d+) of (\d+)")
 # One robot on a board of 4 x 4, and two moves: who tries at random solves a good third.
 EASY = (
     *("--size", "4", "--robots", "1", "--moves", "1", "--episode-moves", "2"),
@@ -26,10 +26,10 @@ LEARNED_SHARE = 0.55
 @pytest.mark.timeout(1800)
 def test_it_learns_to_send_a_robot_to_the_target(tmp_path):
     training = ("--timesteps", 16_000, "--seed", 1, "--save", "model.zip")
-    trained = run_script(
+    train_process = run_script(
         "train.py", *EASY, *LEARNING, *training, cwd=tmp_path, seconds=1500, TICKTREE_OFF="1"
     )
-    assert trained.returncode == 0, trained.stderr
-    ended = run_script("eval.py", "model.zip", "--episodes", 200, *EASY, cwd=tmp_path, TICKTREE_OFF="1")
-    count, episodes = map(int, SOLVED.search(ended.stdout).groups())
+    assert train_process.returncode == 0, train_process.stderr
+    evaluation = run_script("eval.py", "model.zip", "--episodes", 200, *EASY, cwd=tmp_path, TICKTREE_OFF="1")
+    count, episodes = map(int, SOLVED_COUNT.search(evaluation.stdout).groups())
     assert count / episodes > LEARNED_SHARE

@@ -31,9 +31,9 @@ def test_the_demo_shows_what_the_workload_is_named_for():
 
 
 def test_help_names_every_option(capsys):
-    with pytest.raises(SystemExit) as ended:
+    with pytest.raises(SystemExit) as exit_info:
         parse_train_args(["--help"])
-    assert ended.value.code == 0
+    assert exit_info.value.code == 0
     text = capsys.readouterr().out
     for option in (
         *("--obs-mode", "--convlstm", "--timesteps", "--quick", "--cached-background", "--seed", "--save"),
@@ -64,7 +64,7 @@ def test_help_names_every_option(capsys):
     ],
 )
 def test_what_makes_no_sense_is_one_line_and_status_2(arguments, complaint, capsys):
-    with pytest.raises(SystemExit) as ended:
+    with pytest.raises(SystemExit) as exit_info:
         parse_train_args(arguments)
-    assert ended.value.code == 2
+    assert exit_info.value.code == 2
     assert complaint in capsys.readouterr().err.splitlines()[-1]

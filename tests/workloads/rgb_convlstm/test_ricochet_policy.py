@@ -17,30 +17,30 @@ ENVS = 2
 @pytest.fixture
 def policy():
     torch.manual_seed(0)
-    made = ConvLstmPolicy(SPACE, spaces.Discrete(8), lambda _: 1e-3, CONFIG)
+    result = ConvLstmPolicy(SPACE, spaces.Discrete(8), lambda _: 1e-3, CONFIG)
     # Heads begin almost at nothing, where no difference would be seen.
     with torch.no_grad():
-        made.action_net.weight.mul_(100)
-    return made.eval()
+        result.action_net.weight.mul_(100)
+    return result.eval()
 
 
 def pictures(*shape):
     return torch.randint(0, 256, (*shape, 3, 16, 16), dtype=torch.uint8)
 
 
-def nothing(policy, sequences=ENVS):
+def zero_states(policy, sequences=ENVS):
     zeros = torch.zeros(CONFIG.layers, sequences, policy.lstm_actor.hidden_size)
     return RNNStates((zeros, zeros), (zeros, zeros))
 
 
-def run(policy, seen, starts):
+def run(policy, observations, starts):
     """Act on `seen` (steps, envs, ...) step by step, as in a rollout."""
-    states, acted = nothing(policy), []
+    states, outputs = zero_states(policy), []
     with torch.no_grad():
-        for picture, start in zip(seen, starts, strict=True):
+        for picture, start in zip(observations, starts, strict=True):
             actions, values, log_probabilities, states = policy(picture, states, start)
-            acted.append((actions, values.flatten(), log_probabilities))
-    return [torch.stack(each) for each in zip(*acted, strict=True)], states
+            outputs.append((actions, values.flatten(), log_probabilities))
+    return [torch.stack(column) for column in zip(*outputs, strict=True)], states
 
 
 def test_the_same_picture_has_another_value_after_another_past(policy):
@@ -51,12 +51,12 @@ def test_the_same_picture_has_another_value_after_another_past(policy):
 
 
 def test_an_episode_s_first_step_forgets_everything_and_only_in_its_environment(policy):
-    seen = pictures(3, ENVS)
+    observations = pictures(3, ENVS)
     starts = torch.zeros(3, ENVS)
     starts[2, 1] = 1.0
-    (_, values, _), _ = run(policy, seen, starts)
-    (_, fresh, _), _ = run(policy, seen[2:], torch.zeros(1, ENVS))
-    (_, on, _), _ = run(policy, seen, torch.zeros(3, ENVS))
+    (_, values, _), _ = run(policy, observations, starts)
+    (_, fresh, _), _ = run(policy, observations[2:], torch.zeros(1, ENVS))
+    (_, on, _), _ = run(policy, observations, torch.zeros(3, ENVS))
     assert torch.allclose(values[2, 1], fresh[0, 1], atol=1e-6)
     assert torch.allclose(values[2, 0], on[2, 0], atol=1e-6)
     assert not torch.allclose(values[2, 0], fresh[0, 0], atol=1e-6)
@@ -64,40 +64,40 @@ def test_an_episode_s_first_step_forgets_everything_and_only_in_its_environment(
 
 def test_training_computes_what_acting_did_over_whole_sequences_with_an_episode_s_start_in_them(policy):
     steps = 5
-    seen, starts = pictures(steps, ENVS), torch.zeros(steps, ENVS)
+    observations, starts = pictures(steps, ENVS), torch.zeros(steps, ENVS)
     starts[3, 0] = 1.0
-    (actions, values, log_probabilities), _ = run(policy, seen, starts)
+    (actions, values, log_probabilities), _ = run(policy, observations, starts)
 
     def in_sequences(stepwise):  # the buffer has a sequence's steps after one another
         return stepwise.transpose(0, 1).flatten(0, 1)
 
-    states = nothing(policy)
+    states = zero_states(policy)
     again, log_again, _ = policy.evaluate_actions(
-        in_sequences(seen), in_sequences(actions), states, in_sequences(starts)
+        in_sequences(observations), in_sequences(actions), states, in_sequences(starts)
     )
     assert torch.allclose(again.flatten(), in_sequences(values), atol=1e-5)
     assert torch.allclose(log_again, in_sequences(log_probabilities), atol=1e-5)
 
 
 def test_gradients_go_back_through_time(policy):
-    seen = policy.extract_features(pictures(4).float()).requires_grad_()
-    zeros = nothing(policy, 1).pi
-    latent, _ = policy._process_sequence(seen, zeros, torch.zeros(4), policy.lstm_actor)
+    features = policy.extract_features(pictures(4).float()).requires_grad_()
+    zeros = zero_states(policy, 1).pi
+    latent, _ = policy._process_sequence(features, zeros, torch.zeros(4), policy.lstm_actor)
     latent[-1].sum().backward()
-    assert seen.grad[0].abs().sum() > 0
+    assert features.grad[0].abs().sum() > 0
 
 
 def test_the_library_s_own_lstm_is_gone_and_every_parameter_is_learned(policy):
     assert isinstance(policy.lstm_actor, ConvLstmNetwork)
     assert not any(isinstance(module, torch.nn.LSTM) for module in policy.modules())
-    learned = {id(each) for group in policy.optimizer.param_groups for each in group["params"]}
-    assert learned == {id(each) for each in policy.parameters()}
+    optimized = {id(parameter) for group in policy.optimizer.param_groups for parameter in group["params"]}
+    assert optimized == {id(parameter) for parameter in policy.parameters()}
 
 
 def test_predict_carries_the_state_that_it_returned(policy):
-    one = pictures(1)[0].numpy()
-    _, state = policy.predict(one)
-    _, later = policy.predict(one, state)
+    picture = pictures(1)[0].numpy()
+    _, state = policy.predict(picture)
+    _, later = policy.predict(picture, state)
     assert state[0].shape == (CONFIG.layers, 1, policy.lstm_actor.hidden_size)
     assert not (state[0] == later[0]).all()
 
@@ -111,30 +111,30 @@ def test_flattening_a_state_and_back_gives_the_same_state():
 
 
 def test_the_boundary_is_around_the_picture_and_a_channel_says_where():
-    bounded = pad_boundary(torch.full((1, 3, 4, 4), 0.5))
-    assert bounded.shape == (1, 4, 6, 6)
-    assert (bounded[0, :3, 1:-1, 1:-1] == 0.5).all()
-    assert bounded[0, 3].sum() == 20
-    assert bounded[0, 3, 1:-1, 1:-1].sum() == 0
+    padded = pad_boundary(torch.full((1, 3, 4, 4), 0.5))
+    assert padded.shape == (1, 4, 6, 6)
+    assert (padded[0, :3, 1:-1, 1:-1] == 0.5).all()
+    assert padded[0, 3].sum() == 20
+    assert padded[0, 3, 1:-1, 1:-1].sum() == 0
 
 
 def test_a_conv_lstm_of_one_pixel_is_an_lstm():
     torch.manual_seed(1)
-    ours, theirs = ConvLstm(3, 1), torch.nn.LSTM(3, 3)
-    (cell,) = ours.cells
+    conv_lstm, lstm = ConvLstm(3, 1), torch.nn.LSTM(3, 3)
+    (cell,) = conv_lstm.cells
     middle = cell.gates.weight[:, :, 1, 1]  # all that one pixel sees of 3 x 3
     rows = [0, 1, 3, 2]  # theirs: i, f, g, o
     with torch.no_grad():
         gates = middle.unflatten(0, (4, 3))[rows].flatten(0, 1)
-        theirs.weight_ih_l0.copy_(gates[:, :3])
-        theirs.weight_hh_l0.copy_(gates[:, 3:])
-        theirs.bias_ih_l0.copy_(cell.gates.bias.unflatten(0, (4, 3))[rows].flatten())
-        theirs.bias_hh_l0.zero_()
+        lstm.weight_ih_l0.copy_(gates[:, :3])
+        lstm.weight_hh_l0.copy_(gates[:, 3:])
+        lstm.bias_ih_l0.copy_(cell.gates.bias.unflatten(0, (4, 3))[rows].flatten())
+        lstm.bias_hh_l0.zero_()
     inputs = torch.rand(2, 5, 3)
     zeros = torch.zeros(1, 2, 3, 1, 1)
-    mine, _ = ours(inputs[..., None, None], LstmState(zeros, zeros), torch.zeros(2, 5))
-    expected, _ = theirs(inputs.transpose(0, 1))
-    assert torch.allclose(mine[..., 0, 0], expected.transpose(0, 1), atol=1e-6)
+    output, _ = conv_lstm(inputs[..., None, None], LstmState(zeros, zeros), torch.zeros(2, 5))
+    expected, _ = lstm(inputs.transpose(0, 1))
+    assert torch.allclose(output[..., 0, 0], expected.transpose(0, 1), atol=1e-6)
 
 
 def test_a_picture_whose_side_does_not_halve_twice_is_refused():

@@ -22,7 +22,7 @@ def results(output):
 def profiled(tmp_path_factory):
     """A training with profiling, and the folder that it was in."""
     folder = tmp_path_factory.mktemp("profiled")
-    asked = (
+    options = (
         "--convlstm",
         "--enable-profiling",
         "--profiling-report",
@@ -30,15 +30,15 @@ def profiled(tmp_path_factory):
         "--profiling-summary-freq",
         "10",
     )
-    ended = run_script("train.py", *asked, *SMALL, cwd=folder)
-    assert ended.returncode == 0, ended.stderr
-    return ended, folder
+    process = run_script("train.py", *options, *SMALL, cwd=folder)
+    assert process.returncode == 0, process.stderr
+    return process, folder
 
 
 @pytest.mark.slow
 def test_every_operation_of_a_training_is_in_the_summary_and_in_the_report(profiled):
-    ended, folder = profiled
-    calls = {name: int(numbers[0]) for name, numbers in rows(ended.stderr).items()}
+    process, folder = profiled
+    calls = {name: int(numbers[0]) for name, numbers in rows(process.stderr).items()}
     assert set(calls) == {*ENVIRONMENT, *MODEL, *POLICY, *TRAINING}
     assert calls["training_total"] == 1
     # A step of both environments is one forward pass; training and the values at a rollout's end are more of them.
@@ -51,7 +51,7 @@ def test_every_operation_of_a_training_is_in_the_summary_and_in_the_report(profi
     assert step.at("convlstm_forward_pass/convlstm_layers").count == 16
     assert step.at("recurrent_policy_action_value/recurrent_policy_action_dist").count == 16
     assert step.memory.peak_bytes > 1e8  # torch alone is more
-    assert "analyzer --input my.json" in ended.stdout
+    assert "analyzer --input my.json" in process.stdout
 
 
 @pytest.mark.slow
@@ -63,7 +63,8 @@ def test_a_cached_background_is_drawn_once_an_episode_and_changes_nothing_else(p
     assert results(always.stdout) == results(once.stdout)
     assert len(results(once.stdout)) >= 2
     before, after = (
-        {name: int(numbers[0]) for name, numbers in rows(each.stderr).items()} for each in (always, once)
+        {name: int(numbers[0]) for name, numbers in rows(process.stderr).items()}
+        for process in (always, once)
     )
     assert after["env_rgb_draw_robots"] == before["env_rgb_draw_robots"] == before["env_rgb_draw_walls"]
     assert after["env_rgb_draw_walls"] == after["env_rgb_draw_grid"] < before["env_rgb_draw_walls"] / 2
@@ -87,9 +88,9 @@ def test_without_profiling_nothing_is_written_and_the_same_is_learned(profiled, 
 
 @pytest.mark.slow
 def test_under_ticktree_the_library_s_own_rows_are_around_the_operations(tmp_path):
-    under = ("-m", "ticktree", "run", "--quiet", "--out", "runs")
-    ended = run_script("train.py", "--convlstm", *SMALL, cwd=tmp_path, before=under)
-    assert ended.returncode == 0, ended.stderr
+    launcher = ("-m", "ticktree", "run", "--quiet", "--out", "runs")
+    process = run_script("train.py", "--convlstm", *SMALL, cwd=tmp_path, before=launcher)
+    assert process.returncode == 0, process.stderr
     profile = ticktree.load(tmp_path / "runs")
     profile.check()
     learn = profile.root.at("training_total/learn")
@@ -118,9 +119,9 @@ def test_what_was_trained_is_evaluated_on_its_own_board_only(tmp_path, capsys):
         ([str(tmp_path / "none.zip")], "none.zip: there is no such file"),
         ([], "either a MODEL or --random"),
     ):
-        with pytest.raises(SystemExit) as ended:
+        with pytest.raises(SystemExit) as exit_info:
             evaluate(arguments)
-        assert ended.value.code == 2
+        assert exit_info.value.code == 2
         assert complaint in capsys.readouterr().err.splitlines()[-1]
 
 

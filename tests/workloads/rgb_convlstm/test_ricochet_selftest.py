@@ -12,18 +12,18 @@ CHARTS = importlib.util.find_spec("matplotlib") is not None
 
 @pytest.mark.slow
 def test_the_self_test_passes_and_leaves_its_files(tmp_path):
-    ended = run_script("test_profiling.py", cwd=tmp_path)
-    assert ended.returncode == 0, ended.stdout + ended.stderr
-    assert ended.stdout.splitlines()[-1] == "profiling works"
-    left = {path.name for path in (tmp_path / "profiling_test_files").iterdir()}
-    drawn = {"performance.png"} if CHARTS else set()
-    assert left == {"profiling_report.json", "analysis.txt", "detailed_analysis.json"} | drawn
+    process = run_script("test_profiling.py", cwd=tmp_path)
+    assert process.returncode == 0, process.stdout + process.stderr
+    assert process.stdout.splitlines()[-1] == "profiling works"
+    files = {path.name for path in (tmp_path / "profiling_test_files").iterdir()}
+    charts = {"performance.png"} if CHARTS else set()
+    assert files == {"profiling_report.json", "analysis.txt", "detailed_analysis.json"} | charts
 
 
 @pytest.mark.slow
 def test_cleanup_leaves_nothing(tmp_path):
-    ended = run_script("test_profiling.py", "--cleanup", cwd=tmp_path)
-    assert ended.returncode == 0, ended.stdout + ended.stderr
+    process = run_script("test_profiling.py", "--cleanup", cwd=tmp_path)
+    assert process.returncode == 0, process.stdout + process.stderr
     assert list(tmp_path.iterdir()) == []
 
 
@@ -36,11 +36,17 @@ def test_cleanup_leaves_nothing(tmp_path):
 )
 def test_an_operation_that_is_missing_fails_it(line, trouble):
     names = (
-        *(*selftest.ENVIRONMENT, *selftest.MODEL, *selftest.POLICY, *selftest.TRAINING, *selftest.SIMULATED),
+        *(
+            *selftest.ENVIRONMENT,
+            *selftest.MODEL,
+            *selftest.POLICY,
+            *selftest.TRAINING,
+            *selftest.SIMULATED_OPERATIONS,
+        ),
     )
     lines = [line] if line else [f"{name} {selftest.STEPS} 1.0 1.0 1.0 1.0 - -" for name in names]
-    found = selftest._check_operations("\n".join(["", "", "", "", *lines, "---"]))
-    assert found is None if trouble is None else found.startswith(trouble)
+    problem = selftest._check_operations("\n".join(["", "", "", "", *lines, "---"]))
+    assert problem is None if trouble is None else problem.startswith(trouble)
 
 
 def test_a_column_that_is_missing_fails_it():

@@ -24,10 +24,10 @@ def test_on_a_fixed_batch_the_error_of_both_critics_falls(done):
 
 def test_no_value_is_expected_after_the_end_of_an_episode():
     agent = make_agent()
-    ended = make_batch(done=1.0)
-    torch.testing.assert_close(agent.compute_target_q(ended), ended.rewards)
-    going_on = make_batch(done=0.0)
-    assert not torch.allclose(agent.compute_target_q(going_on), going_on.rewards)
+    final_batch = make_batch(done=1.0)
+    torch.testing.assert_close(agent.compute_target_q(final_batch), final_batch.rewards)
+    running_batch = make_batch(done=0.0)
+    assert not torch.allclose(agent.compute_target_q(running_batch), running_batch.rewards)
 
 
 def test_targets_start_as_the_critics_and_follow_them_slowly():
@@ -68,7 +68,7 @@ def test_an_action_is_the_same_for_bytes_and_for_floats_and_stays_in_range():
     from_bytes = agent.act(picture, deterministic=True)
     from_floats = agent.act(picture.astype(np.float32) / np.float32(255.0), deterministic=True)
     np.testing.assert_allclose(from_bytes, from_floats, atol=1e-6)
-    drawn = np.stack([agent.act(picture) for _ in range(50)])
-    assert drawn.dtype == np.float32
-    assert np.abs(drawn).max() < 1.0
-    assert drawn.std() > 0.1
+    actions = np.stack([agent.act(picture) for _ in range(50)])
+    assert actions.dtype == np.float32
+    assert np.abs(actions).max() < 1.0
+    assert actions.std() > 0.1

@@ -27,9 +27,9 @@ def declared(monkeypatch: pytest.MonkeyPatch) -> Iterator[Profile]:
     recorder.disable()
 
 
-def on(profile: Profile, **facts: str | float) -> Profile:
-    known = {key.replace("__", "."): frozenset({value}) for key, value in facts.items()}
-    return replace(profile, metadata={**profile.metadata, **known})
+def with_metadata(profile: Profile, **facts: str | float) -> Profile:
+    metadata = {key.replace("__", "."): frozenset({value}) for key, value in facts.items()}
+    return replace(profile, metadata={**profile.metadata, **metadata})
 
 
 def test_the_claims_are_recorded_with_the_work_of_this_program_and_take_no_time_of_its_own(declared):
@@ -52,13 +52,13 @@ def test_the_claims_are_recorded_with_the_work_of_this_program_and_take_no_time_
     ids=["measured", "reckoned"],
 )
 def test_the_claimed_time_of_the_first_convolution_is_called_impossible_unasked(declared, facts):
-    first, *others = findings(on(declared, cores_usable=2, **facts))
+    first, *rest = findings(with_metadata(declared, cores_usable=2, **facts))
     assert (first.rule, first.path) == ("impossible-rate", f"{CLAIMED_NODE}/conv1")
     assert first.message.startswith(
         "conv1 is faster than this machine can be: 2.22 GFLOP in 50.0 µs is 44.4 TFLOP/s"
     )
     assert first.message.endswith("the same holds for conv2, conv3")
-    assert all(found.rule != "impossible-rate" for found in others), "20 ms for the batch may be true"
+    assert all(finding.rule != "impossible-rate" for finding in rest), "20 ms for the batch may be true"
 
 
 def test_nothing_is_declared_unless_that_is_asked_for():

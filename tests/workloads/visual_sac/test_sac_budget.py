@@ -9,20 +9,20 @@ import ticktree
 from ticktree.profile import Node, Stats, Work
 
 
-def _node(name, *children, own_ms=0.0, count=1, work=None):
+def _node(name, *children, self_ms=0.0, count=1, work=None):
     below = {child.name: child for child in children}
     return Node(
-        name=name, self_ns=round(own_ms * 1e6), steady=Stats.of([1] * count), work=work, children=below
+        name=name, self_ns=round(self_ms * 1e6), steady=Stats.of([1] * count), work=work, children=below
     )
 
 
 def _snapshot(updates, sample_ms):
     """A run of so many updates, whose `np.array` took `sample_ms` in all and moved 10 MB each time."""
-    array = _node("np.array", own_ms=sample_ms, count=updates, work=Work(bytes=updates * 10**7))
-    sample = _node("sample", array, own_ms=0.5 * updates, count=updates)
-    conv1 = _node("conv1", own_ms=20.0 * updates, count=updates, work=Work(flops=updates * 2 * 10**9))
+    array = _node("np.array", self_ms=sample_ms, count=updates, work=Work(bytes=updates * 10**7))
+    sample = _node("sample", array, self_ms=0.5 * updates, count=updates)
+    conv1 = _node("conv1", self_ms=20.0 * updates, count=updates, work=Work(flops=updates * 2 * 10**9))
     critic = _node("critic 1", _node("forward", conv1, count=updates), count=updates)
-    update = _node("update", sample, critic, own_ms=1.0 * updates, count=updates)
+    update = _node("update", sample, critic, self_ms=1.0 * updates, count=updates)
     return SimpleNamespace(root=_node("root", _node("train", update, count=updates)))
 
 

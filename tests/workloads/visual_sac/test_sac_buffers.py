@@ -35,7 +35,7 @@ def _play(buffer, lengths):
     return expected
 
 
-def _drawn(batch):
+def _transitions(batch):
     for state, action, reward, next_state, done in zip(*batch, strict=True):
         frames = [[round(float(frame.mean()) * 255) for frame in frames] for frames in (state, next_state)]
         yield int(action[0]), (*frames, float(reward), float(done))
@@ -52,7 +52,7 @@ def test_every_buffer_gives_back_the_transitions_it_was_given(name, lengths):
     expected = _play(buffer, lengths)
     assert len(buffer) == len(expected)
     for _ in range(10):
-        for number, transition in _drawn(buffer.sample(16)):
+        for number, transition in _transitions(buffer.sample(16)):
             assert transition == expected[number]
 
 
@@ -61,10 +61,12 @@ def test_every_buffer_gives_back_the_transitions_it_was_given(name, lengths):
 def test_a_full_buffer_forgets_the_oldest_and_never_mixes_times(name, lengths):
     buffer = _make(name, 20)
     expected = _play(buffer, lengths)
-    drawn = {number: transition for _ in range(30) for number, transition in _drawn(buffer.sample(10))}
-    assert all(transition == expected[number] for number, transition in drawn.items())
-    assert min(drawn) >= len(expected) - 20
-    assert max(drawn) == len(expected) - 1
+    transitions = {
+        number: transition for _ in range(30) for number, transition in _transitions(buffer.sample(10))
+    }
+    assert all(transition == expected[number] for number, transition in transitions.items())
+    assert min(transitions) >= len(expected) - 20
+    assert max(transitions) == len(expected) - 1
 
 
 def test_a_ring_holds_its_full_capacity_while_episodes_are_long_and_fewer_while_they_are_short():
@@ -108,5 +110,5 @@ def test_a_ring_uses_the_memory_of_its_last_batch_again():
 
 
 def test_memory_needed_is_in_the_ratio_that_each_way_of_keeping_promises():
-    needed = {name: kind.bytes_needed(1000, (4, 96, 96)) for name, kind in BUFFERS.items()}
-    assert needed == {"list": 147_456_000, "uint8": 73_728_000, "ring": 9_216_000}
+    bytes_needed = {name: kind.bytes_needed(1000, (4, 96, 96)) for name, kind in BUFFERS.items()}
+    assert bytes_needed == {"list": 147_456_000, "uint8": 73_728_000, "ring": 9_216_000}

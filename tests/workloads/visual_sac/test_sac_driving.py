@@ -27,9 +27,9 @@ def test_the_same_weights_and_seed_drive_the_same_way(weights, capsys):
 
 
 def test_what_is_no_weights_is_one_line_and_status_2(tmp_path, capsys):
-    other = tmp_path / "other.pt"
-    other.write_text("no weights")
-    for path in (other, tmp_path / "none.pt"):
+    other_file = tmp_path / "other.pt"
+    other_file.write_text("no weights")
+    for path in (other_file, tmp_path / "none.pt"):
         with pytest.raises(SystemExit, match="2"):
             evaluate(["--weights", str(path)])
         assert capsys.readouterr().err.splitlines()[-1].startswith(f"eval.py: error: --weights {path}: ")

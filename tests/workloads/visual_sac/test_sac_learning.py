@@ -38,7 +38,7 @@ def _mean_return(choose, seed):
     return float(np.mean(returns))
 
 
-def _trained(seed):
+def _train(seed):
     seed_everything(seed)
     buffer = RingBuffer(4000, OBS_SHAPE, 2, CPU, seed)
     agent = SacAgent(OBS_SHAPE, 2, CPU, CONFIG)
@@ -54,5 +54,5 @@ def _trained(seed):
 def test_it_learns_to_steer_a_dot_to_a_target_it_only_sees(seed):
     random = np.random.default_rng(seed)
     assert _mean_return(lambda _: random.uniform(-1.0, 1.0, 2), seed) < RANDOM_RETURN
-    agent = _trained(seed)
+    agent = _train(seed)
     assert _mean_return(lambda observation: agent.act(observation, deterministic=True), seed) > STATED_RETURN

@@ -11,11 +11,11 @@ def _actions(count):
 
 
 def test_timed_car_racing_does_what_car_racing_does():
-    plain, observed = GasBrake(CarRacing()), GasBrake(TimedCarRacing())
-    first, second = plain.reset(seed=11)[0], observed.reset(seed=11)[0]
+    plain, timed = GasBrake(CarRacing()), GasBrake(TimedCarRacing())
+    first, second = plain.reset(seed=11)[0], timed.reset(seed=11)[0]
     np.testing.assert_array_equal(first, second)
     for action in _actions(25):
-        first, second = plain.step(action), observed.step(action)
+        first, second = plain.step(action), timed.step(action)
         np.testing.assert_array_equal(first[0], second[0])
         assert first[1:] == second[1:]
 
@@ -41,9 +41,9 @@ def test_an_episode_begins_with_four_copies_and_the_oldest_frame_leaves_at_each_
 
 def test_bytes_and_floats_are_the_same_picture():
     floats, integers = make_env(normalize=True), make_env(normalize=False)
-    seen = [environment.reset(seed=2)[0] for environment in (floats, integers)]
-    assert seen[1].dtype == np.uint8
-    np.testing.assert_allclose(seen[0], seen[1] / 255.0, atol=1e-6)
+    observations = [environment.reset(seed=2)[0] for environment in (floats, integers)]
+    assert observations[1].dtype == np.uint8
+    np.testing.assert_allclose(observations[0], observations[1] / 255.0, atol=1e-6)
 
 
 @pytest.mark.parametrize(("pedal", "gas", "brake"), [(0.5, 0.5, 0.0), (-0.25, 0.0, 0.25), (0.0, 0.0, 0.0)])

@@ -24,9 +24,9 @@ def test_the_demo_asks_for_what_there_is_and_declares_no_time_that_it_did_not_me
 
 
 def test_help_names_every_option(capsys):
-    with pytest.raises(SystemExit) as ended:
+    with pytest.raises(SystemExit) as exit_info:
         parse_args(["--help"])
-    assert ended.value.code == 0
+    assert exit_info.value.code == 0
     text = capsys.readouterr().out
     for option in (
         "--buffer",
@@ -55,7 +55,7 @@ def test_help_names_every_option(capsys):
     ],
 )
 def test_what_makes_no_sense_is_one_line_and_status_2(arguments, complaint, capsys):
-    with pytest.raises(SystemExit) as ended:
+    with pytest.raises(SystemExit) as exit_info:
         parse_args(arguments)
-    assert ended.value.code == 2
+    assert exit_info.value.code == 2
     assert complaint in capsys.readouterr().err.splitlines()[-1]

@@ -10,7 +10,7 @@ from support.workloads import WORKLOADS
 from ticktree.profile import Profile
 
 SMALL = ["--updates", "4", "--fill", "8", "--batch", "4"]
-RECORDED = """
+PROGRAM = """
 import sys
 import ticktree
 from visual_sac.train import main
@@ -65,9 +65,9 @@ def _path():
 @pytest.mark.slow
 @pytest.mark.parametrize("buffer", SAMPLE)
 def test_every_part_of_the_loop_is_in_the_tree_and_the_accounts_add_up(buffer, tmp_path):
-    ended = _run(["-c", RECORDED, "--buffer", buffer, *SMALL], tmp_path)
-    assert ended.returncode == 0, ended.stderr
-    profile = Profile.from_json(ended.stdout.partition("PROFILE ")[2])
+    process = _run(["-c", PROGRAM, "--buffer", buffer, *SMALL], tmp_path)
+    assert process.returncode == 0, process.stderr
+    profile = Profile.from_json(process.stdout.partition("PROFILE ")[2])
     profile.check()
     root = profile.root
     update = root.at("train/update")
@@ -94,18 +94,18 @@ SCRIPT = (str(WORKLOADS / "visual_sac" / "train.py"), "--verbose-every", "2", "-
 def recorded(tmp_path_factory):
     """The script, run to its end: its folder, and what it printed."""
     folder = tmp_path_factory.mktemp("recorded")
-    ended = _run(SCRIPT, folder)
-    assert ended.returncode == 0, ended.stderr
-    return folder, ended.stdout
+    process = _run(SCRIPT, folder)
+    assert process.returncode == 0, process.stderr
+    return folder, process.stdout
 
 
 @pytest.mark.slow
 def test_the_script_prints_the_budget_that_it_is_asked_for(recorded):
-    _, printed = recorded
-    budgets = [line for line in printed.splitlines() if line.startswith("update ") and "mean of 2" in line]
+    _, output = recorded
+    budgets = [line for line in output.splitlines() if line.startswith("update ") and "mean of 2" in line]
     assert [line.split(",")[0] for line in budgets] == ["update 2", "update 4"]
     for row in ("np.array", "soft update", "conv3", "[self]"):
-        assert row in printed
+        assert row in output
 
 
 @pytest.mark.slow

@@ -155,19 +155,19 @@ class SubprocessEnvManager:
 
     def _start_worker(self, number: int) -> EnvWorker:
         context = multiprocessing.get_context(self.config.start_method)
-        ours, theirs = context.Pipe()
+        connection, worker_connection = context.Pipe()
         delay_ms = dict(self.config.delays_ms).get(number, 0.0)
-        forked = self.config.start_method == "fork"
-        inherited = [ours, *(worker.connection for worker in self._workers)] if forked else []
+        is_fork = self.config.start_method == "fork"
+        inherited = [connection, *(worker.connection for worker in self._workers)] if is_fork else []
         process = context.Process(  # type: ignore[attr-defined]  # every context has it, the base class does not say so
             target=serve,
-            args=(theirs, WorkerConfig(self.config.env_id, number, delay_ms), inherited),
+            args=(worker_connection, WorkerConfig(self.config.env_id, number, delay_ms), inherited),
             name=f"env worker {number}",
             daemon=True,
         )
         process.start()
-        theirs.close()  # else its end would never be noticed
-        return EnvWorker(number, process, ours)
+        worker_connection.close()  # else its end would never be noticed
+        return EnvWorker(number, process, connection)
 
     def _queue_steps(self) -> None:
         idle = [worker for worker in self._workers if worker.action is None]

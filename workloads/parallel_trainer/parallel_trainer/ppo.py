@@ -329,8 +329,8 @@ class TorchPolicy:
             noise = torch.randn(mean.shape, generator=self._rng)
             actions = mean + self.actor.log_std.exp() * noise
             log_probs = self.actor.log_prob(mean, actions).tolist()
-        drawn = actions.numpy()
-        return list(map(ActionInfo, observations, drawn, log_probs, self._to_env(drawn)))
+        samples = actions.numpy()
+        return list(map(ActionInfo, observations, samples, log_probs, self._to_env(samples)))
 
     @ticktree.timed
     def mean_action(self, observation: Array) -> Array:

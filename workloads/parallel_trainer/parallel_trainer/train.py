@@ -131,8 +131,8 @@ def main(argv: list[str] | None = None) -> int:
         print("parallel_trainer: interrupted", file=sys.stderr)
         return EXIT_INTERRUPTED
     finally:
-        written = write_timers(args.timers)
-        print(f"timers: {args.timers}" if written else "timers: none, ticktree is off", flush=True)
+        timers_path = write_timers(args.timers)
+        print(f"timers: {args.timers}" if timers_path else "timers: none, ticktree is off", flush=True)
     return 0
 
 

@@ -98,14 +98,14 @@ class StatsReporter:
 
     def _line(self, step: int) -> str:
         reward = self.mean("Environment/Cumulative Reward")
-        earned = "no episode ended" if reward is None else f"reward {reward:.1f}"
-        shown = {
+        reward_text = "no episode ended" if reward is None else f"reward {reward:.1f}"
+        values = {
             "policy loss": "Losses/Policy Loss",
             "value loss": "Losses/Value Loss",
             "entropy": "Policy/Entropy",
         }
-        losses = (f"{label} {self.mean(name):.4g}" for label, name in shown.items() if name in self._values)
-        return "  ".join([f"step {step}: {earned}", *losses])
+        losses = (f"{label} {self.mean(name):.4g}" for label, name in values.items() if name in self._values)
+        return "  ".join([f"step {step}: {reward_text}", *losses])
 
 
 class RLTrainer(ABC):
@@ -133,7 +133,7 @@ class RLTrainer(ABC):
     def advance(self) -> None:
         """Process the trajectories that have arrived, and update if there are enough."""
         with ticktree.section("process_trajectory"):
-            for trajectory in self._arrived():
+            for trajectory in self._trajectories():
                 self.step += trajectory.steps
                 self._process_trajectory(trajectory)
         if self._is_ready_update():
@@ -165,7 +165,7 @@ class RLTrainer(ABC):
     def _checkpoint(self, path: Path) -> None:
         torch.save(self.weights(), path)
 
-    def _arrived(self) -> Iterator[Trajectory]:
+    def _trajectories(self) -> Iterator[Trajectory]:
         # No more than were there at first: arriving trajectories must not delay an update.
         waiting = max(self.trajectories.qsize(), 1 if self.threaded else 0)
         for _ in range(waiting):

@@ -90,8 +90,8 @@ def serve(connection: Connection, config: WorkerConfig, inherited: Sequence[Conn
             the trainer's end.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the trainer's, which ends its workers in order
-    for other in inherited:
-        other.close()
+    for inherited_connection in inherited:
+        inherited_connection.close()
     try:
         with ticktree.section("worker_root"):
             _work(connection, config)

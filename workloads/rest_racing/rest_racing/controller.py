@@ -60,13 +60,13 @@ class AuxiliaryMerge:
 
     def update(self, merged_states: Tensor) -> None:
         """Compare the predictions with the measured values, and make the next ones."""
-        measured = merged_states[0, -MEASURED_DIM:]
+        measured_state = merged_states[0, -MEASURED_DIM:]
         if self._predicted is not None:
-            errors = (self._predicted - measured).square().sum(dim=1)
+            errors = (self._predicted - measured_state).square().sum(dim=1)
             self._errors = self._errors.lerp(errors, _ERROR_DECAY)
             self.weights = torch.softmax(-self._errors / _TEMPERATURE, dim=0)
         changes = [model(state) for model, state in zip(self._models, merged_states, strict=True)]
-        self._predicted = measured + torch.stack(changes)
+        self._predicted = measured_state + torch.stack(changes)
 
 
 class ControllerResult(NamedTuple):

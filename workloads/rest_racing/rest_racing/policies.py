@@ -106,9 +106,9 @@ class Policy(nn.Module):
         with torch.no_grad():
             wide.mean[self.columns] = self.mean
             wide.scale[self.columns] = self.scale
-            for sliced, whole in ((self.body, wide.body), (self.direct, wide.direct)):
-                whole.weight.zero_()
-                whole.weight[:, self.columns] = sliced.weight
+            for source, target in ((self.body, wide.body), (self.direct, wide.direct)):
+                target.weight.zero_()
+                target.weight[:, self.columns] = source.weight
         return wide.eval()
 
 
@@ -216,19 +216,19 @@ def record_demonstration(car: Car, steps: int, frames: int, seed: int) -> Demons
         warnings.simplefilter("ignore", DeprecationWarning)  # of Box2D's bindings
         game = Game(car, frames, "last")
     game.begin(seed)
-    features, history, derived = FeatureExtractor(game.course(), frames), ObsHistory(), None
+    features, history, derived_features = FeatureExtractor(game.course(), frames), ObsHistory(), None
     rows: list[tuple[object, ...]] = []
     noise = np.zeros(2)
     for step in range(steps):
-        derived = features.compute(game.observation(), derived)
+        derived_features = features.compute(game.observation(), derived_features)
         assert game.picture is not None
-        history.add(derived, game.picture)
-        target = expert(derived, car)
+        history.add(derived_features, game.picture)
+        target = expert(derived_features, car)
         if step % _NOISE_EVERY == 0:
             noise = rng.normal(0.0, (0.25, 0.15)) if step % (2 * _NOISE_EVERY) else np.zeros(2)
-        executed = Action(*np.clip(np.asarray(target) + noise, -1.0, 1.0).tolist())
-        rows.append((history.window, history.images, target, executed, measured(history.window)))
-        game.advance(executed)
+        action = Action(*np.clip(np.asarray(target) + noise, -1.0, 1.0).tolist())
+        rows.append((history.window, history.images, target, action, measured(history.window)))
+        game.advance(action)
         if game.over:
             break
     game.close()  # type: ignore[no-untyped-call]
@@ -308,9 +308,12 @@ def _fit(
         torch.cat([getattr(demo, name) for demo in demonstrations])
         for name in ("windows", "images", "actions")
     )
-    is_own = [any(demo is other for other in own) for demo in demonstrations]
+    is_own = [any(demo is own_demo for own_demo in own) for demo in demonstrations]
     own_rows = torch.cat(
-        [torch.full((len(d.actions),), mine) for d, mine in zip(demonstrations, is_own, strict=True)]
+        [
+            torch.full((len(d.actions),), is_own_row)
+            for d, is_own_row in zip(demonstrations, is_own, strict=True)
+        ]
     )
     own_rows = own_rows.nonzero().flatten()
     x = windows[:, policy.columns]
@@ -339,14 +342,14 @@ def _add_noise(inputs: Tensor) -> Tensor:
 
 def _fit_auxiliary(policy: Policy, demonstrations: list[Demonstration], epochs: int) -> None:
     """Fit the auxiliary model to the change of the measured values; the policy itself does not change."""
-    inputs_of, changes = [], []
+    input_rows, changes = [], []
     for demonstration in demonstrations:
         with torch.no_grad():
             inputs = (demonstration.windows[:, policy.columns] - policy.mean) / policy.scale
             _, states = policy(inputs, demonstration.images)
-        inputs_of.append(torch.cat([states, demonstration.executed, demonstration.measured], dim=1)[:-1])
+        input_rows.append(torch.cat([states, demonstration.executed, demonstration.measured], dim=1)[:-1])
         changes.append(demonstration.measured[1:] - demonstration.measured[:-1])
-    x, target = torch.cat(inputs_of), torch.cat(changes)
+    x, target = torch.cat(input_rows), torch.cat(changes)
     _train(policy.auxiliary, epochs, lambda: F.mse_loss(policy.auxiliary(x), target))
 
 

@@ -128,11 +128,11 @@ def set_up_race(
             policies = [policy.widen() for policy in policies]
     server = nullcontext(args.server) if args.server else game_server(server_timing=not args.no_server_timing)
     with server as address:
-        rest = RestClient(address)
+        client = RestClient(address)
         try:
-            yield args, RestVisionEnv(rest, args.frames, args.draw), policies
+            yield args, RestVisionEnv(client, args.frames, args.draw), policies
         finally:
-            rest.close()
+            client.close()
 
 
 def drive(driver: Driver, env: RestVisionEnv, args: argparse.Namespace) -> None:

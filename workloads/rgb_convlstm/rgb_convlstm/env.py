@@ -37,15 +37,15 @@ class Painter:
         self._cell = cell_pixels
         self._picture_pixels = picture_pixels
         self._is_cached = cached_background
-        self._kept: tuple[Board, Image.Image] | None = None
+        self._cached_background: tuple[Board, Image.Image] | None = None
 
     @profile_function("env_rgb_observation_generation", track_memory=True)
     def observe(self, puzzle: Puzzle) -> Picture:
         """Return the puzzle as the network sees it: bytes of red, green and blue, channels first."""
-        drawn = self._draw(puzzle)
+        picture = self._draw(puzzle)
         with profile("env_rgb_resizing"):
             side = self._picture_pixels
-            small = drawn.resize((side, side), Image.Resampling.BILINEAR)
+            small = picture.resize((side, side), Image.Resampling.BILINEAR)
         return np.ascontiguousarray(np.asarray(small, np.uint8).transpose(2, 0, 1))
 
     @profile_function("env_rgb_rendering", track_memory=True)
@@ -63,18 +63,18 @@ class Painter:
         """Return a picture of the board alone, to be drawn on."""
         if not self._is_cached:
             return self._draw_background(board)
-        if self._kept is None or self._kept[0] is not board:
-            self._kept = (board, self._draw_background(board))
-        return self._kept[1].copy()
+        if self._cached_background is None or self._cached_background[0] is not board:
+            self._cached_background = (board, self._draw_background(board))
+        return self._cached_background[1].copy()
 
     def _draw_background(self, board: Board) -> Image.Image:
         side = board.size * self._cell + 1
         image = Image.new("RGB", (side, side), FLOOR)
         draw = ImageDraw.Draw(image)
         with profile("env_rgb_draw_grid"):
-            for at in range(0, side, self._cell):
-                draw.line((at, 0, at, side), fill=LINES)
-                draw.line((0, at, side, at), fill=LINES)
+            for offset in range(0, side, self._cell):
+                draw.line((offset, 0, offset, side), fill=LINES)
+                draw.line((0, offset, side, offset), fill=LINES)
         with profile("env_rgb_draw_walls"):
             thick = max(1, self._cell // 8)
             draw.rectangle((0, 0, side - 1, side - 1), outline=WALLS, width=thick)
@@ -93,9 +93,9 @@ class Painter:
         """Return the corners of a star of five points in the cell, from its top round."""
         middle_x, middle_y = (cell.column + 0.5) * self._cell, (cell.row + 0.5) * self._cell
         corners = []
-        for at in range(10):
-            radius = self._cell * (0.42 if at % 2 == 0 else 0.18)
-            angle = math.pi * at / 5
+        for point in range(10):
+            radius = self._cell * (0.42 if point % 2 == 0 else 0.18)
+            angle = math.pi * point / 5
             corners.append((middle_x + radius * math.sin(angle), middle_y - radius * math.cos(angle)))
         return corners
 
@@ -185,7 +185,7 @@ class RicochetEnv(gymnasium.Env[Picture, SupportsInt]):
         """Send a robot. The episode ends when the first robot stops at the target, or moves run out."""
         if self._puzzle is None:
             raise RuntimeError("step before the first reset")
-        puzzle = self._puzzle = _moved(self._puzzle, *divmod(int(action), len(Direction)))
+        puzzle = self._puzzle = _move(self._puzzle, *divmod(int(action), len(Direction)))
         self._moves += 1
         solved = puzzle.robots[0] == puzzle.target
         reward = SOLVED_REWARD if solved else MOVE_REWARD
@@ -196,8 +196,8 @@ class RicochetEnv(gymnasium.Env[Picture, SupportsInt]):
         return self._painter.observe(puzzle) if self.config.obs_mode == "rgb_image" else draw_planes(puzzle)
 
 
-def _moved(puzzle: Puzzle, robot: int, direction: int) -> Puzzle:
+def _move(puzzle: Puzzle, robot: int, direction: int) -> Puzzle:
     robots: list[Cell] = list(puzzle.robots)
-    others = [*robots[:robot], *robots[robot + 1 :]]
-    robots[robot] = puzzle.board.slide(robots[robot], Direction(direction), others)
+    other_robots = [*robots[:robot], *robots[robot + 1 :]]
+    robots[robot] = puzzle.board.slide(robots[robot], Direction(direction), other_robots)
     return puzzle._replace(robots=tuple(robots))

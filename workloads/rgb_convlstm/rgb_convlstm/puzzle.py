@@ -59,13 +59,13 @@ class Board:
 
     def slide(self, start: Cell, direction: Direction, others: Collection[Cell]) -> Cell:
         """Return where a robot stops that is sent from `start`: before a wall, or another robot."""
-        here = start
-        while not self._is_blocked(here, direction):
-            there = _next(here, direction)
-            if there in others:
+        cell = start
+        while not self._is_blocked(cell, direction):
+            next_cell = _next(cell, direction)
+            if next_cell in others:
                 break
-            here = there
-        return here
+            cell = next_cell
+        return cell
 
     def slides(self, start: Cell, others: Collection[Cell]) -> Iterator[Cell]:
         """Yield where a robot at `start` can stop after one move."""
@@ -73,10 +73,10 @@ class Board:
             yield self.slide(start, direction, others)
 
     def _is_blocked(self, cell: Cell, direction: Direction) -> bool:
-        there = _next(cell, direction)
-        if not (0 <= there.row < self.size and 0 <= there.column < self.size):
+        neighbor = _next(cell, direction)
+        if not (0 <= neighbor.row < self.size and 0 <= neighbor.column < self.size):
             return True
-        upper_left = min(cell, there)
+        upper_left = min(cell, neighbor)
         return Wall(upper_left, below=direction in (Direction.UP, Direction.DOWN)) in self.walls
 
 
@@ -133,10 +133,10 @@ def _corners(size: int, rng: np.random.Generator) -> set[Wall]:
 
 def _reachable(board: Board, start: Cell, others: Sequence[Cell], moves: int) -> list[Cell]:
     """Return where the robot can stop after so many moves at most, in order, its start left out."""
-    known = {start}
+    visited = {start}
     edge = [start]
     for _ in range(moves):
-        found = [there for here in edge for there in board.slides(here, others)]
-        edge = [there for there in dict.fromkeys(found) if there not in known]
-        known.update(edge)
-    return sorted(known - {start})
+        cells = [next_cell for cell in edge for next_cell in board.slides(cell, others)]
+        edge = [next_cell for next_cell in dict.fromkeys(cells) if next_cell not in visited]
+        visited.update(edge)
+    return sorted(visited - {start})

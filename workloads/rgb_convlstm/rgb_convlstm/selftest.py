@@ -50,7 +50,7 @@ POLICY = (
 )
 TRAINING = ("training_total",)
 # Only in test_profiling.py.
-SIMULATED = ("simulated_training_step", "simulated_data_collection", "simulated_model_update")
+SIMULATED_OPERATIONS = ("simulated_training_step", "simulated_data_collection", "simulated_model_update")
 
 
 ENV = EnvConfig(size=8, picture_pixels=32)
@@ -112,7 +112,7 @@ FOLDER = Path("profiling_test_files")
 COLUMNS = ("Operation", "Calls", "Total(s)", "Avg(s)", "Min(s)", "Max(s)", "Mem Peak(MB)", "GPU Peak(MB)")
 ANALYZER = "ticktree.compat.profiling.analyzer"
 STEPS = 3
-SKIPPED = "not checked: "  # how the result of a skipped check begins
+SKIP_PREFIX = "not checked: "  # how the result of a skipped check begins
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -123,19 +123,19 @@ def main(arguments: list[str] | None = None) -> int:
     except OSError as error:
         print(f"test_profiling.py: {args.folder}: {error.strerror}", file=sys.stderr)
         return 2
-    failed = 0
+    failures = 0
     for name, problem in _checks(args.folder):
-        skipped = problem is not None and problem.startswith(SKIPPED)
-        result = "ok" if problem is None else "skipped" if skipped else "FAILED"
+        is_skipped = problem is not None and problem.startswith(SKIP_PREFIX)
+        result = "ok" if problem is None else "skipped" if is_skipped else "FAILED"
         print(f"{result:8}{name}" + (f": {problem}" if problem else ""))
-        failed += problem is not None and not skipped
+        failures += problem is not None and not is_skipped
     if args.cleanup:
         shutil.rmtree(args.folder)
         print(f"removed {args.folder}")
     else:
         print(f"files are in {args.folder}; --cleanup removes them")
-    print(f"{failed} failed" if failed else "profiling works")
-    return 1 if failed else 0
+    print(f"{failures} failed" if failures else "profiling works")
+    return 1 if failures else 0
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -169,8 +169,8 @@ def _checks(folder: Path) -> Iterator[tuple[str, str | None]]:
     profiler.enable()
     profiler.reset()
     profiler.disable()
-    left = profiler.summary().splitlines()
-    yield "reset forgets", None if len(left) == 1 else f"there still is {left[-2]!r}"
+    lines = profiler.summary().splitlines()
+    yield "reset forgets", None if len(lines) == 1 else f"there still is {lines[-2]!r}"
 
 
 def _check_off() -> str | None:
@@ -183,8 +183,8 @@ def _check_off() -> str | None:
 
 def _check_operations(summary: str) -> str | None:
     calls = {line.split()[0]: int(line.split()[1]) for line in summary.splitlines()[4:-1]}
-    wanted = (*ENVIRONMENT, *MODEL, *POLICY, *TRAINING, *SIMULATED)
-    missing = [name for name in wanted if not calls.get(name)]
+    operations = (*ENVIRONMENT, *MODEL, *POLICY, *TRAINING, *SIMULATED_OPERATIONS)
+    missing = [name for name in operations if not calls.get(name)]
     if missing:
         return f"not {', '.join(missing)}"
     steps = calls["simulated_training_step"]
@@ -207,7 +207,7 @@ def _check_printed(report: Path) -> str | None:
 
 def _check_charts(report: Path, path: Path) -> str | None:
     if importlib.util.find_spec("matplotlib") is None:
-        return f"{SKIPPED}matplotlib is not installed"
+        return f"{SKIP_PREFIX}matplotlib is not installed"
     return _check_written(report, "--charts", path, b"\x89PNG")
 
 
@@ -224,8 +224,8 @@ def _check_written(report: Path, option: str, path: Path, start: bytes) -> str |
     done = _analyze(report, option, str(path))
     if done.returncode:
         return done.stderr.strip()
-    written = path.read_bytes()
-    return None if written and written.startswith(start) else f"{path} is not what it should be"
+    content = path.read_bytes()
+    return None if content and content.startswith(start) else f"{path} is not what it should be"
 
 
 def _analyze(report: Path, *options: str) -> subprocess.CompletedProcess[str]:

@@ -38,11 +38,15 @@ class Progress(BaseCallback):
         return True
 
     def _on_rollout_end(self) -> None:
-        ended = self.solved[self.printed_episodes :]
+        outcomes = self.solved[self.printed_episodes :]
         self.printed_episodes = len(self.solved)
-        solved = f"{100 * sum(ended) / len(ended):.0f}% of {len(ended)} solved" if ended else "none ended"
+        summary = (
+            f"{100 * sum(outcomes) / len(outcomes):.0f}% of {len(outcomes)} solved"
+            if outcomes
+            else "none ended"
+        )
         rate = self.num_timesteps / (time.perf_counter() - self.start)
-        print(f"step {self.num_timesteps}: episodes: {solved}, {rate:.1f} steps/s", flush=True)
+        print(f"step {self.num_timesteps}: episodes: {summary}, {rate:.1f} steps/s", flush=True)
 
 
 class Summaries(BaseCallback):
@@ -145,8 +149,8 @@ def evaluate(argv: list[str] | None = None) -> int:
                 action, state = args.model.predict(
                     obs, state, np.array([move == 0]), deterministic=args.deterministic
                 )
-            obs, _, solved, _, _ = env.step(int(action))
-            if solved:
+            obs, _, is_solved, _, _ = env.step(int(action))
+            if is_solved:
                 moves_to_solve.append(move + 1)
                 break
     mean = f", in {np.mean(moves_to_solve):.1f} moves" if moves_to_solve else ""

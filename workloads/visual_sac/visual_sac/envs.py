@@ -57,9 +57,9 @@ class TimedCarRacing(CarRacing):
         # The one method written out again, because its single expression is three of the stages. pixels3d()
         # is a view that keeps the surface locked, hence the copy; transpose() makes a view of that copy.
         ticktree.stage("resize")
-        scaled = pygame.transform.smoothscale(screen, size)
+        small = pygame.transform.smoothscale(screen, size)
         ticktree.stage("read pixels")
-        pixels = np.array(pygame.surfarray.pixels3d(scaled))
+        pixels = np.array(pygame.surfarray.pixels3d(small))
         ticktree.stage("transpose")
         image = np.transpose(pixels, axes=(1, 0, 2))
         ticktree.stage("release")  # of the surfaces, as this method and _render() return
@@ -104,9 +104,9 @@ class NormalizeObs(gym.ObservationWrapper[Obs, Action, Obs]):
     def observation(self, obs: Obs) -> Obs:
         """Scale one frame."""
         with ticktree.section("normalise") as section:
-            scaled: Obs = obs.astype(np.float32) / np.float32(255.0)
-            section.work(bytes=scaled.nbytes)
-        return scaled
+            floats: Obs = obs.astype(np.float32) / np.float32(255.0)
+            section.work(bytes=floats.nbytes)
+        return floats
 
 
 class FrameStack(gym.Wrapper[Obs, Action, Obs, Action]):
@@ -136,9 +136,9 @@ class FrameStack(gym.Wrapper[Obs, Action, Obs, Action]):
 
     def _stack(self) -> Obs:
         with ticktree.section("stack") as section:
-            stacked = np.stack(self.frames)
-            section.work(bytes=stacked.nbytes)
-        return stacked
+            stack = np.stack(self.frames)
+            section.work(bytes=stack.nbytes)
+        return stack
 
 
 def make_env(normalize: bool) -> Env:

@@ -211,12 +211,12 @@ class Uint8Buffer(ArrayBuffer):
         with ticktree.section(name):
             images = self._to_device(memory, rows)
             with ticktree.section("float") as section:
-                scaled = images.float()
-                section.work(bytes=scaled.nbytes)
+                floats = images.float()
+                section.work(bytes=floats.nbytes)
             with ticktree.section("divide") as section:
-                scaled.div_(255.0)
-                section.work(bytes=scaled.nbytes)
-        return scaled
+                floats.div_(255.0)
+                section.work(bytes=floats.nbytes)
+        return floats
 
     def _gather(self, name: str, memory: NDArray[np.float32], rows: NDArray[np.int64]) -> Tensor:
         with ticktree.section(name):
@@ -224,10 +224,10 @@ class Uint8Buffer(ArrayBuffer):
 
     def _to_device(self, memory: NDArray[np.uint8] | NDArray[np.float32], rows: NDArray[np.int64]) -> Tensor:
         with ticktree.section("gather") as section:
-            gathered = torch.from_numpy(memory[rows])
-            section.work(bytes=gathered.nbytes)
+            rows_tensor = torch.from_numpy(memory[rows])
+            section.work(bytes=rows_tensor.nbytes)
         with ticktree.section("to device"):
-            return gathered.to(self.device)
+            return rows_tensor.to(self.device)
 
 
 class RingBuffer(ArrayBuffer):
@@ -297,8 +297,8 @@ class RingBuffer(ArrayBuffer):
             section.work(bytes=batch.nbytes, items=batch_size)
         return batch
 
-    def _images(self, name: str, slots: NDArray[np.int64], which: int) -> Tensor:
-        staging, scaled = self.staging[which], self.scaled[which]
+    def _images(self, name: str, slots: NDArray[np.int64], buffer_index: int) -> Tensor:
+        staging, floats = self.staging[buffer_index], self.scaled[buffer_index]
         index = torch.from_numpy(slots.ravel())
         with ticktree.section(name):
             with ticktree.section("gather") as section:
@@ -308,16 +308,16 @@ class RingBuffer(ArrayBuffer):
                 images = staging.to(self.device)
             with ticktree.section("scale") as section:
                 # Two passes, because one multiplication from uint8 into float32 memory is five times slower.
-                scaled.copy_(images).mul_(1.0 / 255.0)
-                section.work(bytes=scaled.nbytes)
-        return scaled
+                floats.copy_(images).mul_(1.0 / 255.0)
+                section.work(bytes=floats.nbytes)
+        return floats
 
     def _gather(self, name: str, memory: NDArray[np.float32], rows: NDArray[np.int64]) -> Tensor:
         with ticktree.section(name):
             with ticktree.section("gather"):
-                gathered = torch.from_numpy(memory[rows])
+                rows_tensor = torch.from_numpy(memory[rows])
             with ticktree.section("to device"):
-                return gathered.to(self.device)
+                return rows_tensor.to(self.device)
 
     def _reserve(self, batch_size: int) -> None:
         # Pages are claimed here, once: fresh memory for every batch costs more than all the copying.

@@ -138,11 +138,11 @@ def check_args(args: argparse.Namespace) -> None:
         raise ValueError(f"--save {args.save}: there is no such directory")
     # What this run will keep: a large capacity alone costs nothing.
     transitions = min(args.capacity, args.fill + args.updates)
-    needed = BUFFERS[args.buffer].bytes_needed(transitions, OBS_SHAPE)
+    bytes_needed = BUFFERS[args.buffer].bytes_needed(transitions, OBS_SHAPE)
     available = psutil.virtual_memory().available
-    if needed > MAX_MEMORY_FRACTION * available:
+    if bytes_needed > MAX_MEMORY_FRACTION * available:
         raise ValueError(
-            f"{transitions} transitions in the {args.buffer} buffer take {needed / 1e9:.1f} GB "
+            f"{transitions} transitions in the {args.buffer} buffer take {bytes_needed / 1e9:.1f} GB "
             f"and {available / 1e9:.1f} GB are free: choose a smaller --capacity"
         )
 
@@ -186,10 +186,10 @@ def main(argv: list[str] | None = None) -> int:
 
     start = time.perf_counter()
     fill(rollout, args.fill, args.seed)
-    filled = time.perf_counter()
-    print(f"filled: {args.fill} steps in {filled - start:.1f} s")
+    filled_s = time.perf_counter()
+    print(f"filled: {args.fill} steps in {filled_s - start:.1f} s")
     train(rollout, agent, args.updates, args.batch, log)
-    print(f"trained: {args.updates} updates in {time.perf_counter() - filled:.1f} s")
+    print(f"trained: {args.updates} updates in {time.perf_counter() - filled_s:.1f} s")
     if rollout.episode_returns:
         print(f"episodes: {len(rollout.episode_returns)}, last return {rollout.episode_returns[-1]:.1f}")
     env.close()
