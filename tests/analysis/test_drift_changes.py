@@ -8,14 +8,14 @@ import pytest
 
 from support.steady_loops import MS, loop_of, sections
 from ticktree.analysis.context import Context
-from ticktree.analysis.drift import change_of, join_segments, steady_segments
+from ticktree.analysis.drift import join_segments, loop_change, steady_segments
 from ticktree.analysis.rules.changes import changed_loops
 from ticktree.profile import Share
 
 
 def course(tick, ticks=400, warmup=0, noise=0.02):
     profile = loop_of(ticks, sections({"step": tick}, noise=noise), warmup)
-    return change_of(profile.root.at("train"))
+    return loop_change(profile.root.at("train"))
 
 
 def test_a_steady_loop_has_no_change():

@@ -186,7 +186,9 @@ def test_a_module_called_ticktree_beside_the_program_is_no_trouble(here: Command
 
 
 def test_ctrl_c_during_a_report_ends_it_without_a_traceback(recorded: CommandLine) -> None:
-    slow = "import os, time, ticktree.run.abandoned as a\nos.write(1, b'.')\na.all_memory = lambda: time.sleep(1000)"
+    slow = (
+        "import os, time, ticktree.run.sweep as a\nos.write(1, b'.')\na.all_memory = lambda: time.sleep(1000)"
+    )
     recorded.write("sitecustomize.py", slow)
     recorded.env["PYTHONPATH"] = os.pathsep.join(
         [str(recorded.directory), *filter(None, [recorded.env.get("PYTHONPATH")])]

@@ -32,7 +32,7 @@ from ticktree.run.job import (
     write_partial_profile,
     write_progress,
 )
-from ticktree.run.observed import write_gauges as keep_readings
+from ticktree.run.observations import write_gauges as keep_readings
 
 KILLED = """
 import os, signal, ticktree

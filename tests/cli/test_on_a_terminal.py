@@ -10,7 +10,7 @@ from support.command_line import CommandLine
 
 # Another thread announces it.
 READS_UNTIL_IT_IS_ANNOUNCED = """
-import threading, ticktree.run.abandoned as abandoned
+import threading, ticktree.run.sweep as abandoned
 def all_memory():
     for thread in threading.enumerate():
         if isinstance(thread, threading.Timer):

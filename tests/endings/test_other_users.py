@@ -12,8 +12,8 @@ import pytest
 
 from support.crashing_programs import TIMEOUT_S, Sandbox, counts
 from support.other_user import NOBODY, as_nobody
-from ticktree.run.abandoned import finish_abandoned
 from ticktree.run.finishing import RunDirectory
+from ticktree.run.sweep import finish_abandoned
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root can be two users: NOT TESTED HERE")
 

@@ -237,7 +237,7 @@ def test_two_users_of_a_machine_do_not_see_each_others_runs(shared, tmp_path):
     other_directory = shared / f"ticktree-{NOBODY}"
     old_names = sorted(path.name for path in other_directory.rglob("*"))
     assert [stat.S_IMODE(path.stat().st_mode) for path in other_directory.rglob("*.tt")] == [0o600]
-    sweep = "from ticktree.run.abandoned import finish_abandoned; print(len(finish_abandoned()))"
+    sweep = "from ticktree.run.sweep import finish_abandoned; print(len(finish_abandoned()))"
     assert python(sweep, 0, TICKTREE_MEMORY_DIR=str(shared)).stdout.strip() != "0"
     assert sorted(path.name for path in other_directory.rglob("*")) == old_names
     assert list((shared / "ticktree-0").iterdir()) == []

@@ -19,7 +19,7 @@ import pytest
 from support import history_writer
 from support.history_writer import PATHS, invented
 from ticktree.history import HISTORY_NAME, Store, StoreError
-from ticktree.profile.remembered import Measure, RunSummary
+from ticktree.profile.run_summary import Measure, RunSummary
 
 PROGRAM = Path(history_writer.__file__)
 

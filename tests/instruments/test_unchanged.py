@@ -21,7 +21,7 @@ import pytest
 
 import ticktree
 from ticktree import instruments as instrument
-from ticktree.instruments import choice, waits
+from ticktree.instruments import selection, waits
 from ticktree.instruments.losses import MissingTargetError
 from ticktree.instruments.patches import Patches
 
@@ -356,7 +356,7 @@ def test_only_known_names_are_installed():
 
 def test_to_leave_one_out_is_to_take_the_others():
     def names(*words):
-        return [library.name for library in choice.select_libraries(words)]
+        return [library.name for library in selection.select_libraries(words)]
 
     default = names("default")
     assert "waits" in default

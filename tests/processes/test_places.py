@@ -111,9 +111,9 @@ def test_a_process_is_recorded_whatever_the_environment_contains(run_session, ca
         import os, subprocess, sys
         ticktree.enable(quiet=True)
         inner = "import os, ticktree\\nwith ticktree.section('inner'): print('TICKTREE_PARENT' in os.environ)"
-        from ticktree.recorder import leave_children
+        from ticktree.recorder import disconnect_children
         with ticktree.section("start"):
-            leave_children()
+            disconnect_children()
             environment = {{**os.environ, "TICKTREE_PARENT": {environment_value!r}}}
             subprocess.run([sys.executable, "-c", inner], env=environment, check=True)
         """

@@ -7,7 +7,7 @@ import dataclasses
 import pytest
 
 import ticktree
-from ticktree.profile.remembered import STATISTICS, summarize_run
+from ticktree.profile.run_summary import STATISTICS, summarize_run
 
 
 @pytest.fixture

@@ -20,9 +20,9 @@ from ticktree.errors import TicktreeError
 from ticktree.files.owner import Owner, process_start, uptime_s
 from ticktree.loading import find_run, load
 from ticktree.profile import Profile
-from ticktree.run.abandoned import finish_abandoned
 from ticktree.run.finishing import RunDirectory
 from ticktree.run.memory import memory_files
+from ticktree.run.sweep import finish_abandoned
 
 
 def run_metadata(run: RunDirectory) -> dict[str, set[str | int]]:
@@ -346,7 +346,7 @@ def test_the_memory_of_a_deleted_run_is_freed_a_day_later(
     (run.path / "run.json").unlink()
     finish_abandoned()
     assert len(memory_files(run.memory_dir)) == 1
-    monkeypatch.setattr("ticktree.run.abandoned.since_boot_s", lambda: uptime_s() + 25 * 3600)
+    monkeypatch.setattr("ticktree.run.sweep.uptime_s", lambda: uptime_s() + 25 * 3600)
     finish_abandoned()
     assert list(memory_root.iterdir()) == []
 

@@ -91,7 +91,7 @@ def test_any_order_of_begins_ends_and_folds_gives_the_same_profile(steps, seed, 
         monkeypatch.setenv("TICKTREE_MEMORY_DIR", str(base))
         run = RunDirectory.create("x", base / "runs")
         ended = {(899999, STARTED)}
-        monkeypatch.setattr(folding, "dead_among", lambda owner, asked: set(asked) & ended)
+        monkeypatch.setattr(folding, "ended_processes", lambda owner, asked: set(asked) & ended)
         # A parent's file exists when its child begins to record.
         waiting = sorted(NAMES, key=lambda name: (depth(name), seed.random()))
         live = []
@@ -146,7 +146,9 @@ def test_files_of_live_processes_are_not_folded(run):
 
 def test_a_childs_file_is_not_folded_before_its_parents(run, monkeypatch):
     """A parent without space on tmpfs keeps its records in private memory until its end."""
-    monkeypatch.setattr(folding, "dead_among", lambda owner, asked: {(p, s) for p, s in asked if p != 900001})
+    monkeypatch.setattr(
+        folding, "ended_processes", lambda owner, asked: {(p, s) for p, s in asked if p != 900001}
+    )
     child, parent = f"900002-{STARTED}.tt", f"900001-{STARTED}.tt"
     put(run, child)
     assert fold_finished(run) == 0

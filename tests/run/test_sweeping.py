@@ -10,11 +10,11 @@ import time
 import pytest
 
 from ticktree.files.owner import Owner, boot_id, process_start, uptime_s
-from ticktree.run.abandoned import finish_abandoned
 from ticktree.run.finishing import RunDirectory
 from ticktree.run.folded import FoldedRecords
 from ticktree.run.memory import create_memory, mark_homeless
 from ticktree.run.naming import FOLDED
+from ticktree.run.sweep import finish_abandoned
 
 LONG_AGO = 25 * 3600
 
@@ -78,7 +78,7 @@ def test_a_run_of_another_pid_namespace_stays(root, tmp_path):
 @pytest.fixture
 def pass_a_day(monkeypatch):
     def advance():
-        monkeypatch.setattr("ticktree.run.abandoned.since_boot_s", lambda: uptime_s() + LONG_AGO)
+        monkeypatch.setattr("ticktree.run.sweep.uptime_s", lambda: uptime_s() + LONG_AGO)
 
     return advance
 
@@ -113,7 +113,7 @@ def test_the_day_begins_again_after_a_restart_of_the_machine(root, pass_a_day, m
     set_creator(dead_owner(Owner.current()), directory)
     (directory / "5-1.tt").write_bytes(b"recorded")
     finish_abandoned()
-    monkeypatch.setattr("ticktree.run.abandoned.boot_id", lambda: "another-boot")
+    monkeypatch.setattr("ticktree.run.sweep.boot_id", lambda: "another-boot")
     pass_a_day()
     finish_abandoned()
     assert (directory / "5-1.tt").exists()

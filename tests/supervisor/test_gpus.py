@@ -10,7 +10,7 @@ from test_watch import Scripted, at
 from ticktree.machine.gpus import GpuReader
 from ticktree.profile import Profile
 from ticktree.profile.machine import gpus, is_machine_gauge, program_gauges
-from ticktree.run.observed import read_gauges
+from ticktree.run.observations import read_gauges
 from ticktree.supervisor.watch import Watch
 
 

@@ -168,7 +168,7 @@ def test_tasks_run_at_the_start_and_whenever_they_are_due(tmp_path: Path) -> Non
     source = """
 import os, sys
 from pathlib import Path
-from ticktree.supervisor.supervisor import end_like, supervise
+from ticktree.supervisor.supervisor import end_with_status, supervise
 times = 0
 def chore():
     global times
@@ -177,7 +177,7 @@ def chore():
         Path("done").touch()
     return 0.01
 waits = "import os, time\\nwhile not os.path.exists('done'): time.sleep(0.01)"
-end_like(supervise([sys.executable, "-c", waits], os.environ, chore))
+end_with_status(supervise([sys.executable, "-c", waits], os.environ, chore))
 """
     assert run(PLAIN, "-c", source, cwd=tmp_path).returncode == 0
 

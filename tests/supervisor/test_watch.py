@@ -11,7 +11,7 @@ from ticktree.profile import Profile
 from ticktree.profile.machine import USED_CORES, WAITING
 from ticktree.run.finishing import RunDirectory
 from ticktree.run.naming import MACHINE
-from ticktree.run.observed import read_gauges, write_gauges
+from ticktree.run.observations import read_gauges, write_gauges
 from ticktree.run.reading.image import DamagedError
 from ticktree.supervisor.watch import Watch
 

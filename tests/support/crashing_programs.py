@@ -9,8 +9,8 @@ import textwrap
 import time
 from pathlib import Path
 
-from ticktree.run.abandoned import finish_abandoned
 from ticktree.run.finishing import RunDirectory
+from ticktree.run.sweep import finish_abandoned
 
 TIMEOUT_S = 500
 HARMLESS = {"nodes_caught_in_a_write"}

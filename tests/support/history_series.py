@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from ticktree.profile.remembered import Measure, RunSummary
+from ticktree.profile.run_summary import Measure, RunSummary
 
 DAY_NS = 86_400 * 10**9
 LAPTOP = {"cpu": "Small CPU", "cores": 4, "cores_usable": 4}

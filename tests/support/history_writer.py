@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 from ticktree.history import Store
-from ticktree.profile.remembered import Measure, RunSummary
+from ticktree.profile.run_summary import Measure, RunSummary
 
 PATHS = 200
 

@@ -8,6 +8,6 @@ PLAIN: list[str] = []
 SUPERVISED = [
     sys.executable,
     "-c",
-    "import os, sys; from ticktree.supervisor.supervisor import end_like, supervise\n"
-    "end_like(supervise(sys.argv[1:], os.environ))",
+    "import os, sys; from ticktree.supervisor.supervisor import end_with_status, supervise\n"
+    "end_with_status(supervise(sys.argv[1:], os.environ))",
 ]

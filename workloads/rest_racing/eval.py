@@ -3,9 +3,9 @@
 
 from __future__ import annotations
 
-from ticktree.demo.requirements import need
+from ticktree.demo.requirements import exit_if_missing
 
-need(__file__)  # one line instead of a traceback, where something is not installed
+exit_if_missing(__file__)  # one line instead of a traceback, where something is not installed
 
 from rest_racing.driver import CheckpointedDriver, Driver  # noqa: E402
 from rest_racing.race import drive, set_up_race  # noqa: E402

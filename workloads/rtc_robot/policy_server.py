@@ -3,10 +3,10 @@
 
 from __future__ import annotations
 
-from ticktree.demo.requirements import need
+from ticktree.demo.requirements import exit_if_missing
 
 if __name__ == "__main__":
-    need(__file__)
+    exit_if_missing(__file__)
     from rtc_robot.remote import serve
 
     raise SystemExit(serve())

@@ -28,7 +28,7 @@ from ticktree.supervisor.program import command_name
 
 if TYPE_CHECKING:
     from ticktree.profile import Profile
-    from ticktree.run.observed import StackSamples
+    from ticktree.run.observations import StackSamples
     from ticktree.supervisor.sampler.sampling import Sampling
 
 _LOOK_EVERY_S = 0.5

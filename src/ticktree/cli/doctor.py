@@ -21,7 +21,7 @@ from ticktree.machine import ceilings, processor
 from ticktree.machine.ceilings import fingerprint
 from ticktree.outputs import terminal
 from ticktree.outputs.writing import formatting
-from ticktree.run.abandoned import finish_abandoned
+from ticktree.run.sweep import finish_abandoned
 
 # Each check by name, with the function that yields its sentences, one per line.
 _CHECKS: tuple[tuple[str, Callable[[], Iterator[str]]], ...] = (

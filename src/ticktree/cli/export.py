@@ -24,8 +24,8 @@ from ticktree.outputs.view.headline import losses
 from ticktree.outputs.writing import formatting
 from ticktree.profile import Profile
 from ticktree.profile.timeline import Timeline, merge_timelines
-from ticktree.run.abandoned import finish_abandoned
 from ticktree.run.finishing import RunDirectory
+from ticktree.run.sweep import finish_abandoned
 
 
 @click.command("export", cls=CommandOfRuns, short_help="Write a run in another program's format.")

@@ -14,9 +14,9 @@ from ticktree.files.atomic import write_atomically
 from ticktree.loading import find_run, load, load_repeats, load_timeline
 from ticktree.outputs import OUTPUTS
 from ticktree.profile import Profile
-from ticktree.run.abandoned import finish_abandoned
 from ticktree.run.directory import DEFAULT_OUT
 from ticktree.run.naming import shell_path
+from ticktree.run.sweep import finish_abandoned
 
 if TYPE_CHECKING:
     from ticktree.outputs import Output, ViewOptions

@@ -20,9 +20,9 @@ from ticktree.history import update_history
 from ticktree.machine import git
 from ticktree.outputs.history import BINARY_FORMATS, HISTORIES
 from ticktree.outputs.history_parts import regression
-from ticktree.profile.remembered import STATISTICS, RunSummary
-from ticktree.run.abandoned import finish_abandoned
+from ticktree.profile.run_summary import STATISTICS, RunSummary
 from ticktree.run.directory import DEFAULT_OUT, no_run_in
+from ticktree.run.sweep import finish_abandoned
 
 
 def _commits(_context: click.Context, _option: click.Parameter, names: tuple[str, ...]) -> tuple[str, ...]:

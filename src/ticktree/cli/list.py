@@ -12,9 +12,9 @@ import click
 from ticktree.cli.runs import ago
 from ticktree.cli.screen import is_terminal, show, view_options
 from ticktree.errors import TicktreeError, one_line
-from ticktree.run.abandoned import finish_abandoned
 from ticktree.run.directory import DEFAULT_OUT, no_run_in
 from ticktree.run.finishing import RunDirectory
+from ticktree.run.sweep import finish_abandoned
 
 
 @click.command("list", short_help="List the runs kept here.")

@@ -30,9 +30,9 @@ from ticktree.outputs.comparison import COMPARISONS
 from ticktree.outputs.registry import import_library
 from ticktree.outputs.sentences import findings_in
 from ticktree.profile import Profile
-from ticktree.run.abandoned import finish_abandoned
 from ticktree.run.directory import DEFAULT_OUT, no_run_in
 from ticktree.run.finishing import RunDirectory
+from ticktree.run.sweep import finish_abandoned
 
 # Per answer: about 2,000 tokens, as for the agent format.
 MAX_CHARACTERS = 6_000

@@ -23,12 +23,12 @@ from ticktree.history import HISTORY_NAME
 from ticktree.outputs import OUTPUTS
 from ticktree.outputs.writing import formatting
 from ticktree.profile import Profile
-from ticktree.run.abandoned import finish_abandoned
 from ticktree.run.finishing import RunDirectory
 from ticktree.run.job import copied_run_id, count_missing, describe_partial, gathered_profiles, is_partial
 from ticktree.run.manifest import MANIFEST_NAME
 from ticktree.run.merging import Job, Part
 from ticktree.run.reading.reader import merge_short_lived
+from ticktree.run.sweep import finish_abandoned
 
 _NAMED_AT_MOST = 3
 

@@ -182,7 +182,7 @@ def _close(
     # The program has ended, so nothing inherits it. The BLAS that numpy loads would start threads that spin for 50 ms.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     from ticktree.profile.machine import is_empty
-    from ticktree.run.abandoned import finish_abandoned
+    from ticktree.run.sweep import finish_abandoned
 
     far = "; ".join(describe_progress(run.path))
     if far:

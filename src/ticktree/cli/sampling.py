@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING
 from ticktree.cli.focus import functions_of
 from ticktree.cli.screen import complain
 from ticktree.errors import TicktreeError, reason
-from ticktree.run.room import require_free_memory
+from ticktree.run.free_memory import require_free_memory
 from ticktree.supervisor.periodic import PeriodicTask
 
 if TYPE_CHECKING:
     from ticktree.cli.recording import RecordingOptions
     from ticktree.profile import SampledStack, Weight
     from ticktree.run.finishing import RunDirectory
-    from ticktree.run.observed import StackSamples
+    from ticktree.run.observations import StackSamples
     from ticktree.supervisor.sampler.sampling import Sampling
 
 _LOOK_EVERY_S = 0.5

@@ -16,8 +16,8 @@ from ticktree.cli.screen import is_terminal
 from ticktree.cli.summary import why_empty
 from ticktree.errors import TicktreeError
 from ticktree.loading import find_run
-from ticktree.run.abandoned import finish_abandoned
 from ticktree.run.helper_process import READER_NICENESS
+from ticktree.run.sweep import finish_abandoned
 
 if TYPE_CHECKING:
     from ticktree.live.source import LiveSource

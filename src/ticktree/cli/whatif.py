@@ -17,9 +17,9 @@ from pathlib import Path
 
 import click
 
-from ticktree.analysis.experiments.choosing import Choice, NoExperimentError, choose, contended, deadline
 from ticktree.analysis.experiments.deadlines import predicted_misses
 from ticktree.analysis.experiments.estimates import Block, Experiments, estimate, exact, plans
+from ticktree.analysis.experiments.selection import Choice, NoExperimentError, choose, contended, deadline
 from ticktree.cli import options
 from ticktree.cli.files import deliver, format_of
 from ticktree.cli.recording import RecordingOptions

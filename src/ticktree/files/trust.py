@@ -4,7 +4,7 @@ A profiled program writes to the configured directory. An attacker who could set
 make it write or read for them; so it writes only after a check that only this user can have created the directory.
 
 A name may lead elsewhere a moment after the check. So files in a directory where others may rename are written and
-deleted by a descriptor of the checked directory (`own_directory`), not by its name.
+deleted by a descriptor of the checked directory (`open_own_directory`), not by its name.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def open_own_directory(path: Path, *, make: bool = False) -> Iterator[int]:
 
 @contextmanager
 def open_directory(path: Path, *, make: bool = False) -> Iterator[int]:
-    """Open a directory that may be another user's; otherwise like `own_directory`."""
+    """Open a directory that may be another user's; otherwise like `open_own_directory`."""
     with _open_parent(path, make=make) as (parent, name):
         if make:
             _make(name, parent)

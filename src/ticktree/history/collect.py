@@ -10,7 +10,7 @@ from pathlib import Path
 from ticktree.errors import TicktreeError
 from ticktree.history.store import HISTORY_NAME, Store, StoreError
 from ticktree.profile import Profile
-from ticktree.profile.remembered import RunSummary, summarize_run
+from ticktree.profile.run_summary import RunSummary, summarize_run
 from ticktree.run.finishing import RunDirectory
 
 # A program that has ended waits no longer than this for another writer; its run is added later.
@@ -40,7 +40,7 @@ def store_run(run: RunDirectory, profile: Profile) -> None:
     """Store a run that has just ended.
 
     Raises:
-        StoreError: It cannot be stored; `take_in` tries again.
+        StoreError: It cannot be stored; `update_history` tries again.
     """
     Store(run.path.parent / HISTORY_NAME, _END_PATIENCE_S).add([_summarize(run, profile)])
 

@@ -17,7 +17,7 @@ from typing import Any
 
 from ticktree.files.guarded import parse_json
 from ticktree.profile.metadata import Value
-from ticktree.profile.remembered import Measure, RunSummary
+from ticktree.profile.run_summary import Measure, RunSummary
 
 FORMAT = 1
 # Distinguishes the file from other SQLite databases: "tick".

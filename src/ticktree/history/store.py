@@ -21,7 +21,7 @@ from ticktree.errors import TicktreeError
 from ticktree.files.guarded import MAX_DATA_BYTES, FileError, MissingFileError, open_file
 from ticktree.files.trust import require_own
 from ticktree.history import layout
-from ticktree.profile.remembered import RunSummary
+from ticktree.profile.run_summary import RunSummary
 
 if TYPE_CHECKING:
     from sqlite3 import Connection

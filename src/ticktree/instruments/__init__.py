@@ -13,9 +13,9 @@ from contextlib import suppress
 from itertools import count
 
 from ticktree.instruments import losses, third_parties
-from ticktree.instruments.choice import DEFAULT, available_libraries, select_libraries, shadowed_libraries
 from ticktree.instruments.patches import Patches
 from ticktree.instruments.registry import BUILT_IN, Installable, Library
+from ticktree.instruments.selection import DEFAULT, available_libraries, select_libraries, shadowed_libraries
 from ticktree.instruments.targets import Instrument, Target
 from ticktree.recorder import INSTRUMENT_VARIABLE, OWN, Recorder
 from ticktree.recorder.imports import before_import

@@ -276,7 +276,7 @@ def redirect_to(around: Callable[..., Any]) -> Redirection:
 
 
 def _as_replacement(function: Any, wrapper: Any) -> Any:
-    """Give a wrapper the attributes of its function; `stand_for` also removes a function's frames from tracebacks."""
+    """Give a wrapper its function's attributes; `make_wrapper` also removes a function's frames from tracebacks."""
     if isinstance(wrapper, FunctionType) and not hasattr(wrapper, "__wrapped__"):
         return make_wrapper(function, wrapper)
     return update_wrapper(wrapper, function)

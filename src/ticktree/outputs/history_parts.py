@@ -30,7 +30,7 @@ from ticktree.outputs.writing.document import (
 from ticktree.outputs.writing.grid import cut
 from ticktree.outputs.writing.visible import visible
 from ticktree.profile import path as paths
-from ticktree.profile.remembered import RunSummary
+from ticktree.profile.run_summary import RunSummary
 
 # A value further out than this many times the spread of the middle values is drawn at the edge: one run next to other
 # work on the machine must not compress all others.

@@ -29,7 +29,7 @@ def to_text(value: dict[str, Any]) -> str:
 
 
 def open_profile(value: Any) -> Fields:
-    """Return the fields of the profile in `value`, which `value_in` returned.
+    """Return the fields of the profile in `value`, which `parse_json` returned.
 
     Raises:
         ProfileError: it is not a profile, or its version is unknown.

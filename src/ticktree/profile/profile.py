@@ -115,7 +115,7 @@ class Profile(Mergeable):
 
     @classmethod
     def from_value(cls, value: Any) -> Profile:
-        """Return the profile in `value`, which `codec.value_in` returned.
+        """Return the profile in `value`, which `codec.parse_json` returned.
 
         This checks the types; `check` checks the rules of the model.
 

@@ -57,7 +57,7 @@ from ticktree.recorder.children import (
 )
 from ticktree.recorder.gil import IS_OFF, OFF_VARIABLE, is_off_value
 from ticktree.recorder.hooks import install, uninstall
-from ticktree.recorder.later import SYNC_VARIABLE, poll, settle
+from ticktree.recorder.pending_device_time import SYNC_VARIABLE, poll, settle
 from ticktree.recorder.timed import timed
 
 OWN = Recorder()  # the program's own, for the public functions

@@ -22,7 +22,7 @@ from typing import Any
 
 from ticktree.recorder._native import Recorder, environment, forget_fork, note_fork
 from ticktree.recorder.imports import when_imported
-from ticktree.recorder.later import SYNC_VARIABLE
+from ticktree.recorder.pending_device_time import SYNC_VARIABLE
 from ticktree.recorder.wrapping import wrap
 
 RUN_VARIABLE = "TICKTREE_RUN"

@@ -15,7 +15,7 @@ from types import ModuleType
 from typing import Any
 from weakref import ref
 
-from ticktree.recorder import later, memory_sampling
+from ticktree.recorder import memory_sampling, pending_device_time
 from ticktree.recorder._native import Origin, Recorder, SubmittedCall, origins
 from ticktree.recorder.imports import when_imported
 from ticktree.recorder.wrapping import wrap
@@ -49,7 +49,7 @@ def uninstall(recorder: Recorder) -> None:
 def _remove(user: ref[Recorder]) -> None:
     _users.remove(user)
     if not _users:
-        later.unwrap_libraries()
+        pending_device_time.unwrap_libraries()
         while _undo:
             _undo.pop()()
 

@@ -15,10 +15,10 @@ from ticktree.errors import TicktreeError
 from ticktree.files.owner import process_start
 from ticktree.files.trust import list_names
 from ticktree.run.directory import PROFILE, RunFiles, unlink_at
+from ticktree.run.free_memory import require_free_memory
 from ticktree.run.memory import remove_memory, require_memory, writer_of
 from ticktree.run.naming import FOLDED
 from ticktree.run.parts import delete_parts
-from ticktree.run.room import require_free_memory
 
 if TYPE_CHECKING:
     from ticktree.profile import Profile

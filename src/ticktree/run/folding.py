@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING
 
 from ticktree.files.owner import ended_processes
 from ticktree.run.directory import RunFiles
+from ticktree.run.free_memory import require_free_memory
 from ticktree.run.memory import memory_files, open_lock, size_of, writer_of
 from ticktree.run.naming import FOLDED
-from ticktree.run.room import require_free_memory
 
 if TYPE_CHECKING:
     from ticktree.profile import Profile

@@ -248,11 +248,11 @@ def homeless_since(directory: Path) -> tuple[int, str] | None:
     return None
 
 
-def mark_homeless(directory: Path, since_boot_s: int, boot: str) -> None:
+def mark_homeless(directory: Path, uptime_s: int, boot: str) -> None:
     """Mark a directory as without its run by a file name, for which even a full tmpfs has space."""
     for path, _ in [*_find_files(directory, _HOMELESS_NAME)]:
         path.unlink(missing_ok=True)
-    (directory / f"homeless-{since_boot_s}-{boot}").touch()
+    (directory / f"homeless-{uptime_s}-{boot}").touch()
 
 
 def _find_files(directory: Path, pattern: str) -> Iterator[tuple[Path, re.Match[str]]]:

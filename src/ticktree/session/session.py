@@ -336,9 +336,9 @@ class Session:
             if image:
                 self.run.write(claim_file(self.run)[0].name, image)
             if self._is_owner:
-                from ticktree.run.abandoned import finish_abandoned
                 from ticktree.run.facts import describe_program
                 from ticktree.run.naming import shell_path
+                from ticktree.run.sweep import finish_abandoned
 
                 self.run.describe(describe_program())
                 profile = self.run.finish()

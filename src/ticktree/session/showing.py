@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ticktree.display import RENDERERS
 from ticktree.errors import one_line
-from ticktree.recorder.later import poll
+from ticktree.recorder.pending_device_time import poll
 
 if TYPE_CHECKING:
     from ticktree.profile import Profile

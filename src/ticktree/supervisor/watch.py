@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from ticktree.machine.readings import MIN_ELAPSED_S, NS, Reading
 from ticktree.machine.system import System
-from ticktree.run.room import require_free_memory
+from ticktree.run.free_memory import require_free_memory
 
 if TYPE_CHECKING:
     from ticktree.machine.gpus import GpuReader
@@ -56,7 +56,7 @@ class Watch:
         require_free_memory()
         import ticktree.machine.gpus
         import ticktree.machine.readings
-        import ticktree.run.observed  # noqa: F401 - like those above, used later
+        import ticktree.run.observations  # noqa: F401 - like those above, used later
 
     def end(self, used_ns: int) -> None:
         """Take the last reading, once the program has ended.
@@ -92,7 +92,7 @@ class Watch:
             self._gauges[name] = self._gauges[name] + gauge if name in self._gauges else gauge
 
     def _save(self) -> None:
-        from ticktree.run.observed import write_gauges
+        from ticktree.run.observations import write_gauges
 
         if self._gauges:
             with suppress(OSError):  # a full tmpfs: the next save may succeed

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from support.virtual_programs import Program
-from ticktree.analysis.experiments.choosing import NoExperimentError, choose
+from ticktree.analysis.experiments.selection import NoExperimentError, choose
 
 
 @pytest.mark.parametrize("warmup_ms", [1, 30, 300])

@@ -52,7 +52,7 @@ def meet(waker, waiter, name="batch", key=None):
 
 
 def edges(recorder):
-    return [(edge.by.process, edge.waits, edge.waited_ns) for edge in edges_of(Image(recorder.image()))]
+    return [(edge.waker.process, edge.waits, edge.waited_ns) for edge in edges_of(Image(recorder.image()))]
 
 
 def losses(recorder):

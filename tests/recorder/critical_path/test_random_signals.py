@@ -61,7 +61,7 @@ class Performance:
         else:
             assert critical == {}
         edges = {
-            (places[edge.node], edge.channel, places[edge.by.node]): [
+            (places[edge.node], edge.channel, places[edge.waker.node]): [
                 edge.waits,
                 edge.waited_ns,
                 edge.handover_ns,

@@ -37,7 +37,7 @@ def edges(recorder):
     image = Image(recorder.image())
     names = {ref: image.text(node.name) if node.name else "" for ref, node in image.nodes()}
     return [
-        (names[edge.node], edge.channel, names[edge.by.node], edge.waits, edge.waited_ns, edge.handover_ns)
+        (names[edge.node], edge.channel, names[edge.waker.node], edge.waits, edge.waited_ns, edge.handover_ns)
         for edge in edges_of(image)
     ]
 

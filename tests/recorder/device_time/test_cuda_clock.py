@@ -18,7 +18,7 @@ from ticktree.analysis.context import Context
 from ticktree.outputs.options import ViewOptions
 from ticktree.outputs.view.headline import headline
 from ticktree.recorder.device_time import cuda as cuda_clock
-from ticktree.recorder.later import settle
+from ticktree.recorder.pending_device_time import settle
 
 MS = 1_000_000
 

@@ -20,7 +20,7 @@ from ticktree.errors import TicktreeError
 from ticktree.profile import Profile
 from ticktree.profile import path as paths
 from ticktree.profile.metadata import Value
-from ticktree.profile.remembered import RunSummary
+from ticktree.profile.run_summary import RunSummary
 
 # Series: runs that can be compared, in the order in which they began.
 #

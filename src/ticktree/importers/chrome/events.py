@@ -22,7 +22,7 @@ Flags: TypeAlias = NDArray[np.bool_]
 Item = TypeVar("Item", bound=Hashable)
 
 NS_PER_US = 1000
-# 146 years: larger times in nanoseconds come near the end of 64 bits, and nobody measured them.
+# 146 years: larger times in nanoseconds come near the end of 64 bits, and no trace has them.
 _LATEST_US = float(1 << 62) / NS_PER_US
 
 

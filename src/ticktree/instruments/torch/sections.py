@@ -216,7 +216,7 @@ def _make_switch(
 ) -> Callable[..., Any]:
     def call(*args: Any, **kwargs: Any) -> Any:
         if is_compiling():
-            return compiled(*args, **kwargs)  # without `try`, as in `leaving_no_frames`
+            return compiled(*args, **kwargs)  # without `try`, as in `without_own_frames`
         try:
             return wrapper(*args, **kwargs)
         except BaseException:

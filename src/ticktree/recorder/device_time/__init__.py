@@ -14,7 +14,7 @@ from typing import Any
 
 from ticktree.recorder._native import Place
 from ticktree.recorder.device_time.cuda import Attendant, CudaClock, is_built
-from ticktree.recorder.later import waits_for_devices
+from ticktree.recorder.pending_device_time import waits_for_devices
 
 
 class _Mark:

@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from ticktree.recorder.focus.observer import CallObserver
 
 __all__ = [
-    "DEEPEST",
-    "DEPTH",
+    "DEFAULT_DEPTH",
+    "MAX_DEPTH",
     "begin_focus",
     "begin_focus_from_environment",
-    "checked_names",
+    "check_names",
     "end_focus",
     "focus_environment",
 ]

@@ -51,11 +51,11 @@ cdef class Section:
 
     def __call__(self, function):
         """Makes a function a section of this name, as `timed` does, with this section's options."""
-        from ticktree.recorder.timed import decorated, in_section
+        from ticktree.recorder.timed import decorate, wrap_in_section
 
         if self.core.name_id == TT_NAMELESS:
-            return in_section(function, self)
-        return decorated(
+            return wrap_in_section(function, self)
+        return decorate(
             self.recorder,
             function,
             self.name,

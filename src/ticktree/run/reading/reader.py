@@ -17,7 +17,7 @@ from ticktree.profile.writer import by_process
 from ticktree.run.folded import read_records
 from ticktree.run.losses import WITHOUT_ROOM_LOSS, count_without_room, read_instrument_losses
 from ticktree.run.memory import ProcessKey
-from ticktree.run.observed import StackSamples, read_gauges, read_samples
+from ticktree.run.observations import StackSamples, read_gauges, read_samples
 from ticktree.run.parts import read_parts
 from ticktree.run.reading.accounts import role_of
 from ticktree.run.reading.image import DamagedError, Image

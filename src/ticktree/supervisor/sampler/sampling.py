@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ticktree.errors import reason
 from ticktree.files.owner import process_start, stat_fields
+from ticktree.run.free_memory import require_free_memory
 from ticktree.run.memory import ProcessKey, memory_files, process_key
-from ticktree.run.room import require_free_memory
 from ticktree.supervisor.sampler._remote import NativeSampler, own_addresses, read_error
 from ticktree.supervisor.sampler.lines import CodeLines
 
 if TYPE_CHECKING:
-    from ticktree.run.observed import StackSamples, ThreadSample
+    from ticktree.run.observations import StackSamples, ThreadSample
     from ticktree.supervisor.sampler._remote import Code
 
 DEFAULT_HZ = 100.0
@@ -174,7 +174,7 @@ class Sampling:
         if not self._weights and not any(self._drops):
             return None
         require_free_memory()
-        from ticktree.run.observed import write_samples
+        from ticktree.run.observations import write_samples
 
         sampled = self._result()
         try:
@@ -279,7 +279,7 @@ class Sampling:
 
     def _result(self) -> StackSamples:
         from ticktree.profile.samples import DROPS, Weight
-        from ticktree.run.observed import StackSamples
+        from ticktree.run.observations import StackSamples
 
         stacks: dict[ThreadSample, Weight] = {}
         for (serial, key), (count, ns) in self._weights.items():
@@ -295,7 +295,7 @@ class Sampling:
 
     def _to_sample(self, serial: int, key: bytes) -> ThreadSample:
         from ticktree.profile.samples import STATES, CodeLine
-        from ticktree.run.observed import ThreadSample
+        from ticktree.run.observations import ThreadSample
 
         thread, node, state, depth = _KEY.unpack_from(key)
         codes = self._rings[serial].codes if serial in self._rings else self._codes
