@@ -72,6 +72,6 @@ def _ray() -> Any:
     return ray
 
 
-# The engines by their names after `--engine`. Each reads every source with `read_part` and merges with `merge_parts`, in
-# any grouping; it raises TicktreeError if it cannot work here.
+# The engines by their names after `--engine`. Each reads every source with `read_part` and merges with `merge_parts`
+# in any grouping; it raises TicktreeError if it cannot work here.
 ENGINES: Mapping[str, Callable[[Sequence[Path], Job], Part]] = {"process": _in_this_process, "ray": _on_ray}
