@@ -20,10 +20,10 @@ from harness.scratch import recording
 from harness.sections import own_code
 from ticktree import instruments as instrument
 from ticktree.remote.server_timing import Report as ServerReport
-from ticktree.remote.server_timing import Row, written
+from ticktree.remote.server_timing import Row, format_header
 from ticktree.remote.wsgi import WsgiServerTiming
 
-REPORTED = written(
+REPORTED = format_header(
     ServerReport(
         "POST /step",
         9_200_000,

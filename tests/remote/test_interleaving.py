@@ -48,7 +48,7 @@ print(json.dumps(asyncio.run(main())))
 
 @pytest.mark.slow
 def test_requests_that_take_turns_each_have_their_own_breakdown(programs):
-    from ticktree.remote.server_timing import heard
+    from ticktree.remote.server_timing import parse_header
 
     server = programs.serve(SERVER)
     asked = programs.run("client", CLIENT, server.port)
@@ -57,7 +57,7 @@ def test_requests_that_take_turns_each_have_their_own_breakdown(programs):
     assert len(answers) == 32
     totals = {}
     for header, spans in answers:
-        report = heard(header).report
+        report = parse_header(header).report
         rows = {row.name: row.total_ns for row in report.rows if row.depth == 1 and row.name != "queue"}
         assert rows.keys() == spans.keys()
         for name, (least, most) in spans.items():

@@ -14,7 +14,7 @@ import ticktree
 from ticktree.recorder import OWN
 from ticktree.remote.asgi import AsgiServerTiming as AsgiTiming
 from ticktree.remote.requests import RemoteCall
-from ticktree.remote.server_timing import heard
+from ticktree.remote.server_timing import parse_header
 from ticktree.remote.trace_context import outgoing
 from ticktree.remote.wsgi import WsgiServerTiming as WsgiTiming
 
@@ -58,7 +58,7 @@ def test_an_asgi_response_says_one_header_more():
     assert first["headers"][:2] == [(b"server-timing", b"db;dur=1"), (b"x", b"y")]
     (_, said), *more = first["headers"][2:]
     assert not more
-    report = heard(said.decode()).report
+    report = parse_header(said.decode()).report
     assert report.name == "POST /step"
     assert [row.name for row in report.rows] == ["simulate", "render"]  # the second is open
 
@@ -106,7 +106,7 @@ def test_a_handler_on_a_thread_of_the_frameworks_is_in_the_report():
         await send({"type": "http.response.body"})
 
     first, _ = asgi(AsgiTiming(threaded))
-    report = heard(dict(first["headers"])[b"server-timing"].decode()).report
+    report = parse_header(dict(first["headers"])[b"server-timing"].decode()).report
     (row,) = (row for row in report.rows if row.name == "on a thread")
     assert row.concurrent_ns == row.total_ns
     assert len(report.rows) == 1 + sum(row.name != "on a thread" for row in report.rows)
@@ -117,7 +117,7 @@ def test_a_request_that_is_served_under_the_very_call_that_asks_is_not_reported(
     with ticktree.section("call", wait=True):
         call = RemoteCall(OWN)
         first, _ = asgi(AsgiTiming(application))
-        call.answered([None])
+        call.add_server_timings([None])
     assert [name for name, _ in first["headers"]] == [b"server-timing", b"x"]
 
 
@@ -145,7 +145,7 @@ def test_a_wsgi_response_says_one_header_more():
     assert (body, status, headers[0]) == (b"done", "200 OK", ("Content-Type", "text/plain"))
     ((name, said),) = headers[1:]
     assert name == "Server-Timing"
-    assert [row.name for row in heard(said).report.rows] == ["simulate"]
+    assert [row.name for row in parse_header(said).report.rows] == ["simulate"]
 
 
 def test_a_wsgi_application_that_is_a_generator_is_timed_while_it_runs():
@@ -166,7 +166,7 @@ def test_a_wsgi_application_that_is_a_generator_is_timed_while_it_runs():
     body, [(_, headers)] = wsgi(WsgiTiming(app))
     assert body == b"onetwo"
     assert closed == [True]
-    report = heard(dict(headers)["Server-Timing"]).report
+    report = parse_header(dict(headers)["Server-Timing"]).report
     assert [row.name for row in report.rows] == ["simulate"]
     assert ticktree.snapshot().root.children["GET /step"].children.keys() == {"simulate", "later"}
 
@@ -185,10 +185,10 @@ def test_a_wsgi_body_keeps_its_type():
 def test_a_header_of_a_server_that_is_none_of_ours_is_shown():
     with ticktree.section("foreign call", wait=True):
         call = RemoteCall(OWN)
-        call.answered(["cdn;dur=0, db;dur=0.0001, total;dur=0.0002"])
+        call.add_server_timings(["cdn;dur=0, db;dur=0.0001, total;dur=0.0002"])
     with ticktree.section("other", wait=True):
         call = RemoteCall(OWN)
-        call.answered(["db;dur=53, =, broken"])
+        call.add_server_timings(["db;dur=53, =, broken"])
     profile = ticktree.snapshot()
     profile.check()
     far = profile.root.at("foreign call").children["server@remote"]
@@ -204,7 +204,7 @@ def test_a_header_of_a_server_that_is_none_of_ours_is_shown():
 def test_a_server_that_says_more_than_the_call_took_is_counted():
     with ticktree.section("short call", wait=True):
         call = RemoteCall(OWN)
-        call.answered(["total;dur=60000;ticktree=1, work;dur=50000;d=1"])
+        call.add_server_timings(["total;dur=60000;ticktree=1, work;dur=50000;d=1"])
     profile = ticktree.snapshot()
     profile.check()
     assert profile.root.at("short call").children.keys() == {"server@remote"}
@@ -267,7 +267,7 @@ def test_what_makes_a_stream_of_grpc_carries_the_calls_trace():
     context = Handled()
     assert list(streaming(drive, "_sync")(b"", context)) == [TRACE, TRACE]
     assert carried() is None
-    assert heard(dict(context.said)["server-timing"]).report.name == "/cars.Cars/Drive"
+    assert parse_header(dict(context.said)["server-timing"]).report.name == "/cars.Cars/Drive"
 
 
 def test_the_same_of_asyncio():

@@ -7,14 +7,14 @@ import contextvars
 import pytest
 
 from ticktree.remote import trace_context
-from ticktree.remote.trace_context import TraceContext, came, came_with, outgoing
+from ticktree.remote.trace_context import TraceContext, from_fields, from_headers, outgoing
 
 GIVEN = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 
 
 def test_what_came_is_passed_on_unchanged():
     def serve():
-        trace_context.incoming.set(came(GIVEN, "vendor=1"))
+        trace_context.incoming.set(from_headers(GIVEN, "vendor=1"))
         return outgoing()
 
     assert contextvars.copy_context().run(serve) == TraceContext(GIVEN, "vendor=1")
@@ -39,24 +39,24 @@ def test_what_came_is_passed_on_unchanged():
     ],
 )
 def test_what_is_not_as_the_standard_wants_it_is_not_passed_on(bad):
-    assert came(bad) is None
+    assert from_headers(bad) is None
 
 
 def test_what_a_later_version_says_is_passed_on_unchanged():
     later = "01" + GIVEN[2:] + "-more"
-    assert came(later) == TraceContext(later)
+    assert from_headers(later) == TraceContext(later)
 
 
 def test_a_state_may_come_in_several_fields_and_a_trace_in_one():
     fields = [("traceparent", GIVEN), ("tracestate", "a=1"), ("accept", "*/*"), ("tracestate", "b=2")]
-    assert came_with(fields) == TraceContext(GIVEN, "a=1,b=2")
-    assert came_with([*fields, ("traceparent", GIVEN)]) is None
-    assert came_with([]) is None
+    assert from_fields(fields) == TraceContext(GIVEN, "a=1,b=2")
+    assert from_fields([*fields, ("traceparent", GIVEN)]) is None
+    assert from_fields([]) is None
 
 
 def test_a_state_that_could_break_a_header_is_left_out():
-    assert came(GIVEN, "a=1\r\nx: y") == TraceContext(GIVEN, "")
-    assert came(GIVEN, "a=" + "x" * 600) == TraceContext(GIVEN, "")
+    assert from_headers(GIVEN, "a=1\r\nx: y") == TraceContext(GIVEN, "")
+    assert from_headers(GIVEN, "a=" + "x" * 600) == TraceContext(GIVEN, "")
 
 
 def test_a_trace_of_the_run_is_begun_where_that_is_asked_for_and_is_one_for_all_its_calls(monkeypatch):
@@ -64,7 +64,7 @@ def test_a_trace_of_the_run_is_begun_where_that_is_asked_for_and_is_one_for_all_
     trace_context.begin()
     try:
         one, other = outgoing(), outgoing()
-        assert came(one.traceparent) == one
+        assert from_headers(one.traceparent) == one
         assert one.traceparent[:35] == other.traceparent[:35]
         assert one.traceparent != other.traceparent
     finally:

@@ -35,7 +35,7 @@ def _wrap_waiting(patches: Patches, recorder: Recorder, kind: Any) -> None:
             with _section(calls, self._method):
                 remote_call = RemoteCall(recorder)
                 response, call = with_call(self, *args, **_add_trace(args, kwargs))
-                remote_call.answered([_timing(call.trailing_metadata())])
+                remote_call.add_server_timings([_timing(call.trailing_metadata())])
                 return (response, call) if returns_call else response
 
         return wrapper
@@ -80,7 +80,7 @@ def _wrap_aio(patches: Patches, module: ModuleType, recorder: Recorder) -> None:
             with _section(calls, method):
                 call = RemoteCall(recorder)
                 response = yield from wait(self)
-                call.answered([_timing((yield from self.trailing_metadata().__await__()))])
+                call.add_server_timings([_timing((yield from self.trailing_metadata().__await__()))])
                 return response
 
         return wrapper

@@ -34,7 +34,7 @@ def _make_send(
             call = RemoteCall(recorder)
             _add_trace(request.headers)
             response = send(self, request, **kwargs)
-            call.answered(server_timings(find_answers(response)))
+            call.add_server_timings(server_timings(find_answers(response)))
             return response
 
     return wrapper
@@ -98,7 +98,7 @@ def _wrap_clients(patches: Patches, module: ModuleType, recorder: Recorder) -> N
                 call = RemoteCall(recorder)
                 _add_trace(request.headers)
                 response = await send(self, request, **kwargs)
-                call.answered(server_timings(_all_answers(response)))
+                call.add_server_timings(server_timings(_all_answers(response)))
                 return response
 
         return wrapper
@@ -127,7 +127,7 @@ def _wrap_requests(patches: Patches, module: ModuleType, recorder: Recorder) -> 
                 call = RemoteCall(recorder)
                 _add_trace_to_session(self, kwargs)
                 response = await request(self, method, str_or_url, **kwargs)
-                call.answered(server_timings(_all_answers(response)))
+                call.add_server_timings(server_timings(_all_answers(response)))
                 return response
 
         return wrapper

@@ -11,19 +11,19 @@ from aiohttp import web, web_protocol
 
 from ticktree.recorder import OWN
 from ticktree.recorder.wrapping import without_own_frames
-from ticktree.remote.requests import Requests, Served, since
+from ticktree.remote.requests import Requests, Served, elapsed_ns
 from ticktree.remote.server_timing import HEADER
-from ticktree.remote.trace_context import came_with
+from ticktree.remote.trace_context import from_fields
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 def server_timing() -> Callable[[web.Request, Handler], Awaitable[web.StreamResponse]]:
-    """Return a middleware that says in each response's `Server-Timing` what took how long; the first of all, best.
+    """Return a middleware that reports the times of each request in its `Server-Timing`; best as the first of all.
 
-    Each request is a section by its route, `POST /cars/{id}`, and has waited since its first bytes were read. A
-    response that the handler has begun to send by itself (a stream, a websocket) says nothing. Nothing is done while
-    nothing is recorded.
+    Each request is a section named by its route, `POST /cars/{id}`, including its wait since its first bytes arrived.
+    A response that the handler itself begins to send (a stream, a websocket) has no report. While ticktree does not
+    record, it does nothing.
     """
     requests = Requests(server_timing)
     _note_arrivals()
@@ -31,14 +31,14 @@ def server_timing() -> Callable[[web.Request, Handler], Awaitable[web.StreamResp
     @web.middleware
     @without_own_frames
     async def middleware(request: web.Request, handler: Handler) -> web.StreamResponse:
-        came_ns = _arrived.pop(id(request.protocol), None)
+        arrived_ns = _arrival_ns.pop(id(request.protocol), None)
         if not requests.recorder.recording:
             return await handler(request)
         name = _name(requests, request)
-        context = came_with((field.lower(), value) for field, value in request.headers.items())
+        context = from_fields((field.lower(), value) for field, value in request.headers.items())
         response: Any = None
         error: web.HTTPException | None = None
-        queued_ns = since(came_ns)
+        queued_ns = elapsed_ns(arrived_ns)
         with requests.named(name), Served(requests.recorder, name, queued_ns, context) as served:
             try:
                 response = await handler(request)
@@ -65,12 +65,12 @@ def _name(requests: Requests, request: web.Request) -> str:
     return f"{request.method} {resource.canonical}"
 
 
-# By connection: when the first bytes came of the request that it is about to serve.
-_arrived: dict[int, int] = {}
+# By connection: when the first bytes of its next request arrived.
+_arrival_ns: dict[int, int] = {}
 
 
 def _note_arrivals() -> None:
-    """Requests of one event loop take turns: from its first bytes on, one waits. Done once, for good."""
+    """Note when requests arrive: those of one event loop wait for each other. Done once, and never undone."""
     kind: Any = web_protocol.RequestHandler
     received, lost = kind.data_received, kind.connection_lost
     if hasattr(received, "__wrapped__") or "_waiter" not in getattr(kind, "__slots__", ()):
@@ -79,15 +79,15 @@ def _note_arrivals() -> None:
     @functools.wraps(received)
     @without_own_frames
     def data_received(self: Any, data: bytes) -> None:
-        # Only where it waits for a request: what comes otherwise belongs to one that is being served.
+        # Only if the connection waits for a request: other bytes belong to the request that is being served.
         if self._waiter is not None and not self._waiter.done() and OWN.recording:
-            _arrived[id(self)] = perf_counter_ns()
+            _arrival_ns[id(self)] = perf_counter_ns()
         received(self, data)
 
     @functools.wraps(lost)
     @without_own_frames
     def connection_lost(self: Any, error: BaseException | None) -> None:
-        _arrived.pop(id(self), None)
+        _arrival_ns.pop(id(self), None)
         lost(self, error)
 
     kind.data_received, kind.connection_lost = data_received, connection_lost

@@ -9,7 +9,7 @@ from typing import Any
 from ticktree.recorder import drop_own_frames
 from ticktree.recorder.wrapping import without_own_frames
 from ticktree.remote.requests import Requests, Served
-from ticktree.remote.trace_context import TraceContext, came_with
+from ticktree.remote.trace_context import TraceContext, from_fields
 
 Message = MutableMapping[str, Any]
 Send = Callable[[Message], Awaitable[None]]
@@ -18,19 +18,19 @@ Application = Callable[[Message, Receive, Send], Awaitable[None]]
 
 
 class AsgiServerTiming:
-    """An ASGI application that says in each response's `Server-Timing` what took how long.
+    """An ASGI application that reports the times of each request in its response's `Server-Timing`.
 
-    Each request is a section `POST /step`. The header has what was known when the response began: a body that
-    is streamed is made after that. Nothing is done while nothing is recorded.
+    Each request is a section such as `POST /step`. The header has the times until the response began: a streamed body
+    is made later. While ticktree does not record, it does nothing.
     """
 
     def __init__(self, app: Application) -> None:
         self.app = app
         self._requests = Requests(app)
 
-    # With these very arguments: servers find out by calling it what kind of application it is.
+    # Exactly these arguments: servers inspect them to learn what kind of application it is.
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
-        """Serves one connection of the server's."""
+        """Serve one connection."""
         try:
             if scope["type"] != "http" or not self._requests.recorder.recording:
                 await self.app(scope, receive, send)
@@ -59,19 +59,19 @@ class AsgiServerTiming:
 
 
 def _context(scope: Message) -> TraceContext | None:
-    return came_with(
+    return from_fields(
         (name.decode("latin-1"), value.decode("latin-1"))
         for name, value in scope["headers"]
         if name.startswith(b"trace")
     )
 
 
-# Servers that make a task for each request, by what its coroutine is called: until it runs, the request waits.
+# Coroutines of servers that make a task for each request: until the task runs, the request waits.
 _TASKS = frozenset(("RequestResponseCycle.run_asgi",))
 
 
 def _queued_ns(requests: Requests) -> int | None:
-    """How long the server's task for the request waited for its turn."""
+    """Return how long the server's task for the request waited; None if unknown."""
     task = asyncio.current_task()
     coroutine = task.get_coro() if task is not None else None
     if getattr(coroutine, "__qualname__", "") not in _TASKS:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from ticktree import Recorder
 from ticktree.recorder import Calling, Watch
 from ticktree.recorder._native import tick_unmarked
-from ticktree.remote.server_timing import report_of
+from ticktree.remote.server_timing import make_report
 
 
 def profile_of_call(elapsed_ns, *reports, network=True):
@@ -140,7 +140,9 @@ def test_grafts_are_in_the_report_of_the_request_that_they_were_made_in():
             recorder.advance(10)
             calling.graft("server", 6, [(1, "work", 4, 0)])
             calling.rest("network")
-    assert [(row.depth, row.name, row.total_ns, row.concurrent_ns) for row in report_of("", watch).rows] == [
+    assert [
+        (row.depth, row.name, row.total_ns, row.concurrent_ns) for row in make_report("", watch).rows
+    ] == [
         (1, "call", 10, 0),
         (2, "server", 6, 0),
         (3, "work", 4, 0),

@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from ticktree import Recorder
 from ticktree.recorder import Watch
-from ticktree.remote.server_timing import Row, report_of
+from ticktree.remote.server_timing import Row, make_report
 
 
 def recorder_of_tests():
@@ -18,7 +18,7 @@ def recorder_of_tests():
 
 
 def watch_rows(watch):
-    return {(row.depth, row.name): (row.total_ns, row.concurrent_ns) for row in report_of("", watch).rows}
+    return {(row.depth, row.name): (row.total_ns, row.concurrent_ns) for row in make_report("", watch).rows}
 
 
 def test_a_request_has_its_own_sums_and_not_those_of_the_one_before():
@@ -33,7 +33,7 @@ def test_a_request_has_its_own_sums_and_not_those_of_the_one_before():
                 with recorder.section("collide"):
                     recorder.advance(2 * ns)
             recorder.advance(1)
-        seen.append((watch.total_ns, report_of("", watch).rows))
+        seen.append((watch.total_ns, make_report("", watch).rows))
     assert seen == [
         (31, (Row(1, "simulate", 30), Row(2, "collide", 20))),
         (901, (Row(1, "simulate", 900), Row(2, "collide", 600))),
@@ -92,7 +92,7 @@ def test_requests_that_take_turns_on_a_thread_each_have_their_own_rows():
                 watch.begin()
                 await work(own_rows, 1)
             assert watch.total_ns == recorder.ticks - began
-            return own_rows, report_of("", watch).rows
+            return own_rows, make_report("", watch).rows
 
         async def serve(request=request):
             return await asyncio.gather(*(request() for _ in range(8)))
@@ -166,7 +166,7 @@ def test_what_goes_on_after_the_request_is_in_nobodys():
 
     watch = asyncio.run(serve())
     assert watch.total_ns == 5
-    assert report_of("", watch).rows == ()
+    assert make_report("", watch).rows == ()
 
 
 def on_a_thread(function):
