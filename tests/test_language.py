@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from pathlib import Path
 
@@ -52,3 +53,41 @@ def test_sentences_are_plain_english(path: Path) -> None:
     """Sentences go over the ends of lines."""
     text = re.sub(r"\s*\n\s*(?:[#*]|/\*|\*)?\s*", " ", path.read_text(encoding="utf-8"))
     assert [text[max(0, match.start() - 40) : match.end() + 40] for match in BANNED.finditer(text)] == []
+
+
+# They do not tell what a variable holds or what a function does.
+BANNED_NAMES = {
+    *(
+        "anyone",
+        "each",
+        "everybody",
+        "found",
+        "known",
+        "meant",
+        "mine",
+        "nobody",
+        "one",
+        "ones",
+        "ours",
+        "said",
+    ),
+    *("somebody", "told", "wanted", "who", "whole"),
+}
+
+
+def names_in(path: Path) -> set[str]:
+    """Return the names that a file gives to variables, parameters, functions and classes."""
+    names = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            names.add(node.name)
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            names.add(node.id)
+        elif isinstance(node, ast.arg):
+            names.add(node.arg)
+    return {name.strip("_") for name in names}
+
+
+@pytest.mark.parametrize("path", sorted(SOURCE.rglob("*.py")), ids=lambda path: str(path.relative_to(SOURCE)))
+def test_names_are_nouns_and_verbs(path: Path) -> None:
+    assert names_in(path) & BANNED_NAMES == set()

@@ -78,17 +78,19 @@ class ConfigurationTable(Mapping[str, Any]):
             self.fail(key, f"should be a table, not {values!r:.60}")
         return ConfigurationTable(values, f"{self.name}.{key}", self.path)
 
-    def reject_unknown(self, known: tuple[str, ...]) -> None:
-        """Reject keys that are not among `known`, and suggest the closest match.
+    def reject_unknown(self, valid_keys: tuple[str, ...]) -> None:
+        """Reject keys that are not among `valid_keys`, and suggest the closest match.
 
         Raises:
             ConfigurationError: there is an unknown key.
         """
         for key in self._values:
-            if key not in known:
-                matches = get_close_matches(key, known, n=1)
+            if key not in valid_keys:
+                matches = get_close_matches(key, valid_keys, n=1)
                 hint = (
-                    f"; did you mean {matches[0]}?" if matches else f"; there are {', '.join(sorted(known))}"
+                    f"; did you mean {matches[0]}?"
+                    if matches
+                    else f"; there are {', '.join(sorted(valid_keys))}"
                 )
                 self.fail(key, f"there is no such key{hint}")
 

@@ -29,9 +29,9 @@ def reason(error: BaseException) -> str:
     return one_line(lines[-1]) if lines else type(error).__name__
 
 
-def did_you_mean(word: str, known: Iterable[str]) -> str:
+def did_you_mean(word: str, words: Iterable[str]) -> str:
     """Return a suggestion of the known word closest to `word`, to end an error with; "" if none is close."""
     from difflib import get_close_matches  # here, because only errors need it
 
-    matches = get_close_matches(word, list(known), n=1)
+    matches = get_close_matches(word, list(words), n=1)
     return f"; did you mean {matches[0]!r}?" if matches else ""

@@ -163,19 +163,19 @@ def not_worth_doing(view: LoopView) -> list[Unworthy]:
     suspects come first (data, preprocessing, rendering, logging), then all others; in both groups the longest come
     first. Descendants and ancestors of chosen sections, waits and concurrent sections are left out.
     """
-    chosen: list[SectionView] = []
+    selected: list[SectionView] = []
     candidates = filter(_is_unworthy, view.sections[1:])
     for section in sorted(
         candidates, key=lambda section: (section.category not in SUSPECTS, -section.total_ns)
     ):
-        if len(chosen) < MOST and not any(
+        if len(selected) < MOST and not any(
             paths.is_descendant(section.path, other.path) or paths.is_descendant(other.path, section.path)
-            for other in chosen
+            for other in selected
         ):
-            chosen.append(section)
+            selected.append(section)
     return [
         Unworthy(section, section.total_ns / view.tick_ns, view.saving(section.total_ns))
-        for section in chosen
+        for section in selected
     ]
 
 

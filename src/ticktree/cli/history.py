@@ -86,14 +86,14 @@ def command(
     output: Path | None,
     everything: bool,
     width: int | None,
-    **wanted: Any,
+    **history_options: Any,
 ) -> None:
     """Show how the runs in DIR (by default ./ticktree-runs) changed over time, and with which commit.
 
     Runs stay in the history after their directories are deleted. Only runs of one program with the same arguments, on
     similar machines, are compared.
     """
-    trends = history(_runs(out, name), threshold=threshold / 100, everything=everything, **wanted)
+    trends = history(_runs(out, name), threshold=threshold / 100, everything=everything, **history_options)
     trends = replace(trends, commits=commits_of(trends, Path()))
     view = replace(view_for(output, width), all=everything)
     form = format_name or format_of(output, HISTORIES)

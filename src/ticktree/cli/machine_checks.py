@@ -145,7 +145,7 @@ def _filesystem(path: Path) -> str | None:
     """Return the type of a path's file system; None if the kernel does not list it."""
     if not Path("/proc/self/mounts").exists():
         return None
-    mounts = [each for each in disk_partitions(all=True) if path.resolve().is_relative_to(each.mountpoint)]
+    mounts = [disk for disk in disk_partitions(all=True) if path.resolve().is_relative_to(disk.mountpoint)]
     # Of several at one place, the last one covers the others.
     mounts.sort(key=lambda mount: len(Path(mount.mountpoint).parts))
     return mounts[-1].fstype if mounts else None

@@ -44,22 +44,22 @@ def run_named(word: str) -> Path:
 
 def _match_name(word: str, own_names: Mapping[str, str]) -> str:
     """Return the run with a name or its beginning; of runs with the same name the newest, which is the last."""
-    same = [name for name, own in own_names.items() if word in (name, own)]
+    same = [name for name, own_name in own_names.items() if word in (name, own_name)]
     if same:
         return same[-1]
-    by_own = [name for name, own in own_names.items() if word and own.startswith(word)]
+    by_own = [name for name, own_name in own_names.items() if word and own_name.startswith(word)]
     if len({own_names[name] for name in by_own}) == 1:
         return by_own[-1]
-    meant = by_own or [name for name in own_names if word and name.startswith(word)]
-    if len(meant) > 1:
-        more = ", ..." if len(meant) > _NAMED_AT_MOST else ""
+    candidates = by_own or [name for name in own_names if word and name.startswith(word)]
+    if len(candidates) > 1:
+        more = ", ..." if len(candidates) > _NAMED_AT_MOST else ""
         raise TicktreeError(
-            f"{word} begins the names of {len(meant)} runs: {', '.join(meant[:_NAMED_AT_MOST])}{more}"
+            f"{word} begins the names of {len(candidates)} runs: {', '.join(candidates[:_NAMED_AT_MOST])}{more}"
         )
-    if not meant:
+    if not candidates:
         likely = did_you_mean(word, [*own_names, *own_names.values(), _LAST])
         raise TicktreeError(f"{word}: there is no such file or run{likely}")
-    return meant[0]
+    return candidates[0]
 
 
 class _RunType(click.ParamType):  # type: ignore[type-arg]

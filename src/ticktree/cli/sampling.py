@@ -143,20 +143,20 @@ def facts_of(sampled: StackSamples, argv: Sequence[str]) -> dict[str, str]:
     return facts
 
 
-def _function(stacks: Sequence[tuple[SampledStack, Weight]], known: set[str]) -> str | None:
+def _function(stacks: Sequence[tuple[SampledStack, Weight]], functions: set[str]) -> str | None:
     """Return the outermost of the script's functions that explain the most time; None if none explains enough."""
     times: dict[str, int] = defaultdict(int)
     depths: dict[str, int] = {}
     for stack, weight in stacks:
         names = [line.function for line in stack.lines]
-        for function in known & set(names):
+        for function in functions & set(names):
             times[function] += weight.ns
             depths[function] = min(depths.get(function, len(names)), names.index(function))
-    most = max(times.values(), default=0)
-    if most < _LEAST_SHARE * sum(weight.ns for _, weight in stacks) or not most:
+    max_ns = max(times.values(), default=0)
+    if max_ns < _LEAST_SHARE * sum(weight.ns for _, weight in stacks) or not max_ns:
         return None
     return min(
-        (name for name in times if times[name] >= _AS_MUCH * most), key=lambda name: (depths[name], name)
+        (name for name in times if times[name] >= _AS_MUCH * max_ns), key=lambda name: (depths[name], name)
     )
 
 

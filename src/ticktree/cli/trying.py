@@ -44,7 +44,7 @@ from ticktree.run.finishing import RunDirectory
 @click.argument("run", metavar="[RUN]", type=RUN, required=False)
 @click.option(
     "--remedy",
-    "wanted",
+    "remedy_names",
     type=options.WordChoice([remedy.name for remedy in REMEDIES]),
     multiple=True,
     help="Try this remedy, even without a finding; may be given several times.",
@@ -79,7 +79,7 @@ from ticktree.run.finishing import RunDirectory
 @options.out
 def command(
     run: Path | None,
-    wanted: tuple[str, ...],
+    remedy_names: tuple[str, ...],
     pairs: int,
     loop_path: str | None,
     tolerance: float,
@@ -101,7 +101,7 @@ def command(
     comparing.refuse_experiments([profile])
     context = Context(profile, settings_here())
     recommended = findings(profile, context.settings)
-    remedies = _choose(recommended, wanted)
+    remedies = _choose(recommended, remedy_names)
     loop = _loop(context, loop_path, yes)
     program = shlex.join(directory.manifest.argv)
     untried = [
@@ -120,19 +120,21 @@ def command(
         note(f"Runs kept in {place}")
 
 
-def _choose(found: Sequence[Finding], wanted: Sequence[str]) -> list[tuple[Remedy, tuple[str, ...]]]:
+def _choose(recommended: Sequence[Finding], names: Sequence[str]) -> list[tuple[Remedy, tuple[str, ...]]]:
     """Return each remedy to try, with the rules whose findings recommend it."""
-    advised = remedies_for(found)
-    if not wanted:
+    advised = remedies_for(recommended)
+    if not names:
         return [(remedy, (finding.rule,)) for remedy, finding in advised.values()]
     return [
-        (advised[each.name][0], (advised[each.name][1].rule,)) if each.name in advised else (each, ())
-        for each in REMEDIES
-        if each.name in wanted
+        (advised[candidate.name][0], (advised[candidate.name][1].rule,))
+        if candidate.name in advised
+        else (candidate, ())
+        for candidate in REMEDIES
+        if candidate.name in names
     ]
 
 
-def _loop(context: Context, wanted: str | None, may_have_rate: bool) -> str:
+def _loop(context: Context, path: str | None, may_have_rate: bool) -> str:
     """Return the path of the loop whose ticks are compared; refuse one that may drive a device."""
     loops = {view.path: view.loop for view in context.loops if view.loop is not None}
     rated = [path for path, loop in loops.items() if loop.hz]
@@ -143,9 +145,9 @@ def _loop(context: Context, wanted: str | None, may_have_rate: bool) -> str:
         )
     if not loops:
         raise TicktreeError("the run has no loop to compare: mark one with ticktree.loop(name)")
-    if wanted is not None and wanted not in loops:
-        raise TicktreeError(f"no loop {wanted} was recorded; there are: {', '.join(loops)}")
-    return wanted or next(iter(loops))
+    if path is not None and path not in loops:
+        raise TicktreeError(f"no loop {path} was recorded; there are: {', '.join(loops)}")
+    return path or next(iter(loops))
 
 
 @dataclass(frozen=True, slots=True)

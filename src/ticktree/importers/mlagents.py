@@ -97,7 +97,7 @@ def _read_tree(fields: Fields, run_id: str, *, is_trusted: bool) -> tuple[Node, 
 
 def _build_node(timer: _Timer, run_id: str, losses: dict[str, int], *, is_trusted: bool) -> Node:
     fields = timer.fields
-    total_ns, count = _read_ns(fields, "total"), fields.whole("count")
+    total_ns, count = _read_ns(fields, "total"), fields.integer("count")
     if total_ns < 0 or count < 0:
         fields.fail("its total or its count is negative")
     self_ns = _read_ns(fields, "self") if "self" in fields else None
@@ -135,7 +135,7 @@ def _build_node(timer: _Timer, run_id: str, losses: dict[str, int], *, is_truste
 
 def _is_uncounted(timer: _Timer) -> bool:
     """Tell whether a timer with children has neither a call nor time."""
-    return bool(timer.children) and timer.fields.whole("count") == _read_ns(timer.fields, "total") == 0
+    return bool(timer.children) and timer.fields.integer("count") == _read_ns(timer.fields, "total") == 0
 
 
 def _items_by_name(fields: Fields, key: str) -> Iterator[tuple[str, Fields]]:
@@ -170,7 +170,7 @@ def _read_gauge(name: str, fields: Fields, wall_ns: int) -> Gauge:
         last=value,
         last_wall_ns=wall_ns,
         writer="",
-        count=fields.whole("count", 1),
+        count=fields.integer("count", 1),
         min=fields.number("min") if "min" in fields else value,
         max=fields.number("max") if "max" in fields else value,
     )

@@ -24,12 +24,12 @@ REMEDIES_VARIABLE = "TICKTREE_REMEDIES"
 # Before the name of a remedy: the gauge that it sets when it changes something.
 APPLIED_GAUGE = "remedy/"
 
-# What became of a pass's gradients is looked at so often before anything is changed.
+# How many passes of a call site are observed before anything changes.
 _LEARNED_PASSES = 6
 _FRAMES = 3
 _GC_THRESHOLD = 50_000
 
-_Place: TypeAlias = "tuple[tuple[object, int], ...]"
+_CallStack: TypeAlias = "tuple[tuple[object, int], ...]"
 Applied: TypeAlias = Callable[[], object]  # called when a remedy changes something
 Change: TypeAlias = Callable[[ModuleType, Applied], None]
 
@@ -44,7 +44,7 @@ def apply_from_environment(recorder: Recorder) -> None:
     """Apply those remedies that are patches; the others are environment variables, which are set already.
 
     Args:
-        recorder: gets a gauge for each that changes something.
+        recorder: Gets a gauge for each patch that changes something.
     """
     for name in from_environment():
         if name in PATCHES:
@@ -55,17 +55,17 @@ def apply_from_environment(recorder: Recorder) -> None:
 
 
 class _Pass:
-    """The gradients that one backward pass wrote, until something becomes of them."""
+    """The gradients that one backward pass wrote, until they are used or cleared."""
 
-    __slots__ = ("unresolved", "wasteful")
+    __slots__ = ("call_site", "unresolved")
 
-    def __init__(self, wasteful: _Wasteful, written: set[int]) -> None:
-        self.wasteful = wasteful
+    def __init__(self, call_site: _CallSite, written: set[int]) -> None:
+        self.call_site = call_site
         self.unresolved = written
 
 
-class _Wasteful:
-    """A place that calls a backward pass: which parameters' gradients were used, and which were cleared."""
+class _CallSite:
+    """A call site of backward passes: which parameters' gradients were used, and which were cleared."""
 
     __slots__ = ("cleared", "inputs", "is_settled", "passes", "used")
 
@@ -80,9 +80,9 @@ class _Wasteful:
 class _NeededGradients:
     """Limits backward passes to the parameters whose gradients an optimizer steps with.
 
-    For the first passes of each place that calls one, notes which gradients it writes, which of them are stepped
-    with and which are cleared unused. Then such a pass gets `inputs`, all parameters but those that were never used:
-    the rest of it is what it was. A place is left alone where its graph has leaves that no optimizer knows.
+    For the first passes of each call site, notes which gradients it writes, which of them an optimizer uses and which
+    are cleared unused. Later passes get `inputs`: all parameters except those that were never used. Nothing else of a
+    pass changes. A call site is left alone if its graph has leaves that no optimizer has.
     """
 
     def __init__(self, torch: ModuleType, applied: Applied) -> None:
@@ -90,7 +90,7 @@ class _NeededGradients:
         self._applied = applied
         self._parameters: dict[int, Any] = {}
         self._optimizers: set[int] = set()
-        self._places: dict[_Place, _Wasteful] = {}
+        self._call_sites: dict[_CallStack, _CallSite] = {}
         self._open: list[_Pass] = []
 
     def backward(self, function: Callable[..., Any], tensors: Any, *args: Any, **kwargs: Any) -> Any:
@@ -102,39 +102,39 @@ class _NeededGradients:
             or (distributed.is_available() and distributed.is_initialized())
         ):
             return function(tensors, *args, **kwargs)
-        place = self._places.setdefault(_place(sys._getframe(2)), _Wasteful())
-        if not place.is_settled and place.passes >= _LEARNED_PASSES:
-            self._settle(place, tensors)
-        if place.inputs is not None:
-            return function(tensors, *args, **{**kwargs, "inputs": place.inputs})
-        before = None if place.is_settled or not self._parameters else self._states()
+        site = self._call_sites.setdefault(_call_stack(sys._getframe(2)), _CallSite())
+        if not site.is_settled and site.passes >= _LEARNED_PASSES:
+            self._settle(site, tensors)
+        if site.inputs is not None:
+            return function(tensors, *args, **{**kwargs, "inputs": site.inputs})
+        before = None if site.is_settled or not self._parameters else self._states()
         result = function(tensors, *args, **kwargs)
         if before is not None:
             now = self._states()
-            place.passes += 1
-            self._open.append(_Pass(place, {number for number in now if now[number] != before.get(number)}))
+            site.passes += 1
+            self._open.append(_Pass(site, {number for number in now if now[number] != before.get(number)}))
         return result
 
     def resolve(self, parameters: list[Any], is_used: bool) -> None:
-        """Note that the gradients of `parameters` are stepped with, or cleared."""
+        """Note that an optimizer used the gradients of `parameters`, or that they were cleared."""
         numbers = {id(parameter) for parameter in parameters}
-        for this in self._open:
-            resolved = this.unresolved & numbers
-            this.unresolved -= numbers
+        for open_pass in self._open:
+            resolved = open_pass.unresolved & numbers
+            open_pass.unresolved -= numbers
             if is_used:
-                this.wasteful.used |= resolved
+                open_pass.call_site.used |= resolved
             else:
                 for number in resolved:
-                    this.wasteful.cleared[number] = this.wasteful.cleared.get(number, 0) + 1
-        self._open = [this for this in self._open if this.unresolved][-64:]
+                    open_pass.call_site.cleared[number] = open_pass.call_site.cleared.get(number, 0) + 1
+        self._open = [open_pass for open_pass in self._open if open_pass.unresolved][-64:]
 
-    def meet(self, optimizer: Any) -> list[Any]:
-        """Return the parameters of an optimizer; from now on they are watched."""
+    def watch(self, optimizer: Any) -> list[Any]:
+        """Return the parameters of an optimizer, and watch them from now on."""
         parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
         if id(optimizer) not in self._optimizers:
             self._optimizers.add(id(optimizer))
             self._parameters |= {id(parameter): parameter for parameter in parameters}
-            self._places.clear()  # what was learned knew less
+            self._call_sites.clear()  # what was learned did not include these parameters
             self._open.clear()
         return parameters
 
@@ -145,14 +145,14 @@ class _NeededGradients:
             if parameter.grad is not None
         }
 
-    def _settle(self, place: _Wasteful, tensors: Any) -> None:
-        place.is_settled = True
+    def _settle(self, site: _CallSite, tensors: Any) -> None:
+        site.is_settled = True
         unused = {
-            number for number, times in place.cleared.items() if times >= _LEARNED_PASSES - 1
-        } - place.used
-        if not unused or not place.used or not _leaves(tensors) <= self._parameters.keys():
+            number for number, times in site.cleared.items() if times >= _LEARNED_PASSES - 1
+        } - site.used
+        if not unused or not site.used or not _leaves(tensors) <= self._parameters.keys():
             return
-        place.inputs = [
+        site.inputs = [
             parameter
             for number, parameter in self._parameters.items()
             if number not in unused and parameter.requires_grad
@@ -160,29 +160,29 @@ class _NeededGradients:
         self._applied()
 
 
-def _place(frame: FrameType | None) -> _Place:
-    """Where a pass is called from: the innermost frames outside torch and ticktree, with their instructions."""
-    found: list[tuple[object, int]] = []
-    while frame is not None and len(found) < _FRAMES:
+def _call_stack(frame: FrameType | None) -> _CallStack:
+    """Return the call stack of a pass: the innermost frames outside torch and ticktree, with their instructions."""
+    frames: list[tuple[object, int]] = []
+    while frame is not None and len(frames) < _FRAMES:
         if not str(frame.f_globals.get("__name__", "")).startswith(("torch.", "ticktree.")):
-            found.append((frame.f_code, frame.f_lasti))
+            frames.append((frame.f_code, frame.f_lasti))
         frame = frame.f_back
-    return tuple(found)
+    return tuple(frames)
 
 
 def _leaves(tensors: Any) -> set[int]:
-    """The `id` of each leaf that a pass from `tensors` would write the gradient of."""
+    """Return the `id` of each leaf whose gradient a pass from `tensors` would write."""
     roots = [tensors] if hasattr(tensors, "grad_fn") else list(tensors)
-    waiting = [root.grad_fn for root in roots if root.grad_fn is not None]
-    met, leaves = set(waiting), set()
-    while waiting:
-        function = waiting.pop()
+    pending = [root.grad_fn for root in roots if root.grad_fn is not None]
+    seen_functions, leaves = set(pending), set()
+    while pending:
+        function = pending.pop()
         if hasattr(function, "variable"):
             leaves.add(id(function.variable))
         for following, _ in function.next_functions:
-            if following is not None and following not in met:
-                met.add(following)
-                waiting.append(following)
+            if following is not None and following not in seen_functions:
+                seen_functions.add(following)
+                pending.append(following)
     return leaves
 
 
@@ -197,7 +197,7 @@ def _need_gradients(torch: ModuleType, applied: Applied) -> None:
 
     @functools.wraps(optimizer_zero)
     def zero_grad(self: Any, *args: Any, **kwargs: Any) -> Any:
-        needed.resolve(needed.meet(self), is_used=False)
+        needed.resolve(needed.watch(self), is_used=False)
         return optimizer_zero(self, *args, **kwargs)
 
     @functools.wraps(module_zero)
@@ -206,7 +206,7 @@ def _need_gradients(torch: ModuleType, applied: Applied) -> None:
         return module_zero(self, *args, **kwargs)
 
     def step(optimizer: Any, *_: Any) -> None:
-        needed.resolve(needed.meet(optimizer), is_used=True)
+        needed.resolve(needed.watch(optimizer), is_used=True)
 
     torch.autograd.backward = limited
     optimizer.zero_grad, torch.nn.Module.zero_grad = zero_grad, module_zero_grad
@@ -216,7 +216,7 @@ def _need_gradients(torch: ModuleType, applied: Applied) -> None:
 # -- compilation -------------------------------------------------------------------------------------------------
 
 
-class _OfThread(threading.local):
+class _ThreadState(threading.local):
     """Whether this thread is in a module's forward pass."""
 
     is_in_forward = False
@@ -224,7 +224,7 @@ class _OfThread(threading.local):
 
 def _compile_called(torch: ModuleType, applied: Applied) -> None:
     """Compile each module that the program calls, at its first call; the modules that it calls are part of it."""
-    call, is_compiling, thread = torch.nn.Module.__call__, torch.compiler.is_compiling, _OfThread()
+    call, is_compiling, thread = torch.nn.Module.__call__, torch.compiler.is_compiling, _ThreadState()
 
     @functools.wraps(call)
     def compiled(self: Any, *args: Any, **kwargs: Any) -> Any:
@@ -259,21 +259,21 @@ def _freeze_collected(applied: Applied) -> None:
 
 
 def _make_synchronous(vector: ModuleType, applied: Applied) -> None:
-    """Have `SyncVectorEnv` made where the program asks for an `AsyncVectorEnv`."""
-    known = ("copy", "observation_mode", "autoreset_mode")
+    """Make a `SyncVectorEnv` where the program makes an `AsyncVectorEnv`."""
+    shared_options = ("copy", "observation_mode", "autoreset_mode")
 
     def make(env_fns: Any, *args: Any, **kwargs: Any) -> Any:
-        if args:  # by position they are those of processes
+        if args:  # positional arguments are for processes
             return asynchronous(env_fns, *args, **kwargs)
         applied()
-        return vector.SyncVectorEnv(env_fns, **{key: kwargs[key] for key in known if key in kwargs})
+        return vector.SyncVectorEnv(env_fns, **{key: kwargs[key] for key in shared_options if key in kwargs})
 
     asynchronous = vector.AsyncVectorEnv
     vector.AsyncVectorEnv = make  # type: ignore[attr-defined]
 
 
 def _make_dummies(vec_env: ModuleType, applied: Applied) -> None:
-    """Have `DummyVecEnv` made where the program asks stable-baselines3 for a `SubprocVecEnv`."""
+    """Make a `DummyVecEnv` where the program makes a `SubprocVecEnv` of stable-baselines3."""
 
     class SubprocVecEnv(vec_env.DummyVecEnv):  # type: ignore[misc, name-defined]
         def __init__(self, env_fns: Any, *_of_processes: Any, **_more: Any) -> None:
@@ -321,7 +321,7 @@ def _keep_workers(data: ModuleType, applied: Applied, number: int = 0) -> None:
 def _when_imported(name: str, changes: Mapping[str, Change]) -> Callable[[Applied], None]:
     """Return what applies changes when their modules are imported.
 
-    It prints a line on standard error where one fails: the trial then tells nothing about the remedy.
+    It prints a line on standard error if one fails: the trial then shows nothing about the remedy.
     """
 
     def changed(change: Change, applied: Applied, module: ModuleType) -> None:

@@ -106,9 +106,11 @@ def _family(
     name: str, about: str, label: str, entries: Iterable[tuple[str, Any]], value: str, kind: str = "counter"
 ) -> Family:
     """Return a metric of an attribute of each entry, in seconds if it is in nanoseconds; `label` is of their keys."""
-    found = ((key, getattr(entry, value)) for key, entry in entries)
+    amounts = ((key, getattr(entry, value)) for key, entry in entries)
     in_s = value.endswith("_ns")
-    return Family(name, kind, about, [({label: key}, seconds(part) if in_s else part) for key, part in found])
+    return Family(
+        name, kind, about, [({label: key}, seconds(part) if in_s else part) for key, part in amounts]
+    )
 
 
 def _sections(profile: Profile, paths: Container[str] | None) -> Iterator[Family | Durations]:

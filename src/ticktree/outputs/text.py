@@ -77,16 +77,16 @@ def render(profile: Profile, options: ViewOptions) -> bytes:
 def _lines(view: ReportView) -> Iterator[str]:
     yield view.title
     yield from (fact.text for fact in view.provenance)
-    yield from (f"{each.name}: {', '.join(each.pieces)}" for each in view.headlines)
+    yield from (f"{item.name}: {', '.join(item.pieces)}" for item in view.headlines)
     if view.nothing:
         yield from ("", view.nothing)
     if view.warnings:
-        yield from ("", "WARNINGS:", *(each.text for each in view.warnings))
+        yield from ("", "WARNINGS:", *(item.text for item in view.warnings))
     if view.recommendations:
         yield from ("", "RECOMMENDATIONS:")
-    for each in view.recommendations:
-        gain = f"{' '.join(each.gain.split())}: " if each.gain else ""
-        yield f"{each.severity.upper()}: {gain}{each.text} (rule: {visible(each.rule)})"
+    for item in view.recommendations:
+        gain = f"{' '.join(item.gain.split())}: " if item.gain else ""
+        yield f"{item.severity.upper()}: {gain}{item.text} (rule: {visible(item.rule)})"
     yield from _table(view.loops)
     for part in view.parts:
         yield from _table(part.self_times)

@@ -55,7 +55,7 @@ class Fields:
         """Return the field unchecked; None where it is absent."""
         return self._fields.get(key)
 
-    def whole(self, key: str, default: int | None = None) -> int:
+    def integer(self, key: str, default: int | None = None) -> int:
         """Return a whole number, `default` where the field is absent."""
         value = self._fields.get(key, default)
         if type(value) is not int:  # True is an int too
@@ -66,7 +66,7 @@ class Fields:
 
     def integer_or_none(self, key: str) -> int | None:
         """Return a whole number, None where the field is null or absent."""
-        return self.whole(key) if key in self else None
+        return self.integer(key) if key in self else None
 
     def number(self, key: str) -> float:
         """Return a finite number."""
@@ -110,7 +110,7 @@ class Fields:
         """Return a nested object, empty where the field is absent."""
         return Fields(self._fields.get(key, {}), where or f"{self.where}: {key!r}", self.writers)
 
-    def each(self, key: str, where: str | None = None) -> Iterator[Fields]:
+    def objects(self, key: str, where: str | None = None) -> Iterator[Fields]:
         """Yield the objects of a list, none where the field is absent."""
         for value in self.list(key):
             yield Fields(value, where or f"{self.where}: {key!r}", self.writers)
@@ -120,7 +120,7 @@ class Fields:
     ) -> dict[Any, Any]:
         """Return the objects of a list as a table; `twice` is what a key stands for in the error about duplicates."""
         table: dict[Any, Any] = {}
-        for entry in self.each(key, where):
+        for entry in self.objects(key, where):
             entry_key, value = read(entry)
             if entry_key in table:
                 entry.fail(f"the same {twice} is there twice")
@@ -130,11 +130,11 @@ class Fields:
     def counts(self, key: str) -> dict[str, int]:
         """Return an object whose values are whole numbers."""
         fields = self.sub(key)
-        return {name: fields.whole(name) for name in fields}
+        return {name: fields.integer(name) for name in fields}
 
     def writer(self, key: str) -> str:
         """Return the id of the writer whose index in `writers` the field contains."""
-        index = self.whole(key)
+        index = self.integer(key)
         if not 0 <= index < len(self.writers):
             self.fail(f"{key!r} is the place of none of the {len(self.writers)} there are")
         return self.writers[index]
@@ -198,7 +198,7 @@ def _sort_keys(value: Mapping[Any, Any], _: Mapping[str, int]) -> Any:
     return dict(sorted(value.items()))
 
 
-INT = Codec(_unchanged, Fields.whole)
+INT = Codec(_unchanged, Fields.integer)
 INT_OR_NULL = Codec(_unchanged, Fields.integer_or_none)
 NUMBER = Codec(lambda value, _: float(value), Fields.number)
 TEXT = Codec(_unchanged, Fields.text)

@@ -35,7 +35,7 @@ def _write_call_sites(sites: Mapping[CallSite, int], numbers: Mapping[str, int])
 
 
 def _read_call_sites(fields: Fields, key: str) -> dict[CallSite, int]:
-    return fields.table(key, lambda entry: (from_object(CallSite, entry), entry.whole("count")), "line")
+    return fields.table(key, lambda entry: (from_object(CallSite, entry), entry.integer("count")), "line")
 
 
 def _read_per_run(fields: Fields, key: str) -> dict[str, tuple[int, int]]:

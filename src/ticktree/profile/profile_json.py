@@ -42,7 +42,9 @@ def _read_tree(fields: Fields, key: str) -> Node:
         if depth > MAX_DEPTH:
             entry.fail(f"the tree is more than {MAX_DEPTH} nodes deep")
         path = entry.text("path")
-        entries.extend((_open_node(child, path), index, depth + 1) for child in entry.each("children", key))
+        entries.extend(
+            (_open_node(child, path), index, depth + 1) for child in entry.objects("children", key)
+        )
     children: list[dict[str, Node]] = [{} for _ in entries]
     for entry, parent, _ in reversed(entries[1:]):
         node = _read_node(entry, children.pop())
@@ -66,7 +68,7 @@ def _read_node(fields: Fields, children: dict[str, Node]) -> Node:
     node = from_object(Node, fields, children=dict(reversed(children.items())))
     if ("steady" in fields or node.warmup is not None) and node.stats != from_object(Stats, fields):
         fields.fail("its calls are not those of its warm-up and its steady phase together")
-    if node.total_ns != fields.whole("total_ns"):
+    if node.total_ns != fields.integer("total_ns"):
         fields.fail(f"the times do not sum: 'total_ns' should be {node.total_ns}")
     return node
 
@@ -93,7 +95,7 @@ def _write_list(parts: Mapping[str, Loop | Writer], numbers: Mapping[str, int]) 
 
 def _read_loops(fields: Fields, key: str) -> dict[str, Loop]:
     loops: dict[str, Loop] = {}
-    for entry in fields.each(key, "loop"):
+    for entry in fields.objects(key, "loop"):
         path = entry.text("path")
         entry.where = f"loop {quoted(path)}"
         try:
@@ -121,7 +123,7 @@ def _read_gauges(fields: Fields, key: str) -> dict[str, Gauge]:
 
 def _read_writers(fields: Fields, key: str) -> dict[str, Writer]:
     writers: dict[str, Writer] = {}
-    for entry in fields.each(key, "writer"):
+    for entry in fields.objects(key, "writer"):
         entry.where = f"writer {quoted(entry.text('id'))}"
         writer = from_object(Writer, entry)
         if writer.id in writers:
@@ -137,7 +139,7 @@ def _write_critical(critical: Mapping[CriticalNode, int], numbers: Mapping[str, 
 
 def _read_critical(fields: Fields, key: str) -> dict[CriticalNode, int]:
     def read(entry: Fields) -> tuple[CriticalNode, int]:
-        return CriticalNode(entry.writer("writer"), entry.text("path")), entry.whole("ns")
+        return CriticalNode(entry.writer("writer"), entry.text("path")), entry.integer("ns")
 
     return fields.table(key, read, "place", "critical path")
 

@@ -188,7 +188,7 @@ add, any_of, all_of = value_rule(sum), value_rule(any), value_rule(all)
 members = value_rule(lambda values: frozenset().union(*values))
 counts, by_key = value_rule(sums_of), value_rule(union_of)
 # Of the values that were measured; None, never 0, if none was.
-add_known = value_rule(lambda values: sum(known) if (known := _measured(values)) else None)
+add_known = value_rule(lambda values: sum(measured) if (measured := _measured(values)) else None)
 smallest = value_rule(lambda values: min(_measured(values), default=None))
 largest = value_rule(lambda values: max(_measured(values), default=None))
 merge_parts = value_rule(lambda values: merge_present(*values))
@@ -225,5 +225,5 @@ def list_of(kind: type[ModelPart]) -> Codec:
     """Return the codec of several parts in another: a list of objects."""
     return Codec(
         lambda parts, numbers: [to_object(part, numbers) for part in parts],
-        lambda fields, key: tuple(from_object(kind, entry) for entry in fields.each(key)),
+        lambda fields, key: tuple(from_object(kind, entry) for entry in fields.objects(key)),
     )

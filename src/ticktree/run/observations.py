@@ -163,7 +163,7 @@ def _parse_samples(fields: Fields) -> StackSamples:
     processes = [ProcessKey(*numbers) for numbers in fields.rows("processes", 3)]
     lines = [CodeLine(str(function), str(file), int(line)) for function, file, line in fields.list("lines")]
     stacks = dict(_parse_row(row, processes, lines) for row in fields.list("rows"))
-    numbers = {name: fields.whole(name) for name in _COUNTS}
+    numbers = {name: fields.integer(name) for name in _COUNTS}
     return StackSamples(stacks, fields.counts("dropped"), is_requested=fields.flag("asked"), **numbers)
 
 

@@ -97,8 +97,8 @@ def _busy_ns(
 def _time_in_ticks(timeline: Timeline, calls: Column, ticks: Column, node_paths: Collection[str]) -> Times:
     """Return the time of the calls of some nodes in each tick of a lane."""
     is_chosen = np.array([spot.path in node_paths and not spot.recorded for spot in timeline.spots], bool)
-    chosen = calls[is_chosen[timeline.spot[calls]]]
-    index = np.searchsorted(timeline.start_ns[ticks], timeline.start_ns[chosen], side="right") - 1
-    is_inside = (index >= 0) & (timeline.end_ns[chosen] <= timeline.end_ns[ticks][index])
-    durations = timeline.duration_ns[chosen][is_inside].astype(np.float64)
+    selected = calls[is_chosen[timeline.spot[calls]]]
+    index = np.searchsorted(timeline.start_ns[ticks], timeline.start_ns[selected], side="right") - 1
+    is_inside = (index >= 0) & (timeline.end_ns[selected] <= timeline.end_ns[ticks][index])
+    durations = timeline.duration_ns[selected][is_inside].astype(np.float64)
     return np.bincount(index[is_inside], durations, minlength=len(ticks)).astype(np.float64)

@@ -47,13 +47,13 @@ class Choice:
 
 
 def choose(
-    profile: Profile, wanted: Sequence[str] = (), loop: str | None = None, paced: bool = False
+    profile: Profile, sections: Sequence[str] = (), loop: str | None = None, paced: bool = False
 ) -> Choice | None:
     """Return the loop and the sections to try; None if too little is recorded so far.
 
     Args:
         profile: the profile of the program so far.
-        wanted: sections by path or unique name; empty for those with the most self time.
+        sections: Sections by path or unique name; empty for those with the most self time.
         loop: the loop, by path or name; None for the main loop.
         paced: whether loops with a target rate may be delayed.
 
@@ -66,9 +66,9 @@ def choose(
         return None
     _require_possible(profile, views, view, paced)
     self_ns = _self_ns(profile)
-    resolved = [_find_section(profile, name, view.path) for name in wanted]
-    selected = [path for path in resolved if path] if wanted else _largest_sections(profile, view, self_ns)
-    if len(selected) < len(wanted):
+    resolved = [_find_section(profile, name, view.path) for name in sections]
+    selected = [path for path in resolved if path] if sections else _largest_sections(profile, view, self_ns)
+    if len(selected) < len(sections):
         return None
     if view.path in selected:
         raise NoExperimentError(f"{view.path} is the loop that is measured: name a section of it")
@@ -82,7 +82,7 @@ def choose(
             path: steady.get(path, share) if paths.is_descendant(path, view.path) else 0.0
             for path, share in shares.items()
         }
-        selected = [path for path in selected if wanted or shares.get(path)]
+        selected = [path for path in selected if sections or shares.get(path)]
     return Choice(view.path, view.tick_ns, selected, shares, is_sequential)
 
 
@@ -104,7 +104,7 @@ def contended(profile: Profile, loop: str) -> str:
 
 
 def deadline(
-    profile: Profile, wanted: Sequence[str] = (), loop: str | None = None
+    profile: Profile, section_names: Sequence[str] = (), loop: str | None = None
 ) -> tuple[LoopView, list[str]] | None:
     """Return a loop with a target rate, and the sections whose effect on its missed ticks can be counted.
 
@@ -115,7 +115,9 @@ def deadline(
     if view is None:
         return None
     inside = {section.path for section in view.path_sections if not section.is_wait}
-    names = wanted or [path for path in _largest_sections(profile, view, _self_ns(profile)) if path in inside]
+    names = section_names or [
+        path for path in _largest_sections(profile, view, _self_ns(profile)) if path in inside
+    ]
     resolved = [_find_section(profile, name, view.path) for name in names]
     sections = [path for path in resolved if path is not None and path in inside]
     return (view, sections) if sections else None

@@ -21,8 +21,8 @@ def finding(
     severity: Severity = "info",
 ) -> Finding:
     """Return the finding of a rule about a node; facts that are None are left out."""
-    known = {key: value for key, value in facts.items() if value is not None}
-    return Finding(rule=rule, path=path, facts=known, claim=claim, kind=kind, severity=severity)
+    known_facts = {key: value for key, value in facts.items() if value is not None}
+    return Finding(rule=rule, path=path, facts=known_facts, claim=claim, kind=kind, severity=severity)
 
 
 def longest(sections: Iterable[SectionView]) -> SectionView:

@@ -258,10 +258,10 @@ def _self_last(rows: list[TreeRow]) -> list[TreeRow]:
 
 def _columns(view: LoopView) -> tuple[Column[TreeRow], ...]:
     per = f"per {currency.noun(view)}" if view.loop else "time"
-    whole = "tick" if view.loop else "run"
+    total = "tick" if view.loop else "run"
     return (
-        Column("share", "share", "share", 0, f"Share of the {whole}."),
-        Column("ns", per, "ns", 0, f"Time per {whole}."),
+        Column("share", "share", "share", 0, f"Share of the {total}."),
+        Column("ns", per, "ns", 0, f"Time per {total}."),
         Column("mean_ns", "mean", "ns", 2, "Mean time of a call.", "stats.mean_ns", detail=True),
         Column("min_ns", "min", "ns", 7, "The shortest call.", "stats.min_ns", detail=True),
         Column("p50_ns", "p50", "ns", 3, "The median call.", "stats.p50_ns", detail=True),
