@@ -83,14 +83,14 @@ other.join()
 def test_samples_belong_to_the_open_section(tmp_path: Path) -> None:
     source = """
 import ticktree
-def one(): work(0.4)
-def two(): work(0.4)
+def one(): work(1.5)
+def two(): work(1.5)
 with ticktree.section("a"):
     one()
     with ticktree.section("b"):
         two()
 @ticktree.timed
-def timed(): work(0.4)
+def timed(): work(1.5)
 timed()
 """
     profile, _ = run_sampled(tmp_path, source, "--sample", "200")
