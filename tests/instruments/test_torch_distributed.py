@@ -316,7 +316,7 @@ def check_the_timelines_together(folder, *runs):
     timelines = [RunDirectory.open(run).timeline() for run in runs]
     began = [RunDirectory.open(run).manifest.began_ns for run in runs]
     apart = offset(timelines[1], timelines[0])
-    assert apart.meetings == 12
+    assert apart.collectives == 12
     assert abs(apart.ns - (began[1] - began[0])) <= apart.bound_ns
     export = [
         sys.executable,

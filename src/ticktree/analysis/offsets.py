@@ -29,7 +29,7 @@ class Offset:
     Attributes:
         ns: the middle of the possible range.
         bound_ns: half the length of that range.
-        meetings: number of collectives used.
+        collectives: number of collectives used.
     """
 
     ns: int
