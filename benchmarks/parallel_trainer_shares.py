@@ -68,30 +68,30 @@ class Shares:
 
     def choosing(self) -> float:
         """The policy."""
-        return self._share_us(self._ns(CHOOSE))
+        return self._share(self._ns(CHOOSE))
 
     def sending(self) -> float:
         """Actions to workers."""
-        return self._share_us(self._ns(SEND))
+        return self._share(self._ns(SEND))
 
     def waiting(self) -> float:
         """For steps, or for a learner that is behind."""
-        return self._share_us(
+        return self._share(
             self._ns(WAIT) + self._ns(f"{ADVANCE}/env_step/process_steps/trajectory_queue.put")
         )
 
     def learning(self) -> float:
         """Updates, wherever they are done."""
         above = THREAD if "--threaded" in self._way.arguments else ADVANCE
-        return self._share_us(self._ns(f"{above}/trainer_advance/_update_policy"))
+        return self._share(self._ns(f"{above}/trainer_advance/_update_policy"))
 
     def stepping(self) -> float:
         """Workers, in their environments."""
-        return self._of_workers(self._ns(f"{WORKER}/env.step") + self._ns(f"{WORKER}/env.reset"))
+        return self._share_of_workers(self._ns(f"{WORKER}/env.step") + self._ns(f"{WORKER}/env.reset"))
 
     def idle(self) -> float:
         """Workers, until their next action comes."""
-        return self._of_workers(self._ns(f"{WORKER}/request"))
+        return self._share_of_workers(self._ns(f"{WORKER}/request"))
 
     def median_us(self, path: str) -> float:
         """Of one call."""
@@ -99,10 +99,10 @@ class Shares:
         median_ns = node.steady.p50_ns if node else None
         return median_ns / 1000.0 if median_ns is not None else math.nan
 
-    def _of(self, ns: float) -> float:
+    def _share(self, ns: float) -> float:
         return 100.0 * ns / self.advance_ns
 
-    def _of_workers(self, ns: float) -> float:
+    def _share_of_workers(self, ns: float) -> float:
         return 100.0 * ns / (self._ns(WORKER) - self._ns(f"{WORKER}/env.make"))
 
     def _ns(self, path: str) -> int:
