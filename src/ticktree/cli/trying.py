@@ -137,7 +137,7 @@ def _choose(recommended: Sequence[Finding], names: Sequence[str]) -> list[tuple[
 def _loop(context: Context, path: str | None, may_have_rate: bool) -> str:
     """Return the path of the loop whose ticks are compared; refuse one that may drive a device."""
     loops = {view.path: view.loop for view in context.loops if view.loop is not None}
-    rated = [path for path, loop in loops.items() if loop.hz]
+    rated = [name for name, loop in loops.items() if loop.hz]
     if rated and not may_have_rate:
         raise TicktreeError(
             f"the loop {rated[0]} has a target rate, and may drive a device: give --yes if the program may run "

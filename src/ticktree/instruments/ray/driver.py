@@ -86,7 +86,7 @@ def _connects_job(recorder: Recorder, args: tuple[Any, ...], kwargs: dict[str, A
 
 
 def _prepare_job(recorder: Recorder, kwargs: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]] | None:
-    """Return the job's description for its workers, and the arguments that pass it to them; None if that fails."""
+    """Return the reference to the run, and arguments that pass it to workers; None if there is none or it fails."""
     try:
         reference = _reference_to_run(recorder)
         if reference is None or _HOOK in _submitted_runtime_env():
