@@ -12,10 +12,9 @@ import sys
 import termios
 import time
 
-import psutil
 import pytest
 
-from support.command_line import CommandLine, assert_one_clear_line
+from support.command_line import CommandLine, assert_one_clear_line, program_of
 
 pytest.importorskip("textual")
 
@@ -93,7 +92,7 @@ def test_it_shows_rates_while_the_program_runs_and_says_when_it_has_ended(here: 
     top.expect("running for")
     top.expect(" /s")
     top.expect("200 Hz")
-    psutil.Process(program.pid).children()[0].kill()
+    os.kill(program_of(program.pid), signal.SIGKILL)
     program.communicate(timeout=PATIENCE_S)
     top.expect("run ended, killed by SIGKILL")
     top.type("s")  # it goes on hearing keys

@@ -7,12 +7,11 @@ import os
 import re
 import signal
 import time
-from pathlib import Path
 
 import pytest
 
 import ticktree
-from support.command_line import CommandLine
+from support.command_line import CommandLine, program_of
 
 ROBOT = """
 import threading, time, ticktree
@@ -88,14 +87,8 @@ def test_ctrl_c_ends_a_loop_that_sleeps_for_long_and_its_run_is_kept(cli):
     assert running.stdout.readline() == "go\n"
     time.sleep(0.2)  # into its sleep of a quarter of an hour; were it not there yet, it would end as well
     began = time.monotonic()
-    [program] = _children(running.pid)
-    os.kill(program, signal.SIGINT)
+    os.kill(program_of(running.pid), signal.SIGINT)
     _, stderr = running.communicate(timeout=500)
     assert time.monotonic() - began < 60
     assert "KeyboardInterrupt" in stderr
     assert "1 cut short" in cli.ticktree("report", "--all").stdout
-
-
-def _children(pid: int) -> list[int]:
-    words = Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="ascii").split()
-    return [int(word) for word in words]

@@ -62,6 +62,24 @@ class CommandLine:
         return sorted(self.directory.glob("ticktree-[0-9]*/*"))
 
 
+def program_of(supervisor: int) -> int:
+    """Return the process of the program that `ticktree run` has started, by that command's process.
+
+    The command may have other children: it asks `uname` and git about the run, and uploads have a process of their own.
+    """
+    children = Path(f"/proc/{supervisor}/task/{supervisor}/children").read_text(encoding="ascii").split()
+    [program] = (pid for pid in map(int, children) if _is_job(pid, os.getsid(supervisor)))
+    return program
+
+
+def _is_job(pid: int, session: int) -> bool:
+    """Return whether a process leads a process group of its own in a session, like what a shell starts."""
+    try:
+        return os.getpgid(pid) == pid and os.getsid(pid) == session
+    except ProcessLookupError:  # it has ended since
+        return False
+
+
 def assert_one_clear_line(done: subprocess.CompletedProcess[str], *words: str) -> None:
     assert done.returncode == 2, done
     assert done.stdout == ""

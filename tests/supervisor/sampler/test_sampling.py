@@ -18,6 +18,7 @@ from types import CodeType
 
 import pytest
 
+from support.command_line import program_of
 from support.sampled_runs import (
     BEFORE,
     functions,
@@ -261,7 +262,7 @@ def test_a_stopped_program_is_not_sampled(tmp_path: Path) -> None:
         try:
             assert supervisor.stdout is not None
             supervisor.stdout.readline()
-            pid = child_that_runs("program.py", supervisor.pid)
+            pid = program_of(supervisor.pid)
             (memory,) = (
                 path
                 for path in Path(f"/dev/shm/ticktree-{os.geteuid()}").iterdir()
@@ -276,14 +277,6 @@ def test_a_stopped_program_is_not_sampled(tmp_path: Path) -> None:
             until(lambda: samples_so_far(memory) > before)
         finally:
             supervisor.kill()  # and the program with it
-
-
-def child_that_runs(name: str, parent: int) -> int:
-    """Return the child with this word in its command line: a supervisor may have other children."""
-    for pid in Path(f"/proc/{parent}/task/{parent}/children").read_text().split():
-        if name.encode() in Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0"):
-            return int(pid)
-    raise AssertionError(f"no child of {parent} runs {name}")
 
 
 def until(condition: Callable[[], bool], program: subprocess.Popen[str] | None = None) -> None:
