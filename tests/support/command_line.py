@@ -65,7 +65,7 @@ class CommandLine:
 def program_of(supervisor: int) -> int:
     """Return the process of the program that `ticktree run` has started, by that command's process.
 
-    The command may have other children: it asks `uname` and git about the run, and uploads have a process of their own.
+    The command may have other children: it asks `uname` and git about the run, and uploads have their own process.
     """
     children = Path(f"/proc/{supervisor}/task/{supervisor}/children").read_text(encoding="ascii").split()
     [program] = (pid for pid in map(int, children) if _is_job(pid, os.getsid(supervisor)))
