@@ -71,14 +71,14 @@ class Cost(NamedTuple):
 def parts(calls: int) -> Iterator[Timeline]:
     """The timeline of one process after the other."""
     dice = np.random.default_rng(7)
-    spots = tuple(CalledNode(path, tick=path == "train") for path in _NAMES)
+    nodes = tuple(CalledNode(path, tick=path == "train") for path in _NAMES)
     for number in range(_PROCESSES):
         many = calls // _PROCESSES
-        spot_index = np.arange(many, dtype=np.int64) % len(spots)
-        duration = dice.lognormal(9 + 0.3 * spot_index, 0.5).astype(np.int64)
+        node_index = np.arange(many, dtype=np.int64) % len(nodes)
+        duration = dice.lognormal(9 + 0.3 * node_index, 0.5).astype(np.int64)
         start = np.cumsum(dice.integers(500, 2000, many))
         lane = Lane(f"{4000 + number}-7", 4000 + number, "train", "", 4000 + number, "MainThread", 0)
-        yield Timeline((lane,), spots, start, duration, spot_index, np.zeros(many, np.int64))
+        yield Timeline((lane,), nodes, start, duration, node_index, np.zeros(many, np.int64))
 
 
 def write(folder: Path, calls: int) -> int:

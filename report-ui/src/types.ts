@@ -120,11 +120,11 @@ export interface TimelineFacts {
   to_ns: number;
   tracks: { process: string; process_title: string; title: string; calls: number }[];
   /** 1 for durations measured elsewhere, 2 for numbers of calls. */
-  spots: [path: string, name: string, recorded: number][];
-  /** The number of bytes per number of each column: gaps, durations, spots. */
+  nodes: [path: string, name: string, recorded: number][];
+  /** The number of bytes per number of each column: gaps, durations, nodes. */
   planes: [number, number, number];
   /** The ticks of one loop on one track: the number of the first tick, null if unknown, and their count. */
-  ticks: [track: number, spot: number, first: number | null, count: number][];
+  ticks: [track: number, node: number, first: number | null, count: number][];
   /** The number of bytes per lateness of a tick, in the order of `ticks`; 0 if none was missed. */
   late_planes: number;
 }

@@ -6,7 +6,7 @@ import { boundaries, density, misses } from "../src/timeline/stretch";
 import { leading, tickAt, tickOf } from "../src/timeline/ticks";
 import type { TimelineFacts } from "../src/types";
 
-type Call = [startNs: number, durationNs: number, spot: number];
+type Call = [startNs: number, durationNs: number, node: number];
 
 const PATHS = ["loop", "loop/a", "loop/a/b", "loop/c"];
 
@@ -18,7 +18,7 @@ function factsOf(calls: number, ticks: TimelineFacts["ticks"] = []): TimelineFac
     from_ns: 0,
     to_ns: 1000,
     tracks: [{ process: "p", process_title: "p", title: "main", calls }],
-    spots: PATHS.map((path) => [path, path, 0]),
+    nodes: PATHS.map((path) => [path, path, 0]),
     planes: [1, 1, 1],
     ticks,
     late_planes: 0,
@@ -27,7 +27,7 @@ function factsOf(calls: number, ticks: TimelineFacts["ticks"] = []): TimelineFac
 
 function modelFrom(calls: Call[], ticks: TimelineFacts["ticks"] = [], lateNs: number[] = []): Model {
   const column = (field: 0 | 1 | 2) => calls.map((call) => call[field]);
-  const columns = { startNs: Float64Array.from(column(0)), durationNs: Float64Array.from(column(1)), spot: Uint32Array.from(column(2)) };
+  const columns = { startNs: Float64Array.from(column(0)), durationNs: Float64Array.from(column(1)), node: Uint32Array.from(column(2)) };
   return modelOf({ ...columns, lateNs: Float64Array.from(lateNs) }, factsOf(calls.length, ticks));
 }
 
@@ -42,13 +42,13 @@ function loop(ticks: number): Call[] {
 }
 
 const area = (fromNs: number, toNs: number): Area => ({ fromNs, toNs, track: 0, isOpen: false });
-const sumOf = (model: Model, area_: Area) => Object.fromEntries(sumsOf(model, area_).sections.map(({ spot, selfNs, calls }) => [PATHS[spot]!, [selfNs, calls]]));
+const sumOf = (model: Model, area_: Area) => Object.fromEntries(sumsOf(model, area_).sections.map(({ node, selfNs, calls }) => [PATHS[node]!, [selfNs, calls]]));
 
 test("self times in an area are clipped at its ends, without children", () => {
   const model = modelFrom(loop(10));
   expect(sumOf(model, area(100, 300))).toEqual({ loop: [20, 2], "loop/a": [80, 2], "loop/a/b": [40, 2], "loop/c": [60, 2] });
   expect(sumOf(model, area(120, 170))).toEqual({ loop: [5, 1], "loop/a": [30, 1], "loop/a/b": [10, 1], "loop/c": [5, 1] });
-  expect(sumsOf(model, area(100, 300)).sections.map(({ spot }) => PATHS[spot])).toEqual(["loop/a", "loop/c", "loop/a/b", "loop"]);
+  expect(sumsOf(model, area(100, 300)).sections.map(({ node }) => PATHS[node])).toEqual(["loop/a", "loop/c", "loop/a/b", "loop"]);
 });
 
 test("the sums of a thread that is always in sections equal the area", () => {
@@ -68,7 +68,7 @@ test("the sums of a thread that is always in sections equal the area", () => {
 
 test("time in which no call is open is outside all sections", () => {
   const model = modelFrom([[100, 50, 0], [200, 50, 0]]);
-  expect(sumsOf(model, area(90, 260))).toEqual({ sections: [{ spot: 0, selfNs: 100, calls: 2 }], outsideNs: 70 });
+  expect(sumsOf(model, area(90, 260))).toEqual({ sections: [{ node: 0, selfNs: 100, calls: 2 }], outsideNs: 70 });
   expect(sumsOf(model, area(160, 190))).toEqual({ sections: [], outsideNs: 30 });
 });
 

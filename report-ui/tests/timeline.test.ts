@@ -7,7 +7,7 @@ import { type Inks, packed, paintRow, rgbOf } from "../src/timeline/paint";
 import type { TimelineFacts } from "../src/types";
 import { gzipSync } from "node:zlib";
 
-type Call = [startNs: number, durationNs: number, spot: number];
+type Call = [startNs: number, durationNs: number, node: number];
 
 function factsOf(tracks: Call[][], planes: [number, number, number] = [6, 6, 2]): TimelineFacts {
   const calls = tracks.flat();
@@ -18,7 +18,7 @@ function factsOf(tracks: Call[][], planes: [number, number, number] = [6, 6, 2])
     from_ns: Math.min(...calls.map(([start]) => start)),
     to_ns: Math.max(...calls.map(([start, duration]) => start + duration)),
     tracks: tracks.map((track, i) => ({ process: `p${i}`, process_title: `p${i}`, title: "main", calls: track.length })),
-    spots: [["a", "a", 0], ["a/b", "b", 0], ["a/b/c", "c", 0]],
+    nodes: [["a", "a", 0], ["a/b", "b", 0], ["a/b/c", "c", 0]],
     planes,
     ticks: [],
     late_planes: 0,
@@ -49,10 +49,10 @@ const TRACKS: Call[][] = [
 test("columns are read as written, however large their numbers", async () => {
   const facts = factsOf(TRACKS);
   const bytes = await unpacked(gzipSync(bytesOf(TRACKS, facts.planes)).toString("base64"));
-  const { startNs, durationNs, spot } = await columnsOf(bytes, facts);
+  const { startNs, durationNs, node } = await columnsOf(bytes, facts);
   expect([...startNs]).toEqual(TRACKS.flat().map((call) => call[0]));
   expect([...durationNs]).toEqual(TRACKS.flat().map((call) => call[1]));
-  expect([...spot]).toEqual(TRACKS.flat().map((call) => call[2]));
+  expect([...node]).toEqual(TRACKS.flat().map((call) => call[2]));
 });
 
 test("calls are one row below their parents, track by track", async () => {

@@ -79,7 +79,7 @@ def test_clocks_that_drift_apart_further_than_the_bound_have_no_offset():
 
 @pytest.mark.parametrize("name", ["Work.wait", "DDP all_reduce", "broadcast", "all_reduce (2 of 4 ranks)"])
 def test_only_meetings_of_all_that_begin_when_a_rank_comes_tell_anything(name):
-    first, second = (replace(each, spots=(CalledNode(name, wait=True),)) for each in job(0))
+    first, second = (replace(each, nodes=(CalledNode(name, wait=True),)) for each in job(0))
     assert offset(second, first) is None
 
 

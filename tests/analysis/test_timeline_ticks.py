@@ -23,7 +23,7 @@ def found_of(profile: Profile, timeline: Timeline) -> list[TimelineTicks]:
 
 def found_in(recorder: ticktree.Recorder) -> tuple[Profile, Timeline, dict[str, TimelineTicks]]:
     profile, timeline = recorder.snapshot(), recorder.timeline()
-    ticks = {timeline.spots[each.spot].path: each for each in found_of(profile, timeline)}
+    ticks = {timeline.nodes[each.node].path: each for each in found_of(profile, timeline)}
     return profile, timeline, ticks
 
 
@@ -97,7 +97,7 @@ def test_no_tick_that_may_be_warm_up_is_marked_as_missed():
     assert [each.first for each in ticks] == [0, 0, 0]
     assert 0 < sum(np.count_nonzero(each.late_ns) for each in ticks) <= loop.missed
     facts, _ = pack_timeline(recorder.timeline(), profile)
-    assert [tuple(each) for each in facts["ticks"]] == [(each.track, each.spot, 0, 30) for each in ticks]
+    assert [tuple(each) for each in facts["ticks"]] == [(each.track, each.node, 0, 30) for each in ticks]
     assert not any(each.late_ns[:13].any() for each in ticks)
 
 

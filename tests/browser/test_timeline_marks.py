@@ -58,8 +58,8 @@ def bounds(page, name):
 
 
 def starts_of_ticks(timeline):
-    loop = next(at for at, spot in enumerate(timeline.spots) if spot.tick)
-    return timeline.start_ns[timeline.spot == loop]
+    loop = next(at for at, node in enumerate(timeline.nodes) if node.tick)
+    return timeline.start_ns[timeline.node == loop]
 
 
 def zoom_to(page, timeline, tick):

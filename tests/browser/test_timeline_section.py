@@ -40,7 +40,7 @@ def said(page) -> str:
 
 def told(timeline, call: int) -> tuple[str, str, str]:
     """How the page words a call: its path, its duration and when it began."""
-    path = visible(timeline.spots[timeline.spot[call]].path)
+    path = visible(timeline.nodes[timeline.node[call]].path)
     took = formatting.time(int(timeline.duration_ns[call]))
     return path, took, f"{timeline.start_ns[call] / 1e9:.6f} s"
 
@@ -67,7 +67,7 @@ def test_it_is_used_by_keys(open_report):
     page = opened(open_report, profile, timeline)
     canvas = page.locator("canvas.timeline")
     canvas.focus()
-    calls = [call for call in timeline.of_lane(0) if timeline.spots[timeline.spot[call]].path == "train"]
+    calls = [call for call in timeline.of_lane(0) if timeline.nodes[timeline.node[call]].path == "train"]
     for number in (0, 1, 2):
         page.keyboard.press(".")
         for piece in told(timeline, int(calls[number])):
@@ -94,8 +94,8 @@ def test_a_search_leaves_their_colour_to_the_calls_found_and_goes_from_one_to_th
     before = canvas.screenshot()
     page.get_by_label("Search calls").fill("physics")
     page.locator("#timeline .hint", has_text="calls found").wait_for()
-    wanted = [at for at, spot in enumerate(timeline.spots) if "physics" in spot.path]
-    found = [call for call in range(len(timeline)) if timeline.spot[call] in wanted]
+    wanted = [at for at, node in enumerate(timeline.nodes) if "physics" in node.path]
+    found = [call for call in range(len(timeline)) if timeline.node[call] in wanted]
     assert (
         page.locator("#timeline .hint")
         .first.inner_text()
@@ -127,12 +127,12 @@ def test_a_run_without_a_timeline_has_no_timeline_section(open_report):
 
 def test_hostile_names_are_text_here_too(open_report):
     profile, timeline = crowd(60)
-    spots = tuple(
-        CalledNode(paths.join([name])) if name else spot
-        for spot, name in zip(timeline.spots, [*HOSTILE, *[""] * len(timeline.spots)])
+    nodes = tuple(
+        CalledNode(paths.join([name])) if name else node
+        for node, name in zip(timeline.nodes, [*HOSTILE, *[""] * len(timeline.nodes)])
     )
     lanes = tuple(replace_lane(lane, HOSTILE[at]) for at, lane in enumerate(timeline.lanes))
-    page = opened(open_report, profile, replace(timeline, spots=spots, lanes=lanes))
+    page = opened(open_report, profile, replace(timeline, nodes=nodes, lanes=lanes))
     page.locator("canvas.timeline").focus()
     page.keyboard.press(".")
     assert visible(paths.join([HOSTILE[0]])) in said(page)

@@ -60,7 +60,7 @@ def test_merged_its_samples_are_added(saved, tmp_path):
     assert status == 0, err
     both = Profile.from_json((tmp_path / "both.json").read_bytes())
     assert both.samples.count == 2 * profile.samples.count
-    assert both.samples.looks == 2 * profile.samples.looks
+    assert both.samples.rounds == 2 * profile.samples.rounds
 
 
 def test_it_is_compared_checked_and_queried(tmp_path, monkeypatch):

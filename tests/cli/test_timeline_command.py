@@ -132,7 +132,7 @@ def test_a_program_asks_for_itself_and_its_children(here: CommandLine) -> None:
     assert here.python("program.py").returncode == 0
     timeline = timeline_of(here)
     assert len({lane.pid for lane in timeline.lanes}) == 2
-    assert "a" in {spot.path for spot in timeline.spots}
+    assert "a" in {node.path for node in timeline.nodes}
 
 
 @pytest.mark.parametrize(("word", "kept"), [("1", 1), ("yes", 1), ("50", 1), ("0", None), ("", None)])
@@ -155,7 +155,7 @@ def test_a_timeline_of_less_than_nothing_is_refused(here: CommandLine) -> None:
 def test_a_program_under_ticktree_run_may_ask_for_it_later(here: CommandLine) -> None:
     here.write("program.py", ENABLES)
     assert here.ticktree("run", "--quiet", "program.py").returncode == 0
-    assert {spot.path for spot in timeline_of(here).spots} >= {"a"}
+    assert {node.path for node in timeline_of(here).nodes} >= {"a"}
     assert len(timeline_of(here)) == 1
 
 
@@ -203,7 +203,7 @@ def test_children_have_lanes_of_their_own_however_they_were_started(here: Comman
     done = here.ticktree("run", "--quiet", "--no-instrument", "--timeline", "train.py")
     assert (done.returncode, done.stderr) == (0, "")
     timeline = timeline_of(here)
-    calls = [(timeline.lanes[lane].pid, timeline.spots[spot].path) for lane, spot in rows_of(timeline)]
+    calls = [(timeline.lanes[lane].pid, timeline.nodes[node].path) for lane, node in rows_of(timeline)]
     (parent,) = {pid for pid, path in calls if path == "train"}
     children = Counter(pid for pid, path in calls if path == "train/work")
     assert parent not in children
@@ -212,7 +212,7 @@ def test_children_have_lanes_of_their_own_however_they_were_started(here: Comman
 
 
 def rows_of(timeline: Timeline) -> list[tuple[int, int]]:
-    return list(zip(timeline.lane.tolist(), timeline.spot.tolist(), strict=True))
+    return list(zip(timeline.lane.tolist(), timeline.node.tolist(), strict=True))
 
 
 DIES = """
@@ -240,7 +240,7 @@ def test_of_a_program_that_dies_every_completed_call_is_kept(
     here.write("train.py", DIES.format(end=end))
     assert here.ticktree("run", "--quiet", "--no-instrument", "--timeline", "train.py").returncode == status
     timeline = timeline_of(here)
-    paths = Counter(timeline.spots[spot].path for _, spot in rows_of(timeline))
+    paths = Counter(timeline.nodes[node].path for _, node in rows_of(timeline))
     ended = {"last": 1} if status == 1 else {}  # left by an exception: completed
     assert paths == {"train": 1000, "train/step": 1000, **ended}
     assert list(timeline.problems()) == []

@@ -21,8 +21,8 @@ def written_and_read(recorder):
 
 def of_timeline(timeline):
     imported = {}
-    for spot, duration in zip(timeline.spot.tolist(), timeline.duration_ns.tolist(), strict=True):
-        entry = imported.setdefault(timeline.spots[spot].path, [0, 0])
+    for node, duration in zip(timeline.node.tolist(), timeline.duration_ns.tolist(), strict=True):
+        entry = imported.setdefault(timeline.nodes[node].path, [0, 0])
         entry[0] += 1
         entry[1] += duration
     return imported
@@ -92,7 +92,7 @@ def test_the_timeline_of_the_trace_is_the_timeline():
     assert not list(reimported.problems())
     assert sorted(reimported.start_ns.tolist()) == sorted(timeline.start_ns.tolist())
     assert {
-        reimported.spots[spot] for spot in reimported.spot.tolist() if "/" in reimported.spots[spot].path
-    } <= {spot._replace(recorded=False) for spot in timeline.spots}
+        reimported.nodes[node] for node in reimported.node.tolist() if "/" in reimported.nodes[node].path
+    } <= {node._replace(recorded=False) for node in timeline.nodes}
     assert reimported.began_wall_ns == timeline.began_wall_ns
     assert EXPORTS["perfetto"].render(recorded().snapshot(), timeline=reimported)

@@ -23,7 +23,7 @@ def calls_with_callers(timeline):
     """(start, path) of each call and of the one it was made in, None where there is none."""
 
     def start_and_path(i):
-        return int(timeline.start_ns[i]), timeline.spots[timeline.spot[i]].path
+        return int(timeline.start_ns[i]), timeline.nodes[timeline.node[i]].path
 
     callers = callers_of(timeline).tolist()
     return [
@@ -117,10 +117,10 @@ def test_a_call_of_another_thread_has_no_caller_in_this_one():
 
 
 def test_a_path_that_two_processes_mark_differently_is_one_node():
-    spots = (CalledNode("a"), CalledNode("a/b"), CalledNode("a/b", wait=True))
+    nodes = (CalledNode("a"), CalledNode("a/b"), CalledNode("a/b", wait=True))
     start, duration = np.array([0, 1, 5], np.int64), np.array([9, 2, 2], np.int64)
-    spot, lane = np.array([0, 1, 2], np.int64), np.zeros(3, np.int64)
-    assert callers_of(Timeline((LANE,), spots, start, duration, spot, lane)).tolist() == [NO_CALLER, 0, 0]
+    node, lane = np.array([0, 1, 2], np.int64), np.zeros(3, np.int64)
+    assert callers_of(Timeline((LANE,), nodes, start, duration, node, lane)).tolist() == [NO_CALLER, 0, 0]
 
 
 def test_an_empty_timeline_has_no_callers():

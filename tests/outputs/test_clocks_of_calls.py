@@ -28,11 +28,11 @@ def of_a_trace() -> tuple[Profile, Timeline]:
                 recorder.advance(MS)
     timeline = recorder.timeline()
     assert timeline is not None
-    device = next(at for at, spot in enumerate(timeline.spots) if spot.path == "update/copies@device")
-    spot = timeline.spot.copy()
-    spot[-1] = device  # the last of the host's copies is taken for one of the device's
-    spots = tuple(replaced._replace(recorded=False) for replaced in timeline.spots)
-    return recorder.snapshot(), replace(timeline, spot=spot, spots=spots)
+    device = next(at for at, node in enumerate(timeline.nodes) if node.path == "update/copies@device")
+    node = timeline.node.copy()
+    node[-1] = device  # the last of the host's copies is taken for one of the device's
+    nodes = tuple(replaced._replace(recorded=False) for replaced in timeline.nodes)
+    return recorder.snapshot(), replace(timeline, node=node, nodes=nodes)
 
 
 def exported(name: str, only: str | None = "calls") -> bytes:
@@ -63,7 +63,7 @@ def test_a_devices_spans_have_their_clock():
 def test_the_page_labels_a_devices_calls():
     profile, timeline = of_a_trace()
     facts, _ = pack_timeline(timeline, profile)
-    assert {spot[1] for spot in facts["spots"]} >= {"copies", "copies@device"}
+    assert {node[1] for node in facts["nodes"]} >= {"copies", "copies@device"}
 
 
 def test_a_name_that_ends_like_a_marked_one_is_shown_as_it_is():

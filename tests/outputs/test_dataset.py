@@ -20,9 +20,9 @@ def timeline(process, calls=1000, name="update"):
         Lane(process, 7, "train", "", 70, "MainThread", 0),
         Lane(process, 7, "train", "", 71, "helper", 2),
     )
-    spots = (CalledNode("train", tick=True), CalledNode(f"train/{name}", wait=True))
+    nodes = (CalledNode("train", tick=True), CalledNode(f"train/{name}", wait=True))
     numbers = np.arange(calls, dtype=np.int64)
-    return Timeline(lanes, spots, numbers * 1000, numbers, numbers % 2, numbers % 2)
+    return Timeline(lanes, nodes, numbers * 1000, numbers, numbers % 2, numbers % 2)
 
 
 @pytest.fixture

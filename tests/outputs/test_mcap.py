@@ -98,7 +98,7 @@ def test_calls_of_a_timeline_stand_where_they_began():
     } == {path: (node.count, node.stats.sum_ns) for path, _, node in profile.root.walk() if node.count}
     began = timeline.began_wall_ns or 0
     starts = [
-        int(start) for start, spot in zip(timeline.start_ns, timeline.spot) if timeline.spots[spot].tick
+        int(start) for start, node in zip(timeline.start_ns, timeline.node) if timeline.nodes[node].tick
     ]
     assert [at - began for at, _ in calls["control"]] == starts
     only, _ = read(render_mcap(profile, timeline, only="calls"))

@@ -153,9 +153,9 @@ def test_a_span_is_a_call_to_the_nanosecond_with_its_thread():
 
 
 def test_spans_begin_when_the_run_says_that_they_did():
-    lanes, spots = (Lane("1-1", 1, "", "", 7, "", 3),), (CalledNode("a"),)
+    lanes, nodes = (Lane("1-1", 1, "", "", 7, "", 3),), (CalledNode("a"),)
     one, zero = np.array([5], np.int64), np.zeros(1, np.int64)
-    timeline = Timeline(lanes, spots, one, one, zero, zero, began_wall_ns=1_000)
+    timeline = Timeline(lanes, nodes, one, one, zero, zero, began_wall_ns=1_000)
     ((only,),) = [[*one.scope_spans[0].spans] for one in resources(Profile.empty(), timeline)]
     assert (only.start_time_unix_nano, only.end_time_unix_nano) == (1_005, 1_010)
     assert facts_of(only.attributes)["task"] == 3

@@ -299,9 +299,9 @@ def test_facts_about_the_measurement_are_warnings_and_no_recommendations():
     assert lost.warnings[-1].text == "Not recorded: 2 unwound"
 
 
-@pytest.mark.parametrize(("late", "looks", "share"), [(30, 120, "25%"), (1, 120, None), (3, 0, None)])
-def test_late_samples_are_doubted_if_their_number_is_known(late, looks, share):
-    samples = replace(sampled_training().samples, late=late, looks=looks)
+@pytest.mark.parametrize(("late", "rounds", "share"), [(30, 120, "25%"), (1, 120, None), (3, 0, None)])
+def test_late_samples_are_doubted_if_their_number_is_known(late, rounds, share):
+    samples = replace(sampled_training().samples, late=late, rounds=rounds)
     reasons = [text for text in doubts(replace(training(), samples=samples)) if "came late" in text]
     assert [text.partition(" of ")[0] for text in reasons] == ([share] if share else [])
 

@@ -93,7 +93,7 @@ def test_the_importer_reads_every_call_of_a_timeline_where_and_when_it_was(tmp_p
     for track, one in zip(tracks, read["profiles"], strict=True):
         expected = [
             [
-                timeline.spots[timeline.spot[call]].name,
+                timeline.nodes[timeline.node[call]].name,
                 int(timeline.start_ns[call]) - began,
                 int(timeline.end_ns[call]) - began,
             ]

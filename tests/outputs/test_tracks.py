@@ -14,14 +14,14 @@ PLAIN = (CalledNode("a"),)
 LANE = Lane("1-1", 1, "robot", "", 7, "MainThread", 0)
 
 
-def timeline_of(calls, spots=PLAIN, **more):
-    """A timeline of one lane: (start, end, spot) in the order they ended."""
+def timeline_of(calls, nodes=PLAIN, **more):
+    """A timeline of one lane: (start, end, node) in the order they ended."""
     start = np.array([call[0] for call in calls], np.int64)
     end = np.array([call[1] for call in calls], np.int64)
-    spot = np.array([call[2] if len(call) > 2 else 0 for call in calls], np.int64)
-    order = call_order(start, spot, spots)
+    node = np.array([call[2] if len(call) > 2 else 0 for call in calls], np.int64)
+    order = call_order(start, node, nodes)
     lane = np.zeros(len(calls), np.int64)
-    return Timeline((LANE,), spots, start[order], (end - start)[order], spot[order], lane, **more)
+    return Timeline((LANE,), nodes, start[order], (end - start)[order], node[order], lane, **more)
 
 
 def moments(timeline, track):
@@ -54,8 +54,8 @@ def test_overlapping_calls_get_separate_tracks(calls, layers):
 
 
 def test_durations_measured_elsewhere_are_next_to_the_lane():
-    spots = (CalledNode("a"), CalledNode("net", recorded=True))
-    tracks = list(tracks_of(timeline_of([(0, 5, 0), (2, 7, 1), (3, 8, 1)], spots)))
+    nodes = (CalledNode("a"), CalledNode("net", recorded=True))
+    tracks = list(tracks_of(timeline_of([(0, 5, 0), (2, 7, 1), (3, 8, 1)], nodes)))
     assert [(track.name, len(track.calls)) for track in tracks] == [
         ("MainThread", 1),
         ("MainThread, measured elsewhere", 1),

@@ -25,9 +25,9 @@ def calls(recorder, lane=None):
     """(path, start, duration) of every call, in order; of one lane if it is named."""
     timeline = recorder.timeline()
     return [
-        (timeline.spots[spot].path, start, duration)
-        for spot, start, duration, at in zip(
-            timeline.spot.tolist(),
+        (timeline.nodes[node].path, start, duration)
+        for node, start, duration, at in zip(
+            timeline.node.tolist(),
             timeline.start_ns.tolist(),
             timeline.duration_ns.tolist(),
             timeline.lane.tolist(),
@@ -108,7 +108,7 @@ def test_ticks_stages_and_waits_are_there_and_said_to_be_what_they_are(recorder)
         ("loop/two", 7, 3),
         ("loop/two/asleep", 7, 3),
     ]
-    kinds = {spot.path: (spot.tick, spot.wait, spot.recorded) for spot in recorder.timeline().spots}
+    kinds = {node.path: (node.tick, node.wait, node.recorded) for node in recorder.timeline().nodes}
     assert kinds["loop"] == (True, False, False)
     assert kinds["loop/two/asleep"] == (False, True, False)
 
@@ -118,7 +118,7 @@ def test_a_duration_measured_elsewhere_ends_when_it_is_said(recorder):
     recorder.record_duration("network", 40e-9)
     recorder.record_duration("network", 1e-6)  # it began before the run did
     assert calls(recorder) == [("network", 0, 100), ("network", 60, 40)]
-    assert [spot.recorded for spot in recorder.timeline().spots if spot.path == "network"] == [True]
+    assert [node.recorded for node in recorder.timeline().nodes if node.path == "network"] == [True]
 
 
 def test_timed_functions_are_there(recorder):
@@ -225,8 +225,8 @@ def test_every_call_that_is_counted_is_in_a_timeline_large_enough(recorder):
         recorder.record_duration("r", number * 1e-9)
     timeline, root = recorder.timeline(), recorder.snapshot().root
     for path in ("loop", "loop/a", "loop/b", "loop/r"):
-        (at,) = (at for at, spot in enumerate(timeline.spots) if spot.path == path)
-        mine = timeline.spot == at
+        (at,) = (at for at, node in enumerate(timeline.nodes) if node.path == path)
+        mine = timeline.node == at
         assert (int(mine.sum()), int(timeline.duration_ns[mine].sum())) == (
             root.at(path).count,
             root.at(path).total_ns,

@@ -162,7 +162,7 @@ def test_a_gauges_histogram_is_that_of_its_values(values):
         values[-1],
     )
     assert gauge.zeros == values.count(0)
-    lost_count = profile.losses.get("gauge_values_unfiled", 0)
+    lost_count = profile.losses.get("gauge_values_out_of_range", 0)
     assert gauge.filed + lost_count == len(values)
     positive, negative = [v for v in values if v > 0], [-v for v in values if v < 0]
     octaves = {math.frexp(v)[1] for v in positive} | {-math.frexp(v)[1] - 5000 for v in negative}
@@ -181,7 +181,7 @@ def test_gauge_values_too_far_from_all_others_are_counted_but_not_filed(recorder
     gauge = recorder.snapshot().gauges["wide"]
     assert gauge.count == 40
     assert gauge.max == 2.0**39
-    assert losses(recorder) == {"gauge_values_unfiled": 12}
+    assert losses(recorder) == {"gauge_values_out_of_range": 12}
 
 
 def test_the_smallest_and_greatest_of_floats_are_values_like_any(recorder):

@@ -43,10 +43,10 @@ def put(run, *pids, **options):
 
 def rows(timeline):
     return [
-        (timeline.lanes[lane].pid, timeline.spots[spot].path, start, duration)
-        for lane, spot, start, duration in zip(
+        (timeline.lanes[lane].pid, timeline.nodes[node].path, start, duration)
+        for lane, node, start, duration in zip(
             timeline.lane.tolist(),
-            timeline.spot.tolist(),
+            timeline.node.tolist(),
             timeline.start_ns.tolist(),
             timeline.duration_ns.tolist(),
         )
@@ -292,13 +292,13 @@ def test_columns_are_read_back_unchanged_and_written_reproducibly(tmp_path):
     assert rows(restored) == rows(original)
     assert (
         restored.lanes,
-        restored.spots,
+        restored.nodes,
         restored.overwritten,
         restored.clocks,
         restored.began_wall_ns,
     ) == (
         original.lanes,
-        original.spots,
+        original.nodes,
         original.overwritten,
         original.clocks,
         original.began_wall_ns,
@@ -319,7 +319,7 @@ def test_damaged_columns_are_refused(tmp_path):
 
 def test_columns_with_impossible_values_are_refused(tmp_path):
     path = tmp_path / "a.npz"
-    for column, value, reason in (("spot", [0, 1], "not there"), ("lane", [9, 0], "not there")):
+    for column, value, reason in (("node", [0, 1], "not there"), ("lane", [9, 0], "not there")):
         damaged = replace(two_calls(), **{column: np.array(value, np.int64)})
         path.write_bytes(pack_columns(damaged, 1 << 20)[0])
         with pytest.raises(DamagedError, match=reason):
@@ -331,7 +331,7 @@ def test_timelines_of_several_processes_are_joined_in_order_of_time():
     second = replace(
         first,
         lanes=(LANE._replace(pid=2, process="2-1"),),
-        spots=(CalledNode("b"), CalledNode("a", tick=True)),
+        nodes=(CalledNode("b"), CalledNode("a", tick=True)),
     )
     joined = merge_timelines([first, second])
     assert list(joined.problems()) == []
@@ -342,4 +342,4 @@ def test_timelines_of_several_processes_are_joined_in_order_of_time():
         (2, "b", 1 << 40, 1 << 41),
     ]
     assert joined.overwritten == 6
-    assert joined.spots == (CalledNode("a", tick=True), CalledNode("b"))
+    assert joined.nodes == (CalledNode("a", tick=True), CalledNode("b"))

@@ -18,7 +18,7 @@ NAP = CodeLine("nap", "/home/ada/lib.py", 3)
 
 def sampled(counts, **more) -> Samples:
     """Samples of which each stands for 10 ms."""
-    return Samples({stack: Weight(n, n * 10 * MS) for stack, n in counts.items()}, looks=100, **more)
+    return Samples({stack: Weight(n, n * 10 * MS) for stack, n in counts.items()}, rounds=100, **more)
 
 
 def stack(path, *lines, state="running", thread="") -> SampledStack:

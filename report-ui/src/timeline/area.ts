@@ -11,7 +11,7 @@ export interface Area {
 
 /** A section's part of an area. */
 export interface SectionSum {
-  spot: number;
+  node: number;
   selfNs: number;
   calls: number;
 }
@@ -25,7 +25,7 @@ export interface AreaSums {
 
 /** The self time of each section in an area, and the number of its calls that were open there; the times sum to the area. */
 export function sumsOf(model: Model, { track, fromNs, toNs }: Area): AreaSums {
-  const { startNs, durationNs, spot: spots } = model;
+  const { startNs, durationNs, node: nodes } = model;
   const sections = new Map<number, SectionSum>();
   let outsideNs = toNs - fromNs;
   let above = null as Part | null;
@@ -34,20 +34,20 @@ export function sumsOf(model: Model, { track, fromNs, toNs }: Area): AreaSums {
     for (let call = part.from; call < part.to; call += 1) {
       const start = startNs[call]!;
       const tookNs = Math.max(0, Math.min(toNs, start + durationNs[call]!) - Math.max(fromNs, start));
-      const sum = sections.get(spots[call]!) ?? { spot: spots[call]!, selfNs: 0, calls: 0 };
-      sections.set(sum.spot, sum);
+      const sum = sections.get(nodes[call]!) ?? { node: nodes[call]!, selfNs: 0, calls: 0 };
+      sections.set(sum.node, sum);
       sum.selfNs += tookNs;
       sum.calls += 1;
       if (!above) outsideNs -= tookNs;
       else {
         // The last call of the row above that began before it.
         while (parent + 1 < above.to && startNs[parent + 1]! <= start) parent += 1;
-        sections.get(spots[parent]!)!.selfNs -= tookNs;
+        sections.get(nodes[parent]!)!.selfNs -= tookNs;
       }
     }
     above = part;
   }
-  const sorted = [...sections.values()].sort((left, right) => right.selfNs - left.selfNs || left.spot - right.spot);
+  const sorted = [...sections.values()].sort((left, right) => right.selfNs - left.selfNs || left.node - right.node);
   return { sections: sorted, outsideNs };
 }
 

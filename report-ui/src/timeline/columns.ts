@@ -4,7 +4,7 @@ import type { TimelineFacts } from "../types";
 export interface Columns {
   startNs: Float64Array;
   durationNs: Float64Array;
-  spot: Uint32Array;
+  node: Uint32Array;
   /** The lateness of ticks, in the order of `TimelineFacts.ticks`. */
   lateNs: Float64Array;
 }
@@ -31,19 +31,19 @@ export async function unpacked(base64: string): Promise<Uint8Array> {
 /** Reads numbers from their bytes, and starts from the gaps between them: outputs/html/events.py. */
 export async function columnsOf(bytes: Uint8Array, facts: TimelineFacts): Promise<Columns> {
   const count = facts.drawn;
-  const [gapPlanes, durationPlanes, spotPlanes] = facts.planes;
+  const [gapPlanes, durationPlanes, nodePlanes] = facts.planes;
   const startNs = numbers(bytes, 0, count, gapPlanes, new Float64Array(count));
   await breath();
   const durationNs = numbers(bytes, gapPlanes * count, count, durationPlanes, new Float64Array(count));
   await breath();
-  const spot = numbers(bytes, (gapPlanes + durationPlanes) * count, count, spotPlanes, new Uint32Array(count));
+  const node = numbers(bytes, (gapPlanes + durationPlanes) * count, count, nodePlanes, new Uint32Array(count));
   const ticks = facts.ticks.reduce((sum, [, , , many]) => sum + many, 0);
-  const lateNs = numbers(bytes, (gapPlanes + durationPlanes + spotPlanes) * count, ticks, facts.late_planes, new Float64Array(ticks));
+  const lateNs = numbers(bytes, (gapPlanes + durationPlanes + nodePlanes) * count, ticks, facts.late_planes, new Float64Array(ticks));
   let offset = 0;
   for (const { calls } of facts.tracks) {
     for (const end = offset + calls, first = offset; offset < end; offset += 1) if (offset > first) startNs[offset]! += startNs[offset - 1]!;
   }
-  return { startNs, durationNs, spot, lateNs };
+  return { startNs, durationNs, node, lateNs };
 }
 
 function numbers<To extends Float64Array | Uint32Array>(bytes: Uint8Array, from: number, count: number, planes: number, to: To): To {

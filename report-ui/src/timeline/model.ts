@@ -42,14 +42,14 @@ export function modelOf(columns: Columns, facts: TimelineFacts): Model {
     rows,
     startNs: new Float64Array(count),
     durationNs: new Float64Array(count),
-    spot: new Uint32Array(count),
+    node: new Uint32Array(count),
     sumNs: new Float64Array(count + 1),
   };
   for (let index = 0; index < count; index += 1) {
     const source = order[index]!;
     model.startNs[index] = startNs[source]!;
     model.durationNs[index] = durationNs[source]!;
-    model.spot[index] = columns.spot[source]!;
+    model.node[index] = columns.node[source]!;
     model.sumNs[index + 1] = model.sumNs[index]! + durationNs[source]!;
   }
   return { ...model, ticks: ticksOf(model, columns.lateNs, facts) };
@@ -111,10 +111,10 @@ export function callAt(model: Model, row: Row, ns: number, slackNs: number): num
   return best;
 }
 
-/** The number of calls of wanted spots before each call. */
+/** The number of calls of wanted nodes before each call. */
 export function countsOf(model: Model, isWanted: Uint8Array): Uint32Array {
-  const counts = new Uint32Array(model.spot.length + 1);
-  for (let call = 0; call < model.spot.length; call += 1) counts[call + 1] = counts[call]! + isWanted[model.spot[call]!]!;
+  const counts = new Uint32Array(model.node.length + 1);
+  for (let call = 0; call < model.node.length; call += 1) counts[call + 1] = counts[call]! + isWanted[model.node[call]!]!;
   return counts;
 }
 

@@ -2,7 +2,7 @@ import { firstCounted, firstFrom, type Model, type Row } from "./model";
 
 export type Rgb = readonly [red: number, green: number, blue: number];
 
-/** What each spot looks like, as bytes and as a pixel. */
+/** What each node looks like, as bytes and as a pixel. */
 export interface Inks {
   rgb: Uint8Array;
   pixel: Uint32Array;
@@ -32,7 +32,7 @@ const MIN_PART = 0.3;
  * time, with the opacity of the share that they fill: exact sums at every zoom, in a few steps per pixel.
  */
 export function paintRow(line: Uint32Array, model: Model, row: Row, inks: Inks, sight: Sight, named: (Named & { minPx: number }) | null): void {
-  const { startNs, durationNs, spot } = model;
+  const { startNs, durationNs, node } = model;
   const { startNs: from, nsPerPx, widthPx, counts } = sight;
   const to = from + widthPx * nsPerPx;
   let call = Math.max(row.from, firstFrom(model, row.from, row.to, from) - 1);
@@ -43,7 +43,7 @@ export function paintRow(line: Uint32Array, model: Model, row: Row, inks: Inks, 
     if (right - left >= WIDE_PX) {
       const first = Math.max(0, Math.round(left));
       const last = Math.min(widthPx, Math.round(right));
-      line.fill(inks.pixel[spot[call]!]!, first, last - first >= HAIRLINE_FROM_PX ? last - 1 : last);
+      line.fill(inks.pixel[node[call]!]!, first, last - first >= HAIRLINE_FROM_PX ? last - 1 : last);
       if (named && last - first >= named.minPx) named(call, first, last);
       call += 1;
       continue;
@@ -55,7 +55,7 @@ export function paintRow(line: Uint32Array, model: Model, row: Row, inks: Inks, 
     if (next - 1 > call && durationNs[next - 1]! >= WIDE_PX * nsPerPx) next -= 1;
     if (pixel < widthPx) {
       const part = Math.min(1, Math.max(MIN_PART, (model.sumNs[next]! - model.sumNs[call]!) / nsPerPx));
-      line[pixel] = blend(inks, spot[pickCall(model, call, next, counts)]!, part);
+      line[pixel] = blend(inks, node[pickCall(model, call, next, counts)]!, part);
     }
     call = next;
   }
@@ -77,9 +77,9 @@ function pickCall(model: Model, from: number, to: number, counts: Uint32Array | 
   return low;
 }
 
-function blend(inks: Inks, spot: number, part: number): number {
+function blend(inks: Inks, node: number, part: number): number {
   const { rgb, paper } = inks;
-  const mix = (channel: 0 | 1 | 2) => (paper[channel] + (rgb[3 * spot + channel]! - paper[channel]) * part) | 0;
+  const mix = (channel: 0 | 1 | 2) => (paper[channel] + (rgb[3 * node + channel]! - paper[channel]) * part) | 0;
   return packed(mix(0), mix(1), mix(2));
 }
 

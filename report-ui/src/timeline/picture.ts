@@ -95,10 +95,10 @@ export class Picture {
     context.font = `11.5px ${ink("font")}`;
     context.textBaseline = "middle";
     for (const { call, leftPx, widthPx, topPx } of names) {
-      const spot = this.model.spot[call]!;
-      const text = this.fitName(context, this.facts.spots[spot]![1], widthPx - 9);
+      const node = this.model.node[call]!;
+      const text = this.fitName(context, this.facts.nodes[node]![1], widthPx - 9);
       if (!text) continue;
-      const [red, green, blue] = [0, 1, 2].map((channel) => inks.rgb[3 * spot + channel]!);
+      const [red, green, blue] = [0, 1, 2].map((channel) => inks.rgb[3 * node + channel]!);
       context.fillStyle = inkOn(`#${((red! << 16) | (green! << 8) | blue!).toString(16).padStart(6, "0")}`);
       context.fillText(text, leftPx + 4, topPx + ROW_PX / 2);
     }
@@ -173,16 +173,16 @@ interface NamedCall {
   topPx: number;
 }
 
-/** The colours of all spots; those of unwanted spots are faint. */
+/** The colours of all nodes; those of unwanted nodes are faint. */
 export function inksOf(categories: readonly (string | null)[], isWanted: Uint8Array | null, theme: Theme): Inks {
   const paper = rgbOf(ink("paper"));
   const rgb = new Uint8Array(3 * categories.length);
   const pixel = new Uint32Array(categories.length);
-  categories.forEach((category, spot) => {
+  categories.forEach((category, node) => {
     const full = rgbOf(colorOf(category, theme));
-    const part = isWanted && !isWanted[spot] ? DIMMED : 1;
-    full.forEach((value, channel) => (rgb[3 * spot + channel] = paper[channel]! + (value - paper[channel]!) * part));
-    pixel[spot] = packed(rgb[3 * spot]!, rgb[3 * spot + 1]!, rgb[3 * spot + 2]!);
+    const part = isWanted && !isWanted[node] ? DIMMED : 1;
+    full.forEach((value, channel) => (rgb[3 * node + channel] = paper[channel]! + (value - paper[channel]!) * part));
+    pixel[node] = packed(rgb[3 * node]!, rgb[3 * node + 1]!, rgb[3 * node + 2]!);
   });
   return { rgb, pixel, paper };
 }

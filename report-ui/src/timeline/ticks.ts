@@ -4,7 +4,7 @@ import { firstFrom, type Model, type Row } from "./model";
 /** The ticks of one loop on one track, by start. */
 export interface LoopTicks {
   track: number;
-  spot: number;
+  node: number;
   /** The number of the first tick in its writer's loop; null if unknown. */
   first: number | null;
   calls: Uint32Array;
@@ -26,26 +26,26 @@ export interface Tick {
   lateNs: number;
 }
 
-type Calls = Pick<Model, "rows" | "startNs" | "durationNs" | "spot">;
+type Calls = Pick<Model, "rows" | "startNs" | "durationNs" | "node">;
 
 /** Finds the ticks among the calls; their lateness is in the order of `facts.ticks`. */
 export function ticksOf(model: Calls, lateNs: Float64Array, facts: TimelineFacts): LoopTicks[] {
   let from = 0;
-  return facts.ticks.map(([track, spot, first, count]) => {
-    const calls = callsOf(model, track, spot, count);
+  return facts.ticks.map(([track, node, first, count]) => {
+    const calls = callsOf(model, track, node, count);
     const late = lateNs.subarray(from, (from += count));
     const missed = calls.filter((_, i) => late[i]! > 0);
     const starts = (selection: Uint32Array) => Float64Array.from(selection, (call) => model.startNs[call]!);
-    return { track, spot, first, calls, startNs: starts(calls), lateNs: late, missed: { calls: missed, startNs: starts(missed) } };
+    return { track, node, first, calls, startNs: starts(calls), lateNs: late, missed: { calls: missed, startNs: starts(missed) } };
   });
 }
 
-function callsOf({ rows, startNs, spot: spots }: Calls, track: number, spot: number, count: number): Uint32Array {
+function callsOf({ rows, startNs, node: nodes }: Calls, track: number, node: number, count: number): Uint32Array {
   const calls = new Uint32Array(count);
   let next = 0;
   const isOf = (row: Row) => row.track === track;
   for (const { from, to } of rows.filter(isOf)) {
-    for (let call = from; call < to; call += 1) if (spots[call] === spot) calls[next++] = call;
+    for (let call = from; call < to; call += 1) if (nodes[call] === node) calls[next++] = call;
   }
   const isSorted = calls.every((call, i) => !i || startNs[calls[i - 1]!]! <= startNs[call]!);
   return isSorted ? calls : calls.sort((left, right) => startNs[left]! - startNs[right]!);
@@ -54,7 +54,7 @@ function callsOf({ rows, startNs, spot: spots }: Calls, track: number, spot: num
 /** The ticks whose starts are marked: those of the first loop that has any, on its first track. */
 export function leading(ticks: readonly LoopTicks[], facts: TimelineFacts, loops: readonly string[]): LoopTicks | null {
   for (const path of loops) {
-    const loopTicks = ticks.find(({ spot }) => facts.spots[spot]![0] === path);
+    const loopTicks = ticks.find(({ node }) => facts.nodes[node]![0] === path);
     if (loopTicks) return loopTicks;
   }
   return null;
@@ -62,9 +62,9 @@ export function leading(ticks: readonly LoopTicks[], facts: TimelineFacts, loops
 
 /** The tick that a call is; null if it is not a tick. */
 export function tickOf(model: Model, call: number): Tick | null {
-  const spot = model.spot[call];
-  for (const { spot: loop, calls, startNs, first, lateNs } of model.ticks) {
-    if (loop !== spot) continue;
+  const node = model.node[call];
+  for (const { node: loop, calls, startNs, first, lateNs } of model.ticks) {
+    if (loop !== node) continue;
     // Ticks of no duration begin together.
     for (let index = indexFrom(startNs, model.startNs[call]!); startNs[index] === model.startNs[call]; index += 1) {
       if (calls[index] === call) return { number: first === null ? null : first + index, lateNs: lateNs[index]! };

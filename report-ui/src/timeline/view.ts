@@ -37,7 +37,7 @@ export class TimelineView {
   constructor(
     readonly model: Model,
     readonly facts: TimelineFacts,
-    /** The category of each spot. */
+    /** The category of each node. */
     private readonly categories: readonly (string | null)[],
     /** The paths of the loops, in the order of all outputs. */
     loops: readonly string[],
@@ -183,12 +183,12 @@ export class TimelineView {
     const row = this.model.rows[rowOf(this.model, selected)];
     if (!row) {
       const { counts } = this.look;
-      const first = counts ? firstCounted(counts, 0, this.model.spot.length) : 0;
-      if (first < this.model.spot.length) this.reveal(first);
+      const first = counts ? firstCounted(counts, 0, this.model.node.length) : 0;
+      if (first < this.model.node.length) this.reveal(first);
       return;
     }
     let next = selected + by;
-    while (next >= row.from && next < row.to && this.isWanted && !this.isWanted[this.model.spot[next]!]) next += by;
+    while (next >= row.from && next < row.to && this.isWanted && !this.isWanted[this.model.node[next]!]) next += by;
     if (next >= row.from && next < row.to) this.reveal(next);
   }
 
@@ -211,7 +211,7 @@ export class TimelineView {
     this.span(start - durationNs * 0.1, start + durationNs * 1.1);
   }
 
-  /** Marks the calls of some spots, and returns their number. */
+  /** Marks the calls of some nodes, and returns their number. */
   search(isWanted: Uint8Array | null, theme: Theme): number {
     this.isWanted = isWanted;
     const counts = isWanted && countsOf(this.model, isWanted);

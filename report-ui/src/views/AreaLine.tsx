@@ -32,7 +32,7 @@ function Selected({ view, area }: { view: TimelineView; area: Area }) {
 }
 
 function Sums({ view, area }: { view: TimelineView; area: Area }) {
-  const { spots } = view.facts;
+  const { nodes } = view.facts;
   const { sections, outsideNs } = sumsOf(view.model, area);
   const timeText = (ns: number) => `${format.time(Math.round(ns))} (${format.share(ns / (area.toNs - area.fromNs))})`;
   const rest = sections.slice(SHOWN);
@@ -40,10 +40,10 @@ function Sums({ view, area }: { view: TimelineView; area: Area }) {
   return (
     <p class="pieces area">
       <span>self time</span>
-      {sections.slice(0, SHOWN).map(({ spot, selfNs, calls }) => (
-        <span key={spot}>
+      {sections.slice(0, SHOWN).map(({ node, selfNs, calls }) => (
+        <span key={node}>
           <b>
-            <bdi>{visible(spots[spot]![0]) || spots[spot]![1]}</bdi>
+            <bdi>{visible(nodes[node]![0]) || nodes[node]![1]}</bdi>
           </b>{" "}
           {timeText(selfNs)} in {format.count(calls)} call{calls !== 1 && "s"}
         </span>

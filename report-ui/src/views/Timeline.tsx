@@ -66,7 +66,7 @@ async function read(state: State): Promise<TimelineView> {
   const columns = await columnsOf(bytes, facts);
   await breath();
   const model = modelOf(columns, facts);
-  const categories = facts.spots.map(([path]) => state.tree.items[state.tree.indexByPath.get(path) ?? -1]?.category ?? null);
+  const categories = facts.nodes.map(([path]) => state.tree.items[state.tree.indexByPath.get(path) ?? -1]?.category ?? null);
   return new TimelineView(model, facts, categories, state.loops.map((loop) => loop.path));
 }
 
@@ -84,7 +84,7 @@ function Shown({ state, view }: { state: State; view: TimelineView }) {
   useLayoutEffect(() => view.show(canvas.current!, strip.current!, colors), [view, colors]);
   const search = (text: string) => {
     const words = wordsOf(text);
-    const isWanted = Uint8Array.from(view.facts.spots, ([path]) => Number(containsAll(path, words)));
+    const isWanted = Uint8Array.from(view.facts.nodes, ([path]) => Number(containsAll(path, words)));
     query.value = text;
     matches.value = view.search(words.length ? isWanted : null, colors);
   };
@@ -94,7 +94,7 @@ function Shown({ state, view }: { state: State; view: TimelineView }) {
   }, [state.span.value]);
   const details = () => {
     const call = view.selected.value;
-    if (call >= 0) state.show(view.facts.spots[view.model.spot[call]!]![0]);
+    if (call >= 0) state.show(view.facts.nodes[view.model.node[call]!]![0]);
   };
   return (
     <>
@@ -146,7 +146,7 @@ function Said({ view, details }: { state: State; view: TimelineView; details: ()
   const selected = view.selected.value;
   const call = view.hovered.value >= 0 ? view.hovered.value : selected;
   if (call < 0) return <p class="readout hint">A click shows what a call is.</p>;
-  const [path, name, recorded] = facts.spots[model.spot[call]!]!;
+  const [path, name, recorded] = facts.nodes[model.node[call]!]!;
   const row = model.rows[rowOf(model, call)]!;
   const tick = tickOf(model, call);
   const { process_title: process, title } = facts.tracks[row.track]!;

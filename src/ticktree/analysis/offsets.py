@@ -59,8 +59,8 @@ def offset(of: Timeline, to: Timeline) -> Offset | None:
 
 def _collectives(timeline: Timeline) -> list[tuple[_Times, _Times]]:
     """Return when each rank entered and left each collective; only ranks with collectives are included."""
-    is_collective = np.array([spot.wait and spot.name in BLOCKING for spot in timeline.spots], bool)
-    calls = np.flatnonzero(is_collective[timeline.spot]) if len(is_collective) else np.empty(0, np.int64)
+    is_collective = np.array([node.wait and node.name in BLOCKING for node in timeline.nodes], bool)
+    calls = np.flatnonzero(is_collective[timeline.node]) if len(is_collective) else np.empty(0, np.int64)
     processes = np.array([lane.process for lane in timeline.lanes])[timeline.lane[calls]]
     calls_by_process = [calls[processes == process] for process in np.unique(processes)]
     return [

@@ -20,14 +20,14 @@ class TimelineTicks:
 
     Attributes:
         track: the index of the track.
-        spot: the loop, as an index into the timeline's spots.
+        node: the loop, as an index into the timeline's nodes.
         calls: the ticks, as indices of the timeline's calls, in the order of the track.
         first: the number of the first tick in its writer's loop, from 0, as in `WorstTick`; None if unknown.
         late_ns: the lateness of each tick; 0 if it was not missed.
     """
 
     track: int
-    spot: int
+    node: int
     calls: Column
     first: int | None
     late_ns: Column
@@ -40,23 +40,23 @@ def ticks_of(
 
     Args:
         profile: the profile of the same run.
-        timeline: a timeline that has one spot per node.
+        timeline: a timeline without equal nodes.
         tracks: the lane of each track, and its calls in the order of their start, as indices of the timeline's calls.
     """
-    for index, spot in enumerate(timeline.spots):
-        if spot.tick and spot.path in profile.loops:
-            node = profile.root.find(spot.path)
+    for index, (path, is_tick) in enumerate((node.path, node.tick) for node in timeline.nodes):
+        if is_tick and path in profile.loops:
+            node = profile.root.find(path)
             writers = sum(share.count > 0 for share in node.by_writer.values()) if node else 0
-            yield from _ticks(timeline, tracks, index, profile.loops[spot.path], writers)
+            yield from _ticks(timeline, tracks, index, profile.loops[path], writers)
 
 
 def _ticks(
-    timeline: Timeline, tracks: Sequence[tuple[Lane, Column]], spot: int, loop: Loop, writers: int
+    timeline: Timeline, tracks: Sequence[tuple[Lane, Column]], node: int, loop: Loop, writers: int
 ) -> Iterator[TimelineTicks]:
     """Yield the ticks of one loop, thread by thread: a thread's writer numbers them in the order of their end."""
     threads: dict[tuple[Any, ...], dict[int, Column]] = {}
     for track, (lane, calls) in enumerate(tracks):
-        ticks = calls[timeline.spot[calls] == spot]
+        ticks = calls[timeline.node[calls] == node]
         if len(ticks):
             # Threads beyond the maximum number of lanes have no thread number.
             threads.setdefault((lane.process, lane.thread_id or lane), {})[track] = ticks
@@ -81,7 +81,7 @@ def _ticks(
             selection = selection[np.argsort(calls[selection])]
             # The numbers of tasks that take turns are not consecutive.
             number = first if len(thread_tracks) == 1 else None
-            yield TimelineTicks(track, spot, calls[selection], number, late[selection])
+            yield TimelineTicks(track, node, calls[selection], number, late[selection])
 
 
 def _number_of_first(timeline: Timeline, loop: Loop, ticks: Column) -> int | None:
@@ -115,11 +115,11 @@ def _lateness(timeline: Timeline, loop: Loop, ticks: Column) -> Column:
 
 def _waited(timeline: Timeline, path: str, ticks: Column) -> Column:
     """Return the time in each tick in which any wait below it was open."""
-    wait_paths = {spot.path for spot in timeline.spots if spot.wait and not spot.recorded}
+    wait_paths = {node.path for node in timeline.nodes if node.wait and not node.recorded}
     outer = {wait for wait in outermost(wait_paths) if paths.is_descendant(wait, path)}
-    is_wait = np.array([spot.path in outer for spot in timeline.spots])
+    is_wait = np.array([node.path in outer for node in timeline.nodes])
     calls = np.concatenate([timeline.of_lane(lane) for lane in _lanes_of_waits(timeline, path, ticks[0])])
-    waits = np.sort(calls[is_wait[timeline.spot[calls]]])
+    waits = np.sort(calls[is_wait[timeline.node[calls]]])
     start, end = timeline.start_ns[ticks], timeline.end_ns[ticks]
     # A wait that outlives its tick counts until the tick's end.
     tick = np.searchsorted(start, timeline.start_ns[waits], "right") - 1
@@ -137,8 +137,8 @@ def _lanes_of_waits(timeline: Timeline, path: str, tick: int) -> list[int]:
     """Return the lane of a tick, and the lanes of those tasks of its thread that have no ticks of the same loop."""
     tick_lane = int(timeline.lane[tick])
     thread = (timeline.lanes[tick_lane].process, timeline.lanes[tick_lane].thread_id)
-    is_loop = np.array([spot.path == path for spot in timeline.spots])
-    with_ticks = set(np.unique(timeline.lane[is_loop[timeline.spot]]).tolist())
+    is_loop = np.array([node.path == path for node in timeline.nodes])
+    with_ticks = set(np.unique(timeline.lane[is_loop[timeline.node]]).tolist())
     tasks = [
         lane_index
         for lane_index, lane in enumerate(timeline.lanes)

@@ -240,8 +240,8 @@ class _Recording:
 
     def add_calls(self, timeline: Timeline) -> None:
         """Add every call, as a point at its start whose height is its duration."""
-        for i, node in enumerate(timeline.spots):
-            calls = np.flatnonzero(timeline.spot == i)
+        for i, node in enumerate(timeline.nodes):
+            calls = np.flatnonzero(timeline.node == i)
             names = ["call", *paths.split(node.path), "ms"]
             self.add_curve(names, RUN, timeline.start_ns[calls], timeline.duration_ns[calls] / _MS)
 

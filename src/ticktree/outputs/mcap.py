@@ -104,9 +104,9 @@ def _worst_ticks(loop: Loop) -> Iterator[_Message]:
 
 
 def _calls(timeline: Timeline) -> Iterator[_Message]:
-    topics = [_topic("call", node.path) for node in timeline.spots]
+    topics = [_topic("call", node.path) for node in timeline.nodes]
     threads = [f"{lane.process_title} {lane.pid}, {lane.name}" for lane in timeline.lanes]
-    columns = (timeline.start_ns, timeline.duration_ns, timeline.spot, timeline.lane)
+    columns = (timeline.start_ns, timeline.duration_ns, timeline.node, timeline.lane)
     for start_ns, duration_ns, node, lane in zip(*(column.tolist() for column in columns), strict=True):
         fields = {"duration_ms": duration_ns / _MS, "thread": threads[lane]}
         yield _Message(start_ns, topics[node], "call", fields)

@@ -320,13 +320,13 @@ def callers_of(timeline: Timeline) -> Column:
     if not count:
         return np.empty(0, np.int64)
     node, parent = _nodes_and_parents(timeline)
-    width = len(timeline.spots)
+    width = len(timeline.nodes)
     # The calls of a lane in one node, in order of start: one code per node, and one per call of the node.
-    groups, group = np.unique(timeline.lane * width + node[timeline.spot], return_inverse=True)
+    groups, group = np.unique(timeline.lane * width + node[timeline.node], return_inverse=True)
     codes = np.sort(group * count + np.arange(count))
-    parent_codes = timeline.lane * width + parent[timeline.spot]
+    parent_codes = timeline.lane * width + parent[timeline.node]
     group_of_parent = np.minimum(np.searchsorted(groups, parent_codes), len(groups) - 1)
-    is_known = (parent[timeline.spot] >= 0) & (groups[group_of_parent] == parent_codes)
+    is_known = (parent[timeline.node] >= 0) & (groups[group_of_parent] == parent_codes)
     # The parent's last call that had begun by then: the calls of a node in a lane do not overlap.
     candidates = codes[
         np.searchsorted(codes, group_of_parent * count + _candidate_counts(timeline), "left") - 1
@@ -339,16 +339,16 @@ def callers_of(timeline: Timeline) -> Column:
 def _nodes_and_parents(timeline: Timeline) -> tuple[Column, Column]:
     """Return for each of the timeline's nodes a number per path, and its parent's number; -1 without a parent."""
     numbers: dict[str, int] = {}
-    for node in timeline.spots:
+    for node in timeline.nodes:
         numbers.setdefault(node.path, len(numbers))
-    nodes = [numbers[node.path] for node in timeline.spots]
-    parents = [numbers.get(paths.parent(node.path), -1) if node.path else -1 for node in timeline.spots]
+    nodes = [numbers[node.path] for node in timeline.nodes]
+    parents = [numbers.get(paths.parent(node.path), -1) if node.path else -1 for node in timeline.nodes]
     return np.array(nodes, np.int64), np.array(parents, np.int64)
 
 
 def _candidate_counts(timeline: Timeline) -> Column:
     """Return for each call the number of calls that could be its caller: those before it or its recording."""
-    recorded = np.array([node.recorded for node in timeline.spots], bool)[timeline.spot]
+    recorded = np.array([node.recorded for node in timeline.nodes], bool)[timeline.node]
     handed_over = np.searchsorted(timeline.start_ns, timeline.end_ns, "right")
     return np.where(recorded, handed_over, np.arange(len(timeline)))
 
@@ -385,9 +385,9 @@ class _Spans:
         self._callers = callers_of(timeline)
         self._outermost = _outermost(self._callers)
         self._trace = _trace_prefix(timeline)
-        names = (json.dumps(encodable(node.name)) for node in timeline.spots)
+        names = (json.dumps(encodable(node.name)) for node in timeline.nodes)
         self._heads = [f'"name":{name},"kind":{_INTERNAL}' for name in names]
-        self._node_texts = [_json_items(_node_attributes(node)) for node in timeline.spots]
+        self._node_texts = [_json_items(_node_attributes(node)) for node in timeline.nodes]
         self._lane_texts = [_json_items(_lane_attributes(lane)) for lane in timeline.lanes]
 
     def encode(self, calls: Column) -> Iterator[str]:
@@ -399,7 +399,7 @@ class _Spans:
             self._outermost[calls].tolist(),
             timeline.start_ns[calls].tolist(),
             timeline.end_ns[calls].tolist(),
-            timeline.spot[calls].tolist(),
+            timeline.node[calls].tolist(),
             timeline.lane[calls].tolist(),
             strict=True,
         ):

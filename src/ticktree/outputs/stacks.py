@@ -276,9 +276,9 @@ def _calls(profile: Profile, timeline: Timeline, frames: _Frames) -> Iterator[st
     begin, end = int(timeline.start_ns[0]), int(timeline.end_ns.max())
     has_processes = len({lane.process for lane in timeline.lanes}) > 1
     numbers = []
-    for spot in timeline.spots:
-        node = profile.root.find(spot.path)
-        numbers.append(frames.number(spot.label, None if node is None else node.call_site))
+    for called in timeline.nodes:
+        node = profile.root.find(called.path)
+        numbers.append(frames.number(called.label, None if node is None else node.call_site))
     for track in tracks_of(timeline):
         process = f"{track.lane.process_title} {track.lane.pid}, " if has_processes else ""
         head = _head("evented", f"{process}{track.name}: calls one by one", begin, end)
@@ -289,7 +289,7 @@ def _events(timeline: Timeline, track: Track, numbers: list[int]) -> Iterator[st
     count = len(track.calls)
     call = np.where(track.order < count, track.order, track.order - count)
     moments = np.concatenate((timeline.start_ns[track.calls], timeline.end_ns[track.calls]))[track.order]
-    frame = np.array(numbers, np.int64)[timeline.spot[track.calls]][call]
+    frame = np.array(numbers, np.int64)[timeline.node[track.calls]][call]
     kinds = np.where(track.order < count, "O", "C")
     for kind, number, moment in zip(kinds.tolist(), frame.tolist(), moments.tolist(), strict=True):
         yield f'{{"type":"{kind}","frame":{number},"at":{moment}}}'

@@ -302,7 +302,7 @@ def _calls(part: Timeline, calls: Column) -> bytes:
     def column(name: str, kind: str) -> Any:
         if name in times:
             return pyarrow.array(getattr(part, name)[calls])
-        items, rows = (part.lanes, part.lane) if name in lane_fields else (part.spots, part.spot)
+        items, rows = (part.lanes, part.lane) if name in lane_fields else (part.nodes, part.node)
         values = [getattr(item, lane_fields.get(name, name)) for item in items]
         if kind != "VARCHAR":
             return pyarrow.array(np.array(values, bool if kind == "BOOLEAN" else np.int64)[rows[calls]])

@@ -103,8 +103,8 @@ def render_chrome(profile: Profile, options: ViewOptions, timeline: Timeline) ->
         "exported_by": "ticktree",
         "clocks": sorted(timeline.clocks),
         "not_recorded": loss_counts(profile, timeline),
-        "loops": sorted({node.path for node in timeline.spots if node.tick}),
-        "waits": sorted({node.path for node in timeline.spots if node.wait}),
+        "loops": sorted({node.path for node in timeline.nodes if node.tick}),
+        "waits": sorted({node.path for node in timeline.nodes if node.wait}),
     }
     if timeline.began_wall_ns is not None:
         facts["began_wall_ns"] = timeline.began_wall_ns
@@ -142,7 +142,7 @@ def _heads(timeline: Timeline, options: ViewOptions) -> list[str]:
     """Return the beginning of the lines of each node's calls."""
     return [
         f'{{"name":{json.dumps(node.label)},"cat":{json.dumps(kind or "section")},"ph":"X"'
-        for node, kind in zip(timeline.spots, _kinds(timeline, options), strict=True)
+        for node, kind in zip(timeline.nodes, _kinds(timeline, options), strict=True)
     ]
 
 
@@ -151,7 +151,7 @@ def _kinds(timeline: Timeline, options: ViewOptions) -> list[str]:
     categories = Categories(options.settings.categories)
     return [
         (WAITING if node.wait else categories.of(node.name)) or ("ticks" if node.tick else "")
-        for node in timeline.spots
+        for node in timeline.nodes
     ]
 
 
@@ -160,13 +160,13 @@ def _calls(timeline: Timeline, track: Track, number: int, heads: list[str], miss
     ids = f',"pid":{track.lane.pid},"tid":{number}}}'
     starts = timeline.start_ns[track.calls].tolist()
     durations = timeline.duration_ns[track.calls].tolist()
-    nodes = timeline.spot[track.calls]
+    nodes = timeline.node[track.calls]
     has_path = _has_other_path(timeline, nodes, track.order)
     marks = _missed_ticks(misses)
     for i, (start, duration, node, is_other) in enumerate(
         zip(starts, durations, nodes.tolist(), has_path, strict=True)
     ):
-        path = f',"args":{{"path":{json.dumps(timeline.spots[node].path)}}}' if is_other else ""
+        path = f',"args":{{"path":{json.dumps(timeline.nodes[node].path)}}}' if is_other else ""
         yield (
             f'{heads[node]},"ts":{start // 1000}.{start % 1000:03d}'
             f',"dur":{duration // 1000}.{duration % 1000:03d}{path}{ids}'
@@ -189,8 +189,8 @@ def _missed_ticks(misses: _Misses) -> dict[int, dict[str, int]]:
 
 def _has_other_path(timeline: Timeline, nodes: Column, order: Column) -> list[bool]:
     """Return for each call of a track whether its path is not that of the enclosing call and its name."""
-    node_paths = [node.path for node in timeline.spots]
-    is_renamed = [node.name != paths.name_of(node.path) for node in timeline.spots]
+    node_paths = [node.path for node in timeline.nodes]
+    is_renamed = [node.name != paths.name_of(node.path) for node in timeline.nodes]
     parents = [paths.parent(path) for path in node_paths]
     enclosing = _enclosing_nodes(nodes, order).tolist()
     return [
@@ -233,7 +233,7 @@ def render_perfetto(profile: Profile, options: ViewOptions, timeline: Timeline) 
     tracks = list(tracks_of(timeline))
     main = integer(_SEQUENCE, _MAIN_SEQUENCE)
     parts = [message(_PACKET, main, piece) for piece in _main(profile, timeline, tracks)]
-    labels = [node.label for node in timeline.spots]
+    labels = [node.label for node in timeline.nodes]
     kinds = _kinds(timeline, options)
     misses = _misses(profile, timeline, tracks)
     for i, track in enumerate(tracks):
@@ -307,7 +307,7 @@ def _sequence(
     timeline: Timeline, track: Track, track_id: int, labels: list[str], kinds: list[str], misses: _Misses
 ) -> Iterator[bytes]:
     """Yield the packets of one track: first what they share, then one packet per moment."""
-    nodes = timeline.spot[track.calls]
+    nodes = timeline.node[track.calls]
     node_ids = np.unique(nodes).tolist()
     categories = {kind: i for i, kind in enumerate(dict.fromkeys(kinds[i] for i in node_ids), 1) if kind}
     start = int(timeline.start_ns[track.calls[0]])

@@ -39,10 +39,10 @@ def tracks_of(timeline: Timeline) -> Iterator[Track]:
     Durations that a program measured elsewhere may overlap anything, and so may sections that a suspended generator
     holds open: they get further tracks next to their lane's first one.
     """
-    recorded = np.array([node.recorded for node in timeline.spots], bool)
+    recorded = np.array([node.recorded for node in timeline.nodes], bool)
     for i, lane in enumerate(timeline.lanes):
         calls = timeline.of_lane(i)
-        elsewhere = recorded[timeline.spot[calls]] if len(calls) else np.empty(0, bool)
+        elsewhere = recorded[timeline.node[calls]] if len(calls) else np.empty(0, bool)
         yield from _nested(timeline, lane, "", calls[~elsewhere])
         yield from _nested(timeline, lane, "measured elsewhere", calls[elsewhere])
 

@@ -131,20 +131,20 @@ class Samples(Mergeable):
     Attributes:
         dropped: samples that were taken and dropped, by cause: one of `DROPS`.
         late: how often the sampler ran late, because all cores were busy: it then observes too many waits.
-        looks: how often the sampler ran.
+        rounds: how often the sampler ran.
         cpu_ns: CPU time of the sampler, which runs outside the program.
     """
 
     stacks: Mapping[SampledStack, Weight] = column(by_key, Codec(_write_stacks, _read_stacks), factory=dict)
     dropped: Mapping[str, int] = column(counts, COUNTS, optional=True, factory=dict)
     late: int = column(add, INT, minimum=0, default=0)
-    looks: int = column(add, INT, minimum=0, default=0)
+    rounds: int = column(add, INT, minimum=0, default=0)
     cpu_ns: int = column(add, INT, minimum=0, default=0)
 
     @property
     def is_late(self) -> bool:
         """Whether so many samples were late that they show too many waits."""
-        return self.late > LATE_SHARE * self.looks > 0
+        return self.late > LATE_SHARE * self.rounds > 0
 
     @property
     def count(self) -> int:

@@ -88,7 +88,7 @@ class Timeline:
     """The calls of one run, in the order they began; of those that began at the same time, outer ones first.
 
     Attributes:
-        spot: The node of each call, as an index of `spots`.
+        node: The node of each call, as an index of `nodes`.
         lane: The lane of each call, as an index of `lanes`.
         overwritten: Calls that were recorded before these and overwritten.
         clocks: The clocks that measured them.
@@ -96,10 +96,10 @@ class Timeline:
     """
 
     lanes: tuple[Lane, ...]
-    spots: tuple[CalledNode, ...]
+    nodes: tuple[CalledNode, ...]
     start_ns: Column = field(repr=False)
     duration_ns: Column = field(repr=False)
-    spot: Column = field(repr=False)
+    node: Column = field(repr=False)
     lane: Column = field(repr=False)
     overwritten: int = 0
     clocks: frozenset[str] = frozenset()
@@ -120,7 +120,7 @@ class Timeline:
 
     def problems(self) -> Iterator[str]:
         """Yield each rule of the model that is broken here."""
-        columns = (self.start_ns, self.duration_ns, self.spot, self.lane)
+        columns = (self.start_ns, self.duration_ns, self.node, self.lane)
         if len({len(column) for column in columns}) > 1:
             yield "its columns are not equally long"
         elif len(self):
@@ -128,7 +128,7 @@ class Timeline:
                 yield "a call begins before the run, or ends before it begins"
             if np.any(np.diff(self.start_ns) < 0):
                 yield "its calls are not in the order they began"
-            for column, table in ((self.spot, self.spots), (self.lane, self.lanes)):
+            for column, table in ((self.node, self.nodes), (self.lane, self.lanes)):
                 if column.min() < 0 or column.max() >= len(table):
                     yield "a call is of a lane or a node that is not there"
         if self.overwritten < 0:
@@ -144,19 +144,19 @@ class Timeline:
 def merge_timelines(parts: Sequence[Timeline]) -> Timeline:
     """Return the merge of the timelines of several processes of one run."""
     lanes: dict[Lane, int] = {}
-    spots: dict[CalledNode, int] = {}
+    nodes: dict[CalledNode, int] = {}
     at_lane = [_indices(part.lanes, lanes) for part in parts]
-    at_spot = [_indices(part.spots, spots) for part in parts]
+    at_node = [_indices(part.nodes, nodes) for part in parts]
     start = _concatenate([part.start_ns for part in parts])
-    spot = _concatenate([at[part.spot] for at, part in zip(at_spot, parts, strict=True)])
-    order = call_order(start, spot, tuple(spots))
+    node = _concatenate([at[part.node] for at, part in zip(at_node, parts, strict=True)])
+    order = call_order(start, node, tuple(nodes))
     walls = [part.began_wall_ns for part in parts if part.began_wall_ns is not None]
     return Timeline(
         tuple(lanes),
-        tuple(spots),
+        tuple(nodes),
         start[order],
         _concatenate([part.duration_ns for part in parts])[order],
-        spot[order],
+        node[order],
         _concatenate([at[part.lane] for at, part in zip(at_lane, parts, strict=True)])[order],
         overwritten=sum(part.overwritten for part in parts),
         clocks=frozenset().union(*(part.clocks for part in parts)),
@@ -165,17 +165,17 @@ def merge_timelines(parts: Sequence[Timeline]) -> Timeline:
 
 
 def merge_equal_nodes(timeline: Timeline) -> Timeline:
-    """Return the timeline without equal spots: each thread of a recorder writes its own spot per node."""
-    return merge_timelines([timeline]) if len(set(timeline.spots)) < len(timeline.spots) else timeline
+    """Return the timeline without equal nodes: each thread of a recorder writes its own."""
+    return merge_timelines([timeline]) if len(set(timeline.nodes)) < len(timeline.nodes) else timeline
 
 
-def call_order(start_ns: Column, spot: Column, spots: Sequence[CalledNode]) -> Column:
+def call_order(start_ns: Column, node: Column, nodes: Sequence[CalledNode]) -> Column:
     """Return a timeline's order of calls that are in the order they ended."""
-    depths = np.array([len(paths.split(spot.path)) for spot in spots], np.int64)
+    depths = np.array([len(paths.split(node.path)) for node in nodes], np.int64)
     if np.all(np.diff(start_ns) > 0):
         return np.arange(len(start_ns))
     # The last key is the primary one; calls that began at the same moment are sorted by depth.
-    return np.lexsort((depths[spot] if len(spots) else spot, start_ns))
+    return np.lexsort((depths[node] if len(nodes) else node, start_ns))
 
 
 def _indices(

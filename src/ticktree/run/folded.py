@@ -87,7 +87,7 @@ class FoldedRecords:
             "files": files,
             "paths": list(path_numbers),
             "layouts": [list(layout) for layout in layout_numbers],
-            "loose": [[path, writer, *_flatten_edge(edge)] for path, writer, edge in self.unresolved],
+            "unresolved": [[path, writer, *_flatten_edge(edge)] for path, writer, edge in self.unresolved],
             "longest": [
                 self.longest.writer,
                 [[*address.process, address.node, ns] for address, ns in self.longest.shares.items()],
@@ -114,7 +114,7 @@ class FoldedRecords:
             ]
             files = {str(name): _key(numbers) for name, *numbers, _ in fields["files"]}
             locations = {_key(numbers): layouts[number] for _, *numbers, number in fields["files"]}
-            unresolved = tuple(_parse_waits(*row) for row in fields["loose"])
+            unresolved = tuple(_parse_waits(*row) for row in fields["unresolved"])
             main, rows = fields["longest"]
             shares = {NodeAddress(_key(numbers), int(node)): int(ns) for *numbers, node, ns in rows}
             longest = LongestPath(str(main), shares)

@@ -34,7 +34,7 @@ from ticktree.run.naming import MACHINE, SAMPLES
 
 _FORMATS = {MACHINE: "ticktree-machine/1", SAMPLES: "ticktree-samples/1"}
 _MAX_BYTES = {MACHINE: 1 << 20, SAMPLES: 1 << 28}
-_COUNTS = ("late", "looks", "cpu_ns")
+_COUNTS = ("late", "rounds", "cpu_ns")
 
 Content = TypeVar("Content")
 
@@ -106,7 +106,7 @@ class StackSamples:
     Attributes:
         dropped: number of dropped samples by cause.
         late: number of late rounds of sampling.
-        looks: number of rounds of sampling.
+        rounds: number of rounds of sampling.
         cpu_ns: CPU time of sampling.
         is_requested: whether the user requested samples: otherwise they count only if sections explain too little.
     """
@@ -114,7 +114,7 @@ class StackSamples:
     stacks: Mapping[ThreadSample, Weight] = field(default_factory=dict)
     dropped: Mapping[str, int] = field(default_factory=dict)
     late: int = 0
-    looks: int = 0
+    rounds: int = 0
     cpu_ns: int = 0
     is_requested: bool = False
 
@@ -140,7 +140,7 @@ def write_samples(folder: Path, samples: StackSamples) -> None:
         for sample, weight in samples.stacks.items()
     ]
     fields = {
-        "asked": samples.is_requested,
+        "requested": samples.is_requested,
         "dropped": dict(samples.dropped),
         **{name: getattr(samples, name) for name in _COUNTS},
         "processes": list(processes),
@@ -164,7 +164,7 @@ def _parse_samples(fields: Fields) -> StackSamples:
     lines = [CodeLine(str(function), str(file), int(line)) for function, file, line in fields.list("lines")]
     stacks = dict(_parse_row(row, processes, lines) for row in fields.list("rows"))
     numbers = {name: fields.integer(name) for name in _COUNTS}
-    return StackSamples(stacks, fields.counts("dropped"), is_requested=fields.flag("asked"), **numbers)
+    return StackSamples(stacks, fields.counts("dropped"), is_requested=fields.flag("requested"), **numbers)
 
 
 def _parse_row(row: Any, processes: list[ProcessKey], lines: list[CodeLine]) -> tuple[ThreadSample, Weight]:

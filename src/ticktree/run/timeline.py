@@ -8,8 +8,8 @@ any program can open with numpy:
 
     start_ns     nanoseconds from one call's start to the next's; the first since the run began
     duration_ns  duration of each call
-    spot, lane   node and thread of each call: indices into `about`
-    about        JSON in UTF-8: format, spots, lanes, overwritten, clocks, began_wall_ns
+    node, lane   node and thread of each call: indices into `about`
+    about        JSON in UTF-8: format, nodes, lanes, overwritten, clocks, began_wall_ns
 
 History of the format
     ticktree-timeline/1  the first.
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from ticktree.run.directory import RunFiles
 
 FORMAT = "ticktree-timeline/1"
-_COLUMNS = ("start_ns", "duration_ns", "spot", "lane")
+_COLUMNS = ("start_ns", "duration_ns", "node", "lane")
 # The largest column: eight bytes for each of more events than a ring can hold.
 _MAX_COLUMN_BYTES = 1 << 26
 # The level of zlib: the next ones save a tenth, for twice the time or more.
@@ -57,7 +57,7 @@ def pack_columns(timeline: Timeline, max_bytes: int) -> tuple[bytes, bool]:
         return data, True
     empty, calls = np.empty(0, np.int64), timeline.overwritten + len(timeline)
     count_only = replace(
-        timeline, start_ns=empty, duration_ns=empty, spot=empty, lane=empty, overwritten=calls
+        timeline, start_ns=empty, duration_ns=empty, node=empty, lane=empty, overwritten=calls
     )
     return _pack(count_only), False
 
@@ -79,7 +79,7 @@ def read_columns(path: Path) -> Timeline:
 def _pack(timeline: Timeline) -> bytes:
     about = {
         "format": FORMAT,
-        "spots": [list(spot) for spot in timeline.spots],
+        "nodes": [list(node) for node in timeline.nodes],
         "lanes": [list(lane) for lane in timeline.lanes],
         "overwritten": timeline.overwritten,
         "clocks": sorted(timeline.clocks),
@@ -89,7 +89,7 @@ def _pack(timeline: Timeline) -> bytes:
         "about": np.frombuffer(json.dumps(about).encode(), np.uint8),
         "start_ns": _narrow(np.diff(timeline.start_ns, prepend=0)),
         "duration_ns": _narrow(timeline.duration_ns),
-        "spot": _narrow(timeline.spot),
+        "node": _narrow(timeline.node),
         "lane": _narrow(timeline.lane),
     }
     file = io.BytesIO()
@@ -122,14 +122,14 @@ def _unpack(arrays: Mapping[str, NDArray[Any]]) -> Timeline:
     about: dict[str, Any] = parse_json(arrays["about"].tobytes())
     if about["format"] != FORMAT:
         raise ValueError(f"its format is not {FORMAT}")
-    start, duration, spot, lane = (arrays[name].astype(np.int64) for name in _COLUMNS)
+    start, duration, node, lane = (arrays[name].astype(np.int64) for name in _COLUMNS)
     began_wall_ns = about["began_wall_ns"]
     return Timeline(
         tuple(_convert(Lane, values) for values in about["lanes"]),
-        tuple(_convert(CalledNode, values) for values in about["spots"]),
+        tuple(_convert(CalledNode, values) for values in about["nodes"]),
         np.cumsum(start),
         duration,
-        spot,
+        node,
         lane,
         overwritten=int(about["overwritten"]),
         clocks=frozenset(map(str, about["clocks"])),
@@ -216,19 +216,19 @@ def _timeline(image: Image, events: Events, locations: NodeLocations) -> Timelin
     nodes = _called_nodes(image, node_records, locations)
     rows = events.rows
     # Calls of a damaged file may refer to missing records. They count as lost.
-    lane, spot = _look_up(rows["lane"], [0, *lane_records]), _look_up(rows["node"], [*node_records])
-    is_valid = (lane >= 0) & (spot >= 0) & (rows["start"] <= rows["end"])
+    lane, node = _look_up(rows["lane"], [0, *lane_records]), _look_up(rows["node"], [*node_records])
+    is_valid = (lane >= 0) & (node >= 0) & (rows["start"] <= rows["end"])
     start = clock.moments_ns(rows["start"][is_valid])
     # A call in a damaged file may end 2^63 ticks after it began, which overflows: the result is clipped at 0.
     duration = np.maximum(clock.moments_ns(rows["end"][is_valid]) - start, 0)
-    spot, lane = spot[is_valid], lane[is_valid]
-    order = call_order(start, spot, nodes)
+    node, lane = node[is_valid], lane[is_valid]
+    order = call_order(start, node, nodes)
     return Timeline(
         _lanes(image, lane_records),
         nodes,
         start[order],
         duration[order],
-        spot[order],
+        node[order],
         lane[order],
         overwritten=events.overwritten + int(len(is_valid) - np.count_nonzero(is_valid)),
         clocks=frozenset({layout.CLOCKS[image.header.clock_kind]}),

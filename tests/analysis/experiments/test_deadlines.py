@@ -8,7 +8,7 @@ from ticktree.analysis.experiments.deadlines import predicted_misses
 from ticktree.profile.timeline import CalledNode, Lane, Timeline, call_order
 
 MS = 1_000_000
-SPOTS = (
+NODES = (
     CalledNode("control", tick=True),
     CalledNode("control/plan"),
     CalledNode("control/plan/lock", wait=True),
@@ -31,14 +31,14 @@ def timeline_of(*ticks: tuple[float, float, float], lanes: int = 1) -> Timeline:
         ]
         now += busy + pace
     calls.append((PLAN, now + 1, 50))  # after the last tick: of none
-    all_calls = [(spot, begin, took, lane) for lane in range(lanes) for spot, begin, took in calls]
+    all_calls = [(node, begin, took, lane) for lane in range(lanes) for node, begin, took in calls]
     start = np.array([begin * MS for _, begin, _, _ in all_calls], np.int64)
     took = np.array([ms * MS for _, _, ms, _ in all_calls], np.int64)
-    spot = np.array([which for which, _, _, _ in all_calls], np.int64)
+    node = np.array([which for which, _, _, _ in all_calls], np.int64)
     lane = np.array([of for _, _, _, of in all_calls], np.int64)
-    order = call_order(start, spot, SPOTS)
+    order = call_order(start, node, NODES)
     known = tuple(Lane(f"1-{at}", 1, "robot", "", 7 + at, "", 0) for at in range(lanes))
-    return Timeline(known, SPOTS, start[order], took[order], spot[order], lane[order])
+    return Timeline(known, NODES, start[order], took[order], node[order], lane[order])
 
 
 def counted(timeline: Timeline, *speedups: int) -> list[tuple[int, int, int]]:
@@ -71,4 +71,4 @@ def test_warm_up_is_left_out():
 
 def test_without_ticks_nothing_is_counted():
     none = np.empty(0, np.int64)
-    assert counted(Timeline((), SPOTS, none, none, none, none), 50) == [(0, 0, 0)]
+    assert counted(Timeline((), NODES, none, none, none, none), 50) == [(0, 0, 0)]

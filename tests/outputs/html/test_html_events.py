@@ -54,11 +54,11 @@ def timeline_of(*calls: tuple[int, int]) -> Timeline:
 )
 def test_unpacked_calls_equal_the_packed_ones_to_the_nanosecond(timeline):
     facts, data = pack_timeline(timeline, Profile.empty())
-    start, duration, spots = read(facts, data)
+    start, duration, nodes = read(facts, data)
     calls = np.concatenate([track.calls for track in tracks_of(timeline)])
     assert np.array_equal(start, timeline.start_ns[calls])
     assert np.array_equal(duration, timeline.duration_ns[calls])
-    assert np.array_equal(spots, timeline.spot[calls])
+    assert np.array_equal(nodes, timeline.node[calls])
     assert facts["from_ns"] == timeline.start_ns.min()
     assert facts["to_ns"] == timeline.end_ns.max()
 
@@ -74,13 +74,13 @@ def test_of_many_overlapping_calls_most_are_shown_as_a_count():
     facts, data = pack_timeline(timeline, Profile.empty())
     assert len(facts["tracks"]) == 5
     assert facts["tracks"][-1]["title"] == "thread 4200, 96 more that overlap"
-    start, duration, spots = read(facts, data)
+    start, duration, nodes = read(facts, data)
     first = sum(track["calls"] for track in facts["tracks"][:-1])
-    names = [facts["spots"][at][1] for at in spots[first:]]
+    names = [facts["nodes"][at][1] for at in nodes[first:]]
     assert names[:3] == ["1 more", "2 to 3 more", "4 to 7 more"]
     assert start[first + 1 :].tolist() == (start + duration)[first:-1].tolist()  # one after the other
     ends = timeline.end_ns[4:]
-    for at in range(first, len(spots)):
+    for at in range(first, len(nodes)):
         low, high = (int(word) for word in re.findall(r"\d+", f"{names[at - first]} {names[at - first]}")[:2])
         open_calls = np.count_nonzero((timeline.start_ns[4:] <= start[at]) & (ends > start[at]))
         assert low <= open_calls <= max(low, high)
@@ -89,7 +89,7 @@ def test_of_many_overlapping_calls_most_are_shown_as_a_count():
 
 def test_durations_measured_elsewhere_have_few_tracks_too():
     timeline = timeline_of(*((10 * n, 1000 + 10 * n) for n in range(100)))
-    facts, _ = pack_timeline(replace(timeline, spots=(CalledNode("a", recorded=True),)), Profile.empty())
+    facts, _ = pack_timeline(replace(timeline, nodes=(CalledNode("a", recorded=True),)), Profile.empty())
     assert [track["title"].partition(", ")[2] for track in facts["tracks"]] == [
         "measured elsewhere",
         *(f"measured elsewhere, overlapping {layer}" for layer in (1, 2, 3)),
@@ -100,10 +100,10 @@ def test_durations_measured_elsewhere_have_few_tracks_too():
 def test_names_are_safe_to_show():
     name = "\u202e</script>"
     timeline = replace(
-        timeline_of((0, 1)), lanes=(lane(0, name, name),), spots=(CalledNode(paths.join([name])),)
+        timeline_of((0, 1)), lanes=(lane(0, name, name),), nodes=(CalledNode(paths.join([name])),)
     )
     facts, _ = pack_timeline(timeline, Profile.empty())
-    assert facts["spots"] == [[paths.join([name]), visible(name), 0]]
+    assert facts["nodes"] == [[paths.join([name]), visible(name), 0]]
     assert visible(name) in facts["tracks"][0]["title"]
     page = OUTPUTS["html"].render(crowd(10)[0], timeline=timeline)
     assert page.count(b"</script>") == 3
@@ -122,7 +122,7 @@ def test_the_page_has_calls_in_a_separate_element_only_if_there_are_any():
 def empty(timeline: Timeline) -> Timeline:
     empty_column = np.empty(0, np.int64)
     return replace(
-        timeline, start_ns=empty_column, duration_ns=empty_column, spot=empty_column, lane=empty_column
+        timeline, start_ns=empty_column, duration_ns=empty_column, node=empty_column, lane=empty_column
     )
 
 
@@ -137,7 +137,7 @@ def test_the_page_has_the_lateness_of_each_tick_after_its_calls():
     for tick in recorder.loop("control", range(30), hz=100, warmup=0):
         recorder.advance(14_000_000 if tick == 20 else 6_000_000)
     facts, data = pack_timeline(recorder.timeline(), recorder.snapshot())
-    assert facts["ticks"] == [[0, next(at for at, spots in enumerate(facts["spots"]) if spots[0]), 0, 30]]
+    assert facts["ticks"] == [[0, next(at for at, nodes in enumerate(facts["nodes"]) if nodes[0]), 0, 30]]
     planes = np.frombuffer(data[-30 * facts["late_planes"] :], np.uint8).reshape(-1, 30)
     late = sum(plane.astype(int) << (8 * place) for place, plane in enumerate(planes))
     assert {tick: ns for tick, ns in enumerate(late) if ns} == {20: 4_000_000}

@@ -223,7 +223,7 @@ def test_edges_past_the_cap_are_counted(recorder):
         recorder.wakes(name)
         recorder.woken_by(name)
     assert len(edges(recorder)) == 1024
-    assert losses(recorder)["wakes_unfiled"] == 1100 - 1024
+    assert losses(recorder)["wakes_over_cap"] == 1100 - 1024
 
 
 def test_a_signal_whose_place_was_taken_is_a_loss_when_it_is_asked_for(recorder):

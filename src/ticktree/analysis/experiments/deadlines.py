@@ -76,14 +76,14 @@ def _busy_ns(
 ) -> tuple[Times, list[Times]]:
     """Return the busy time of each tick of a loop, and for each section its time in each tick."""
     waits = outermost(
-        {spot.path for spot in timeline.spots if spot.wait and paths.is_descendant(spot.path, loop)}
+        {node.path for node in timeline.nodes if node.wait and paths.is_descendant(node.path, loop)}
     )
-    is_tick = np.array([spot.tick and spot.path == loop for spot in timeline.spots], bool)
+    is_tick = np.array([node.tick and node.path == loop for node in timeline.nodes], bool)
     busy: list[Times] = [np.empty(0)]
     spent: list[list[Times]] = [[np.empty(0)] for _ in sections]
     for lane in range(len(timeline.lanes)):
         calls = timeline.of_lane(lane)
-        ticks = calls[is_tick[timeline.spot[calls]]][warmup_ticks:]
+        ticks = calls[is_tick[timeline.node[calls]]][warmup_ticks:]
         if not len(ticks):
             continue
         busy.append(timeline.duration_ns[ticks] - _time_in_ticks(timeline, calls, ticks, waits))
@@ -96,8 +96,8 @@ def _busy_ns(
 
 def _time_in_ticks(timeline: Timeline, calls: Column, ticks: Column, node_paths: Collection[str]) -> Times:
     """Return the time of the calls of some nodes in each tick of a lane."""
-    is_chosen = np.array([spot.path in node_paths and not spot.recorded for spot in timeline.spots], bool)
-    selected = calls[is_chosen[timeline.spot[calls]]]
+    is_chosen = np.array([node.path in node_paths and not node.recorded for node in timeline.nodes], bool)
+    selected = calls[is_chosen[timeline.node[calls]]]
     index = np.searchsorted(timeline.start_ns[ticks], timeline.start_ns[selected], side="right") - 1
     is_inside = (index >= 0) & (timeline.end_ns[selected] <= timeline.end_ns[ticks][index])
     durations = timeline.duration_ns[selected][is_inside].astype(np.float64)

@@ -136,17 +136,17 @@ class _Trace:
     def timeline(self) -> Timeline:
         """Return the single calls; those that had not ended are left out."""
         rows = self._rows[~self._rows.is_open]
-        spots = tuple(
+        nodes = tuple(
             CalledNode(path, wait=path in self._origin.waits, tick=node_id in self._tick_nodes)
             for node_id, path in enumerate(self._paths)
         )
-        order = call_order(rows.start_ns, rows.node_id, spots)
+        order = call_order(rows.start_ns, rows.node_id, nodes)
         return Timeline(
             lanes=lanes_of(self._lanes, self._writers),
-            spots=spots,
+            nodes=nodes,
             start_ns=rows.start_ns[order],
             duration_ns=rows.duration_ns[order],
-            spot=rows.node_id[order],
+            node=rows.node_id[order],
             lane=rows.lane[order],
             overwritten=self._origin.losses.get(BEFORE_THE_TIMELINE, 0),
             clocks=frozenset(str(value) for key, value in self._origin.facts() if key == "clock"),

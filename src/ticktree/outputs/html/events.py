@@ -1,7 +1,7 @@
 """The calls of a timeline as columns of bytes, which compress well and need no parser.
 
 Calls are ordered by track, and within a track by start. Each call has the time since the start of the previous call of
-its track (for the first, since the start of the run), its duration, and its spot: the index of its node. A column is
+its track (for the first, since the start of the run), its duration, and its node, as an index. A column is
 written byte by byte: first the lowest bytes of all its numbers, then the next, as many as its largest number needs. So
 the high bytes, nearly all 0, cost nothing, and the front end combines them in simple loops.
 
@@ -39,7 +39,7 @@ class _DrawnTrack:
     title: str
     start_ns: Column
     duration_ns: Column
-    spot: Column  # an index into the timeline's spots, then into those of `_overlap_name`
+    node: Column  # an index into the timeline's nodes, then into those of `_overlap_name`
 
 
 def drawn_tracks(timeline: Timeline) -> Iterator[_DrawnTrack]:
@@ -53,7 +53,7 @@ def drawn_tracks(timeline: Timeline) -> Iterator[_DrawnTrack]:
         for track in tracks if len(tracks) <= TRACKS + 1 else tracks[:TRACKS]:
             calls = track.calls
             yield _DrawnTrack(
-                track, track.name, timeline.start_ns[calls], timeline.duration_ns[calls], timeline.spot[calls]
+                track, track.name, timeline.start_ns[calls], timeline.duration_ns[calls], timeline.node[calls]
             )
         if len(tracks) > TRACKS + 1:
             yield _overlap(timeline, tracks[TRACKS:])
@@ -78,13 +78,13 @@ def _overlap(timeline: Timeline, tracks: list[Track]) -> _DrawnTrack:
     durations = np.diff(starts, append=moments[-1])
     is_any = levels >= 0
     title = f"{tracks[0].lane.name}, {len(calls):,} more that overlap"
-    spots = levels[is_any].astype(np.int64) + len(timeline.spots)
+    nodes = levels[is_any].astype(np.int64) + len(timeline.nodes)
     empty = np.empty(0, np.int64)
     track = replace(tracks[0], calls=empty, order=empty)
-    return _DrawnTrack(track, title, starts[is_any], durations[is_any], spots)
+    return _DrawnTrack(track, title, starts[is_any], durations[is_any], nodes)
 
 
-# The category of a spot that is not a call, but a number of calls.
+# The category of a node that is not a call, but a number of calls.
 OVERLAP = 2
 
 
@@ -96,29 +96,29 @@ def pack_timeline(timeline: Timeline, profile: Profile) -> tuple[dict[str, Any],
         profile: of the same run, with the budgets of its loops.
     """
     timeline = merge_equal_nodes(timeline)
-    tracks = [track for track in drawn_tracks(timeline) if len(track.spot)]
+    tracks = [track for track in drawn_tracks(timeline) if len(track.node)]
     start = np.concatenate([track.start_ns for track in tracks])
     gaps = np.diff(start, prepend=0)
-    firsts = np.cumsum([0, *(len(track.spot) for track in tracks)])[:-1]
+    firsts = np.cumsum([0, *(len(track.node) for track in tracks)])[:-1]
     gaps[firsts] = start[firsts]
-    spot = np.concatenate([track.spot for track in tracks])
-    columns = [gaps, np.concatenate([track.duration_ns for track in tracks]), spot]
+    node = np.concatenate([track.node for track in tracks])
+    columns = [gaps, np.concatenate([track.duration_ns for track in tracks]), node]
     packed = [_planes(column) for column in columns]
     ticks = list(ticks_of(profile, timeline, [(item.track.lane, item.track.calls) for item in tracks]))
     late_ns = np.concatenate([np.empty(0, np.int64), *(item.late_ns for item in ticks)])
     packed_late = _planes(late_ns) if late_ns.any() else b""
-    spots = [[item.path, visible(item.label) or '""', int(item.recorded)] for item in timeline.spots]
-    spots += [["", _overlap_name(level), OVERLAP] for level in range(int(spot.max()) + 1 - len(spots))]
+    nodes = [[item.path, visible(item.label) or '""', int(item.recorded)] for item in timeline.nodes]
+    nodes += [["", _overlap_name(level), OVERLAP] for level in range(int(node.max()) + 1 - len(nodes))]
     facts = {
         "calls": len(timeline),
-        "drawn": len(spot),
+        "drawn": len(node),
         "overwritten": timeline.overwritten,
         "from_ns": int(timeline.start_ns.min()),
         "to_ns": int(timeline.end_ns.max()),
         "tracks": [_track(track) for track in tracks],
-        "spots": spots,
-        "planes": [len(planes) // len(spot) for planes in packed],
-        "ticks": [[item.track, item.spot, item.first, len(item.late_ns)] for item in ticks],
+        "nodes": nodes,
+        "planes": [len(planes) // len(node) for planes in packed],
+        "ticks": [[item.track, item.node, item.first, len(item.late_ns)] for item in ticks],
         "late_planes": len(packed_late) // max(1, len(late_ns)),
     }
     return facts, b"".join((*packed, packed_late))
@@ -127,7 +127,7 @@ def pack_timeline(timeline: Timeline, profile: Profile) -> tuple[dict[str, Any],
 def _track(drawing: _DrawnTrack) -> dict[str, Any]:
     lane = drawing.track.lane
     process = {"process": lane.process, "process_title": visible(f"{lane.process_title} {lane.pid}")}
-    return {**process, "title": visible(drawing.title), "calls": len(drawing.spot)}
+    return {**process, "title": visible(drawing.title), "calls": len(drawing.node)}
 
 
 def _planes(column: Column) -> bytes:

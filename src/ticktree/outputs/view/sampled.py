@@ -195,12 +195,12 @@ def doubts(profile: Profile) -> Sequence[str]:
         return ()
     reasons = []
     if samples.is_late:
-        share = formatting.share(samples.late / samples.looks)
+        share = formatting.share(samples.late / samples.rounds)
         reasons.append(
             f"{share} of the samples came late because all cores were busy: they show too many waits"
         )
     dropped = sum(samples.dropped.values())
-    if dropped > LATE_SHARE * samples.looks:
+    if dropped > LATE_SHARE * samples.rounds:
         lost = formatting.counted(dropped, "sample")
         reasons.append(f"{lost} dropped: the stack changed while it was read")
     return reasons

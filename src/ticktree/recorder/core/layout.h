@@ -57,10 +57,10 @@ static const char *const tt_clock_names[] = {"virtual", "tsc", "cntvct", "monoto
     X(MEMORY, "records_without_memory")      /* calls, loops or gauges without memory */ \
     X(BAD_VALUES, "bad_values")              /* values of record(), gauge() and work() that are not finite or negative */ \
     X(FOREIGN, "foreign_leaves")             /* sections left in a different context than they were entered in */ \
-    X(GAUGE_BUCKETS, "gauge_values_unfiled") /* gauge values outside the octaves that a gauge can hold */ \
+    X(GAUGE_BUCKETS, "gauge_values_out_of_range") /* gauge values outside the octaves that a gauge can hold */ \
     X(THREADS, "threads_ended_open")         /* trees of threads that ended with open sections */ \
     X(SIGNALS, "signals_without_place")      /* signals without a slot, or whose slot was reused before the wait */ \
-    X(EDGES, "wakes_unfiled")                /* waits recorded without their signaller: past the cap, or without memory */ \
+    X(EDGES, "wakes_over_cap")                /* waits recorded without their signaller: past the cap, or without memory */ \
     X(DEVICE, "device_times_not_known")      /* calls whose device time was unknown at the end, or without an event */ \
     X(CAPTURED, "device_calls_captured")     /* calls whose device work was captured into a graph: it did not run then */
 

@@ -106,7 +106,7 @@ def with_samples(
             stack = SampledStack(path, sample.thread, sample.state, sample.lines)
             stacks[stack] = stacks[stack] + weight if stack in stacks else weight
     samples = Samples(
-        stacks, stack_samples.dropped, stack_samples.late, stack_samples.looks, stack_samples.cpu_ns
+        stacks, stack_samples.dropped, stack_samples.late, stack_samples.rounds, stack_samples.cpu_ns
     )
     if is_explained and not stack_samples.is_requested:
         notable_paths = set(_notable_paths(samples, root, noted_lines))
